@@ -1,0 +1,64 @@
+// What the bindings files share: the rooms' entry points and zero-copy arrays both ways.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <cstddef>
+#include <initializer_list>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "unkernel/data/csr.hpp"
+#include "unkernel/engines/feature_map.hpp"
+
+namespace unkernel::bindings {
+
+namespace nb = nanobind;
+
+void bind_data(nb::module_& module);
+void bind_engines(nb::module_& module);
+void bind_poly(nb::module_& module);
+
+// "kernel" or "plain"
+engines::FeatureMap feature_map(int degree, const std::string& kind, double gamma, double coef0);
+
+template <class T>
+using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+std::span<const T> view(const Array<T>& array) {
+  return {array.data(), array.size()};
+}
+
+// Checks what would lead out of the arrays; what the columns must be is their reader's to say.
+template <class Index>
+data::CsrView<Index, double> csr_view(const Array<Index>& offsets, const Array<Index>& columns,
+                                      const Array<double>& values, std::int64_t features) {
+  const data::CsrView<Index, double> rows{view(offsets), view(columns), view(values), features};
+  bool sound = !rows.offsets.empty() && rows.offsets.front() == 0 && rows.columns.size() == rows.values.size() &&
+               static_cast<std::size_t>(rows.offsets.back()) == rows.columns.size();
+  for (std::size_t i = 0; sound && i + 1 < rows.offsets.size(); ++i) sound = rows.offsets[i] <= rows.offsets[i + 1];
+  if (!sound) throw std::invalid_argument("the sparse matrix's index pointer does not fit its entries");
+  return rows;
+}
+
+// Hands a vector's memory to numpy without copying it.
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
+  auto* owner = new std::vector<T>(std::move(values));
+  const nb::capsule deleter(owner, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(owner->data(), shape, deleter);
+}
+
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values) {
+  const std::size_t size = values.size();
+  return to_numpy(std::move(values), {size});
+}
+
+}  // namespace unkernel::bindings

@@ -1,0 +1,102 @@
+#include "bindings.hpp"
+
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "unkernel/data/svmlight.hpp"
+
+namespace unkernel::bindings {
+namespace {
+
+// Hands an array's memory to numpy without copying it.
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(data::GrowingArray<T>&& values) {
+  auto* owner = new data::GrowingArray<T>(std::move(values));
+  const nb::capsule deleter(owner, [](void* p) noexcept { delete static_cast<data::GrowingArray<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(owner->data(), {owner->size()}, deleter);
+}
+
+using ArrayTuple = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
+
+ArrayTuple to_tuple(data::SvmlightArrays&& arrays) {
+  return std::visit(
+      [&](auto& rows) -> ArrayTuple {
+        return ArrayTuple(nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.columns)),
+                                         to_numpy(std::move(arrays.values)), to_numpy(std::move(arrays.labels)),
+                                         to_numpy(std::move(arrays.queries))));
+      },
+      arrays.rows);
+}
+
+void bind_parser(nb::module_& module) {
+  using data::SvmlightParser;
+  nb::class_<SvmlightParser>(module, "SvmlightParser")
+      .def(
+          "__init__",
+          [](SvmlightParser* self, std::string file, int threads, std::size_t piece_bytes, std::int64_t smallest,
+             std::int64_t largest) {
+            new (self) SvmlightParser(std::move(file), {threads, piece_bytes}, {smallest, largest});
+          },
+          nb::arg("file"), nb::arg("threads"), nb::arg("piece_bytes"), nb::arg("smallest_index"),
+          nb::arg("largest_index"))
+      .def(
+          "feed",
+          [](SvmlightParser& self, const nb::bytes& block) {
+            const std::string_view text(block.c_str(), block.size());
+            const nb::gil_scoped_release unlocked;
+            self.feed(text);
+          },
+          nb::arg("block"))
+      .def("finish", &SvmlightParser::finish, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "take",
+          [](SvmlightParser& self, std::int64_t first_index) {
+            data::SvmlightArrays arrays;
+            {
+              const nb::gil_scoped_release unlocked;
+              arrays = self.take(first_index);
+            }
+            return to_tuple(std::move(arrays));
+          },
+          nb::arg("first_index"))
+      .def_prop_ro("lines", [](const SvmlightParser& self) { return self.counts().lines; })
+      .def_prop_ro("rows", [](const SvmlightParser& self) { return self.counts().rows; })
+      .def_prop_ro("comments", [](const SvmlightParser& self) { return self.counts().comments; })
+      .def_prop_ro("ignored_fields", [](const SvmlightParser& self) { return self.counts().ignored_fields; })
+      .def_prop_ro("has_zero_index", [](const SvmlightParser& self) { return self.counts().has_zero_index; })
+      .def_prop_ro("largest_index", [](const SvmlightParser& self) { return self.counts().largest_index; })
+      .def_prop_ro("largest_index_line",
+                   [](const SvmlightParser& self) { return self.counts().largest_index_line; });
+}
+
+template <class Index>
+nb::bytes format_rows(const Array<Index>& offsets, const Array<Index>& columns, const Array<double>& values,
+                      const Array<double>& labels, const Array<std::int64_t>& queries,
+                      std::int64_t first_index, std::int64_t begin, std::int64_t end) {
+  const data::SvmlightRows<Index> rows{
+      view(labels), view(queries), {view(offsets), view(columns), view(values), 0}, first_index};
+  data::GrowingArray<char> text;
+  {
+    const nb::gil_scoped_release unlocked;
+    text = data::format_svmlight(rows, begin, end);
+  }
+  return nb::bytes(text.data(), text.size());
+}
+
+template <class Index>
+void bind_format(nb::module_& module) {
+  module.def("format_svmlight", &format_rows<Index>, nb::arg("offsets"), nb::arg("columns"),
+             nb::arg("values"), nb::arg("labels"), nb::arg("queries"), nb::arg("first_index"),
+             nb::arg("begin"), nb::arg("end"));
+}
+
+}  // namespace
+
+void bind_data(nb::module_& module) {
+  bind_parser(module);
+  bind_format<std::int32_t>(module);
+  bind_format<std::int64_t>(module);
+}
+
+}  // namespace unkernel::bindings

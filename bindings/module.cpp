@@ -1,0 +1,30 @@
+// The one extension module. Each room has a bindings file of its own; this one only calls them.
+#include "bindings.hpp"
+
+#include "unkernel/base/error.hpp"
+
+namespace unkernel::bindings {
+namespace {
+
+// unkernel.errors.FormatError keeps file, line, column and reason as attributes.
+void translate_format_error(const std::exception_ptr& pointer, void*) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const FormatError& error) {
+    const nb::object type = nb::module_::import_("unkernel.errors").attr("FormatError");
+    const nb::object value = type(error.file, error.line, error.column, error.reason);
+    PyErr_SetObject(type.ptr(), value.ptr());
+  }
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  module.doc() = "The native core of unkernel. Its names are private: use the package.";
+  nb::register_exception_translator(translate_format_error, nullptr);
+  bind_data(module);
+  bind_engines(module);
+  bind_poly(module);
+}
+
+}  // namespace unkernel::bindings

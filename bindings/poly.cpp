@@ -1,0 +1,141 @@
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+#include "unkernel/poly/train.hpp"
+
+namespace unkernel::bindings {
+namespace {
+
+using poly::Examples;
+using poly::Storage;
+using poly::Trained;
+
+template <class Index>
+Examples distinct(Array<Index> offsets, Array<Index> columns, Array<double> values, std::int64_t features,
+                  Array<std::int32_t> classes, Array<double> weights, int threads) {
+  const auto rows = csr_view(offsets, columns, values, features);
+  if (static_cast<std::int64_t>(classes.size()) != rows.rows() || (weights.size() > 0 && weights.size() != classes.size())) {
+    throw std::invalid_argument("labels, weights and rows differ in number");
+  }
+  const nb::gil_scoped_release unlocked;
+  return poly::distinct_examples(rows, view(classes), view(weights), threads);
+}
+
+const char* const storage_names[] = {"auto", "on_the_fly", "condensed"};
+
+Storage storage_named(const std::string& name) {
+  for (int i = 0; i < 3; ++i) {
+    if (name == storage_names[i]) return static_cast<Storage>(i);
+  }
+  throw std::invalid_argument("storage must be 'auto', 'on_the_fly' or 'condensed'");
+}
+
+solve::Loss loss_named(const std::string& name) {
+  if (name == "hinge") return solve::Loss::hinge;
+  if (name == "squared_hinge") return solve::Loss::squared_hinge;
+  throw std::invalid_argument("loss must be 'hinge' or 'squared_hinge'");
+}
+
+using Look = std::function<void(const Progress&)>;
+
+// Trains on a thread of its own while this one wakes up to let Python see signals and progress.
+Trained train(const Examples& examples, const poly::TrainOptions& options, Array<std::uint64_t> start_hashes,
+              Array<double> start_duals, const Look& look) {
+  Trained trained;
+  Monitor monitor;
+  const poly::WarmStart start{view(start_hashes), view(start_duals)};
+  const nb::gil_scoped_release unlocked;
+  supervise(monitor, [&] { trained = poly::train(examples, options, start, monitor); },
+            [&](const Progress& progress) {
+              const nb::gil_scoped_acquire locked;
+              if (PyErr_CheckSignals() != 0) throw nb::python_error();
+              if (look) look(progress);
+            });
+  return trained;
+}
+
+nb::list outcomes_of(const Trained& trained) {
+  nb::list outcomes;
+  for (const solve::Outcome& outcome : trained.outcomes) {
+    outcomes.append(nb::make_tuple(outcome.objective, outcome.dual_objective, outcome.epochs, outcome.converged));
+  }
+  return outcomes;
+}
+
+nb::dict as_dict(Trained&& trained, std::size_t rows) {
+  const std::size_t problems = trained.constants.size();
+  const std::size_t conjunctions = trained.keys.size();
+  nb::dict result;
+  result["outcomes"] = outcomes_of(trained);
+  result["storage"] = storage_names[static_cast<int>(trained.storage)];
+  result["dimension"] = trained.dimension;
+  result["keys"] = to_numpy(std::move(trained.keys));
+  result["weights"] = to_numpy(std::move(trained.weights), {conjunctions, problems});
+  result["constants"] = to_numpy(std::move(trained.constants));
+  result["duals"] = to_numpy(std::move(trained.duals), {rows, problems});
+  return result;
+}
+
+nb::dict estimate(const Examples& examples, int degree, int problems) {
+  const poly::StorageEstimate sizes = poly::estimate_storage(examples, degree, problems);
+  nb::dict result;
+  result["possible_columns"] = sizes.possible_columns;
+  result["expected_columns"] = sizes.expected_columns;
+  result["mapped_nonzeros"] = sizes.mapped_nonzeros;
+  result["on_the_fly_bytes"] = sizes.on_the_fly_bytes;
+  result["condensed_bytes"] = sizes.condensed_bytes;
+  return result;
+}
+
+template <class T, class A>
+nb::ndarray<nb::numpy, T> copy_to_numpy(const std::vector<T, A>& values) {
+  return to_numpy(std::vector<T>(values.begin(), values.end()));
+}
+
+}  // namespace
+
+void bind_poly(nb::module_& module) {
+  nb::class_<Progress>(module, "Progress")
+      .def_ro("stage", &Progress::stage)
+      .def_ro("problem", &Progress::problem)
+      .def_ro("problems", &Progress::problems)
+      .def_ro("finished", &Progress::finished)
+      .def_ro("epoch", &Progress::epoch)
+      .def_ro("active", &Progress::active)
+      .def_ro("relative_gap", &Progress::relative_gap);
+
+  nb::class_<Examples>(module, "Examples")
+      .def_prop_ro("rows", &Examples::rows)
+      .def_prop_ro("binary", &Examples::binary)
+      .def_prop_ro("columns", [](const Examples& self) { return copy_to_numpy(self.columns); }, nb::rv_policy::move)
+      .def_prop_ro("hashes", [](const Examples& self) { return copy_to_numpy(self.hashes); }, nb::rv_policy::move)
+      .def("variance", &poly::weighted_variance, nb::arg("columns"))
+      .def("estimate_storage", &estimate, nb::arg("degree"), nb::arg("problems"))
+      .def("train",
+           [](const Examples& self, int degree, const std::string& map, double gamma, double coef0, const std::string& loss,
+              double C, std::vector<double> class_weights, const std::string& storage, double memory, double tolerance,
+              std::int64_t max_epochs, std::uint64_t seed, int threads, Array<std::uint64_t> start_hashes,
+              Array<double> start_duals, const Look& look) {
+             const poly::TrainOptions options{feature_map(degree, map, gamma, coef0), loss_named(loss), C,
+                                              std::move(class_weights), storage_named(storage), memory, tolerance,
+                                              max_epochs, seed, threads};
+             Trained trained = train(self, options, start_hashes, start_duals, look);
+             return as_dict(std::move(trained), static_cast<std::size_t>(self.rows()));
+           },
+           nb::kw_only(), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("loss"),
+           nb::arg("C"), nb::arg("class_weights"), nb::arg("storage"), nb::arg("memory"), nb::arg("tolerance"),
+           nb::arg("max_epochs"), nb::arg("seed"), nb::arg("threads"), nb::arg("start_hashes"), nb::arg("start_duals"),
+           nb::arg("look").none());
+
+  for (const bool wide : {false, true}) {
+    const auto bind = [&](auto* function) {
+      module.def("distinct_examples", function, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
+                 nb::arg("features"), nb::arg("classes"), nb::arg("weights"), nb::arg("threads"));
+    };
+    wide ? bind(&distinct<std::int64_t>) : bind(&distinct<std::int32_t>);
+  }
+}
+
+}  // namespace unkernel::bindings

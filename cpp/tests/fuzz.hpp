@@ -1,0 +1,13 @@
+// What a fuzz target gives to its driver: libFuzzer's entry point, which ends the program
+// when a property does not hold, and inputs to start from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+// Small valid and nearly valid inputs. libFuzzer itself does not call this.
+std::vector<std::string> fuzz_seeds();

@@ -1,0 +1,144 @@
+// Runs any fuzz target on mutations of its seeds, without libFuzzer, the same ones each time.
+//
+//   fuzz_<room> [iterations = 20000] [seed = 1] [file ...]
+//
+// Files are tried as they are and then mutated too, so that 0 iterations replay a failure.
+// When the target fails, the input is left in fuzz-failure.bin.
+#include "fuzz.hpp"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string_view>
+
+#include "unkernel/base/random.hpp"
+
+// Only there in a build with sanitizers, which do not run atexit when they find something.
+extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
+
+namespace {
+
+constexpr std::size_t longest_input = 4096;
+constexpr std::size_t pool_size = 256;
+
+std::string current_input;  // for the handlers, which take no arguments
+bool running = false;
+
+void keep_failure() {
+  if (!running) return;
+  running = false;
+  std::ofstream("fuzz-failure.bin", std::ios::binary) << current_input;
+  std::fputs("the input is in fuzz-failure.bin\n", stderr);
+}
+
+void keep_failure_on_signal(int signal) {
+  keep_failure();
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+void try_input(const std::string& input) {
+  current_input = input;
+  running = true;
+  (void)LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+  running = false;
+}
+
+// Pieces of text that readers of text formats stumble over.
+constexpr std::array<std::string_view, 24> tokens = {
+    "0", "1", "-1", "+", ".", "e", "1e308", "1e-400", "nan", "inf", ":", ",", "#", " ", "\t", "\r\n", "\n",
+    "2147483647", "4294967296", "9223372036854775807", "18446744073709551616", "(", ")", "\xff"};
+
+class Mutator {
+ public:
+  Mutator(unkernel::Random& random, std::span<const std::string> pool) : random_(random), pool_(pool) {}
+
+  std::string mutated(std::string input) {
+    const std::size_t changes = 1 + below(4);
+    for (std::size_t i = 0; i < changes; ++i) change(input);
+    input.resize(std::min(input.size(), longest_input));
+    return input;
+  }
+
+ private:
+  std::size_t below(std::size_t bound) { return random_.below(static_cast<std::uint32_t>(bound)); }
+  std::size_t place(const std::string& input) { return below(input.size() + 1); }
+  char any_byte() { return static_cast<char>(below(256)); }
+
+  void change(std::string& input) {
+    switch (below(7)) {
+      case 0: return overwrite(input, any_byte());
+      case 1: return overwrite(input, "0123456789:#. -+e\n"[below(18)]);
+      case 2: input.insert(place(input), 1, any_byte()); return;
+      case 3: input.insert(place(input), tokens[below(tokens.size())]); return;
+      case 4: input.erase(place(input), 1 + below(16)); return;
+      case 5: return repeat_part(input);
+      default: return splice(input);
+    }
+  }
+
+  void overwrite(std::string& input, char byte) {
+    if (!input.empty()) input[below(input.size())] = byte;
+  }
+
+  void repeat_part(std::string& input) {
+    const std::string part = input.substr(place(input), 1 + below(64));
+    input.insert(place(input), part);
+  }
+
+  void splice(std::string& input) {
+    const std::string& other = pool_[below(pool_.size())];
+    input = input.substr(0, place(input)) + other.substr(place(other));
+  }
+
+  unkernel::Random& random_;
+  std::span<const std::string> pool_;
+};
+
+std::string read_file(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    std::fprintf(stderr, "cannot read %s\n", path);
+    std::exit(2);
+  }
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void install_handlers() {
+  std::atexit(keep_failure);
+  for (const int signal : {SIGABRT, SIGSEGV, SIGFPE}) std::signal(signal, keep_failure_on_signal);
+  if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(keep_failure);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::span<char*> arguments(argv, static_cast<std::size_t>(argc));
+  const long iterations = argc > 1 ? std::atol(arguments[1]) : 20'000;
+  unkernel::Random random(argc > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1);
+  install_handlers();
+
+  std::vector<std::string> pool = fuzz_seeds();
+  for (std::size_t i = 3; i < arguments.size(); ++i) pool.push_back(read_file(arguments[i]));
+  for (const std::string& input : pool) try_input(input);
+  const std::size_t seeds = pool.size();
+
+  for (long i = 0; i < iterations; ++i) {
+    const std::size_t chosen = random.below(static_cast<std::uint32_t>(pool.size()));
+    const std::string input = Mutator(random, pool).mutated(pool[chosen]);
+    try_input(input);
+    // Mutations of mutations go further; the seeds themselves stay.
+    if (pool.size() < seeds + pool_size) {
+      pool.push_back(input);
+    } else {
+      pool[seeds + random.below(pool_size)] = input;
+    }
+  }
+  std::printf("%ld inputs, no failure\n", iterations);
+  return 0;
+}

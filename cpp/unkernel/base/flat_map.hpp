@@ -1,0 +1,67 @@
+// A hash map from 64-bit keys to small values, in one flat array: open addressing, linear probing,
+// at most 2/3 full. The key that no entry may have is all ones.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "unkernel/base/random.hpp"
+
+namespace unkernel {
+
+template <class Key, class Value>
+class FlatMap {
+ public:
+  static constexpr Key no_key = static_cast<Key>(-1);
+
+  FlatMap() : slots_(smallest, {no_key, Value{}}) {}
+
+  // The value of the key, which is made (zero) if it is not there.
+  Value& operator[](Key key) {
+    if (3 * (size_ + 1) > 2 * slots_.size()) grow();
+    Slot& slot = find_slot(key);
+    if (slot.key == no_key) {
+      slot = {key, Value{}};
+      ++size_;
+    }
+    return slot.value;
+  }
+
+  std::size_t size() const { return size_; }
+
+  // Keeps the room it has grown to, unless that is far more than was used.
+  void clear() {
+    slots_.assign(slots_.size() > smallest && 16 * size_ < slots_.size() ? slots_.size() / 4 : slots_.size(),
+                  {no_key, Value{}});
+    size_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t smallest = 1024;
+
+  struct Slot {
+    Key key;
+    Value value;
+  };
+
+  Slot& find_slot(Key key) {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t place = static_cast<std::size_t>(Random::mix(key)) & mask;
+    while (slots_[place].key != no_key && slots_[place].key != key) place = (place + 1) & mask;
+    return slots_[place];
+  }
+
+  void grow() {
+    std::vector<Slot> old(2 * slots_.size(), {no_key, Value{}});
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (slot.key != no_key) find_slot(slot.key) = slot;
+    }
+  }
+
+  std::vector<Slot> slots_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace unkernel

@@ -1,0 +1,42 @@
+// The two loops that almost everything ends in.
+#pragma once
+
+#include <cstddef>
+
+namespace unkernel {
+
+// sum_k table[ids[k]] (times x[k] unless Binary). Four sums, because one would wait for itself.
+template <bool Binary, class Id>
+inline double gather(const double* table, const Id* ids, [[maybe_unused]] const double* x, std::size_t count) {
+  const auto term = [&](std::size_t k) {
+    if constexpr (Binary) {
+      return table[ids[k]];
+    } else {
+      return table[ids[k]] * x[k];
+    }
+  };
+  double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
+  std::size_t k = 0;
+  for (; k + 4 <= count; k += 4) {
+    s0 += term(k);
+    s1 += term(k + 1);
+    s2 += term(k + 2);
+    s3 += term(k + 3);
+  }
+  for (; k < count; ++k) s0 += term(k);
+  return (s0 + s1) + (s2 + s3);
+}
+
+// table[ids[k]] += step (times x[k] unless Binary)
+template <bool Binary, class Id>
+inline void scatter(double* table, const Id* ids, [[maybe_unused]] const double* x, std::size_t count, double step) {
+  for (std::size_t k = 0; k < count; ++k) {
+    if constexpr (Binary) {
+      table[ids[k]] += step;
+    } else {
+      table[ids[k]] += step * x[k];
+    }
+  }
+}
+
+}  // namespace unkernel

@@ -1,0 +1,83 @@
+// Memory for tables that are read at random. It asks for huge pages, because such a table
+// otherwise spends much of its time in page walks.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace unkernel {
+
+inline constexpr std::size_t huge_page = std::size_t{1} << 21;
+
+// Advice only: a system that does not take it changes nothing but the speed.
+inline void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  const auto begin = (reinterpret_cast<std::size_t>(memory) + huge_page - 1) & ~(huge_page - 1);
+  const auto end = (reinterpret_cast<std::size_t>(memory) + bytes) & ~(huge_page - 1);
+  if (end > begin) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+}
+
+// A std::vector's allocator that does so for what is large.
+template <class T>
+struct LargeAllocator {
+  using value_type = T;
+  LargeAllocator() = default;
+  template <class U>
+  LargeAllocator(const LargeAllocator<U>&) {}
+
+  T* allocate(std::size_t count) {
+    if (count > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_alloc();
+    void* memory = std::malloc(count > 0 ? count * sizeof(T) : 1);
+    if (memory == nullptr) throw std::bad_alloc();
+    advise_huge_pages(memory, count * sizeof(T));
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, std::size_t) { std::free(memory); }
+
+  template <class U>
+  bool operator==(const LargeAllocator<U>&) const {
+    return true;
+  }
+};
+
+template <class T>
+using LargeVector = std::vector<T, LargeAllocator<T>>;
+
+// Zeroed by the system and not touched before it is used: a table that stays mostly empty costs little.
+template <class T>
+class LargeArray {
+ public:
+  LargeArray() = default;
+  explicit LargeArray(std::size_t size) : data_(allocate(size)), size_(size) {}
+
+  T* data() { return data_.get(); }
+  const T* data() const { return data_.get(); }
+  std::size_t size() const { return size_; }
+  std::span<T> span() { return {data_.get(), size_}; }
+
+ private:
+  struct Free {
+    void operator()(T* memory) const { std::free(memory); }
+  };
+
+  static T* allocate(std::size_t size) {
+    void* memory = std::calloc(size > 0 ? size : 1, sizeof(T));
+    if (memory == nullptr) throw std::bad_alloc();
+    advise_huge_pages(memory, size * sizeof(T));
+    return static_cast<T*>(memory);
+  }
+
+  std::unique_ptr<T[], Free> data_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace unkernel

@@ -1,0 +1,130 @@
+// Decimal numbers out of text: short ones in a few cycles, all of them correctly rounded.
+//
+// Every function here reads on until a byte that cannot belong to a number, so the text
+// must have one before its `end` (svmlight pieces end in a newline). The end itself is asked
+// for only to know where eight bytes may be looked at together.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace unkernel::data {
+
+inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
+
+// The double nearest to the decimal number that [begin, end) is known to spell, without a
+// sign. Infinite when the number is too large, zero when it is too small.
+double nearest_double(const char* begin, const char* end);
+
+// Reads e or E, a sign and digits into `exponent`; null when the digits are missing. What
+// is far outside the range of a double is cut off there.
+const char* read_exponent(const char* at, std::int64_t& exponent);
+
+// A run of digits: its value modulo 2^64, which is the value itself up to 19 digits.
+struct Digits {
+  const char* at;  // the first byte that is not a digit
+  std::uint64_t value;
+};
+
+namespace detail {
+
+inline constexpr std::array<double, 23> powers_of_ten = {
+    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+inline constexpr std::array<std::uint64_t, 8> whole_powers_of_ten = {
+    1, 10, 100, 1000, 10'000, 100'000, 1'000'000, 10'000'000};
+
+// How many of the eight bytes, lowest first, are digits before one that is not. The bytes
+// come with '0' already taken away.
+inline unsigned leading_digits(std::uint64_t bytes) {
+  const std::uint64_t above_nine = (bytes + 0x7676767676767676) | bytes;
+  return static_cast<unsigned>(std::countr_zero(above_nine & 0x8080808080808080)) / 8;
+}
+
+// The number spelled by eight digits 0..9, the lowest byte first: neighbours are joined to
+// pairs, pairs to fours, fours to the whole.
+inline std::uint64_t join_digits(std::uint64_t bytes) {
+  bytes = (bytes * 10 + (bytes >> 8)) & 0x00ff00ff00ff00ff;
+  bytes = (bytes * 100 + (bytes >> 16)) & 0x0000ffff0000ffff;
+  return (bytes * 10'000 + (bytes >> 32)) & 0xffffffff;
+}
+
+inline double scale(std::uint64_t mantissa, std::int64_t exponent) {
+  const auto exact = static_cast<double>(mantissa);
+  return exponent < 0 ? exact / powers_of_ten[static_cast<std::size_t>(-exponent)]
+                      : exact * powers_of_ten[static_cast<std::size_t>(exponent)];
+}
+
+}  // namespace detail
+
+// Reads digits, as the continuation of those that `value` already holds. Up to seven are
+// read without a branch on how many there are, which no processor could predict.
+inline Digits read_digits(const char* at, const char* end, std::uint64_t value = 0) {
+  if constexpr (std::endian::native == std::endian::little) {
+    if (end - at >= 8) {
+      std::uint64_t bytes = 0;
+      std::memcpy(&bytes, at, 8);
+      bytes ^= 0x3030303030303030;  // '0' .. '9' become 0 .. 9, everything else more
+      const unsigned count = detail::leading_digits(bytes);
+      if (count == 0) return {at, value};
+      if (count < 8) {
+        const std::uint64_t joined = detail::join_digits(bytes << (64 - 8 * count));
+        return {at + count, value * detail::whole_powers_of_ten[count] + joined};
+      }
+    }
+  }
+  while (is_digit(*at)) value = value * 10 + static_cast<std::uint64_t>(*at++ - '0');
+  return {at, value};
+}
+
+// Reads [+-] digits [. digits] [e [+-] digits], with a digit before or after the point.
+// Returns the first byte after it, or null where no such number is, or an infinite one.
+//
+// A mantissa up to 2^53 and a power of ten up to 22 are doubles without error, so that one
+// multiplication or division rounds once (Clinger 1990); the rest goes to nearest_double.
+inline const char* read_long_decimal(const char* at, const char* text_end, double& value) {
+  const bool negative = *at == '-';
+  if (negative || *at == '+') ++at;
+  const char* const begin = at;
+  Digits digits = read_digits(at, text_end);
+  std::int64_t count = digits.at - begin;
+  std::int64_t exponent = 0;
+  if (*digits.at == '.') {
+    const char* const fraction = digits.at + 1;
+    digits = read_digits(fraction, text_end, digits.value);
+    exponent = fraction - digits.at;
+    count -= exponent;
+  }
+  if (count == 0) return nullptr;
+  const char* end = digits.at;
+  if (*end == 'e' || *end == 'E') {
+    std::int64_t written = 0;
+    end = read_exponent(end, written);
+    if (end == nullptr) return nullptr;
+    exponent += written;
+  }
+  double size = 0;
+  if (count <= 19 && digits.value <= (std::uint64_t{1} << 53) && exponent >= -22 && exponent <= 22) {
+    size = detail::scale(digits.value, exponent);
+  } else {
+    size = nearest_double(begin, end);
+    if (!std::isfinite(size)) return nullptr;
+  }
+  value = negative ? -size : size;
+  return end;
+}
+
+// The same; binary features, whose values are all "1", are most of what there is to read.
+inline const char* read_decimal(const char* at, const char* text_end, double& value) {
+  if (is_digit(*at) && (at[1] == ' ' || at[1] == '\n')) {
+    value = static_cast<double>(*at - '0');
+    return at + 1;
+  }
+  return read_long_decimal(at, text_end, value);
+}
+
+}  // namespace unkernel::data

@@ -1,0 +1,61 @@
+// The training set in the one form that all of `poly` works on.
+//
+// Rows with equal features become one row that carries, for each of its classes, the sum of their
+// weights; rows of weight zero vanish. Losses are counted with their weights, so the problem is the
+// same, only smaller: a fit on repeated rows and a fit on weighted rows are one and the same computation.
+// Rows are ordered by a hash of their content, so the order of the input does not matter either.
+// Features are renumbered by descending frequency among the distinct rows, ties by column.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/large_array.hpp"
+#include "unkernel/data/csr.hpp"
+
+namespace unkernel::poly {
+
+struct Label {
+  std::int32_t code;  // which class
+  double weight;
+};
+
+struct Examples {
+  LargeVector<std::int64_t> offsets;    // rows + 1
+  LargeVector<std::int32_t> features;   // ranks, ascending in each row
+  LargeVector<double> values;           // empty when every value is 1
+  std::vector<std::int64_t> label_offsets;  // rows + 1
+  std::vector<Label> labels;
+  std::vector<std::uint64_t> hashes;    // of features and values, ascending; the row's name in a warm start
+  std::vector<std::int64_t> columns;    // rank -> column of the input
+
+  std::int64_t rows() const { return static_cast<std::int64_t>(hashes.size()); }
+  std::int64_t used_features() const { return static_cast<std::int64_t>(columns.size()); }
+  std::span<const Label> labels_of(std::int64_t i) const {
+    const auto k = static_cast<std::size_t>(i);
+    return std::span(labels).subspan(static_cast<std::size_t>(label_offsets[k]),
+                                     static_cast<std::size_t>(label_offsets[k + 1] - label_offsets[k]));
+  }
+  double weight(std::int64_t i) const {
+    double sum = 0.0;
+    for (const Label& label : labels_of(i)) sum += label.weight;
+    return sum;
+  }
+  bool binary() const { return values.empty(); }
+  std::int64_t row_size(std::int64_t i) const {
+    const auto k = static_cast<std::size_t>(i);
+    return offsets[k + 1] - offsets[k];
+  }
+};
+
+// `weights` may be empty: all ones. Columns must be sorted and unique in each row; values finite.
+template <class Index>
+Examples distinct_examples(const data::CsrView<Index, double>& input, std::span<const std::int32_t> classes,
+                           std::span<const double> weights, int threads);
+
+// The weighted variance of all entries of the matrix, zeros included: scikit-learn's gamma="scale"
+// is 1 / (columns * variance).
+double weighted_variance(const Examples& examples, std::int64_t columns);
+
+}  // namespace unkernel::poly

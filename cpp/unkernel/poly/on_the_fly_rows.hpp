@@ -1,0 +1,105 @@
+// phi(x) computed from x whenever it is needed, against a dense table of all conjunctions
+// (a triangle for degree 2, a tetrahedron for degree 3).
+//
+// Memory   8 bytes per conjunction *possible*, nothing per non-zero.
+// Cost     one load and one addition per conjunction of x; the table's cache misses decide.
+#pragma once
+
+#include <vector>
+
+#include "unkernel/poly/kernel_rows.hpp"
+
+namespace unkernel::poly {
+
+template <int Degree, bool Binary>
+class OnTheFlyRows : public KernelRows {
+ public:
+  OnTheFlyRows(const Examples& examples, const engines::FeatureMap& map)
+      : KernelRows(examples, map),
+        index_(Degree, Binary ? engines::Basis::sets : engines::Basis::monomials),
+        mean_map_size_(mean_mapped_size(examples, Degree)) {
+    for (std::uint64_t rank = 0; rank < static_cast<std::uint64_t>(examples.used_features()); ++rank) {
+      block_.push_back(static_cast<std::int64_t>(index_.block(rank)));
+      triangle_.push_back(static_cast<std::int64_t>(index_.triangle(rank)));
+    }
+  }
+
+  std::size_t dimension() const { return index_.count(static_cast<std::uint64_t>(examples_.used_features())); }
+  double mean_map_size() const { return mean_map_size_; }
+  void prefetch(std::int64_t i) const { prefetch_features(i); }
+
+  double dot(std::int64_t i, const double* weights) const {
+    const std::int32_t* f = features(i);
+    const double* x = values(i);
+    const std::size_t size = end(i) - begin(i);
+    double total = weights[0];
+    for (std::size_t a = 0; a < size; ++a) {
+      const double* block = weights + block_[rank(f[a])];
+      const double sum = block[0] + dot_block(block, f, x, a);
+      if constexpr (Binary) {
+        total += sum;
+      } else {
+        total += x[a] * sum;
+      }
+    }
+    return total;
+  }
+
+  void axpy(std::int64_t i, double step, double* weights) const {
+    const std::int32_t* f = features(i);
+    const double* x = values(i);
+    const std::size_t size = end(i) - begin(i);
+    weights[0] += step * constants_.constant;
+    for (std::size_t a = 0; a < size; ++a) {
+      double* block = weights + block_[rank(f[a])];
+      const double scaled = Binary ? step : step * x[a];
+      block[0] += scaled * constants_.single;
+      add_block(block, f, x, a, scaled);
+    }
+  }
+
+ private:
+  static std::size_t rank(std::int32_t feature) { return static_cast<std::size_t>(feature); }
+
+  // Position a itself belongs to its own pairs when ranks may repeat.
+  static std::size_t partners(std::size_t a) { return Binary ? a : a + 1; }
+
+  double dot_block(const double* block, const std::int32_t* f, const double* x, std::size_t a) const {
+    if constexpr (Degree == 1) return 0.0;
+    if constexpr (Degree == 2) return gather<Binary>(block + 1, f, x, partners(a));
+    const double* triples = block + index_.triples(static_cast<std::uint64_t>(f[a]));
+    double sum = 0.0;
+    for (std::size_t b = 0; b < partners(a); ++b) {
+      const double inner = block[1 + f[b]] + gather<Binary>(triples + triangle_[rank(f[b])], f, x, partners(b));
+      sum += Binary ? inner : x[b] * inner;
+    }
+    return sum;
+  }
+
+  void add_block(double* block, const std::int32_t* f, const double* x, std::size_t a, double step) const {
+    if constexpr (Degree >= 2) {
+      scatter<Binary>(block + 1, f, x, a, step * constants_.pair);
+      if constexpr (!Binary) block[1 + f[a]] += step * constants_.square * x[a];
+    }
+    if constexpr (Degree >= 3) {
+      double* triples = block + index_.triples(static_cast<std::uint64_t>(f[a]));
+      for (std::size_t b = 0; b < partners(a); ++b) {
+        double* table = triples + triangle_[rank(f[b])];
+        if constexpr (Binary) {
+          scatter<Binary>(table, f, x, b, step * constants_.triple);
+        } else {
+          const double scaled = step * x[b];
+          scatter<Binary>(table, f, x, b, scaled * (a == b ? constants_.square_times_other : constants_.triple));
+          table[f[b]] += scaled * (a == b ? constants_.cube : constants_.square_times_other) * x[b];
+        }
+      }
+    }
+  }
+
+  engines::ConjunctionIndex index_;
+  double mean_map_size_;
+  std::vector<std::int64_t> block_;     // first table entry of each rank's block
+  std::vector<std::int64_t> triangle_;  // offset of each second rank among a block's triples
+};
+
+}  // namespace unkernel::poly

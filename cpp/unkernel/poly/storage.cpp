@@ -1,0 +1,101 @@
+#include "unkernel/poly/storage.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "unkernel/engines/conjunction_index.hpp"
+#include "unkernel/poly/condensed_rows.hpp"
+
+namespace unkernel::poly {
+namespace {
+
+double binomial(double n, int k) {
+  double result = 1.0;
+  for (int i = 0; i < k; ++i) result *= (n - i) / (i + 1);
+  return std::max(result, 0.0);
+}
+
+// Eq. (11): were all features equally likely, this many of the C(n, k) products of k different
+// features would occur at least once.
+double expected_products(const Examples& examples, int k) {
+  const auto n = static_cast<double>(examples.used_features());
+  const double possible = binomial(n, k);
+  if (possible <= 0.0) return 0.0;
+  double log_absent = 0.0;
+  double occurrences = 0.0;
+  for (std::int64_t i = 0; i < examples.rows(); ++i) {
+    const double present = binomial(static_cast<double>(examples.row_size(i)), k);
+    occurrences += present;
+    if (present >= possible) return possible;
+    log_absent += std::log1p(-present / possible);
+  }
+  return std::min(possible * -std::expm1(log_absent), occurrences);
+}
+
+std::string in_words(double bytes) {
+  const char* unit = bytes < 1e9 ? " MB" : " GB";
+  const double value = bytes < 1e9 ? bytes / 1e6 : bytes / 1e9;
+  const double rounded = std::max(std::round(value * 10.0) / 10.0, 0.1);
+  std::string text = std::to_string(rounded);
+  return text.substr(0, text.find('.') + 2) + unit;
+}
+
+[[noreturn]] void refuse(const std::string& what, double bytes, double memory) {
+  throw std::invalid_argument(what + " needs about " + in_words(bytes) + " and " + in_words(memory) +
+                              " are available; drop rare features or lower the degree");
+}
+
+}  // namespace
+
+StorageEstimate estimate_storage(const Examples& examples, int degree, int problems) {
+  const bool binary = examples.binary();
+  const engines::ConjunctionIndex index(degree, binary ? engines::Basis::sets : engines::Basis::monomials);
+  const auto features = static_cast<std::uint64_t>(examples.used_features());
+  if (features > index.most_features()) {
+    throw std::invalid_argument("too many features (" + std::to_string(features) + ") for degree " +
+                                std::to_string(degree) + "; at most " + std::to_string(index.most_features()) +
+                                " may occur");
+  }
+  StorageEstimate estimate;
+  const auto n = static_cast<double>(features);
+  estimate.possible_columns = static_cast<double>(index.count(features));
+  estimate.expected_columns = 1 + n;
+  for (int k = 2; k <= degree; ++k) estimate.expected_columns += expected_products(examples, k);
+  if (!binary) estimate.expected_columns += (degree >= 2 ? n : 0) + (degree >= 3 ? n * n : 0);
+  estimate.expected_columns = std::min(estimate.expected_columns, estimate.possible_columns);
+  estimate.mapped_nonzeros = mean_mapped_size(examples, degree) * static_cast<double>(examples.rows());
+
+  const double vectors = std::max(problems, 1);  // all are kept until the model is made
+  const double model = estimate.expected_columns * (8.0 + 8.0 * vectors);
+  const double width = degree == 1 ? 0.0 : longest_segment(examples, degree) <= 65536 ? 2.0 : 4.0;
+  estimate.on_the_fly_bytes = 8.0 * vectors * estimate.possible_columns + model;
+  // Columns and their keys, the model beside them, and the places where each feature occurs.
+  estimate.condensed_bytes = width * estimate.mapped_nonzeros + estimate.expected_columns * (16.0 + 8.0 * vectors) +
+                             model + 8.0 * static_cast<double>(examples.features.size());
+  return estimate;
+}
+
+Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double memory) {
+  const auto fits = [&](double bytes) { return memory <= 0.0 || bytes <= memory; };
+  if (wanted == Storage::on_the_fly) {
+    if (!fits(estimate.on_the_fly_bytes)) refuse("storage=\"on_the_fly\"", estimate.on_the_fly_bytes, memory);
+    return wanted;
+  }
+  if (wanted == Storage::condensed) {
+    if (!fits(estimate.condensed_bytes)) refuse("storage=\"condensed\"", estimate.condensed_bytes, memory);
+    return wanted;
+  }
+  // A table that stays near the processor beats everything; a larger one loses to the condensed
+  // rows, whose weights are few and close together.
+  constexpr double near_table = 4e6;
+  const bool table_is_near = 8.0 * estimate.possible_columns <= near_table;
+  if (table_is_near && fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;
+  const bool condensed_is_small = estimate.condensed_bytes <= 4.0 * estimate.on_the_fly_bytes;
+  if (condensed_is_small && fits(estimate.condensed_bytes)) return Storage::condensed;
+  if (fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;
+  if (fits(estimate.condensed_bytes)) return Storage::condensed;
+  refuse("training", std::min(estimate.on_the_fly_bytes, estimate.condensed_bytes), memory);
+}
+
+}  // namespace unkernel::poly

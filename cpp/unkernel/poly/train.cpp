@@ -1,0 +1,177 @@
+#include "unkernel/poly/train.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+#include "unkernel/base/large_array.hpp"
+#include "unkernel/base/parallel.hpp"
+#include "unkernel/poly/condensed_rows.hpp"
+#include "unkernel/poly/on_the_fly_rows.hpp"
+
+namespace unkernel::poly {
+namespace {
+
+using engines::Key;
+using WeightVectors = std::vector<LargeArray<double>>;
+
+// Calls body(rows) with the row view that the run-time choices name; the rest is compiled once for each.
+template <int Degree, bool Binary, class Body>
+void with_storage(const Examples& examples, const TrainOptions& options, Storage storage, const Monitor& monitor,
+                  const Body& body) {
+  if constexpr (Degree > 1) {
+    if (storage == Storage::condensed) {
+      if (longest_segment(examples, Degree) <= 65536) {
+        body(CondensedRows<Degree, Binary, std::uint16_t>(examples, options.map, options.threads, monitor));
+      } else {
+        body(CondensedRows<Degree, Binary, std::uint32_t>(examples, options.map, options.threads, monitor));
+      }
+      return;
+    }
+  }
+  body(OnTheFlyRows<Degree, Binary>(examples, options.map));
+}
+
+template <int Degree, class Body>
+void with_basis(const Examples& examples, const TrainOptions& options, Storage storage, const Monitor& monitor,
+                const Body& body) {
+  if (examples.binary()) {
+    with_storage<Degree, true>(examples, options, storage, monitor, body);
+  } else {
+    with_storage<Degree, false>(examples, options, storage, monitor, body);
+  }
+}
+
+template <class Body>
+void with_rows(const Examples& examples, const TrainOptions& options, Storage storage, const Monitor& monitor,
+               const Body& body) {
+  switch (options.map.degree) {
+    case 1: return with_basis<1>(examples, options, storage, monitor, body);
+    case 2: return with_basis<2>(examples, options, storage, monitor, body);
+    case 3: return with_basis<3>(examples, options, storage, monitor, body);
+    default: throw std::invalid_argument("degree must be 1, 2 or 3");
+  }
+}
+
+solve::Coordinates coordinates_of(const Examples& examples, const TrainOptions& options, std::int64_t problem) {
+  const bool binary = options.class_weights.size() == 2;
+  const std::int32_t positive = binary ? 1 : static_cast<std::int32_t>(problem);
+  solve::Coordinates coordinates(static_cast<std::size_t>(examples.rows()));
+  for (std::int64_t i = 0; i < examples.rows(); ++i) {
+    solve::Costs& costs = coordinates[static_cast<std::size_t>(i)].costs;
+    for (const Label& label : examples.labels_of(i)) {
+      const double cost = options.C * options.class_weights[static_cast<std::size_t>(label.code)] * label.weight;
+      if (!(cost > 0.0) || !std::isfinite(cost)) {
+        throw std::invalid_argument("C times the weights must be positive and finite");
+      }
+      (label.code == positive ? costs.positive : costs.negative) += cost;
+    }
+  }
+  return coordinates;
+}
+
+template <class Rows>
+void resume(const Rows& rows, const Examples& examples, const WarmStart& start, std::int64_t problem, std::int64_t problems,
+            bool boxed, solve::Coordinates& coordinates, std::span<double> weights) {
+  for (std::size_t i = 0; i < coordinates.size(); ++i) {
+    const auto found = std::lower_bound(start.hashes.begin(), start.hashes.end(), examples.hashes[i]);
+    if (found == start.hashes.end() || *found != examples.hashes[i]) continue;
+    const auto place = static_cast<std::size_t>(found - start.hashes.begin()) * static_cast<std::size_t>(problems);
+    solve::Coordinate& c = coordinates[i];
+    const double u = start.duals[place + static_cast<std::size_t>(problem)];
+    const double low = boxed || c.costs.negative == 0.0 ? -c.costs.negative : u;
+    const double high = boxed || c.costs.positive == 0.0 ? c.costs.positive : u;
+    c.u = std::clamp(u, std::min(low, high), std::max(low, high));
+    if (c.u != 0.0) rows.axpy(static_cast<std::int64_t>(i), c.u, weights.data());
+  }
+}
+
+template <class LossKind, class Rows>
+solve::Outcome solve_problem(const Rows& rows, solve::Coordinates& coordinates, std::span<double> weights,
+                             const solve::Options& options, const Progress& progress, Monitor& monitor) {
+  solve::DualCoordinateDescent<Rows, LossKind> solver(rows, std::move(coordinates), weights, options, monitor);
+  const solve::Outcome outcome = solver.run(progress);
+  coordinates = solver.coordinates();
+  return outcome;
+}
+
+template <class Rows>
+void solve_all(const Rows& rows, const Examples& examples, const TrainOptions& options, const WarmStart& start,
+               Monitor& monitor, WeightVectors& vectors, Trained& trained) {
+  const auto problems = static_cast<std::int64_t>(vectors.size());
+  // Threads go to the problems first; what is left over speeds up each problem's full passes.
+  const int threads_each = std::max(1, options.threads / static_cast<int>(std::min<std::int64_t>(problems, 1024)));
+  parallel_for(options.threads, problems, [&](std::int64_t problem) {
+    const auto p = static_cast<std::size_t>(problem);
+    auto coordinates = coordinates_of(examples, options, problem);
+    vectors[p] = LargeArray<double>(rows.dimension());
+    resume(rows, examples, start, problem, problems, options.loss == solve::Loss::hinge, coordinates, vectors[p].span());
+    const solve::Options solver_options{options.tolerance, options.max_epochs, options.seed + p, threads_each};
+    const Progress progress{"training", problem, problems, 0, 0, 0, 1.0};
+    trained.outcomes[p] = options.loss == solve::Loss::hinge
+        ? solve_problem<solve::Hinge>(rows, coordinates, vectors[p].span(), solver_options, progress, monitor)
+        : solve_problem<solve::SquaredHinge>(rows, coordinates, vectors[p].span(), solver_options, progress, monitor);
+    for (std::size_t i = 0; i < coordinates.size(); ++i) {
+      trained.duals[i * vectors.size() + p] = coordinates[i].u;
+    }
+    monitor.finish_one();
+  });
+}
+
+// Column numbers in the order of their keys: they are so already, except inside condensed segments.
+template <class Rows>
+std::vector<std::pair<Key, std::size_t>> ordered_columns(const Rows& rows) {
+  std::vector<std::pair<Key, std::size_t>> order;
+  if constexpr (requires { rows.columns(); }) {
+    const std::vector<Key>& keys = rows.columns().keys;
+    order.reserve(keys.size());
+    for (std::size_t column = 1; column < keys.size(); ++column) order.emplace_back(keys[column], column);
+    const auto& segments = rows.columns().segments;
+    for (std::size_t s = 0; s + 1 < segments.size(); ++s) {
+      std::sort(order.begin() + segments[s] - 1, order.begin() + segments[s + 1] - 1);
+    }
+  }
+  return order;
+}
+
+void append_if_used(Key key, std::size_t column, const WeightVectors& vectors, Trained& trained) {
+  bool used = false;
+  for (const auto& vector : vectors) used = used || vector.data()[column] != 0.0;
+  if (!used) return;
+  trained.keys.push_back(key);
+  for (const auto& vector : vectors) trained.weights.push_back(vector.data()[column]);
+}
+
+template <class Rows>
+void extract(const Rows& rows, const WeightVectors& vectors, Trained& trained) {
+  for (const auto& vector : vectors) trained.constants.push_back(vector.data()[0]);
+  if constexpr (requires { rows.columns(); }) {
+    for (const auto& [key, column] : ordered_columns(rows)) append_if_used(key, column, vectors, trained);
+  } else {
+    for (std::size_t column = 1; column < rows.dimension(); ++column) append_if_used(column, column, vectors, trained);
+  }
+}
+
+}  // namespace
+
+int problem_count(int classes) { return classes == 2 ? 1 : classes; }
+
+Trained train(const Examples& examples, const TrainOptions& options, const WarmStart& start, Monitor& monitor) {
+  const int problems = problem_count(static_cast<int>(options.class_weights.size()));
+  const StorageEstimate estimate = estimate_storage(examples, options.map.degree, problems);
+  Trained trained;
+  trained.storage = options.map.degree == 1 ? Storage::on_the_fly : choose_storage(options.storage, estimate, options.memory);
+  trained.outcomes.resize(static_cast<std::size_t>(problems));
+  trained.duals.resize(examples.hashes.size() * static_cast<std::size_t>(problems));
+  monitor.report({"expanding", 0, problems, 0, 0, examples.rows(), 1.0});
+  with_rows(examples, options, trained.storage, monitor, [&](const auto& rows) {
+    WeightVectors vectors(static_cast<std::size_t>(problems));
+    trained.dimension = rows.dimension();
+    solve_all(rows, examples, options, start, monitor, vectors, trained);
+    extract(rows, vectors, trained);
+  });
+  return trained;
+}
+
+}  // namespace unkernel::poly

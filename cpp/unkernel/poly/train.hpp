@@ -1,0 +1,51 @@
+// Training: distinct examples in, weights of conjunctions out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/engines/feature_map.hpp"
+#include "unkernel/poly/examples.hpp"
+#include "unkernel/poly/storage.hpp"
+#include "unkernel/solve/dual_coordinate_descent.hpp"
+
+namespace unkernel::poly {
+
+struct TrainOptions {
+  engines::FeatureMap map;
+  solve::Loss loss;
+  double C;
+  std::vector<double> class_weights;  // one per class
+  Storage storage;
+  double memory;  // bytes; 0 for no limit
+  double tolerance;
+  std::int64_t max_epochs;
+  std::uint64_t seed;
+  int threads;
+};
+
+// Dual variables by the hash of their row, one per problem: what a later fit can start from.
+struct WarmStart {
+  std::span<const std::uint64_t> hashes;  // sorted
+  std::span<const double> duals;          // hashes x problems: the u of solve/loss.hpp
+};
+
+struct Trained {
+  std::vector<engines::Key> keys;  // ascending; only conjunctions with some non-zero weight, without the constant
+  std::vector<double> weights;     // keys x problems
+  std::vector<double> constants;   // one per problem
+  std::vector<double> duals;       // rows x problems
+  std::vector<solve::Outcome> outcomes;
+  Storage storage = Storage::automatic;
+  std::size_t dimension = 0;       // length of a weight vector while training
+};
+
+// One problem for two classes (class 1 is positive), else one per class against the rest.
+int problem_count(int classes);
+
+Trained train(const Examples& examples, const TrainOptions& options, const WarmStart& start, Monitor& monitor);
+
+}  // namespace unkernel::poly

@@ -1,0 +1,37 @@
+// What a solver needs to know of a training set, and no more.
+//
+// A row view stands for the mapped rows phi(x_0) .. phi(x_{l-1}) without saying where they are:
+// stored, condensed, or computed when asked for. The weight vector lives outside of it, so that
+// many problems (classes) can share one view.
+//
+// Views keep weights in *score space*: with phi_T(x) = c_T m_T(x), c_T a constant of the map and
+// m_T the bare monomial, the vector held is v_T = c_T w_T. A score is then a plain sum of v_T m_T,
+// and a step w += a phi(x) becomes v_T += a c_T^2 m_T: no square root anywhere.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace unkernel::solve {
+
+template <class Rows>
+concept RowView = requires(const Rows& rows, std::int64_t i, double step, const double* scores, double* weights) {
+  { rows.size() } -> std::same_as<std::int64_t>;
+  { rows.dot(i, scores) } -> std::same_as<double>;   // w' phi(x_i)
+  rows.axpy(i, step, weights);                       // w += step phi(x_i)
+  { rows.squared_norm(i) } -> std::same_as<double>;  // phi(x_i)' phi(x_i)
+  rows.prefetch_header(i);                           // where the row is
+  rows.prefetch(i);                                  // the row itself
+};
+
+// A view that can also evaluate the kernel without the map, and says what either way costs.
+template <class Rows>
+concept KernelView = RowView<Rows> && requires(const Rows& rows, std::span<const std::int32_t> subset, int threads) {
+  { rows.gram(subset, threads) } -> std::same_as<std::vector<double>>;  // row-major, symmetric
+  { rows.mean_map_size() } -> std::same_as<double>;                     // non-zeros of phi(x)
+  { rows.mean_row_size() } -> std::same_as<double>;                     // non-zeros of x
+};
+
+}  // namespace unkernel::solve

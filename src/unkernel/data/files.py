@@ -1,0 +1,206 @@
+"""Files as blocks of bytes: compression told by the first bytes, writing all or nothing."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import os
+import secrets
+import shutil
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, Protocol, cast
+
+import zstandard
+
+from unkernel.errors import FormatError
+
+Source = str | os.PathLike[str] | IO[bytes] | IO[str]
+
+BLOCK_BYTES = 1 << 22
+
+# Zstandard has no limit on what a call returns. This much input never becomes more than
+# 64 MB, as four bytes stand for at most 128 KB of text.
+_ZSTD_INPUT_BYTES = 1 << 11
+
+_FIRST_BYTES = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
+_DAMAGED = (lzma.LZMAError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def name_of(source: Source) -> str:
+    """What error messages call the file."""
+    if isinstance(source, str | os.PathLike):
+        return os.fspath(source)
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else "<stream>"
+
+
+def read_blocks(source: Source, size: int = BLOCK_BYTES) -> Iterator[bytes]:
+    """The bytes of a file, decompressed, in blocks of about `size`; all but the last are at least that long.
+
+    A compressed file that is damaged or ends early is a :class:`~unkernel.errors.FormatError`.
+    """
+    with _opened(source) as stream:
+        blocks = _decompressed(stream, stream.compression(), size)
+        yield from _joined(_with_damage_named(blocks, name_of(source)), size)
+
+
+class _Stream:
+    """Reads bytes from any file object, and can tell what it begins with."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._ahead = io.BytesIO()
+
+    def read(self, size: int = -1) -> bytes:
+        return self._ahead.read(size) or self._read_file(size)
+
+    def compression(self) -> str:
+        """The suffix that goes with the compression, ``""`` where there is none."""
+        begin = b""
+        while len(begin) < max(map(len, _FIRST_BYTES)) and (more := self._read_file(BLOCK_BYTES)):
+            begin += more
+        self._ahead = io.BytesIO(begin)
+        return next((kind for first, kind in _FIRST_BYTES.items() if begin.startswith(first)), "")
+
+    def _read_file(self, size: int) -> bytes:
+        block = self._file.read(size)
+        if block is None:
+            raise BlockingIOError(f"{name_of(self._file)} has nothing to read yet; open it in blocking mode")
+        return block.encode(errors="surrogateescape") if isinstance(block, str) else bytes(block)
+
+
+@contextlib.contextmanager
+def _opened(source: Source) -> Iterator[_Stream]:
+    if isinstance(source, str | os.PathLike):
+        with open(source, "rb", buffering=0) as file:  # noqa: PTH123 (any PathLike, not only Path)
+            yield _Stream(file)
+    elif hasattr(source, "read"):
+        yield _Stream(source)
+    else:
+        raise TypeError(
+            f"expected a path or an open file, got {type(source).__name__}; wrap bytes in io.BytesIO"
+        )
+
+
+def _decompressed(stream: _Stream, compression: str, size: int) -> Iterator[bytes]:
+    openers: dict[str, Callable[[Any], Any]] = {
+        ".gz": lambda file: gzip.GzipFile(fileobj=file, mode="rb"),
+        ".xz": lzma.LZMAFile,
+        ".bz2": bz2.BZ2File,
+    }
+    if compression == ".zst":
+        return _zstd_blocks(stream)
+    return _plain_blocks(openers[compression](stream) if compression else stream, size)
+
+
+def _plain_blocks(stream: _Readable, size: int) -> Iterator[bytes]:
+    while block := stream.read(size):
+        yield block
+
+
+def _zstd_blocks(stream: _Readable) -> Iterator[bytes]:
+    """As the zstandard package's own reader, but one that notices when the file ends early."""
+    decompressor = zstandard.ZstdDecompressor()
+    frame = decompressor.decompressobj()
+    for block in _plain_blocks(stream, BLOCK_BYTES):
+        for begin in range(0, len(block), _ZSTD_INPUT_BYTES):
+            rest = block[begin : begin + _ZSTD_INPUT_BYTES]
+            while rest:
+                if frame.eof:
+                    frame = decompressor.decompressobj()
+                yield frame.decompress(rest)
+                rest = frame.unused_data if frame.eof else b""
+    if not frame.eof:
+        raise EOFError
+
+
+def _with_damage_named(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
+    try:
+        yield from blocks
+    except EOFError:
+        raise FormatError(name, 0, 0, "the compressed file ends early; get or write it anew") from None
+    except _DAMAGED as error:
+        raise _damaged(name, error) from error
+    except OSError as error:
+        # bz2 reports damage like this; what the system reports has a number.
+        if error.errno is not None:
+            raise
+        raise _damaged(name, error) from error
+
+
+def _damaged(name: str, error: Exception) -> FormatError:
+    return FormatError(name, 0, 0, f"the compressed file is damaged ({error}); get or write it anew")
+
+
+def _joined(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    held: list[bytes] = []
+    held_bytes = 0
+    for block in blocks:
+        held.append(block)
+        held_bytes += len(block)
+        if held_bytes >= size:
+            yield b"".join(held)
+            held, held_bytes = [], 0
+    if held_bytes:
+        yield b"".join(held)
+
+
+@contextlib.contextmanager
+def writing(target: Source) -> Iterator[Callable[[bytes], object]]:
+    """Gives a function that writes bytes to `target`.
+
+    A path is compressed as its suffix says (.gz, .xz, .bz2, .zst), and appears, whole, only when
+    the ``with`` block ends well; until then the file that was there stays. An open file gets the
+    bytes, or their text if it is a text file, as they come.
+    """
+    if isinstance(target, str | os.PathLike):
+        with _replaced(Path(target)) as file, _compressing(file, Path(target).suffix) as compressed:
+            yield compressed.write
+    elif not hasattr(target, "write"):
+        raise TypeError(f"expected a path or an open file, got {type(target).__name__}")
+    elif isinstance(target, io.TextIOBase):
+        yield lambda block: target.write(block.decode())
+    else:
+        yield cast(IO[bytes], target).write
+
+
+@contextlib.contextmanager
+def _replaced(path: Path) -> Iterator[IO[bytes]]:
+    path = path.resolve()  # a link stays a link, and what it names is replaced
+    if path.exists() and not path.is_file():
+        with path.open("wb") as device:  # such as /dev/stdout: there is nothing to replace
+            yield device
+        return
+    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, temporary)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _compressing(file: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[Any]:
+    if suffix == ".gz":
+        return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
+    if suffix == ".xz":
+        return lzma.LZMAFile(file, "wb")
+    if suffix == ".bz2":
+        return bz2.BZ2File(file, "wb")
+    if suffix == ".zst":
+        return zstandard.ZstdCompressor().stream_writer(file, closefd=False)
+    return contextlib.nullcontext(file)

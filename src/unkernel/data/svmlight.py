@@ -1,0 +1,274 @@
+"""Files in the svmlight (LIBSVM) text format; docs/formats/svmlight.md describes it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, SupportsIndex
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+
+from unkernel import _core
+from unkernel.data.files import BLOCK_BYTES, Source, name_of, read_blocks, writing
+from unkernel.errors import FormatError
+
+Float64s = npt.NDArray[np.float64]
+Int64s = npt.NDArray[np.int64]
+ZeroBased = bool | Literal["auto"]
+
+_LARGEST_INDEX = 2**63 - 2
+_LARGEST_EXACT_INTEGER = 2**53
+_CACHED_BYTES = 1 << 17
+_ITEMS_PER_WRITE = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class SvmlightData:
+    """What an svmlight file holds. ``X, y = read_svmlight(...)`` works, too.
+
+    Attributes
+    ----------
+    X : scipy.sparse.csr_matrix of shape (n_rows, n_features)
+        Sorted, without repeated or zero entries; indices are int32 where they fit, else int64.
+    y : ndarray of float64
+        The labels.
+    qid : ndarray of int64, or None
+        The query numbers, where the rows have them.
+    zero_based : bool
+        Whether the file's first feature is number 0.
+    ignored_fields : int
+        How many fields ``name:value`` were left out, such as ``cost:`` and ``sid:``.
+    comments : int
+        How many lines have a comment.
+    """
+
+    X: sparse.csr_matrix
+    y: Float64s
+    qid: Int64s | None
+    zero_based: bool
+    ignored_fields: int
+    comments: int
+
+    def __iter__(self) -> Iterator[Any]:
+        """Give X and y, always these two."""
+        return iter((self.X, self.y))
+
+
+def read_svmlight(
+    path_or_file: Source,
+    *,
+    n_features: int | None = None,
+    zero_based: ZeroBased = "auto",
+    dtype: npt.DTypeLike = np.float64,
+    n_jobs: int | None = None,
+) -> SvmlightData:
+    r"""Read a file of lines ``label [qid:n] [index:value ...] [# comment]``.
+
+    Parameters
+    ----------
+    path_or_file : path, or open binary or text file
+        Plain, or compressed by gzip, xz, bzip2 or Zstandard, whatever its name is.
+    n_features : int, default=None
+        The number of columns; None takes the largest index there is. Give it when reading a
+        test file, so that it has the columns of the training file.
+    zero_based : bool or "auto", default="auto"
+        Whether indices count from 0 or from 1; "auto" says 0 if index 0 is used.
+    dtype : float64 or float32, default=float64
+        The type of the values.
+    n_jobs : int, default=None
+        The number of threads, as in scikit-learn: None is one, -1 is all. The result is the same.
+
+    Returns
+    -------
+    SvmlightData
+
+    Raises
+    ------
+    FormatError
+        A line is malformed (the first one is named), or there are no rows.
+    OSError
+        The file cannot be read.
+
+    Examples
+    --------
+    >>> import io
+    >>> from unkernel.data import read_svmlight
+    >>> X, y = read_svmlight(io.StringIO("+1 1:0.5 3:2\n-1 2:1  # a remark\n"))
+    >>> X.toarray()
+    array([[0.5, 0. , 2. ],
+           [0. , 1. , 0. ]])
+    >>> y
+    array([ 1., -1.])
+    """
+    value_type = _checked_dtype(dtype)
+    smallest, largest = _allowed_indices(n_features, zero_based)
+    name = name_of(path_or_file)
+    threads = joblib.effective_n_jobs(n_jobs)
+    parser = _core.SvmlightParser(name, threads, _piece_bytes(threads), smallest, largest)
+    for block in read_blocks(path_or_file):
+        parser.feed(block)
+    parser.finish()
+    if parser.rows == 0:
+        raise FormatError(name, 0, 0, "there are no rows in it; expected lines such as '1 3:0.5 7:2'")
+
+    starts_at_zero = bool(parser.has_zero_index) if zero_based == "auto" else zero_based
+    columns = _count_columns(parser, name, n_features, first_index=0 if starts_at_zero else 1)
+    offsets, indices, values, labels, queries = parser.take(0 if starts_at_zero else 1)
+    return SvmlightData(
+        X=_to_csr(offsets, indices, _as_type(values, value_type, name), columns),
+        y=labels,
+        qid=queries if len(queries) else None,
+        zero_based=starts_at_zero,
+        ignored_fields=parser.ignored_fields,
+        comments=parser.comments,
+    )
+
+
+def _piece_bytes(threads: int) -> int:
+    """One thread stays in its cache; several are better off with one large piece of each block."""
+    return _CACHED_BYTES if threads == 1 else max(_CACHED_BYTES, BLOCK_BYTES // threads)
+
+
+def _checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    result = np.dtype(dtype)
+    if result not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise ValueError(f"dtype must be float64 or float32, got {result}")
+    return result
+
+
+def _allowed_indices(n_features: int | None, zero_based: ZeroBased) -> tuple[int, int]:
+    if zero_based not in (True, False, "auto"):
+        raise ValueError(f'zero_based must be True, False or "auto", got {zero_based!r}')
+    smallest = 1 if zero_based is False else 0
+    if n_features is None:
+        return smallest, _LARGEST_INDEX
+    if not isinstance(n_features, SupportsIndex) or not 1 <= int(n_features) <= _LARGEST_INDEX:
+        raise ValueError(f"n_features must be a positive integer or None, got {n_features!r}")
+    return smallest, int(n_features) - 1 if zero_based is True else int(n_features)
+
+
+def _count_columns(parser: _core.SvmlightParser, name: str, n_features: int | None, first_index: int) -> int:
+    used = max(0, parser.largest_index - first_index + 1)
+    if n_features is not None and used > n_features:
+        # Only now is it known that the file counts from 0.
+        reason = (
+            f"index {parser.largest_index} is beyond {n_features - 1}, the last that n_features={n_features} "
+            "allows in a file with an index 0; allow more features"
+        )
+        raise FormatError(name, parser.largest_index_line, 0, reason)
+    return used if n_features is None else n_features
+
+
+def _as_type(values: Float64s, dtype: np.dtype[Any], name: str) -> npt.NDArray[Any]:
+    if dtype == values.dtype:
+        return values
+    with np.errstate(over="ignore"):
+        result = values.astype(dtype)
+    if not np.isfinite(result).all():
+        raise FormatError(name, 0, 0, f"a value is too large for {dtype}; read the file as float64")
+    return result
+
+
+def _to_csr(offsets: Int64s, indices: Int64s, values: npt.NDArray[Any], columns: int) -> sparse.csr_matrix:
+    X = sparse.csr_matrix((values, indices, offsets), shape=(len(offsets) - 1, columns), copy=False)
+    X.has_sorted_indices = True
+    X.has_canonical_format = True
+    if values.dtype != np.float64:
+        X.eliminate_zeros()  # what is too small for the narrower type
+    return X
+
+
+def write_svmlight(
+    path_or_file: Source,
+    X: Any,
+    y: npt.ArrayLike,
+    *,
+    qid: npt.ArrayLike | None = None,
+    zero_based: bool = False,
+    comment: str | None = None,
+) -> None:
+    """Write rows in the svmlight format, every number so that it reads back as itself.
+
+    Parameters
+    ----------
+    path_or_file : path, or open binary or text file
+        A path is compressed as its suffix says (.gz, .xz, .bz2, .zst) and replaced only when all
+        is written; when that fails, what was there stays.
+    X : array or sparse matrix of shape (n_rows, n_features)
+        Finite numbers. Zeros are not written, so that columns which end in zeros only can be read
+        back with ``n_features``.
+    y : array of shape (n_rows,)
+        Finite labels.
+    qid : array of integers of shape (n_rows,), default=None
+        Query numbers.
+    zero_based : bool, default=False
+        Whether the first column is number 0 or 1. Read a zero-based file with ``zero_based=True``.
+    comment : str, default=None
+        Text for the top of the file; each of its lines gets a ``#``.
+    """
+    matrix = _checked_matrix(X)
+    labels = _checked_labels(y)
+    queries = _checked_queries(qid)
+    check_consistent_length(matrix, labels, queries if qid is not None else None)
+    index_type = _index_type(matrix)
+    offsets, columns = matrix.indptr.astype(index_type), matrix.indices.astype(index_type)
+    arrays = (offsets, columns, matrix.data, labels, queries, 0 if zero_based else 1)
+    with writing(path_or_file) as write:
+        if comment is not None:
+            write("".join(f"# {line}\n" for line in comment.splitlines()).encode())
+        for begin, end in _row_blocks(offsets):
+            write(_core.format_svmlight(*arrays, begin, end))
+
+
+def _checked_matrix(X: Any) -> sparse.csr_matrix:
+    _refuse_inexact_integers(X.data if sparse.issparse(X) else X, "X")
+    matrix = sparse.csr_matrix(check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_features=0))
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _checked_labels(y: npt.ArrayLike) -> Float64s:
+    _refuse_inexact_integers(y, "y")
+    labels = np.ascontiguousarray(column_or_1d(y, dtype=np.float64))
+    if not np.isfinite(labels).all():
+        raise ValueError("y contains NaN or infinity; the format has finite labels only")
+    return labels
+
+
+def _refuse_inexact_integers(values: npt.ArrayLike, name: str) -> None:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" or array.size == 0:
+        return
+    if max(-int(array.min()), int(array.max())) > _LARGEST_EXACT_INTEGER:
+        raise ValueError(f"{name} has integers beyond 2^53, which a double does not hold; scale them down")
+
+
+def _checked_queries(qid: npt.ArrayLike | None) -> Int64s:
+    if qid is None:
+        return np.empty(0, dtype=np.int64)
+    queries = column_or_1d(qid)
+    if queries.dtype.kind not in "iu":
+        raise ValueError(f"qid must be integers, got {queries.dtype}")
+    if queries.size and int(queries.max()) >= 2**63:
+        raise ValueError("qid must fit into 64 bits with a sign")
+    return np.ascontiguousarray(queries, dtype=np.int64)
+
+
+def _index_type(matrix: sparse.csr_matrix) -> type[np.signedinteger[Any]]:
+    narrow = matrix.indptr.dtype == np.int32 and matrix.indices.dtype == np.int32
+    return np.int32 if narrow else np.int64
+
+
+def _row_blocks(offsets: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
+    """Ranges of rows that together have about as many labels and entries as one call should format."""
+    items = offsets.astype(np.int64) + np.arange(len(offsets))
+    cuts = np.searchsorted(items, np.arange(0, items[-1], _ITEMS_PER_WRITE))
+    bounds = np.unique(np.append(cuts, len(offsets) - 1)).tolist()
+    return itertools.pairwise(bounds)

@@ -1,0 +1,5 @@
+"""Learners on polynomial feature maps."""
+
+from unkernel.poly.svc import PolySVC
+
+__all__ = ["PolySVC"]

@@ -1,0 +1,353 @@
+"""Polynomial-kernel SVMs, trained in the feature space of the kernel."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from unkernel._core import Examples, Progress, distinct_examples
+from unkernel.engines import CompiledClassifier
+from unkernel.engines.classifier import canonical_csr
+from unkernel.models import ConjunctionModel
+from unkernel.poly.memory import available_bytes
+
+Look = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Dual variables by row, for a warm start."""
+
+    classes: NDArray[Any]
+    hashes: NDArray[np.uint64]
+    duals: NDArray[np.float64]
+
+
+class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A support vector machine with a polynomial kernel, trained at the speed of a linear one.
+
+    Solves, for the kernel ``(gamma <x, z> + coef0) ** degree`` with feature map phi,
+
+        min_w  1/2 |w|^2 + C sum_i loss(1 - y_i w'phi(x_i))
+
+    by dual coordinate descent on w itself, so that a step costs one pass over the conjunctions of a
+    row and not over all support vectors. The constant of phi takes the part of an intercept; it is
+    regularised like every other weight. More than two classes are trained one against the rest.
+
+    Parameters
+    ----------
+    degree : {1, 2, 3}, default=2
+        Features in a conjunction, at most. 1 is a linear SVM.
+    C : float, default=1.0
+        Weight of the losses; larger fits the training set more closely.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Factor of the inner product: ``1 / (n_features * X.var())``, ``1 / n_features`` or a value.
+    coef0 : float, default=1.0
+        Constant of the kernel, not negative. ``(gamma, coef0, C)`` and
+        ``(gamma / coef0, 1, C * coef0 ** degree)`` give the same classifier.
+    penalty : {"l2"}, default="l2"
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+    feature_map : {"kernel", "plain"}, default="kernel"
+        "plain" gives every monomial the coefficient 1 (``gamma`` and ``coef0`` are not used then).
+    storage : {"auto", "on_the_fly", "condensed"}, default="auto"
+        Where phi(x) lives while training: computed whenever it is needed, against a dense table of
+        weights, or stored as numbers of the conjunctions that occur. The result is the same.
+    tol : float, default=1e-3
+        Training stops when (P - D) / P <= tol, P and D being the primal and the dual objective.
+    max_iter : int, default=1000
+        Passes over the training set, at most.
+    class_weight : dict, "balanced" or None, default=None
+    warm_start : bool, default=False
+        Start the next fit from the solution of this one, row by row where rows occur in both.
+    n_jobs : int or None, default=None
+        Threads; None is 1 and -1 is all. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Order in which rows are visited.
+    verbose : int, default=0
+        1 says what was chosen and how it ended; 2 adds a line a second.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    objective_ : float
+        Primal objective, summed over the one-vs-rest problems.
+    gap_ : float
+        Certified relative duality gap, the largest of all problems.
+    n_iter_ : int
+        Passes over the training set, the most of all problems.
+    gamma_ : float
+        The value of gamma that was used.
+    storage_ : str
+        The storage that was used.
+
+    Examples
+    --------
+    Exclusive or, which no linear classifier can do:
+
+    >>> from unkernel import PolySVC
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> PolySVC(degree=2, C=10, gamma=1).fit(X, y).predict(X)
+    array([0, 1, 1, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "degree": [Interval(Integral, 1, 3, closed="both")],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
+        "coef0": [Interval(Real, 0, None, closed="left")],
+        "penalty": [StrOptions({"l2"})],
+        "loss": [StrOptions({"hinge", "squared_hinge"})],
+        "feature_map": [StrOptions({"kernel", "plain"})],
+        "storage": [StrOptions({"auto", "on_the_fly", "condensed"})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        degree: int = 2,
+        *,
+        C: float = 1.0,
+        gamma: float | str = "scale",
+        coef0: float = 1.0,
+        penalty: str = "l2",
+        loss: str = "hinge",
+        feature_map: str = "kernel",
+        storage: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        class_weight: dict[Any, float] | str | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.degree = degree
+        self.C = C
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.penalty = penalty
+        self.loss = loss
+        self.feature_map = feature_map
+        self.storage = storage
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> PolySVC:
+        """Train on rows X with labels y.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            A row of weight k counts as k equal rows; rows of weight 0 do not count at all.
+        """
+        return self.fit_watched(X, y, sample_weight, look=None)
+
+    def fit_watched(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, look: Look | None
+    ) -> PolySVC:
+        """``fit``, with a function that is shown the progress about twenty times a second."""
+        rows, labels = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
+        )
+        check_classification_targets(labels)
+        weights = None if sample_weight is None else _check_weights(sample_weight, rows)
+        self.classes_, codes = _classes(labels, weights)
+        examples = self._distinct(canonical_csr(rows), codes, weights)
+        self.gamma_ = self._gamma_value(examples)
+        start = getattr(self, "_start", None) if self.warm_start else None
+        trained = self._train(examples, self._class_weights(codes, weights), start, look)
+        self._keep(examples, trained)
+        return self
+
+    def _distinct(self, rows: Any, codes: NDArray[np.int32], weights: NDArray[np.float64] | None) -> Examples:
+        return distinct_examples(
+            offsets=rows.indptr,
+            columns=rows.indices,
+            values=rows.data,
+            features=rows.shape[1],
+            classes=codes,
+            weights=np.empty(0) if weights is None else weights,
+            threads=effective_n_jobs(self.n_jobs),
+        )
+
+    def _gamma_value(self, examples: Examples) -> float:
+        if self.gamma == "auto":
+            return 1.0 / self.n_features_in_
+        if self.gamma != "scale":
+            return float(self.gamma)
+        variance = examples.variance(self.n_features_in_)
+        return 1.0 / (self.n_features_in_ * variance) if variance > 0 else 1.0
+
+    def _class_weights(self, codes: NDArray[np.int32], weights: NDArray[np.float64] | None) -> list[float]:
+        count = len(self.classes_)
+        if self.class_weight is None:
+            return [1.0] * count
+        if isinstance(self.class_weight, str):  # "balanced"
+            rows = np.bincount(codes, weights=weights, minlength=count)
+            return [float(rows.sum() / (count * share)) for share in rows]
+        unknown = set(self.class_weight) - set(self.classes_.tolist())
+        if unknown:
+            raise ValueError(f"class_weight names classes that do not occur: {sorted(map(str, unknown))}")
+        return [float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()]
+
+    def _train(
+        self, examples: Examples, class_weights: list[float], start: _Start | None, look: Look | None
+    ) -> dict[str, Any]:
+        resumed = start is not None and np.array_equal(start.classes, self.classes_)
+        return dict(
+            examples.train(
+                degree=int(self.degree),
+                map=self.feature_map,
+                gamma=self.gamma_,
+                coef0=float(self.coef0),
+                loss=self.loss,
+                C=float(self.C),
+                class_weights=class_weights,
+                storage=self.storage,
+                memory=float(available_bytes()),
+                tolerance=float(self.tol),
+                max_epochs=int(self.max_iter),
+                seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+                threads=effective_n_jobs(self.n_jobs),
+                start_hashes=start.hashes if resumed and start else np.empty(0, np.uint64),
+                start_duals=start.duals.reshape(-1) if resumed and start else np.empty(0),
+                look=look or _Narrator(self.verbose).look,
+            )
+        )
+
+    def _keep(self, examples: Examples, trained: dict[str, Any]) -> None:
+        outcomes = trained["outcomes"]
+        self.objective_ = float(sum(primal for primal, _, _, _ in outcomes))
+        self.gap_ = float(max(_relative_gap(primal, dual) for primal, dual, _, _ in outcomes))
+        self.n_iter_ = int(max(epochs for _, _, epochs, _ in outcomes))
+        self.storage_ = str(trained["storage"])
+        self.model_ = ConjunctionModel(
+            degree=int(self.degree),
+            sets=bool(examples.binary),
+            feature_map=self.feature_map,
+            gamma=self.gamma_,
+            coef0=float(self.coef0),
+            n_features=int(self.n_features_in_),
+            columns=np.asarray(examples.columns),
+            keys=np.asarray(trained["keys"]),
+            weights=np.asarray(trained["weights"]),
+            constants=np.asarray(trained["constants"]),
+            classes=self.classes_,
+            origin={"C": float(self.C), "loss": self.loss, "objective": self.objective_, "gap": self.gap_},
+        )
+        self._compiled = CompiledClassifier(self.model_)
+        if self.warm_start:
+            self._start = _Start(self.classes_, np.asarray(examples.hashes), np.asarray(trained["duals"]))
+        if self.verbose:
+            print(
+                f"[PolySVC] {examples.rows} distinct rows, storage={self.storage_}, "
+                f"{trained['dimension']} weights; {self.n_iter_} epochs, objective {self.objective_:.6g}, "
+                f"gap {self.gap_:.2g}"
+            )
+        if not all(converged for _, _, _, converged in outcomes):
+            warnings.warn(
+                f"PolySVC stopped after max_iter={self.max_iter} epochs at a relative gap of "
+                f"{self.gap_:.2g} (tol={self.tol:g}): raise max_iter or tol, or scale the features and "
+                "lower C or gamma",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Scores: one per row for two classes (positive: ``classes_[1]``), else one per class."""
+        check_is_fitted(self)
+        rows = validate_data(
+            self, X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, reset=False
+        )
+        return self._compiled.score_csr(canonical_csr(rows), effective_n_jobs(self.n_jobs))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The class of each row."""
+        scores = self.decision_function(X)
+        return self._compiled.choose(scores)
+
+    def to_model(self) -> ConjunctionModel:
+        """The fitted model as plain data."""
+        check_is_fitted(self)
+        return self.model_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a ``.uk`` file; ``unkernel.load`` reads it."""
+        self.to_model().save(path)
+
+
+class _Narrator:
+    """Prints a line a second about a long training, when asked to."""
+
+    def __init__(self, verbose: int) -> None:
+        self._verbose = verbose
+        self._calls = 0
+
+    def look(self, progress: Progress) -> None:
+        self._calls += 1
+        if self._verbose > 1 and self._calls % 20 == 0:
+            print(
+                f"[PolySVC] {progress.stage}: {progress.finished}/{progress.problems} problems done, "
+                f"epoch {progress.epoch}, {progress.active} rows active, gap about {progress.relative_gap:.2g}"
+            )
+
+
+def _check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
+    weights: NDArray[np.float64] = _check_sample_weight(
+        sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+    )
+    return weights
+
+
+def _classes(
+    labels: NDArray[Any], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """The classes that rows of positive weight have, and each row's place among them."""
+    counted = labels if weights is None else labels[weights > 0]
+    classes = np.unique(counted)
+    if len(classes) < 2:
+        raise ValueError(
+            f"PolySVC needs rows of at least two classes, but there is only one class: {classes.tolist()}"
+            if len(classes)
+            else "PolySVC needs at least one row with a positive sample_weight"
+        )
+    codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1).astype(np.int32)
+    return classes, codes
+
+
+def _relative_gap(primal: float, dual: float) -> float:
+    return max(primal - dual, 0.0) / primal if primal > 0 else 0.0

@@ -1,0 +1,104 @@
+"""Compression of every kind, told by the first bytes, and what becomes of damaged files."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+
+import numpy as np
+import pytest
+import zstandard
+
+from unkernel.data import read_svmlight
+from unkernel.data.files import read_blocks
+from unkernel.errors import FormatError
+
+ROWS = b"".join(b"%d %d:%d.5\n" % (i % 3, 1 + i % 50, i) for i in range(5000))
+COMPRESS = {
+    "gz": gzip.compress,
+    "xz": lzma.compress,
+    "bz2": bz2.compress,
+    "zst": zstandard.ZstdCompressor().compress,
+}
+kinds = pytest.mark.parametrize("kind", COMPRESS)
+
+
+def labels_of(data: bytes):
+    return read_svmlight(io.BytesIO(data)).y
+
+
+@pytest.mark.parametrize("suffix", [".svm", ".xz", ".gz", ""])
+@kinds
+def test_the_name_does_not_matter(kind, suffix, tmp_path):
+    path = tmp_path / f"rows{suffix}"
+    path.write_bytes(COMPRESS[kind](ROWS))
+    result = read_svmlight(path)
+    np.testing.assert_array_equal(result.y, np.arange(5000) % 3)
+    np.testing.assert_array_equal(result.X.data, np.arange(5000) + 0.5)
+
+
+def test_plain_text_under_the_name_of_a_compressed_file(tmp_path):
+    path = tmp_path / "rows.xz"
+    path.write_bytes(b"1 1:1\n")
+    assert read_svmlight(str(path)).y.tolist() == [1]
+
+
+@kinds
+def test_several_streams_after_each_other(kind):
+    compress = COMPRESS[kind]
+    assert len(labels_of(compress(ROWS) + compress(b"7 1:1\n") + compress(b"8"))) == 5002
+
+
+@kinds
+def test_every_early_end_is_noticed(kind):
+    data = COMPRESS[kind](ROWS[:2000])
+    for size in sorted({6, 7, 10, 20, len(data) // 2, len(data) - 5, len(data) - 1}):
+        with pytest.raises(FormatError, match="ends early") as caught:
+            labels_of(data[:size])
+        assert caught.value.file == "<stream>"
+
+
+@kinds
+def test_damage_is_named(kind, tmp_path):
+    data = bytearray(COMPRESS[kind](ROWS))
+    middle = len(data) // 2
+    data[middle : middle + 40] = bytes(255 - byte for byte in data[middle : middle + 40])
+    path = tmp_path / "rows"
+    path.write_bytes(data)
+    with pytest.raises(FormatError) as caught:
+        read_svmlight(path)
+    assert caught.value.file == str(path)
+
+
+@kinds
+def test_what_expands_a_lot_comes_in_bounded_blocks(kind):
+    total, bound = (150_000_000, 2**27) if kind == "zst" else (20_000_000, 2**21)
+    data = COMPRESS[kind](b"\n" * total)
+    sizes = [len(block) for block in read_blocks(io.BytesIO(data), 1 << 20)]
+    assert sum(sizes) == total
+    assert max(sizes) <= bound
+
+
+def test_text_files_and_short_reads():
+    assert read_svmlight(io.StringIO("1 1:1 # é\n2 2:1")).y.tolist() == [1, 2]
+
+    class Slow(io.BytesIO):
+        def read(self, size=-1):
+            return super().read(min(size, 3) if size > 0 else size)
+
+    assert read_svmlight(Slow(b"1 1:1\n2 2:1\n")).y.tolist() == [1, 2]
+    assert read_svmlight(Slow(lzma.compress(b"1 1:1\n2 2:1\n"))).y.tolist() == [1, 2]
+
+
+def test_an_open_file_stays_open_and_is_named(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_bytes(b"skipped\n1 1:1\n1 x\n")
+    with path.open("rb") as file:
+        file.readline()
+        with pytest.raises(FormatError) as caught:
+            read_svmlight(file)
+        assert not file.closed
+    assert caught.value.file == str(path)
+    assert caught.value.line == 2
