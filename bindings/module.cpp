@@ -7,13 +7,15 @@ namespace unkernel::bindings {
 namespace {
 
 // unkernel.errors.FormatError keeps file, line, column and reason as attributes.
-void translate_format_error(const std::exception_ptr& pointer, void*) {
+void translate_errors(const std::exception_ptr& pointer, void*) {
   try {
     std::rethrow_exception(pointer);
   } catch (const FormatError& error) {
     const nb::object type = nb::module_::import_("unkernel.errors").attr("FormatError");
     const nb::object value = type(error.file, error.line, error.column, error.reason);
     PyErr_SetObject(type.ptr(), value.ptr());
+  } catch (const NotEnoughMemory& error) {
+    PyErr_SetString(PyExc_MemoryError, error.what());
   }
 }
 
@@ -21,7 +23,7 @@ void translate_format_error(const std::exception_ptr& pointer, void*) {
 
 NB_MODULE(_core, module) {
   module.doc() = "The native core of unkernel. Its names are private: use the package.";
-  nb::register_exception_translator(translate_format_error, nullptr);
+  nb::register_exception_translator(translate_errors, nullptr);
   bind_data(module);
   bind_engines(module);
   bind_poly(module);

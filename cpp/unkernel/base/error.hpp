@@ -37,6 +37,12 @@ class FormatError : public std::runtime_error {
   }
 };
 
+// More memory needed than there is; Python sees it as MemoryError, with the sizes.
+class NotEnoughMemory : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // Work given up because the caller asked for it (Ctrl-C, or a progress callback that raised).
 class Interrupted : public std::runtime_error {
  public:

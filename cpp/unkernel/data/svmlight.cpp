@@ -1,7 +1,6 @@
 #include "unkernel/data/svmlight.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <limits>
 #include <stdexcept>
 #include <utility>

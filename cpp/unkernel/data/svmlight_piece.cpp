@@ -4,7 +4,6 @@
 #include <cassert>
 #include <charconv>
 #include <cstring>
-#include <limits>
 #include <unordered_set>
 #include <utility>
 #include <vector>

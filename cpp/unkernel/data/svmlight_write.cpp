@@ -1,6 +1,7 @@
 #include <charconv>
-#include <limits>
 #include <stdexcept>
+#include <string_view>
+#include <utility>
 
 #include "unkernel/data/svmlight.hpp"
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "unkernel/base/error.hpp"
 #include "unkernel/engines/conjunction_index.hpp"
 #include "unkernel/poly/condensed_rows.hpp"
 
@@ -42,7 +43,7 @@ std::string in_words(double bytes) {
 }
 
 [[noreturn]] void refuse(const std::string& what, double bytes, double memory) {
-  throw std::invalid_argument(what + " needs about " + in_words(bytes) + " and " + in_words(memory) +
+  throw NotEnoughMemory(what + " needs about " + in_words(bytes) + " and " + in_words(memory) +
                               " are available; drop rare features or lower the degree");
 }
 

@@ -20,8 +20,8 @@ struct StorageEstimate {
 
 StorageEstimate estimate_storage(const Examples& examples, int degree, int problems);
 
-// The faster of those that fit into `memory` bytes (0: no limit). Throws std::invalid_argument, with
-// the sizes, when neither does or when the one asked for does not.
+// The faster of those that fit into `memory` bytes (0: no limit). Throws NotEnoughMemory, with the
+// sizes, when neither does or when the one asked for does not.
 Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double memory);
 
 }  // namespace unkernel::poly

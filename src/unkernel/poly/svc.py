@@ -227,7 +227,8 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _train(
         self, examples: Examples, class_weights: list[float], start: _Start | None, look: Look | None
     ) -> dict[str, Any]:
-        resumed = start is not None and np.array_equal(start.classes, self.classes_)
+        if start is not None and not np.array_equal(start.classes, self.classes_):
+            start = None
         return dict(
             examples.train(
                 degree=int(self.degree),
@@ -243,8 +244,8 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 max_epochs=int(self.max_iter),
                 seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
                 threads=effective_n_jobs(self.n_jobs),
-                start_hashes=start.hashes if resumed and start else np.empty(0, np.uint64),
-                start_duals=start.duals.reshape(-1) if resumed and start else np.empty(0),
+                start_hashes=start.hashes if start else np.empty(0, np.uint64),
+                start_duals=start.duals.reshape(-1) if start else np.empty(0),
                 look=look or _Narrator(self.verbose).look,
             )
         )

@@ -1,0 +1,112 @@
+# Everything happens in .venv and build; `make clean` takes both away. Works with GNU make 3.81 on.
+#
+#   PYTHON=python3.12 make test     with another Python (3.11 or newer; after `make clean`)
+#   JOBS=1 make test                with fewer processors
+
+PYTHON ?= python3
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+PYTEST_FLAGS ?= -q
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+# Quiet, but for errors. What a build printed is shown when it fails.
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
+REQUIREMENTS := $(BIN)/python tools/requirements.py
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+
+SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
+	$(shell find src cpp/unkernel bindings -type f ! -name '*.pyc' ! -name '_core.pyi' 2>/dev/null)
+STUB := src/unkernel/_core.pyi
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-all test-python native native-sanitized bench lint docs clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(STAMPS)/package ## build and install into .venv, then show what unkernel does
+	@$(BIN)/python -m unkernel.demo
+
+test: test-python native ## all tests that take seconds: Python and native
+
+test-python: $(STAMPS)/package $(STAMPS)/test
+	$(BIN)/python -m pytest $(PYTEST_FLAGS) -m "not slow"
+
+test-all: $(STAMPS)/package $(STAMPS)/test native native-sanitized ## the slow tests and sanitizers as well
+	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+bench: $(STAMPS)/package $(STAMPS)/bench ## every benchmark in turn, against the peers that can be installed
+	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+
+lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, and who may import whom
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	@PYTHONPATH=src $(BIN)/lint-imports --no-cache > build/lint-imports.txt 2>&1 \
+		|| { cat build/lint-imports.txt; exit 1; }
+	$(BIN)/python tools/check_includes.py
+
+docs: $(STAMPS)/package $(STAMPS)/docs ## the documentation, into site
+	$(BIN)/mkdocs build --strict --quiet
+
+clean: ## remove .venv, build, site and every cache
+	rm -rf $(VENV) build dist site $(STUB) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- The environment -------------------------------------------------------------------------------
+
+$(STAMPS)/venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "unkernel needs Python 3.11 or newer, and \
+	$(PYTHON) is " + sys.version.split()[0] + ": name another with PYTHON=python3.12 make ...")'
+	@echo "making $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/package: $(STAMPS)/venv $(SOURCES)
+	@echo "building and installing unkernel ..."
+	@$(PIP) install .
+	@touch $@
+
+# Tools come one extra at a time, so that a demo need not wait for test tools.
+$(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: $(STAMPS)/venv pyproject.toml tools/requirements.py
+	@echo "installing what $(@F) needs ..."
+	@$(PIP) install $$($(REQUIREMENTS) $(@F))
+	@touch $@
+
+# A peer that has no wheel for this machine is left out; its benchmark says so.
+$(STAMPS)/bench: $(STAMPS)/venv pyproject.toml tools/requirements.py
+	@echo "installing the peers that the benchmarks measure against ..."
+	@for peer in $$($(REQUIREMENTS) bench); do \
+		$(PIP) install "$$peer" > /dev/null 2>&1 || echo "  $$peer cannot be installed here: left out"; done
+	@touch $@
+
+$(STUB): $(STAMPS)/package $(STAMPS)/lint
+	@$(BIN)/python -m nanobind.stubgen -q -m unkernel._core -o $@
+
+# --- The native tests ------------------------------------------------------------------------------
+
+# The system's CMake, or one from the index where there is none.
+CMAKE := $(shell command -v cmake || echo $(BIN)/cmake)
+CTEST := $(shell command -v ctest || echo $(BIN)/ctest)
+GENERATOR := $(if $(shell command -v ninja),-G Ninja,)
+
+native: build/native/.configured
+	@$(CMAKE) --build build/native > build/native/log.txt 2>&1 || { cat build/native/log.txt; exit 1; }
+	$(CTEST) --test-dir build/native --output-on-failure --parallel $(JOBS) --quiet
+
+native-sanitized: build/sanitized/.configured ## the native tests under address and undefined-behaviour sanitizers
+	@$(CMAKE) --build build/sanitized > build/sanitized/log.txt 2>&1 || { cat build/sanitized/log.txt; exit 1; }
+	$(CTEST) --test-dir build/sanitized --output-on-failure --parallel $(JOBS) --quiet
+
+build/sanitized/.configured: SANITIZE := -DUNKERNEL_SANITIZE=ON
+build/native/.configured build/sanitized/.configured: $(STAMPS)/cmake
+	@mkdir -p $(@D)
+	@$(CMAKE) -S . -B $(@D) $(GENERATOR) -DUNKERNEL_TESTS=ON -DUNKERNEL_PYTHON=OFF -DUNKERNEL_DEVELOPER=ON \
+		$(SANITIZE) > $(@D)/log.txt 2>&1 || { cat $(@D)/log.txt; exit 1; }
+	@touch $@
+
+$(STAMPS)/cmake: $(STAMPS)/venv
+	@test -x "$(CMAKE)" || { echo "installing cmake ..."; $(PIP) install 'cmake>=3.18'; }
+	@touch $@

@@ -1,0 +1,69 @@
+"""Numbers of conjunctions and back: against the list written down, and at the far end."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference.numbering import conjunctions_in_order
+
+from unkernel.models.numbering import decode
+
+every_basis = pytest.mark.parametrize("sets", [True, False])
+degrees = pytest.mark.parametrize("degree", [1, 2, 3])
+
+MOST_FEATURES = {1: 2**31 - 1, 2: 2_000_000_000, 3: 3_000_000}
+
+
+def number(ranks: list[int], degree: int, sets: bool) -> int:
+    """Counts what stands before a conjunction, in Python's unbounded integers."""
+    more = 0 if sets else 1
+    a, *rest = sorted(ranks, reverse=True)
+    before = sum(math.comb(a + more * (size - 1), size) for size in range(degree + 1) if size > 0) + 1
+    if not rest:
+        return before
+    b, *last = rest
+    if not last:
+        return before + 1 + b
+    return before + 1 + a + more + math.comb(b + more, 2) + last[0]
+
+
+@every_basis
+@degrees
+def test_equals_the_list_written_down(degree, sets):
+    listed = conjunctions_in_order(17, degree, sets)
+    padded = [[*ranks, *[-1] * (3 - len(ranks))] for ranks in listed]
+    decoded = decode(np.arange(len(listed), dtype=np.uint64), degree, sets)
+    np.testing.assert_array_equal(decoded, padded)
+
+
+@every_basis
+@degrees
+@given(data=st.data())
+def test_any_conjunction_comes_back(degree, sets, data):
+    rank = st.integers(0, MOST_FEATURES[degree] - 1)
+    ranks = data.draw(st.lists(rank, min_size=1, max_size=degree, unique=sets))
+    key = np.array([number(ranks, degree, sets)], dtype=np.uint64)
+    expected = sorted(ranks, reverse=True) + [-1] * (3 - len(ranks))
+    assert decode(key, degree, sets).tolist() == [expected]
+
+
+@every_basis
+@degrees
+def test_the_last_conjunction_and_the_number_after_it(degree, sets):
+    last = MOST_FEATURES[degree] - 1
+    ranks = [last - i if sets else last for i in range(degree)]
+    key = number(ranks, degree, sets)
+    assert decode(np.array([key], dtype=np.uint64), degree, sets)[0, :degree].tolist() == ranks
+    for beyond in (key + 1, 2**64 - 1):
+        with pytest.raises(ValueError, match=f"has the number {beyond}"):
+            decode(np.array([beyond], dtype=np.uint64), degree, sets)
+
+
+def test_none_at_all_and_a_degree_that_is_none():
+    assert decode(np.empty(0, dtype=np.uint64), 3, sets=True).shape == (0, 3)
+    with pytest.raises(ValueError, match="degree must be 1, 2 or 3"):
+        decode(np.zeros(1, dtype=np.uint64), 4, sets=True)

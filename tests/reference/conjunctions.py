@@ -1,0 +1,58 @@
+"""Conjunction models scored by a dictionary and itertools."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, combinations_with_replacement
+
+import numpy as np
+
+
+def numbered(n_features, degree, sets):
+    """All conjunctions in the order of their numbers, as descending tuples; number 0 is the empty one."""
+    choose = combinations if sets else combinations_with_replacement
+    order = [()]
+    for a in range(n_features):
+        for size in range(1, degree + 1):
+            partners = range(a if sets else a + 1)
+            rest = [tuple(sorted(r, reverse=True)) for r in choose(partners, size - 1)]
+            order += [(a, *r) for r in sorted(rest)]
+    return order
+
+
+def score(model, x):
+    """The scores of one dense row, conjunction by conjunction."""
+    ranks = [r for r, column in enumerate(model.columns) if x[column] != 0]
+    weights = dict(zip(model.keys.tolist(), model.weights, strict=True))
+    total = np.array(model.constants, dtype=float)
+    for key, conjunction in enumerate(numbered(len(model.columns), model.degree, model.sets)):
+        if key in weights and set(conjunction) <= set(ranks):
+            total += weights[key] * factor(model, [x[model.columns[r]] for r in conjunction])
+    return total
+
+
+def factor(model, values):
+    """What a conjunction of these values counts: their product, or the mean over its monomials."""
+    if not model.sets:
+        return math.prod(values)
+    total = share = 0.0
+    for size in range(len(values), model.degree + 1):
+        for exponents in _compositions(size, len(values)):
+            c2 = _squared_constant(model, exponents)
+            total += c2 * math.prod(v**e for v, e in zip(values, exponents, strict=True))
+            share += c2
+    return total / share
+
+
+def _compositions(total, parts):
+    if parts == 1:
+        return [(total,)]
+    return [(first, *r) for first in range(1, total - parts + 2) for r in _compositions(total - first, parts - 1)]
+
+
+def _squared_constant(model, exponents):
+    if model.feature_map == "plain":
+        return 1.0
+    k = sum(exponents)
+    multinomial = math.factorial(k) / math.prod(math.factorial(e) for e in exponents)
+    return math.comb(model.degree, k) * model.coef0 ** (model.degree - k) * model.gamma**k * multinomial

@@ -1,0 +1,24 @@
+"""Print what an extra of pyproject.toml asks for, a requirement a line, so that it can be installed
+without building the package once more.
+
+    python tools/requirements.py test
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
+
+
+def requirements(extra: str) -> list[str]:
+    extras = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    if extra not in extras:
+        raise SystemExit(f"pyproject.toml has no extra {extra!r}; it has {', '.join(extras)}")
+    return list(extras[extra])
+
+
+if __name__ == "__main__":
+    print(*requirements(sys.argv[1]), sep="\n")
