@@ -21,6 +21,7 @@ STUB := src/unkernel/_core.pyi
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+.NOTPARALLEL:
 .PHONY: help demo test test-all test-python native native-sanitized bench lint docs clean
 
 help: ## show this list
@@ -38,12 +39,13 @@ test-all: $(STAMPS)/package $(STAMPS)/test native native-sanitized ## the slow t
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
 
 bench: $(STAMPS)/package $(STAMPS)/bench ## every benchmark in turn, against the peers that can be installed
-	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+	@for file in $$(grep -l __main__ benchmarks/*.py); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, and who may import whom
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	@mkdir -p build
 	@PYTHONPATH=src $(BIN)/lint-imports --no-cache > build/lint-imports.txt 2>&1 \
 		|| { cat build/lint-imports.txt; exit 1; }
 	$(BIN)/python tools/check_includes.py
@@ -64,9 +66,15 @@ $(STAMPS)/venv:
 	@$(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/package: $(STAMPS)/venv $(SOURCES)
+# What builds stays in the environment, instead of being fetched for each build: CMake then finds
+# everything where it was, and compiles only what has changed.
+$(STAMPS)/build-system: $(STAMPS)/venv $(STAMPS)/cmake pyproject.toml tools/requirements.py
+	@$(PIP) install $$($(REQUIREMENTS) $(@F))
+	@touch $@
+
+$(STAMPS)/package: $(STAMPS)/build-system $(SOURCES)
 	@echo "building and installing unkernel ..."
-	@$(PIP) install .
+	@$(PIP) install --no-build-isolation .
 	@touch $@
 
 # Tools come one extra at a time, so that a demo need not wait for test tools.
@@ -92,13 +100,13 @@ CMAKE := $(shell command -v cmake || echo $(BIN)/cmake)
 CTEST := $(shell command -v ctest || echo $(BIN)/ctest)
 GENERATOR := $(if $(shell command -v ninja),-G Ninja,)
 
-native: build/native/.configured
+native: build/native/.configured ## the native tests alone
 	@$(CMAKE) --build build/native > build/native/log.txt 2>&1 || { cat build/native/log.txt; exit 1; }
-	$(CTEST) --test-dir build/native --output-on-failure --parallel $(JOBS) --quiet
+	$(CTEST) --test-dir build/native --output-on-failure --parallel $(JOBS)
 
 native-sanitized: build/sanitized/.configured ## the native tests under address and undefined-behaviour sanitizers
 	@$(CMAKE) --build build/sanitized > build/sanitized/log.txt 2>&1 || { cat build/sanitized/log.txt; exit 1; }
-	$(CTEST) --test-dir build/sanitized --output-on-failure --parallel $(JOBS) --quiet
+	$(CTEST) --test-dir build/sanitized --output-on-failure --parallel $(JOBS)
 
 build/sanitized/.configured: SANITIZE := -DUNKERNEL_SANITIZE=ON
 build/native/.configured build/sanitized/.configured: $(STAMPS)/cmake

@@ -1,7 +1,8 @@
-"""Print what an extra of pyproject.toml asks for, a requirement a line, so that it can be installed
-without building the package once more.
+"""Print what an extra of pyproject.toml asks for, or its build system, a requirement a line, so that it
+can be installed without building the package once more.
 
     python tools/requirements.py test
+    python tools/requirements.py build-system
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 
 def requirements(extra: str) -> list[str]:
-    extras = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
+    extras = project["project"]["optional-dependencies"] | {
+        "build-system": project["build-system"]["requires"]
+    }
     if extra not in extras:
         raise SystemExit(f"pyproject.toml has no extra {extra!r}; it has {', '.join(extras)}")
     return list(extras[extra])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference.numbering import conjunctions_in_order
 
+from reference.numbering import conjunctions_in_order
 from unkernel.models.numbering import decode
 
 every_basis = pytest.mark.parametrize("sets", [True, False])

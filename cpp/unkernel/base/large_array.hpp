@@ -70,6 +70,7 @@ class LargeArray {
   };
 
   static T* allocate(std::size_t size) {
+    if (size > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_alloc();
     void* memory = std::calloc(size > 0 ? size : 1, sizeof(T));
     if (memory == nullptr) throw std::bad_alloc();
     advise_huge_pages(memory, size * sizeof(T));

@@ -35,7 +35,11 @@ void parallel_for(int threads, std::int64_t count, const Task& task) {
   };
   std::vector<std::thread> pool;
   pool.reserve(static_cast<std::size_t>(workers - 1));
-  for (int i = 1; i < workers; ++i) pool.emplace_back(work);
+  try {
+    for (int i = 1; i < workers; ++i) pool.emplace_back(work);
+  } catch (const std::exception&) {
+    // The system gives no more threads: those that there are do the work.
+  }
   work();
   for (auto& thread : pool) thread.join();
   if (failure) std::rethrow_exception(failure);

@@ -114,8 +114,8 @@ void ConjunctionEngine::fill(const ConjunctionWeights& weights) {
   }
   const auto tail = weights.keys.subspan(static_cast<std::size_t>(split));
   tail_weights_.assign(weights.weights.begin() + split * static_cast<std::ptrdiff_t>(scores()), weights.weights.end());
-  if (tail.empty()) return;
-  slots_.assign(std::bit_ceil(tail.size() + tail.size() / 2 + 1), {no_key, 0});  // at most 2/3 full
+  // At most 2/3 full, and never without an empty slot, which is where a search ends.
+  slots_.assign(std::bit_ceil(tail.size() + tail.size() / 2 + 1), {no_key, 0});
   for (std::size_t k = 0; k < tail.size(); ++k) insert(tail[k], k);
 }
 

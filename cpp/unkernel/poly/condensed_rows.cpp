@@ -1,8 +1,10 @@
 #include "unkernel/poly/condensed_rows.hpp"
 
-#include <memory>
+#include <atomic>
+#include <bit>
 #include <numeric>
 
+#include "unkernel/base/error.hpp"
 #include "unkernel/base/flat_map.hpp"
 
 namespace unkernel::poly {
@@ -11,6 +13,8 @@ namespace {
 using engines::Basis;
 using engines::ConjunctionIndex;
 using engines::Key;
+
+constexpr std::int64_t row_grain = 4096;
 
 Basis basis_of(const Examples& examples) { return examples.binary() ? Basis::sets : Basis::monomials; }
 
@@ -75,8 +79,8 @@ class SegmentNumbers {
 template <class Local>
 class Condenser {
  public:
-  Condenser(const Examples& examples, int degree, const LargeVector<std::int64_t>& offsets, LargeVector<Local>& local)
-      : examples_(examples), index_(degree, basis_of(examples)), occurrences_(examples), offsets_(offsets), local_(local) {}
+  Condenser(const Examples& examples, int degree, Records<Local>& records)
+      : examples_(examples), index_(degree, basis_of(examples)), occurrences_(examples), records_(records) {}
 
   // The keys of rank a's segment; also writes the places of all its non-zeros.
   void segment(std::uint64_t a, SegmentNumbers& numbers, std::vector<Key>& keys) {
@@ -90,13 +94,18 @@ class Condenser {
   }
 
  private:
-  void write(const typename Occurrences::Place& place, std::uint64_t a, SegmentNumbers& numbers) {
+  using Place = Occurrences::Place;
+
+  // What of a row comes before the places of its feature at `position`.
+  std::int64_t places_before(std::int64_t position) const {
+    return static_cast<std::int64_t>(index_.count(static_cast<std::uint64_t>(position))) - 1 - position;
+  }
+
+  void write(const Place& place, std::uint64_t a, SegmentNumbers& numbers) {
     const auto row = static_cast<std::size_t>(place.row);
     const std::int32_t* f = examples_.features.data() + examples_.offsets[row];
     const auto position = static_cast<std::int64_t>(place.position);
-    // What comes before in this row: the mapped size of its first `position` features, less the singles.
-    const auto before = static_cast<std::int64_t>(index_.count(static_cast<std::uint64_t>(position))) - 1 - position;
-    Local* out = local_.data() + offsets_[row] + before;
+    Local* out = Records<Local>::places(records_[place.row]) + places_before(position);
     const std::int64_t partners = examples_.binary() ? position : position + 1;
     for (std::int64_t b = 0; b < partners; ++b) {
       *out++ = static_cast<Local>(numbers.number(1 + static_cast<Key>(f[b])));
@@ -114,9 +123,131 @@ class Condenser {
   const Examples& examples_;
   ConjunctionIndex index_;
   Occurrences occurrences_;
-  const LargeVector<std::int64_t>& offsets_;
-  LargeVector<Local>& local_;
+  Records<Local>& records_;
 };
+
+Columns checked(Columns columns) {
+  if (columns.keys.size() > std::numeric_limits<std::uint32_t>::max()) {
+    throw NotEnoughMemory("more than 2^32 conjunctions occur; drop rare features or lower the degree");
+  }
+  return columns;
+}
+
+// Feature by feature: needs no memory per possible conjunction, so it serves when those are very many.
+template <class Local>
+Columns condense_by_feature(const Examples& examples, int degree, Records<Local>& records, int threads,
+                            const Monitor& monitor) {
+  constexpr std::int64_t grain = 64;  // features a task; their keys are joined in order afterwards
+  const std::int64_t features = examples.used_features();
+  std::vector<std::vector<Key>> keys(static_cast<std::size_t>((features + grain - 1) / grain));
+  std::vector<std::int64_t> lengths(static_cast<std::size_t>(features));
+  Condenser<Local> condenser(examples, degree, records);
+  parallel_ranges(threads, features, grain, [&](std::int64_t first, std::int64_t last) {
+    SegmentNumbers numbers;
+    std::vector<Key>& part = keys[static_cast<std::size_t>(first / grain)];
+    for (std::int64_t a = first; a < last; ++a) {
+      monitor.throw_if_stopped();
+      const std::size_t before = part.size();
+      condenser.segment(static_cast<std::uint64_t>(a), numbers, part);
+      lengths[static_cast<std::size_t>(a)] = static_cast<std::int64_t>(part.size() - before);
+    }
+  });
+  Columns columns;
+  columns.keys.push_back(0);
+  for (auto& part : keys) {
+    columns.keys.insert(columns.keys.end(), part.begin(), part.end());
+    part = {};
+  }
+  columns.segments.push_back(1);
+  for (const std::int64_t length : lengths) columns.segments.push_back(columns.segments.back() + length);
+  return checked(std::move(columns));
+}
+
+// A set of keys that can also say how many of its members are smaller than a given one.
+class RankedBits {
+ public:
+  explicit RankedBits(Key size) : words_(size / 64 + 1), smaller_(words_.size()) {}
+
+  // Safe from several threads: a bit that is there already is only read.
+  void insert(Key key) {
+    const std::atomic_ref word(words_[key / 64]);
+    const std::uint64_t bit = std::uint64_t{1} << (key % 64);
+    if ((word.load(std::memory_order_relaxed) & bit) == 0) word.fetch_or(bit, std::memory_order_relaxed);
+  }
+  void count() {
+    std::uint32_t total = 0;
+    for (std::size_t w = 0; w < words_.size(); ++w) {
+      smaller_[w] = total;
+      total += static_cast<std::uint32_t>(std::popcount(words_[w]));
+    }
+  }
+  std::uint32_t rank(Key key) const {
+    const std::uint64_t before = (std::uint64_t{1} << (key % 64)) - 1;
+    return smaller_[key / 64] + static_cast<std::uint32_t>(std::popcount(words_[key / 64] & before));
+  }
+  std::vector<Key> members() const {
+    std::vector<Key> keys;
+    for (std::size_t w = 0; w < words_.size(); ++w) {
+      for (std::uint64_t rest = words_[w]; rest != 0; rest &= rest - 1) {
+        keys.push_back(64 * w + static_cast<Key>(std::countr_zero(rest)));
+      }
+    }
+    return keys;
+  }
+
+ private:
+  LargeVector<std::uint64_t> words_;
+  LargeVector<std::uint32_t> smaller_;
+};
+
+// visit(a, key) for each conjunction of two or more of a row's features, in the order of the row's record.
+template <class Visit>
+void for_each_place(const Examples& examples, const ConjunctionIndex& index, const std::vector<Key>& blocks,
+                    std::int64_t i, const Visit& visit) {
+  const std::int32_t* f = examples.features.data() + examples.offsets[static_cast<std::size_t>(i)];
+  const std::int64_t own = examples.binary() ? 0 : 1;
+  for (std::int64_t a = 0; a < examples.row_size(i); ++a) {
+    const auto rank = static_cast<std::size_t>(f[a]);
+    for (std::int64_t b = 0; b < a + own; ++b) visit(rank, blocks[rank] + 1 + static_cast<Key>(f[b]));
+    if (index.degree() < 3) continue;
+    for (std::int64_t b = 0; b < a + own; ++b) {
+      const Key base = blocks[rank] + index.triples(rank) + index.triangle(static_cast<std::uint64_t>(f[b]));
+      for (std::int64_t c = 0; c < b + own; ++c) visit(rank, base + static_cast<Key>(f[c]));
+    }
+  }
+}
+
+// Row by row, with one bit per possible conjunction: two passes, and the columns come out in order of their keys.
+template <class Local>
+Columns condense_by_row(const Examples& examples, const ConjunctionIndex& index, Records<Local>& records, int threads,
+                        const Monitor& monitor) {
+  const auto features = static_cast<std::uint64_t>(examples.used_features());
+  std::vector<Key> blocks;
+  for (std::uint64_t rank = 0; rank <= features; ++rank) blocks.push_back(index.block(rank));
+  RankedBits occurring(blocks.back());
+  occurring.insert(0);
+  for (std::uint64_t rank = 0; rank < features; ++rank) occurring.insert(blocks[rank]);
+  const auto over_rows = [&](const auto& work) {
+    parallel_ranges(threads, examples.rows(), row_grain, [&](std::int64_t first, std::int64_t last) {
+      monitor.throw_if_stopped();
+      for (std::int64_t i = first; i < last; ++i) work(i);
+    });
+  };
+  over_rows([&](std::int64_t i) {
+    for_each_place(examples, index, blocks, i, [&](std::size_t, Key key) { occurring.insert(key); });
+  });
+  occurring.count();
+  Columns columns;
+  for (const Key block : blocks) columns.segments.push_back(occurring.rank(block));
+  over_rows([&](std::int64_t i) {
+    Local* place = Records<Local>::places(records[i]);
+    for_each_place(examples, index, blocks, i, [&](std::size_t rank, Key key) {
+      *place++ = static_cast<Local>(occurring.rank(key) - static_cast<std::uint32_t>(columns.segments[rank]));
+    });
+  });
+  columns.keys = occurring.members();
+  return checked(std::move(columns));
+}
 
 }  // namespace
 
@@ -139,37 +270,42 @@ std::int64_t longest_segment(const Examples& examples, int degree) {
 }
 
 template <class Local>
-Columns condense(const Examples& examples, int degree, const LargeVector<std::int64_t>& offsets,
-                 LargeVector<Local>& local, int threads, const Monitor& monitor) {
-  Condenser<Local> condenser(examples, degree, offsets, local);
-  constexpr std::int64_t grain = 64;  // features a task; their keys are joined in order afterwards
-  const std::int64_t features = examples.used_features();
-  std::vector<std::vector<Key>> keys(static_cast<std::size_t>((features + grain - 1) / grain));
-  std::vector<std::int64_t> lengths(static_cast<std::size_t>(features));
-  parallel_ranges(threads, features, grain, [&](std::int64_t first, std::int64_t last) {
-    SegmentNumbers numbers;
-    std::vector<Key>& part = keys[static_cast<std::size_t>(first / grain)];
-    for (std::int64_t a = first; a < last; ++a) {
-      monitor.throw_if_stopped();
-      const std::size_t before = part.size();
-      condenser.segment(static_cast<std::uint64_t>(a), numbers, part);
-      lengths[static_cast<std::size_t>(a)] = static_cast<std::int64_t>(part.size() - before);
+Records<Local>::Records(const Examples& examples, int degree) {
+  constexpr std::int64_t per_word = sizeof(std::uint32_t) / sizeof(Local);
+  offsets.push_back(0);
+  for (std::int64_t i = 0; i < examples.rows(); ++i) {
+    const std::int64_t size = examples.row_size(i);
+    const std::int64_t places_of_row = mapped_size(degree, examples.binary(), size) - 1 - size;
+    offsets.push_back(offsets.back() + 1 + size + (places_of_row + per_word - 1) / per_word);
+  }
+  words.resize(static_cast<std::size_t>(offsets.back()));
+  for (std::int64_t i = 0; i < examples.rows(); ++i) {
+    (*this)[i][0] = static_cast<std::uint32_t>(examples.row_size(i));
+  }
+}
+
+template <class Local>
+Columns condense(const Examples& examples, int degree, Records<Local>& records, int threads, const Monitor& monitor) {
+  constexpr Key largest_bitmap = Key{1} << 28;  // 32 MiB of bits, 16 MiB of counts
+  const ConjunctionIndex index(degree, basis_of(examples));
+  Columns columns = index.count(static_cast<std::uint64_t>(examples.used_features())) <= largest_bitmap
+                        ? condense_by_row(examples, index, records, threads, monitor)
+                        : condense_by_feature(examples, degree, records, threads, monitor);
+  parallel_ranges(threads, examples.rows(), row_grain, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      const std::int32_t* f = examples.features.data() + examples.offsets[static_cast<std::size_t>(i)];
+      std::uint32_t* record = records[i];
+      for (std::size_t a = 0; a < record[0]; ++a) {
+        record[1 + a] = static_cast<std::uint32_t>(columns.segments[static_cast<std::size_t>(f[a])]);
+      }
     }
   });
-  Columns columns;
-  columns.keys.push_back(0);
-  for (auto& part : keys) {
-    columns.keys.insert(columns.keys.end(), part.begin(), part.end());
-    part = {};
-  }
-  columns.segments.push_back(1);
-  for (const std::int64_t length : lengths) columns.segments.push_back(columns.segments.back() + length);
   return columns;
 }
 
-template Columns condense(const Examples&, int, const LargeVector<std::int64_t>&, LargeVector<std::uint16_t>&, int,
-                          const Monitor&);
-template Columns condense(const Examples&, int, const LargeVector<std::int64_t>&, LargeVector<std::uint32_t>&, int,
-                          const Monitor&);
+template struct Records<std::uint16_t>;
+template struct Records<std::uint32_t>;
+template Columns condense(const Examples&, int, Records<std::uint16_t>&, int, const Monitor&);
+template Columns condense(const Examples&, int, Records<std::uint32_t>&, int, const Monitor&);
 
 }  // namespace unkernel::poly

@@ -6,7 +6,10 @@
 // what a row reads then lies scattered over the whole vector.) Values are never stored; they are
 // products of the x that the loops hold anyway.
 //
-// Memory   2 or 4 bytes per non-zero of phi, 8 per conjunction that occurs.
+// A row is one record, so that a visit in random order touches neighbouring cache lines only:
+//   its number of features m; where the segment of each begins; the places, feature by feature.
+//
+// Memory   2 or 4 bytes per non-zero of phi, 4 per feature of x, 8 per conjunction that occurs.
 // Cost     one sequential and one random load per non-zero.
 #pragma once
 
@@ -29,23 +32,30 @@ struct Columns {
 // An upper bound of the longest segment: decides how wide the stored numbers must be.
 std::int64_t longest_segment(const Examples& examples, int degree);
 
-// Fills `local` (the rows' non-zeros beyond the single features, in row order; offsets[i] is where row i
-// begins) with places in segments.
+// The records of all rows, in 4-byte words.
 template <class Local>
-Columns condense(const Examples& examples, int degree, const LargeVector<std::int64_t>& offsets,
-                 LargeVector<Local>& local, int threads, const Monitor& monitor);
+struct Records {
+  Records(const Examples& examples, int degree);
+
+  const std::uint32_t* operator[](std::int64_t i) const { return words.data() + offsets[static_cast<std::size_t>(i)]; }
+  std::uint32_t* operator[](std::int64_t i) { return words.data() + offsets[static_cast<std::size_t>(i)]; }
+  static const Local* places(const std::uint32_t* record) { return reinterpret_cast<const Local*>(record + 1 + record[0]); }
+  static Local* places(std::uint32_t* record) { return reinterpret_cast<Local*>(record + 1 + record[0]); }
+
+  LargeVector<std::int64_t> offsets;
+  LargeVector<std::uint32_t> words;
+};
+
+// Numbers the conjunctions that occur and fills the records with them.
+template <class Local>
+Columns condense(const Examples& examples, int degree, Records<Local>& records, int threads, const Monitor& monitor);
 
 template <int Degree, bool Binary, class Local>
 class CondensedRows : public KernelRows {
  public:
   CondensedRows(const Examples& examples, const engines::FeatureMap& map, int threads, const Monitor& monitor)
-      : KernelRows(examples, map), mean_map_size_(mean_mapped_size(examples, Degree)) {
-    offsets_.push_back(0);
-    for (std::int64_t i = 0; i < examples.rows(); ++i) {
-      offsets_.push_back(offsets_.back() + mapped_size(Degree, Binary, examples.row_size(i)) - 1 - examples.row_size(i));
-    }
-    local_.resize(static_cast<std::size_t>(offsets_.back()));
-    columns_ = condense<Local>(examples, Degree, offsets_, local_, threads, monitor);
+      : KernelRows(examples, map), mean_map_size_(mean_mapped_size(examples, Degree)), records_(examples, Degree) {
+    columns_ = condense<Local>(examples, Degree, records_, threads, monitor);
   }
 
   std::size_t dimension() const { return columns_.keys.size(); }
@@ -53,43 +63,37 @@ class CondensedRows : public KernelRows {
   const Columns& columns() const { return columns_; }
 
   void prefetch_header(std::int64_t i) const {
-    KernelRows::prefetch_header(i);
-    __builtin_prefetch(&offsets_[static_cast<std::size_t>(i)]);
+    __builtin_prefetch(&records_.offsets[static_cast<std::size_t>(i)]);
+    if constexpr (!Binary) KernelRows::prefetch_header(i);
   }
   void prefetch(std::int64_t i) const {
-    prefetch_features(i);
-    const auto* first = reinterpret_cast<const char*>(local_.data() + offsets_[static_cast<std::size_t>(i)]);
-    const auto* last = reinterpret_cast<const char*>(local_.data() + offsets_[static_cast<std::size_t>(i) + 1]);
-    // A long row is prefetched by the hardware once it is under way.
+    const auto* first = reinterpret_cast<const char*>(records_[i]);
+    const auto* last = reinterpret_cast<const char*>(records_[i + 1]);
+    // A long record is prefetched by the hardware once it is under way.
     for (const auto* line = first; line < std::min(last, first + 512); line += 64) __builtin_prefetch(line);
+    if constexpr (!Binary) __builtin_prefetch(values(i));
   }
 
   double dot(std::int64_t i, const double* weights) const {
-    const std::int32_t* f = features(i);
-    const double* x = values(i);
-    const std::size_t size = end(i) - begin(i);
-    const Local* local = local_.data() + offsets_[static_cast<std::size_t>(i)];
+    const std::uint32_t* record = records_[i];
+    const Local* local = Records<Local>::places(record);
+    const double* x = Binary ? nullptr : values(i);
     double total = weights[0];
-    for (std::size_t a = 0; a < size; ++a) {
-      const double* segment = weights + columns_.segments[static_cast<std::size_t>(f[a])];
+    for (std::size_t a = 0; a < record[0]; ++a) {
+      const double* segment = weights + record[1 + a];
       const double sum = segment[0] + dot_segment(segment, local, x, a);
-      if constexpr (Binary) {
-        total += sum;
-      } else {
-        total += x[a] * sum;
-      }
+      total += Binary ? sum : x[a] * sum;
     }
     return total;
   }
 
   void axpy(std::int64_t i, double step, double* weights) const {
-    const std::int32_t* f = features(i);
-    const double* x = values(i);
-    const std::size_t size = end(i) - begin(i);
-    const Local* local = local_.data() + offsets_[static_cast<std::size_t>(i)];
+    const std::uint32_t* record = records_[i];
+    const Local* local = Records<Local>::places(record);
+    const double* x = Binary ? nullptr : values(i);
     weights[0] += step * constants_.constant;
-    for (std::size_t a = 0; a < size; ++a) {
-      double* segment = weights + columns_.segments[static_cast<std::size_t>(f[a])];
+    for (std::size_t a = 0; a < record[0]; ++a) {
+      double* segment = weights + record[1 + a];
       const double scaled = Binary ? step : step * x[a];
       segment[0] += scaled * constants_.single;
       add_segment(segment, local, x, a, scaled);
@@ -145,8 +149,7 @@ class CondensedRows : public KernelRows {
   }
 
   double mean_map_size_;
-  LargeVector<std::int64_t> offsets_;
-  LargeVector<Local> local_;
+  Records<Local> records_;
   Columns columns_;
 };
 

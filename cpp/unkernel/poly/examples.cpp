@@ -98,42 +98,45 @@ class Distinct {
   }
 
   // Equal rows stand together now. Unequal rows with one hash are possible in principle, so each
-  // row is compared with the distinct ones of its hash.
+  // run of one hash is split by comparing its rows with the first of what is left.
   void merge_equal_rows() {
     result_.label_offsets.push_back(0);
-    std::vector<std::vector<Label>> open;  // labels of the distinct rows of the current hash
-    for (std::size_t i = 0; i < hashed_.size(); ++i) {
-      if (i > 0 && hashed_[i].hash != hashed_[i - 1].hash) close(open);
-      const std::size_t first = sources_.size() - open.size();
-      std::size_t same = 0;
-      while (same < open.size() && !equal(sources_[first + same], hashed_[i].row)) ++same;
-      if (same == open.size()) {
-        sources_.push_back(hashed_[i].row);
-        result_.hashes.push_back(hashed_[i].hash);
-        open.emplace_back();
+    for (std::size_t first = 0; first < hashed_.size();) {
+      std::size_t end_of_hash = first + 1;
+      while (end_of_hash < hashed_.size() && hashed_[end_of_hash].hash == hashed_[first].hash) ++end_of_hash;
+      while (first < end_of_hash) {
+        const std::int64_t row = hashed_[first].row;
+        const auto others = std::stable_partition(hashed_.begin() + static_cast<std::ptrdiff_t>(first) + 1,
+                                                  hashed_.begin() + static_cast<std::ptrdiff_t>(end_of_hash),
+                                                  [&](const HashedRow& item) { return equal(row, item.row); });
+        const auto end_of_equal = static_cast<std::size_t>(others - hashed_.begin());
+        add_distinct_row(first, end_of_equal);
+        first = end_of_equal;
       }
-      add_label(open[same], classes_[static_cast<std::size_t>(hashed_[i].row)], weight(hashed_[i].row));
     }
-    close(open);
     hashed_ = {};
   }
 
-  static void add_label(std::vector<Label>& labels, std::int32_t code, double weight) {
-    const auto found = std::find_if(labels.begin(), labels.end(), [&](const Label& label) { return label.code == code; });
-    if (found == labels.end()) {
-      labels.push_back({code, weight});
-    } else {
-      found->weight += weight;
+  void add_distinct_row(std::size_t first, std::size_t last) {
+    sources_.push_back(hashed_[first].row);
+    result_.hashes.push_back(hashed_[first].hash);
+    const std::size_t first_label = result_.labels.size();
+    for (std::size_t i = first; i < last; ++i) {
+      add_label(first_label, classes_[static_cast<std::size_t>(hashed_[i].row)], weight(hashed_[i].row));
     }
+    std::sort(result_.labels.begin() + static_cast<std::ptrdiff_t>(first_label), result_.labels.end(),
+              [](const Label& a, const Label& b) { return a.code < b.code; });
+    result_.label_offsets.push_back(static_cast<std::int64_t>(result_.labels.size()));
   }
 
-  void close(std::vector<std::vector<Label>>& open) {
-    for (auto& labels : open) {
-      std::sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) { return a.code < b.code; });
-      result_.labels.insert(result_.labels.end(), labels.begin(), labels.end());
-      result_.label_offsets.push_back(static_cast<std::int64_t>(result_.labels.size()));
+  void add_label(std::size_t first_label, std::int32_t code, double weight) {
+    for (std::size_t i = first_label; i < result_.labels.size(); ++i) {
+      if (result_.labels[i].code == code) {
+        result_.labels[i].weight += weight;
+        return;
+      }
     }
-    open.clear();
+    result_.labels.push_back({code, weight});
   }
 
   // Counts by column, in an array where the columns are few enough, else by sorting those that occur.

@@ -24,6 +24,16 @@ struct SquaredConstants {
         square_times_other(map.monomial(3, 2)),
         cube(map.monomial(3, 6)) {}
 
+  double of(const engines::Conjunction& conjunction) const {
+    const auto& [a, b, c] = conjunction.ranks;
+    switch (conjunction.size) {
+      case 0: return constant;
+      case 1: return single;
+      case 2: return a == b ? square : pair;
+      default: return a == b && b == c ? cube : a == b || b == c ? square_times_other : triple;
+    }
+  }
+
   double constant, single, pair, triple, square, square_times_other, cube;
 };
 

@@ -5,9 +5,11 @@
 // Cost     one load and one addition per conjunction of x; the table's cache misses decide.
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include "unkernel/poly/kernel_rows.hpp"
+#include "unkernel/solve/normal_system.hpp"
 
 namespace unkernel::poly {
 
@@ -58,7 +60,60 @@ class OnTheFlyRows : public KernelRows {
     }
   }
 
+  // phi(x_i) itself, over the columns that occur. A step of 1 from zero leaves c^2 m in each place, and
+  // phi is c m.
+  solve::MappedRows mapped() const {
+    solve::MappedRows rows;
+    const std::vector<double> constants = column_constants();
+    std::vector<double> step(dimension(), 0.0);
+    std::vector<std::int32_t> number(dimension(), 0);
+    for (std::int64_t i = 0; i < size(); ++i) {
+      axpy(i, 1.0, step.data());
+      for_each_column(i, [&](std::size_t column) {
+        rows.columns.push_back(static_cast<std::int32_t>(column));
+        rows.values.push_back(constants[column] > 0.0 ? step[column] / std::sqrt(constants[column]) : 0.0);
+        step[column] = 0.0;
+        number[column] = 1;
+      });
+      rows.offsets.push_back(static_cast<std::int64_t>(rows.columns.size()));
+    }
+    for (std::int32_t& occurs : number) occurs = occurs != 0 ? static_cast<std::int32_t>(rows.dimension++) : 0;
+    for (std::int32_t& column : rows.columns) column = number[static_cast<std::size_t>(column)];
+    return rows;
+  }
+
  private:
+  // The columns of a row's non-zeros, ascending.
+  template <class Visit>
+  void for_each_column(std::int64_t i, const Visit& visit) const {
+    const std::int32_t* f = features(i);
+    visit(std::size_t{0});
+    for (std::size_t a = 0; a < end(i) - begin(i); ++a) {
+      const auto block = static_cast<std::size_t>(block_[rank(f[a])]);
+      visit(block);
+      if constexpr (Degree >= 2) {
+        for (std::size_t b = 0; b < partners(a); ++b) visit(block + 1 + rank(f[b]));
+      }
+      if constexpr (Degree >= 3) {
+        for (std::size_t b = 0; b < partners(a); ++b) {
+          const std::size_t base =
+              block + index_.triples(static_cast<std::uint64_t>(f[a])) + static_cast<std::size_t>(triangle_[rank(f[b])]);
+          for (std::size_t c = 0; c < partners(b); ++c) visit(base + rank(f[c]));
+        }
+      }
+    }
+  }
+
+  // c^2 of every column: what a step of 1 adds for a row of ones.
+  std::vector<double> column_constants() const {
+    std::vector<double> constants(dimension());
+    for (std::size_t column = 0; column < constants.size(); ++column) {
+      const engines::Conjunction conjunction = index_.decode(column);
+      constants[column] = constants_.of(conjunction);
+    }
+    return constants;
+  }
+
   static std::size_t rank(std::int32_t feature) { return static_cast<std::size_t>(feature); }
 
   // Position a itself belongs to its own pairs when ranks may repeat.

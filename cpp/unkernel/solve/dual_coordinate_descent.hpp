@@ -3,7 +3,9 @@
 // Problem     see loss.hpp; w = sum_i u_i phi(x_i) is kept up to date.
 // Step        the best u_i for the dual with all others fixed, in closed form (Hsieh et al. 2008,
 //             Algorithm 3, extended to rows that carry both labels)
-// Order       a fresh random permutation each epoch, from one seeded generator.
+// Order       a fresh random permutation each epoch, from one seeded generator. Where rows are many,
+//             blocks of a thousand neighbours are shuffled, and the rows in each: as good as a full
+//             shuffle there, and twice as fast, because neighbours share pages and caches.
 // Rest        a row that sits at a corner of g_i and wants to stay there sleeps for 1, 2, 4 .. 16
 //             epochs; one that is further inside than the last epoch's largest violation leaves
 //             the active set (shrinking) until a certifying pass finds it eager again.
@@ -14,19 +16,22 @@
 //             the gap for free; once the estimate is small enough a full pass over all rows
 //             certifies it, or wakes everyone up again.
 //
-// Two accelerations, both exact:
+// Three accelerations, all exact:
 //   Growing box   where costs times |phi_i|^2 are large, u_i needs many epochs to climb to its bound.
 //                 Solve roughly for small costs first, then stretch u and w by s = min(2, best s for
 //                 the dual) while the costs double. Every stretch raises the dual objective.
 //   Kernel space  where few rows still move and a mapped row is long (dense data, degree 3), the
 //                 rest of the work is done on the Gram matrix of those rows (GramRows), by this
 //                 same solver; w is then brought up to date and the gap certified on all rows.
+//   Second order  where the gap falls too slowly and rows or conjunctions are few, an interior-point
+//                 method takes over (interior_point.hpp), when that promises to be cheaper.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -36,7 +41,9 @@
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/base/random.hpp"
 #include "unkernel/solve/gram_rows.hpp"
+#include "unkernel/solve/interior_point.hpp"
 #include "unkernel/solve/loss.hpp"
+#include "unkernel/solve/normal_system.hpp"
 #include "unkernel/solve/row_view.hpp"
 
 namespace unkernel::solve {
@@ -81,9 +88,7 @@ class DualCoordinateDescent {
         weights_(weights),
         options_(options),
         monitor_(monitor),
-        random_(options.seed),
-        active_(coordinates_.size()) {
-    std::iota(active_.begin(), active_.end(), 0);
+        random_(options.seed) {
     for (std::int64_t i = 0; i < rows_.size(); ++i) {
       at(i).curvature = rows_.squared_norm(i);
     }
@@ -102,7 +107,9 @@ class DualCoordinateDescent {
       sweep();
       publish(progress);
       const bool seems_done = underestimate_ * estimated_gap_ <= options_.tolerance * (dual_objective_ + estimated_gap_);
-      if (!seems_done && kernel_space_pays()) {
+      if (!seems_done && second_order_pays()) {
+        solve_by_interior_point();
+      } else if (!seems_done && kernel_space_pays()) {
         finish_in_kernel_space();
       } else if (!seems_done) {
         continue;
@@ -130,6 +137,7 @@ class DualCoordinateDescent {
   static constexpr std::size_t row_distance = 8;
   static constexpr std::int64_t certify_grain = 4096;
   static constexpr int busy_rounds = 4;
+  static constexpr std::size_t neighbours = 1024;
 
   struct Sums {
     double gap = 0.0;
@@ -157,27 +165,22 @@ class DualCoordinateDescent {
 
   void sweep() {
     ++epoch_;
-    random_.shuffle(std::span(active_).first(active_count_));
+    collect_awake_rows();
+    shuffle_nearby();
     estimated_gap_ = 0.0;
-    awake_count_ = 0;
     busy_.clear();
     double most_eager = 0.0;
     const double before_sweep = dual_objective_;
     std::size_t steps = 0;
-    for (std::size_t k = 0; k < active_count_;) {
+    for (std::size_t k = 0; k < awake_.size(); ++k) {
       prefetch_after(k);
-      const std::int32_t i = active_[k];
+      if ((k & 255) == 0) monitor_.throw_if_stopped();
+      const std::int32_t i = awake_[k];
       Coordinate& c = at(i);
-      if (c.asleep_until > epoch_) {
-        ++k;
-        continue;
-      }
-      if ((++awake_count_ & 255) == 0) monitor_.throw_if_stopped();
       const double f = score(i);
       const double eager = eagerness(c, f);
       if (eager < -shrink_beyond_) {
         c.asleep_until = shrunk;
-        std::swap(active_[k], active_[--active_count_]);
         continue;
       }
       estimated_gap_ += gap_term(c, f);
@@ -189,12 +192,39 @@ class DualCoordinateDescent {
       } else {
         put_to_sleep(c);
       }
-      ++k;
     }
     monitor_.throw_if_stopped();
     shrink_beyond_ = std::max(most_eager, 1e-12);
     busy_gain_ = steps > 0 ? (dual_objective_ - before_sweep) / static_cast<double>(steps) : 0.0;
     revisit_busy_rows();
+  }
+
+  // Leaves the shrunk rows out of active_ and the sleeping ones out of awake_; both stay in storage order.
+  void collect_awake_rows() {
+    std::size_t kept = 0;
+    awake_.clear();
+    for (const std::int32_t i : active_) {
+      const std::uint32_t asleep_until = at(i).asleep_until;
+      if (asleep_until == shrunk) continue;
+      active_[kept++] = i;
+      if (asleep_until <= epoch_) awake_.push_back(i);
+    }
+    active_.resize(kept);
+  }
+
+  void shuffle_nearby() {
+    if (awake_.size() <= 16 * neighbours) return random_.shuffle(std::span(awake_));
+    std::vector<std::size_t> blocks((awake_.size() + neighbours - 1) / neighbours);
+    std::iota(blocks.begin(), blocks.end(), std::size_t{0});
+    random_.shuffle(std::span(blocks));
+    shuffled_.clear();
+    for (const std::size_t block : blocks) {
+      const std::size_t first = block * neighbours;
+      const auto rows = std::span(awake_).subspan(first, std::min(neighbours, awake_.size() - first));
+      random_.shuffle(rows);
+      shuffled_.insert(shuffled_.end(), rows.begin(), rows.end());
+    }
+    awake_.swap(shuffled_);
   }
 
   void revisit_busy_rows() {
@@ -212,15 +242,12 @@ class DualCoordinateDescent {
   }
 
   void prefetch_after(std::size_t k) const {
-    if (k + header_distance < active_count_) {
-      const std::int32_t ahead = active_[k + header_distance];
+    if (k + header_distance < awake_.size()) {
+      const std::int32_t ahead = awake_[k + header_distance];
       __builtin_prefetch(&coordinates_[static_cast<std::size_t>(ahead)], 1);
       rows_.prefetch_header(ahead);
     }
-    if (k + row_distance < active_count_) {
-      const std::int32_t ahead = active_[k + row_distance];
-      if (at(ahead).asleep_until <= epoch_) rows_.prefetch(ahead);
-    }
+    if (k + row_distance < awake_.size()) rows_.prefetch(awake_[k + row_distance]);
   }
 
   void put_to_sleep(Coordinate& c) const {
@@ -243,7 +270,8 @@ class DualCoordinateDescent {
   }
 
   void wake_everyone() {
-    active_count_ = active_.size();
+    active_.resize(coordinates_.size());
+    std::iota(active_.begin(), active_.end(), 0);
     shrink_beyond_ = std::numeric_limits<double>::infinity();
     for (Coordinate& c : coordinates_) c.asleep_until = 0;
   }
@@ -277,8 +305,9 @@ class DualCoordinateDescent {
   }
 
   void reactivate_awake_rows() {
-    for (std::size_t k = active_count_; k < active_.size(); ++k) {
-      if (at(active_[k]).asleep_until == 0) std::swap(active_[k], active_[active_count_++]);
+    active_.clear();
+    for (std::size_t i = 0; i < coordinates_.size(); ++i) {
+      if (coordinates_[i].asleep_until != shrunk) active_.push_back(static_cast<std::int32_t>(i));
     }
     shrink_beyond_ = std::numeric_limits<double>::infinity();
   }
@@ -290,7 +319,7 @@ class DualCoordinateDescent {
     outcome.dual_objective = outcome.objective - sums.gap;
     outcome.epochs = epoch_;
     outcome.converged = sums.gap <= options_.tolerance * outcome.objective;
-    if (estimated_gap_ > 0.0) underestimate_ = std::clamp(sums.gap / estimated_gap_, 1.0, 10.0);
+    if (estimated_gap_ > 0.0) underestimate_ = std::clamp(sums.gap / estimated_gap_, 1.0, 1.5);
     dual_objective_ = outcome.dual_objective;  // sheds what rounding the running value has gathered
     return outcome;
   }
@@ -309,7 +338,7 @@ class DualCoordinateDescent {
 
   void publish(Progress& progress) {
     progress.epoch = epoch_;
-    progress.active = static_cast<std::int64_t>(active_count_);
+    progress.active = static_cast<std::int64_t>(active_.size());
     const double objective = dual_objective_ + estimated_gap_;
     progress.relative_gap = objective > 0.0 ? estimated_gap_ / objective : 0.0;
     monitor_.report(progress);
@@ -368,7 +397,7 @@ class DualCoordinateDescent {
     if constexpr (KernelView<Rows>) {
       constexpr double largest_gram = 4096;          // rows; 128 MiB
       constexpr double epochs_saved_at_least = 16;   // what the tail costs without it, at the least
-      const auto moving = static_cast<double>(awake_count_);
+      const auto moving = static_cast<double>(awake_.size());
       return epoch_ >= next_kernel_finish_ && moving <= largest_gram && moving <= rows_.mean_map_size() &&
              moving * rows_.mean_row_size() <= epochs_saved_at_least * rows_.mean_map_size();
     } else {
@@ -379,8 +408,8 @@ class DualCoordinateDescent {
   void finish_in_kernel_space() {
     if constexpr (KernelView<Rows>) {
       std::vector<std::int32_t> moving;
-      for (std::size_t k = 0; k < active_count_; ++k) {
-        if (at(active_[k]).asleep_until <= epoch_ + 1) moving.push_back(active_[k]);
+      for (const std::int32_t i : active_) {
+        if (at(i).asleep_until <= epoch_ + 1) moving.push_back(i);
       }
       Coordinates part;
       std::vector<double> scores;
@@ -393,18 +422,72 @@ class DualCoordinateDescent {
       const Options options{options_.tolerance, epochs, random_.next(), 1};
       DualCoordinateDescent<GramRows, LossKind> solver(gram, std::move(part), scores, options, monitor_);
       solver.run_part(0.1 * options_.tolerance * std::max(dual_objective_, 0.0));
-      adopt(moving, solver.coordinates());
+      std::vector<double> solved;
+      for (const Coordinate& c : solver.coordinates()) solved.push_back(c.u);
+      adopt(moving, solved);
       next_kernel_finish_ = epoch_ + 3;  // let the woken rows settle first
     }
   }
 
-  void adopt(std::span<const std::int32_t> moving, const Coordinates& solved) {
+  void adopt(std::span<const std::int32_t> moving, std::span<const double> solved) {
     for (std::size_t k = 0; k < moving.size(); ++k) {
       Coordinate& c = at(moving[k]);
-      const double change = solved[k].u - c.u;
+      const double u = std::clamp(solved[k], LossKind::low(c.costs), LossKind::high(c.costs));
+      const double change = u - c.u;
       if (change == 0.0) continue;
-      c.u = solved[k].u;
+      c.u = u;
       rows_.axpy(moving[k], change, weights_.data());
+    }
+  }
+
+  // --- Second order ------------------------------------------------------------------------
+
+  // Compares what is left to do here, if the gap goes on falling as a power of the epochs, with the
+  // interior-point method's thirty-odd factorisations. Asked at every doubling of the epochs.
+  bool second_order_pays() {
+    if constexpr (MappedView<Rows>) {
+      if (epoch_ < next_comparison_) return false;
+      next_comparison_ = 2 * epoch_;
+      const double gap = estimated_gap_ / std::max(dual_objective_ + estimated_gap_, 1e-300);
+      const double power = std::max(std::log2(gap_at_comparison_ / gap), 0.2);
+      gap_at_comparison_ = gap;
+      const double epochs = std::pow(std::max(gap / options_.tolerance, 1.0), 1.0 / power) * static_cast<double>(epoch_);
+      const double visits = std::min(epochs, static_cast<double>(options_.max_epochs)) * static_cast<double>(awake_.size());
+      return interior_point_cost() < 4.0 * visits * rows_.mean_map_size();
+    } else {
+      return false;
+    }
+  }
+
+  // In multiplications. Infinite where the matrices would be too large, and once it has been tried.
+  double interior_point_cost() const {
+    constexpr double largest = 2048.0;
+    constexpr double iterations = 30.0;
+    const auto rows = static_cast<double>(rows_.size());
+    const auto columns = static_cast<double>(rows_.dimension());
+    const double size = std::min(rows, columns);
+    if (tried_second_order_ || size > largest) return std::numeric_limits<double>::infinity();
+    const double fill = columns < rows ? 0.5 * rows * rows_.mean_map_size() * rows_.mean_map_size() : rows * rows;
+    return iterations * (size * size * size / 3.0 + fill);
+  }
+
+  void solve_by_interior_point() {
+    if constexpr (MappedView<Rows>) {
+      tried_second_order_ = true;
+      std::vector<Costs> costs;
+      std::vector<std::int32_t> everyone;
+      for (const Coordinate& c : coordinates_) {
+        costs.push_back(c.costs);
+        everyone.push_back(static_cast<std::int32_t>(everyone.size()));
+      }
+      std::unique_ptr<NormalSystem> system;
+      if (rows_.dimension() < coordinates_.size()) {
+        system = std::make_unique<ColumnSystem>(rows_.mapped(), options_.threads);
+      } else {
+        system = std::make_unique<RowSystem>(rows_.gram(everyone, options_.threads), coordinates_.size());
+      }
+      InteriorPoint<LossKind> solver(costs, *system, monitor_);
+      adopt(everyone, solver.run(0.1 * options_.tolerance));
     }
   }
 
@@ -414,13 +497,16 @@ class DualCoordinateDescent {
   Options options_;
   Monitor& monitor_;
   Random random_;
-  std::vector<std::int32_t> active_;
-  std::size_t active_count_ = 0;
+  std::vector<std::int32_t> active_;    // not shrunk, ascending
+  std::vector<std::int32_t> awake_;     // of those, the ones to visit this epoch, in their order
+  std::vector<std::int32_t> shuffled_;
   std::vector<std::int32_t> busy_;
   double busy_gain_ = std::numeric_limits<double>::infinity();
-  std::size_t awake_count_ = 0;  // of the active ones, those the last epoch visited
   std::int64_t epoch_ = 0;
   std::int64_t next_kernel_finish_ = 3;
+  std::int64_t next_comparison_ = 32;
+  double gap_at_comparison_ = 1.0;
+  bool tried_second_order_ = false;
   double shrink_beyond_ = std::numeric_limits<double>::infinity();
   double estimated_gap_ = 0.0;
   double underestimate_ = 1.0;  // by how much the last certified gap exceeded its estimate

@@ -14,6 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "unkernel/solve/normal_system.hpp"
+
 namespace unkernel::solve {
 
 template <class Rows>
@@ -32,6 +34,13 @@ concept KernelView = RowView<Rows> && requires(const Rows& rows, std::span<const
   { rows.gram(subset, threads) } -> std::same_as<std::vector<double>>;  // row-major, symmetric
   { rows.mean_map_size() } -> std::same_as<double>;                     // non-zeros of phi(x)
   { rows.mean_row_size() } -> std::same_as<double>;                     // non-zeros of x
+};
+
+// A view that can also list its mapped rows phi(x) explicitly: for problems that are small in one way.
+template <class Rows>
+concept MappedView = KernelView<Rows> && requires(const Rows& rows) {
+  { rows.mapped() } -> std::same_as<MappedRows>;
+  { rows.dimension() } -> std::same_as<std::size_t>;
 };
 
 }  // namespace unkernel::solve

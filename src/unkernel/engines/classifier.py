@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,12 @@ class CompiledClassifier:
         self.model = model
         self.classes_ = model.classes
         self.n_features_in_ = model.n_features
-        self._engine = ConjunctionEngine(
+
+    @cached_property
+    def _engine(self) -> ConjunctionEngine:
+        """The native tables, made when they are first needed: a fit that is only saved needs none."""
+        model = self.model
+        return ConjunctionEngine(
             sets=model.sets,
             degree=model.degree,
             map=model.feature_map,
@@ -55,6 +61,11 @@ class CompiledClassifier:
             weights=np.ascontiguousarray(model.weights).reshape(-1),
             constants=np.ascontiguousarray(model.constants),
         )
+
+    def validate(self) -> CompiledClassifier:
+        """Build the tables now; a model that is not sound is a ``ValueError``."""
+        _ = self._engine
+        return self
 
     @property
     def nbytes(self) -> int:
@@ -134,6 +145,6 @@ def load(path: str | os.PathLike[str]) -> CompiledClassifier:
     """
     model = load_model(path)
     try:
-        return CompiledClassifier(model)
+        return CompiledClassifier(model).validate()
     except ValueError as error:
         raise FormatError(os.fspath(path), 0, 0, str(error)) from error

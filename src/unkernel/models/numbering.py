@@ -88,14 +88,14 @@ def _choose3(n: Ranks) -> Ranks:
 def _last_block_at_or_before(keys: Ranks, degree: int, sets: bool) -> Ranks:
     # block(a) is a^degree / degree! and lower terms, which shift the root by less than 3.
     root = (math.factorial(degree) * keys.astype(np.float64)) ** (1.0 / degree)
-    a = np.maximum(root - 4, 0).astype(np.uint64)
+    a: Ranks = np.maximum(root - 4, 0).astype(np.uint64)
     while (short := _block(a + 1, degree, sets) <= keys).any():
         a = a + short
     return a
 
 
 def _last_triangle_at_or_before(numbers: Ranks, sets: bool) -> Ranks:
-    b = np.maximum(np.sqrt(2.0 * numbers.astype(np.float64)) - 2, 0).astype(np.uint64)
+    b: Ranks = np.maximum(np.sqrt(2.0 * numbers.astype(np.float64)) - 2, 0).astype(np.uint64)
     while (short := _choose2(b + np.uint64(1) + _shift(sets)) <= numbers).any():
         b = b + short
     return b

@@ -1,0 +1,128 @@
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "check.hpp"
+#include "unkernel/base/monitor.hpp"
+
+namespace {
+
+using unkernel::Interrupted;
+using unkernel::Monitor;
+using unkernel::Progress;
+using unkernel::supervise;
+
+void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
+
+void test_work_runs_on_a_thread_of_its_own() {
+  Monitor monitor;
+  std::thread::id worker;
+  supervise(monitor, [&] { worker = std::this_thread::get_id(); }, [](const Progress&) {});
+  CHECK(worker != std::thread::id{} && worker != std::this_thread::get_id());
+  CHECK(!monitor.stopped());
+}
+
+void test_the_works_exception_comes_out() {
+  Monitor monitor;
+  std::string message;
+  try {
+    supervise(monitor, [] { throw std::invalid_argument("bad work"); }, [](const Progress&) {});
+  } catch (const std::invalid_argument& error) {
+    message = error.what();
+  }
+  CHECK(message == "bad work");
+}
+
+void test_a_look_that_throws_stops_the_work() {
+  Monitor monitor;
+  std::atomic<bool> work_was_interrupted{false};
+  const auto work = [&] {
+    try {
+      for (;;) {
+        monitor.throw_if_stopped();
+        pause();
+      }
+    } catch (const Interrupted&) {
+      work_was_interrupted = true;
+      throw;
+    }
+  };
+  int looks = 0;
+  std::string message;
+  try {
+    supervise(monitor, work, [&](const Progress&) {
+      if (++looks == 2) throw std::runtime_error("enough");
+    });
+  } catch (const std::runtime_error& error) {  // the look's own, not Interrupted
+    message = error.what();
+  }
+  CHECK(message == "enough" && looks == 2 && work_was_interrupted && monitor.stopped());
+}
+
+// A worker that is slow to notice is not looked at again, and is waited for.
+void test_slow_work_is_waited_for() {
+  Monitor monitor;
+  std::atomic<bool> done{false};
+  int looks = 0;
+  const auto work = [&] {
+    while (!monitor.stopped()) pause();
+    for (int i = 0; i < 150; ++i) pause();
+    done = true;
+  };
+  CHECK_THROWS(supervise(monitor, work,
+                         [&](const Progress&) {
+                           ++looks;
+                           throw Interrupted();
+                         }),
+               Interrupted);
+  CHECK(done && looks == 1);
+}
+
+void test_the_look_sees_the_latest_report() {
+  Monitor monitor;
+  std::atomic<bool> seen{false};
+  const auto work = [&] {
+    Progress progress;
+    progress.stage = "testing";
+    for (progress.epoch = 1; !seen; ++progress.epoch) {
+      monitor.report(progress);
+      pause();
+    }
+  };
+  std::int64_t epoch = 0;
+  supervise(monitor, work, [&](const Progress& progress) {
+    CHECK(progress.stage == "testing" && progress.epoch > epoch);
+    epoch = progress.epoch;
+    seen = epoch > 30;
+  });
+  CHECK(seen);
+}
+
+void test_reports_do_not_undo_what_is_finished() {
+  Monitor monitor;
+  monitor.finish_one();
+  monitor.finish_one();
+  Progress progress;
+  progress.epoch = 9;
+  progress.finished = 0;
+  monitor.report(progress);
+  CHECK(monitor.latest().finished == 2 && monitor.latest().epoch == 9);
+  monitor.throw_if_stopped();
+  monitor.stop();
+  CHECK_THROWS(monitor.throw_if_stopped(), Interrupted);
+}
+
+}  // namespace
+
+int main() {
+  test_work_runs_on_a_thread_of_its_own();
+  test_the_works_exception_comes_out();
+  test_a_look_that_throws_stops_the_work();
+  test_slow_work_is_waited_for();
+  test_the_look_sees_the_latest_report();
+  test_reports_do_not_undo_what_is_finished();
+  return 0;
+}

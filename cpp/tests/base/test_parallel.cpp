@@ -1,0 +1,132 @@
+#include <sys/resource.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "check.hpp"
+#include "unkernel/base/parallel.hpp"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define UNDER_SANITIZER 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UNDER_SANITIZER 1
+#endif
+
+namespace {
+
+using unkernel::parallel_for;
+using unkernel::parallel_ranges;
+
+void test_every_task_runs_once() {
+  for (const int threads : {-1, 0, 1, 2, 7, 64}) {
+    for (const std::int64_t count : {0, 1, 2, 5, 1000}) {
+      std::vector<std::atomic<int>> runs(static_cast<std::size_t>(count));
+      parallel_for(threads, count, [&](std::int64_t i) { ++runs[static_cast<std::size_t>(i)]; });
+      for (const auto& run : runs) CHECK(run == 1);
+    }
+  }
+}
+
+void test_ranges_tile_the_whole() {
+  for (const int threads : {1, 3}) {
+    for (const std::int64_t total : {0, 1, 99, 100, 101, 1234}) {
+      std::vector<std::atomic<int>> covered(static_cast<std::size_t>(total));
+      parallel_ranges(threads, total, 100, [&](std::int64_t begin, std::int64_t end) {
+        CHECK(begin % 100 == 0 && begin < end && end - begin <= 100);
+        for (std::int64_t i = begin; i < end; ++i) ++covered[static_cast<std::size_t>(i)];
+      });
+      for (const auto& times : covered) CHECK(times == 1);
+    }
+  }
+}
+
+std::vector<double> sums_of_pieces(int threads) {
+  std::vector<double> sums(50);
+  parallel_ranges(threads, 5000, 100, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) sums[static_cast<std::size_t>(begin / 100)] += 1.0 / static_cast<double>(i + 1);
+  });
+  return sums;
+}
+
+void test_results_do_not_depend_on_threads() {
+  const std::vector<double> alone = sums_of_pieces(1);
+  for (const int threads : {2, 3, 16}) CHECK(sums_of_pieces(threads) == alone);
+}
+
+void test_an_exception_is_rethrown_and_ends_the_rest() {
+  for (const int threads : {1, 2, 8}) {
+    std::atomic<std::int64_t> started{0};
+    std::string message;
+    try {
+      parallel_for(threads, 1'000'000, [&](std::int64_t i) {
+        ++started;
+        if (i == 10) throw std::out_of_range("task 10");
+      });
+    } catch (const std::out_of_range& error) {
+      message = error.what();
+    }
+    CHECK(message == "task 10");
+    CHECK(started >= 11 && started < 1'000'000);
+  }
+}
+
+void test_all_throwing_gives_one_of_theirs() {
+  CHECK_THROWS(parallel_for(4, 100, [](std::int64_t) { throw std::runtime_error("each"); }), std::runtime_error);
+}
+
+void test_uses_more_than_one_thread_and_the_callers() {
+  std::atomic<int> arrived{0};
+  std::set<std::thread::id> ids;
+  std::mutex lock;
+  // Each of the four tasks waits for the other three: only four threads get through.
+  parallel_for(4, 4, [&](std::int64_t) {
+    {
+      const std::lock_guard guard(lock);
+      ids.insert(std::this_thread::get_id());
+    }
+    ++arrived;
+    while (arrived < 4) std::this_thread::yield();
+  });
+  CHECK(ids.size() == 4 && ids.contains(std::this_thread::get_id()));
+}
+
+// Where the system gives no more threads, those that there are do the work.
+void test_too_few_threads_are_no_error() {
+#ifndef UNDER_SANITIZER
+  rlimit before{};
+  CHECK(getrlimit(RLIMIT_AS, &before) == 0);
+  rlimit tight = before;
+  tight.rlim_cur = rlim_t{256} << 20;  // room for some stacks of 8 MiB, not for a thousand
+  CHECK(setrlimit(RLIMIT_AS, &tight) == 0);
+  std::vector<std::atomic<int>> runs(1000);
+  parallel_for(1000, 1000, [&](std::int64_t i) {
+    ++runs[static_cast<std::size_t>(i)];
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  });
+  CHECK(setrlimit(RLIMIT_AS, &before) == 0);
+  for (const auto& run : runs) CHECK(run == 1);
+#endif
+}
+
+}  // namespace
+
+int main() {
+  test_every_task_runs_once();
+  test_ranges_tile_the_whole();
+  test_results_do_not_depend_on_threads();
+  test_an_exception_is_rethrown_and_ends_the_rest();
+  test_all_throwing_gives_one_of_theirs();
+  test_uses_more_than_one_thread_and_the_callers();
+  test_too_few_threads_are_no_error();
+  return 0;
+}

@@ -1,0 +1,360 @@
+// The solver on small dense problems, whose objectives are recomputed here from scratch.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/close.hpp"
+#include "check.hpp"
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/solve/dual_coordinate_descent.hpp"
+
+namespace {
+
+using namespace unkernel;
+using namespace unkernel::solve;
+
+// Rows as they are: phi(x) = x.
+class DenseRows {
+ public:
+  DenseRows(std::int64_t rows, std::size_t width, double scale, std::uint64_t seed) : rows_(rows), width_(width) {
+    Random random(seed);
+    for (std::size_t k = 0; k < static_cast<std::size_t>(rows) * width; ++k) {
+      entries_.push_back(scale * (random.below(2001) / 1000.0 - 1.0));
+    }
+  }
+
+  std::int64_t size() const { return rows_; }
+  std::size_t width() const { return width_; }
+  const double* row(std::int64_t i) const { return entries_.data() + static_cast<std::size_t>(i) * width_; }
+  void clear_row(std::int64_t i) { std::fill_n(entries_.begin() + i * static_cast<std::ptrdiff_t>(width_), width_, 0.0); }
+  double dot(std::int64_t i, const double* w) const {
+    double sum = 0.0;
+    for (std::size_t k = 0; k < width_; ++k) sum += row(i)[k] * w[k];
+    return sum;
+  }
+  void axpy(std::int64_t i, double step, double* w) const {
+    for (std::size_t k = 0; k < width_; ++k) w[k] += step * row(i)[k];
+  }
+  double squared_norm(std::int64_t i) const { return dot(i, row(i)); }
+  void prefetch_header(std::int64_t) const {}
+  void prefetch(std::int64_t) const {}
+
+ private:
+  std::int64_t rows_;
+  std::size_t width_;
+  std::vector<double> entries_;
+};
+
+// The same, with a kernel, and saying that its map is long: the solver finishes on the Gram matrix.
+class DenseRowsWithKernel : public DenseRows {
+ public:
+  using DenseRows::DenseRows;
+  std::vector<double> gram(std::span<const std::int32_t> subset, int) const {
+    ++times_asked;
+    std::vector<double> matrix;
+    for (const std::int32_t i : subset) {
+      for (const std::int32_t j : subset) matrix.push_back(dot(i, row(j)));
+    }
+    return matrix;
+  }
+  double mean_map_size() const { return 1e6; }
+  double mean_row_size() const { return 1.0; }
+  mutable int times_asked = 0;
+};
+
+static_assert(RowView<DenseRows> && !KernelView<DenseRows>);
+static_assert(RowView<GramRows> && KernelView<DenseRowsWithKernel>);
+
+// Labels by a noisy plane; every seventh row carries both, and costs differ.
+template <class Rows>
+Coordinates costs_for(const Rows& rows, double C, std::uint64_t seed) {
+  Random random(seed);
+  Coordinates coordinates(static_cast<std::size_t>(rows.size()));
+  for (std::int64_t i = 0; i < rows.size(); ++i) {
+    Costs& costs = coordinates[static_cast<std::size_t>(i)].costs;
+    const double cost = C * (0.5 + random.below(1000) / 1000.0);
+    const bool positive = (rows.row(i)[0] > 0.3 * rows.row(i)[1]) != (random.below(10) == 0);
+    (positive ? costs.positive : costs.negative) = cost;
+    if (i % 7 == 0) (positive ? costs.negative : costs.positive) = 0.3 * cost;
+  }
+  return coordinates;
+}
+
+template <class LossKind, class Rows>
+double primal(const Rows& rows, const Coordinates& coordinates, const std::vector<double>& w) {
+  double value = 0.0;
+  for (const double weight : w) value += 0.5 * weight * weight;
+  for (std::int64_t i = 0; i < rows.size(); ++i) {
+    value += LossKind::loss(coordinates[static_cast<std::size_t>(i)].costs, rows.dot(i, w.data()));
+  }
+  return value;
+}
+
+// w = sum_i u_i phi_i, from the dual variables alone.
+template <class Rows>
+std::vector<double> weights_of(const Rows& rows, const Coordinates& coordinates) {
+  std::vector<double> w(rows.width(), 0.0);
+  for (std::int64_t i = 0; i < rows.size(); ++i) rows.axpy(i, coordinates[static_cast<std::size_t>(i)].u, w.data());
+  return w;
+}
+
+template <class LossKind, class Rows>
+double dual(const Rows& rows, const Coordinates& coordinates) {
+  double value = 0.0;
+  for (const Coordinate& c : coordinates) value += LossKind::dual(c.costs, c.u);
+  for (const double weight : weights_of(rows, coordinates)) value -= 0.5 * weight * weight;
+  return value;
+}
+
+template <class Rows>
+struct Solved {
+  Outcome outcome;
+  Coordinates coordinates;
+  std::vector<double> weights;
+};
+
+Options options(double tolerance, std::int64_t max_epochs = 100'000, int threads = 1) {
+  return {tolerance, max_epochs, 7, threads};
+}
+
+template <class LossKind, class Rows>
+Solved<Rows> solve_it(const Rows& rows, Coordinates start, std::vector<double> weights, const Options& how, Monitor& monitor) {
+  DualCoordinateDescent<Rows, LossKind> solver(rows, std::move(start), weights, how, monitor);
+  const Outcome outcome = solver.run(Progress{});
+  return {outcome, solver.coordinates(), std::move(weights)};
+}
+
+template <class LossKind, class Rows>
+Solved<Rows> solve_it(const Rows& rows, const Coordinates& start, const Options& how) {
+  Monitor monitor;
+  Solved<Rows> solved = solve_it<LossKind>(rows, start, std::vector<double>(rows.width(), 0.0), how, monitor);
+  CHECK(monitor.latest().epoch == solved.outcome.epochs);
+  return solved;
+}
+
+// Nothing the solver says is believed: feasibility, w, both objectives and the gap are computed anew.
+template <class LossKind, class Rows>
+void check_certificate(const Rows& rows, const Coordinates& costs, const Solved<Rows>& solved) {
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    const Coordinate& c = solved.coordinates[i];
+    CHECK(c.costs.positive == costs[i].costs.positive && c.costs.negative == costs[i].costs.negative);
+    const double rounding = 1e-14 * (c.costs.positive + c.costs.negative);  // the growing box multiplies u and costs apart
+    CHECK(c.u >= LossKind::low(c.costs) - rounding && c.u <= LossKind::high(c.costs) + rounding);
+  }
+  const std::vector<double> w = weights_of(rows, solved.coordinates);
+  for (std::size_t k = 0; k < w.size(); ++k) CHECK(close(w[k], solved.weights[k], 1e-8));
+  CHECK(close(solved.outcome.objective, primal<LossKind>(rows, solved.coordinates, w), 1e-8));
+  CHECK(close(solved.outcome.dual_objective, dual<LossKind>(rows, solved.coordinates), 1e-8));
+}
+
+// The slow, obvious twin: the rows in turn, each by search in its range, until nothing moves.
+template <class LossKind, class Rows>
+double slow_optimum(const Rows& rows, Coordinates coordinates) {
+  std::vector<double> w(rows.width(), 0.0);
+  for (int sweep = 0; sweep < 4000; ++sweep) {
+    for (std::int64_t i = 0; i < rows.size(); ++i) {
+      Coordinate& c = coordinates[static_cast<std::size_t>(i)];
+      const double f = rows.dot(i, w.data());
+      const double curvature = rows.squared_norm(i);
+      const auto value = [&](double u) {
+        return LossKind::dual(c.costs, u) - (u - c.u) * f - 0.5 * curvature * (u - c.u) * (u - c.u);
+      };
+      double low = std::max(LossKind::low(c.costs), -500.0);
+      double high = std::min(LossKind::high(c.costs), 500.0);
+      for (int cut = 0; cut < 90; ++cut) {
+        const double left = low + (high - low) / 3.0;
+        const double right = high - (high - low) / 3.0;
+        if (value(left) < value(right)) {
+          low = left;
+        } else {
+          high = right;
+        }
+      }
+      const double u = 0.5 * (low + high);
+      rows.axpy(i, u - c.u, w.data());
+      c.u = u;
+    }
+    const double gap = primal<LossKind>(rows, coordinates, weights_of(rows, coordinates)) - dual<LossKind>(rows, coordinates);
+    if (gap < 1e-7) break;
+  }
+  return dual<LossKind>(rows, coordinates);
+}
+
+template <class LossKind>
+void test_reaches_the_optimum() {
+  for (const double C : {0.01, 1.0, 30.0}) {
+    DenseRows rows(40, 5, 1.0, 1);
+    rows.clear_row(7);  // curvature 0
+    rows.clear_row(8);
+    const Coordinates costs = costs_for(rows, C, 2);
+    const auto solved = solve_it<LossKind>(rows, costs, options(1e-7));
+    check_certificate<LossKind>(rows, costs, solved);
+    CHECK(solved.outcome.converged && solved.outcome.relative_gap() <= 1e-7);
+    const double optimum = slow_optimum<LossKind>(rows, costs);
+    CHECK(close(solved.outcome.objective, optimum, 1e-6));
+  }
+}
+
+// Long rows and high costs: the box is many steps wide, so it is grown (see grow_box).
+template <class LossKind>
+void test_reaches_the_optimum_where_the_box_is_wide() {
+  for (const auto& [C, tolerance] : {std::pair{1.0, 1e-4}, std::pair{100.0, 1e-2}}) {
+    const DenseRows rows(300, 30, 3.0, 3);
+    const Coordinates costs = costs_for(rows, C, 4);
+    const auto solved = solve_it<LossKind>(rows, costs, options(tolerance));
+    check_certificate<LossKind>(rows, costs, solved);
+    CHECK(solved.outcome.converged && solved.outcome.relative_gap() <= tolerance);
+  }
+}
+
+// Shuffled in blocks, shrunk, slept; and certified by several threads to the same end.
+template <class LossKind>
+void test_many_rows_and_any_number_of_threads() {
+  const DenseRows rows(20'000, 6, 1.0, 5);
+  const Coordinates costs = costs_for(rows, 0.1, 6);
+  const auto alone = solve_it<LossKind>(rows, costs, options(1e-3));
+  check_certificate<LossKind>(rows, costs, alone);
+  CHECK(alone.outcome.converged && alone.outcome.relative_gap() <= 1e-3);
+  const auto together = solve_it<LossKind>(rows, costs, options(1e-3, 100'000, 3));
+  CHECK(together.weights == alone.weights && together.outcome.epochs == alone.outcome.epochs);
+  CHECK(together.outcome.objective == alone.outcome.objective);
+}
+
+template <class LossKind>
+void test_kernel_space_ends_at_the_same_optimum() {
+  const DenseRowsWithKernel rows(120, 8, 1.0, 8);
+  const Coordinates costs = costs_for(rows, 5.0, 9);
+  const auto solved = solve_it<LossKind>(rows, costs, options(1e-7));
+  CHECK(rows.times_asked > 0);
+  check_certificate<LossKind>(rows, costs, solved);
+  CHECK(solved.outcome.converged && solved.outcome.relative_gap() <= 1e-7);
+  const DenseRows same(120, 8, 1.0, 8);
+  const auto without = solve_it<LossKind>(same, costs, options(1e-7));
+  CHECK(close(solved.outcome.objective, without.outcome.objective, 1e-6));
+}
+
+template <class LossKind>
+void test_gram_rows_are_the_rows_themselves() {
+  const DenseRowsWithKernel rows(50, 4, 1.0, 10);
+  std::vector<std::int32_t> all;
+  for (std::int32_t i = 0; i < 50; ++i) all.push_back(i);
+  const GramRows gram(rows.gram(all, 1), 50);
+  std::vector<double> scores(50, 0.0);
+  std::vector<double> w(4, 0.0);
+  for (std::int64_t i = 0; i < 50; ++i) {
+    CHECK(close(gram.squared_norm(i), rows.squared_norm(i)));
+    gram.axpy(i, 0.1 * static_cast<double>(i), scores.data());
+    rows.axpy(i, 0.1 * static_cast<double>(i), w.data());
+  }
+  for (std::int64_t i = 0; i < 50; ++i) CHECK(close(gram.dot(i, scores.data()), rows.dot(i, w.data())));
+
+  Monitor monitor;
+  std::fill(scores.begin(), scores.end(), 0.0);
+  DualCoordinateDescent<GramRows, LossKind> part(gram, costs_for(rows, 1.0, 11), scores, options(1e-9), monitor);
+  part.run_part(1e-6);
+  const std::vector<double> found = weights_of(rows, part.coordinates());
+  const double gap = primal<LossKind>(rows, part.coordinates(), found) - dual<LossKind>(rows, part.coordinates());
+  CHECK(gap >= -1e-9 && gap <= 1e-6 + 1e-9);
+}
+
+// From the end of one run the next has nothing left to do; from there with other costs, little.
+template <class LossKind>
+void test_warm_start_continues() {
+  const DenseRows rows(300, 10, 1.0, 12);
+  const Coordinates costs = costs_for(rows, 1.0, 13);
+  const auto cold = solve_it<LossKind>(rows, costs, options(1e-6));
+  Monitor monitor;
+  const auto again = solve_it<LossKind>(rows, cold.coordinates, cold.weights, options(1e-6), monitor);
+  check_certificate<LossKind>(rows, costs, again);
+  CHECK(again.outcome.converged && again.outcome.epochs <= 2 && again.outcome.epochs < cold.outcome.epochs);
+  CHECK(again.outcome.dual_objective >= cold.outcome.dual_objective - 1e-9 * cold.outcome.objective);
+
+  Coordinates dearer = cold.coordinates;
+  for (Coordinate& c : dearer) c.costs = {1.05 * c.costs.positive, 1.05 * c.costs.negative};
+  const auto moved = solve_it<LossKind>(rows, dearer, cold.weights, options(1e-6), monitor);
+  check_certificate<LossKind>(rows, dearer, moved);
+  CHECK(moved.outcome.converged);
+  for (Coordinate& c : dearer) c.u = 0.0;
+  const auto fresh = solve_it<LossKind>(rows, dearer, options(1e-6));
+  CHECK(close(moved.outcome.objective, fresh.outcome.objective, 3e-6));
+}
+
+template <class LossKind>
+void test_says_so_when_epochs_run_out() {
+  const DenseRows rows(300, 30, 3.0, 14);
+  const Coordinates costs = costs_for(rows, 1000.0, 15);
+  for (const std::int64_t epochs : {1, 2, 5}) {
+    const auto stopped = solve_it<LossKind>(rows, costs, options(1e-12, epochs));
+    check_certificate<LossKind>(rows, costs, stopped);
+    CHECK(!stopped.outcome.converged && stopped.outcome.epochs <= epochs);
+    CHECK(stopped.outcome.relative_gap() > 1e-12);
+  }
+}
+
+template <class LossKind>
+void test_the_seed_decides() {
+  const DenseRows rows(200, 10, 1.0, 16);
+  const Coordinates costs = costs_for(rows, 1.0, 17);
+  const auto one = solve_it<LossKind>(rows, costs, options(1e-3));
+  CHECK(solve_it<LossKind>(rows, costs, options(1e-3)).weights == one.weights);
+  Options other = options(1e-3);
+  other.seed = 8;
+  CHECK(solve_it<LossKind>(rows, costs, other).weights != one.weights);
+}
+
+void test_no_rows_at_all() {
+  const DenseRows rows(0, 3, 1.0, 18);
+  const auto solved = solve_it<Hinge>(rows, Coordinates{}, options(1e-3));
+  CHECK(solved.outcome.converged && solved.outcome.objective == 0.0 && solved.outcome.relative_gap() == 0.0);
+}
+
+void test_stops_when_it_is_told_to() {
+  const DenseRows rows(300, 30, 3.0, 19);
+  const Coordinates costs = costs_for(rows, 1e6, 20);
+  std::vector<double> weights(rows.width(), 0.0);
+  Monitor stopped;
+  stopped.stop();
+  CHECK_THROWS(solve_it<Hinge>(rows, costs, weights, options(1e-3), stopped), Interrupted);
+
+  // In the middle of its work, from another thread, on a problem that would take for ever.
+  Monitor monitor;
+  std::string message;
+  try {
+    supervise(monitor, [&] { (void)solve_it<Hinge>(rows, costs, weights, options(1e-300, 1'000'000'000), monitor); },
+              [&](const Progress& progress) {
+                if (progress.epoch > 0) throw std::runtime_error("enough");
+              });
+  } catch (const std::runtime_error& error) {
+    message = error.what();
+  }
+  CHECK(message == "enough");
+}
+
+template <class LossKind>
+void test_with() {
+  test_reaches_the_optimum<LossKind>();
+  test_reaches_the_optimum_where_the_box_is_wide<LossKind>();
+  test_many_rows_and_any_number_of_threads<LossKind>();
+  test_kernel_space_ends_at_the_same_optimum<LossKind>();
+  test_gram_rows_are_the_rows_themselves<LossKind>();
+  test_warm_start_continues<LossKind>();
+  test_says_so_when_epochs_run_out<LossKind>();
+  test_the_seed_decides<LossKind>();
+}
+
+}  // namespace
+
+int main() {
+  test_with<Hinge>();
+  test_with<SquaredHinge>();
+  test_no_rows_at_all();
+  test_stops_when_it_is_told_to();
+  return 0;
+}

@@ -1,0 +1,159 @@
+// Both losses against their definitions: g(u) = min_f loss(f) + u f, and the best u found by search.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/close.hpp"
+#include "check.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/solve/loss.hpp"
+
+namespace {
+
+using unkernel::Random;
+using unkernel::solve::Costs;
+using unkernel::solve::Hinge;
+using unkernel::solve::SquaredHinge;
+
+// Where a concave function is largest, by ternary search.
+double where_largest(const std::function<double(double)>& concave, double low, double high) {
+  for (int i = 0; i < 300; ++i) {
+    const double left = low + (high - low) / 3.0;
+    const double right = high - (high - low) / 3.0;
+    (concave(left) < concave(right) ? low : high) = concave(left) < concave(right) ? left : right;
+  }
+  return 0.5 * (low + high);
+}
+
+double uniform(Random& random, double low, double high) {
+  return low + (high - low) * (random.below(1'000'001) / 1e6);
+}
+
+constexpr double far = 100.0;
+
+template <class LossKind>
+double low(const Costs& c) {
+  return std::max(LossKind::low(c), -far);
+}
+template <class LossKind>
+double high(const Costs& c) {
+  return std::min(LossKind::high(c), far);
+}
+
+const std::vector<Costs> some_costs = {{1.0, 0.0}, {0.0, 1.0}, {0.3, 0.0}, {0.0, 12.0}, {1.0, 1.0},
+                                       {2.0, 0.5}, {0.1, 7.0}, {1e-3, 1e-3}, {5.0, 1e-6}};
+
+double plain_hinge(const Costs& c, double f) { return c.positive * std::max(0.0, 1 - f) + c.negative * std::max(0.0, 1 + f); }
+double plain_squared_hinge(const Costs& c, double f) {
+  return c.positive * std::pow(std::max(0.0, 1 - f), 2) + c.negative * std::pow(std::max(0.0, 1 + f), 2);
+}
+
+template <class LossKind>
+void test_the_loss_and_its_dual(double (*plain)(const Costs&, double)) {
+  Random random(1);
+  for (const Costs& c : some_costs) {
+    for (int i = 0; i < 40; ++i) {
+      const double f = uniform(random, -4.0, 4.0);
+      CHECK(close(LossKind::loss(c, f), plain(c, f)));
+      const double u = uniform(random, low<LossKind>(c), high<LossKind>(c));
+      // The minimum over f lies where the loss has slope -u; |f| stays below this.
+      const double reach = 2.0 + far / std::min(c.positive > 0 ? c.positive : c.negative, c.negative > 0 ? c.negative : c.positive);
+      const double at = where_largest([&](double t) { return -plain(c, t) - u * t; }, -reach, reach);
+      CHECK(close(LossKind::dual(c, u), plain(c, at) + u * at, 1e-7));
+    }
+  }
+}
+
+// Also with curvature 0 (an empty row under coef0 = 0), where the step is not a division.
+template <class LossKind>
+void test_best_maximises_the_dual_of_one_row() {
+  Random random(2);
+  for (const Costs& c : some_costs) {
+    for (const double curvature : {0.0, 1e-9, 0.01, 1.0, 300.0}) {
+      for (double others : {-3.0, -1.0, -0.999, 0.0, 0.3, 1.0, 1.001, 5.0, uniform(random, -2, 2), uniform(random, -2, 2)}) {
+        const auto dual = [&](double u) { return LossKind::dual(c, u) - u * others - 0.5 * curvature * u * u; };
+        const double best = LossKind::best(c, others, curvature);
+        CHECK(best >= LossKind::low(c) && best <= LossKind::high(c));
+        const double searched = where_largest(dual, low<LossKind>(c), high<LossKind>(c));
+        CHECK(dual(best) >= dual(searched) - 1e-9 * std::max(1.0, std::abs(dual(searched))));
+      }
+    }
+  }
+}
+
+template <class LossKind>
+double gap_term(const Costs& c, double u, double f) {
+  return LossKind::loss(c, f) - LossKind::dual(c, u) + u * f;
+}
+
+template <class LossKind>
+void test_gap_terms_are_never_negative_and_zero_at_the_best() {
+  Random random(3);
+  for (const Costs& c : some_costs) {
+    for (int i = 0; i < 300; ++i) {
+      const double u = uniform(random, low<LossKind>(c), high<LossKind>(c));
+      const double f = uniform(random, -6.0, 6.0);
+      CHECK(gap_term<LossKind>(c, u, f) >= -1e-9 * std::max(1.0, std::abs(u * f)));
+      const double curvature = uniform(random, 0.0, 5.0);
+      const double best = LossKind::best(c, f, curvature);
+      CHECK(close(gap_term<LossKind>(c, best, f + curvature * best), 0.0, 1e-9));
+    }
+  }
+}
+
+template <class LossKind>
+void test_slopes_are_those_of_the_dual() {
+  Random random(4);
+  constexpr double h = 1e-6;
+  for (const Costs& c : some_costs) {
+    const double width = LossKind::boxed ? c.positive + c.negative : 4.0;
+    std::vector<double> places;
+    for (int i = 0; i < 20; ++i) {
+      const double u = uniform(random, std::max(LossKind::low(c), -2.0), std::min(LossKind::high(c), 2.0));
+      // A difference that straddles the kink would be neither slope.
+      if (std::abs(u - (c.positive - c.negative)) > h * width) places.push_back(u);
+    }
+    places.push_back(c.positive - c.negative);  // the kink of the hinge's dual
+    for (const double u : places) {
+      const double step = h * width;
+      const double scale = 1.0 + (LossKind::boxed ? 0.0 : width / std::max(c.positive, c.negative));
+      if (u + step <= LossKind::high(c)) {
+        const double slope = (LossKind::dual(c, u + step) - LossKind::dual(c, u)) / step;
+        CHECK(std::abs(LossKind::right_slope(c, u) - slope) <= 2e-3 * scale * std::max(1.0, std::abs(slope)));
+      }
+      if (u - step >= LossKind::low(c)) {
+        const double slope = (LossKind::dual(c, u) - LossKind::dual(c, u - step)) / step;
+        CHECK(std::abs(LossKind::left_slope(c, u) - slope) <= 2e-3 * scale * std::max(1.0, std::abs(slope)));
+      }
+    }
+  }
+}
+
+// What the textbooks say of a row with one label.
+void test_known_steps() {
+  CHECK(Hinge::best({1.0, 0.0}, 0.0, 2.0) == 0.5);
+  CHECK(Hinge::best({0.25, 0.0}, 0.0, 2.0) == 0.25);
+  CHECK(Hinge::best({1.0, 0.0}, 3.0, 2.0) == 0.0);
+  CHECK(Hinge::best({0.0, 1.0}, 0.0, 2.0) == -0.5);
+  CHECK(Hinge::best({1.0, 0.0}, 0.0, 0.0) == 1.0);
+  CHECK(close(SquaredHinge::best({1.0, 0.0}, 0.0, 2.0), 1.0 / (2.0 + 0.5)));
+  CHECK(SquaredHinge::best({1.0, 0.0}, 3.0, 2.0) == 0.0);
+  CHECK(close(SquaredHinge::best({1.0, 0.0}, 0.0, 0.0), 2.0));
+}
+
+}  // namespace
+
+int main() {
+  test_the_loss_and_its_dual<Hinge>(plain_hinge);
+  test_the_loss_and_its_dual<SquaredHinge>(plain_squared_hinge);
+  test_best_maximises_the_dual_of_one_row<Hinge>();
+  test_best_maximises_the_dual_of_one_row<SquaredHinge>();
+  test_gap_terms_are_never_negative_and_zero_at_the_best<Hinge>();
+  test_gap_terms_are_never_negative_and_zero_at_the_best<SquaredHinge>();
+  test_slopes_are_those_of_the_dual<Hinge>();
+  test_slopes_are_those_of_the_dual<SquaredHinge>();
+  test_known_steps();
+  return 0;
+}

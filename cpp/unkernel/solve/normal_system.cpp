@@ -1,0 +1,132 @@
+#include "unkernel/solve/normal_system.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "unkernel/base/parallel.hpp"
+
+namespace unkernel::solve {
+namespace {
+
+constexpr std::size_t part_count = 2;
+
+double dot(const double* a, const double* b, std::size_t count) {
+  double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
+  std::size_t k = 0;
+  for (; k + 4 <= count; k += 4) {
+    s0 += a[k] * b[k];
+    s1 += a[k + 1] * b[k + 1];
+    s2 += a[k + 2] * b[k + 2];
+    s3 += a[k + 3] * b[k + 3];
+  }
+  for (; k < count; ++k) s0 += a[k] * b[k];
+  return (s0 + s1) + (s2 + s3);
+}
+
+}  // namespace
+
+void Cholesky::factor() {
+  for (std::size_t i = 0; i < size_; ++i) {
+    for (std::size_t j = 0; j < i; ++j) row(i)[j] = (row(i)[j] - dot(row(i), row(j), j)) / row(j)[j];
+    const double pivot = row(i)[i] - dot(row(i), row(i), i);
+    // The matrices are I plus something non-negative: less than 1 is rounding.
+    row(i)[i] = std::sqrt(std::max(pivot, 1e-8));
+  }
+}
+
+void Cholesky::solve(std::span<double> x) const {
+  for (std::size_t i = 0; i < size_; ++i) x[i] = (x[i] - dot(row(i), x.data(), i)) / row(i)[i];
+  for (std::size_t i = size_; i-- > 0;) {
+    x[i] /= row(i)[i];
+    for (std::size_t j = 0; j < i; ++j) x[j] -= row(i)[j] * x[i];
+  }
+}
+
+ColumnSystem::ColumnSystem(MappedRows rows, int threads)
+    : rows_(std::move(rows)), threads_(threads), parts_(part_count, Cholesky(rows_.dimension)) {}
+
+void ColumnSystem::add_rows(std::span<const double> E, std::size_t first, std::size_t last, Cholesky& matrix) const {
+  for (std::size_t i = first; i < last; ++i) {
+    const auto begin = static_cast<std::size_t>(rows_.offsets[i]);
+    const auto end = static_cast<std::size_t>(rows_.offsets[i + 1]);
+    for (std::size_t a = begin; a < end; ++a) {
+      double* row = matrix.row(static_cast<std::size_t>(rows_.columns[a]));
+      const double factor = E[i] * rows_.values[a];
+      for (std::size_t b = begin; b <= a; ++b) row[rows_.columns[b]] += factor * rows_.values[b];
+    }
+  }
+}
+
+void ColumnSystem::factor(std::span<const double> E) {
+  parallel_for(threads_, static_cast<std::int64_t>(part_count), [&](std::int64_t p) {
+    const auto part = static_cast<std::size_t>(p);
+    parts_[part].clear();
+    add_rows(E, E.size() * part / part_count, E.size() * (part + 1) / part_count, parts_[part]);
+  });
+  Cholesky& sum = parts_[0];
+  for (std::size_t i = 0; i < rows_.dimension; ++i) {
+    for (std::size_t part = 1; part < part_count; ++part) {
+      for (std::size_t j = 0; j <= i; ++j) sum.row(i)[j] += parts_[part].row(i)[j];
+    }
+    sum.row(i)[i] += 1.0;
+  }
+  sum.factor();
+}
+
+std::vector<double> ColumnSystem::combined(std::span<const double> u) const {
+  std::vector<double> w(rows_.dimension, 0.0);
+  for (std::size_t i = 0; i < u.size(); ++i) {
+    for (auto k = static_cast<std::size_t>(rows_.offsets[i]); k < static_cast<std::size_t>(rows_.offsets[i + 1]); ++k) {
+      w[static_cast<std::size_t>(rows_.columns[k])] += u[i] * rows_.values[k];
+    }
+  }
+  return w;
+}
+
+std::vector<double> ColumnSystem::products(std::span<const double> w) const {
+  std::vector<double> f(rows_.offsets.size() - 1, 0.0);
+  for (std::size_t i = 0; i < f.size(); ++i) {
+    for (auto k = static_cast<std::size_t>(rows_.offsets[i]); k < static_cast<std::size_t>(rows_.offsets[i + 1]); ++k) {
+      f[i] += w[static_cast<std::size_t>(rows_.columns[k])] * rows_.values[k];
+    }
+  }
+  return f;
+}
+
+std::vector<double> ColumnSystem::scores(std::span<const double> u) const { return products(combined(u)); }
+
+std::vector<double> ColumnSystem::solve(std::span<const double> e) const {
+  std::vector<double> x = combined(e);
+  parts_[0].solve(x);
+  return products(x);
+}
+
+void RowSystem::factor(std::span<const double> E) {
+  const std::size_t n = E.size();
+  root_.resize(n);
+  for (std::size_t i = 0; i < n; ++i) root_[i] = std::sqrt(E[i]);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) matrix_.row(i)[j] = root_[i] * gram_[i * n + j] * root_[j];
+    matrix_.row(i)[i] += 1.0;
+  }
+  matrix_.factor();
+}
+
+// v = e - sqrt(E) (I + sqrt(E) K sqrt(E))^-1 sqrt(E) K e, and df = K v.
+std::vector<double> RowSystem::solve(std::span<const double> e) const {
+  const std::size_t n = e.size();
+  std::vector<double> x(n);
+  for (std::size_t i = 0; i < n; ++i) x[i] = root_[i] * dot(gram_.data() + i * n, e.data(), n);
+  matrix_.solve(x);
+  std::vector<double> v(e.begin(), e.end());
+  for (std::size_t i = 0; i < n; ++i) v[i] -= root_[i] * x[i];
+  return scores(v);
+}
+
+std::vector<double> RowSystem::scores(std::span<const double> u) const {
+  std::vector<double> f(u.size());
+  for (std::size_t i = 0; i < u.size(); ++i) f[i] = dot(gram_.data() + i * u.size(), u.data(), u.size());
+  return f;
+}
+
+}  // namespace unkernel::solve

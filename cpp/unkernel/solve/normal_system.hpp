@@ -1,0 +1,78 @@
+// The linear systems of the interior-point method, in the smaller of two forms.
+//
+// Given weights E_i >= 0 and right-hand sides e_i per row, both return the change of scores
+//   df_i = phi_i' (I + sum_i E_i phi_i phi_i')^-1 sum_i e_i phi_i,
+// the one by a matrix over columns (few conjunctions, many rows), the other by a matrix over rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace unkernel::solve {
+
+// A symmetric positive definite matrix, lower triangle, row by row; factored in place.
+class Cholesky {
+ public:
+  explicit Cholesky(std::size_t size) : size_(size), entries_(size * size, 0.0) {}
+
+  std::size_t size() const { return size_; }
+  double* row(std::size_t i) { return entries_.data() + i * size_; }
+  const double* row(std::size_t i) const { return entries_.data() + i * size_; }
+  void clear() { entries_.assign(entries_.size(), 0.0); }
+  void factor();
+  void solve(std::span<double> x) const;  // in place
+
+ private:
+  std::size_t size_;
+  std::vector<double> entries_;
+};
+
+class NormalSystem {
+ public:
+  virtual ~NormalSystem() = default;
+  virtual std::vector<double> scores(std::span<const double> u) const = 0;  // f_i = phi_i' sum_i u_i phi_i
+  virtual void factor(std::span<const double> E) = 0;
+  virtual std::vector<double> solve(std::span<const double> e) const = 0;
+};
+
+// Mapped rows as explicit lists: columns ascending in each row.
+struct MappedRows {
+  std::vector<std::int64_t> offsets{0};
+  std::vector<std::int32_t> columns;
+  std::vector<double> values;
+  std::size_t dimension = 0;
+};
+
+class ColumnSystem final : public NormalSystem {
+ public:
+  ColumnSystem(MappedRows rows, int threads);
+  std::vector<double> scores(std::span<const double> u) const override;
+  void factor(std::span<const double> E) override;
+  std::vector<double> solve(std::span<const double> e) const override;
+
+ private:
+  std::vector<double> combined(std::span<const double> u) const;     // sum_i u_i phi_i
+  std::vector<double> products(std::span<const double> w) const;     // phi_i'w
+  void add_rows(std::span<const double> E, std::size_t first, std::size_t last, Cholesky& matrix) const;
+
+  MappedRows rows_;
+  int threads_;
+  std::vector<Cholesky> parts_;  // summed into the first: fixed in number, so that threads change nothing
+};
+
+class RowSystem final : public NormalSystem {
+ public:
+  RowSystem(std::vector<double> gram, std::size_t rows) : gram_(std::move(gram)), matrix_(rows) {}
+  std::vector<double> scores(std::span<const double> u) const override;
+  void factor(std::span<const double> E) override;
+  std::vector<double> solve(std::span<const double> e) const override;
+
+ private:
+  std::vector<double> gram_;
+  std::vector<double> root_;  // sqrt(E_i)
+  Cholesky matrix_;           // I + sqrt(E) K sqrt(E), well conditioned whatever E is
+};
+
+}  // namespace unkernel::solve

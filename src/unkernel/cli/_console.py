@@ -1,0 +1,83 @@
+"""What the commands say, and where: results on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.filesize import decimal
+from rich.text import Text
+
+
+def results() -> Console:
+    # Made anew each time, as stdout may have been replaced. It tells terminals from files itself.
+    return Console(highlight=False, soft_wrap=True)
+
+
+def messages() -> Console:
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def report_error(reason: str) -> None:
+    messages().print(Text.assemble("unkernel: ", ("error: ", "bold red"), on_one_line(reason)))
+
+
+def report_interrupt() -> None:
+    messages().print("unkernel: interrupted")
+
+
+def warn(reason: str) -> None:
+    messages().print(Text(f"unkernel: warning: {on_one_line(reason)}", style="yellow"))
+
+
+def on_one_line(words: str) -> str:
+    """Line breaks become spaces; what could move a terminal's cursor is spelled out."""
+    joined = " ".join(words.split())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in joined)
+
+
+def print_json(result: Mapping[str, Any]) -> None:
+    """One object on one line; numbers that JSON does not have become null."""
+    print(json.dumps(_finite(result), allow_nan=False, ensure_ascii=False), file=sys.stdout)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_facts(title: str, facts: Mapping[str, str], console: Console | None = None) -> None:
+    """Names and what belongs to them, in two columns under a title."""
+    console = console or results()
+    width = max(map(len, facts), default=0)
+    console.print(Text(on_one_line(title), style="bold"))
+    for name, words in facts.items():
+        console.print(Text.assemble("  ", (name.ljust(width), "cyan"), "  ", on_one_line(words)))
+
+
+def many(count: int, one: str, several: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def seconds(duration: float) -> str:
+    return f"{duration:.2f} s" if duration < 100 else f"{duration:,.0f} s"
+
+
+def size(count: int) -> str:
+    return decimal(count)
+
+
+def rate(count: int, duration: float) -> float:
+    """Per second; a clock that did not move says nothing."""
+    return count / duration if duration > 0 else math.nan

@@ -1,0 +1,97 @@
+"""The options of the commands: names, types and what ``--help`` says. Defaults are not here."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import joblib
+import typer
+
+# More threads than this is a mistake, and a system that cannot start them ends the process.
+_MOST_JOBS = 1024
+
+_svm = partial(typer.Option, rich_help_panel="The SVM")
+_solver = partial(typer.Option, rich_help_panel="The solver")
+_data = partial(typer.Option, rich_help_panel="The data")
+
+
+class LossName(StrEnum):
+    hinge = "hinge"
+    squared_hinge = "squared_hinge"
+
+
+class FeatureMapName(StrEnum):
+    kernel = "kernel"
+    plain = "plain"
+
+
+class StorageName(StrEnum):
+    auto = "auto"
+    on_the_fly = "on_the_fly"
+    condensed = "condensed"
+
+
+DataFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA", help="Rows in the svmlight format, plain or .gz, .xz, .bz2, .zst; - reads stdin."
+    ),
+]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, such as model.uk.")]
+
+Degree = Annotated[int, _svm(help="Features in a conjunction, at most: 1, 2 or 3.")]
+Cost = Annotated[float, _svm("--C", "-C", help="Weight of the losses; larger fits the rows more closely.")]
+Gamma = Annotated[str, _svm(metavar="FLOAT|scale|auto", help="Factor of the kernel's inner product.")]
+Coef0 = Annotated[float, _svm(help="Constant of the kernel.")]
+Loss = Annotated[LossName, _svm(help="What a row on the wrong side costs.")]
+FeatureMap = Annotated[FeatureMapName, _svm(help="The kernel's map, or 1 as every coefficient.")]
+ClassWeight = Annotated[
+    str | None,
+    _svm(metavar="balanced|LABEL=WEIGHT,…", help="Factors of C, by class.", show_default="all 1"),
+]
+
+Tolerance = Annotated[float, _solver(help="Stop at this relative duality gap.")]
+MaxIter = Annotated[int, _solver(help="Stop after so many passes over the rows.")]
+Storage = Annotated[StorageName, _solver(help="Where conjunctions live; the model is the same.")]
+Seed = Annotated[int, _solver(min=0, max=2**32 - 1, help="Of the order in which rows are visited.")]
+
+FeatureCount = Annotated[
+    int | None,
+    _data(min=1, help="Columns of the data; indices beyond are refused.", show_default="the largest index"),
+]
+_counting = partial(_data, "--zero-based/--one-based", help="Whether indices start at 0 or 1.")
+ZeroBased = Annotated[bool | None, _counting(show_default="0 if there is an index 0")]
+ZeroBasedLikeModel = Annotated[bool | None, _counting(show_default="as in training")]
+TestFile = Annotated[
+    str | None, _data("--test", metavar="FILE", help="Measure the accuracy on these rows, too.")
+]
+
+Output = Annotated[
+    str | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write a label a line; - is stdout."),
+]
+Scores = Annotated[bool, typer.Option("--scores", help="Write the decision values after each label.")]
+Top = Annotated[
+    int, typer.Option("--top", metavar="N", min=0, help="Show the N conjunctions with the largest weights.")
+]
+
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, max=_MOST_JOBS, show_default="all cores", help="Threads."),
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Tell how it goes, a line a second, instead of a bar.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.")]
+
+
+def threads(jobs: int | None) -> int:
+    return int(joblib.effective_n_jobs(-1)) if jobs is None else jobs
+
+
+def first_index(zero_based: bool | None) -> bool | Literal["auto"]:
+    return "auto" if zero_based is None else zero_based

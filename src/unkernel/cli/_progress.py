@@ -1,0 +1,115 @@
+"""What a user sees while waiting: bars on a terminal, a line a second on request, else nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Self, cast
+
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
+
+from unkernel.cli._console import many, messages
+from unkernel.cli._files import STANDARD_STREAM
+
+if TYPE_CHECKING:
+    from unkernel._core import Progress as TrainingProgress
+
+
+class Display:
+    """Shows how reading and training go, on stderr; leaves nothing behind."""
+
+    def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
+        console = messages()
+        self._verbose = verbose
+        self._last_line = time.monotonic()
+        self._bars = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=30),
+            TaskProgressColumn("{task.percentage:3.0f} %"),
+            TextColumn("{task.fields[words]}", style="dim", markup=False),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=quiet or verbose or not console.is_terminal,
+        )
+
+    def __enter__(self) -> Self:
+        if not self._bars.disable:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._bars.disable:  # older Riches end even what never began with an empty line
+            self._bars.stop()
+
+    @contextlib.contextmanager
+    def reading(self, name: str) -> Iterator[IO[bytes]]:
+        """A file open for reading, with a bar of how much of it has been read; ``-`` is stdin."""
+        self._say(f"reading {name}")
+        path = Path("/dev/stdin" if name == STANDARD_STREAM else name)
+        with path.open("rb") as file:
+            total = path.stat().st_size if path.is_file() else None
+            task = self._bars.add_task(f"reading {path.name}", total=total, words="")
+            yield cast(IO[bytes], self._bars.wrap_file(file, task_id=task, total=total or 0))
+            self._bars.remove_task(task)
+
+    @contextlib.contextmanager
+    def working(self, description: str) -> Iterator[None]:
+        """A bar without an end for work that cannot say how far it is."""
+        self._say(description)
+        task = self._bars.add_task(description, total=None, words="")
+        yield
+        self._bars.remove_task(task)
+
+    @contextlib.contextmanager
+    def training(self, tol: float) -> Iterator[Callable[[TrainingProgress], None]]:
+        """A function that turns what the learner tells into a bar that never goes back."""
+        self._say("training")
+        task = self._bars.add_task("training", total=1.0, words="")
+        done = 0.0
+
+        def look(progress: TrainingProgress) -> None:
+            nonlocal done
+            done = max(done, share_done(progress, tol))
+            words = _in_words(progress)
+            self._bars.update(task, completed=done, words=words, description=progress.stage)
+            self._say_now_and_then(f"{progress.stage}: {words}, {many(progress.active, 'row')} active")
+
+        yield look
+        self._bars.remove_task(task)
+
+    def _say_now_and_then(self, words: str) -> None:
+        if time.monotonic() - self._last_line >= 1.0:
+            self._say(words)
+
+    def _say(self, words: str) -> None:
+        if self._verbose:
+            self._last_line = time.monotonic()
+            messages().print(Text(words))
+
+
+def share_done(progress: TrainingProgress, tol: float) -> float:
+    """The gap shrinks about geometrically, from 1 to `tol`: its logarithm tells how far we are."""
+    gap = min(max(float(progress.relative_gap), tol), 1.0)
+    current = math.log(gap) / math.log(tol) if progress.stage == "training" and tol < 1 else 0.0
+    return min((int(progress.finished) + current) / max(int(progress.problems), 1), 1.0)
+
+
+def _in_words(progress: TrainingProgress) -> str:
+    problems = f"{progress.finished} of {progress.problems} classes done, " if progress.problems > 1 else ""
+    return f"{problems}epoch {progress.epoch:,}, gap {progress.relative_gap:.1e}"

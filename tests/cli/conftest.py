@@ -1,0 +1,75 @@
+"""Small files to train on, and a way to run a command that sees what a user sees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unkernel.cli import main
+from unkernel.data import write_svmlight
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        (line,) = self.out.splitlines()
+        return json.loads(line)
+
+    def error(self) -> str:
+        """The one line that a failure has."""
+        assert self.code == 2, (self.out, self.err)
+        assert self.out == ""
+        (line,) = self.err.splitlines()
+        assert line.startswith("unkernel: error: ")
+        return line.removeprefix("unkernel: error: ")
+
+
+@pytest.fixture
+def run(capfd) -> Callable[..., Ran]:
+    def run_command(*arguments: object) -> Ran:
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return Ran(code, out, err)
+
+    return run_command
+
+
+def exclusive_or(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Binary rows whose label no linear model gets right."""
+    X = (np.random.default_rng(seed).random((rows, 12)) < 0.4).astype(float)
+    return X, np.where(X[:, 0] != X[:, 1], 1, -1)
+
+
+@pytest.fixture
+def train_file(tmp_path) -> Path:
+    path = tmp_path / "train.svm.xz"
+    write_svmlight(path, *exclusive_or(300, seed=0))
+    return path
+
+
+@pytest.fixture
+def test_file(tmp_path) -> Path:
+    path = tmp_path / "test.svm"
+    write_svmlight(path, *exclusive_or(200, seed=1))
+    return path
+
+
+@pytest.fixture
+def model_file(tmp_path, train_file, run) -> Path:
+    path = tmp_path / "model.uk"
+    assert run("train", train_file, path, "--C", "10", "--quiet").code == 0
+    return path

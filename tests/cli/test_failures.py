@@ -1,0 +1,251 @@
+"""Whatever a user does wrong ends in one line, exit code 2, and no file that was not there before."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Files:
+    """Three good files, in a folder that a failing command must leave as it is."""
+
+    folder: Path
+    train: Path
+    test: Path
+    model: Path
+
+    def contents(self) -> dict[Path, bytes | None]:
+        return {path: path.read_bytes() if path.is_file() else None for path in self.folder.rglob("*")}
+
+
+@pytest.fixture
+def files(tmp_path, train_file, test_file, model_file):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "locked").mkdir(mode=0o500)
+    (tmp_path / "link").symlink_to(train_file)
+    given = Files(tmp_path, train_file, test_file, model_file)
+    before = given.contents()
+    yield given
+    assert given.contents() == before
+
+
+BAD_FILES = {
+    "empty": ("", "there are no rows in it"),
+    "blank": ("\n\n# remark\n", "there are no rows in it"),
+    "not rows": ("this is a letter\n", ":1:"),
+    "malformed line": ("1 1:1\n-1 2:x\n", ":2:"),
+    "no value": ("1 1:1\n-1 2\n", ":2:"),
+    "nan": ("1 1:1\n-1 2:nan\n", ":2:"),
+    "infinite label": ("inf 1:1\n-1 2:1\n", ":1:"),
+    "an index that no number holds": ("1 1:1\n-1 99999999999999999999:1\n", ":2:"),
+    "negative index": ("1 1:1\n-1 -5:1\n", ":2:"),
+    "one class": ("1 1:1\n1 2:1\n", "only one class"),
+    "a target that is no class": ("0.1 1:1\n0.7 2:1\n1.3 1:2\n", "[Cc]ontinuous"),
+}
+
+
+@pytest.mark.parametrize(("text", "reason"), BAD_FILES.values(), ids=BAD_FILES)
+def test_training_data_that_is_bad(run, tmp_path, text, reason):
+    (tmp_path / "rows.svm").write_text(text)
+    assert re.search(reason, run("train", tmp_path / "rows.svm", tmp_path / "m.uk").error())
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("--C 0", r"--C must be a float in the range \(0.0, inf\), got 0.0"),
+        ("--C -1", "--C must be"),
+        ("--C nan", "--C must be"),
+        ("--C inf", "--C must be"),
+        ("--C many", "--C"),
+        ("--degree 0", r"--degree must be an int in the range \[1, 3\], got 0"),
+        ("--degree 9", "--degree must be"),
+        ("--degree 1.5", "--degree"),
+        ("--gamma 0", "--gamma must be scale, auto or a positive number, got '0'"),
+        ("--gamma nan", "--gamma must be"),
+        ("--gamma large", "--gamma must be"),
+        ("--coef0 -1", "--coef0 must be"),
+        ("--tol 0", "--tol must be"),
+        ("--max-iter 0", "--max-iter must be"),
+        ("--loss zero_one", "--loss"),
+        ("--storage disk", "--storage"),
+        ("--class-weight heavy", "--class-weight must be balanced or a list such as"),
+        ("--class-weight 1=a", "--class-weight must be"),
+        ("--class-weight 1=1,1=2", "each class once"),
+        ("--class-weight 1=0", "positive weights"),
+        ("--class-weight 5=1", "5"),
+        ("--jobs 0", "--jobs"),
+        ("--jobs 1000000", "--jobs"),
+        ("--seed -1", "--seed"),
+        ("--n-features 0", "--n-features"),
+        ("--n-features 3", "beyond 3"),
+        ("--no-such-option", "--no-such-option.*see unkernel train --help"),
+        ("--test missing.svm", "missing.svm: No such file"),
+    ],
+)
+def test_options_that_are_bad(run, files, options, reason):
+    assert re.search(reason, run("train", files.train, files.folder / "m.uk", *options.split()).error())
+
+
+def test_bad_options_are_refused_before_the_file_is_read(run, tmp_path):
+    assert "--C" in run("train", tmp_path / "missing.svm", tmp_path / "m.uk", "--C", "0").error()
+    assert "there is no folder" in run("train", tmp_path / "missing.svm", tmp_path / "nowhere/m.uk").error()
+
+
+@pytest.mark.parametrize(
+    "command", [["train"], ["predict", "m.uk"], ["inspect"], ["fly"], ["--flag"], ["train", "a"]]
+)
+def test_usage(run, command):
+    assert "--help)" in run(*command).error()
+
+
+def test_files_that_are_not_there(run, files):
+    missing, output = files.folder / "missing", files.folder / "output"
+    for arguments in (
+        ("train", missing, output),
+        ("predict", missing, files.test, "-o", output),
+        ("predict", files.model, missing, "-o", output),
+        ("inspect", missing),
+    ):
+        assert run(*arguments).error() == f"{missing}: No such file or directory"
+    assert "directory" in run("train", files.folder, output).error()
+    assert "directory" in run("inspect", files.folder).error()
+
+
+def commands_that_write(files: Files) -> list[list[object]]:
+    return [["train", files.train], ["predict", files.model, files.test, "--output"]]
+
+
+def test_places_that_cannot_be_written(run, files):
+    for command in commands_that_write(files):
+        assert "there is no folder" in run(*command, files.folder / "nowhere" / "x").error()
+        assert "there is no folder" in run(*command, files.train / "x").error()
+        assert "is a folder" in run(*command, files.folder / "folder").error()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission(run, files):
+    for command in commands_that_write(files):
+        assert "does not allow writing" in run(*command, files.folder / "locked" / "x").error()
+
+
+def test_inputs_are_not_overwritten(run, files):
+    for arguments in (
+        ("train", files.train, files.train),
+        ("train", files.folder / "link", files.train),
+        ("train", files.train, files.test, "--test", files.test),
+        ("predict", files.model, files.test, "-o", files.test),
+        ("predict", files.model, files.test, "-o", files.model),
+    ):
+        assert "is an input, too" in run(*arguments).error()
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
+def test_a_full_device(run, files):
+    assert "No space left" in run("predict", files.model, files.test, "-o", "/dev/full").error()
+    assert "not an ordinary file" in run("train", files.train, "/dev/full").error()
+    assert Path("/dev/full").is_char_device()
+
+
+def test_options_of_predict_that_do_not_go_together(run, files):
+    assert "stdout" in run("predict", files.model, files.test, "--json", "--output", "-").error()
+    assert "--output" in run("predict", files.model, files.test, "--scores").error()
+
+
+def test_an_index_beyond_all_memory(run, tmp_path):
+    """2^40 columns are fine, as long as few of them are used; nothing is allocated by their number."""
+    (tmp_path / "rows.svm").write_text(f"1 1:1\n-1 {2**40}:1\n" * 5)
+    ran = run("train", tmp_path / "rows.svm", tmp_path / "m.uk", "--gamma", "1", "--C", "10", "--json")
+    assert ran.code == 0
+    assert (ran.json["features"], ran.json["training_accuracy"]) == (2**40, 1.0)
+    assert run("predict", tmp_path / "m.uk", tmp_path / "rows.svm", "--json").json["accuracy"] == 1.0
+    top = run("inspect", tmp_path / "m.uk", "--top", "10", "--json").json["top"]
+    assert {tuple(entry["features"]) for entry in top} <= {(1,), (2**40,), (1, 2**40)}
+
+
+def test_index_zero(run, tmp_path):
+    (tmp_path / "rows.svm").write_text("1 0:1\n-1 1:1\n" * 5)
+    assert run("train", tmp_path / "rows.svm", tmp_path / "m.uk", "--json").json["features"] == 2
+    (tmp_path / "m.uk").unlink()
+    assert ":1:" in run("train", tmp_path / "rows.svm", tmp_path / "m.uk", "--one-based").error()
+    assert not (tmp_path / "m.uk").exists()
+
+
+def test_index_zero_in_a_file_for_a_model_that_counts_from_one(run, model_file, tmp_path):
+    (tmp_path / "rows.svm").write_text("1 0:1\n")
+    assert ":1:" in run("predict", model_file, tmp_path / "rows.svm").error()
+
+
+def edit_header(path: Path, edit) -> None:
+    data = path.read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8 : 8 + length])
+    edit(header)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length :])
+
+
+def refused_by_predict_and_inspect(run, model_file, test_file, tmp_path) -> str:
+    first = run("inspect", model_file, "--top", "5").error()
+    second = run("predict", model_file, test_file, "-o", tmp_path / "p.txt").error()
+    assert first == second
+    assert first.startswith(f"{model_file}: ")
+    assert not (tmp_path / "p.txt").exists()
+    return first
+
+
+@pytest.mark.parametrize("share", [0, 0.001, 0.01, 0.1, 0.5, 0.9, 0.999])
+def test_a_model_that_was_cut_short(run, model_file, test_file, tmp_path, share):
+    data = model_file.read_bytes()
+    model_file.write_bytes(data[: int(share * len(data))])
+    refused_by_predict_and_inspect(run, model_file, test_file, tmp_path)
+
+
+def test_a_model_of_a_newer_version(run, model_file, test_file, tmp_path):
+    edit_header(model_file, lambda header: header["__metadata__"].update(version="99"))
+    reason = refused_by_predict_and_inspect(run, model_file, test_file, tmp_path)
+    assert "upgrade unkernel" in reason
+
+
+def test_a_model_of_an_unknown_kind(run, model_file, test_file, tmp_path):
+    edit_header(model_file, lambda header: header["__metadata__"].update(kind="oracle"))
+    assert "'oracle'" in refused_by_predict_and_inspect(run, model_file, test_file, tmp_path)
+
+
+def test_a_model_with_keys_that_number_nothing(run, model_file, test_file, tmp_path):
+    data = bytearray(model_file.read_bytes())
+    (length,) = struct.unpack("<Q", data[:8])
+    begin, end = json.loads(data[8 : 8 + length])["keys"]["data_offsets"]
+    data[8 + length + begin : 8 + length + end] = b"\xff" * (end - begin)
+    model_file.write_bytes(data)
+    refused_by_predict_and_inspect(run, model_file, test_file, tmp_path)
+
+
+def test_rows_where_the_model_should_be_and_the_other_way_round(run, train_file, model_file, tmp_path):
+    assert str(train_file) in run("predict", train_file, model_file).error()
+    assert str(model_file) in run("train", model_file, tmp_path / "other.uk").error()
+
+
+def test_names_that_would_move_the_cursor(run, tmp_path):
+    message = run("inspect", tmp_path / "evil\x1b[2J\nname").error()
+    assert "\x1b" not in message
+    assert "name" in message
+
+
+def test_too_little_memory_is_one_line(run, train_file, tmp_path, monkeypatch):
+    def no_memory(*_: object, **__: object) -> None:
+        raise MemoryError("Unable to allocate 1 PiB")
+
+    monkeypatch.setattr("unkernel.cli.train.read_svmlight", no_memory)
+    assert (
+        run("train", train_file, tmp_path / "m.uk").error() == "not enough memory. Unable to allocate 1 PiB"
+    )

@@ -1,0 +1,102 @@
+"""``unkernel predict`` where all is well."""
+
+from __future__ import annotations
+
+import lzma
+import re
+
+import numpy as np
+import pytest
+
+from unkernel import PolySVC, load, read_svmlight, write_svmlight
+
+
+def test_predictions_are_those_of_polysvc(run, train_file, test_file, model_file, tmp_path):
+    X, y = read_svmlight(train_file)
+    test = read_svmlight(test_file, n_features=X.shape[1])
+    expected = PolySVC(C=10, random_state=0).fit(X, y.astype(int))
+    ran = run("predict", model_file, test_file, "--output", tmp_path / "p.txt", "--json")
+    assert ran.code == 0
+    lines = (tmp_path / "p.txt").read_text().splitlines()
+    assert lines == [str(label) for label in expected.predict(test.X)]
+    assert ran.json["accuracy"] == expected.score(test.X, test.y)
+    assert ran.json["correct"] == sum(expected.predict(test.X) == test.y)
+
+
+def test_scores_read_back_to_the_last_bit(run, test_file, model_file, tmp_path):
+    run("predict", model_file, test_file, "-o", tmp_path / "p.txt", "--scores")
+    written = np.loadtxt(tmp_path / "p.txt")
+    X, _ = read_svmlight(test_file, n_features=12)
+    np.testing.assert_array_equal(written[:, 1], load(model_file).decision_function(X))
+    np.testing.assert_array_equal(written[:, 0], load(model_file).predict(X))
+
+
+def test_scores_of_several_classes_one_each(run, tmp_path):
+    X = np.random.default_rng(0).random((90, 5))
+    write_svmlight(tmp_path / "rows", X, np.arange(90) % 3)
+    run("train", tmp_path / "rows", tmp_path / "m.uk", "--quiet")
+    run("predict", tmp_path / "m.uk", tmp_path / "rows", "-o", tmp_path / "p.txt", "--scores")
+    written = np.loadtxt(tmp_path / "p.txt")
+    np.testing.assert_array_equal(written[:, 1:], load(tmp_path / "m.uk").decision_function(X))
+    np.testing.assert_array_equal(written[:, 0], written[:, 1:].argmax(axis=1))
+
+
+def test_more_rows_than_are_written_at_once(run, model_file, tmp_path, monkeypatch):
+    monkeypatch.setattr("unkernel.cli.predict._ROWS_PER_WRITE", 7)
+    (tmp_path / "rows").write_text("1 1:1\n-1 3:1\n" * 25)
+    run("predict", model_file, tmp_path / "rows", "-o", tmp_path / "p.txt")
+    assert (tmp_path / "p.txt").read_text() == "1\n-1\n" * 25
+
+
+def test_stdout_has_the_labels_and_stderr_the_rest(run, test_file, model_file):
+    ran = run("predict", model_file, test_file, "--output", "-")
+    assert set(ran.out.splitlines()) == {"1", "-1"}
+    assert len(ran.out.splitlines()) == 200
+    assert "accuracy" in ran.err
+    assert run("predict", model_file, test_file, "--output", "-", "--quiet").err == ""
+
+
+def test_a_name_that_ends_in_xz_is_compressed(run, test_file, model_file, tmp_path):
+    run("predict", model_file, test_file, "--output", tmp_path / "p.xz")
+    assert len(lzma.decompress((tmp_path / "p.xz").read_bytes()).split()) == 200
+
+
+def test_what_a_user_reads(run, test_file, model_file):
+    ran = run("predict", model_file, test_file)
+    assert ran.err == ""
+    assert re.search(r"accuracy +100.00 % \(200 of 200 rows\)", ran.out)
+    assert ran.out.count("rows/s") == 2
+
+
+def test_features_that_the_model_does_not_know_are_ignored_and_counted(run, model_file, tmp_path):
+    (tmp_path / "rows").write_text(f"1 1:1 13:5\n-1 3:1\n1 1:1 99:1 {2**40}:1\n")
+    ran = run("predict", model_file, tmp_path / "rows", "--json")
+    assert ran.code == 0
+    assert ran.json["accuracy"] == 1.0
+    (line,) = ran.err.splitlines()
+    assert "warning" in line
+    assert "ignored 3 values in 2 rows of features that the model, which has 12, does not know" in line
+
+
+def test_fewer_features_are_fine(run, model_file, tmp_path):
+    (tmp_path / "rows").write_text("1 1:1\n-1\n")
+    ran = run("predict", model_file, tmp_path / "rows", "--json")
+    assert (ran.err, ran.json["accuracy"]) == ("", 1.0)
+
+
+@pytest.mark.parametrize(("label", "shown"), [("0", "0"), ("0.25", "0.25"), ("7", "7")])
+def test_no_accuracy_without_labels_and_why(run, model_file, tmp_path, label, shown):
+    (tmp_path / "rows").write_text(f"{label} 1:1\n1 3:1\n")
+    note = f"not known: 1 row of 2 have labels that the model does not know ({shown})"
+    found = run("predict", model_file, tmp_path / "rows", "--json").json
+    assert found["accuracy"] is None
+    assert found["accuracy_note"] == note
+    assert note in run("predict", model_file, tmp_path / "rows").out
+
+
+def test_classes_that_are_words(run, tmp_path):
+    PolySVC().fit([[0.0], [1.0]] * 5, ["no", "yes"] * 5).save(tmp_path / "m.uk")
+    (tmp_path / "rows").write_text("0\n0 1:1\n")
+    ran = run("predict", tmp_path / "m.uk", tmp_path / "rows", "-o", tmp_path / "p.txt", "--json")
+    assert (tmp_path / "p.txt").read_text() == "no\nyes\n"
+    assert "not numbers" in ran.json["accuracy_note"]

@@ -1,0 +1,141 @@
+"""The command as a process of its own: exit codes, signals, pipes, full disks, terminals."""
+
+from __future__ import annotations
+
+import os
+import pty
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unkernel import __version__, write_svmlight
+
+COMMAND = [sys.executable, "-m", "unkernel.cli"]
+
+
+def call(*arguments: object, **settings) -> subprocess.CompletedProcess[str]:
+    command = [*COMMAND, *map(str, arguments)]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.run(command, text=True, timeout=60, check=False, **{**streams, **settings})
+
+
+@pytest.fixture
+def endless_training(tmp_path) -> list[str]:
+    """Labels at random and a gap that is never reached."""
+    generator = np.random.default_rng(0)
+    write_svmlight(tmp_path / "rows.svm", generator.random((3000, 60)), generator.integers(0, 2, 3000))
+    options = ["--tol", "1e-15", "--max-iter", "1000000", "--C", "1000"]
+    return [*COMMAND, "train", str(tmp_path / "rows.svm"), str(tmp_path / "m.uk"), *options]
+
+
+def test_the_installed_command():
+    script = Path(sys.executable).with_name("unkernel")
+    if not script.exists():
+        pytest.skip("installed without its scripts")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"unkernel {__version__}\n"
+
+
+def test_an_error_is_one_plain_line_however_narrow_the_screen(tmp_path):
+    missing = tmp_path / ("x" * 200)
+    done = call("inspect", missing, env={**os.environ, "COLUMNS": "20"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"unkernel: error: {missing}: No such file or directory\n"
+
+
+def test_interrupt_leaves_nothing_behind(endless_training, tmp_path):
+    process = subprocess.Popen(
+        [*endless_training, "-v"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    for line in process.stderr:
+        if line == "training\n":
+            break
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert out == ""
+    told = [line for line in err.splitlines() if line and not line.startswith(("training", "expanding"))]
+    assert told == ["unkernel: interrupted"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.svm"]
+
+
+def test_a_terminal_sees_a_bar_and_an_interrupt_ends_it(endless_training, tmp_path):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM="xterm", COLUMNS="100")
+        os.environ.pop("NO_COLOR", None)
+        os.execv(endless_training[0], endless_training)
+    seen, interrupted, limit = "", False, time.monotonic() + 60
+    while time.monotonic() < limit:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                seen += os.read(terminal, 65536).decode(errors="replace")
+            except OSError:  # how Linux says that the other side has gone
+                break
+        if not interrupted and "epoch" in seen:
+            os.write(terminal, b"\x03")
+            interrupted = True
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
+    assert "━" in seen
+    assert seen.rstrip().endswith("unkernel: interrupted")
+    assert "\x1b[?25h" in seen  # the cursor is back
+    assert not (tmp_path / "m.uk").exists()
+
+
+def predictions_and_a_table(model_file: Path, test_file: Path) -> list[list[object]]:
+    """One command that writes bytes to stdout, and one that prints through Rich."""
+    return [["predict", model_file, test_file, "-o", "-", "-q"], ["inspect", model_file]]
+
+
+def test_nobody_reads(model_file, test_file):
+    for arguments in predictions_and_a_table(model_file, test_file):
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        done = call(*arguments, stdout=write_end)
+        os.close(write_end)
+        assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
+def test_stdout_on_a_full_device(model_file, test_file):
+    for arguments in predictions_and_a_table(model_file, test_file):
+        with Path("/dev/full").open("w") as full:
+            done = call(*arguments, stdout=full)
+        assert done.returncode == 2
+        assert done.stderr == "unkernel: error: No space left on device\n"
+
+
+def test_a_disk_that_is_full_half_way(model_file, train_file, test_file, tmp_path):
+    """A limit on the size of files stands in for a disk with little room."""
+
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    before = set(tmp_path.iterdir())
+    for arguments in (
+        ["train", train_file, tmp_path / "m2.uk"],
+        ["predict", model_file, test_file, "-o", tmp_path / "p"],
+    ):
+        done = call(*arguments, preexec_fn=little_room)
+        assert done.returncode == 2, done.stderr
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("unkernel: error: ")
+        assert "too large" in line
+        assert set(tmp_path.iterdir()) == before
+
+
+def test_stdin(train_file, test_file, tmp_path):
+    with train_file.open("rb") as rows:
+        assert call("train", "-", tmp_path / "m.uk", "-q", stdin=rows).returncode == 0
+    with test_file.open("rb") as rows:
+        done = call("predict", tmp_path / "m.uk", "-", "--output", "-", "--quiet", stdin=rows)
+    assert len(done.stdout.splitlines()) == 200

@@ -1,0 +1,169 @@
+"""``unkernel train`` where all is well: what it makes, and what it says about it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from unkernel import PolySVC, __version__, load, read_svmlight, write_svmlight
+from unkernel.cli import _options
+from unkernel.cli._progress import share_done
+
+
+def test_the_model_is_the_one_that_polysvc_makes(run, train_file, tmp_path):
+    path = tmp_path / "model.uk"
+    ran = run(
+        "train", train_file, path, "--degree", "3", "--C", "2", "--gamma", "0.5", "--json", "--jobs", "2"
+    )
+    X, y = read_svmlight(train_file)
+    expected = PolySVC(degree=3, C=2, gamma=0.5, random_state=0).fit(X, y.astype(int))
+    assert ran.code == 0
+    assert ran.err == ""
+    assert ran.json["objective"] == expected.objective_
+    assert ran.json["gap"] == expected.gap_
+    assert ran.json["training_accuracy"] == expected.score(X, y)
+    assert ran.json["classes"] == [-1, 1]
+    model = load(path)
+    assert model.classes_.dtype.kind == "i"
+    np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+
+
+def test_what_a_user_reads(run, train_file, test_file, tmp_path):
+    ran = run("train", train_file, tmp_path / "m.uk", "--C", "10", "--test", test_file)
+    assert ran.code == 0
+    assert ran.err == ""  # no terminal, no bar
+    for words in ("300 rows, 12 features, 2 classes: -1, 1", "objective", "gap", "time", "memory"):
+        assert words in ran.out
+    assert re.search(r"training accuracy +100.00 %", ran.out)
+    assert re.search(r"test accuracy +100.00 % of 200 rows", ran.out)
+
+
+def test_quiet_says_nothing(run, train_file, tmp_path):
+    ran = run("train", train_file, tmp_path / "m.uk", "--quiet")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+
+
+def test_json_has_what_the_summary_has(run, train_file, test_file, tmp_path):
+    found = run("train", train_file, tmp_path / "m.uk", "--test", test_file, "--json").json
+    assert found["test"] | {"accuracy": 0} == {
+        "file": str(test_file),
+        "rows": 200,
+        "accuracy": 0,
+        "accuracy_note": None,
+    }
+    assert found["rows"] == 300
+    assert found["features"] == 12
+    assert found["model_bytes"] == (tmp_path / "m.uk").stat().st_size
+    assert found["peak_memory_bytes"] > 10_000_000
+    assert set(found["seconds"]) == {"reading", "training", "total"}
+    assert found["warnings"] == []
+
+
+def test_verbose_tells_what_happens(run, train_file, tmp_path):
+    ran = run("train", train_file, tmp_path / "m.uk", "--verbose", "--quiet")
+    assert ran.code == 0
+    assert ran.err.splitlines() == [f"reading {train_file}", "training", "measuring"]
+
+
+def test_a_training_that_stopped_early_is_a_warning(run, train_file, tmp_path):
+    ran = run("train", train_file, tmp_path / "m.uk", "--max-iter", "1", "--tol", "1e-9", "--json")
+    assert ran.code == 0
+    (line,) = ran.err.splitlines()
+    assert line.startswith("unkernel: warning: PolySVC stopped after max_iter=1")
+    assert ran.json["warnings"] == [line.removeprefix("unkernel: warning: ")]
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [3, 7], [-1, 1], [1, 2**53]])
+def test_labels_that_are_integers_stay_such(run, tmp_path, labels):
+    lines = "".join(f"{labels[i % 2]}.0 {1 + i % 2}:1\n" for i in range(10))
+    (tmp_path / "rows").write_text(lines)
+    assert f"{run('train', tmp_path / 'rows', tmp_path / 'm.uk', '--json').json['classes']}" == f"{labels}"
+
+
+def test_more_than_two_classes(run, tmp_path):
+    X = np.random.default_rng(0).random((90, 5))
+    write_svmlight(tmp_path / "rows.svm.zst", X, np.arange(90) % 3)
+    ran = run("train", tmp_path / "rows.svm.zst", tmp_path / "m.uk", "--json")
+    assert ran.json["classes"] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("weights", ["balanced", "1=2.5,-1=0.5", "1=2"])
+def test_class_weights(run, train_file, tmp_path, weights):
+    ran = run("train", train_file, tmp_path / "m.uk", "--class-weight", weights, "--json")
+    X, y = read_svmlight(train_file)
+    as_parameter = {"balanced": "balanced", "1=2": {1: 2.0}}.get(weights, {1: 2.5, -1: 0.5})
+    expected = PolySVC(class_weight=as_parameter, random_state=0).fit(X, y)
+    assert ran.json["objective"] == expected.objective_
+
+
+def test_how_the_file_counts_is_remembered(run, tmp_path):
+    """The second file has no feature 0; only the model knows that its indices count from 0."""
+    (tmp_path / "train").write_text("1 0:1\n-1 1:1\n1 0:1 2:1\n-1 1:1 2:1\n")
+    (tmp_path / "test").write_text("-1 1:1\n-1 1:1 2:1\n")
+    ran = run(
+        "train", tmp_path / "train", tmp_path / "m.uk", "--test", tmp_path / "test", "--C", 10, "--json"
+    )
+    assert ran.json["test"]["accuracy"] == 1.0
+    ran = run("predict", tmp_path / "m.uk", tmp_path / "test", "--json")
+    assert ran.json["accuracy"] == 1.0
+    ran = run("predict", tmp_path / "m.uk", tmp_path / "test", "--json", "--one-based")
+    assert ran.json["accuracy"] < 1.0
+    top = run("inspect", tmp_path / "m.uk", "--top", 100, "--json").json["top"]
+    assert {index for entry in top for index in entry["features"]} == {0, 1, 2}
+
+
+def test_a_model_that_was_there_is_replaced_only_by_a_whole_one(run, train_file, model_file, tmp_path):
+    before = model_file.read_bytes()
+    (tmp_path / "bad").write_text("1 1:1\n")
+    run("train", tmp_path / "bad", model_file).error()
+    assert model_file.read_bytes() == before
+    assert run("train", train_file, model_file, "--degree", "1", "--quiet").code == 0
+    assert load(model_file).model.degree == 1
+
+
+def test_the_choices_are_those_of_the_estimator():
+    for name, choices in (
+        ("loss", _options.LossName),
+        ("feature_map", _options.FeatureMapName),
+        ("storage", _options.StorageName),
+    ):
+        assert {choice.value for choice in choices} == PolySVC._parameter_constraints[name][0].options
+
+
+def test_every_parameter_of_the_estimator_is_an_option_or_left_out_on_purpose(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    text = run("train", "--help").out
+    renamed = {"n_jobs": "jobs", "random_state": "seed"}
+    for name in set(inspect.signature(PolySVC).parameters) - {"penalty", "warm_start"}:
+        assert f"--{renamed.get(name, name).replace('_', '-')}" in text
+
+
+def test_the_bar_follows_the_logarithm_of_the_gap():
+    def at(gap: float, finished: int = 0, problems: int = 1, stage: str = "training") -> float:
+        progress = SimpleNamespace(relative_gap=gap, finished=finished, problems=problems, stage=stage)
+        return share_done(progress, tol=1e-4)
+
+    assert at(1.0) == 0.0
+    assert at(1e-2) == pytest.approx(0.5)
+    assert at(1e-4) == at(1e-9) == 1.0
+    assert at(1e-2, finished=3, problems=5) == pytest.approx(0.7)
+    assert at(1e-2, finished=5, problems=5) == 1.0
+    assert at(0.5, stage="expanding") == 0.0
+
+
+@pytest.mark.parametrize("command", [[], ["train"], ["predict"], ["inspect"]])
+def test_help_has_examples(run, command):
+    ran = run(*command, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert f"$ unkernel {command[0] if command else 'train'} " in ran.out
+
+
+def test_version_and_no_command_at_all(run):
+    assert run("--version").out == f"unkernel {__version__}\n"
+    ran = run()
+    assert ran.code == 0
+    assert "$ unkernel train" in ran.out

@@ -1,0 +1,167 @@
+"""Every example in the README and in docs/ runs.
+
+The ``python`` blocks of a page are run in order in one namespace, and the lines ``$ unkernel ...`` of
+its ``console`` blocks between them, all in one temporary folder that holds a few small data files. A
+block that cannot run says so in a comment above it: ``<!-- not run: needs two hours -->``. A block
+whose commands are shown to fail says ``<!-- fails with 2 -->``.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unkernel import write_svmlight
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+FENCE = re.compile(r"^(?P<indent>[ ]*)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```", re.M | re.S)
+REMARK = re.compile(r"<!--\s*(?:(?P<skip>not run):[^>]+|fails with (?P<code>\d+))\s*-->\s*\Z")
+COMMAND_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block that is to be run."""
+
+    language: str
+    code: str
+    line: int
+    exit_code: int = 0
+
+
+def blocks(text: str) -> Iterator[Block]:
+    for fence in FENCE.finditer(text):
+        if fence["language"] not in ("python", "console"):
+            continue
+        remark = REMARK.search(text, 0, fence.start())
+        if remark and remark["skip"]:
+            continue
+        first_line = text.count("\n", 0, fence.start("body"))
+        code = textwrap.dedent(fence["body"])
+        yield Block(fence["language"], code, first_line, int(remark["code"]) if remark else 0)
+
+
+def pages_with_examples() -> list[Path]:
+    return [page for page in PAGES if any(blocks(page.read_text(encoding="utf-8")))]
+
+
+def run_python(block: Block, page: Path, namespace: dict[str, object]) -> None:
+    # As many empty lines in front as make a traceback name the line of the page.
+    exec(compile("\n" * block.line + block.code, str(page), "exec"), namespace)
+
+
+def commands(block: Block) -> Iterator[str]:
+    r"""The lines ``$ unkernel ...``, with those that a ``\`` continues."""
+    for line in block.code.replace("\\\n", " ").splitlines():
+        if line.startswith("$ unkernel"):
+            yield line.removeprefix("$ ")
+
+
+def run_console(block: Block, page: Path, folder: Path) -> None:
+    pytest.importorskip("unkernel.cli")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for command in commands(block):
+        done = subprocess.run(
+            ["sh", "-c", command],
+            cwd=folder,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS,
+            check=False,
+        )
+        if done.returncode != block.exit_code:
+            pytest.fail(f"{page}:{block.line}: `{command}` ended with {done.returncode}:\n{done.stderr}")
+
+
+def write_data_files(folder: Path) -> None:
+    """Files for the examples, under the names that the pages use: two classes of binary rows that no
+    linear model tells apart well.
+    """
+    generator = np.random.default_rng(0)
+    X = (generator.random((600, 30)) < 0.3).astype(float)
+    y = np.where((X[:, 0] != X[:, 1]) | (X[:, 2] * X[:, 3] > 0), 1, -1)
+    for names, rows in (
+        (("train.svm", "train.svm.xz", "a9a.svm.xz"), slice(0, 400)),
+        (("test.svm", "test.svm.xz", "a9a.t.svm.xz"), slice(400, 600)),
+    ):
+        text = io.BytesIO()
+        write_svmlight(text, X[rows], y[rows])
+        for name in names:
+            packed = lzma.compress(text.getvalue()) if name.endswith(".xz") else text.getvalue()
+            (folder / name).write_bytes(packed)
+
+
+@pytest.mark.parametrize("page", pages_with_examples(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_data_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks(page.read_text(encoding="utf-8")):
+        if block.language == "python":
+            run_python(block, page, namespace)
+        else:
+            run_console(block, page, tmp_path)
+
+
+def test_blocks_are_found() -> None:
+    text = textwrap.dedent(
+        """\
+        A page.
+
+        ```python
+        x = 1
+        ```
+
+        <!-- not run: it takes a day -->
+        ```python
+        x = 2
+        ```
+
+        1. In a list:
+
+            ```python
+            if x:
+                x = 3
+            ```
+
+        <!-- fails with 2 -->
+
+        ```console
+        $ make demo
+        $ unkernel train \\
+            a b
+        some output
+        ```
+
+        ```text
+        nothing
+        ```
+        """
+    )
+    first, second, third = blocks(text)
+    assert first == Block("python", "x = 1\n", 3)
+    assert second == Block("python", "if x:\n    x = 3\n", 14)
+    assert (third.language, third.exit_code) == ("console", 2)
+    assert [command.split() for command in commands(third)] == [["unkernel", "train", "a", "b"]]
+
+
+def test_a_failing_example_names_its_line(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    (block,) = blocks("text\n\n```python\nx = 1\nassert x == 2\n```\n")
+    with pytest.raises(AssertionError) as caught:
+        run_python(block, page, {})
+    assert caught.traceback[-1].lineno + 1 == 5

@@ -1,0 +1,35 @@
+"""Links between the project's own pages lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+# Recorded on one machine, whenever the benchmarks are run: not there in every state of the tree.
+MAY_BE_ABSENT = {ROOT / "benchmarks" / "RESULTS.md"}
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+\s+(.*)$", re.MULTILINE)
+CODE = re.compile(r"```.*?```", re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    headings = HEADING.findall(CODE.sub("", page.read_text(encoding="utf-8")))
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {re.sub(r"\s+", "-", text.strip()) for text in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
+        if link.startswith(("http://", "https://", "mailto:")):
+            continue
+        target, _, anchor = link.partition("#")
+        path = (page.parent / target).resolve() if target else page
+        assert path.exists() or path in MAY_BE_ABSENT, f"{page}: {link}"
+        if anchor:
+            assert anchor in anchors(path), f"{page}: {link}"

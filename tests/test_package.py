@@ -1,0 +1,86 @@
+"""The package as a user gets it: names, version, types, and one extension for many Pythons."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.resources
+import json
+import subprocess
+import sys
+
+import unkernel
+from unkernel import _core
+
+# A contract: other work relies on these.
+PUBLIC = {
+    "CompiledClassifier",
+    "ConjunctionModel",
+    "FormatError",
+    "PolySVC",
+    "datasets",
+    "load",
+    "read_svmlight",
+    "write_svmlight",
+}
+
+
+def in_a_fresh_process(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_version_is_that_of_the_metadata() -> None:
+    assert unkernel.__version__ == importlib.metadata.version("unkernel")
+
+
+def test_public_names_exist() -> None:
+    assert set(unkernel.__all__) >= PUBLIC
+    for name in unkernel.__all__:
+        assert getattr(unkernel, name) is not None
+
+
+def test_nothing_public_is_unannounced() -> None:
+    """What ``import unkernel`` shows is what was promised, beside its rooms."""
+    listed = {name for name in vars(unkernel) if not name.startswith("_")}
+    rooms = {name for name in listed if f"unkernel.{name}" in sys.modules}
+    assert listed - rooms <= set(unkernel.__all__)
+
+
+def test_types_are_announced() -> None:
+    assert importlib.resources.files("unkernel").joinpath("py.typed").is_file()
+
+
+def test_the_extension_keeps_to_the_stable_abi() -> None:
+    assert _core.__file__ is not None
+    assert ".abi3." in _core.__file__
+
+
+def test_metadata_name_the_licence_and_the_command() -> None:
+    assert importlib.metadata.metadata("unkernel")["License-Expression"] == "BSD-3-Clause"
+    (command,) = importlib.metadata.entry_points(group="console_scripts", name="unkernel")
+    assert command.value == "unkernel.cli:main"
+    assert callable(command.load())
+
+
+def test_importing_says_nothing_and_leaves_out_what_only_commands_need() -> None:
+    """Import stays cheap by what it does not import; a test on seconds would only fail by chance."""
+    code = "import sys, json, unkernel; print(json.dumps(sorted(sys.modules)))"
+    modules = set(json.loads(in_a_fresh_process(code)))
+    unwanted = {
+        "typer",
+        "rich",
+        "matplotlib",
+        "pandas",
+        "pytest",
+        "hypothesis",
+        "unkernel.cli",
+        "unkernel.demo",
+    }
+    assert not modules & unwanted
+
+
+def test_every_module_can_be_imported_first() -> None:
+    """No module depends on another having been imported before it."""
+    for name in ("data", "models", "engines", "poly", "errors"):
+        assert in_a_fresh_process(f"import unkernel.{name}") == ""

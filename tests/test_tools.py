@@ -1,0 +1,125 @@
+"""The checks in tools/ must find what they are there to find."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parents[1] / "tools"
+
+
+def tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+check_includes = tool("check_includes")
+
+
+def problems(folder: Path, file: str, text: str) -> list[str]:
+    path = folder / file
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    found, _ = check_includes.check(folder)
+    return [line.removeprefix(str(path)) for line in found]
+
+
+def test_our_own_core_keeps_the_order() -> None:
+    assert check_includes.main([]) == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "include"),
+    [
+        ("poly/train.cpp", "unkernel/engines/engine.hpp"),
+        ("poly/train.cpp", "unkernel/solve/solver.hpp"),
+        ("poly/train.cpp", "unkernel/poly/train.hpp"),
+        ("engines/engine.cpp", "unkernel/data/csr.hpp"),
+        ("parsing/parser.cpp", "unkernel/tree/kernel.hpp"),
+    ],
+)
+def test_rooms_may_include_themselves_and_those_below(tmp_path: Path, file: str, include: str) -> None:
+    assert problems(tmp_path, file, f'#include "{include}"\n') == []
+
+
+@pytest.mark.parametrize(
+    ("file", "include", "reason"),
+    [
+        ("engines/engine.cpp", "unkernel/solve/solver.hpp", "solve stands beside engines"),
+        ("solve/solver.cpp", "unkernel/engines/engine.hpp", "engines stands beside solve"),
+        ("poly/train.cpp", "unkernel/tree/kernel.hpp", "tree stands beside poly"),
+        ("base/random.hpp", "unkernel/data/csr.hpp", "data stands above base"),
+        ("data/csr.hpp", "unkernel/poly/train.hpp", "poly stands above data"),
+        ("data/csr.hpp", "csr_detail.hpp", 'name it as "unkernel/<room>/<file>"'),
+        ("data/csr.hpp", "unkernel/attic/old.hpp", 'name it as "unkernel/<room>/<file>"'),
+    ],
+)
+def test_other_includes_are_refused(tmp_path: Path, file: str, include: str, reason: str) -> None:
+    text = f'#pragma once\n#include "{include}"\n'
+    assert problems(tmp_path, file, text) == [f':2: includes "{include}": {reason}']
+
+
+@pytest.mark.parametrize(
+    "header", ["<Python.h>", "<nanobind/nanobind.h>", '"nanobind/ndarray.h"', "<iostream>"]
+)
+def test_python_and_printing_are_refused(tmp_path: Path, header: str) -> None:
+    (problem,) = problems(tmp_path, "data/a.cpp", f"#  include {header}\n")
+    assert problem.startswith(f":1: includes {header[1:-1]}: ")
+
+
+@pytest.mark.parametrize(
+    "call", ["int r = rand();", "std::srand (1);", "std::exit(1);", "printf(x);", "std::cerr << 1;"]
+)
+def test_calls_that_the_core_never_makes(tmp_path: Path, call: str) -> None:
+    (problem,) = problems(tmp_path, "data/a.cpp", f"/* two\nlines */\n{call}\n")
+    assert problem.startswith(":3: ")
+
+
+def test_comments_strings_and_longer_names_are_no_calls(tmp_path: Path) -> None:
+    text = 'int operand(int);  // rand()\nconst char* s = "exit(1)";\nint k = operand(2); /* abort() */\n'
+    assert problems(tmp_path, "data/a.cpp", text) == []
+
+
+def test_a_folder_that_is_no_room(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, "attic/a.cpp", "")
+    assert "'attic' is no room" in problem
+
+
+@pytest.mark.parametrize(("lines", "refused", "remarked"), [(500, 0, 0), (501, 0, 1), (701, 1, 0)])
+def test_long_files(tmp_path: Path, lines: int, refused: int, remarked: int) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "a.hpp").write_text("\n" * lines)
+    found, remarks = check_includes.check(tmp_path)
+    assert (len(found), len(remarks)) == (refused, remarked)
+
+
+def test_main_fails_on_a_violation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    problems(tmp_path, "base/a.hpp", '#include "unkernel/poly/train.hpp"\n')
+    assert check_includes.main([str(tmp_path)]) == 1
+    assert "error: " in capsys.readouterr().out
+
+
+def test_the_extras_that_make_installs_are_there() -> None:
+    requirements = tool("requirements").requirements
+    assert any(line.startswith("pytest") for line in requirements("test"))
+    with pytest.raises(SystemExit, match="no extra 'nothing'"):
+        requirements("nothing")
+
+
+def test_links_are_turned_for_the_site() -> None:
+    pytest.importorskip("mkdocs")
+    turn = tool("mkdocs_hooks").turn_links
+    assert turn("[a](../../benchmarks/RESULTS.md)", "papers/chang2010.md") == "[a](../results.md)"
+    assert turn("[a](../polysvc.md#storage)", "papers/chang2010.md") == "[a](../polysvc.md#storage)"
+    assert turn("[a](docs/developing.md#style)", "contributing.md") == "[a](developing.md#style)"
+    assert (
+        turn("[a](LICENSE) [b](https://example.org/x.md)", "contributing.md")
+        == "a [b](https://example.org/x.md)"
+    )

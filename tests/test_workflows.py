@@ -1,0 +1,74 @@
+"""Files that only a server runs: at least they parse, and name what is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+SCRIPTS = [*WORKFLOWS, ROOT / ".ci" / "run"]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+if not WORKFLOWS:
+    pytest.skip("a source archive has no workflows", allow_module_level=True)
+
+
+def parsed(path: Path) -> dict[Any, Any]:
+    yaml = pytest.importorskip("yaml")
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert isinstance(document, dict)
+    return document
+
+
+def targets() -> set[str]:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    return set(re.findall(r"^([a-z][a-z-]*):", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_has_jobs_with_steps_and_limits(path: Path) -> None:
+    document = parsed(path)
+    assert True in document or "on" in document  # YAML 1.1 reads a bare `on` as true
+    assert document["permissions"] == {"contents": "read"}
+    for job in document["jobs"].values():
+        assert "runs-on" in job
+        assert job["steps"]
+        for step in job["steps"]:
+            assert ("uses" in step) != ("run" in step)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_needed_jobs_exist(path: Path) -> None:
+    jobs = parsed(path)["jobs"]
+    for job in jobs.values():
+        needed = job.get("needs", [])
+        assert {needed} <= set(jobs) if isinstance(needed, str) else set(needed) <= set(jobs)
+
+
+@pytest.mark.parametrize("path", [*SCRIPTS, *PAGES], ids=lambda path: path.name)
+def test_every_make_target_that_is_named_exists(path: Path) -> None:
+    if path.suffix == ".md":
+        pattern = r"(?:`|^|\$ )make ([a-z][a-z-]*)"
+    else:
+        pattern = r"^(?:.*(?:run:|step \"[^\"]*\"))?\s*make ([a-z][a-z-]*)"
+    named = set(re.findall(pattern, path.read_text(encoding="utf-8"), re.MULTILINE))
+    assert named <= targets()
+
+
+def test_the_pattern_for_targets_finds_some() -> None:
+    assert {"demo", "test", "test-all", "bench", "lint", "docs", "clean", "help"} <= targets()
+
+
+def test_tested_pythons_are_those_promised() -> None:
+    matrix = parsed(ROOT / ".github" / "workflows" / "test.yml")["jobs"]["test"]["strategy"]["matrix"]
+    assert matrix["python"][0] == "3.11"
+    classifiers = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert set(classifiers) <= set(matrix["python"])
+
+
+def test_ci_script_may_be_executed() -> None:
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111

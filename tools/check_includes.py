@@ -1,0 +1,106 @@
+"""Check that the C++ core keeps its order: rooms include one way, and know no Python.
+
+    base < data < engines | solve < poly | cutplane | tree < parsing
+
+A room may include itself and the rooms below it; rooms beside each other do not know each other.
+Nothing in the core may include Python or nanobind, print, leave the process or draw from ``rand()``.
+Files longer than 500 lines are mentioned, files longer than 700 are refused.
+
+    python tools/check_includes.py [folder]      # cpp/unkernel unless told otherwise
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+LAYERS = (("base",), ("data",), ("engines", "solve"), ("poly", "cutplane", "tree"), ("parsing",))
+LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+
+LONG, TOO_LONG = 500, 700
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+FORBIDDEN_HEADERS = {
+    "Python.h": "the core knows no Python",
+    "nanobind/": "bindings stand outside of the core",
+    "iostream": "the core prints nothing",
+    "print": "the core prints nothing",
+}
+FORBIDDEN_CALLS = {
+    r"\b(?:s?rand|drand48|rand_r)\s*\(": "use the seeded generator of base/random.hpp",
+    r"\b(?:printf|fprintf|puts)\s*\(": "the core prints nothing",
+    r"\bstd::(?:cout|cerr|clog)\b": "the core prints nothing",
+    r"\b(?:std::|::)?(?:exit|_Exit|quick_exit|abort)\s*\(": "the core never leaves the process: throw",
+}
+
+
+def problems_of_file(path: Path, folder: Path) -> Iterator[str]:
+    """Everything wrong with one file, as ``file:line: what``."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    room = path.relative_to(folder).parts[0]
+    if room not in LEVEL:
+        yield f"{path}:1: {room!r} is no room: they are {', '.join(LEVEL)}"
+        return
+    for number, line in enumerate(lines, start=1):
+        if found := INCLUDE.match(line):
+            for reason in _problems_of_include(room, quoted=found[1], angled=found[2]):
+                yield f"{path}:{number}: {reason}"
+    for number, line in enumerate(_without_comments_and_strings(text).splitlines(), start=1):
+        for pattern, reason in FORBIDDEN_CALLS.items():
+            if found := re.search(pattern, line):
+                yield f"{path}:{number}: {found[0].strip()!r}: {reason}"
+    if len(lines) > TOO_LONG:
+        yield f"{path}:{len(lines)}: {len(lines)} lines, more than {TOO_LONG}: split it"
+
+
+def _problems_of_include(room: str, quoted: str | None, angled: str | None) -> Iterator[str]:
+    header = quoted or angled or ""
+    for forbidden, reason in FORBIDDEN_HEADERS.items():
+        if header == forbidden or (forbidden.endswith("/") and header.startswith(forbidden)):
+            yield f"includes {header}: {reason}"
+            return
+    if quoted is None:
+        return
+    parts = quoted.split("/")
+    if parts[0] != "unkernel" or len(parts) < 3 or parts[1] not in LEVEL:
+        yield f'includes "{quoted}": name it as "unkernel/<room>/<file>"'
+    elif parts[1] != room and LEVEL[parts[1]] >= LEVEL[room]:
+        beside = "beside" if LEVEL[parts[1]] == LEVEL[room] else "above"
+        yield f'includes "{quoted}": {parts[1]} stands {beside} {room}'
+
+
+def _without_comments_and_strings(text: str) -> str:
+    return COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
+
+
+def check(folder: Path) -> tuple[list[str], list[str]]:
+    """What is wrong in a folder of rooms, and what is worth a word."""
+    problems, remarks = [], []
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in {".cpp", ".hpp", ".h"} or not path.is_file():
+            continue
+        problems += problems_of_file(path, folder)
+        length = len(path.read_text(encoding="utf-8").splitlines())
+        if LONG < length <= TOO_LONG:
+            remarks.append(f"{path}:{length}: {length} lines, more than {LONG}: think of splitting it")
+    return problems, remarks
+
+
+def main(arguments: list[str]) -> int:
+    folder = Path(arguments[0]) if arguments else Path(__file__).resolve().parents[1] / "cpp" / "unkernel"
+    problems, remarks = check(folder)
+    for line in remarks:
+        print(f"warning: {line}")
+    for line in problems:
+        print(f"error: {line}")
+    if not problems:
+        print("includes: the rooms keep their order")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
