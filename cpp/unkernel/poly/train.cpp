@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 
@@ -71,9 +72,9 @@ solve::Coordinates coordinates_of(const Examples& examples, const TrainOptions& 
   return coordinates;
 }
 
-template <class Rows>
-void resume(const Rows& rows, const Examples& examples, const WarmStart& start, std::int64_t problem, std::int64_t problems,
-            bool boxed, solve::Coordinates& coordinates, std::span<double> weights) {
+// Sets u where an earlier fit knew the row.
+void resume(const Examples& examples, const WarmStart& start, std::int64_t problem, std::int64_t problems, bool boxed,
+            solve::Coordinates& coordinates) {
   for (std::size_t i = 0; i < coordinates.size(); ++i) {
     const auto found = std::lower_bound(start.hashes.begin(), start.hashes.end(), examples.hashes[i]);
     if (found == start.hashes.end() || *found != examples.hashes[i]) continue;
@@ -83,16 +84,59 @@ void resume(const Rows& rows, const Examples& examples, const WarmStart& start, 
     const double low = boxed || c.costs.negative == 0.0 ? -c.costs.negative : u;
     const double high = boxed || c.costs.positive == 0.0 ? c.costs.positive : u;
     c.u = std::clamp(u, std::min(low, high), std::max(low, high));
-    if (c.u != 0.0) rows.axpy(static_cast<std::int64_t>(i), c.u, weights.data());
+  }
+}
+
+// w += sum_i u_i phi(x_i)
+template <class Rows>
+void add_rows(const Rows& rows, const solve::Coordinates& coordinates, std::span<double> weights) {
+  for (std::size_t i = 0; i < coordinates.size(); ++i) {
+    if (coordinates[i].u != 0.0) rows.axpy(static_cast<std::int64_t>(i), coordinates[i].u, weights.data());
   }
 }
 
 template <class LossKind, class Rows>
-solve::Outcome solve_problem(const Rows& rows, solve::Coordinates& coordinates, std::span<double> weights,
-                             const solve::Options& options, const Progress& progress, Monitor& monitor) {
+solve::Outcome solve_with(const Rows& rows, solve::Coordinates& coordinates, std::span<double> weights,
+                          const solve::Options& options, const Progress& progress, Monitor& monitor) {
   solve::DualCoordinateDescent<Rows, LossKind> solver(rows, std::move(coordinates), weights, options, monitor);
   const solve::Outcome outcome = solver.run(progress);
   coordinates = solver.coordinates();
+  return outcome;
+}
+
+template <class Rows>
+solve::Outcome solve_problem(const Rows& rows, solve::Loss loss, solve::Coordinates& coordinates, std::span<double> weights,
+                             const solve::Options& options, const Progress& progress, Monitor& monitor) {
+  return loss == solve::Loss::hinge
+             ? solve_with<solve::Hinge>(rows, coordinates, weights, options, progress, monitor)
+             : solve_with<solve::SquaredHinge>(rows, coordinates, weights, options, progress, monitor);
+}
+
+// Few rows with long maps (small dense data) are solved on their kernel matrix, made once for all
+// classes; the weights are added up from the rows that matter in the end.
+template <class Rows>
+std::unique_ptr<solve::GramRows> kernel_matrix_if_it_pays(const Rows& rows, const TrainOptions& options, double problems) {
+  constexpr double most_rows = 4096;  // 128 MiB
+  constexpr double usual_epochs = 20;
+  const auto count = static_cast<double>(rows.size());
+  const bool steps_are_cheaper = count <= 3.0 * rows.mean_map_size();  // its loops run over neighbours
+  const bool pays_back = count * rows.mean_row_size() <= usual_epochs * problems * rows.mean_map_size();
+  if (count > most_rows || !steps_are_cheaper || !pays_back) return nullptr;
+  std::vector<std::int32_t> everyone(static_cast<std::size_t>(rows.size()));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  return std::make_unique<solve::GramRows>(rows.gram(everyone, options.threads), everyone.size());
+}
+
+template <class Rows>
+solve::Outcome solve_on_kernel_matrix(const Rows& rows, const solve::GramRows& gram, solve::Loss loss,
+                                      solve::Coordinates& coordinates, std::span<double> weights,
+                                      const solve::Options& options, const Progress& progress, Monitor& monitor) {
+  std::vector<double> scores(coordinates.size(), 0.0);
+  for (std::size_t i = 0; i < coordinates.size(); ++i) {
+    if (coordinates[i].u != 0.0) gram.axpy(static_cast<std::int64_t>(i), coordinates[i].u, scores.data());
+  }
+  const solve::Outcome outcome = solve_problem(gram, loss, coordinates, scores, options, progress, monitor);
+  add_rows(rows, coordinates, weights);
   return outcome;
 }
 
@@ -102,16 +146,22 @@ void solve_all(const Rows& rows, const Examples& examples, const TrainOptions& o
   const auto problems = static_cast<std::int64_t>(vectors.size());
   // Threads go to the problems first; what is left over speeds up each problem's full passes.
   const int threads_each = std::max(1, options.threads / static_cast<int>(std::min<std::int64_t>(problems, 1024)));
+  const std::unique_ptr<solve::GramRows> gram = kernel_matrix_if_it_pays(rows, options, static_cast<double>(problems));
   parallel_for(options.threads, problems, [&](std::int64_t problem) {
     const auto p = static_cast<std::size_t>(problem);
     auto coordinates = coordinates_of(examples, options, problem);
+    resume(examples, start, problem, problems, options.loss == solve::Loss::hinge, coordinates);
     vectors[p] = LargeArray<double>(rows.dimension());
-    resume(rows, examples, start, problem, problems, options.loss == solve::Loss::hinge, coordinates, vectors[p].span());
     const solve::Options solver_options{options.tolerance, options.max_epochs, options.seed + p, threads_each};
     const Progress progress{"training", problem, problems, 0, 0, 0, 1.0};
-    trained.outcomes[p] = options.loss == solve::Loss::hinge
-        ? solve_problem<solve::Hinge>(rows, coordinates, vectors[p].span(), solver_options, progress, monitor)
-        : solve_problem<solve::SquaredHinge>(rows, coordinates, vectors[p].span(), solver_options, progress, monitor);
+    if (gram) {
+      trained.outcomes[p] = solve_on_kernel_matrix(rows, *gram, options.loss, coordinates, vectors[p].span(),
+                                                   solver_options, progress, monitor);
+    } else {
+      add_rows(rows, coordinates, vectors[p].span());
+      trained.outcomes[p] =
+          solve_problem(rows, options.loss, coordinates, vectors[p].span(), solver_options, progress, monitor);
+    }
     for (std::size_t i = 0; i < coordinates.size(); ++i) {
       trained.duals[i * vectors.size() + p] = coordinates[i].u;
     }

@@ -29,11 +29,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "unkernel/base/large_array.hpp"
@@ -91,6 +93,9 @@ class DualCoordinateDescent {
         random_(options.seed) {
     for (std::int64_t i = 0; i < rows_.size(); ++i) {
       at(i).curvature = rows_.squared_norm(i);
+      if (!std::isfinite(at(i).curvature)) {
+        throw std::invalid_argument("the kernel of a row with itself is not finite: scale the features or lower gamma");
+      }
     }
     wake_everyone();
   }
@@ -106,15 +111,13 @@ class DualCoordinateDescent {
     while (epoch_ < options_.max_epochs) {
       sweep();
       publish(progress);
-      const bool seems_done = underestimate_ * estimated_gap_ <= options_.tolerance * (dual_objective_ + estimated_gap_);
-      if (!seems_done && second_order_pays()) {
-        solve_by_interior_point();
-      } else if (!seems_done && kernel_space_pays()) {
-        finish_in_kernel_space();
-      } else if (!seems_done) {
-        continue;
+      if (seems_done() || finished_in_kernel_space()) {
+        if (const Outcome outcome = certify(); outcome.converged) return outcome;
       }
-      if (const Outcome outcome = certify(); outcome.converged) return outcome;
+      if (second_order_pays()) {
+        solve_by_interior_point();
+        if (const Outcome outcome = certify(); outcome.converged) return outcome;
+      }
     }
     return certify();
   }
@@ -320,6 +323,7 @@ class DualCoordinateDescent {
     outcome.epochs = epoch_;
     outcome.converged = sums.gap <= options_.tolerance * outcome.objective;
     if (estimated_gap_ > 0.0) underestimate_ = std::clamp(sums.gap / estimated_gap_, 1.0, 1.5);
+    estimated_gap_ = sums.gap;
     dual_objective_ = outcome.dual_objective;  // sheds what rounding the running value has gathered
     return outcome;
   }
@@ -334,6 +338,10 @@ class DualCoordinateDescent {
     double value = 0.0;
     for (const Coordinate& c : coordinates_) value += LossKind::dual(c.costs, c.u);
     return value;
+  }
+
+  bool seems_done() const {
+    return underestimate_ * estimated_gap_ <= options_.tolerance * (dual_objective_ + estimated_gap_);
   }
 
   void publish(Progress& progress) {
@@ -363,9 +371,8 @@ class DualCoordinateDescent {
       sweep();
       sweep();
       publish(progress);
-      const double growth = std::min(2.0, 1.0 / scale);
-      stretch(growth);
-      scale = std::min(growth * scale, 1.0);
+      stretch(std::min(2.0, 1.0 / scale));
+      scale = scale < 0.5 ? 2.0 * scale : 1.0;
       scale_costs(costs, scale);
       wake_everyone();
     }
@@ -393,8 +400,10 @@ class DualCoordinateDescent {
 
   // --- Kernel space ------------------------------------------------------------------------
 
+  static constexpr bool has_kernel_space = KernelView<Rows> && !std::same_as<Rows, GramRows>;
+
   bool kernel_space_pays() const {
-    if constexpr (KernelView<Rows>) {
+    if constexpr (has_kernel_space) {
       constexpr double largest_gram = 4096;          // rows; 128 MiB
       constexpr double epochs_saved_at_least = 16;   // what the tail costs without it, at the least
       const auto moving = static_cast<double>(awake_.size());
@@ -405,8 +414,10 @@ class DualCoordinateDescent {
     }
   }
 
-  void finish_in_kernel_space() {
-    if constexpr (KernelView<Rows>) {
+  // Does so if it pays, and says whether it did.
+  bool finished_in_kernel_space() {
+    if (!kernel_space_pays()) return false;
+    if constexpr (has_kernel_space) {
       std::vector<std::int32_t> moving;
       for (const std::int32_t i : active_) {
         if (at(i).asleep_until <= epoch_ + 1) moving.push_back(i);
@@ -427,6 +438,7 @@ class DualCoordinateDescent {
       adopt(moving, solved);
       next_kernel_finish_ = epoch_ + 3;  // let the woken rows settle first
     }
+    return true;
   }
 
   void adopt(std::span<const std::int32_t> moving, std::span<const double> solved) {
@@ -445,15 +457,17 @@ class DualCoordinateDescent {
   // Compares what is left to do here, if the gap goes on falling as a power of the epochs, with the
   // interior-point method's thirty-odd factorisations. Asked at every doubling of the epochs.
   bool second_order_pays() {
-    if constexpr (MappedView<Rows>) {
+    if constexpr (KernelView<Rows>) {
       if (epoch_ < next_comparison_) return false;
       next_comparison_ = 2 * epoch_;
       const double gap = estimated_gap_ / std::max(dual_objective_ + estimated_gap_, 1e-300);
       const double power = std::max(std::log2(gap_at_comparison_ / gap), 0.2);
       gap_at_comparison_ = gap;
       const double epochs = std::pow(std::max(gap / options_.tolerance, 1.0), 1.0 / power) * static_cast<double>(epoch_);
-      const double visits = std::min(epochs, static_cast<double>(options_.max_epochs)) * static_cast<double>(awake_.size());
-      return interior_point_cost() < 4.0 * visits * rows_.mean_map_size();
+      const double cost = interior_point_cost();
+      if (epochs > static_cast<double>(options_.max_epochs)) return std::isfinite(cost);  // else it would not end well
+      constexpr double overhead = 1000.0;  // of an epoch, however few rows it visits
+      return cost < epochs * (4.0 * static_cast<double>(awake_.size()) * rows_.mean_map_size() + overhead);
     } else {
       return false;
     }
@@ -464,7 +478,7 @@ class DualCoordinateDescent {
     constexpr double largest = 2048.0;
     constexpr double iterations = 30.0;
     const auto rows = static_cast<double>(rows_.size());
-    const auto columns = static_cast<double>(rows_.dimension());
+    const auto columns = MappedView<Rows> ? static_cast<double>(rows_.dimension()) : rows;
     const double size = std::min(rows, columns);
     if (tried_second_order_ || size > largest) return std::numeric_limits<double>::infinity();
     const double fill = columns < rows ? 0.5 * rows * rows_.mean_map_size() * rows_.mean_map_size() : rows * rows;
@@ -472,7 +486,7 @@ class DualCoordinateDescent {
   }
 
   void solve_by_interior_point() {
-    if constexpr (MappedView<Rows>) {
+    if constexpr (KernelView<Rows>) {
       tried_second_order_ = true;
       std::vector<Costs> costs;
       std::vector<std::int32_t> everyone;
@@ -480,15 +494,20 @@ class DualCoordinateDescent {
         costs.push_back(c.costs);
         everyone.push_back(static_cast<std::int32_t>(everyone.size()));
       }
-      std::unique_ptr<NormalSystem> system;
-      if (rows_.dimension() < coordinates_.size()) {
-        system = std::make_unique<ColumnSystem>(rows_.mapped(), options_.threads);
-      } else {
-        system = std::make_unique<RowSystem>(rows_.gram(everyone, options_.threads), coordinates_.size());
-      }
+      const std::unique_ptr<NormalSystem> system = normal_system(everyone);
       InteriorPoint<LossKind> solver(costs, *system, monitor_);
+      // From zero, not from where w stands: badly scaled rows would leave rounding behind.
+      for (double& w : weights_) w = 0.0;
+      for (Coordinate& c : coordinates_) c.u = 0.0;
       adopt(everyone, solver.run(0.1 * options_.tolerance));
     }
+  }
+
+  std::unique_ptr<NormalSystem> normal_system(std::span<const std::int32_t> everyone) const {
+    if constexpr (MappedView<Rows>) {
+      if (rows_.dimension() < coordinates_.size()) return std::make_unique<ColumnSystem>(rows_.mapped(), options_.threads);
+    }
+    return std::make_unique<RowSystem>(rows_.gram(everyone, options_.threads), coordinates_.size());
   }
 
   const Rows& rows_;

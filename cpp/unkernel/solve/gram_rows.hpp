@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace unkernel::solve {
@@ -21,6 +22,12 @@ class GramRows {
     const double* kernel = row(i);
     for (std::size_t j = 0; j < rows_; ++j) scores[j] += step * kernel[j];
   }
+  std::size_t dimension() const { return rows_; }
+  double mean_map_size() const { return static_cast<double>(rows_); }
+
+  // Of all rows: no part of a part is ever asked for.
+  std::vector<double> gram(std::span<const std::int32_t>, int) const { return gram_; }
+
   void prefetch_header(std::int64_t) const {}
   void prefetch(std::int64_t) const {}
 

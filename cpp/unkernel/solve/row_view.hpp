@@ -28,15 +28,14 @@ concept RowView = requires(const Rows& rows, std::int64_t i, double step, const 
   rows.prefetch(i);                                  // the row itself
 };
 
-// A view that can also evaluate the kernel without the map, and says what either way costs.
+// A view that can also evaluate the kernel between its rows, and says what the map costs.
 template <class Rows>
 concept KernelView = RowView<Rows> && requires(const Rows& rows, std::span<const std::int32_t> subset, int threads) {
   { rows.gram(subset, threads) } -> std::same_as<std::vector<double>>;  // row-major, symmetric
   { rows.mean_map_size() } -> std::same_as<double>;                     // non-zeros of phi(x)
-  { rows.mean_row_size() } -> std::same_as<double>;                     // non-zeros of x
 };
 
-// A view that can also list its mapped rows phi(x) explicitly: for problems that are small in one way.
+// A view that can also list its mapped rows phi(x) explicitly: for problems with few columns.
 template <class Rows>
 concept MappedView = KernelView<Rows> && requires(const Rows& rows) {
   { rows.mapped() } -> std::same_as<MappedRows>;

@@ -163,7 +163,7 @@ def writing(target: Source) -> Iterator[Callable[[bytes], object]]:
     bytes, or their text if it is a text file, as they come.
     """
     if isinstance(target, str | os.PathLike):
-        with _replaced(Path(target)) as file, _compressing(file, Path(target).suffix) as compressed:
+        with replaced(target) as file, _compressing(file, Path(target).suffix) as compressed:
             yield compressed.write
     elif not hasattr(target, "write"):
         raise TypeError(f"expected a path or an open file, got {type(target).__name__}")
@@ -174,8 +174,9 @@ def writing(target: Source) -> Iterator[Callable[[bytes], object]]:
 
 
 @contextlib.contextmanager
-def _replaced(path: Path) -> Iterator[IO[bytes]]:
-    path = path.resolve()  # a link stays a link, and what it names is replaced
+def replaced(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Gives a file to write to that takes the target's place, whole, when the ``with`` block ends well."""
+    path = Path(target).resolve()  # a link stays a link, and what it names is replaced
     if path.exists() and not path.is_file():
         with path.open("wb") as device:  # such as /dev/stdout: there is nothing to replace
             yield device

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from unkernel import _core
+import unkernel._core as _core
 from unkernel.data.files import BLOCK_BYTES, Source, name_of, read_blocks, writing
 from unkernel.errors import FormatError
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
+import re
+import sys
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -130,24 +131,30 @@ def _setting(name: str, settings: dict[str, Any], key: str, kind: type, valid: A
 
 def _number(name: str, settings: dict[str, Any], key: str, valid: Any) -> float:
     value = settings.get(key)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:
         raise FormatError(name, 0, 0, f"the model's setting {key!r} is missing or not a number")
     if not valid(value):
         raise FormatError(name, 0, 0, f"the model's setting {key!r} is out of range")
     return float(value)
 
 
-_CLASS_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str", "O": "str"}
+# The types of class labels that a file can hold, as numpy writes them, and what JSON makes of them.
+_CLASS_TYPE = re.compile(r"[<>|=]?(b1|i[1248]|u[1248]|f[248]|U[0-9]{0,10})|O", re.ASCII)
+_JSON_TYPES = {"b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "U": (str,), "O": (str,)}
 
 
 def _classes_to_json(classes: NDArray[Any]) -> dict[str, Any]:
-    kind = _CLASS_KINDS.get(classes.dtype.kind)
+    dtype = "O" if classes.dtype.kind == "O" else classes.dtype.str
     values = classes.tolist()
-    if kind is None or (kind == "str" and not all(isinstance(value, str) for value in values)):
+    if not _CLASS_TYPE.fullmatch(dtype) or not _are_json(values, classes.dtype.kind):
         raise ValueError(
             f"class labels of type {classes.dtype} cannot be saved; use numbers, strings or booleans"
         )
-    return {"dtype": classes.dtype.str if classes.dtype.kind != "O" else "O", "values": values}
+    return {"dtype": dtype, "values": values}
+
+
+def _are_json(values: list[Any], kind: str) -> bool:
+    return all(isinstance(value, _JSON_TYPES[kind]) for value in values)
 
 
 def _classes_from_json(name: str, stored: Any) -> NDArray[Any]:
@@ -155,20 +162,17 @@ def _classes_from_json(name: str, stored: Any) -> NDArray[Any]:
     if not isinstance(stored, dict) or not isinstance(stored.get("values"), list):
         raise problem
     values, dtype = stored["values"], stored.get("dtype")
-    if not isinstance(dtype, str) or len(dtype) > 16 or len(values) < 2:
+    if not isinstance(dtype, str) or not _CLASS_TYPE.fullmatch(dtype) or len(values) < 2:
+        raise problem
+    # A text dtype is remade: the width that the file claims could be anything.
+    kind = "U" if "U" in dtype else np.dtype(dtype).kind
+    if not _are_json(values, kind) or len(set(values)) != len(values):
         raise problem
     try:
-        kind = np.dtype(dtype).kind
-    except TypeError:
-        raise problem from None
-    expected = {"b": bool, "i": int, "u": int, "f": (int, float), "U": str, "O": str}.get(kind)
-    if expected is None or not all(isinstance(value, expected) for value in values):
-        raise problem
-    try:
-        # A text dtype is remade: the width that the file claims could be anything.
-        classes = np.array(values, dtype="U" if kind == "U" else dtype)
+        with np.errstate(over="ignore"):
+            classes = np.array(values, dtype="U" if kind == "U" else dtype)
     except (ValueError, OverflowError):
         raise problem from None
-    if len(set(values)) != len(values):
+    if classes.tolist() != values:  # labels that this type cannot hold
         raise problem
     return classes

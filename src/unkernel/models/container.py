@@ -7,70 +7,63 @@ mean is checked by the model that is made of them.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import tempfile
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import save_file
 
+from unkernel.data.files import replaced
 from unkernel.errors import FormatError
 
 MAGIC = "unkernel"
 VERSION = 1
 _LARGEST_HEADER = 1 << 24
 _DTYPES = {"F64": np.dtype("<f8"), "I64": np.dtype("<i8"), "U64": np.dtype("<u8")}
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
 def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> None:
-    """Write a model file whole or not at all: beside its place first, then into it."""
-    target = Path(path)
+    """Write a model file whole or not at all; the same model gives the same bytes."""
     metadata = {
         "format": MAGIC,
         "version": str(VERSION),
         "kind": kind,
         "settings": json.dumps(dict(settings), ensure_ascii=True),
     }
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent or None)
-    os.close(handle)
-    try:
-        save_file({key: np.ascontiguousarray(value) for key, value in arrays.items()}, name, metadata)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
-    except SafetensorError as error:
-        raise OSError(f"{target}: cannot write the model: {error}") from error
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    header: dict[str, Any] = {"__metadata__": metadata}
+    offset = 0
+    for name, array in arrays.items():
+        end = offset + array.nbytes
+        header[name] = {
+            "dtype": _NAMES[array.dtype],
+            "shape": list(array.shape),
+            "data_offsets": [offset, end],
+        }
+        offset = end
+    text = json.dumps(header, ensure_ascii=True).encode()
+    text += b" " * (-len(text) % 8)  # arrays of 8-byte numbers must begin at a multiple of 8
+    with replaced(path) as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for array in arrays.values():
+            file.write(memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b"")
 
 
 def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
     """Map a model file: its kind, its arrays (read-only, not yet in memory) and its settings."""
     name = os.fspath(path)
-    with open(path, "rb") as file:
+    with open(path, "rb") as file:  # noqa: PTH123 (any PathLike, not only Path)
         size = os.fstat(file.fileno()).st_size
         header, start = _read_header(name, file.read(8), file, size)
     metadata = header.pop("__metadata__", None)
     kind, settings = _read_metadata(name, metadata)
-    arrays = {}
-    for key, entry in header.items():
-        dtype, shape, offset = _place(name, key, entry, size - start)
-        arrays[key] = _map(path, dtype, shape, start + offset)
-    return kind, arrays, settings
+    places = {key: _place(name, key, entry, size - start) for key, entry in header.items()}
+    _refuse_gaps(name, places.values(), size - start)
+    return kind, {key: _map(path, place, start) for key, place in places.items()}, settings
 
 
 def _refuse(name: str, reason: str) -> FormatError:
@@ -89,6 +82,8 @@ def _read_header(name: str, prefix: bytes, file: Any, size: int) -> tuple[dict[s
         raise _refuse(name, "not a model file: its header is not JSON") from error
     if not isinstance(header, dict):
         raise _refuse(name, "not a model file: its header is not a table")
+    if length % 8:
+        raise _refuse(name, "the header is not padded to a multiple of 8 bytes")
     return header, 8 + length
 
 
@@ -113,32 +108,52 @@ def _read_metadata(name: str, metadata: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _place(name: str, key: str, entry: Any, room: int) -> tuple[np.dtype[Any], tuple[int, ...], int]:
-    """Where an array lies, after the header, and what it is; refused unless it lies inside the file."""
+class _Place(NamedTuple):
+    """Where an array lies, counted from the end of the header, and what it is."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+def _place(name: str, key: str, entry: Any, room: int) -> _Place:
+    """What a header's entry says, refused unless such an array fits into the file."""
     problem = _refuse(name, f"array {key!r} does not lie inside the file: it has been cut short or damaged")
-    if not isinstance(entry, dict) or entry.get("dtype") not in _DTYPES:
+    kind = entry.get("dtype") if isinstance(entry, dict) else None
+    if not isinstance(kind, str) or kind not in _DTYPES:
         raise _refuse(name, f"array {key!r} is of a type that models do not have")
-    dtype = _DTYPES[entry["dtype"]]
+    dtype = _DTYPES[kind]
     shape, offsets = entry.get("shape"), entry.get("data_offsets")
     if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2 or len(shape) > 2:
         raise problem
-    if not all(_is_count(number) for number in [*shape, *offsets]):
+    # No extent exceeds the file, not even beside an extent of 0.
+    if not all(_is_count(number) and number <= room for number in [*shape, *offsets]):
         raise problem
     size = dtype.itemsize
     for extent in shape:
         size *= extent
     begin, end = offsets
-    if end > room or end - begin != size or begin % dtype.itemsize:
+    if end - begin != size or begin % dtype.itemsize:
         raise problem
-    return dtype, tuple(shape), begin
+    return _Place(dtype, tuple(shape), begin, end)
 
 
-def _map(
-    path: str | os.PathLike[str], dtype: np.dtype[Any], shape: tuple[int, ...], offset: int
-) -> NDArray[Any]:
-    if 0 in shape:
-        return np.zeros(shape, dtype)
-    return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape)
+def _refuse_gaps(name: str, places: Iterable[_Place], room: int) -> None:
+    """The arrays of a safetensors file fill it, one after the other."""
+    position = 0
+    for begin, end in sorted((place.begin, place.end) for place in places):
+        if begin != position:
+            raise _refuse(name, "the arrays overlap, or there is something between them")
+        position = end
+    if position != room:
+        raise _refuse(name, "there is something after the arrays")
+
+
+def _map(path: str | os.PathLike[str], place: _Place, start: int) -> NDArray[Any]:
+    if place.begin == place.end:
+        return np.zeros(place.shape, place.dtype)
+    return np.memmap(path, dtype=place.dtype, mode="r", offset=start + place.begin, shape=place.shape)

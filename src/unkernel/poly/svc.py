@@ -163,7 +163,6 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> PolySVC:
         """Train on rows X with labels y.
 
@@ -174,8 +173,10 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : array-like of shape (n_samples,), default=None
             A row of weight k counts as k equal rows; rows of weight 0 do not count at all.
         """
-        return self.fit_watched(X, y, sample_weight, look=None)
+        fitted: PolySVC = self.fit_watched(X, y, sample_weight, look=None)
+        return fitted
 
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit_watched(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, look: Look | None
     ) -> PolySVC:

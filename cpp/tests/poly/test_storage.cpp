@@ -1,0 +1,144 @@
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/close.hpp"
+#include "check.hpp"
+#include "poly/random_rows.hpp"
+#include "unkernel/base/error.hpp"
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/poly/condensed_rows.hpp"
+#include "unkernel/poly/on_the_fly_rows.hpp"
+#include "unkernel/poly/storage.hpp"
+
+namespace {
+
+using unkernel::Monitor;
+using unkernel::NotEnoughMemory;
+using unkernel::engines::FeatureMap;
+using unkernel::poly::choose_storage;
+using unkernel::poly::estimate_storage;
+using unkernel::poly::Examples;
+using unkernel::poly::Storage;
+using unkernel::poly::StorageEstimate;
+
+// Two rows with three features each, two in common: all numbers can be counted by hand.
+void test_a_case_counted_by_hand() {
+  RandomRows<std::int32_t> rows;
+  rows.features = 10;
+  const std::vector<double> ones(3, 1.0);
+  rows.add(std::vector<std::int32_t>{1, 4, 6}, ones, 0, 1.0);
+  rows.add(std::vector<std::int32_t>{1, 4, 9}, ones, 1, 1.0);
+  const Examples examples = rows.examples();
+  const StorageEstimate one = estimate_storage(examples, 1, 1);
+  CHECK(one.possible_columns == 5 && one.expected_columns == 5 && one.mapped_nonzeros == 8);
+  const StorageEstimate two = estimate_storage(examples, 2, 1);
+  CHECK(two.possible_columns == 11);                            // 1 + 4 + C(4, 2)
+  CHECK(two.mapped_nonzeros == 14);                             // 2 (1 + 3 + 3)
+  CHECK(close(two.expected_columns, 5 + 6 * (1 - 0.5 * 0.5)));  // each row has half of the six pairs
+  const StorageEstimate three = estimate_storage(examples, 3, 1);
+  CHECK(three.possible_columns == 15 && three.mapped_nonzeros == 16);
+  CHECK(close(three.expected_columns, two.expected_columns + 4 * (1 - 0.75 * 0.75)));
+}
+
+template <int Degree, bool Binary>
+void check_against_the_rows() {
+  const Examples examples = random_rows<std::int32_t>(800, {60, 12, Binary}, Degree).examples();
+  const FeatureMap map{Degree, FeatureMap::Kind::kernel, 1.0, 1.0};
+  const unkernel::poly::OnTheFlyRows<Degree, Binary> on_the_fly(examples, map);
+  const Monitor monitor;
+  const unkernel::poly::CondensedRows<Degree, Binary, std::uint32_t> condensed(examples, map, 1, monitor);
+  const StorageEstimate estimate = estimate_storage(examples, Degree, 1);
+  CHECK(estimate.possible_columns == static_cast<double>(on_the_fly.dimension()));
+  CHECK(close(estimate.mapped_nonzeros, on_the_fly.mean_map_size() * static_cast<double>(examples.rows())));
+  // Features are not equally likely, so fewer conjunctions occur than eq. (11) expects; not many fewer.
+  const auto found = static_cast<double>(condensed.dimension());
+  CHECK(estimate.expected_columns >= found && estimate.expected_columns <= 4.0 * found);
+  CHECK(estimate.expected_columns <= estimate.possible_columns);
+  CHECK(estimate.on_the_fly_bytes >= 8.0 * estimate.possible_columns);
+  CHECK(estimate.condensed_bytes >= 2.0 * estimate.mapped_nonzeros + 8.0 * found);
+  const StorageEstimate for_five = estimate_storage(examples, Degree, 5);
+  CHECK(for_five.on_the_fly_bytes >= 8.0 * 5 * estimate.possible_columns);
+  CHECK(for_five.condensed_bytes > estimate.condensed_bytes);
+}
+
+void test_no_rows() {
+  RandomRows<std::int32_t> rows;
+  rows.features = 5;
+  const StorageEstimate estimate = estimate_storage(rows.examples(), 3, 1);
+  CHECK(estimate.possible_columns == 1 && estimate.expected_columns == 1 && estimate.mapped_nonzeros == 0);
+  CHECK(std::isfinite(estimate.on_the_fly_bytes) && std::isfinite(estimate.condensed_bytes));
+}
+
+void test_too_many_features_are_refused() {
+  Examples examples;
+  examples.offsets.push_back(0);
+  examples.label_offsets.push_back(0);
+  examples.columns.resize(3'000'001);
+  CHECK_THROWS(estimate_storage(examples, 3, 1), std::invalid_argument);
+  (void)estimate_storage(examples, 2, 1);
+}
+
+StorageEstimate estimate(double possible_columns, double on_the_fly_bytes, double condensed_bytes) {
+  StorageEstimate result;
+  result.possible_columns = possible_columns;
+  result.on_the_fly_bytes = on_the_fly_bytes;
+  result.condensed_bytes = condensed_bytes;
+  return result;
+}
+
+void test_the_automatic_choice() {
+  const auto automatic = [](const StorageEstimate& sizes, double memory) {
+    return choose_storage(Storage::automatic, sizes, memory);
+  };
+  // A table that stays near the processor always wins, if it fits.
+  CHECK(automatic(estimate(1e5, 2e6, 1e3), 0.0) == Storage::on_the_fly);
+  CHECK(automatic(estimate(1e5, 2e6, 1e3), 1e6) == Storage::condensed);
+  // A larger one loses to condensed rows, unless those are far larger still.
+  CHECK(automatic(estimate(1e8, 1e9, 1e9), 0.0) == Storage::condensed);
+  CHECK(automatic(estimate(1e8, 1e9, 3e9), 0.0) == Storage::condensed);
+  CHECK(automatic(estimate(1e8, 1e9, 1e11), 0.0) == Storage::on_the_fly);
+  // Memory decides where only one fits.
+  CHECK(automatic(estimate(1e8, 1e9, 3e9), 2e9) == Storage::on_the_fly);
+  CHECK(automatic(estimate(1e10, 1e11, 3e9), 4e9) == Storage::condensed);
+  CHECK(automatic(estimate(1e7, 1e8, 1e9), 1e9) == Storage::on_the_fly);
+}
+
+void check_refuses(Storage wanted, const StorageEstimate& sizes, double memory, const std::string& words) {
+  std::string message;
+  try {
+    (void)choose_storage(wanted, sizes, memory);
+  } catch (const NotEnoughMemory& error) {
+    message = error.what();
+  }
+  CHECK(message.find(words) != std::string::npos);
+}
+
+void test_what_was_asked_for_is_given_or_refused() {
+  const StorageEstimate sizes = estimate(1e8, 2.5e9, 7.5e8);
+  for (const Storage wanted : {Storage::on_the_fly, Storage::condensed}) {
+    CHECK(choose_storage(wanted, sizes, 0.0) == wanted);
+    CHECK(choose_storage(wanted, sizes, 3e9) == wanted);
+  }
+  check_refuses(Storage::on_the_fly, sizes, 1e9, "needs about 2.5 GB and 1.0 GB are available");
+  check_refuses(Storage::condensed, sizes, 1e6, "needs about 750.0 MB and 1.0 MB are available");
+  check_refuses(Storage::automatic, sizes, 5e8, "needs about 750.0 MB and 500.0 MB are available");
+  CHECK(choose_storage(Storage::condensed, sizes, 1e9) == Storage::condensed);
+}
+
+}  // namespace
+
+int main() {
+  test_a_case_counted_by_hand();
+  check_against_the_rows<2, true>();
+  check_against_the_rows<2, false>();
+  check_against_the_rows<3, true>();
+  check_against_the_rows<3, false>();
+  test_no_rows();
+  test_too_many_features_are_refused();
+  test_the_automatic_choice();
+  test_what_was_asked_for_is_given_or_refused();
+  return 0;
+}

@@ -1,0 +1,286 @@
+"""ConjunctionModel: to a file and back, and what happens when writing fails."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import json
+import os
+import pickle
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.models import arrays_of, make_model, uk_bytes
+from safetensors import safe_open
+
+from unkernel import ConjunctionModel, load
+from unkernel.data import files
+from unkernel.models import container, load_model
+
+ARRAYS = ("columns", "keys", "weights", "constants")
+SETTINGS = ("degree", "sets", "feature_map", "gamma", "coef0", "n_features", "origin")
+
+
+def assert_same(loaded, model):
+    for name in ARRAYS:
+        assert np.array_equal(getattr(loaded, name), getattr(model, name)), name
+        assert getattr(loaded, name).dtype == getattr(model, name).dtype, name
+    for name in SETTINGS:
+        assert getattr(loaded, name) == getattr(model, name), name
+    assert loaded.classes.tolist() == model.classes.tolist()
+    assert loaded.classes.dtype == model.classes.dtype
+
+
+CLASSES = {
+    "int64": np.array([-3, 7]),
+    "int8": np.array([-128, 0, 127], dtype=np.int8),
+    "uint64": np.array([0, 2**64 - 1], dtype=np.uint64),
+    "big endian": np.array([1, 2], dtype=">i4"),
+    "float64": np.array([-0.1, 1e300]),
+    "float32": np.array([0.1, 2.5, 1e-40], dtype=np.float32),
+    "float16": np.array([0.1, 3.0], dtype=np.float16),
+    "bool": np.array([False, True]),
+    "str": np.array(["no", "yes", "maybe"]),
+    "empty str": np.array(["", " "]),
+    "objects": np.array(["no", "a longer one"], dtype=object),
+    "not ASCII": np.array(["für", "猫", "🐈", '"quoted"\n\\']),
+    "many": np.arange(300),
+}
+
+
+@pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
+def test_labels_come_back_as_they_were(classes, tmp_path):
+    model = make_model(classes=classes)
+    model.save(tmp_path / "model.uk")
+    assert_same(load_model(tmp_path / "model.uk"), model)
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"),
+        np.array([b"no", b"yes"]),
+        np.array([1j, 2j]),
+        np.array(["no", 1], dtype=object),
+        np.array([0, 1], dtype=object),
+        np.array([0, 1], dtype=np.longdouble),
+    ],
+    ids=lambda classes: str(classes.dtype),
+)
+def test_labels_that_a_file_cannot_hold_are_refused(classes, tmp_path):
+    if classes.dtype == np.float64:
+        pytest.skip("long double is double here")
+    with pytest.raises(ValueError, match="class labels of type .* cannot be saved"):
+        make_model(classes=classes).save(tmp_path / "model.uk")
+    assert not list(tmp_path.iterdir())
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    degree=st.integers(1, 3),
+    sets=st.booleans(),
+    used=st.integers(0, 5),
+    n_classes=st.integers(2, 4),
+    share=st.sampled_from([0.0, 0.5, 1.0]),
+    gamma=st.floats(1e-300, 1e300),
+    coef0=st.floats(0, 1e300),
+)
+@settings(max_examples=40, deadline=None)
+def test_any_model_comes_back(tmp_path_factory, seed, degree, sets, used, n_classes, share, gamma, coef0):
+    path = tmp_path_factory.mktemp("models") / "model.uk"
+    model = make_model(seed, degree=degree, sets=sets, used=used, classes=range(n_classes), share=share,
+                       gamma=gamma, coef0=coef0, feature_map="plain" if seed % 2 else "kernel")  # fmt: skip
+    model.save(path)
+    assert_same(load_model(path), model)
+    load(path)
+
+
+def test_extreme_numbers_come_back(tmp_path):
+    model = make_model(share=1.0)
+    weights = np.resize([5e-324, -1.7976931348623157e308, 0.1, -0.0], model.weights.shape)
+    model = dataclasses.replace(model, weights=weights, n_features=2**61)
+    model.save(tmp_path / "model.uk")
+    loaded = load_model(tmp_path / "model.uk")
+    assert loaded.weights.tobytes() == weights.tobytes()
+    assert loaded.n_features == 2**61
+
+
+def test_the_file_is_a_safetensors_file(tmp_path):
+    model = make_model(classes=["a", "ü", "c"])
+    model.save(tmp_path / "model.uk")
+    with safe_open(tmp_path / "model.uk", framework="numpy") as file:
+        assert set(file.keys()) == set(ARRAYS)
+        for name in ARRAYS:
+            assert np.array_equal(file.get_tensor(name), getattr(model, name))
+        metadata = file.metadata()
+    assert {key: metadata[key] for key in ("format", "version", "kind")} == {
+        "format": "unkernel",
+        "version": "1",
+        "kind": "conjunctions",
+    }
+    described = json.loads(metadata["settings"])
+    assert {name: described[name] for name in SETTINGS} == {name: getattr(model, name) for name in SETTINGS}
+
+
+def test_a_model_without_conjunctions_is_a_safetensors_file_too(tmp_path):
+    model = make_model(used=0, keys=[], classes=range(3))
+    model.save(tmp_path / "model.uk")
+    with safe_open(tmp_path / "model.uk", framework="numpy") as file:
+        assert file.get_tensor("weights").shape == (0, 3)
+    assert_same(load_model(tmp_path / "model.uk"), model)
+
+
+def test_files_of_other_writers_are_read(tmp_path):
+    """Put together by hand, from docs/formats/uk.md."""
+    model = make_model(classes=range(3))
+    (tmp_path / "model.uk").write_bytes(uk_bytes(model))
+    assert_same(load_model(tmp_path / "model.uk"), model)
+    extra = arrays_of(model) | {"a note to ourselves": np.arange(3)}
+    (tmp_path / "model.uk").write_bytes(uk_bytes(model, arrays=extra))
+    assert_same(load_model(tmp_path / "model.uk"), model)
+
+
+def test_arrays_stay_in_the_file(tmp_path):
+    make_model().save(tmp_path / "model.uk")
+    loaded = load_model(tmp_path / "model.uk")
+    for name in ARRAYS:
+        array = getattr(loaded, name)
+        assert isinstance(array, np.memmap) and array.flags.aligned and array.flags.c_contiguous
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path):
+    model = make_model()
+    model.save(tmp_path / "one.uk")
+    load_model(tmp_path / "one.uk").save(tmp_path / "two.uk")
+    shuffled = dataclasses.replace(
+        model, weights=np.asfortranarray(model.weights), keys=model.keys.astype(">u8")
+    )
+    shuffled.save(tmp_path / "three.uk")
+    content = (tmp_path / "one.uk").read_bytes()
+    assert (tmp_path / "two.uk").read_bytes() == content
+    assert (tmp_path / "three.uk").read_bytes() == content
+
+
+def test_a_loaded_model_may_replace_its_own_file(tmp_path):
+    path = tmp_path / "model.uk"
+    model = make_model(share=1.0)
+    model.save(path)
+    loaded = load_model(path)
+    dataclasses.replace(loaded, weights=2 * loaded.weights).save(path)
+    assert np.array_equal(loaded.weights, model.weights)  # still those of the old file
+    assert np.array_equal(load_model(path).weights, 2 * model.weights)
+
+
+def test_counts_and_pickles(tmp_path):
+    model = make_model(share=1.0)
+    assert model.n_conjunctions == len(model.keys) == 10
+    assert model.nbytes == 8 * (4 + 10 + 10 + 1)
+    model.save(tmp_path / "model.uk")
+    assert_same(pickle.loads(pickle.dumps(load_model(tmp_path / "model.uk"))), model)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        model.degree = 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions")
+def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
+    (tmp_path / "any").write_bytes(b"")
+    make_model().save(tmp_path / "model.uk")
+    assert stat.S_IMODE((tmp_path / "model.uk").stat().st_mode) == stat.S_IMODE(
+        (tmp_path / "any").stat().st_mode
+    )
+
+
+# --- Writing that fails ---------------------------------------------------------------------------
+
+
+class Disk:
+    """Takes so many bytes and then fails."""
+
+    def __init__(self, file, room, error):
+        self.file, self.room, self.error = file, room, error
+
+    def write(self, data):
+        data = bytes(data)
+        self.file.write(data[: self.room])
+        self.room -= len(data)
+        if self.room < 0:
+            raise self.error
+
+
+FAILURES = [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(), MemoryError()]
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
+@pytest.mark.parametrize("room", [0, 1, 500, 800])
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_write_that_fails_leaves_all_as_it_was(failure, room, existing, tmp_path, monkeypatch):
+    path = tmp_path / "model.uk"
+    old = make_model(1)
+    if existing:
+        old.save(path)
+    before = {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()}
+
+    @contextlib.contextmanager
+    def replaced(target):
+        with files.replaced(target) as file:
+            yield Disk(file, room, failure)
+
+    monkeypatch.setattr(container, "replaced", replaced)
+    with pytest.raises(type(failure)):
+        make_model(2, degree=3, share=1.0).save(path)
+    assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == before
+    if existing:
+        assert_same(load_model(path), old)
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_the_last_steps_may_fail_too(failure, step, tmp_path, monkeypatch):
+    path = tmp_path / "model.uk"
+    old = make_model(1)
+    old.save(path)
+
+    def fail(*_):
+        raise failure
+
+    monkeypatch.setattr(*((files.os, "fsync", fail) if step == "fsync" else (Path, "replace", fail)))
+    with pytest.raises(type(failure)):
+        make_model(2).save(path)
+    monkeypatch.undo()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model.uk"]
+    assert_same(load_model(path), old)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        make_model().save(tmp_path / "missing" / "model.uk")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_in_the_place_of_the_file(tmp_path):
+    (tmp_path / "model.uk").mkdir()
+    with pytest.raises(OSError, match=r"model\.uk"):
+        make_model().save(tmp_path / "model.uk")
+    assert not list((tmp_path / "model.uk").iterdir())
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model.uk"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_device():
+    with pytest.raises(OSError, match="No space left"):
+        make_model().save("/dev/full")
+
+
+def test_the_model_is_checked_before_anything_is_written(tmp_path):
+    model = dataclasses.replace(make_model(), origin={"C": object()})
+    with pytest.raises(TypeError):
+        model.save(tmp_path / "model.uk")
+    assert not list(tmp_path.iterdir())
+    assert isinstance(model, ConjunctionModel)

@@ -1,0 +1,448 @@
+"""Files that are not what they claim to be: always a FormatError, never a crash, never much memory.
+
+UNKERNEL_FUZZ=100000 pytest tests/models/test_damaged_files.py -k fuzz      looks further.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from reference.models import arrays_of, data_of, file_of, header_of, make_model, settings_of, uk_bytes
+from safetensors.numpy import save_file
+from scipy import sparse
+
+from unkernel import FormatError, load
+from unkernel.models import load_model
+
+FUZZ_ROUNDS = int(os.environ.get("UNKERNEL_FUZZ", "500"))
+
+
+def refuse(path, content, match=None):
+    """The file is refused, by name."""
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match=match) as caught:
+        load(path)
+    assert caught.value.file == str(path)
+    assert caught.value.reason in str(caught.value)
+
+
+def refuse_or_answer(path, content):
+    """The file is refused, or what was loaded answers. Returns whether it answered."""
+    path.write_bytes(content)
+    try:
+        classifier = load(path)
+    except FormatError:
+        return False
+    columns = classifier.model.columns[:2].astype(np.int64)
+    X = sparse.csr_array(
+        (np.ones(len(columns)), columns, np.array([0, 0, len(columns)])), shape=(2, classifier.n_features_in_)
+    )
+    assert len(classifier.predict(X)) == 2
+    return True
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.uk"
+
+
+SMALL = make_model(share=0.5, classes=["a", "b", "c"])
+
+
+def test_a_file_cut_anywhere(path):
+    SMALL.save(path)
+    content = path.read_bytes()
+    assert len(content) < 1500
+    for length in range(len(content)):
+        refuse(path, content[:length])
+
+
+def test_a_file_with_something_after_it(path):
+    for extra in (b"\0", b"\0" * 8, uk_bytes(SMALL)):
+        refuse(path, uk_bytes(SMALL) + extra, "after the arrays")
+
+
+def test_any_byte_of_the_header_changed(path):
+    content = uk_bytes(SMALL)
+    header = 8 + int.from_bytes(content[:8], "little")
+    answered = 0
+    for place in range(header):
+        for byte in {content[place] ^ 1, content[place] ^ 128, ord("9")} - {content[place]}:
+            answered += refuse_or_answer(path, content[:place] + bytes([byte]) + content[place + 1 :])
+    assert answered < header  # a label, a space, a digit of gamma: most changes are noticed
+
+
+def test_any_byte_of_the_arrays_changed(path):
+    content = uk_bytes(SMALL)
+    header = 8 + int.from_bytes(content[:8], "little")
+    for place in range(header, len(content)):
+        for byte in {content[place] ^ 1, content[place] ^ 128, 255} - {content[place]}:
+            refuse_or_answer(path, content[:place] + bytes([byte]) + content[place + 1 :])
+
+
+ODD = [None, True, False, 0, -1, 1, 2, 3.5, 2**31, 2**53, 2**63, 2**64, 10**400, 1e308, float("nan"), float("inf"),
+       "", "x", "\ud800", "F32", "U64", "(,f8", "O", "<U9", "f16", [], [0], [1, 2, 3], {}, {"dtype": "F64"}]  # fmt: skip
+
+
+def places(node, route=()):
+    """Every place in a table of tables and lists."""
+    children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, child in children:
+        yield (*route, key)
+        yield from places(child, (*route, key))
+
+
+def changed(table, rng):
+    """The table with an odd value somewhere, or without something."""
+    table = copy.deepcopy(table)
+    *route, last = rng.choice(list(places(table)))
+    node = table
+    for key in route:
+        node = node[key]
+    if rng.random() < 0.2:
+        del node[last]
+    else:
+        node[last] = rng.choice(ODD)
+    return table
+
+
+def mutated_header(rng):
+    settings, arrays = settings_of(SMALL), arrays_of(SMALL)
+    if rng.random() < 0.5:
+        return file_of(header_of(arrays, changed(settings, rng)), data_of(arrays))
+    return file_of(changed(header_of(arrays, settings), rng), data_of(arrays))
+
+
+def mutated_bytes(rng):
+    content = bytearray(uk_bytes(SMALL))
+    for _ in range(rng.randint(1, 4)):
+        begin = rng.randrange(len(content))
+        end = min(len(content), begin + rng.choice([0, 1, 8, 40]))
+        piece = rng.choice(
+            [b"", rng.randbytes(1), rng.randbytes(8), bytes(content[begin : begin + 30]), b"[[[[", b"9" * 30]
+        )
+        content[begin:end] = piece
+    if rng.random() < 0.5:  # so that the damage is not just a wrong length
+        end = content.find(b"}}", 8) + 2
+        content[:8] = max(end - 8, 0).to_bytes(8, "little")
+    return bytes(content)
+
+
+@pytest.mark.parametrize("mutated", [mutated_header, mutated_bytes])
+def test_fuzz(mutated, path):
+    for seed in range(FUZZ_ROUNDS):
+        try:
+            refuse_or_answer(path, mutated(random.Random(seed)))
+        except BaseException:
+            print(f"seed {seed}")
+            raise
+
+
+REFUSED = {
+    "degree": [None, True, 0, 4, -1, 2.0, "2", [2], 10**400],
+    "sets": [None, 0, 1, "true", []],
+    "feature_map": [None, "", "rbf", "\ud800", ["kernel"], {}],
+    "gamma": [None, True, 0, -1.0, float("nan"), float("inf"), 10**400, "1", []],
+    "coef0": [None, True, -1, -1e-300, float("nan"), float("inf"), 10**400, "1", []],
+    "n_features": [None, True, 0, -1, 1, 6.0, 1 << 62, 1 << 64, 10**400, "6", []],
+    "origin": [None, [], "x", 1],
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key in REFUSED for value in REFUSED[key]])
+def test_a_setting_out_of_range(key, value, path):
+    refuse(path, uk_bytes(SMALL, settings={key: value}))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"degree": 3}, {"feature_map": "plain"}, {"gamma": 1}, {"gamma": 1e-300}, {"coef0": 0}, {"n_features": 1 << 61},
+     {"origin": {}}, {"origin": {"note": ["anything", None]}}, {"something": "of a later version"}],
+    ids=repr,
+)  # fmt: skip
+def test_a_setting_within_its_range(settings, path):
+    assert refuse_or_answer(path, uk_bytes(SMALL, settings=settings))
+
+
+def test_a_setting_that_is_missing(path):
+    for key in settings_of(SMALL):
+        settings = settings_of(SMALL)
+        del settings[key]
+        arrays = arrays_of(SMALL)
+        refuse(
+            path,
+            file_of(header_of(arrays, settings), data_of(arrays)),
+            key if key != "classes" else "class labels",
+        )
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        {"dtype": "<i8", "values": [1]},
+        {"dtype": "<i8", "values": [1, 2]},
+        {"dtype": "<i8", "values": [1, 2, 3, 4]},
+        {"dtype": "<i8", "values": [1, 1, 2]},
+        {"dtype": "<i8", "values": [1, 2, "3"]},
+        {"dtype": "<i8", "values": [1, 2, 3.5]},
+        {"dtype": "<i8", "values": [1, 2, 2**63]},
+        {"dtype": "|i1", "values": [1, 2, 257]},
+        {"dtype": "<f2", "values": [1, 2, 1e10]},
+        {"dtype": "<f4", "values": [0.1, 0.2, 0.3]},
+        {"dtype": "<f8", "values": [1, 2, 10**400]},
+        {"dtype": "<f8", "values": [1, 2, float("nan")]},
+        {"dtype": "<f16", "values": [1, 2, 3]},
+        {"dtype": "<U1", "values": ["a", "b", None]},
+        {"dtype": "<U1", "values": ["a", "b", "a\0"]},
+        {"dtype": "O", "values": ["a", "b", 3]},
+        {"dtype": "O", "values": ["a", "b", ["c"]]},
+        {"dtype": "V8", "values": ["a", "b", "c"]},
+        {"dtype": "M8[D]", "values": [1, 2, 3]},
+        {"dtype": "i8,i8", "values": [1, 2, 3]},
+        {"dtype": "(,f8", "values": [1, 2, 3]},
+        {"dtype": "\ud800", "values": [1, 2, 3]},
+        {"dtype": 8, "values": [1, 2, 3]},
+        {"dtype": "<i8", "values": {"0": 1}},
+        {"values": [1, 2, 3]},
+        {"dtype": "<i8"},
+    ],
+    ids=lambda classes: json.dumps(classes)[:60],
+)
+def test_labels_that_are_none(classes, path):
+    refuse(path, uk_bytes(SMALL, settings={"classes": classes}), "class")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        ({"version": "2"}, "format version 2, and this unkernel reads up to 1: upgrade"),
+        ({"version": "99999999"}, "format version 99999999"),
+        ({"version": "1.0"}, "no format version"),
+        ({"version": "-1"}, "no format version"),
+        ({"version": ""}, "no format version"),
+        ({"version": "9" * 5000}, "no format version"),
+        ({"version": None}, "no format version"),
+        ({"version": 1}, "no format version"),
+        ({"kind": "forest"}, "a model of kind 'forest', which this unkernel does not know: upgrade"),
+        ({"kind": None}, "kind"),
+        ({"kind": ["conjunctions"]}, "kind"),
+        ({"format": "onnx"}, "not one of unkernel's models"),
+        ({"format": None}, "not one of unkernel's models"),
+        ({"settings": ""}, "settings are not JSON"),
+        ({"settings": None}, "settings are not JSON"),
+        ({"settings": "[" * 100_000}, "settings are not JSON"),
+        ({"settings": "9" * 10_000}, "settings are not JSON"),
+        ({"settings": "[]"}, "settings are not a table"),
+    ],
+)
+def test_metadata_that_are_not_ours(metadata, reason, path):
+    content = uk_bytes(SMALL, **metadata)
+    refuse(path, content, reason)
+
+
+@pytest.mark.parametrize("metadata", [None, [], "unkernel", 1])
+def test_metadata_that_are_no_table(metadata, path):
+    arrays = arrays_of(SMALL)
+    header = header_of(arrays, settings_of(SMALL)) | {"__metadata__": metadata}
+    refuse(path, file_of(header, data_of(arrays)), "not one of unkernel's models")
+
+
+def test_a_plain_safetensors_file(path):
+    save_file({"weights": np.zeros((3, 4))}, path)
+    refuse(path, path.read_bytes(), "a safetensors file, but not one of unkernel's models")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\0" * 7,
+        b"\0" * 8,
+        b"\0" * 1000,
+        b"\xff" * 1000,
+        b"+1 3:1 7:1\n-1 4:1\n" * 50,
+        b"PK\x03\x04" + b"\0" * 100,
+        b"\x80\x04\x95" + b"." * 100,
+    ],
+)
+def test_something_else_entirely(content, path):
+    refuse(path, content, "not a model file")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"[]", b"null", b"1", b'"x"', b"{", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 50_000, b"9" * 10_000],
+)
+def test_a_header_that_is_no_table(text, path):
+    refuse(path, file_of(text, b"\0" * 64), "not a model file")
+
+
+def with_entry(name, **changes):
+    arrays = arrays_of(SMALL)
+    header = header_of(arrays, settings_of(SMALL))
+    header[name] = header[name] | changes
+    return file_of(header, data_of(arrays))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dtype": "F32"},
+        {"dtype": "I64"},
+        {"dtype": "BOOL"},
+        {"dtype": ["F64"]},
+        {"dtype": {}},
+        {"dtype": None},
+        {"shape": [1 << 60]},
+        {"shape": [1 << 61, 1 << 61]},
+        {"shape": [10**400]},
+        {"shape": [-1, -3]},
+        {"shape": [3.0, 1]},
+        {"shape": [True, 3]},
+        {"shape": "3"},
+        {"shape": None},
+        {"shape": [1] * 40},
+        {"shape": []},
+        {"data_offsets": [0, 0]},
+        {"data_offsets": [-8, 16]},
+        {"data_offsets": [16, -8]},
+        {"data_offsets": [0, 1 << 62]},
+        {"data_offsets": [1 << 62, (1 << 62) + 24]},
+        {"data_offsets": [0]},
+        {"data_offsets": [0, 8, 16]},
+        {"data_offsets": [0.0, 24.0]},
+        {"data_offsets": None},
+        {"shape": [0, 3], "data_offsets": [0, 0]},
+        {"shape": [1 << 61, 0], "data_offsets": [0, 0]},
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("name", ["weights", "keys"])
+def test_an_array_that_is_not_there_as_described(name, changes, path):
+    if name == "keys" and changes == {"dtype": "I64"}:
+        changes = {"dtype": "F64"}
+    refuse(path, with_entry(name, **changes))
+
+
+def test_arrays_that_overlap_or_leave_gaps(path):
+    arrays = arrays_of(SMALL)
+    header = header_of(arrays, settings_of(SMALL))
+    data = data_of(arrays)
+    overlapping = copy.deepcopy(header)
+    begin, end = header["keys"]["data_offsets"]
+    overlapping["keys"]["data_offsets"] = [begin - 8, end - 8]
+    refuse(path, file_of(overlapping, data), "overlap")
+    apart = copy.deepcopy(header)
+    for name in ("weights", "constants"):
+        apart[name]["data_offsets"] = [offset + 8 for offset in apart[name]["data_offsets"]]
+    begin = apart["weights"]["data_offsets"][0]
+    refuse(path, file_of(apart, data[: begin - 8] + b"\0" * 8 + data[begin - 8 :]), "between them")
+    same = copy.deepcopy(header)
+    same["another"] = same["keys"]
+    refuse(path, file_of(same, data), "overlap")
+
+
+def test_arrays_in_another_order_are_fine(path):
+    arrays = dict(reversed(arrays_of(SMALL).items()))
+    path.write_bytes(file_of(header_of(arrays, settings_of(SMALL)), data_of(arrays)))
+    assert np.array_equal(load(path).model.weights, SMALL.weights)
+
+
+def test_a_header_that_is_not_padded(path):
+    """Its arrays would not lie where a processor wants them."""
+    arrays = arrays_of(SMALL)
+    text = json.dumps(header_of(arrays, settings_of(SMALL))).encode()
+    text += b" " * (-len(text) % 8 + 1)
+    refuse(path, len(text).to_bytes(8, "little") + text + data_of(arrays), "padded")
+
+
+@pytest.mark.parametrize("name", ["columns", "keys", "weights", "constants"])
+def test_an_array_that_is_missing(name, path):
+    refuse(path, uk_bytes(SMALL, arrays={name: None}), f"no proper array '{name}'")
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"weights": SMALL.weights[:, :2]},
+        {"weights": SMALL.weights[1:]},
+        {"weights": SMALL.weights.T},
+        {"weights": SMALL.weights.reshape(-1)},
+        {"weights": SMALL.weights.astype(np.int64)},
+        {"keys": SMALL.keys[1:]},
+        {"keys": SMALL.keys.astype(np.int64)},
+        {"keys": SMALL.keys[:, None]},
+        {"constants": SMALL.constants[:1]},
+        {"constants": SMALL.constants[:0]},
+        {"constants": SMALL.constants[:1], "weights": SMALL.weights[:, :1]},
+        {"columns": SMALL.columns.astype(np.uint64)},
+        {"columns": SMALL.columns.astype(np.float64)},
+    ],
+    ids=lambda arrays: "-".join(f"{k}{v.shape}{v.dtype}" for k, v in arrays.items()),
+)
+def test_arrays_that_do_not_fit_together(arrays, path):
+    refuse(
+        path, uk_bytes(SMALL, arrays={name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    )
+
+
+def test_files_that_cannot_be_read_are_the_systems_errors(tmp_path):
+    for read in (load, load_model):
+        with pytest.raises(FileNotFoundError):
+            read(tmp_path / "missing.uk")
+        with pytest.raises(OSError, match=str(tmp_path)):
+            read(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
+def test_nothing_is_allocated_because_a_file_says_so(tmp_path):
+    """In a process that may take only little more memory than it has."""
+    huge = {
+        "header": (1 << 62).to_bytes(8, "little") + b"{}" * 100,
+        "header-within-limits": (1 << 24).to_bytes(8, "little") + b"{}" * 100,
+        "array": with_entry("weights", shape=[1 << 57, 1], data_offsets=[0, 1 << 60]),
+        "empty-array": with_entry("weights", shape=[1 << 59, 0], data_offsets=[0, 0]),
+        "label-width": uk_bytes(SMALL, settings={"classes": {"dtype": "<U2000000000", "values": ["a", "b"]}}),
+        "wide-label": uk_bytes(
+            SMALL, settings={"classes": {"dtype": "<U400000000", "values": ["a", "b", "a"]}}
+        ),
+        "features": uk_bytes(SMALL, settings={"n_features": (1 << 63) - 1}),
+        "degree": uk_bytes(SMALL, settings={"degree": 3}, arrays={"keys": SMALL.keys + np.uint64(1 << 60)}),
+    }
+    fine = {
+        "features-that-are-fine": uk_bytes(SMALL, settings={"n_features": 1 << 61}),
+        "width-that-is-fine": uk_bytes(
+            SMALL, settings={"classes": {"dtype": "<U500000000", "values": ["a", "b", "c"]}}
+        ),
+    }
+    for name, content in (huge | fine).items():
+        (tmp_path / name).write_bytes(content)
+    program = textwrap.dedent("""
+        import resource, sys
+        from pathlib import Path
+        import unkernel
+        from scipy import sparse
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (taken + (64 << 20),) * 2)
+        for path in sorted(Path(sys.argv[1]).iterdir()):
+            try:
+                fast = unkernel.load(path)
+                fast.predict(sparse.csr_array((1, fast.n_features_in_)))
+                print(path.name, "answers")
+            except unkernel.FormatError:
+                print(path.name, "refused")
+    """)
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    expected = {name: "refused" for name in huge} | {name: "answers" for name in fine}
+    assert dict(line.split() for line in done.stdout.splitlines()) == expected

@@ -1,0 +1,112 @@
+"""Models made up from a seed, and ``.uk`` files put together by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+
+from unkernel import ConjunctionModel
+
+DTYPES = {"f8": "F64", "i8": "I64", "u8": "U64"}
+
+
+def possible(used, degree, sets):
+    """How many conjunctions so many features have, the constant included."""
+    more = 0 if sets else 1
+    return 1 + sum(math.comb(used + more * (size - 1), size) for size in range(1, degree + 1))
+
+
+def make_model(
+    seed=0,
+    *,
+    degree=2,
+    sets=True,
+    feature_map="kernel",
+    gamma=0.5,
+    coef0=2.0,
+    used=4,
+    n_features=6,
+    classes=(0, 1),
+    share=0.6,
+    keys=None,
+):
+    """A model with random weights for a share of its conjunctions, or for those with the given keys."""
+    rng = np.random.default_rng(seed)
+    classes = np.asarray(classes)
+    scores = 1 if len(classes) == 2 else len(classes)
+    if keys is None:
+        everything = np.arange(1, possible(used, degree, sets), dtype=np.uint64)
+        keys = everything[rng.random(len(everything)) < share]
+    keys = np.unique(np.asarray(keys, dtype=np.uint64))
+    return ConjunctionModel(
+        degree=degree,
+        sets=sets,
+        feature_map=feature_map,
+        gamma=gamma,
+        coef0=coef0,
+        n_features=n_features,
+        columns=rng.permutation(n_features)[:used].astype(np.int64),
+        keys=keys,
+        weights=rng.normal(size=(len(keys), scores)),
+        constants=rng.normal(size=scores),
+        classes=classes,
+        origin={"C": 1.0},
+    )
+
+
+def settings_of(model):
+    return {
+        "degree": model.degree,
+        "sets": model.sets,
+        "feature_map": model.feature_map,
+        "gamma": model.gamma,
+        "coef0": model.coef0,
+        "n_features": model.n_features,
+        "classes": {"dtype": model.classes.dtype.str, "values": model.classes.tolist()},
+        "origin": model.origin,
+    }
+
+
+def arrays_of(model):
+    return {
+        "columns": model.columns,
+        "keys": model.keys,
+        "weights": model.weights,
+        "constants": model.constants,
+    }
+
+
+def header_of(arrays, settings, **metadata):
+    """The header's table for arrays that follow each other; a metadata value of None is left out."""
+    described = {"format": "unkernel", "version": "1", "kind": "conjunctions", "settings": settings}
+    described |= metadata
+    if not isinstance(described["settings"], str):
+        described["settings"] = json.dumps(described["settings"])
+    header = {"__metadata__": {key: value for key, value in described.items() if value is not None}}
+    offset = 0
+    for name, array in arrays.items():
+        entry = {"dtype": DTYPES[array.dtype.str[1:]], "shape": list(array.shape)}
+        header[name] = entry | {"data_offsets": [offset, offset + array.nbytes]}
+        offset += array.nbytes
+    return header
+
+
+def file_of(header, data):
+    """The bytes of a file with this header (a table, or its text) and these arrays."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def data_of(arrays):
+    return b"".join(array.tobytes() for array in arrays.values())
+
+
+def uk_bytes(model, *, arrays=None, settings=None, **metadata):
+    """The file of a model, with some arrays, settings or metadata replaced."""
+    all_arrays = arrays_of(model) | (arrays or {})
+    all_arrays = {name: array for name, array in all_arrays.items() if array is not None}
+    all_settings = settings_of(model) | (settings or {})
+    return file_of(header_of(all_arrays, all_settings, **metadata), data_of(all_arrays))
