@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.models import arrays_of, make_model, uk_bytes
 from safetensors import safe_open
 
+from reference.models import arrays_of, make_model, uk_bytes
 from unkernel import ConjunctionModel, load
 from unkernel.data import files
 from unkernel.models import container, load_model
@@ -75,26 +75,30 @@ def test_labels_come_back_as_they_were(classes, tmp_path):
 def test_labels_that_a_file_cannot_hold_are_refused(classes, tmp_path):
     if classes.dtype == np.float64:
         pytest.skip("long double is double here")
-    with pytest.raises(ValueError, match="class labels of type .* cannot be saved"):
+    with pytest.raises(ValueError, match="class labels of type"):
         make_model(classes=classes).save(tmp_path / "model.uk")
     assert not list(tmp_path.iterdir())
 
 
 @given(
     seed=st.integers(0, 2**32),
-    degree=st.integers(1, 3),
-    sets=st.booleans(),
-    used=st.integers(0, 5),
-    n_classes=st.integers(2, 4),
     share=st.sampled_from([0.0, 0.5, 1.0]),
-    gamma=st.floats(1e-300, 1e300),
-    coef0=st.floats(0, 1e300),
+    shape=st.fixed_dictionaries(
+        {
+            "degree": st.integers(1, 3),
+            "sets": st.booleans(),
+            "used": st.integers(0, 5),
+            "classes": st.integers(2, 4).map(range),
+            "feature_map": st.sampled_from(["kernel", "plain"]),
+            "gamma": st.floats(1e-300, 1e300),
+            "coef0": st.floats(0, 1e300),
+        }
+    ),
 )
 @settings(max_examples=40, deadline=None)
-def test_any_model_comes_back(tmp_path_factory, seed, degree, sets, used, n_classes, share, gamma, coef0):
+def test_any_model_comes_back(tmp_path_factory, seed, share, shape):
     path = tmp_path_factory.mktemp("models") / "model.uk"
-    model = make_model(seed, degree=degree, sets=sets, used=used, classes=range(n_classes), share=share,
-                       gamma=gamma, coef0=coef0, feature_map="plain" if seed % 2 else "kernel")  # fmt: skip
+    model = make_model(seed, share=share, **shape)
     model.save(path)
     assert_same(load_model(path), model)
     load(path)

@@ -15,10 +15,10 @@ import textwrap
 
 import numpy as np
 import pytest
-from reference.models import arrays_of, data_of, file_of, header_of, make_model, settings_of, uk_bytes
 from safetensors.numpy import save_file
 from scipy import sparse
 
+from reference.models import arrays_of, data_of, file_of, header_of, make_model, settings_of, uk_bytes
 from unkernel import FormatError, load
 from unkernel.models import load_model
 
@@ -45,7 +45,7 @@ def refuse_or_answer(path, content):
     X = sparse.csr_array(
         (np.ones(len(columns)), columns, np.array([0, 0, len(columns)])), shape=(2, classifier.n_features_in_)
     )
-    assert len(classifier.predict(X)) == 2
+    assert len(classifier.choose(classifier.score_csr(X, 1))) == 2
     return True
 
 
@@ -54,7 +54,7 @@ def path(tmp_path):
     return tmp_path / "model.uk"
 
 
-SMALL = make_model(share=0.5, classes=["a", "b", "c"])
+SMALL = make_model(share=0.6, classes=["a", "b", "c"])
 
 
 def test_a_file_cut_anywhere(path):
@@ -88,8 +88,9 @@ def test_any_byte_of_the_arrays_changed(path):
             refuse_or_answer(path, content[:place] + bytes([byte]) + content[place + 1 :])
 
 
-ODD = [None, True, False, 0, -1, 1, 2, 3.5, 2**31, 2**53, 2**63, 2**64, 10**400, 1e308, float("nan"), float("inf"),
-       "", "x", "\ud800", "F32", "U64", "(,f8", "O", "<U9", "f16", [], [0], [1, 2, 3], {}, {"dtype": "F64"}]  # fmt: skip
+NUMBERS = [0, -1, 1, 2, 3.5, 2**31, 2**53, 2**63, 2**64, 10**400, 1e308, float("nan"), float("inf")]
+TEXTS = ["", "x", "\ud800", "F32", "U64", "(,f8", "O", "<U9", "f16"]
+ODD = [None, True, False, *NUMBERS, *TEXTS, [], [0], [1, 2, 3], {}, {"dtype": "F64"}]
 
 
 def places(node, route=()):
@@ -164,10 +165,19 @@ def test_a_setting_out_of_range(key, value, path):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"degree": 3}, {"feature_map": "plain"}, {"gamma": 1}, {"gamma": 1e-300}, {"coef0": 0}, {"n_features": 1 << 61},
-     {"origin": {}}, {"origin": {"note": ["anything", None]}}, {"something": "of a later version"}],
+    [
+        {"degree": 3},
+        {"feature_map": "plain"},
+        {"gamma": 1},
+        {"gamma": 1e-300},
+        {"coef0": 0},
+        {"n_features": 1 << 61},
+        {"origin": {}},
+        {"origin": {"note": ["anything", None]}},
+        {"something": "of a later version"},
+    ],
     ids=repr,
-)  # fmt: skip
+)
 def test_a_setting_within_its_range(settings, path):
     assert refuse_or_answer(path, uk_bytes(SMALL, settings=settings))
 
@@ -244,8 +254,9 @@ def test_labels_that_are_none(classes, path):
     ],
 )
 def test_metadata_that_are_not_ours(metadata, reason, path):
-    content = uk_bytes(SMALL, **metadata)
-    refuse(path, content, reason)
+    arrays = arrays_of(SMALL)
+    header = header_of(arrays, **{"settings": settings_of(SMALL)} | metadata)
+    refuse(path, file_of(header, data_of(arrays)), reason)
 
 
 @pytest.mark.parametrize("metadata", [None, [], "unkernel", 1])
@@ -444,5 +455,5 @@ def test_nothing_is_allocated_because_a_file_says_so(tmp_path):
         [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
-    expected = {name: "refused" for name in huge} | {name: "answers" for name in fine}
+    expected = dict.fromkeys(huge, "refused") | dict.fromkeys(fine, "answers")
     assert dict(line.split() for line in done.stdout.splitlines()) == expected

@@ -73,7 +73,9 @@ def factor(model, values):
 def _compositions(total, parts):
     if parts == 1:
         return [(total,)]
-    return [(first, *r) for first in range(1, total - parts + 2) for r in _compositions(total - first, parts - 1)]
+    return [
+        (first, *r) for first in range(1, total - parts + 2) for r in _compositions(total - first, parts - 1)
+    ]
 
 
 def _squared_constant(model, exponents):

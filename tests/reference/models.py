@@ -82,7 +82,7 @@ def header_of(arrays, settings, **metadata):
     """The header's table for arrays that follow each other; a metadata value of None is left out."""
     described = {"format": "unkernel", "version": "1", "kind": "conjunctions", "settings": settings}
     described |= metadata
-    if not isinstance(described["settings"], str):
+    if isinstance(described["settings"], dict):
         described["settings"] = json.dumps(described["settings"])
     header = {"__metadata__": {key: value for key, value in described.items() if value is not None}}
     offset = 0

@@ -11,107 +11,19 @@
 
 #include "base/close.hpp"
 #include "check.hpp"
+#include "solve/dense_problem.hpp"
 #include "unkernel/base/monitor.hpp"
-#include "unkernel/base/random.hpp"
 #include "unkernel/solve/dual_coordinate_descent.hpp"
 
 namespace {
 
 using namespace unkernel;
 using namespace unkernel::solve;
-
-// Rows as they are: phi(x) = x.
-class DenseRows {
- public:
-  DenseRows(std::int64_t rows, std::size_t width, double scale, std::uint64_t seed) : rows_(rows), width_(width) {
-    Random random(seed);
-    for (std::size_t k = 0; k < static_cast<std::size_t>(rows) * width; ++k) {
-      entries_.push_back(scale * (random.below(2001) / 1000.0 - 1.0));
-    }
-  }
-
-  std::int64_t size() const { return rows_; }
-  std::size_t width() const { return width_; }
-  const double* row(std::int64_t i) const { return entries_.data() + static_cast<std::size_t>(i) * width_; }
-  void clear_row(std::int64_t i) { std::fill_n(entries_.begin() + i * static_cast<std::ptrdiff_t>(width_), width_, 0.0); }
-  double dot(std::int64_t i, const double* w) const {
-    double sum = 0.0;
-    for (std::size_t k = 0; k < width_; ++k) sum += row(i)[k] * w[k];
-    return sum;
-  }
-  void axpy(std::int64_t i, double step, double* w) const {
-    for (std::size_t k = 0; k < width_; ++k) w[k] += step * row(i)[k];
-  }
-  double squared_norm(std::int64_t i) const { return dot(i, row(i)); }
-  void prefetch_header(std::int64_t) const {}
-  void prefetch(std::int64_t) const {}
-
- private:
-  std::int64_t rows_;
-  std::size_t width_;
-  std::vector<double> entries_;
-};
-
-// The same, with a kernel, and saying that its map is long: the solver finishes on the Gram matrix.
-class DenseRowsWithKernel : public DenseRows {
- public:
-  using DenseRows::DenseRows;
-  std::vector<double> gram(std::span<const std::int32_t> subset, int) const {
-    ++times_asked;
-    std::vector<double> matrix;
-    for (const std::int32_t i : subset) {
-      for (const std::int32_t j : subset) matrix.push_back(dot(i, row(j)));
-    }
-    return matrix;
-  }
-  double mean_map_size() const { return 1e6; }
-  double mean_row_size() const { return 1.0; }
-  mutable int times_asked = 0;
-};
+using namespace dense_problem;
 
 static_assert(RowView<DenseRows> && !KernelView<DenseRows>);
-static_assert(RowView<GramRows> && KernelView<DenseRowsWithKernel>);
-
-// Labels by a noisy plane; every seventh row carries both, and costs differ.
-template <class Rows>
-Coordinates costs_for(const Rows& rows, double C, std::uint64_t seed) {
-  Random random(seed);
-  Coordinates coordinates(static_cast<std::size_t>(rows.size()));
-  for (std::int64_t i = 0; i < rows.size(); ++i) {
-    Costs& costs = coordinates[static_cast<std::size_t>(i)].costs;
-    const double cost = C * (0.5 + random.below(1000) / 1000.0);
-    const bool positive = (rows.row(i)[0] > 0.3 * rows.row(i)[1]) != (random.below(10) == 0);
-    (positive ? costs.positive : costs.negative) = cost;
-    if (i % 7 == 0) (positive ? costs.negative : costs.positive) = 0.3 * cost;
-  }
-  return coordinates;
-}
-
-template <class LossKind, class Rows>
-double primal(const Rows& rows, const Coordinates& coordinates, const std::vector<double>& w) {
-  double value = 0.0;
-  for (const double weight : w) value += 0.5 * weight * weight;
-  for (std::int64_t i = 0; i < rows.size(); ++i) {
-    value += LossKind::loss(coordinates[static_cast<std::size_t>(i)].costs, rows.dot(i, w.data()));
-  }
-  return value;
-}
-
-// w = sum_i u_i phi_i, from the dual variables alone.
-template <class Rows>
-std::vector<double> weights_of(const Rows& rows, const Coordinates& coordinates) {
-  std::vector<double> w(rows.width(), 0.0);
-  for (std::int64_t i = 0; i < rows.size(); ++i) rows.axpy(i, coordinates[static_cast<std::size_t>(i)].u, w.data());
-  return w;
-}
-
-template <class LossKind, class Rows>
-double dual(const Rows& rows, const Coordinates& coordinates) {
-  double value = 0.0;
-  for (const Coordinate& c : coordinates) value += LossKind::dual(c.costs, c.u);
-  for (const double weight : weights_of(rows, coordinates)) value -= 0.5 * weight * weight;
-  return value;
-}
+static_assert(RowView<GramRows> && KernelView<DenseRowsWithKernel> && !MappedView<DenseRowsWithKernel>);
+static_assert(MappedView<DenseRowsWithMap>);
 
 template <class Rows>
 struct Solved {
@@ -240,6 +152,17 @@ void test_kernel_space_ends_at_the_same_optimum() {
   CHECK(close(solved.outcome.objective, without.outcome.objective, 1e-6));
 }
 
+// Columns of very different sizes and large costs, which first-order steps would need ages for.
+template <class LossKind, class Rows>
+void test_second_order_ends_at_the_optimum(std::int64_t count, std::size_t width) {
+  Rows rows(count, width, 1.0, 21);
+  rows.stretch_columns();
+  const Coordinates costs = costs_for(rows, 100.0, 22);
+  const auto solved = solve_it<LossKind>(rows, costs, options(1e-6, 1000));
+  check_certificate<LossKind>(rows, costs, solved);
+  CHECK(solved.outcome.converged && solved.outcome.relative_gap() <= 1e-6);
+}
+
 template <class LossKind>
 void test_gram_rows_are_the_rows_themselves() {
   const DenseRowsWithKernel rows(50, 4, 1.0, 10);
@@ -343,6 +266,8 @@ void test_with() {
   test_reaches_the_optimum_where_the_box_is_wide<LossKind>();
   test_many_rows_and_any_number_of_threads<LossKind>();
   test_kernel_space_ends_at_the_same_optimum<LossKind>();
+  test_second_order_ends_at_the_optimum<LossKind, DenseRowsWithKernel>(150, 20);
+  test_second_order_ends_at_the_optimum<LossKind, DenseRowsWithMap>(400, 15);
   test_gram_rows_are_the_rows_themselves<LossKind>();
   test_warm_start_continues<LossKind>();
   test_says_so_when_epochs_run_out<LossKind>();

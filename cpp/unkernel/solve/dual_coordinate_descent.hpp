@@ -496,16 +496,21 @@ class DualCoordinateDescent {
       }
       const std::unique_ptr<NormalSystem> system = normal_system(everyone);
       InteriorPoint<LossKind> solver(costs, *system, monitor_);
+      if (!solver.run(0.1 * options_.tolerance)) return;
       // From zero, not from where w stands: badly scaled rows would leave rounding behind.
       for (double& w : weights_) w = 0.0;
       for (Coordinate& c : coordinates_) c.u = 0.0;
-      adopt(everyone, solver.run(0.1 * options_.tolerance));
+      adopt(everyone, solver.duals());
     }
   }
 
   std::unique_ptr<NormalSystem> normal_system(std::span<const std::int32_t> everyone) const {
     if constexpr (MappedView<Rows>) {
-      if (rows_.dimension() < coordinates_.size()) return std::make_unique<ColumnSystem>(rows_.mapped(), options_.threads);
+      // The matrix over rows is the more accurate one, so it serves wherever it is small.
+      constexpr std::size_t small = 512;
+      if (rows_.dimension() < coordinates_.size() && coordinates_.size() > small) {
+        return std::make_unique<ColumnSystem>(rows_.mapped(), options_.threads);
+      }
     }
     return std::make_unique<RowSystem>(rows_.gram(everyone, options_.threads), coordinates_.size());
   }

@@ -8,7 +8,6 @@
 //   hinge: d = 0, bounded above;   squared hinge: d = 1/(2c), not bounded
 // With multipliers s of a >= 0 and t of a <= c:
 //   y f - 1 + d a - s + t = 0,   s a = mu,   t (c - a) = mu,   mu -> 0
-// Stops when the duality gap is at most `target(objective)`.
 #pragma once
 
 #include <algorithm>
@@ -35,14 +34,21 @@ class InteriorPoint {
     scores_ = system_.scores(duals());
   }
 
-  // u, row by row.
-  std::vector<double> run(double tolerance) {
+  // Iterates until the gap is at most tolerance times the objective; false if rounding forbids it.
+  bool run(double tolerance) {
     constexpr int most_iterations = 100;
-    for (int iteration = 0; iteration < most_iterations && !close_enough(tolerance); ++iteration) {
+    for (int iteration = 0; iteration < most_iterations; ++iteration) {
+      if (close_enough(tolerance)) return true;
       monitor_.throw_if_stopped();
-      if (!iterate()) break;
+      if (!iterate()) return false;
     }
-    return duals();
+    return false;
+  }
+
+  std::vector<double> duals() const {
+    std::vector<double> u(costs_.size(), 0.0);
+    for (const Variable& v : variables_) u[v.row] += v.sign * v.a;
+    return u;
   }
 
  private:
@@ -64,12 +70,6 @@ class InteriorPoint {
   void add_variable(std::size_t row, double sign, double cost) {
     const double start = LossKind::boxed ? 0.5 * cost : cost;
     variables_.push_back({row, sign, cost, start, 1.0, LossKind::boxed ? 1.0 : 0.0});
-  }
-
-  std::vector<double> duals() const {
-    std::vector<double> u(costs_.size(), 0.0);
-    for (const Variable& v : variables_) u[v.row] += v.sign * v.a;
-    return u;
   }
 
   bool close_enough(double tolerance) const {
@@ -129,16 +129,32 @@ class InteriorPoint {
       if (LossKind::boxed) right[j] -= target_t(j, centre, predictor) / room(v);
       e[v.row] += v.sign * right[j] / curvature(v);
     }
-    const std::vector<double> change = system_.solve(e);
+    const Change change = system_.solve(e);
     std::vector<Step> steps(variables_.size());
     for (std::size_t j = 0; j < variables_.size(); ++j) {
       const Variable& v = variables_[j];
       Step& step = steps[j];
-      step.a = (right[j] - v.sign * change[v.row]) / curvature(v);
+      step.a = step_of(j, right, change);
       step.s = (target_s(j, centre, predictor) - v.s * step.a) / v.a;
       step.t = LossKind::boxed ? (target_t(j, centre, predictor) + v.t * step.a) / room(v) : 0.0;
     }
     return steps;
+  }
+
+  // Where the row's change is known, its only label takes all of it. Of two, the stiffer one follows
+  // from the scores, where little cancels, and the other takes the rest.
+  double step_of(std::size_t j, const std::vector<double>& right, const Change& change) const {
+    const auto from_scores = [&](std::size_t k) {
+      const Variable& w = variables_[k];
+      return (right[k] - w.sign * change.scores[w.row]) / curvature(w);
+    };
+    if (change.u.empty()) return from_scores(j);
+    const Variable& v = variables_[j];
+    const std::size_t other = v.sign > 0.0 ? j + 1 : j - 1;  // the positive label stands first
+    const bool alone = other >= variables_.size() || variables_[other].row != v.row;
+    if (alone) return v.sign * change.u[v.row];
+    if (curvature(v) >= curvature(variables_[other])) return from_scores(j);
+    return v.sign * (change.u[v.row] - variables_[other].sign * from_scores(other));
   }
 
   double target_s(std::size_t j, double centre, const std::vector<Step>& predictor) const {

@@ -95,10 +95,11 @@ std::vector<double> ColumnSystem::products(std::span<const double> w) const {
 
 std::vector<double> ColumnSystem::scores(std::span<const double> u) const { return products(combined(u)); }
 
-std::vector<double> ColumnSystem::solve(std::span<const double> e) const {
+// x = (I + sum E_i phi_i phi_i')^-1 sum e_i phi_i is the change of w, and df = phi'x.
+Change ColumnSystem::solve(std::span<const double> e) const {
   std::vector<double> x = combined(e);
   parts_[0].solve(x);
-  return products(x);
+  return {{}, products(x)};
 }
 
 void RowSystem::factor(std::span<const double> E) {
@@ -112,15 +113,14 @@ void RowSystem::factor(std::span<const double> E) {
   matrix_.factor();
 }
 
-// v = e - sqrt(E) (I + sqrt(E) K sqrt(E))^-1 sqrt(E) K e, and df = K v.
-std::vector<double> RowSystem::solve(std::span<const double> e) const {
-  const std::size_t n = e.size();
-  std::vector<double> x(n);
-  for (std::size_t i = 0; i < n; ++i) x[i] = root_[i] * dot(gram_.data() + i * n, e.data(), n);
-  matrix_.solve(x);
-  std::vector<double> v(e.begin(), e.end());
-  for (std::size_t i = 0; i < n; ++i) v[i] -= root_[i] * x[i];
-  return scores(v);
+// du = sqrt(E) (I + sqrt(E) K sqrt(E))^-1 e / sqrt(E): nothing cancels, however large E is.
+Change RowSystem::solve(std::span<const double> e) const {
+  std::vector<double> u(e.size());
+  for (std::size_t i = 0; i < u.size(); ++i) u[i] = e[i] / root_[i];
+  matrix_.solve(u);
+  for (std::size_t i = 0; i < u.size(); ++i) u[i] *= root_[i];
+  std::vector<double> f = scores(u);
+  return {std::move(u), std::move(f)};
 }
 
 std::vector<double> RowSystem::scores(std::span<const double> u) const {

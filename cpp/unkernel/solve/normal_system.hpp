@@ -1,8 +1,8 @@
 // The linear systems of the interior-point method, in the smaller of two forms.
 //
-// Given weights E_i >= 0 and right-hand sides e_i per row, both return the change of scores
-//   df_i = phi_i' (I + sum_i E_i phi_i phi_i')^-1 sum_i e_i phi_i,
-// the one by a matrix over columns (few conjunctions, many rows), the other by a matrix over rows.
+// Given weights E_i >= 0 and right-hand sides e_i per row, both solve  du + E K du = e  for the change
+// of u, K being the kernel matrix, and return the change of scores df = K du, and du where it comes
+// out without cancellation: the one by a matrix over columns (few conjunctions, many rows), the other by a matrix over rows.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +29,17 @@ class Cholesky {
   std::vector<double> entries_;
 };
 
+struct Change {
+  std::vector<double> u;  // may be empty: then it is to be had from the scores
+  std::vector<double> scores;
+};
+
 class NormalSystem {
  public:
   virtual ~NormalSystem() = default;
   virtual std::vector<double> scores(std::span<const double> u) const = 0;  // f_i = phi_i' sum_i u_i phi_i
   virtual void factor(std::span<const double> E) = 0;
-  virtual std::vector<double> solve(std::span<const double> e) const = 0;
+  virtual Change solve(std::span<const double> e) const = 0;
 };
 
 // Mapped rows as explicit lists: columns ascending in each row.
@@ -50,7 +55,7 @@ class ColumnSystem final : public NormalSystem {
   ColumnSystem(MappedRows rows, int threads);
   std::vector<double> scores(std::span<const double> u) const override;
   void factor(std::span<const double> E) override;
-  std::vector<double> solve(std::span<const double> e) const override;
+  Change solve(std::span<const double> e) const override;
 
  private:
   std::vector<double> combined(std::span<const double> u) const;     // sum_i u_i phi_i
@@ -67,7 +72,7 @@ class RowSystem final : public NormalSystem {
   RowSystem(std::vector<double> gram, std::size_t rows) : gram_(std::move(gram)), matrix_(rows) {}
   std::vector<double> scores(std::span<const double> u) const override;
   void factor(std::span<const double> E) override;
-  std::vector<double> solve(std::span<const double> e) const override;
+  Change solve(std::span<const double> e) const override;
 
  private:
   std::vector<double> gram_;
