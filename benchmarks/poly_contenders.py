@@ -1,8 +1,6 @@
 """Each contender of the poly benchmark: trains at a tolerance, says what it took and what it reached.
 
-Run in a process of its own by ``poly.py``; prints one JSON object.
-
-    python benchmarks/poly_contenders.py CONTENDER TASK TOLERANCE [TOLERANCE ...]
+``poly.py`` calls ``main`` in a process of its own for each contender; it prints one JSON object.
 """
 
 from __future__ import annotations
@@ -166,6 +164,6 @@ CONTENDERS = {
 }
 
 
-if __name__ == "__main__":
+def main() -> None:
     name, task, *tolerances = sys.argv[1:]
     print(json.dumps(CONTENDERS[name](TASKS[task], [float(t) for t in tolerances])))

@@ -31,7 +31,7 @@ class DenseRows {
   const double* row(std::int64_t i) const { return entries_.data() + static_cast<std::size_t>(i) * width_; }
   void clear_row(std::int64_t i) { std::fill_n(entries_.begin() + i * static_cast<std::ptrdiff_t>(width_), width_, 0.0); }
   void stretch_columns() {
-    for (std::size_t k = 0; k < entries_.size(); ++k) entries_[k] *= static_cast<double>(1U << (k % width_));
+    for (std::size_t k = 0; k < entries_.size(); ++k) entries_[k] *= static_cast<double>(1U << (k % width_ % 6));
   }
   double dot(std::int64_t i, const double* w) const {
     double sum = 0.0;
@@ -51,7 +51,7 @@ class DenseRows {
   std::vector<double> entries_;
 };
 
-// The same, with a kernel, and saying that its map is long: the solver finishes on the Gram matrix.
+// The same, with a kernel. As long as it says that its map is long, the solver finishes on the Gram matrix.
 class DenseRowsWithKernel : public DenseRows {
  public:
   using DenseRows::DenseRows;
@@ -64,8 +64,9 @@ class DenseRowsWithKernel : public DenseRows {
     return matrix;
   }
   std::size_t dimension() const { return width(); }
-  double mean_map_size() const { return 1e6; }
+  double mean_map_size() const { return map_size; }
   double mean_row_size() const { return 1.0; }
+  double map_size = 1e6;
   mutable int times_asked = 0;
 };
 

@@ -157,6 +157,7 @@ template <class LossKind, class Rows>
 void test_second_order_ends_at_the_optimum(std::int64_t count, std::size_t width) {
   Rows rows(count, width, 1.0, 21);
   rows.stretch_columns();
+  rows.map_size = static_cast<double>(width);
   const Coordinates costs = costs_for(rows, 100.0, 22);
   const auto solved = solve_it<LossKind>(rows, costs, options(1e-6, 1000));
   check_certificate<LossKind>(rows, costs, solved);
