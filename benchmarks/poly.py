@@ -13,12 +13,12 @@ A peer that is not installed is left out, and said to be.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from poly_tasks import TASKS
-
 from unkernel import datasets
 
 DEFAULT_TASKS = ("a9a", "mnist38", "mnist38-wide", "covtype68k", "covtype68k-mild", "arc_eager_ewt")
@@ -26,7 +26,12 @@ GAPS = (1e-2, 1e-3)
 OURS = ("3e-2", "1e-2", "5e-3", "3e-3", "2e-3", "1e-3")
 LIBLINEAR = ("3", "1", "0.5", "0.3", "0.2", "0.1", "0.05", "0.02", "0.01", "0.003", "0.001")
 # What has no common objective runs once, at its default tolerance; kernel solvers only where they end.
-OTHERS = {"PolynomialFeatures+LinearSVC": ("1e-4",), "SVC": ("1e-3",), "libsvm": ("1e-3",), "vowpalwabbit": ("0",)}
+OTHERS = {
+    "PolynomialFeatures+LinearSVC": ("1e-4",),
+    "SVC": ("1e-3",),
+    "libsvm": ("1e-3",),
+    "vowpalwabbit": ("0",),
+}
 TOO_SLOW = {
     ("SVC", "covtype68k"), ("SVC", "covtype68k-mild"), ("SVC", "arc_eager_ewt"),
     ("libsvm", "covtype68k"), ("libsvm", "covtype68k-mild"), ("libsvm", "arc_eager_ewt"),
@@ -59,8 +64,6 @@ def run(contender: str, task: str, tolerances: tuple[str, ...]) -> dict | None:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    import os
-
     return {**os.environ, "PYTHONPATH": str(folder), "UNKERNEL_DATA": str(datasets.folder() or "")}
 
 

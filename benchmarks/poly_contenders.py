@@ -12,8 +12,9 @@ import time
 import warnings
 
 import numpy as np
-from poly_tasks import TASKS, Task, expand, load, primal
 from sklearn.exceptions import ConvergenceWarning
+
+from poly_tasks import TASKS, Task, expand, load, primal
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 
@@ -59,7 +60,13 @@ def unkernel_runs(task: Task, tolerances: list[float], jobs: int) -> dict:
         _, cpu, wall = timed(lambda clf=clf: clf.fit(X, y))
         report.setdefault("peak_mb", peak_megabytes())
         report["runs"].append(
-            {"tol": tol, "cpu": cpu, "wall": wall, "objective": clf.objective_, "bound": clf.objective_ * (1 - clf.gap_)}
+            {
+                "tol": tol,
+                "cpu": cpu,
+                "wall": wall,
+                "objective": clf.objective_,
+                "bound": clf.objective_ * (1 - clf.gap_),
+            }
         )
     return judge(report, clf.predict, Xt, yt)
 
@@ -67,7 +74,7 @@ def unkernel_runs(task: Task, tolerances: list[float], jobs: int) -> dict:
 def liblinear_runs(task: Task, tolerances: list[float]) -> dict:
     from liblinear.liblinearutil import problem, train
 
-    X, y, Xt, yt = load(task)
+    X, y, _, _ = load(task)
     report = {"before_mb": peak_megabytes(), "runs": []}
     Phi, expansion, _ = timed(lambda: expand(X, task.gamma))
     prob, conversion, _ = timed(lambda: problem(y, Phi))
@@ -76,9 +83,7 @@ def liblinear_runs(task: Task, tolerances: list[float]) -> dict:
         report.setdefault("peak_mb", peak_megabytes())
         w = np.ctypeslib.as_array(model.w, shape=(Phi.shape[1],)).copy()
         w = w if model.get_labels()[0] == 1 else -w
-        report["runs"].append(
-            {"tol": tol, "cpu": cpu, "wall": wall, "objective": primal(w, Phi, y, task.C)}
-        )
+        report["runs"].append({"tol": tol, "cpu": cpu, "wall": wall, "objective": primal(w, Phi, y, task.C)})
     report["expansion_cpu"] = expansion + conversion
     return report
 
@@ -92,7 +97,8 @@ def pipeline_runs(task: Task, tolerances: list[float]) -> dict:
     report = {"before_mb": peak_megabytes(), "runs": []}
     for tol in tolerances:
         clf = make_pipeline(
-            PolynomialFeatures(2), LinearSVC(C=task.C, loss="hinge", fit_intercept=False, tol=tol, random_state=0)
+            PolynomialFeatures(2),
+            LinearSVC(C=task.C, loss="hinge", fit_intercept=False, tol=tol, random_state=0),
         )
         _, cpu, wall = timed(lambda clf=clf: clf.fit(X, y))
         report.setdefault("peak_mb", peak_megabytes())
@@ -105,7 +111,9 @@ def svc_runs(task: Task, tolerances: list[float]) -> dict:
 
     X, y, Xt, yt = load(task)
     report = {"before_mb": peak_megabytes(), "runs": []}
-    clf = SVC(kernel="poly", degree=2, C=task.C, gamma=task.gamma, coef0=1.0, tol=tolerances[0], cache_size=1000)
+    clf = SVC(
+        kernel="poly", degree=2, C=task.C, gamma=task.gamma, coef0=1.0, tol=tolerances[0], cache_size=1000
+    )
     _, cpu, wall = timed(lambda: clf.fit(X, y))
     report["peak_mb"] = peak_megabytes()
     report["runs"].append({"tol": tolerances[0], "cpu": cpu, "wall": wall})

@@ -46,7 +46,10 @@ def load(task: Task) -> tuple[sparse.csr_matrix, np.ndarray, sparse.csr_matrix, 
     for part in (train, test):
         X = part.X if keep.all() else part.X[:, keep].tocsr()
         X.sort_indices()
-        parts += [X / task.scale if task.scale != 1 else X, np.where(np.isin(part.y, task.positive), 1.0, -1.0)]
+        parts += [
+            X / task.scale if task.scale != 1 else X,
+            np.where(np.isin(part.y, task.positive), 1.0, -1.0),
+        ]
     return parts[0], parts[1], parts[2], parts[3]
 
 

@@ -38,6 +38,7 @@ solve::Loss loss_named(const std::string& name) {
   throw std::invalid_argument("loss must be 'hinge' or 'squared_hinge'");
 }
 
+using Table = nb::typed<nb::dict, nb::str, nb::any>;
 using Look = std::function<void(const Progress&)>;
 
 // Trains on a thread of its own while this one wakes up to let Python see signals and progress.
@@ -64,10 +65,10 @@ nb::list outcomes_of(const Trained& trained) {
   return outcomes;
 }
 
-nb::dict as_dict(Trained&& trained, std::size_t rows) {
+Table as_dict(Trained&& trained, std::size_t rows) {
   const std::size_t problems = trained.constants.size();
   const std::size_t conjunctions = trained.keys.size();
-  nb::dict result;
+  Table result;
   result["outcomes"] = outcomes_of(trained);
   result["storage"] = storage_names[static_cast<int>(trained.storage)];
   result["dimension"] = trained.dimension;
@@ -78,9 +79,9 @@ nb::dict as_dict(Trained&& trained, std::size_t rows) {
   return result;
 }
 
-nb::dict estimate(const Examples& examples, int degree, int problems) {
+Table estimate(const Examples& examples, int degree, int problems) {
   const poly::StorageEstimate sizes = poly::estimate_storage(examples, degree, problems);
-  nb::dict result;
+  Table result;
   result["possible_columns"] = sizes.possible_columns;
   result["expected_columns"] = sizes.expected_columns;
   result["mapped_nonzeros"] = sizes.mapped_nonzeros;

@@ -14,8 +14,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import conjunctions
-from reference import poly as reference
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
@@ -25,6 +23,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import unkernel.poly.svc as svc_module
+from reference import conjunctions
+from reference import poly as reference
 from unkernel import PolySVC
 
 
@@ -35,7 +35,9 @@ def make_problem(seed, *, rows=60, features=6, binary=True, classes=2, duplicate
         X *= rng.normal(size=X.shape).round(2)
     if duplicates:
         X = X[rng.integers(0, rows // 4, rows)]
-    y = np.where(rng.random(rows) < 0.15, rng.integers(0, classes, rows), (X[:, 0] + 2 * X[:, 1] * X[:, 2] > 0.5))
+    y = np.where(
+        rng.random(rows) < 0.15, rng.integers(0, classes, rows), (X[:, 0] + 2 * X[:, 1] * X[:, 2] > 0.5)
+    )
     y[:classes] = np.arange(classes)
     return X, y.astype(int)
 
@@ -105,9 +107,13 @@ def test_reaches_the_optimum_on_the_explicit_map(degree, binary, feature_map, lo
 def test_objective_equals_liblinears(degree, loss):
     X, y = make_problem(11, rows=200, features=7, binary=False)
     weights = np.random.default_rng(1).random(200) + 0.5
-    clf = PolySVC(degree, C=0.1, gamma=0.3, coef0=1.0, loss=loss, tol=1e-6, max_iter=100_000).fit(X, y, weights)
+    clf = PolySVC(degree, C=0.1, gamma=0.3, coef0=1.0, loss=loss, tol=1e-6, max_iter=100_000).fit(
+        X, y, weights
+    )
     Phi = reference.expand(X, degree=degree, gamma=0.3, coef0=1.0)
-    peer = LinearSVC(C=0.1, loss=loss, dual=True, fit_intercept=False, tol=1e-8, max_iter=10**6, random_state=0)
+    peer = LinearSVC(
+        C=0.1, loss=loss, dual=True, fit_intercept=False, tol=1e-8, max_iter=10**6, random_state=0
+    )
     peer.fit(Phi, y, weights)
     signs = np.where(y == 1, 1.0, -1.0)
     theirs = reference.primal(peer.coef_[0], Phi, signs, 0.1 * weights, loss)
@@ -123,7 +129,9 @@ def test_scores_real_rows_as_the_kernel_would(degree, binary):
     signs = np.where(y == 1, 1.0, -1.0)
     K = reference.kernel(X, X, degree=degree, gamma=0.4, coef0=1.5)
     b, _ = reference.solve_dual(K, signs, np.full(len(y), 0.1), "squared_hinge", gap=1e-13)
-    clf = PolySVC(degree, C=0.1, gamma=0.4, coef0=1.5, loss="squared_hinge", tol=1e-12, max_iter=10**6).fit(X, y)
+    clf = PolySVC(degree, C=0.1, gamma=0.4, coef0=1.5, loss="squared_hinge", tol=1e-12, max_iter=10**6).fit(
+        X, y
+    )
     assert clf.to_model().sets == binary
     rows = np.random.default_rng(0).normal(size=(20, X.shape[1]))
     expected = reference.kernel(rows, X, degree=degree, gamma=0.4, coef0=1.5) @ b
@@ -251,12 +259,18 @@ def test_accepts_what_arrays_there_are():
     for rows in (X.toarray(), sparse.csr_array(X), X.tocsc(), X.tocoo(), wide):
         assert PolySVC(random_state=0).fit(rows, y).decision_function(rows) == pytest.approx(expected)
     single = X.astype(np.float32)
-    assert PolySVC(random_state=0).fit(single, y).decision_function(single) == pytest.approx(expected, abs=1e-2)
+    assert PolySVC(random_state=0).fit(single, y).decision_function(single) == pytest.approx(
+        expected, abs=1e-2
+    )
 
 
 def test_huge_column_numbers_cost_nothing():
     X = sparse.csr_array(
-        (np.ones(4), np.array([0, 2**40, 5, 2**40], dtype=np.int64), np.array([0, 1, 2, 3, 4], dtype=np.int64)),
+        (
+            np.ones(4),
+            np.array([0, 2**40, 5, 2**40], dtype=np.int64),
+            np.array([0, 1, 2, 3, 4], dtype=np.int64),
+        ),
         shape=(4, 2**40 + 1),
     )
     clf = PolySVC(gamma=1.0).fit(X, [0, 1, 0, 1])
@@ -265,7 +279,9 @@ def test_huge_column_numbers_cost_nothing():
 
 def test_lives_in_pipelines_grid_searches_and_pickles():
     X, y = large_problem(binary=False)
-    search = GridSearchCV(make_pipeline(MaxAbsScaler(), PolySVC(random_state=0)), {"polysvc__C": [0.1, 1.0]}, cv=3)
+    search = GridSearchCV(
+        make_pipeline(MaxAbsScaler(), PolySVC(random_state=0)), {"polysvc__C": [0.1, 1.0]}, cv=3
+    )
     search.fit(X, y)
     clf = pickle.loads(pickle.dumps(search.best_estimator_))
     assert np.array_equal(clf.decision_function(X), search.decision_function(X))
@@ -313,9 +329,9 @@ def test_bad_data_are_named(X, y, complaint):
 
 def test_bad_weights_are_named():
     X, y = [[0.0], [1.0]], [0, 1]
-    with pytest.raises(ValueError, match="[Nn]egative"):
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
         PolySVC().fit(X, y, [-1.0, 1.0])
-    with pytest.raises(ValueError, match="[Ww]eight"):
+    with pytest.raises(ValueError, match=r"[Ww]eight"):
         PolySVC().fit(X, y, [0.0, 0.0])
     with pytest.raises(ValueError, match="one class"):
         PolySVC().fit(X, y, [0.0, 1.0])
@@ -358,7 +374,9 @@ def test_stops_promptly_on_ctrl_c():
         print("ready", flush=True)
         PolySVC(3, C=1e6, gamma=10, tol=1e-12, max_iter=10**6).fit(X, y)
     """)
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert process.stdout.readline() == b"ready\n"
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-import unkernel._core as _core
+from unkernel._core import SvmlightParser, format_svmlight
 from unkernel.data.files import BLOCK_BYTES, Source, name_of, read_blocks, writing
 from unkernel.errors import FormatError
 
@@ -109,7 +109,7 @@ def read_svmlight(
     smallest, largest = _allowed_indices(n_features, zero_based)
     name = name_of(path_or_file)
     threads = joblib.effective_n_jobs(n_jobs)
-    parser = _core.SvmlightParser(name, threads, _piece_bytes(threads), smallest, largest)
+    parser = SvmlightParser(name, threads, _piece_bytes(threads), smallest, largest)
     for block in read_blocks(path_or_file):
         parser.feed(block)
     parser.finish()
@@ -152,7 +152,7 @@ def _allowed_indices(n_features: int | None, zero_based: ZeroBased) -> tuple[int
     return smallest, int(n_features) - 1 if zero_based is True else int(n_features)
 
 
-def _count_columns(parser: _core.SvmlightParser, name: str, n_features: int | None, first_index: int) -> int:
+def _count_columns(parser: SvmlightParser, name: str, n_features: int | None, first_index: int) -> int:
     used = max(0, parser.largest_index - first_index + 1)
     if n_features is not None and used > n_features:
         # Only now is it known that the file counts from 0.
@@ -222,7 +222,7 @@ def write_svmlight(
         if comment is not None:
             write("".join(f"# {line}\n" for line in comment.splitlines()).encode())
         for begin, end in _row_blocks(offsets):
-            write(_core.format_svmlight(*arrays, begin, end))
+            write(format_svmlight(*arrays, begin, end))
 
 
 def _checked_matrix(X: Any) -> sparse.csr_matrix:

@@ -50,7 +50,7 @@ def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Map
     with replaced(path) as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for array in arrays.values():
-            file.write(memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b"")
+            file.write(np.ascontiguousarray(array).data)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:

@@ -207,11 +207,11 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _gamma_value(self, examples: Examples) -> float:
         if self.gamma == "auto":
-            return 1.0 / self.n_features_in_
+            return 1.0 / float(self.n_features_in_)
         if self.gamma != "scale":
             return float(self.gamma)
-        variance = examples.variance(self.n_features_in_)
-        return 1.0 / (self.n_features_in_ * variance) if variance > 0 else 1.0
+        spread = float(self.n_features_in_ * examples.variance(self.n_features_in_))
+        return 1.0 / spread if spread > 0 else 1.0
 
     def _class_weights(self, codes: NDArray[np.int32], weights: NDArray[np.float64] | None) -> list[float]:
         count = len(self.classes_)
@@ -324,7 +324,8 @@ class _Narrator:
         if self._verbose > 1 and self._calls % 20 == 0:
             print(
                 f"[PolySVC] {progress.stage}: {progress.finished}/{progress.problems} problems done, "
-                f"epoch {progress.epoch}, {progress.active} rows active, gap about {progress.relative_gap:.2g}"
+                f"epoch {progress.epoch}, {progress.active} rows active, "
+                f"gap about {progress.relative_gap:.2g}"
             )
 
 
