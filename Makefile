@@ -42,8 +42,8 @@ bench: $(STAMPS)/package $(STAMPS)/bench ## every benchmark in turn, against the
 	@for file in $$(grep -l __main__ benchmarks/*.py); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, and who may import whom
-	$(BIN)/ruff check --extend-exclude $(STUB)
-	$(BIN)/ruff format --check --extend-exclude $(STUB)
+	$(BIN)/ruff check --extend-exclude $(STUB),build
+	$(BIN)/ruff format --check --extend-exclude $(STUB),build
 	$(BIN)/mypy
 	@mkdir -p build
 	@PYTHONPATH=src $(BIN)/lint-imports --no-cache > build/lint-imports.txt 2>&1 \
