@@ -73,7 +73,7 @@ StorageEstimate estimate_storage(const Examples& examples, int degree, int probl
   estimate.on_the_fly_bytes = 8.0 * vectors * estimate.possible_columns + model;
   // Columns and their keys, the model beside them, and the places where each feature occurs.
   estimate.condensed_bytes = width * estimate.mapped_nonzeros + estimate.expected_columns * (16.0 + 8.0 * vectors) +
-                             model + 8.0 * static_cast<double>(examples.features.size());
+                             model + 12.0 * static_cast<double>(examples.features.size());
   return estimate;
 }
 

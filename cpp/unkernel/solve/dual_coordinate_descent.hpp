@@ -36,6 +36,7 @@
 #include <numeric>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "unkernel/base/large_array.hpp"
@@ -321,7 +322,7 @@ class DualCoordinateDescent {
     outcome.objective = 0.5 * sums.squared_weights + sums.loss;
     outcome.dual_objective = outcome.objective - sums.gap;
     outcome.epochs = epoch_;
-    outcome.converged = sums.gap <= options_.tolerance * outcome.objective;
+    outcome.converged = sums.gap <= options_.tolerance * std::max(outcome.objective, 0.0);
     if (estimated_gap_ > 0.0) underestimate_ = std::clamp(sums.gap / estimated_gap_, 1.0, 1.5);
     estimated_gap_ = sums.gap;
     dual_objective_ = outcome.dual_objective;  // sheds what rounding the running value has gathered
@@ -461,13 +462,16 @@ class DualCoordinateDescent {
       if (epoch_ < next_comparison_) return false;
       next_comparison_ = 2 * epoch_;
       const double gap = estimated_gap_ / std::max(dual_objective_ + estimated_gap_, 1e-300);
-      const double power = std::max(std::log2(gap_at_comparison_ / gap), 0.2);
-      gap_at_comparison_ = gap;
+      const double before = std::exchange(gap_at_comparison_, gap);
+      if (before == 0.0) return false;  // nothing to compare with yet
+      const double power = std::max(std::log2(before / gap), 0.2);
       const double epochs = std::pow(std::max(gap / options_.tolerance, 1.0), 1.0 / power) * static_cast<double>(epoch_);
-      const double cost = interior_point_cost();
-      if (epochs > static_cast<double>(options_.max_epochs)) return std::isfinite(cost);  // else it would not end well
       constexpr double overhead = 1000.0;  // of an epoch, however few rows it visits
-      return cost < epochs * (4.0 * static_cast<double>(awake_.size()) * rows_.mean_map_size() + overhead);
+      const double epoch_cost = 4.0 * static_cast<double>(awake_.size()) * rows_.mean_map_size() + overhead;
+      // Where the epochs would not suffice, a good end is worth ten times their price.
+      constexpr double worth = 10.0;
+      const auto most_epochs = static_cast<double>(options_.max_epochs);
+      return interior_point_cost() < epoch_cost * (epochs > most_epochs ? worth * most_epochs : epochs);
     } else {
       return false;
     }
@@ -478,7 +482,11 @@ class DualCoordinateDescent {
     constexpr double largest = 2048.0;
     constexpr double iterations = 30.0;
     const auto rows = static_cast<double>(rows_.size());
-    const auto columns = MappedView<Rows> ? static_cast<double>(rows_.dimension()) : rows;
+    double columns = rows;
+    if constexpr (MappedView<Rows>) {
+      // Every conjunction that occurs has been given some weight by now.
+      columns = static_cast<double>(weights_.size()) - static_cast<double>(std::ranges::count(weights_, 0.0));
+    }
     const double size = std::min(rows, columns);
     if (tried_second_order_ || size > largest) return std::numeric_limits<double>::infinity();
     const double fill = columns < rows ? 0.5 * rows * rows_.mean_map_size() * rows_.mean_map_size() : rows * rows;
@@ -528,8 +536,8 @@ class DualCoordinateDescent {
   double busy_gain_ = std::numeric_limits<double>::infinity();
   std::int64_t epoch_ = 0;
   std::int64_t next_kernel_finish_ = 3;
-  std::int64_t next_comparison_ = 32;
-  double gap_at_comparison_ = 1.0;
+  std::int64_t next_comparison_ = 64;
+  double gap_at_comparison_ = 0.0;
   bool tried_second_order_ = false;
   double shrink_beyond_ = std::numeric_limits<double>::infinity();
   double estimated_gap_ = 0.0;
