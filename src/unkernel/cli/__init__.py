@@ -79,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BAD_INPUT
     except (OSError, ValueError) as error:
         report_error(_words_of(error))
+        _settle_stdout()
         return BAD_INPUT
     if code == INTERRUPTED:
         report_interrupt()
@@ -106,6 +107,14 @@ def _words_of(error: OSError | ValueError) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error)
+
+
+def _settle_stdout() -> None:
+    """Write what can still be written; what cannot must not fail once more at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _forget_stdout()
 
 
 def _forget_stdout() -> None:
