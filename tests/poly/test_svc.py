@@ -337,6 +337,31 @@ def test_bad_weights_are_named():
         PolySVC().fit(X, y, [0.0, 1.0])
 
 
+@pytest.mark.parametrize("scale", [1e-85, 1e85, 1e140])
+def test_values_beyond_what_can_be_computed_with_are_refused(scale):
+    X, y = make_problem(2, binary=False)
+    with pytest.raises(ValueError, match="scale"):
+        PolySVC(2).fit(X * scale, y)
+
+
+def test_costs_that_overflow_are_refused():
+    X, y = make_problem(2, binary=False)
+    with pytest.raises(ValueError, match="C"):
+        PolySVC(C=1e307).fit(X, y)
+
+
+def test_scores_that_overflow_are_refused():
+    X, y = make_problem(2, binary=False)
+    with pytest.raises(ValueError, match="scale"):
+        PolySVC().fit(X, y).predict(X * 1e200)
+
+
+def test_a_fitted_model_cannot_be_changed():
+    X, y = make_problem(2)
+    with pytest.raises(ValueError, match="read-only"):
+        PolySVC().fit(X, y).to_model().weights[:] = 0
+
+
 def test_wrong_feature_count_at_predict():
     clf = PolySVC().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
     with pytest.raises(ValueError, match="features"):

@@ -46,7 +46,11 @@ class Distinct {
     std::atomic<bool> all_ones{true};
     parallel_ranges(threads_, input_.rows(), row_grain, [&](std::int64_t first, std::int64_t last) {
       bool ones = true;
-      for (std::int64_t row = first; row < last; ++row) scan_row(row, ones);
+      for (std::int64_t row = first; row < last; ++row) {
+        bool row_of_ones = true;
+        scan_row(row, row_of_ones);
+        if (weight(row) > 0.0) ones = ones && row_of_ones;  // what does not count decides nothing
+      }
       if (!ones) all_ones = false;
     });
     binary_ = all_ones;

@@ -95,7 +95,7 @@ class DualCoordinateDescent {
     for (std::int64_t i = 0; i < rows_.size(); ++i) {
       at(i).curvature = rows_.squared_norm(i);
       if (!std::isfinite(at(i).curvature)) {
-        throw std::invalid_argument("the kernel of a row with itself is not finite: scale the features or lower gamma");
+        throw std::invalid_argument("the kernel of a row with itself is not finite: scale the features, or lower gamma or coef0");
       }
     }
     wake_everyone();
@@ -321,6 +321,9 @@ class DualCoordinateDescent {
     Outcome outcome;
     outcome.objective = 0.5 * sums.squared_weights + sums.loss;
     outcome.dual_objective = outcome.objective - sums.gap;
+    if (!std::isfinite(outcome.objective)) {
+      throw std::invalid_argument("the objective is not finite: lower C or the sample weights");
+    }
     outcome.epochs = epoch_;
     outcome.converged = sums.gap <= options_.tolerance * std::max(outcome.objective, 0.0);
     if (estimated_gap_ > 0.0) underestimate_ = std::clamp(sums.gap / estimated_gap_, 1.0, 1.5);

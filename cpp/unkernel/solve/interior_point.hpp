@@ -108,7 +108,7 @@ class InteriorPoint {
     const double centre = before * std::pow(after / before, 3);
     const std::vector<Step> corrector = solve_for(centre, predictor);
     const double length = std::min(1.0, 0.995 * longest_step(corrector));
-    if (!(length > 1e-12) || !std::isfinite(length)) return false;
+    if (!(length > 1e-12) || !std::isfinite(mu_after(corrector, length))) return false;
     for (std::size_t j = 0; j < variables_.size(); ++j) {
       variables_[j].a += length * corrector[j].a;
       variables_[j].s += length * corrector[j].s;

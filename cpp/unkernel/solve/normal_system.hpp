@@ -1,6 +1,6 @@
 // The linear systems of the interior-point method, in the smaller of two forms.
 //
-// Given weights E_i >= 0 and right-hand sides e_i per row, both solve  du + E K du = e  for the change
+// Given weights E_i > 0 and right-hand sides e_i per row, both solve  du + E K du = e  for the change
 // of u, K being the kernel matrix, and return the change of scores df = K du, and du where it comes
 // out without cancellation: the one by a matrix over columns (few conjunctions, many rows), the other by a matrix over rows.
 #pragma once

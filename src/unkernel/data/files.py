@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import contextlib
+import errno
 import gzip
 import io
 import lzma
@@ -181,6 +182,8 @@ def replaced(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         with path.open("wb") as device:  # such as /dev/stdout: there is nothing to replace
             yield device
         return
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent))
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         with temporary.open("xb") as file:

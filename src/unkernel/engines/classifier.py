@@ -84,6 +84,10 @@ class CompiledClassifier:
     def score_csr(self, rows: Any, n_jobs: int) -> NDArray[np.float64]:
         """``decision_function`` of rows that are known to be a proper CSR matrix."""
         scores = np.asarray(self._engine.score(rows.indptr, rows.indices, rows.data, n_jobs))
+        if not np.isfinite(scores).all():
+            raise ValueError(
+                "a score is not finite: the values of X are too large for the kernel; scale them"
+            )
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: ArrayLike, *, n_jobs: int = 1) -> NDArray[Any]:

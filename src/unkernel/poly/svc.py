@@ -27,6 +27,8 @@ from unkernel.poly.memory import available_bytes
 
 Look = Callable[[Progress], None]
 
+_MOST_THREADS = 1024
+
 
 @dataclass(frozen=True)
 class _Start:
@@ -115,7 +117,7 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "feature_map": [StrOptions({"kernel", "plain"})],
         "storage": [StrOptions({"auto", "on_the_fly", "condensed"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
@@ -202,8 +204,11 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             features=rows.shape[1],
             classes=codes,
             weights=np.empty(0) if weights is None else weights,
-            threads=effective_n_jobs(self.n_jobs),
+            threads=self._threads(),
         )
+
+    def _threads(self) -> int:
+        return min(int(effective_n_jobs(self.n_jobs)), _MOST_THREADS)
 
     def _gamma_value(self, examples: Examples) -> float:
         if self.gamma == "auto":
@@ -244,7 +249,7 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 tolerance=float(self.tol),
                 max_epochs=int(self.max_iter),
                 seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-                threads=effective_n_jobs(self.n_jobs),
+                threads=self._threads(),
                 start_hashes=start.hashes if start else np.empty(0, np.uint64),
                 start_duals=start.duals.reshape(-1) if start else np.empty(0),
                 look=look or _Narrator(self.verbose).look,
@@ -264,10 +269,10 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             gamma=self.gamma_,
             coef0=float(self.coef0),
             n_features=int(self.n_features_in_),
-            columns=np.asarray(examples.columns),
-            keys=np.asarray(trained["keys"]),
-            weights=np.asarray(trained["weights"]),
-            constants=np.asarray(trained["constants"]),
+            columns=_frozen(examples.columns),
+            keys=_frozen(trained["keys"]),
+            weights=_frozen(trained["weights"]),
+            constants=_frozen(trained["constants"]),
             classes=self.classes_,
             origin={"C": float(self.C), "loss": self.loss, "objective": self.objective_, "gap": self.gap_},
         )
@@ -295,7 +300,7 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, reset=False
         )
-        return self._compiled.score_csr(canonical_csr(rows), effective_n_jobs(self.n_jobs))
+        return self._compiled.score_csr(canonical_csr(rows), self._threads())
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of each row."""
@@ -350,6 +355,13 @@ def _classes(
         )
     codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1).astype(np.int32)
     return classes, codes
+
+
+def _frozen(array: Any) -> NDArray[Any]:
+    """A view that cannot be written to: engines are made of a model once, and must not differ from it."""
+    frozen: NDArray[Any] = np.asarray(array).view()
+    frozen.setflags(write=False)
+    return frozen
 
 
 def _relative_gap(primal: float, dual: float) -> float:
