@@ -1,9 +1,18 @@
+#include <nanobind/stl/function.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 
+#include <cmath>
 #include <string>
 
 #include "bindings.hpp"
+#include "rows.hpp"
+#include "unkernel/engines/arrangement.hpp"
+#include "unkernel/engines/bitsliced_engine.hpp"
 #include "unkernel/engines/conjunction_engine.hpp"
+#include "unkernel/engines/expansion.hpp"
+#include "unkernel/engines/inverted_engine.hpp"
+#include "unkernel/engines/listing.hpp"
 
 namespace unkernel::bindings {
 
@@ -15,38 +24,308 @@ engines::FeatureMap feature_map(int degree, const std::string& kind, double gamm
 
 namespace {
 
-using engines::ConjunctionEngine;
+using engines::ConjunctionArrays;
+using engines::ConjunctionTables;
+using Table = nb::typed<nb::dict, nb::str, nb::any>;
+using Look = std::function<void(const Progress&)>;
 
-template <class Index>
-nb::ndarray<nb::numpy, double> score(const ConjunctionEngine& engine, Array<Index> offsets, Array<Index> columns,
-                                     Array<double> values, int threads) {
-  const auto rows = csr_view(offsets, columns, values, engine.features());
-  std::vector<double> out(static_cast<std::size_t>(rows.rows()) * engine.scores());
-  {
-    const nb::gil_scoped_release unlocked;
-    engine.score(rows, out, threads);
+// --- Arrays by name, to and from Python ---------------------------------------------------------------
+
+nb::object item(const nb::dict& table, const char* name) {
+  if (!table.contains(name)) throw std::invalid_argument(std::string("the compiled model has no array '") + name + "'");
+  return table[name];
+}
+
+template <class T>
+std::span<const T> array(const nb::dict& table, const char* name) {
+  Array<T> found;
+  if (!nb::try_cast<Array<T>>(item(table, name), found, false)) {
+    throw std::invalid_argument(std::string("the compiled model has no proper array '") + name + "'");
   }
-  return to_numpy(std::move(out), {static_cast<std::size_t>(rows.rows()), engine.scores()});
+  return view(found);
+}
+
+// Ranks are of 16 or 32 bits.
+engines::Keys<engines::Borrowed> keys(const nb::dict& table, const char* name) {
+  Array<std::uint16_t> narrow;
+  if (nb::try_cast<Array<std::uint16_t>>(item(table, name), narrow, false)) return view(narrow);
+  return array<std::uint32_t>(table, name);
+}
+
+template <class Vector>
+nb::object give(Vector&& values) {
+  using T = typename std::decay_t<Vector>::value_type;
+  auto* owner = new std::decay_t<Vector>(std::move(values));
+  const nb::capsule deleter(owner, [](void* p) noexcept { delete static_cast<std::decay_t<Vector>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T>(owner->data(), {owner->size()}, deleter));
+}
+
+const char* const level_names[] = {"pairs", "triples", "quadruples"};
+
+Table as_table(ConjunctionArrays&& arrays) {
+  Table table;
+  table["fused"] = arrays.fused;
+  table["head"] = arrays.head;
+  table["rare"] = arrays.rare;
+  table["columns"] = give(std::move(arrays.columns));
+  table["constants"] = give(std::move(arrays.constants));
+  table["head_low"] = give(std::move(arrays.head_low));
+  table["head_top"] = give(std::move(arrays.head_top));
+  table["owner_weights"] = give(std::move(arrays.owner_weights));
+  table["owner_begins"] = give(std::move(arrays.owner_begins));
+  table["probe_begins"] = give(std::move(arrays.probe_begins));
+  table["probes"] = give(std::move(arrays.probes));
+  table["posting_begins"] = give(std::move(arrays.posting_begins));
+  table["item_begins"] = give(std::move(arrays.item_begins));
+  table["posting_weights"] = give(std::move(arrays.posting_weights));
+  table["items"] = std::visit([](auto& items) { return give(std::move(items)); }, arrays.items);
+  for (std::size_t k = 0; k < arrays.levels.size(); ++k) {
+    auto& level = arrays.levels[k];
+    const std::string name = level_names[k];
+    table[(name + "_keys").c_str()] = std::visit([](auto& values) { return give(std::move(values)); }, level.keys);
+    table[(name + "_weights").c_str()] = give(std::move(level.weights));
+    table[(name + "_begins").c_str()] = give(std::move(level.begins));
+  }
+  return table;
+}
+
+ConjunctionTables conjunction_tables(const nb::dict& table, bool sets, const engines::FeatureMap& map) {
+  const auto number = [&](const char* name) { return nb::cast<std::uint32_t>(item(table, name)); };
+  ConjunctionTables tables{sets ? engines::Basis::sets : engines::Basis::monomials,
+                           map,
+                           number("fused"),
+                           number("head"),
+                           number("rare"),
+                           array<std::int64_t>(table, "columns"),
+                           array<double>(table, "constants"),
+                           array<double>(table, "head_low"),
+                           array<double>(table, "head_top"),
+                           array<double>(table, "owner_weights"),
+                           array<std::uint32_t>(table, "owner_begins"),
+                           array<std::uint32_t>(table, "probe_begins"),
+                           array<std::uint32_t>(table, "probes"),
+                           {},
+                           array<std::uint32_t>(table, "posting_begins"),
+                           array<std::uint32_t>(table, "item_begins"),
+                           keys(table, "items"),
+                           array<double>(table, "posting_weights")};
+  for (std::size_t k = 0; k < tables.levels.size(); ++k) {
+    const std::string name = level_names[k];
+    tables.levels[k] = {keys(table, (name + "_keys").c_str()), array<double>(table, (name + "_weights").c_str()),
+                        array<std::uint32_t>(table, (name + "_begins").c_str())};
+  }
+  return tables;
+}
+
+engines::KernelFunction kernel_function(const std::string& name, int degree, double gamma, double coef0) {
+  using Type = engines::KernelFunction::Type;
+  if (name == "linear") return {Type::linear, degree, gamma, coef0};
+  if (name == "polynomial") return {Type::polynomial, degree, gamma, coef0};
+  if (name == "rbf") return {Type::rbf, degree, gamma, coef0};
+  if (name == "sigmoid") return {Type::sigmoid, degree, gamma, coef0};
+  throw std::invalid_argument("there is no kernel '" + name + "' that engines can compute");
+}
+
+engines::VectorSumTables vector_sum(const nb::dict& table, const engines::KernelFunction& kernel) {
+  return {kernel, array<double>(table, "coefficients"), array<double>(table, "intercepts"), array<double>(table, "norms")};
+}
+
+// --- Engines -------------------------------------------------------------------------------------------
+
+nb::object as_python(const std::vector<double>& scores) {
+  for (const double score : scores) {
+    if (!std::isfinite(score)) throw std::invalid_argument("a score is not finite: the values are too large for the kernel; scale them");
+  }
+  if (scores.size() == 1) return nb::float_(scores[0]);
+  const std::vector<double> kept = scores;  // making a list may run Python code, which may score other rows
+  nb::list list;
+  for (const double score : kept) list.append(score);
+  return list;
+}
+
+// An engine's worker and the room for a row from Python. Not for two threads at a time.
+class RowScorer {
+ public:
+  explicit RowScorer(const engines::Engine& engine) : engine_(engine), worker_(engine.worker()), scores_(engine.scores()) {}
+
+  nb::object score(nb::handle ids, nb::handle given_values) {
+    // Values first: what reads them may run Python code, and a list of plain ints is read without.
+    const std::vector<double> values = values_of(ids, given_values);
+    const FeatureIds features(ids, ids_);
+    if (!given_values.is_none() && values.size() != features.size()) throw std::invalid_argument("the row changed while it was read");
+    const double* x = given_values.is_none() ? nullptr : values.data();
+    if (features.wide()) {
+      engine_.score(engines::RowView<std::int64_t>{features.wide_ids(), x}, *worker_, scores_.data());
+    } else {
+      engine_.score(engines::RowView<std::int32_t>{features.narrow_ids(), x}, *worker_, scores_.data());
+    }
+    return as_python(scores_);
+  }
+
+ private:
+  std::vector<double> values_of(nb::handle ids, nb::handle values) {
+    if (values.is_none()) return {};
+    std::vector<std::int64_t> room;
+    return read_values(values, FeatureIds(ids, room).size());
+  }
+
+  const engines::Engine& engine_;
+  std::unique_ptr<engines::Worker> worker_;
+  std::vector<double> scores_;
+  std::vector<std::int64_t> ids_;
+};
+
+// An engine and the Python objects whose memory it reads.
+class BoundEngine {
+ public:
+  BoundEngine(std::unique_ptr<engines::Engine> engine, nb::object tables)
+      : tables_(std::move(tables)), engine_(std::move(engine)), one_(*engine_) {}
+
+  const engines::Engine& engine() const { return *engine_; }
+  // Under the interpreter's lock there is one caller at a time, so one worker will do.
+  nb::object score_one(nb::handle ids, nb::handle values) { return one_.score(ids, values); }
+
+  template <class Index>
+  nb::ndarray<nb::numpy, double> score(Array<Index> offsets, Array<Index> columns, Array<double> values, int threads) const {
+    const auto rows = csr_view(offsets, columns, values, 0);
+    std::vector<double> out(static_cast<std::size_t>(rows.rows()) * engine_->scores());
+    {
+      const nb::gil_scoped_release unlocked;
+      engine_->score(rows, out, threads);
+    }
+    return to_numpy(std::move(out), {static_cast<std::size_t>(rows.rows()), engine_->scores()});
+  }
+
+ private:
+  nb::object tables_;
+  std::unique_ptr<engines::Engine> engine_;
+  RowScorer one_;
+};
+
+// Runs `work(monitor)` while this thread wakes up to let Python see signals and progress.
+template <class Work>
+void watched(const Work& work, const Look& look) {
+  Monitor monitor;
+  const nb::gil_scoped_release unlocked;
+  supervise(monitor, [&] { work(monitor); },
+            [&](const Progress& progress) {
+              const nb::gil_scoped_acquire locked;
+              if (PyErr_CheckSignals() != 0) throw nb::python_error();
+              if (look) look(progress);
+            });
+}
+
+void bind_builders(nb::module_& module) {
+  using engines::HeadIndex;
+  module.def("head_within",
+             [](double bytes, int degree, bool sets, std::uint32_t fused, std::size_t scores, std::uint64_t used) {
+               return engines::head_within(bytes, HeadIndex(degree, sets ? engines::Basis::sets : engines::Basis::monomials), fused, scores, used);
+             },
+             nb::kw_only(), nb::arg("bytes"), nb::arg("degree"), nb::arg("sets"), nb::arg("fused"), nb::arg("scores"), nb::arg("used"));
+  module.def("expand",
+             [](Array<std::int32_t> offsets, Array<std::int32_t> columns, Array<double> values, std::int64_t features,
+                Array<double> coefficients, Array<double> intercepts, bool sets, int degree, double gamma, double coef0,
+                std::uint32_t fused, std::uint64_t head, std::uint32_t rare_below, double threshold, double most_bytes,
+                int threads, const Look& look) {
+               const engines::SupportVectors machine{csr_view(offsets, columns, values, features), view(coefficients), view(intercepts)};
+               for (const std::int32_t column : machine.rows.columns) {
+                 if (column < 0 || column >= features) throw std::invalid_argument("a column index is outside the matrix");
+               }
+               if (intercepts.size() == 0 || coefficients.size() != static_cast<std::size_t>(machine.rows.rows()) * intercepts.size()) {
+                 throw std::invalid_argument("coefficients, intercepts and support vectors differ in number");
+               }
+               const engines::ExpansionPlan plan{feature_map(degree, "kernel", gamma, coef0),
+                                                 sets ? engines::Basis::sets : engines::Basis::monomials,
+                                                 {fused, head}, rare_below, threshold, most_bytes};
+               ConjunctionArrays arrays;
+               watched([&](Monitor& monitor) { arrays = engines::expand(machine, plan, threads, monitor); }, look);
+               return as_table(std::move(arrays));
+             },
+             nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("features"),
+             nb::arg("coefficients"), nb::arg("intercepts"), nb::arg("sets"), nb::arg("degree"), nb::arg("gamma"),
+             nb::arg("coef0"), nb::arg("fused"), nb::arg("head"), nb::arg("rare_below"), nb::arg("threshold"),
+             nb::arg("most_bytes"), nb::arg("threads"), nb::arg("look").none());
+  module.def("arrange",
+             [](bool sets, int degree, const std::string& map, double gamma, double coef0, std::int64_t features,
+                Array<std::int64_t> columns, Array<std::uint64_t> keys, Array<double> weights, Array<double> constants,
+                std::uint32_t fused, std::uint64_t head, int threads) {
+               const engines::ConjunctionWeights model{sets ? engines::Basis::sets : engines::Basis::monomials,
+                                                       feature_map(degree, map, gamma, coef0), features, view(columns),
+                                                       view(keys), view(weights), view(constants)};
+               ConjunctionArrays arrays;
+               {
+                 const nb::gil_scoped_release unlocked;
+                 arrays = engines::arrange(model, {fused, head}, threads);
+               }
+               return as_table(std::move(arrays));
+             },
+             nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"),
+             nb::arg("features"), nb::arg("columns"), nb::arg("keys"), nb::arg("weights"), nb::arg("constants"),
+             nb::arg("fused"), nb::arg("head"), nb::arg("threads"));
+  module.def("list_heaviest",
+             [](const Table& table, bool sets, int degree, const std::string& map, double gamma, double coef0, std::size_t top) {
+               const ConjunctionTables tables = conjunction_tables(table, sets, feature_map(degree, map, gamma, coef0));
+               engines::check(tables);
+               engines::Listing listing;
+               {
+                 const nb::gil_scoped_release unlocked;
+                 listing = engines::list_heaviest(tables, top);
+               }
+               const std::size_t listed = listing.columns.size() / engines::most_degree;
+               nb::list counts;
+               for (const std::uint64_t count : listing.counts) counts.append(count);
+               Table result;
+               result["counts"] = counts;
+               result["columns"] = to_numpy(std::move(listing.columns), {listed, engines::most_degree});
+               result["weights"] = to_numpy(std::move(listing.weights), {listed, tables.scores()});
+               return result;
+             },
+             nb::arg("tables"), nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"),
+             nb::arg("coef0"), nb::arg("top"));
+}
+
+void bind_makers(nb::module_& module) {
+  module.def("conjunction_engine",
+             [](const Table& tables, bool sets, int degree, const std::string& map, double gamma, double coef0) {
+               return std::make_unique<BoundEngine>(
+                   engines::make_conjunction_engine(conjunction_tables(tables, sets, feature_map(degree, map, gamma, coef0))), tables);
+             },
+             nb::arg("tables"), nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"));
+  module.def("inverted_engine",
+             [](const Table& tables, const std::string& kernel, int degree, double gamma, double coef0) {
+               return std::make_unique<BoundEngine>(
+                   engines::make_inverted_engine({vector_sum(tables, kernel_function(kernel, degree, gamma, coef0)),
+                                                  array<std::int64_t>(tables, "columns"), array<std::uint32_t>(tables, "list_begins"),
+                                                  array<std::uint32_t>(tables, "lists"), array<double>(tables, "list_values")}),
+                   tables);
+             },
+             nb::arg("tables"), nb::kw_only(), nb::arg("kernel"), nb::arg("degree"), nb::arg("gamma"), nb::arg("coef0"));
+  module.def("bitsliced_engine",
+             [](const Table& tables, const std::string& kernel, int degree, double gamma, double coef0) {
+               return std::make_unique<BoundEngine>(
+                   engines::make_bitsliced_engine({vector_sum(tables, kernel_function(kernel, degree, gamma, coef0)),
+                                                   array<std::int64_t>(tables, "columns"), nb::cast<std::uint32_t>(item(tables, "frequent")),
+                                                   array<std::uint64_t>(tables, "bits"), array<std::uint32_t>(tables, "list_begins"),
+                                                   array<std::uint32_t>(tables, "lists")}),
+                   tables);
+             },
+             nb::arg("tables"), nb::kw_only(), nb::arg("kernel"), nb::arg("degree"), nb::arg("gamma"), nb::arg("coef0"));
 }
 
 }  // namespace
 
 void bind_engines(nb::module_& module) {
-  nb::class_<ConjunctionEngine>(module, "ConjunctionEngine")
-      .def("__init__",
-           [](ConjunctionEngine* self, bool sets, int degree, const std::string& map, double gamma, double coef0,
-              std::int64_t features, Array<std::int64_t> columns, Array<std::uint64_t> keys, Array<double> weights,
-              Array<double> constants) {
-             const nb::gil_scoped_release unlocked;
-             new (self) ConjunctionEngine({sets ? engines::Basis::sets : engines::Basis::monomials,
-                                           feature_map(degree, map, gamma, coef0), features, view(columns), view(keys),
-                                           view(weights), view(constants)});
-           },
-           nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"),
-           nb::arg("features"), nb::arg("columns"), nb::arg("keys"), nb::arg("weights"), nb::arg("constants"))
-      .def_prop_ro("nbytes", &ConjunctionEngine::bytes)
-      .def("score", &score<std::int32_t>, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
-      .def("score", &score<std::int64_t>, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("threads"));
+  nb::class_<RowScorer>(module, "Worker")
+      .def("score_one", &RowScorer::score, nb::arg("ids"), nb::arg("values").none() = nb::none());
+  nb::class_<BoundEngine>(module, "Engine")
+      .def_prop_ro("nbytes", [](const BoundEngine& self) { return self.engine().bytes(); })
+      .def_prop_ro("scores", [](const BoundEngine& self) { return self.engine().scores(); })
+      .def("score", &BoundEngine::score<std::int32_t>, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
+      .def("score", &BoundEngine::score<std::int64_t>, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
+      .def("score_one", &BoundEngine::score_one, nb::arg("ids"), nb::arg("values").none() = nb::none())
+      .def("worker", [](const BoundEngine& self) { return std::make_unique<RowScorer>(self.engine()); }, nb::keep_alive<0, 1>());
+  bind_builders(module);
+  bind_makers(module);
 }
 
 }  // namespace unkernel::bindings

@@ -1,26 +1,31 @@
 """Kernel machines at linear speed.
 
-Train polynomial-kernel SVMs in about the time a linear model takes, and answer from one small file
-in microseconds.
+Train polynomial-kernel SVMs in about the time a linear model takes, and compile any such model, of ours
+or of other programs, into an exact classifier that answers in microseconds.
 
->>> from unkernel import PolySVC, load, read_svmlight, datasets
+>>> from unkernel import PolySVC, compile, load, read_model, read_svmlight, datasets
 """
 
 from unkernel._version import __version__
 from unkernel.data import datasets, read_svmlight, write_svmlight
-from unkernel.engines import CompiledClassifier, load
+from unkernel.engines import CompiledClassifier, compile, load
 from unkernel.errors import FormatError
-from unkernel.models import ConjunctionModel
+from unkernel.models import ConjunctionModel, KernelModel, LinearModel, read_model, write_model
 from unkernel.poly import PolySVC
 
 __all__ = [
     "CompiledClassifier",
     "ConjunctionModel",
     "FormatError",
+    "KernelModel",
+    "LinearModel",
     "PolySVC",
     "__version__",
+    "compile",
     "datasets",
     "load",
+    "read_model",
     "read_svmlight",
+    "write_model",
     "write_svmlight",
 ]

@@ -14,6 +14,8 @@ import pytest
 from unkernel.cli import main
 from unkernel.data import write_svmlight
 
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -55,6 +57,12 @@ def exclusive_or(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture
+def golden() -> Path:
+    """The folder of models that other programs wrote."""
+    return GOLDEN
+
+
+@pytest.fixture
 def train_file(tmp_path) -> Path:
     path = tmp_path / "train.svm.xz"
     write_svmlight(path, *exclusive_or(300, seed=0))
@@ -72,4 +80,13 @@ def test_file(tmp_path) -> Path:
 def model_file(tmp_path, train_file, run) -> Path:
     path = tmp_path / "model.uk"
     assert run("train", train_file, path, "--C", "10", "--quiet").code == 0
+    return path
+
+
+@pytest.fixture
+def compiled_file(tmp_path, golden, run) -> Path:
+    """A model of LIBSVM with four classes, compiled into a table of conjunctions."""
+    path = tmp_path / "compiled.uk"
+    source = golden / "libsvm-poly3-multi.model"
+    assert run("compile", source, path, "--engine", "expanded", "--quiet").code == 0
     return path

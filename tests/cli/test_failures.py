@@ -101,7 +101,18 @@ def test_bad_options_are_refused_before_the_file_is_read(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", [["train"], ["predict", "m.uk"], ["inspect"], ["fly"], ["--flag"], ["train", "a"]]
+    "command",
+    [
+        ["train"],
+        ["predict", "m.uk"],
+        ["inspect"],
+        ["compile", "m"],
+        ["explain", "m.uk"],
+        ["bench", "m.uk"],
+        ["fly"],
+        ["--flag"],
+        ["train", "a"],
+    ],
 )
 def test_usage(run, command):
     assert "--help)" in run(*command).error()
@@ -114,14 +125,28 @@ def test_files_that_are_not_there(run, files):
         ("predict", missing, files.test, "-o", output),
         ("predict", files.model, missing, "-o", output),
         ("inspect", missing),
+        ("compile", missing, output),
+        ("compile", files.model, output, "--sample", missing),
+        ("explain", missing, files.test),
+        ("explain", files.model, missing),
+        ("explain", files.model, files.test, "--features", missing),
+        ("bench", missing, files.test),
+        ("bench", files.model, missing),
     ):
         assert run(*arguments).error() == f"{missing}: No such file or directory"
     assert "directory" in run("train", files.folder, output).error()
     assert "directory" in run("inspect", files.folder).error()
+    assert "directory" in run("compile", files.folder, output).error()
+    assert "directory" in run("explain", files.model, files.folder).error()
+    assert "directory" in run("inspect", files.model, "--features", files.folder).error()
 
 
 def commands_that_write(files: Files) -> list[list[object]]:
-    return [["train", files.train], ["predict", files.model, files.test, "--output"]]
+    return [
+        ["train", files.train],
+        ["predict", files.model, files.test, "--output"],
+        ["compile", files.model],
+    ]
 
 
 def test_places_that_cannot_be_written(run, files):
@@ -144,6 +169,8 @@ def test_inputs_are_not_overwritten(run, files):
         ("train", files.train, files.test, "--test", files.test),
         ("predict", files.model, files.test, "-o", files.test),
         ("predict", files.model, files.test, "-o", files.model),
+        ("compile", files.model, files.model),
+        ("compile", files.model, files.test, "--sample", files.test),
     ):
         assert "is an input, too" in run(*arguments).error()
 
@@ -152,12 +179,14 @@ def test_inputs_are_not_overwritten(run, files):
 def test_a_full_device(run, files):
     assert "No space left" in run("predict", files.model, files.test, "-o", "/dev/full").error()
     assert "not an ordinary file" in run("train", files.train, "/dev/full").error()
+    assert "not an ordinary file" in run("compile", files.model, "/dev/full").error()
     assert Path("/dev/full").is_char_device()
 
 
 def test_options_of_predict_that_do_not_go_together(run, files):
     assert "stdout" in run("predict", files.model, files.test, "--json", "--output", "-").error()
     assert "--output" in run("predict", files.model, files.test, "--scores").error()
+    assert "--output" in run("predict", files.model, files.test, "--probability").error()
 
 
 def test_an_index_beyond_all_memory(run, tmp_path):
@@ -196,9 +225,14 @@ def edit_header(path: Path, edit) -> None:
 
 def refused_by_predict_and_inspect(run, model_file, test_file, tmp_path) -> str:
     first = run("inspect", model_file, "--top", "5").error()
-    second = run("predict", model_file, test_file, "-o", tmp_path / "p.txt").error()
-    assert first == second
-    assert first.startswith(f"{model_file}: ")
+    for command in (
+        ("predict", model_file, test_file, "-o", tmp_path / "p.txt"),
+        ("compile", model_file, tmp_path / "p.txt"),
+        ("explain", model_file, test_file),
+        ("bench", model_file, test_file),
+    ):
+        assert run(*command).error() == first
+    assert first.startswith(f"{model_file}:")
     assert not (tmp_path / "p.txt").exists()
     return first
 
@@ -249,3 +283,36 @@ def test_too_little_memory_is_one_line(run, train_file, tmp_path, monkeypatch):
     assert (
         run("train", train_file, tmp_path / "m.uk").error() == "not enough memory. Unable to allocate 1 PiB"
     )
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5, 0.9, 0.999])
+def test_a_compiled_model_that_was_cut_short(run, compiled_file, test_file, tmp_path, share):
+    data = compiled_file.read_bytes()
+    compiled_file.write_bytes(data[: int(share * len(data))])
+    refused_by_predict_and_inspect(run, compiled_file, test_file, tmp_path)
+
+
+def test_a_model_of_another_program_that_was_cut_short(run, golden, test_file, tmp_path):
+    path = tmp_path / "cut.model"
+    path.write_bytes((golden / "libsvm-poly2.model").read_bytes()[:2000])
+    refused_by_predict_and_inspect(run, path, test_file, tmp_path)
+
+
+def test_bytes_that_are_no_text(run, test_file, tmp_path):
+    path = tmp_path / "junk"
+    path.write_bytes(bytes(range(255, 0, -1)) * 10)
+    assert "not a model that is known" in refused_by_predict_and_inspect(run, path, test_file, tmp_path)
+
+
+def test_a_kernel_that_nobody_knows(run, golden, test_file, tmp_path):
+    path = tmp_path / "precomputed.model"
+    text = (golden / "libsvm-rbf.model").read_text().replace("kernel_type rbf", "kernel_type precomputed")
+    text = re.sub(r"gamma .*\n", "", text)
+    head, _, vectors = text.partition("SV\n")
+    numbered = [f"{line.split()[0]} 0:{i}" for i, line in enumerate(vectors.splitlines(), 1)]
+    path.write_text(head + "SV\n" + "\n".join(numbered) + "\n")
+    for command in (("predict", path, test_file), ("compile", path, tmp_path / "m.uk")):
+        assert "precomputed" in run(*command).error()
+    assert not (tmp_path / "m.uk").exists()
+    assert run("inspect", path).code == 0
+    assert "no conjunctions to list" in run("inspect", path, "--top", "3").error()

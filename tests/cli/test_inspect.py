@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pytest
 
-from unkernel import PolySVC, load
+from unkernel import PolySVC, load, read_svmlight
 
 
 def test_what_a_user_reads(run, model_file):
@@ -65,3 +66,135 @@ def test_numbers_that_json_does_not_have_become_null(run, model_file, tmp_path):
     model = load(model_file).model
     dataclasses.replace(model, origin={"gap": float("nan"), "note": [float("inf")]}).save(tmp_path / "odd.uk")
     assert run("inspect", tmp_path / "odd.uk", "--json").json["origin"] == {"gap": None, "note": [None]}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("libsvm-poly2", ("read from LIBSVM", "polynomial (1 ⟨x, z⟩ + 1)^2", "2: 1, -1", "probabilities  ")),
+        ("libsvm-rbf", ("rbf exp(-0.05 |x - z|²)", "support vectors")),
+        ("libsvm-nu-sigmoid-prob-multi", ("sigmoid tanh(0.02 ⟨x, z⟩ + -0.5)", "yes", "a vote a pair")),
+        ("libsvm-nu-svr", ("numbers (regression)",)),
+        ("libsvm-one-class", ("one class", "2: -1, 1")),
+        ("libsvm-linear-multi", ("linear ⟨x, z⟩",)),
+        ("liblinear-multi", ("read from LIBLINEAR", "a score a class", "52 of 1 feature")),
+        ("svmlight-poly2", ("read from SVMlight",)),
+        ("tinysvm-poly3", ("read from TinySVM", "^3")),
+    ],
+)
+def test_models_of_other_programs(run, golden, name, words):
+    ran = run("inspect", golden / f"{name}.model")
+    assert (ran.code, ran.err) == (0, "")
+    for word in words:
+        assert word in ran.out
+    found = run("inspect", golden / f"{name}.model", "--json").json
+    assert found["format"] == name.partition("-")[0]
+    assert found["kind"] == ("linear" if found["format"] == "liblinear" else "kernel")
+    assert found["probability"] is ("prob" in name)
+
+
+def test_a_compiled_model(run, compiled_file):
+    ran = run("inspect", compiled_file)
+    for words in ("expanded, exact", "in the dense table", "candidates", "µs/row", "←", "146"):
+        assert words in ran.out
+    found = run("inspect", compiled_file, "--json").json
+    assert (found["engine"], found["exact"], found["support_vectors"]) == ("expanded", True, 146)
+    assert found["zones"]["used"] == found["used_features"] == 52
+    assert [candidate["chosen"] for candidate in found["candidates"]] == [True]
+    assert len(found["conjunctions_by_order"]) == 3
+
+
+def test_an_approximate_model_cannot_be_missed(run, golden, tmp_path):
+    options = ["--engine", "pruned", "--threshold", "0.02", "-q"]
+    assert run("compile", golden / "libsvm-poly2.model", tmp_path / "m.uk", *options).code == 0
+    out = run("inspect", tmp_path / "m.uk", "--top", "1").out
+    assert "pruned, APPROXIMATE" in out
+    assert "dropped" in out
+
+
+def test_rare_features_of_a_split_are_said_to_be_missing(run, golden, tmp_path):
+    options = ["--engine", "split", "--rare", "20", "-q"]
+    assert run("compile", golden / "tinysvm-poly3.model", tmp_path / "m.uk", *options).code == 0
+    found = run("inspect", tmp_path / "m.uk", "--top", "1", "--json").json
+    assert found["zones"]["rare"] > 0
+    assert "rare" in found["top_note"]
+
+
+@pytest.mark.parametrize("name", ["libsvm-poly2", "svmlight-linear", "liblinear-binary"])
+def test_conjunctions_of_models_that_are_not_compiled(run, golden, name):
+    """The weights that are listed, summed up over a row, are its score."""
+    path, rows = golden / f"{name}.model", golden / "binary.test.svm"
+    found = run("inspect", path, "--top", "100000", "--json").json
+    X, _ = read_svmlight(rows)
+    scores = run("predict", path, rows, "-o", "-", "--scores", "-q").out.splitlines()
+    active = [set(X[row].indices + 1) for row in range(2)]
+    added = [
+        sum(entry["weights"][0] for entry in found["top"] if there.issuperset(entry["features"]))
+        for there in active
+    ]
+    # The constant of a kernel model has a part of every support vector in it: it cancels in a difference.
+    difference = float(scores[0].split()[1]) - float(scores[1].split()[1])
+    assert added[0] - added[1] == pytest.approx(difference, rel=1e-9)
+
+
+def test_an_engine_without_conjunctions_is_expanded_to_list_them(run, golden, tmp_path):
+    source = golden / "libsvm-poly2.model"
+    assert run("compile", source, tmp_path / "m.uk", "--engine", "bitsliced", "-q").code == 0
+    assert "as bits" in run("inspect", tmp_path / "m.uk").out
+    given, expected = (
+        run("inspect", path, "--top", "4", "--json").json["top"] for path in (tmp_path / "m.uk", source)
+    )
+    assert given == expected
+    assert len(given) == 4
+
+
+def test_kernels_without_conjunctions(run, golden):
+    message = run("inspect", golden / "libsvm-rbf.model", "--top", "3").error()
+    assert "rbf kernel has no conjunctions to list" in message
+
+
+def test_what_weights_of_pairs_of_classes_speak_for(run, compiled_file):
+    assert " over " in run("inspect", compiled_file, "--top", "3").out
+
+
+def test_two_classes_of_libsvm_speak_for_the_first_when_positive(run, golden):
+    """LIBSVM's positive scores mean the first label of its file, which here is 1."""
+    found = run("inspect", golden / "libsvm-poly2.model", "--top", "30", "--json").json
+    lines = run("inspect", golden / "libsvm-poly2.model", "--top", "30").out.splitlines()[-30:]
+    for entry, line in zip(found["top"], lines, strict=True):
+        assert line.split()[-1] == ("1" if entry["weights"][0] > 0 else "-1")
+
+
+@pytest.mark.parametrize("form", ["{name}\n", "{number}\t{name}\n", "{name}\r\n"])
+def test_names_of_features(run, model_file, tmp_path, form):
+    lines = [form.format(number=i, name=f"feature {chr(96 + i)}") for i in range(1, 13)]
+    (tmp_path / "names").write_bytes("".join(lines).encode())
+    ran = run("inspect", model_file, "--top", "1", "--features", tmp_path / "names")
+    assert "feature a ∧ feature b" in ran.out
+    found = run("inspect", model_file, "--top", "1", "--features", tmp_path / "names", "--json").json
+    assert found["top"][0]["names"] == ["feature a", "feature b"]
+
+
+def test_features_without_a_name_keep_their_number(run, model_file, tmp_path):
+    (tmp_path / "names").write_text("2\tsecond\n")
+    ran = run("inspect", model_file, "--top", "1", "--features", tmp_path / "names")
+    assert "1 ∧ second" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"ok\n\xff\xfe\n", "names:2: the name of a feature is not UTF-8"),
+        (b"1\tone\ntwo\n", "names:2: expected a feature's number, a tab and its name"),
+        (b"1\tone\n1\tuno\n", "names:2: feature 1 has a name already"),
+        (b"0\tzero\n", "names:1: there is no feature 0"),
+    ],
+)
+def test_names_that_are_bad(run, model_file, tmp_path, content, reason):
+    (tmp_path / "names").write_bytes(content)
+    assert reason in run("inspect", model_file, "--top", "1", "--features", tmp_path / "names").error()
+
+
+def test_an_empty_file_of_names(run, model_file, tmp_path):
+    (tmp_path / "names").write_bytes(b"")
+    assert "1 ∧ 2" in run("inspect", model_file, "--top", "1", "--features", tmp_path / "names").out

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from unkernel import PolySVC, load, read_svmlight, write_svmlight
+from unkernel import PolySVC, load, read_model, read_svmlight, write_svmlight
 
 
 def test_predictions_are_those_of_polysvc(run, train_file, test_file, model_file, tmp_path):
@@ -100,3 +100,108 @@ def test_classes_that_are_words(run, tmp_path):
     ran = run("predict", tmp_path / "m.uk", tmp_path / "rows", "-o", tmp_path / "p.txt", "--json")
     assert (tmp_path / "p.txt").read_text() == "no\nyes\n"
     assert "not numbers" in ran.json["accuracy_note"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "libsvm-poly2",
+        "libsvm-rbf",
+        "libsvm-poly3-multi",
+        "libsvm-linear-multi",
+        "libsvm-one-class",
+        "libsvm-nu-svr",
+        "liblinear-multi",
+        "liblinear-multi-cs",
+        "liblinear-svr",
+    ],
+)
+def test_models_of_other_programs_answer_as_those_do(run, golden, tmp_path, name):
+    kind = "multi" if "multi" in name or "svr" in name else "binary"
+    rows, out = golden / f"{kind}.test.svm", tmp_path / "p.txt"
+    expected = np.loadtxt(golden / f"{name}.margins")
+    assert run("predict", golden / f"{name}.model", rows, "-o", out, "--scores", "-q").err == ""
+    np.testing.assert_allclose(np.loadtxt(out), expected, rtol=1e-9, atol=1e-12)
+    assert run("compile", golden / f"{name}.model", tmp_path / "m.uk", "-q").code == 0
+    assert run("predict", tmp_path / "m.uk", rows, "-o", out, "--scores", "-q").err == ""
+    np.testing.assert_allclose(np.loadtxt(out), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_that_a_model_was_compiled_for_this_once_is_said(run, golden, tmp_path):
+    rows = golden / "binary.test.svm"
+    ran = run("predict", golden / "libsvm-rbf.model", rows, "--json")
+    (line,) = ran.err.splitlines()
+    assert "compiled for this once" in line
+    assert ran.json["compiled_now"] is True
+    ran = run("predict", golden / "liblinear-binary.model", rows, "--json")
+    assert (ran.err, ran.json["compiled_now"]) == ("", False)
+    read_model(golden / "libsvm-rbf.model").save(tmp_path / "plain.uk")
+    assert run("predict", tmp_path / "plain.uk", rows, "--json").json["compiled_now"] is True
+
+
+def test_a_compressed_model(run, golden, tmp_path):
+    packed = tmp_path / "model"
+    packed.write_bytes(lzma.compress((golden / "libsvm-poly2.model").read_bytes()))
+    rows = golden / "binary.test.svm"
+    given, expected = (
+        run("predict", path, rows, "-o", "-", "-q").out for path in (packed, golden / "libsvm-poly2.model")
+    )
+    assert given == expected != ""
+
+
+@pytest.mark.parametrize("name", ["libsvm-poly2-prob", "libsvm-nu-sigmoid-prob-multi"])
+def test_probabilities(run, golden, tmp_path, name):
+    rows = golden / ("multi.test.svm" if "multi" in name else "binary.test.svm")
+    out = tmp_path / "p.txt"
+    expected = np.loadtxt(golden / f"{name}.margins")[:, 1:]
+    assert run("predict", golden / f"{name}.model", rows, "-o", out, "--probability", "-q").code == 0
+    np.testing.assert_allclose(np.loadtxt(out)[:, 1:], expected, atol=1e-9)
+    run("predict", golden / f"{name}.model", rows, "-o", out, "--probability", "--scores", "-q")
+    columns = np.loadtxt(out)
+    np.testing.assert_allclose(columns[:, -expected.shape[1] :], expected, atol=1e-9)
+    pairs = expected.shape[1] * (expected.shape[1] - 1) // 2
+    assert columns.shape[1] == 1 + pairs + expected.shape[1]
+
+
+def test_probabilities_that_a_model_does_not_have(run, golden, model_file, test_file, tmp_path):
+    out = tmp_path / "p.txt"
+    for model, words in (
+        (model_file, "svm-train -b 1"),
+        (golden / "libsvm-rbf.model", "svm-train -b 1"),
+        (golden / "libsvm-svr-prob.model", "numbers"),
+    ):
+        message = run("predict", model, test_file, "-o", out, "--probability").error()
+        assert message.startswith(f"{model}: ")
+        assert words in message
+    assert not out.exists()
+
+
+def test_regression_has_an_error_and_no_accuracy(run, golden):
+    model, rows = golden / "libsvm-nu-svr.model", golden / "multi.test.svm"
+    found = run("predict", model, rows, "--json").json
+    y = read_svmlight(rows).y
+    expected = np.mean((np.loadtxt(golden / "libsvm-nu-svr.margins")[:, 0] - y) ** 2)
+    assert found["mean_squared_error"] == pytest.approx(expected, rel=1e-9)
+    assert found["accuracy"] is None
+    out = run("predict", model, rows).out
+    assert "mean squared error" in out
+    assert "accuracy" not in out
+
+
+def test_an_rbf_kernel_sees_columns_that_no_support_vector_has(run, golden, tmp_path):
+    (tmp_path / "rows").write_text("1 3:1\n1 3:1 1000:2\n1\n")
+    ran = run("predict", golden / "libsvm-rbf.model", tmp_path / "rows", "-o", "-", "--scores", "-q")
+    assert ran.err == ""
+    near, far, _ = (float(line.split()[1]) for line in ran.out.splitlines())
+    X, _ = read_svmlight(tmp_path / "rows")
+    expected = read_model(golden / "libsvm-rbf.model").scores(X)[:, 0]
+    np.testing.assert_allclose([near, far], expected[:2], rtol=1e-12)
+    assert near != far
+
+
+def test_an_approximate_model_says_so(run, golden, tmp_path):
+    path = tmp_path / "m.uk"
+    options = ["--engine", "pruned", "--threshold", "0.02", "-q"]
+    assert run("compile", golden / "libsvm-poly2.model", path, *options).code == 0
+    assert "APPROXIMATE" in run("predict", path, golden / "binary.test.svm").out
+    assert run("predict", path, golden / "binary.test.svm", "--json").json["exact"] is False

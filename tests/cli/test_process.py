@@ -114,7 +114,7 @@ def test_stdout_on_a_full_device(model_file, test_file):
         assert done.stderr == "unkernel: error: No space left on device\n"
 
 
-def test_a_disk_that_is_full_half_way(model_file, train_file, test_file, tmp_path):
+def test_a_disk_that_is_full_half_way(model_file, train_file, test_file, golden, tmp_path):
     """A limit on the size of files stands in for a disk with little room."""
 
     def little_room() -> None:
@@ -124,6 +124,7 @@ def test_a_disk_that_is_full_half_way(model_file, train_file, test_file, tmp_pat
     for arguments in (
         ["train", train_file, tmp_path / "m2.uk"],
         ["predict", model_file, test_file, "-o", tmp_path / "p"],
+        ["compile", golden / "libsvm-poly2.model", tmp_path / "m3.uk"],
     ):
         done = call(*arguments, preexec_fn=little_room)
         assert done.returncode == 2, done.stderr
@@ -139,3 +140,31 @@ def test_stdin(train_file, test_file, tmp_path):
     with test_file.open("rb") as rows:
         done = call("predict", tmp_path / "m.uk", "-", "--output", "-", "--quiet", stdin=rows)
     assert len(done.stdout.splitlines()) == 200
+
+
+def test_a_model_from_a_pipe(golden, tmp_path):
+    """``unkernel compile <(zcat model.gz) model.uk``: what can be read only once is."""
+    text = (golden / "libsvm-poly2.model").read_text()
+    for arguments in (["compile", "/dev/stdin", tmp_path / "m.uk"], ["inspect", "/dev/stdin"]):
+        done = call(*arguments, input=text)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "read from LIBSVM" in done.stdout
+    assert (tmp_path / "m.uk").exists()
+
+
+def test_a_terminal_narrower_than_the_table_of_candidates(golden, tmp_path):
+    command = [*COMMAND, "compile", str(golden / "libsvm-poly2.model"), str(tmp_path / "m.uk")]
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM="xterm", COLUMNS="70")
+        os.execv(command[0], command)
+    seen = ""
+    while True:
+        try:
+            seen += os.read(terminal, 65536).decode(errors="replace")
+        except OSError:  # how Linux says that the other side has gone
+            break
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    for words in ("compiling", "bitsliced", "µs/row", "←"):
+        assert words in seen

@@ -155,7 +155,9 @@ def test_the_bar_follows_the_logarithm_of_the_gap():
     assert at(0.5, stage="expanding") == 0.0
 
 
-@pytest.mark.parametrize("command", [[], ["train"], ["predict"], ["inspect"]])
+@pytest.mark.parametrize(
+    "command", [[], ["train"], ["compile"], ["predict"], ["inspect"], ["explain"], ["bench"]]
+)
 def test_help_has_examples(run, command):
     ran = run(*command, "--help")
     assert (ran.code, ran.err) == (0, "")

@@ -181,7 +181,10 @@ def test_features_that_were_never_seen_change_nothing():
     with_unseen = X.copy()
     with_unseen[:, np.setdiff1d(np.arange(10), model.columns)] = 3.0
     classifier = CompiledClassifier(model)
-    assert np.array_equal(classifier.decision_function(X), classifier.decision_function(with_unseen))
+    # Rows that are not binary take another path, which adds up in another order.
+    np.testing.assert_allclose(
+        classifier.decision_function(with_unseen), classifier.decision_function(X), rtol=1e-13
+    )
 
 
 def test_a_model_without_features_answers_its_constants():

@@ -45,7 +45,7 @@ def refuse_or_answer(path, content):
     X = sparse.csr_array(
         (np.ones(len(columns)), columns, np.array([0, 0, len(columns)])), shape=(2, classifier.n_features_in_)
     )
-    assert len(classifier.choose(classifier.score_csr(X, 1))) == 2
+    assert len(classifier.decision.choose(classifier.score_csr(X, 1))) == 2
     return True
 
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "unkernel/engines/conjunction_index.hpp"
@@ -18,16 +19,26 @@ using unkernel::engines::Key;
 
 using Ranks = std::vector<std::uint64_t>;  // descending
 
+// Appends all conjunctions of `size` members that begin with `begun`, whose last member is candidates[last].
+inline void complete(const Ranks& candidates, std::size_t last, std::size_t size, std::size_t own, Ranks& begun,
+                     std::vector<Ranks>& list) {
+  if (begun.size() == size) return list.push_back(begun);
+  for (std::size_t next = 0; next < last + own; ++next) {
+    begun.push_back(candidates[next]);
+    complete(candidates, next, size, own, begun, list);
+    begun.pop_back();
+  }
+}
+
 // All conjunctions of `candidates` (ascending) that have at most `degree` members, in the order of
 // their numbers.
 inline std::vector<Ranks> conjunctions(const Ranks& candidates, int degree, Basis basis) {
   const std::size_t own = basis == Basis::monomials ? 1 : 0;
   std::vector<Ranks> list{{}};
   for (std::size_t a = 0; a < candidates.size(); ++a) {
-    list.push_back({candidates[a]});
-    for (std::size_t b = 0; degree >= 2 && b < a + own; ++b) list.push_back({candidates[a], candidates[b]});
-    for (std::size_t b = 0; degree >= 3 && b < a + own; ++b) {
-      for (std::size_t c = 0; c < b + own; ++c) list.push_back({candidates[a], candidates[b], candidates[c]});
+    for (std::size_t size = 1; size <= static_cast<std::size_t>(degree); ++size) {
+      Ranks begun{candidates[a]};
+      complete(candidates, a, size, own, begun, list);
     }
   }
   return list;
@@ -42,32 +53,36 @@ inline std::vector<Ranks> all_conjunctions(std::uint64_t features, int degree, B
 // The number of a conjunction, by counting what stands before it.
 class Numbering {
  public:
-  Numbering(std::uint64_t features, int degree, Basis basis) : own_(basis == Basis::monomials ? 1 : 0) {
-    std::uint64_t pairs_below = 0;
-    blocks_.push_back(1);
-    for (std::uint64_t a = 0; a < features; ++a) {
-      triangles_.push_back(pairs_below);
-      pairs_below += a + own_;
-      blocks_.push_back(blocks_.back() + 1 + (degree >= 2 ? a + own_ : 0) + (degree >= 3 ? pairs_below_with(a) : 0));
+  Numbering(std::uint64_t features, int degree, Basis basis)
+      : features_(features), own_(basis == Basis::monomials ? 1 : 0) {
+    counts_.emplace_back(features + 2, 1);
+    for (int size = 1; size <= degree; ++size) {
+      std::vector<Key> of_size{0};
+      for (std::uint64_t a = 0; a <= features; ++a) of_size.push_back(of_size[a] + counts_.back()[a + own_]);
+      counts_.push_back(std::move(of_size));
     }
   }
 
   Key operator()(const Ranks& ranks) const {
     if (ranks.empty()) return 0;
-    const std::uint64_t a = ranks[0];
-    if (ranks.size() == 1) return blocks_[a];
-    if (ranks.size() == 2) return blocks_[a] + 1 + ranks[1];
-    return blocks_[a] + 1 + a + own_ + triangles_[ranks[1]] + ranks[2];
+    Key before = formed_by(ranks[0]);
+    for (std::size_t size = 1; size < ranks.size(); ++size) before += counts_[size - 1][ranks[0] + own_];
+    for (std::size_t i = 1; i < ranks.size(); ++i) before += counts_[ranks.size() - i][ranks[i]];
+    return before;
   }
-  Key count() const { return blocks_.back(); }
+  Key count() const { return formed_by(features_); }
 
  private:
-  // Pairs of the ranks that may stand beside a.
-  std::uint64_t pairs_below_with(std::uint64_t a) const { return triangles_[a] + (own_ > 0 ? a + 1 : 0); }
+  // All conjunctions of the first n ranks.
+  Key formed_by(std::uint64_t n) const {
+    Key total = 0;
+    for (const auto& of_size : counts_) total += of_size[n];
+    return total;
+  }
 
+  std::uint64_t features_;
   std::uint64_t own_;
-  std::vector<Key> blocks_;
-  std::vector<std::uint64_t> triangles_;
+  std::vector<std::vector<Key>> counts_;  // [size][n]: conjunctions of exactly `size` that the first n ranks form
 };
 
 inline double factorial(int n) { return n <= 1 ? 1.0 : n * factorial(n - 1); }

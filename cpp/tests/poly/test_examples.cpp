@@ -9,7 +9,7 @@
 
 #include "base/close.hpp"
 #include "check.hpp"
-#include "poly/random_rows.hpp"
+#include "poly/random_examples.hpp"
 #include "unkernel/base/random.hpp"
 #include "unkernel/poly/examples.hpp"
 

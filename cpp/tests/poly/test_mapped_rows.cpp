@@ -10,7 +10,7 @@
 #include "base/close.hpp"
 #include "check.hpp"
 #include "engines/brute_force.hpp"
-#include "poly/random_rows.hpp"
+#include "poly/random_examples.hpp"
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/base/random.hpp"

@@ -6,7 +6,7 @@
 
 #include "base/close.hpp"
 #include "check.hpp"
-#include "poly/random_rows.hpp"
+#include "poly/random_examples.hpp"
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/poly/condensed_rows.hpp"

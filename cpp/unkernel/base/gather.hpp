@@ -7,7 +7,7 @@ namespace unkernel {
 
 // sum_k table[ids[k]] (times x[k] unless Binary). Four sums, because one would wait for itself.
 template <bool Binary, class Id>
-inline double gather(const double* table, const Id* ids, [[maybe_unused]] const double* x, std::size_t count) {
+[[gnu::always_inline]] inline double gather(const double* table, const Id* ids, [[maybe_unused]] const double* x, std::size_t count) {
   const auto term = [&](std::size_t k) {
     if constexpr (Binary) {
       return table[ids[k]];

@@ -2,260 +2,352 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <stdexcept>
-#include <string>
+#include <cstddef>
 
-#include "unkernel/base/gather.hpp"
-#include "unkernel/base/parallel.hpp"
-#include "unkernel/base/random.hpp"
+#include "unkernel/engines/dense_head.hpp"
+#include "unkernel/engines/row_ranks.hpp"
+#include "unkernel/engines/sums.hpp"
 
 namespace unkernel::engines {
 namespace {
 
-constexpr Key no_key = static_cast<Key>(-1);
-constexpr double near_bytes = 4e6;  // what a dense head may always take
-
-// How the monomials of a row count against the weights: as they are, or as sets (SetFactors).
-struct MonomialFactors {
-  static constexpr bool repeats = true;
-  double single(double x) const { return x; }
-  double pair(double x, double y) const { return x * y; }
-};
-struct SupportFactors {
-  static constexpr bool repeats = false;
-  const SetFactors& factors;
-  double single(double x) const { return factors.single(x); }
-  double pair(double x, double y) const { return factors.pair(x, y); }
-};
-struct UnitFactors {
-  static constexpr bool repeats = false;
-  double single(double) const { return 1.0; }
-  double pair(double, double) const { return 1.0; }
+struct ConjunctionScratch {
+  BinaryRow binary;
+  ValuedRow valued;
+  std::vector<double> value_of_rank;  // of the row, 0 elsewhere
+  std::vector<Rank> all;              // the row's ranks, ascending, where it has a tail
+  DenseScratch dense;
 };
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("not a valid conjunction model: " + what); }
+template <class KeyType>
+class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, ConjunctionScratch> {
+ public:
+  explicit ConjunctionEngine(const ConjunctionTables& tables)
+      : tables_(tables), degree_(tables.map.degree), head_(tables_), set_factors_(tables.map), ranking_(tables.columns) {
+    for (std::size_t k = 0; k < levels_.size(); ++k) {
+      levels_[k] = {std::get<std::span<const KeyType>>(tables.levels[k].keys).data(), tables.levels[k].weights.data(),
+                    tables.levels[k].begins.data()};
+    }
+    items_ = std::get<std::span<const KeyType>>(tables.items).data();
+    measure_postings();
+  }
+
+  std::size_t scores() const override { return tables_.scores(); }
+  std::size_t bytes() const override { return engines::bytes(tables_) + ranking_.bytes() + head_.bytes() + 8 * steps_.size(); }
+
+  ConjunctionScratch make_scratch() const {
+    ConjunctionScratch scratch;
+    const bool all_dense = tables_.head == tables_.used() && tables_.basis == Basis::sets;
+    if (!all_dense) scratch.value_of_rank.assign(rank_mask() + 1, 0.0);
+    return scratch;
+  }
+
+  template <class Index>
+  void score_row(const RowView<Index>& row, ConjunctionScratch& scratch, double* out) const {
+    with_width([&]<std::size_t Width>() { score_as<Width>(row, scratch, out); });
+  }
+
+  template <class Index>
+  void score_range(const RowRange<Index>& range, ConjunctionScratch& scratch, double* out) const {
+    with_width([&]<std::size_t Width>() {
+      for (std::size_t row = range.first; row < range.last; ++row, out += scores()) score_as<Width>(range[row], scratch, out);
+    });
+  }
+
+ private:
+  struct Level {
+    const KeyType* keys;
+    const double* weights;
+    const std::uint32_t* begins;
+  };
+
+  template <class Body>
+  void with_width(const Body& body) const {
+    switch (scores()) {
+      case 1: return body.template operator()<1>();
+      case 2: return body.template operator()<2>();
+      case 3: return body.template operator()<3>();
+      case 4: return body.template operator()<4>();
+      case 6: return body.template operator()<6>();
+      default: return body.template operator()<0>();
+    }
+  }
+
+  // Any key that a file can hold leads into value_of_rank.
+  std::size_t rank_mask() const {
+    return sizeof(KeyType) == 2 ? 0xffff : std::bit_ceil(std::max<std::size_t>(tables_.used(), 1)) - 1;
+  }
+  static std::size_t place(KeyType key, [[maybe_unused]] std::size_t mask) {
+    if constexpr (sizeof(KeyType) == 2) {
+      return key;
+    } else {
+      return key & mask;
+    }
+  }
+
+  // f(c + 1) - f(c) for all overlaps that can come.
+  void measure_postings() {
+    std::size_t longest = 0;
+    for (std::size_t p = 0; p + 1 < tables_.item_begins.size(); ++p) {
+      longest = std::max<std::size_t>(longest, tables_.item_begins[p + 1] - tables_.item_begins[p]);
+    }
+    if (tables_.item_begins.size() < 2) return;
+    for (std::size_t c = 0; c <= longest; ++c) {
+      const auto overlap = static_cast<double>(c);
+      steps_.push_back(kernel_of(overlap + 1.0) - kernel_of(overlap));
+    }
+  }
+  double kernel_of(double product) const {
+    return FeatureMap::power(tables_.map.gamma * product + tables_.map.coef0, tables_.map.degree);
+  }
+
+  template <std::size_t Width, class Index>
+  void score_as(const RowView<Index>& row, ConjunctionScratch& scratch, double* out) const {
+    std::copy(tables_.constants.begin(), tables_.constants.end(), out);
+    Sums<Width> sums(scores());
+    if (tables_.basis == Basis::sets && (row.values == nullptr || all_ones(row.values, row.columns.size()))) {
+      scratch.binary.load(row, ranking_, {tables_.fused, tables_.head});
+      score_binary(scratch, sums);
+    } else {
+      scratch.valued.load(row, ranking_);
+      tables_.basis == Basis::sets ? score_sets(scratch, sums) : score_monomials(scratch, sums);
+    }
+    sums.add_to(out);
+  }
+
+  // --- Rows of ones --------------------------------------------------------------------------------
+
+  template <std::size_t Width>
+  void score_binary(ConjunctionScratch& scratch, Sums<Width>& sums) const {
+    const BinaryRow& row = scratch.binary;
+    if constexpr (Width == 1) {
+      const double sum = head_.sum(row, scratch.dense);
+      sums.add(&sum);
+    } else {
+      head_.add(row, sums);
+    }
+    if (row.tail_size() > 0) add_tail(scratch, sums);
+  }
+
+  template <std::size_t Width>
+  void add_tail(ConjunctionScratch& scratch, Sums<Width>& sums) const {
+    const BinaryRow& row = scratch.binary;
+    const std::size_t most = tables_.fused + row.head_size() + row.tail_size();
+    if (scratch.all.size() < most) scratch.all.resize(2 * most);
+    Rank* all = scratch.all.data();
+    std::size_t count = 0;
+    for (std::uint32_t state = row.state(); state != 0; state &= state - 1) all[count++] = static_cast<Rank>(std::countr_zero(state));
+    for (std::size_t k = 0; k < row.head_size(); ++k) all[count++] = row.head()[k] + tables_.fused;
+    const std::size_t first = count;
+    for (std::size_t k = 0; k < row.tail_size(); ++k) all[count++] = row.tail()[k];
+    double* present = scratch.value_of_rank.data();
+    for (std::size_t k = 0; k < count; ++k) present[all[k]] = 1.0;
+    for (std::size_t k = first; k < count; ++k) {
+      if (all[k] < tables_.rare) {
+        add_owner(all[k] - tables_.head, all, k, present, sums);
+      } else {
+        add_postings(all[k] - tables_.rare, present, sums);
+      }
+    }
+    for (std::size_t k = 0; k < count; ++k) present[all[k]] = 0.0;
+  }
+
+  // The conjunctions that an owner in the trie has with the smaller ranks f[0 .. count).
+  template <std::size_t Width>
+  void add_owner(std::size_t owner, const Rank* f, std::size_t count, const double* present, Sums<Width>& sums) const {
+    sums.add(tables_.owner_weights.data() + owner * sums.width());
+    if (degree_ < 2) return;
+    const std::uint32_t begin = tables_.owner_begins[owner];
+    const std::uint32_t end = tables_.owner_begins[owner + 1];
+    const std::uint32_t slots = tables_.probe_begins.empty() ? 0 : tables_.probe_begins[owner + 1] - tables_.probe_begins[owner];
+    if (slots == 0) {
+      add_partners<0>(begin, end, present, sums);
+      return;
+    }
+    const std::uint32_t* table = tables_.probes.data() + tables_.probe_begins[owner];
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::uint32_t entry = find_partner(table, slots, begin, end, f[k]);
+      if (entry == end) continue;
+      sums.add(levels_[0].weights + entry * sums.width());
+      if (degree_ > 2) add_partners<1>(levels_[0].begins[entry], levels_[0].begins[entry + 1], present, sums);
+    }
+  }
+
+  // `end` if there is no such partner.
+  std::uint32_t find_partner(const std::uint32_t* table, std::uint32_t slots, std::uint32_t begin, std::uint32_t end,
+                             Rank partner) const {
+    std::uint32_t slot = partner & (slots - 1);
+    for (std::uint32_t step = 0; step < slots; ++step) {
+      const std::uint32_t place = table[slot];
+      if (place == 0 || place > end - begin) return end;
+      if (levels_[0].keys[begin + place - 1] == partner) return begin + place - 1;
+      slot = (slot + 1) & (slots - 1);
+    }
+    return end;
+  }
+
+  // Entries [begin, end) of a level, as far as the row has their last feature, and what lies below them.
+  template <std::size_t Depth, std::size_t Width>
+  void add_partners(std::uint32_t begin, std::uint32_t end, const double* present, Sums<Width>& sums) const {
+    const Level& entries = levels_[Depth];
+    const std::size_t mask = rank_mask();
+    if (Depth + 2 == static_cast<std::size_t>(degree_)) {
+      if constexpr (Width == 1) {
+        const double sum = sum_present<true>(entries.keys + begin, entries.weights + begin, end - begin, present);
+        sums.add(&sum);
+      } else {
+        for (std::uint32_t e = begin; e < end; ++e) {
+          if (present[place(entries.keys[e], mask)] != 0.0) sums.add(entries.weights + e * sums.width());
+        }
+      }
+      return;
+    }
+    if constexpr (Depth + 2 < most_degree) {
+      for (std::uint32_t e = begin; e < end; ++e) {
+        if (present[place(entries.keys[e], mask)] == 0.0) continue;
+        sums.add(entries.weights + e * sums.width());
+        add_partners<Depth + 1>(entries.begins[e], entries.begins[e + 1], present, sums);
+      }
+    }
+  }
+
+  // sum of present[keys[k]], times weights[k] if Weighted. Four sums, because one would wait for itself.
+  template <bool Weighted>
+  double sum_present(const KeyType* keys, const double* weights, std::size_t count, const double* present) const {
+    const std::size_t mask = rank_mask();
+    const auto term = [&](std::size_t k) {
+      const double there = present[place(keys[k], mask)];
+      return Weighted ? weights[k] * there : there;
+    };
+    double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
+    std::size_t k = 0;
+    for (; k + 4 <= count; k += 4) {
+      s0 += term(k);
+      s1 += term(k + 1);
+      s2 += term(k + 2);
+      s3 += term(k + 3);
+    }
+    for (; k < count; ++k) s0 += term(k);
+    return (s0 + s1) + (s2 + s3);
+  }
+
+  template <std::size_t Width>
+  void add_postings(std::size_t owner, const double* present, Sums<Width>& sums) const {
+    for (std::uint32_t p = tables_.posting_begins[owner]; p < tables_.posting_begins[owner + 1]; ++p) {
+      const std::uint32_t begin = tables_.item_begins[p];
+      const double overlap = sum_present<false>(items_ + begin, nullptr, tables_.item_begins[p + 1] - begin, present);
+      sums.add(tables_.posting_weights.data() + p * sums.width(), steps_[static_cast<std::size_t>(overlap)]);
+    }
+  }
+
+  // --- Rows of any values --------------------------------------------------------------------------
+
+  double* spread(const ValuedRow& row, ConjunctionScratch& scratch) const {
+    if (scratch.value_of_rank.empty()) scratch.value_of_rank.assign(rank_mask() + 1, 0.0);
+    for (std::size_t k = 0; k < row.size(); ++k) scratch.value_of_rank[row.ranks()[k]] = row.values()[k];
+    return scratch.value_of_rank.data();
+  }
+
+  // Sets that a row has with values other than 1: each conjunction counts with its factor.
+  template <std::size_t Width>
+  void score_sets(ConjunctionScratch& scratch, Sums<Width>& sums) const {
+    const ValuedRow& row = scratch.valued;
+    double* values = spread(row, scratch);
+    double chosen[most_degree];
+    for (std::size_t a = 0; a < row.size(); ++a) {
+      const Rank owner = row.ranks()[a];
+      chosen[0] = row.values()[a];
+      if (owner < tables_.head) {
+        head_.add_sets(row, a, sums);
+      } else if (owner < tables_.rare) {
+        const std::size_t place = owner - tables_.head;
+        sums.add(tables_.owner_weights.data() + place * sums.width(), set_factors_(chosen, 1));
+        if (degree_ > 1) add_partner_sets<0>(tables_.owner_begins[place], tables_.owner_begins[place + 1], values, chosen, sums);
+      } else {
+        add_valued_postings(owner - tables_.rare, row.values()[a], values, sums);
+      }
+    }
+    for (std::size_t k = 0; k < row.size(); ++k) values[row.ranks()[k]] = 0.0;
+  }
+
+  template <std::size_t Depth, std::size_t Width>
+  void add_partner_sets(std::uint32_t begin, std::uint32_t end, const double* values, double* chosen,
+                        Sums<Width>& sums) const {
+    const Level& entries = levels_[Depth];
+    const auto size = static_cast<int>(Depth) + 2;
+    for (std::uint32_t e = begin; e < end; ++e) {
+      const double value = values[place(entries.keys[e], rank_mask())];
+      if (value == 0.0) continue;
+      chosen[Depth + 1] = value;
+      sums.add(entries.weights + e * sums.width(), set_factors_(chosen, size));
+      if constexpr (Depth + 2 < most_degree) {
+        if (size < degree_) add_partner_sets<Depth + 1>(entries.begins[e], entries.begins[e + 1], values, chosen, sums);
+      }
+    }
+  }
+
+  template <std::size_t Width>
+  void add_valued_postings(std::size_t owner, double own, const double* values, Sums<Width>& sums) const {
+    for (std::uint32_t p = tables_.posting_begins[owner]; p < tables_.posting_begins[owner + 1]; ++p) {
+      double product = 0.0;
+      for (std::uint32_t i = tables_.item_begins[p]; i < tables_.item_begins[p + 1]; ++i) {
+        product += values[place(items_[i], rank_mask())];
+      }
+      sums.add(tables_.posting_weights.data() + p * sums.width(), kernel_of(product + own) - kernel_of(product));
+    }
+  }
+
+  // Monomials: x_a (w_a + sum_b x_b (w_ab + sum_c x_c w_abc)), owner by owner.
+  template <std::size_t Width>
+  void score_monomials(ConjunctionScratch& scratch, Sums<Width>& sums) const {
+    const ValuedRow& row = scratch.valued;
+    double* values = spread(row, scratch);
+    for (std::size_t a = 0; a < row.size(); ++a) {
+      const Rank owner = row.ranks()[a];
+      if (owner < tables_.head) {
+        head_.add_monomials(row, a, sums);
+      } else {
+        const std::size_t place = owner - tables_.head;
+        sums.add(tables_.owner_weights.data() + place * sums.width(), row.values()[a]);
+        if (degree_ > 1) {
+          add_partner_monomials<0>(tables_.owner_begins[place], tables_.owner_begins[place + 1], values, row.values()[a], sums);
+        }
+      }
+    }
+    for (std::size_t k = 0; k < row.size(); ++k) values[row.ranks()[k]] = 0.0;
+  }
+
+  template <std::size_t Depth, std::size_t Width>
+  void add_partner_monomials(std::uint32_t begin, std::uint32_t end, const double* values, double factor,
+                             Sums<Width>& sums) const {
+    const Level& entries = levels_[Depth];
+    const bool last = static_cast<int>(Depth) + 2 == degree_;
+    for (std::uint32_t e = begin; e < end; ++e) {
+      const double value = values[place(entries.keys[e], rank_mask())];
+      if (value == 0.0) continue;
+      sums.add(entries.weights + e * sums.width(), factor * value);
+      if constexpr (Depth + 2 < most_degree) {
+        if (!last) add_partner_monomials<Depth + 1>(entries.begins[e], entries.begins[e + 1], values, factor * value, sums);
+      }
+    }
+  }
+
+  ConjunctionTables tables_;
+  int degree_;
+  DenseHead head_;
+  SetFactors set_factors_;
+  Ranking ranking_;
+  std::array<Level, most_degree - 1> levels_;
+  const KeyType* items_ = nullptr;
+  std::vector<double> steps_;  // f(c + 1) - f(c)
+};
 
 }  // namespace
 
-ConjunctionEngine::ConjunctionEngine(const ConjunctionWeights& weights)
-    : index_(weights.map.degree, weights.basis),
-      map_(weights.map),
-      set_factors_(weights.map),
-      features_(weights.features),
-      constants_(weights.constants.begin(), weights.constants.end()) {
-  check(weights);
-  number_columns(weights);
-  choose_head(weights);
-  fill(weights);
+std::unique_ptr<Engine> make_conjunction_engine(const ConjunctionTables& tables) {
+  check(tables);
+  if (tables.levels[0].keys.index() == 0) return std::make_unique<ConjunctionEngine<std::uint16_t>>(tables);
+  return std::make_unique<ConjunctionEngine<std::uint32_t>>(tables);
 }
-
-void ConjunctionEngine::check(const ConjunctionWeights& weights) const {
-  if (constants_.empty()) refuse("no scores");
-  if (weights.columns.size() > index_.most_features()) refuse("too many features");
-  if (weights.keys.size() > weights.weights.size() ||
-      weights.weights.size() != weights.keys.size() * constants_.size()) {
-    refuse("the number of weights does not fit the number of conjunctions");
-  }
-  const Key end = index_.count(weights.columns.size());
-  Key previous = 0;
-  for (const Key key : weights.keys) {
-    if (key <= previous || key >= end) refuse("conjunction keys must ascend and stay below " + std::to_string(end));
-    previous = key;
-  }
-  const auto finite = [](double value) { return std::isfinite(value); };
-  if (!std::all_of(weights.weights.begin(), weights.weights.end(), finite) ||
-      !std::all_of(constants_.begin(), constants_.end(), finite)) {
-    refuse("a weight is not finite");
-  }
-}
-
-void ConjunctionEngine::number_columns(const ConjunctionWeights& weights) {
-  const auto used = static_cast<std::int64_t>(weights.columns.size());
-  for (std::int64_t rank = 0; rank < used; ++rank) {
-    const std::int64_t column = weights.columns[static_cast<std::size_t>(rank)];
-    if (column < 0 || column >= features_) refuse("feature " + std::to_string(column) + " is outside the model");
-    ranked_columns_.emplace_back(column, static_cast<std::int32_t>(rank));
-  }
-  std::sort(ranked_columns_.begin(), ranked_columns_.end());
-  const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
-  if (std::adjacent_find(ranked_columns_.begin(), ranked_columns_.end(), same) != ranked_columns_.end()) {
-    refuse("a feature occurs twice");
-  }
-  if (features_ <= std::max<std::int64_t>(std::int64_t{1} << 20, 8 * used)) {
-    rank_of_column_.assign(static_cast<std::size_t>(features_), -1);
-    for (const auto& [column, rank] : ranked_columns_) rank_of_column_[static_cast<std::size_t>(column)] = rank;
-    ranked_columns_ = {};
-  }
-  for (std::uint64_t rank = 0; rank < static_cast<std::uint64_t>(used); ++rank) blocks_.push_back(index_.block(rank));
-}
-
-// All in the dense table where that is small, or not larger than the hash table would be; else as
-// many of the most frequent features as fit near the processor.
-void ConjunctionEngine::choose_head(const ConjunctionWeights& weights) {
-  const auto width = 8.0 * static_cast<double>(scores());
-  const double sparse = static_cast<double>(weights.keys.size()) * (32.0 + width);
-  const double limit = std::max(near_bytes, sparse);
-  const std::uint64_t used = weights.columns.size();
-  if (static_cast<double>(index_.count(used)) * width <= limit) {
-    head_ranks_ = used;
-  } else {
-    while (head_ranks_ < used && static_cast<double>(index_.count(head_ranks_ + 1)) * width <= near_bytes) ++head_ranks_;
-  }
-  head_keys_ = index_.count(head_ranks_);
-}
-
-void ConjunctionEngine::fill(const ConjunctionWeights& weights) {
-  head_ = LargeArray<double>(head_keys_ * scores());
-  const auto split = std::lower_bound(weights.keys.begin(), weights.keys.end(), head_keys_) - weights.keys.begin();
-  for (std::size_t k = 0; k < static_cast<std::size_t>(split); ++k) {
-    std::copy_n(weights.weights.begin() + static_cast<std::ptrdiff_t>(k * scores()), scores(),
-                head_.data() + weights.keys[k] * scores());
-  }
-  const auto tail = weights.keys.subspan(static_cast<std::size_t>(split));
-  tail_weights_.assign(weights.weights.begin() + split * static_cast<std::ptrdiff_t>(scores()), weights.weights.end());
-  // At most 2/3 full, and never without an empty slot, which is where a search ends.
-  slots_.assign(std::bit_ceil(tail.size() + tail.size() / 2 + 1), {no_key, 0});
-  for (std::size_t k = 0; k < tail.size(); ++k) insert(tail[k], k);
-}
-
-void ConjunctionEngine::insert(Key key, std::uint64_t place) {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t slot = static_cast<std::size_t>(Random::mix(key)) & mask;
-  while (slots_[slot].key != no_key) slot = (slot + 1) & mask;
-  slots_[slot] = {key, place};
-}
-
-const double* ConjunctionEngine::find(Key key) const {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t slot = static_cast<std::size_t>(Random::mix(key)) & mask;
-  while (slots_[slot].key != key) {
-    if (slots_[slot].key == no_key) return nullptr;
-    slot = (slot + 1) & mask;
-  }
-  return tail_weights_.data() + slots_[slot].place * scores();
-}
-
-std::int32_t ConjunctionEngine::rank_of(std::int64_t column) const {
-  if (!rank_of_column_.empty()) return rank_of_column_[static_cast<std::size_t>(column)];
-  const auto found = std::lower_bound(ranked_columns_.begin(), ranked_columns_.end(), std::pair{column, std::int32_t{0}});
-  return found != ranked_columns_.end() && found->first == column ? found->second : -1;
-}
-
-std::size_t ConjunctionEngine::bytes() const {
-  return 8 * (head_.size() + tail_weights_.size() + constants_.size() + blocks_.size()) + sizeof(Slot) * slots_.size() +
-         4 * rank_of_column_.size() + 16 * ranked_columns_.size();
-}
-
-template <class Index>
-void ConjunctionEngine::load_row(const data::CsrView<Index, double>& rows, std::int64_t row, ConjunctionWorker& worker) const {
-  const auto begin = static_cast<std::size_t>(rows.offsets[static_cast<std::size_t>(row)]);
-  const auto end = static_cast<std::size_t>(rows.offsets[static_cast<std::size_t>(row) + 1]);
-  worker.entries.clear();
-  worker.all_ones = true;
-  for (std::size_t k = begin; k < end; ++k) {
-    const std::int32_t rank = rank_of(static_cast<std::int64_t>(rows.columns[k]));
-    if (rank < 0 || rows.values[k] == 0.0) continue;
-    worker.entries.emplace_back(rank, rows.values[k]);
-    worker.all_ones = worker.all_ones && rows.values[k] == 1.0;
-  }
-  std::sort(worker.entries.begin(), worker.entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  worker.ranks.clear();
-  worker.values.clear();
-  for (const auto& [rank, value] : worker.entries) {
-    worker.ranks.push_back(rank);
-    worker.values.push_back(value);
-  }
-}
-
-void ConjunctionEngine::score_row(const ConjunctionWorker& worker, double* out) const {
-  const bool sets = index_.basis() == Basis::sets;
-  const bool all_dense = worker.ranks.empty() || static_cast<std::uint64_t>(worker.ranks.back()) < head_ranks_;
-  if (scores() == 1 && all_dense && (!sets || worker.all_ones)) {
-    *out = dense_score(worker);
-    return;
-  }
-  std::copy(constants_.begin(), constants_.end(), out);
-  if (!sets) {
-    general_score(worker, MonomialFactors{}, out);
-  } else if (worker.all_ones) {
-    general_score(worker, UnitFactors{}, out);
-  } else {
-    general_score(worker, SupportFactors{set_factors_}, out);
-  }
-}
-
-// One score, no hashing: the loops of OnTheFlyRows::dot, with the degree and basis read at run time.
-double ConjunctionEngine::dense_score(const ConjunctionWorker& worker) const {
-  const bool sets = index_.basis() == Basis::sets;
-  const std::int32_t* f = worker.ranks.data();
-  const double* x = worker.values.data();
-  const auto sum_over = [&](const double* table, std::size_t count) {
-    return sets ? gather<true>(table, f, x, count) : gather<false>(table, f, x, count);
-  };
-  const std::size_t own = sets ? 0 : 1;  // does a position pair with itself?
-  double total = constants_[0];
-  for (std::size_t a = 0; a < worker.ranks.size(); ++a) {
-    const double* block = head_.data() + blocks_[static_cast<std::size_t>(f[a])];
-    double sum = block[0];
-    if (index_.degree() == 2) sum += sum_over(block + 1, a + own);
-    if (index_.degree() == 3) {
-      const double* triples = block + index_.triples(static_cast<std::uint64_t>(f[a]));
-      for (std::size_t b = 0; b < a + own; ++b) {
-        const double inner =
-            block[1 + f[b]] + sum_over(triples + index_.triangle(static_cast<std::uint64_t>(f[b])), b + own);
-        sum += sets ? inner : x[b] * inner;
-      }
-    }
-    total += sets ? sum : x[a] * sum;
-  }
-  return total;
-}
-
-void ConjunctionEngine::add(Key key, double factor, double* out) const {
-  const double* weights = key < head_keys_ ? head_.data() + key * scores() : find(key);
-  if (weights == nullptr) return;
-  for (std::size_t s = 0; s < scores(); ++s) out[s] += factor * weights[s];
-}
-
-template <class Factors>
-void ConjunctionEngine::general_score(const ConjunctionWorker& worker, const Factors& factors, double* out) const {
-  constexpr std::size_t own = Factors::repeats ? 1 : 0;
-  const std::int32_t* f = worker.ranks.data();
-  const double* x = worker.values.data();
-  for (std::size_t a = 0; a < worker.ranks.size(); ++a) {
-    const Key block = blocks_[static_cast<std::size_t>(f[a])];
-    add(block, factors.single(x[a]), out);
-    if (index_.degree() < 2) continue;
-    for (std::size_t b = 0; b < a + own; ++b) add(block + 1 + static_cast<Key>(f[b]), factors.pair(x[a], x[b]), out);
-    if (index_.degree() < 3) continue;
-    for (std::size_t b = 0; b < a + own; ++b) {
-      const Key triples =
-          block + index_.triples(static_cast<std::uint64_t>(f[a])) + index_.triangle(static_cast<std::uint64_t>(f[b]));
-      for (std::size_t c = 0; c < b + own; ++c) add(triples + static_cast<Key>(f[c]), x[a] * x[b] * x[c], out);
-    }
-  }
-}
-
-template <class Index>
-void ConjunctionEngine::score(const data::CsrView<Index, double>& rows, std::span<double> out, int threads) const {
-  if (rows.features != features_) {
-    throw std::invalid_argument("rows have " + std::to_string(rows.features) + " features, the model " + std::to_string(features_));
-  }
-  for (const Index column : rows.columns) {
-    if (column < 0 || static_cast<std::int64_t>(column) >= features_) throw std::invalid_argument("a column index is outside the matrix");
-  }
-  constexpr std::int64_t grain = 512;  // fewer rows than this are not worth a second thread
-  parallel_ranges(threads, rows.rows(), grain, [&](std::int64_t first, std::int64_t last) {
-    ConjunctionWorker worker;
-    for (std::int64_t row = first; row < last; ++row) {
-      load_row(rows, row, worker);
-      score_row(worker, out.data() + static_cast<std::size_t>(row) * scores());
-    }
-  });
-}
-
-template void ConjunctionEngine::score(const data::CsrView<std::int32_t, double>&, std::span<double>, int) const;
-template void ConjunctionEngine::score(const data::CsrView<std::int64_t, double>&, std::span<double>, int) const;
 
 }  // namespace unkernel::engines

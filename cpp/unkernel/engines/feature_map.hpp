@@ -1,6 +1,6 @@
 // The constants of a polynomial feature map, phi_T(x) = c_T m_T(x) with m_T a monomial.
 //
-//   kernel map   phi(x)'phi(z) = (gamma x'z + r)^d        (eq. (4) of Chang et al. 2010, any d <= 3)
+//   kernel map   phi(x)'phi(z) = (gamma x'z + r)^d        (eq. (4) of Chang et al. 2010, any d <= 4)
 //                c^2 of x^p, |p| = k:  C(d,k) r^(d-k) gamma^k  k! / prod_i p_i!
 //   plain map    c = 1 for every monomial of degree <= d  (eq. (5))
 //
@@ -28,8 +28,8 @@ struct FeatureMap {
   double monomial(int order, int repeats) const {
     if (order > degree) return 0.0;
     if (kind == Kind::plain) return 1.0;
-    constexpr double binomial[4][4] = {{1, 0, 0, 0}, {1, 1, 0, 0}, {1, 2, 1, 0}, {1, 3, 3, 1}};
-    constexpr double factorial[4] = {1, 1, 2, 6};
+    constexpr double binomial[5][5] = {{1, 0, 0, 0, 0}, {1, 1, 0, 0, 0}, {1, 2, 1, 0, 0}, {1, 3, 3, 1, 0}, {1, 4, 6, 4, 1}};
+    constexpr double factorial[5] = {1, 1, 2, 6, 24};
     return binomial[degree][order] * power(coef0, degree - order) * power(gamma, order) * factorial[order] / repeats;
   }
 
@@ -37,9 +37,10 @@ struct FeatureMap {
   double set(int size) const {
     switch (size) {
       case 0: return monomial(0, 1);
-      case 1: return monomial(1, 1) + monomial(2, 2) + monomial(3, 6);
-      case 2: return monomial(2, 1) + 2.0 * monomial(3, 2);
-      default: return monomial(3, 1);
+      case 1: return monomial(1, 1) + monomial(2, 2) + monomial(3, 6) + monomial(4, 24);
+      case 2: return monomial(2, 1) + 2.0 * monomial(3, 2) + 2.0 * monomial(4, 6) + monomial(4, 4);
+      case 3: return monomial(3, 1) + 3.0 * monomial(4, 2);
+      default: return monomial(4, 1);
     }
   }
 
@@ -65,23 +66,39 @@ struct FeatureMap {
 class SetFactors {
  public:
   explicit SetFactors(const FeatureMap& map) {
-    const double one = map.set(1);
-    const double two = map.set(2);
-    if (one > 0.0) {
-      linear_ = map.monomial(1, 1) / one;
-      square_ = map.monomial(2, 2) / one;
-      cube_ = map.monomial(3, 6) / one;
-    }
-    if (two > 0.0) {
-      product_ = map.monomial(2, 1) / two;
-      mixed_ = map.monomial(3, 2) / two;
+    const auto share = [&](int order, int repeats, int size) {
+      return map.set(size) != 0.0 ? map.monomial(order, repeats) / map.set(size) : 0.0;
+    };
+    for (const int order : {1, 2, 3, 4}) powers_[order] = share(order, factorial[order], 1);
+    product_ = share(2, 1, 2);
+    mixed_ = share(3, 2, 2);
+    cubed_ = share(4, 6, 2);
+    squared_ = share(4, 4, 2);
+    triple_ = share(3, 1, 3);
+    triple_mixed_ = share(4, 2, 3);
+  }
+
+  double single(double x) const { return x * (powers_[1] + x * (powers_[2] + x * (powers_[3] + x * powers_[4]))); }
+  double pair(double x, double y) const {
+    return x * y * (product_ + mixed_ * (x + y) + cubed_ * (x * x + y * y) + squared_ * x * y);
+  }
+  double triple(double x, double y, double z) const { return x * y * z * (triple_ + triple_mixed_ * (x + y + z)); }
+
+  // Of `size` values.
+  double operator()(const double* x, int size) const {
+    switch (size) {
+      case 1: return single(x[0]);
+      case 2: return pair(x[0], x[1]);
+      case 3: return triple(x[0], x[1], x[2]);
+      default: return x[0] * x[1] * x[2] * x[3];
     }
   }
-  double single(double x) const { return x * (linear_ + x * (square_ + x * cube_)); }
-  double pair(double x, double y) const { return x * y * (product_ + mixed_ * (x + y)); }
 
  private:
-  double linear_ = 0.0, square_ = 0.0, cube_ = 0.0, product_ = 0.0, mixed_ = 0.0;
+  static constexpr int factorial[5] = {1, 1, 2, 6, 24};
+
+  double powers_[5] = {};
+  double product_, mixed_, cubed_, squared_, triple_, triple_mixed_;
 };
 
 }  // namespace unkernel::engines

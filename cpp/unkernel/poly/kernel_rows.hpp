@@ -25,7 +25,8 @@ struct SquaredConstants {
         cube(map.monomial(3, 6)) {}
 
   double of(const engines::Conjunction& conjunction) const {
-    const auto& [a, b, c] = conjunction.ranks;
+    const auto& [a, b, c, unused] = conjunction.ranks;
+    static_cast<void>(unused);  // degree 4 is not trained
     switch (conjunction.size) {
       case 0: return constant;
       case 1: return single;

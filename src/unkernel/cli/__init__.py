@@ -1,4 +1,4 @@
-"""The command line: ``unkernel train``, ``predict`` and ``inspect``, one file each.
+"""The command line: ``unkernel train``, ``compile``, ``predict`` and others, one file each.
 
 Whatever a user can cause ends here, in one line on stderr and an exit code: 2 for a wrong command
 line or a bad file, 130 after Ctrl-C. A traceback is a bug of ours.
@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from unkernel._version import __version__
-from unkernel.cli import inspect, predict, train
+from unkernel.cli import bench, compile, explain, inspect, predict, train
 from unkernel.cli._console import report_error, report_interrupt
 
 __all__ = ["app", "main"]
@@ -35,8 +35,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(train.train)
+app.command()(compile.compile)
 app.command()(predict.predict)
 app.command()(inspect.inspect)
+app.command()(explain.explain)
+app.command()(bench.bench)
 
 
 def _show_version(wanted: bool) -> None:
@@ -53,12 +56,15 @@ def unkernel(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Say which unkernel this is."),
     ] = False,
 ) -> None:
-    """Polynomial-kernel SVMs at linear speed: train a model, predict with it, look into it.
+    """Kernel SVMs at linear speed: train a model or bring one, compile it, predict with it, look into it.
 
     \b
     [dim]$[/dim] unkernel train a9a.svm.xz model.uk --degree 2 --C 8 --gamma 0.03125
     [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz --output predictions.txt
+    [dim]$[/dim] unkernel compile libsvm.model compiled.uk
+    [dim]$[/dim] unkernel bench compiled.uk rows.svm
     [dim]$[/dim] unkernel inspect model.uk --top 10
+    [dim]$[/dim] unkernel explain model.uk a9a.t.svm.xz --row 3
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -34,6 +34,11 @@ def warn(reason: str) -> None:
     messages().print(Text(f"unkernel: warning: {on_one_line(reason)}", style="yellow"))
 
 
+def note(words: str) -> None:
+    """Something good to know that is no result: on stderr."""
+    messages().print(Text(f"unkernel: {on_one_line(words)}"))
+
+
 def on_one_line(words: str) -> str:
     """Line breaks become spaces; what could move a terminal's cursor is spelled out."""
     joined = " ".join(words.split())
@@ -72,6 +77,11 @@ def percent(share: float) -> str:
 
 def seconds(duration: float) -> str:
     return f"{duration:.2f} s" if duration < 100 else f"{duration:,.0f} s"
+
+
+def microseconds(duration: float) -> str:
+    """A number of three digits, without its unit."""
+    return f"{duration:,.0f}" if duration >= 1000 else f"{duration:#.3g}".rstrip(".")
 
 
 def size(count: int) -> str:

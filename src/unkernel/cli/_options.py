@@ -15,6 +15,7 @@ _MOST_JOBS = 1024
 
 _svm = partial(typer.Option, rich_help_panel="The SVM")
 _solver = partial(typer.Option, rich_help_panel="The solver")
+_engine = partial(typer.Option, rich_help_panel="The engine")
 _data = partial(typer.Option, rich_help_panel="The data")
 
 
@@ -34,6 +35,15 @@ class StorageName(StrEnum):
     condensed = "condensed"
 
 
+class EngineName(StrEnum):
+    auto = "auto"
+    inverted = "inverted"
+    bitsliced = "bitsliced"
+    expanded = "expanded"
+    pruned = "pruned"
+    split_ = "split"  # the plain name is a method of strings
+
+
 DataFile = Annotated[
     str,
     typer.Argument(
@@ -41,6 +51,20 @@ DataFile = Annotated[
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, such as model.uk.")]
+AnyModelFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="A .uk file, or a text model of LIBSVM, LIBLINEAR, SVMlight or TinySVM, plain or compressed.",
+    ),
+]
+SourceFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SOURCE",
+        help="A text model of LIBSVM, LIBLINEAR, SVMlight or TinySVM, plain or compressed, or a .uk file.",
+    ),
+]
 
 Degree = Annotated[int, _svm(help="Features in a conjunction, at most: 1, 2 or 3.")]
 Cost = Annotated[float, _svm("--C", "-C", help="Weight of the losses; larger fits the rows more closely.")]
@@ -74,8 +98,52 @@ Output = Annotated[
     typer.Option("--output", "-o", metavar="FILE", help="Write a label a line; - is stdout."),
 ]
 Scores = Annotated[bool, typer.Option("--scores", help="Write the decision values after each label.")]
+Probability = Annotated[
+    bool, typer.Option("--probability", help="Write the probability of each class after each label.")
+]
 Top = Annotated[
     int, typer.Option("--top", metavar="N", min=0, help="Show the N conjunctions with the largest weights.")
+]
+TopOfRow = Annotated[int, typer.Option("--top", metavar="N", min=0, help="Show the N largest contributions.")]
+Row = Annotated[int, typer.Option("--row", metavar="N", min=1, help="Which row of the file; 1 is the first.")]
+Features = Annotated[
+    str | None,
+    typer.Option(
+        "--features",
+        metavar="FILE",
+        help="Names of features: one a line, or lines of number, tab and name.",
+    ),
+]
+
+Engine = Annotated[EngineName, _engine(help="auto tries all exact ones that apply and takes the fastest.")]
+Memory = Annotated[
+    str | None,
+    _engine(
+        metavar="BYTES",
+        help="What it may take, such as 200M or 1.5G.",
+        show_default="a quarter of what is free",
+    ),
+]
+Sample = Annotated[
+    str | None,
+    _engine(metavar="FILE", help="Typical rows to measure on.", show_default="the support vectors"),
+]
+Rare = Annotated[
+    float,
+    _engine(
+        min=0, help="For split: features of fewer support vectors than this, or than this share, are rare."
+    ),
+]
+Threshold = Annotated[
+    float | None,
+    _engine(help="For pruned: conjunctions of smaller weight are dropped.", show_default="none"),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Draw time against size: a .png, .svg or .pdf file."),
+]
+Seconds = Annotated[
+    float, typer.Option("--seconds", min=0.01, max=3600, help="How long each measurement may take.")
 ]
 
 Jobs = Annotated[

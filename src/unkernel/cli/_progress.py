@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Display:
-    """Shows how reading and training go, on stderr; leaves nothing behind."""
+    """Shows how reading, training and compiling go, on stderr; leaves nothing behind."""
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
         console = messages()
@@ -74,6 +74,14 @@ class Display:
         self._say(description)
         task = self._bars.add_task(description, total=None, words="")
         yield
+        self._bars.remove_task(task)
+
+    @contextlib.contextmanager
+    def trying(self, description: str) -> Iterator[Callable[[str], None]]:
+        """A function that shows, in words, what is being tried."""
+        self._say(description)
+        task = self._bars.add_task(description, total=None, words="")
+        yield lambda words: self._bars.update(task, words=words)
         self._bars.remove_task(task)
 
     @contextlib.contextmanager

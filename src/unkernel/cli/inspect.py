@@ -2,109 +2,180 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from unkernel.cli import _options as options
 from unkernel.cli._console import many, print_facts, print_json, results, size
-from unkernel.cli._files import label_words
-from unkernel.engines import CompiledClassifier, load
-from unkernel.models import ConjunctionModel
-from unkernel.models.numbering import decode
+from unkernel.cli._models import (
+    Opened,
+    describe,
+    exactness,
+    facts_of,
+    first_index,
+    open_model,
+    strongest,
+    zones,
+)
+from unkernel.cli._names import read_names, shown
+from unkernel.cli._progress import Display
+from unkernel.cli._tables import candidates_to_json, new_table, print_candidates, print_table
+from unkernel.engines import CompiledClassifier, compile
+from unkernel.engines.build import LARGEST_EXPANDED_DEGREE
+from unkernel.engines.tables import CONJUNCTIONS
+from unkernel.models import ConjunctionModel, KernelModel
 
 
-def inspect(model: options.ModelFile, top: options.Top = 0, json: options.Json = False) -> None:
-    """Show what is in a model file.
+@dataclass(frozen=True)
+class _Heaviest:
+    """Conjunctions by weight: features as the user knows them, and what is not among them."""
+
+    entries: list[dict[str, Any]]
+    sets: bool
+    note: str | None
+
+
+def inspect(
+    model: options.AnyModelFile,
+    top: options.Top = 0,
+    features: options.Features = None,
+    json: options.Json = False,
+) -> None:
+    """Show what is in a model file, of unkernel or of another program.
 
     Features are shown as the training file numbers them: from 1, unless it
-    was zero-based. The weight of a conjunction is what it adds to the score
-    of a row in which all its features have the value 1.
+    was zero-based; or by their names, with --features. The weight of a
+    conjunction is what it adds to the score of a row in which all its
+    features have the value 1.
 
     \b
     [dim]$[/dim] unkernel inspect model.uk
-    [dim]$[/dim] unkernel inspect model.uk --top 20
+    [dim]$[/dim] unkernel inspect model.uk --top 20 --features names.txt
+    [dim]$[/dim] unkernel inspect libsvm.model
     [dim]$[/dim] unkernel inspect model.uk --json | jq .conjunctions_by_order
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    classifier = load(model)
-    found = _describe(model, classifier)
-    heaviest = _heaviest(classifier.model, top)
+    opened = open_model(model)
+    names = read_names(features, first_index(opened.model))
+    found = _describe(model, opened)
+    heaviest = _heaviest(opened, top, names, json) if top else None
     if json:
-        print_json(found | ({"top": heaviest} if top else {}))
+        listed = {} if heaviest is None else {"top": heaviest.entries, "top_note": heaviest.note}
+        print_json(found | listed)
         return
-    _print(found)
-    if heaviest:
-        _print_heaviest(heaviest, found)
+    _print(found, opened)
+    if heaviest is not None and heaviest.entries:
+        _print_heaviest(heaviest, opened)
 
 
-def _describe(path: Path, classifier: CompiledClassifier) -> dict[str, Any]:
-    model = classifier.model
-    return {
-        "file": str(path),
-        "kind": model.kind,
-        "degree": model.degree,
-        "basis": "sets" if model.sets else "monomials",
-        "classes": model.classes.tolist(),
-        "features": model.n_features,
-        "used_features": len(model.columns),
-        "conjunctions": model.n_conjunctions,
-        "conjunctions_by_order": _count_by_order(model),
-        "constants": model.constants.tolist(),
-        "file_bytes": path.stat().st_size,
-        "compiled_bytes": classifier.nbytes,
-        "feature_map": model.feature_map,
-        "gamma": model.gamma,
-        "coef0": model.coef0,
-        "origin": model.origin,
-    }
+def _describe(path: Path, opened: Opened) -> dict[str, Any]:
+    found = {"file": str(path), "file_bytes": path.stat().st_size} | describe(opened.model)
+    if opened.classifier is not None:
+        found |= _describe_tables(opened, opened.classifier)
+    return found | {"origin": opened.model.origin}
 
 
-def _count_by_order(model: ConjunctionModel) -> list[int]:
-    """How many conjunctions there are of one feature, of two, of three."""
-    orders = (decode(model.keys, model.degree, model.sets) >= 0).sum(axis=1)
-    counted: list[int] = np.bincount(orders, minlength=model.degree + 1)[1:].tolist()
-    return counted
+def _describe_tables(opened: Opened, classifier: CompiledClassifier) -> dict[str, Any]:
+    about: dict[str, Any] = {"compiled": opened.stored_tables, "compiled_bytes": classifier.nbytes}
+    if opened.stored_tables:
+        about |= {
+            "engine": classifier.engine,
+            "exact": classifier.exact,
+            "zones": zones(classifier._tables),
+            "candidates": candidates_to_json(classifier.candidates),
+        }
+    if classifier._tables.layout != CONJUNCTIONS:
+        return about
+    counts = classifier.heaviest(0)["counts"][1 : classifier._tables.parameters["degree"] + 1]
+    return about | {"conjunctions": sum(counts), "conjunctions_by_order": counts}
 
 
-def _heaviest(model: ConjunctionModel, top: int) -> list[dict[str, Any]]:
-    magnitudes = np.abs(model.weights).max(axis=1)
-    chosen = _largest_first(magnitudes, min(top, len(magnitudes)))
-    first_index = 0 if model.origin.get("zero_based") is True else 1
-    ranks = decode(model.keys[chosen], model.degree, model.sets)
-    features = np.where(ranks >= 0, model.columns[np.maximum(ranks, 0)] + first_index, -1)
-    return [
-        {"features": sorted(index for index in row if index >= 0), "weights": weights}
-        for row, weights in zip(features.tolist(), model.weights[chosen].tolist(), strict=True)
-    ]
+def _heaviest(opened: Opened, top: int, names: dict[int, str], quiet: bool) -> _Heaviest:
+    classifier, note = _with_conjunctions(opened, quiet)
+    listing = classifier.heaviest(top)
+    first = first_index(opened.model)
+    entries = []
+    for padded, weights in zip(listing["columns"].tolist(), listing["weights"].tolist(), strict=True):
+        columns = sorted(column for column in padded if column >= 0)
+        entry: dict[str, Any] = {"features": [column + first for column in columns], "weights": weights}
+        entries.append(entry | ({"names": shown(columns, names, first)} if names else {}))
+    return _Heaviest(entries, bool(classifier._tables.parameters["sets"]), note)
 
 
-def _largest_first(values: NDArray[np.float64], count: int) -> NDArray[np.intp]:
-    """The places of the `count` largest values; equal ones in their order."""
-    return np.argsort(-values, kind="stable")[:count]
+def _with_conjunctions(opened: Opened, quiet: bool) -> tuple[CompiledClassifier, str | None]:
+    """A classifier that has a table of conjunctions, and what is missing there."""
+    classifier = opened.classifier
+    if classifier is not None and classifier._tables.layout == CONJUNCTIONS:
+        return classifier, _missing(classifier)
+    assert isinstance(opened.model, KernelModel)
+    kernel = opened.model.kernel
+    few = kernel.name == "linear" or (
+        kernel.name == "polynomial" and kernel.degree <= LARGEST_EXPANDED_DEGREE
+    )
+    if not few:
+        degree = f" of degree {kernel.degree}" if kernel.name == "polynomial" else ""
+        raise ValueError(
+            f"{opened.path}: a model with the {kernel.name} kernel{degree} has no conjunctions to list; "
+            f"linear ones and polynomial kernels up to degree {LARGEST_EXPANDED_DEGREE} have; leave out --top"
+        )
+    with Display(quiet=quiet) as display, display.trying("expanding") as watch:
+        return compile(opened.model, "expanded", watch=watch), None
 
 
-def _print(found: dict[str, Any]) -> None:
+def _missing(classifier: CompiledClassifier) -> str | None:
+    if classifier.engine == "split":
+        return "conjunctions of rare features are not in the tables of engine split, and not listed"
+    return None if classifier.exact else "conjunctions of small weight were dropped (engine pruned)"
+
+
+def _print(found: dict[str, Any], opened: Opened) -> None:
+    facts = facts_of(opened.model)
+    if isinstance(opened.model, ConjunctionModel):
+        facts = {"kind": facts.pop("kind"), "degree": str(found["degree"])} | facts
+    facts["features"] = _feature_words(found, opened)
+    if opened.stored_tables:
+        facts["engine"] = f"{found['engine']}, {exactness(found['exact'])}"
+        facts["zones"] = _zone_words(found["zones"])
+    if "conjunctions" in found:
+        facts["conjunctions"] = _conjunction_words(found)
+    compiled = f", {size(found['compiled_bytes'])} compiled" if "compiled_bytes" in found else ""
+    facts["bytes"] = f"{size(found['file_bytes'])} in the file{compiled}"
+    if "feature_map" in found:
+        facts["feature map"] = _feature_map_words(found)
+    print_facts(found["file"], facts)
+    if origin := found["origin"]:
+        print_facts("training", {name.replace("_", " "): _short(value) for name, value in origin.items()})
+    if opened.classifier is not None and opened.classifier.candidates:
+        print_candidates(opened.classifier.candidates)
+
+
+def _feature_words(found: dict[str, Any], opened: Opened) -> str:
+    used = found["used_features"]
+    if isinstance(opened.model, ConjunctionModel):
+        return f"{found['features']:,}, of which {used:,} occurred in training"
+    width = "" if found["fixed_width"] else "; rows may have more"
+    return f"{found['features']:,}, of which {used:,} have a part in scores{width}"
+
+
+def _zone_words(parts: dict[str, int]) -> str:
+    if "dense" in parts:
+        return (
+            f"{parts['dense']:,} features in the dense table ({parts['fused']:,} fused), "
+            f"{parts['used'] - parts['dense'] - parts['rare']:,} hashed, {parts['rare']:,} rare"
+        )
+    if "as_bits" in parts:
+        return f"{parts['as_bits']:,} features as bits, {parts['as_lists']:,} as lists"
+    return f"{parts['used']:,} features as lists"
+
+
+def _conjunction_words(found: dict[str, Any]) -> str:
     by_order = ", ".join(
         f"{count:,} of {many(order, 'feature')}"
         for order, count in enumerate(found["conjunctions_by_order"], 1)
     )
-    facts = {
-        "kind": f"{found['kind']} ({'sets of features' if found['basis'] == 'sets' else 'monomials'})",
-        "degree": str(found["degree"]),
-        "classes": f"{len(found['classes']):,}: {label_words(found['classes'])}",
-        "features": f"{found['features']:,}, of which {found['used_features']:,} occurred in training",
-        "conjunctions": f"{found['conjunctions']:,}: {by_order}",
-        "bytes": f"{size(found['file_bytes'])} in the file, {size(found['compiled_bytes'])} compiled",
-        "feature map": _feature_map_words(found),
-    }
-    print_facts(found["file"], facts)
-    if origin := found["origin"]:
-        print_facts("training", {name.replace("_", " "): _short(value) for name, value in origin.items()})
+    return f"{found['conjunctions']:,}: {by_order}"
 
 
 def _feature_map_words(found: dict[str, Any]) -> str:
@@ -117,23 +188,16 @@ def _short(value: Any) -> str:
     return f"{value:.8g}" if isinstance(value, float) else str(value)
 
 
-def _print_heaviest(heaviest: list[dict[str, Any]], found: dict[str, Any]) -> None:
-    joint = " ∧ " if found["basis"] == "sets" else " · "
-    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="cyan")
-    table.add_column("features", no_wrap=True)
+def _print_heaviest(heaviest: _Heaviest, opened: Opened) -> None:
+    joint = " ∧ " if heaviest.sets else " · "
+    table = new_table()
+    table.add_column("features")
     table.add_column("weight", justify="right", no_wrap=True)
     table.add_column("speaks for", no_wrap=True)
-    for entry in heaviest:
-        weight, label = _strongest(entry["weights"], found["classes"])
-        table.add_row(joint.join(map(str, entry["features"])), f"{weight:+.6g}", Text(str(label)))
-    results().print("heaviest conjunctions", style="bold")
-    results().print(Padding(table, (0, 0, 0, 2)))
-
-
-def _strongest(weights: list[float], classes: list[Any]) -> tuple[float, Any]:
-    """The weight that is largest in size, and the class it speaks for (or, negative, against)."""
-    place = max(range(len(weights)), key=lambda i: abs(weights[i]))
-    weight = weights[place]
-    if len(weights) == 1:
-        return weight, classes[1 if weight > 0 else 0]
-    return weight, classes[place] if weight > 0 else f"not {classes[place]}"
+    for entry in heaviest.entries:
+        weight, label = strongest(opened.model.decision, entry["weights"])
+        words = joint.join(map(str, entry.get("names", entry["features"])))
+        table.add_row(Text(words), f"{weight:+.6g}", Text(label))
+    print_table("heaviest conjunctions", table)
+    if heaviest.note:
+        results().print(Text(f"  {heaviest.note}", style="dim"))

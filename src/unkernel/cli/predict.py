@@ -15,25 +15,28 @@ from unkernel.cli import _options as options
 from unkernel.cli._console import many, messages, percent, print_facts, print_json, rate, results, seconds
 from unkernel.cli._files import (
     STANDARD_STREAM,
+    as_wide_as,
     class_labels,
     labels_are_unknown,
-    only_known_features,
     refuse_unwritable,
 )
+from unkernel.cli._models import Model, open_model
 from unkernel.cli._progress import Display
 from unkernel.data import SvmlightData, read_svmlight
 from unkernel.data.files import writing
-from unkernel.engines import CompiledClassifier, load
+from unkernel.engines.classifier import canonical_csr
+from unkernel.models import Decision
 
 _ROWS_PER_WRITE = 1 << 16
 
 
 def predict(
-    model: options.ModelFile,
+    model: options.AnyModelFile,
     data: options.DataFile,
     *,
     output: options.Output = None,
     scores: options.Scores = False,
+    probability: options.Probability = False,
     zero_based: options.ZeroBasedLikeModel = None,
     jobs: options.Jobs = None,
     json: options.Json = False,
@@ -41,44 +44,63 @@ def predict(
 ) -> None:
     """Predict the labels of the rows in a file.
 
-    Prints the accuracy, if the labels in the file are classes of the model.
-    Features that the model has never seen are ignored, with a warning.
+    Prints the accuracy, if the labels in the file are classes of the model;
+    for regression models, the mean squared error. Features that a model
+    from `unkernel train` has never seen are ignored, with a warning.
 
     With --scores, the decision values follow each label: one if there are
-    two classes (positive speaks for the second), else one for each class.
+    two classes, else one for each class (or, for models of LIBSVM, each pair
+    of classes). With --probability, the probability of each class follows.
+
+    Text models of other programs are compiled for this once.
 
     \b
     [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz
     [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz --output predictions.txt --scores
+    [dim]$[/dim] unkernel predict libsvm.model rows.svm --output predictions.txt --probability
     [dim]$[/dim] zcat rows.gz | unkernel predict model.uk - --output - | sort | uniq -c
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    _refuse_output(output, scores, json, model, data)
+    _refuse_output(output, model, data, scores=scores, probability=probability, json=json)
+    threads = options.threads(jobs)
     began = time.perf_counter()
-    classifier = load(model)
-    loaded = time.perf_counter()
     with Display(quiet=quiet or json) as display:
+        opened = open_model(model)
+        if probability:
+            _refuse_without_probabilities(opened.model, model)
+        classifier = opened.ready(display, threads=threads, quiet=quiet)
+        loaded = time.perf_counter()
         with display.reading(data) as stream:
-            rows = read_svmlight(
-                stream,
-                zero_based=_first_index(zero_based, classifier),
-                n_jobs=options.threads(jobs),
-            )
-        X = only_known_features(rows.X, classifier.n_features_in_, data)
+            rows = read_svmlight(stream, zero_based=numbering(zero_based, opened.model), n_jobs=threads)
+        X = canonical_csr(as_wide_as(opened.model, rows.X, data))
         read = time.perf_counter()
+        decision = classifier.decision
         with display.working("predicting"):
-            decisions = classifier.decision_function(X, n_jobs=options.threads(jobs))
-            labels = classifier.choose(decisions)
+            raw = classifier.score_csr(X, threads)
+            labels = decision.choose(raw)
+            numbers = [decision.decide(raw)] if scores else []
+            numbers += [decision.probabilities(raw)] if probability else []
             scored = time.perf_counter()
         with display.working("writing"):
-            _write(output, labels, decisions if scores else None)
-    result = {"model": str(model), "data": data, "output": output} | _compare(rows, labels, classifier)
+            _write(output, labels, numbers)
+    result = {
+        "model": str(model),
+        "data": data,
+        "output": output,
+        "engine": classifier.engine,
+        "exact": classifier.exact,
+        "compiled_now": opened.classifier is None,
+    }
+    result |= _compare(rows, labels, decision)
     spent = {"loading": loaded - began, "reading": read - loaded, "scoring": scored - read}
     _report(result | {"seconds": spent}, json=json, quiet=quiet)
 
 
-def _refuse_output(output: str | None, scores: bool, json: bool, model: Path, data: str) -> None:
-    if scores and output is None:
-        raise ValueError("--scores says what to write: say where, too, with --output")
+def _refuse_output(
+    output: str | None, model: Path, data: str, *, scores: bool, probability: bool, json: bool
+) -> None:
+    if output is None and (scores or probability):
+        option = "--scores" if scores else "--probability"
+        raise ValueError(f"{option} says what to write: say where, too, with --output")
     if output == STANDARD_STREAM:
         if json:
             raise ValueError("--json and --output - both want stdout; write the labels to a file")
@@ -86,14 +108,24 @@ def _refuse_output(output: str | None, scores: bool, json: bool, model: Path, da
         refuse_unwritable(Path(output), model, data)
 
 
-def _first_index(zero_based: bool | None, classifier: CompiledClassifier) -> bool | Literal["auto"]:
+def _refuse_without_probabilities(model: Model, path: Path) -> None:
+    if model.decision.scheme == "regression":
+        raise ValueError(f"{path}: --probability is for classes, and this model answers with numbers")
+    if model.decision.probability is None:
+        raise ValueError(
+            f"{path}: the model has no probabilities; train it with them (svm-train -b 1), or leave out "
+            "--probability"
+        )
+
+
+def numbering(zero_based: bool | None, model: Model) -> bool | Literal["auto"]:
     """As the user says, else as the training file had it, as far as the model knows."""
-    noted = classifier.model.origin.get("zero_based")
+    noted = model.origin.get("zero_based")
     known = zero_based if zero_based is not None or not isinstance(noted, bool) else noted
     return options.first_index(known)
 
 
-def _write(output: str | None, labels: NDArray[Any], decisions: NDArray[np.float64] | None) -> None:
+def _write(output: str | None, labels: NDArray[Any], numbers: list[NDArray[np.float64]]) -> None:
     if output is None:
         return
     values, codes = np.unique(class_labels(labels), return_inverse=True)
@@ -101,12 +133,10 @@ def _write(output: str | None, labels: NDArray[Any], decisions: NDArray[np.float
     with _opened(output) as write:
         for begin in range(0, len(labels), _ROWS_PER_WRITE):
             part = slice(begin, begin + _ROWS_PER_WRITE)
-            columns = [names[codes[part]]]
-            if decisions is not None:
-                columns += _shortest_texts(decisions[part])
-            lines = columns[0]
-            for column in columns[1:]:
-                lines = lines + " " + column
+            lines = names[codes[part]]
+            for block in numbers:
+                for column in _shortest_texts(block[part]):
+                    lines = lines + " " + column
             write(("\n".join(lines.tolist()) + "\n").encode())
 
 
@@ -120,14 +150,21 @@ def _shortest_texts(decisions: NDArray[np.float64]) -> list[NDArray[np.object_]]
     return list(texts.T)
 
 
-def _compare(rows: SvmlightData, labels: NDArray[Any], classifier: CompiledClassifier) -> dict[str, Any]:
-    unknown = labels_are_unknown(rows.y, classifier.classes_)
-    right = None if unknown else int(np.count_nonzero(labels == rows.y))
-    return {
-        "rows": len(labels),
+def _compare(rows: SvmlightData, answers: NDArray[Any], decision: Decision) -> dict[str, Any]:
+    found = {"rows": len(answers), "correct": None, "accuracy": None, "accuracy_note": None}
+    if decision.scheme == "regression":
+        note = "not known: the model answers with numbers, not with classes"
+        return found | {
+            "accuracy_note": note,
+            "mean_squared_error": float(np.mean((answers - rows.y) ** 2)),
+        }
+    unknown = labels_are_unknown(rows.y, decision.classes)
+    right = None if unknown else int(np.count_nonzero(answers == rows.y))
+    return found | {
         "correct": right,
-        "accuracy": None if right is None else right / len(labels),
+        "accuracy": None if right is None else right / len(answers),
         "accuracy_note": unknown,
+        "mean_squared_error": None,
     }
 
 
@@ -145,7 +182,7 @@ def _report(result: dict[str, Any], *, json: bool, quiet: bool) -> None:
 
 def _print(result: dict[str, Any]) -> None:
     speed, spent = result["rows_per_second"], result["seconds"]
-    facts = {"rows": f"{result['rows']:,}", "accuracy": result["accuracy_note"] or _accuracy_words(result)}
+    facts = {"rows": f"{result['rows']:,}"} | _quality(result)
     facts["scoring"] = f"{speed['scoring']:,.0f} rows/s ({seconds(spent['scoring'])})"
     facts["with reading"] = (
         f"{speed['reading_and_scoring']:,.0f} rows/s ({seconds(spent['reading'])} to read)"
@@ -154,6 +191,14 @@ def _print(result: dict[str, Any]) -> None:
         facts["written"] = str(result["output"])
     console = messages() if result["output"] == STANDARD_STREAM else results()
     print_facts(result["data"], facts, console)
+
+
+def _quality(result: dict[str, Any]) -> dict[str, str]:
+    if result["mean_squared_error"] is not None:
+        facts = {"mean squared error": f"{result['mean_squared_error']:.6g}"}
+    else:
+        facts = {"accuracy": result["accuracy_note"] or _accuracy_words(result)}
+    return facts if result["exact"] else facts | {"scores": "APPROXIMATE: the model is pruned"}
 
 
 def _accuracy_words(result: dict[str, Any]) -> str:

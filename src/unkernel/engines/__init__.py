@@ -1,5 +1,16 @@
 """Engines: compiled, immutable views of models that score rows."""
 
-from unkernel.engines.classifier import CompiledClassifier, load
+from unkernel.engines.candidates import Candidate
+from unkernel.engines.classifier import CompiledClassifier, OneRowScorer, load
+from unkernel.engines.compiling import compile
+from unkernel.engines.explaining import Contribution, Explanation
 
-__all__ = ["CompiledClassifier", "load"]
+__all__ = [
+    "Candidate",
+    "CompiledClassifier",
+    "Contribution",
+    "Explanation",
+    "OneRowScorer",
+    "compile",
+    "load",
+]

@@ -3,30 +3,64 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array
+from sklearn.utils.metaestimators import available_if
 
-from unkernel._core import ConjunctionEngine
+from unkernel._core import Engine
+from unkernel.engines import build
+from unkernel.engines.candidates import Candidate
+from unkernel.engines.explaining import Explanation, explain
+from unkernel.engines.tables import CONJUNCTIONS, Tables
 from unkernel.errors import FormatError
-from unkernel.models import ConjunctionModel, load_model
+from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel, container
+from unkernel.models.load import KINDS
+
+Model = KernelModel | LinearModel | ConjunctionModel
+KIND = "compiled"
+_ENGINE, _MODEL = "engine.", "model."
+_MOST_THREADS = 1024
 
 
-class CompiledClassifier:
-    """A trained model, ready to classify. Immutable, and safe to use from many threads.
+def _has_probabilities(self: CompiledClassifier) -> bool:
+    if self.decision.probability is None:
+        raise AttributeError(
+            "the model has no parameters of probabilities: train it with them (LIBSVM's -b 1), or wrap this "
+            "classifier: CalibratedClassifierCV(FrozenEstimator(fast)).fit(X, y)"
+        )
+    return True
+
+
+class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A model, ready to classify. Immutable, and safe to use from many threads.
+
+    Made by :func:`unkernel.compile` and :func:`unkernel.load`.
 
     Parameters
     ----------
-    model : ConjunctionModel
-        What a learner's ``to_model()`` gives, or what was loaded from a file.
+    model : ConjunctionModel, KernelModel or LinearModel
+        What a learner's ``to_model()`` or ``read_model`` gives.
+    tables : Tables, default=None
+        What ``compile`` made of it. Models of weights can do without.
+    candidates : sequence of Candidate
+        The engines among which it was chosen.
 
     Attributes
     ----------
-    model : ConjunctionModel
+    model : ConjunctionModel, KernelModel or LinearModel
+    engine : str
+        Which engine answers.
+    exact : bool
+        Whether it gives the model's own scores; False only for ``"pruned"``.
+    candidates : sequence of Candidate
     classes_ : ndarray
     n_features_in_ : int
     nbytes : int
@@ -36,87 +70,255 @@ class CompiledClassifier:
     --------
     >>> from unkernel import PolySVC
     >>> clf = PolySVC(degree=2).fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
-    >>> CompiledClassifier(clf.to_model()).predict([[1, 0]])
+    >>> fast = CompiledClassifier(clf.to_model())
+    >>> fast.predict([[1, 0]])
     array([1])
+    >>> fast.score_one([0, 1]) < 0  # the row that has columns 0 and 1
+    True
     """
 
-    def __init__(self, model: ConjunctionModel) -> None:
+    def __init__(
+        self,
+        model: Model,
+        tables: Tables | None = None,
+        candidates: Sequence[Candidate] = (),
+    ) -> None:
         self.model = model
-        self.classes_ = model.classes
-        self.n_features_in_ = model.n_features
+        self.tables = tables
+        self.candidates = candidates
 
-    @cached_property
-    def _engine(self) -> ConjunctionEngine:
-        """The native tables, made when they are first needed: a fit that is only saved needs none."""
-        model = self.model
-        return ConjunctionEngine(
-            sets=model.sets,
-            degree=model.degree,
-            map=model.feature_map,
-            gamma=model.gamma,
-            coef0=model.coef0,
-            features=model.n_features,
-            columns=np.ascontiguousarray(model.columns),
-            keys=np.ascontiguousarray(model.keys),
-            weights=np.ascontiguousarray(model.weights).reshape(-1),
-            constants=np.ascontiguousarray(model.constants),
-        )
+    # --- What it is -----------------------------------------------------------------------------------
 
-    def validate(self) -> CompiledClassifier:
-        """Build the tables now; a model that is not sound is a ``ValueError``."""
-        _ = self._engine
-        return self
+    @property
+    def decision(self) -> Decision:
+        """How scores become answers."""
+        return self.model.decision
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, in the model's own order."""
+        return self.decision.classes
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns of the rows that the model was trained on, as far as it says so."""
+        return self.model.n_features
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """What was chosen among the candidates."""
+        return next((candidate for candidate in self.candidates if candidate.chosen), None)
+
+    @property
+    def engine(self) -> str:
+        """Which engine answers."""
+        return self.chosen.engine if self.chosen else "expanded"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the scores are the model's own."""
+        return self.chosen.exact if self.chosen else True
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the compiled tables take."""
+        """Bytes that the compiled tables take, with what is made of them in memory."""
         return int(self._engine.nbytes)
 
-    def decision_function(self, X: ArrayLike, *, n_jobs: int = 1) -> NDArray[np.float64]:
-        """Scores: one per row for two classes, else one per row and class."""
+    @cached_property
+    def _tables(self) -> Tables:
+        """Made when they are first needed: a fit that is only saved needs none."""
+        if self.tables is not None:
+            return self.tables
+        if isinstance(self.model, LinearModel):
+            return build.linear(self.model)
+        if isinstance(self.model, KernelModel):
+            raise ValueError("a model of support vectors is made ready by unkernel.compile")
+        return build.conjunctions(self.model, head=build.default_head(self.model))
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return self._tables.engine()
+
+    def validate(self) -> CompiledClassifier:
+        """Make the engine now; tables that are not sound are a ``ValueError``."""
+        _ = self._engine
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> CompiledClassifier:
+        """Refuse: a compiled model does not learn. Here so that scikit-learn knows a classifier."""
+        raise TypeError("a compiled classifier cannot be fitted; fit a model and compile it")
+
+    # --- Many rows ------------------------------------------------------------------------------------
+
+    def decision_function(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Scores of each row.
+
+        One number a row for two classes; one per class; or, for models of LIBSVM with more classes, one per
+        pair of classes, in LIBSVM's order. Those of a scikit-learn ``SVC`` have the shape that its
+        ``decision_function_shape`` says.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Models from files that do not say how wide rows are take any number of columns.
+        n_jobs : int, default=None
+            Threads; None and -1 mean all cores. The scores do not depend on it.
+        """
+        return self.decision.decide(self._raw_scores(X, n_jobs))
+
+    def predict(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[Any]:
+        """The class of each row (for regression models: the value)."""
+        return self.decision.choose(self._raw_scores(X, n_jobs))
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The share of rows whose class is right (for regression models: R squared)."""
+        if self.decision.scheme != "regression":
+            return float(super().score(X, y, sample_weight))
+        right = np.asarray(y, dtype=np.float64)
+        weights = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        spread = np.average((right - np.average(right, weights=weights)) ** 2, weights=weights)
+        return float(1 - np.average((right - self.predict(X)) ** 2, weights=weights) / spread)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """The probability of each class, where the model has parameters for them."""
+        return self.decision.probabilities(self._raw_scores(X, n_jobs))
+
+    def _raw_scores(self, X: ArrayLike, n_jobs: int | None) -> NDArray[np.float64]:
         rows = check_array(X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True)
-        if rows.shape[1] != self.n_features_in_:
+        if self.model.fixed_width and rows.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {rows.shape[1]} features, but the model was trained on {self.n_features_in_}"
             )
-        return self.score_csr(canonical_csr(rows), n_jobs)
+        return self.score_csr(canonical_csr(rows), _threads(n_jobs))
 
-    def score_csr(self, rows: Any, n_jobs: int) -> NDArray[np.float64]:
-        """``decision_function`` of rows that are known to be a proper CSR matrix."""
-        scores = np.asarray(self._engine.score(rows.indptr, rows.indices, rows.data, n_jobs))
+    def score_csr(self, rows: Any, threads: int) -> NDArray[np.float64]:
+        """The (rows, scores) of a proper CSR matrix: sorted, without repeats, all finite."""
+        scores = np.asarray(self._engine.score(rows.indptr, rows.indices, rows.data, threads))
         if not np.isfinite(scores).all():
             raise ValueError(
                 "a score is not finite: the values of X are too large for the kernel; scale them"
             )
-        return scores[:, 0] if len(self.classes_) == 2 else scores
+        return scores
 
-    def predict(self, X: ArrayLike, *, n_jobs: int = 1) -> NDArray[Any]:
-        """The class of each row."""
-        return self.choose(self.decision_function(X, n_jobs=n_jobs))
+    # --- One row --------------------------------------------------------------------------------------
 
-    def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
-        """The class that the scores speak for."""
-        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        chosen: NDArray[Any] = self.classes_[codes]
-        return chosen
+    @cached_property
+    def score_one(self) -> Callable[..., Any]:
+        """``score_one(ids, values=None)``: the scores of one row, fast.
+
+        Parameters
+        ----------
+        ids : list of int, or buffer of int32 or int64
+            The columns that the row has, counted from 0, in any order; a numpy array, ``array.array`` or
+            bytes that hold 32-bit ints are read in place. Columns that the model does not know are welcome.
+        values : sequence of float, default=None
+            Theirs; all 1 by default.
+
+        Returns
+        -------
+        float, or list of floats
+            What ``decision_function`` says of the row.
+        """
+        return self._in_shape(self._engine.score_one)
+
+    def worker(self) -> OneRowScorer:
+        """A scorer of single rows with memory of its own, for loops in a thread."""
+        return OneRowScorer(self)
+
+    def _in_shape(self, score: Callable[..., Any]) -> Callable[..., Any]:
+        decision = self.decision
+        if decision.scheme != "one_vs_one" or decision.shape != "ovr" or decision.n_scores == 1:
+            return score
+        return lambda ids, values=None: decision.decide(np.array([score(ids, values)]))[0].tolist()
+
+    # --- Why ------------------------------------------------------------------------------------------
+
+    def explain(self, row: Any, top: int | None = 10, *, names: Any = None) -> Explanation:
+        """The conjunctions that made the decision, with what each added to the score.
+
+        Parameters
+        ----------
+        row : list of int, mapping of int to float, or array or sparse matrix of one row
+            Columns that the row has, or the row itself.
+        top : int, default=10
+            How many to list, the largest in size first; None lists all.
+        names : sequence or mapping, default=None
+            A name for each column.
+
+        Returns
+        -------
+        Explanation
+            Its contributions, what is not listed (``rest``) and the ``constant`` add up to ``score``.
+        """
+        if not self.exact:
+            raise ValueError(
+                "a pruned classifier answers approximately, so its contributions would not add up; explain "
+                "with the exact model: unkernel.compile(fast.model)"
+            )
+        return explain(self.model, row, top, names)
+
+    def heaviest(self, top: int) -> dict[str, Any]:
+        """The conjunctions with the largest weights in the tables, and how many there are of each size.
+
+        Conjunctions of rare features that an engine did not expand are not among them; engines that keep
+        support vectors alone have none.
+        """
+        if self._tables.layout != CONJUNCTIONS:
+            return {"counts": [0] * 5, "columns": np.empty((0, 4), np.int64), "weights": np.empty((0, 1))}
+        return self._tables.listing(top)
+
+    # --- Files ----------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a ``.uk`` file, whole or not at all."""
-        self.model.save(path)
+        """Write the compiled model to a ``.uk`` file, whole or not at all; ``unkernel.load`` maps it.
 
-    def to_model(self) -> ConjunctionModel:
+        A model that ``compile`` never saw is written as it is, without tables.
+        """
+        if self.tables is None:
+            self.model.save(path)
+            return
+        arrays, settings = self.model.to_container()
+        stored = {_MODEL + name: array for name, array in arrays.items()}
+        stored |= {_ENGINE + name: array for name, array in self._tables.arrays.items()}
+        container.write(
+            path,
+            KIND,
+            stored,
+            {
+                "model": {"kind": self.model.kind, "settings": settings},
+                "tables": self._tables.to_json(),
+                "candidates": [candidate.to_json() for candidate in self.candidates],
+            },
+        )
+
+    def to_model(self) -> Model:
         """The model that this was compiled from."""
         return self.model
 
-    def __reduce__(self) -> tuple[type[CompiledClassifier], tuple[ConjunctionModel]]:
-        return CompiledClassifier, (self.model,)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.model, self.tables, self.candidates)
 
     def __repr__(self) -> str:
-        model = self.model
-        return (
-            f"CompiledClassifier(degree={model.degree}, classes={len(self.classes_)}, "
-            f"conjunctions={model.n_conjunctions})"
-        )
+        about = "" if self.exact else ", approximate"
+        classes = f", classes={len(self.classes_)}" if len(self.classes_) else ""
+        return f"CompiledClassifier({self.model.kind} model{classes}, engine={self.engine!r}{about})"
+
+
+class OneRowScorer:
+    """Scores single rows with memory of its own: one for each thread."""
+
+    def __init__(self, classifier: CompiledClassifier) -> None:
+        self._classifier = classifier
+        self._worker = classifier._engine.worker()
+        self.score_one = classifier._in_shape(self._worker.score_one)
+
+
+def _threads(n_jobs: int | None) -> int:
+    return min(int(effective_n_jobs(-1 if n_jobs is None else n_jobs)), _MOST_THREADS)
 
 
 def canonical_csr(X: Any) -> Any:
@@ -132,8 +334,18 @@ def canonical_csr(X: Any) -> Any:
     return rows
 
 
+def is_compiled(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a ``.uk`` file with compiled tables in it."""
+    try:
+        return container.read(path)[0] == KIND
+    except FormatError:
+        return False
+
+
 def load(path: str | os.PathLike[str]) -> CompiledClassifier:
     """Read a ``.uk`` file and make it ready to classify.
+
+    A file that ``compile`` made is mapped into memory, and so shared among the processes that load it.
 
     Raises
     ------
@@ -147,8 +359,40 @@ def load(path: str | os.PathLike[str]) -> CompiledClassifier:
     >>> clf = load("model.uk")  # doctest: +SKIP
     >>> clf.predict(X)  # doctest: +SKIP
     """
-    model = load_model(path)
+    name = os.fspath(path)
+    kind, arrays, settings = container.read(path)
     try:
-        return CompiledClassifier(model).validate()
+        if kind == KIND:
+            return _from_container(name, arrays, settings).validate()
+        return CompiledClassifier(_model_from(name, kind, arrays, settings)).validate()
+    except FormatError:
+        raise
     except ValueError as error:
-        raise FormatError(os.fspath(path), 0, 0, str(error)) from error
+        raise FormatError(name, 0, 0, str(error)) from error
+
+
+def _model_from(name: str, kind: Any, arrays: dict[str, NDArray[Any]], settings: Any) -> Model:
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise FormatError(
+            name, 0, 0, f"a model of kind {kind!r}, which this unkernel does not know: upgrade unkernel"
+        )
+    return KINDS[kind].from_container(name, arrays, settings)
+
+
+def _from_container(
+    name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
+) -> CompiledClassifier:
+    def part(prefix: str) -> dict[str, NDArray[Any]]:
+        return {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
+
+    source, candidates = settings.get("model"), settings.get("candidates")
+    if not isinstance(source, dict) or not isinstance(source.get("settings"), dict):
+        raise FormatError(name, 0, 0, "the compiled model does not say what it was compiled from")
+    if not isinstance(candidates, list):
+        raise FormatError(name, 0, 0, "the table of candidate engines is damaged")
+    model = _model_from(name, source.get("kind"), part(_MODEL), source["settings"])
+    tables = Tables.from_json(settings.get("tables"), part(_ENGINE))
+    compiled = CompiledClassifier(model, tables, [Candidate.from_json(stored) for stored in candidates])
+    if compiled._engine.scores != model.decision.n_scores:
+        raise FormatError(name, 0, 0, "the compiled tables do not fit the model")
+    return compiled

@@ -1,24 +1,22 @@
 """Models: plain, portable data that learners make and engines compile."""
 
-from __future__ import annotations
-
-import os
-
-from unkernel.errors import FormatError
-from unkernel.models import container
 from unkernel.models.conjunction import ConjunctionModel
+from unkernel.models.decision import Decision, Platt
+from unkernel.models.formats import read_model, write_model
+from unkernel.models.kernel import Kernel, KernelModel
+from unkernel.models.linear import LinearModel
+from unkernel.models.load import load_model
+from unkernel.models.sklearn import from_estimator
 
-__all__ = ["ConjunctionModel", "load_model"]
-
-
-def load_model(path: str | os.PathLike[str]) -> ConjunctionModel:
-    """Read a ``.uk`` file. Its arrays stay on disk until they are used."""
-    kind, arrays, settings = container.read(path)
-    if kind != ConjunctionModel.kind:
-        raise FormatError(
-            os.fspath(path),
-            0,
-            0,
-            f"a model of kind {kind!r}, which this unkernel does not know: upgrade unkernel",
-        )
-    return ConjunctionModel.from_container(os.fspath(path), arrays, settings)
+__all__ = [
+    "ConjunctionModel",
+    "Decision",
+    "Kernel",
+    "KernelModel",
+    "LinearModel",
+    "Platt",
+    "from_estimator",
+    "load_model",
+    "read_model",
+    "write_model",
+]

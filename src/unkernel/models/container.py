@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,14 +22,30 @@ from unkernel.errors import FormatError
 MAGIC = "unkernel"
 VERSION = 1
 _LARGEST_HEADER = 1 << 24
-_DTYPES = {"F64": np.dtype("<f8"), "I64": np.dtype("<i8"), "U64": np.dtype("<u8")}
+_LARGEST_RANK = 3
+_HEADER_ALIGNMENT = 64
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "F64": np.dtype("<f8"),
+    "I64": np.dtype("<i8"),
+    "U64": np.dtype("<u8"),
+    "F32": np.dtype("<f4"),
+    "I32": np.dtype("<i4"),
+    "U32": np.dtype("<u4"),
+    "U16": np.dtype("<u2"),
+    "U8": np.dtype("u1"),
+}
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
 def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> None:
-    """Write a model file whole or not at all; the same model gives the same bytes."""
+    """Write a model file whole or not at all; the same model gives the same bytes.
+
+    Arrays of wide numbers come first: so each begins at a multiple of its numbers' size, without gaps,
+    which safetensors does not allow.
+    """
+    arrays = dict(sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize))
     metadata = {
         "format": MAGIC,
         "version": str(VERSION),
@@ -46,7 +63,7 @@ def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Map
         }
         offset = end
     text = json.dumps(header, ensure_ascii=True).encode()
-    text += b" " * (-len(text) % 8)  # arrays of 8-byte numbers must begin at a multiple of 8
+    text += b" " * (-(8 + len(text)) % _HEADER_ALIGNMENT)  # the arrays begin at a cache line
     with replaced(path) as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for array in arrays.values():
@@ -128,7 +145,9 @@ def _place(name: str, key: str, entry: Any, room: int) -> _Place:
         raise _refuse(name, f"array {key!r} is of a type that models do not have")
     dtype = _DTYPES[kind]
     shape, offsets = entry.get("shape"), entry.get("data_offsets")
-    if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2 or len(shape) > 2:
+    if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2:
+        raise problem
+    if len(shape) > _LARGEST_RANK:
         raise problem
     # No extent exceeds the file, not even beside an extent of 0.
     if not all(_is_count(number) and number <= room for number in [*shape, *offsets]):
@@ -157,3 +176,39 @@ def _map(path: str | os.PathLike[str], place: _Place, start: int) -> NDArray[Any
     if place.begin == place.end:
         return np.zeros(place.shape, place.dtype)
     return np.memmap(path, dtype=place.dtype, mode="r", offset=start + place.begin, shape=place.shape)
+
+
+def setting(
+    name: str, settings: Mapping[str, Any], key: str, kind: type, valid: Callable[[Any], bool]
+) -> Any:
+    """A setting of the file `name`, refused unless it is of that kind and valid."""
+    value = settings.get(key)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)) or not valid(value):
+        raise _refuse(name, f"the model's setting {key!r} is missing or out of range")
+    return value
+
+
+def number(name: str, settings: Mapping[str, Any], key: str, valid: Callable[[float], bool]) -> float:
+    """A setting that is a finite number."""
+    value = settings.get(key)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:
+        raise _refuse(name, f"the model's setting {key!r} is missing or not a number")
+    if not valid(value):
+        raise _refuse(name, f"the model's setting {key!r} is out of range")
+    return float(value)
+
+
+def proper_array(name: str, arrays: Arrays, key: str, dtypes: Sequence[Any], rank: int) -> NDArray[Any]:
+    """An array of the file `name`, refused unless it is of one of these types and of that rank."""
+    array = arrays.get(key)
+    if array is None or array.dtype not in dtypes or array.ndim != rank:
+        raise _refuse(name, f"the model has no proper array {key!r}")
+    return array
+
+
+def finite_array(name: str, arrays: Arrays, key: str, rank: int) -> NDArray[np.float64]:
+    """An array of float64 without NaN and infinity."""
+    array = proper_array(name, arrays, key, [np.dtype(np.float64)], rank)
+    if not np.isfinite(array).all():
+        raise _refuse(name, f"array {key!r} has a number that is not finite")
+    return array

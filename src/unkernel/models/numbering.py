@@ -1,4 +1,4 @@
-"""From the numbers of conjunctions back to their features.
+"""The numbers of conjunctions, from and to their features.
 
 The numbering is that of ``cpp/unkernel/engines/conjunction_index.hpp``: all conjunctions a >= b >= c
 of ranks are listed by a, each a's block being a alone, then (a, b) by b, then (a, b, c) by b and c;
@@ -48,6 +48,22 @@ def decode(keys: NDArray[np.uint64], degree: int, sets: bool) -> NDArray[np.int6
     result[proper[triples], 1] = b
     result[proper[triples], 2] = within - _choose2(b + _shift(sets))
     return result
+
+
+def encode(ranks: NDArray[np.int64], degree: int, sets: bool) -> NDArray[np.uint64]:
+    """The numbers of conjunctions, given as :func:`decode` gives them.
+
+    Examples
+    --------
+    >>> encode(np.array([[-1, -1, -1], [1, -1, -1], [1, 0, -1]]), degree=2, sets=True)
+    array([0, 2, 3], dtype=uint64)
+    """
+    a, b, c = (np.maximum(ranks[:, k], 0).astype(np.uint64) for k in range(3))
+    keys = _block(a, degree, sets)
+    triples = keys + np.uint64(1) + a + _shift(sets) + _choose2(b + _shift(sets)) + c
+    keys = np.where(ranks[:, 2] >= 0, triples, np.where(ranks[:, 1] >= 0, keys + np.uint64(1) + b, keys))
+    encoded: NDArray[np.uint64] = np.where(ranks[:, 0] >= 0, keys, np.uint64(0))
+    return encoded
 
 
 def _shift(sets: bool) -> np.uint64:

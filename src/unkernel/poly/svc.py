@@ -20,10 +20,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from unkernel._core import Examples, Progress, distinct_examples
+from unkernel.data.memory import available_bytes
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.classifier import canonical_csr
 from unkernel.models import ConjunctionModel
-from unkernel.poly.memory import available_bytes
 
 Look = Callable[[Progress], None]
 
@@ -300,12 +300,12 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, reset=False
         )
-        return self._compiled.score_csr(canonical_csr(rows), self._threads())
+        return self._compiled.decision.decide(self._compiled.score_csr(canonical_csr(rows), self._threads()))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of each row."""
         scores = self.decision_function(X)
-        return self._compiled.choose(scores)
+        return self._compiled.decision.choose(scores.reshape(len(scores), -1))
 
     def to_model(self) -> ConjunctionModel:
         """The fitted model as plain data."""

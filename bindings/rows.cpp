@@ -1,0 +1,150 @@
+#include "rows.hpp"
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace unkernel::bindings {
+namespace {
+
+namespace nb = nanobind;
+
+constexpr const char* expected = "a row is a list of feature ids, or a buffer of 32- or 64-bit ints";
+
+[[noreturn]] void refuse_negative(long long id) {
+  throw std::invalid_argument("feature ids are column numbers and not negative, got " + std::to_string(id));
+}
+
+template <class Id>
+void refuse_negative_ids(std::span<const Id> ids) {
+  Id signs = 0;
+  for (const Id id : ids) signs |= id;
+  if (signs >= 0) return;
+  for (const Id id : ids) {
+    if (id < 0) refuse_negative(id);
+  }
+}
+
+bool is_signed_integer(const char* format) {
+  if (format == nullptr) return false;
+  const char* type = *format == '<' || *format == '=' || *format == '@' ? format + 1 : format;
+  return std::strlen(type) == 1 && std::strchr("ilq", *type) != nullptr;
+}
+
+// Bytes that may hold ints; an array of bytes is more likely a mistake.
+bool is_bytes(PyObject* object) { return PyBytes_Check(object) || PyByteArray_Check(object) || PyMemoryView_Check(object); }
+
+bool is_aligned(const void* memory, std::size_t size) { return reinterpret_cast<std::uintptr_t>(memory) % size == 0; }
+
+}  // namespace
+
+FeatureIds::FeatureIds(nb::handle ids, std::vector<std::int64_t>& room) {
+  PyObject* object = ids.ptr();
+  if (PyList_CheckExact(object)) {
+    from_list(object, room);
+  } else if (!PyObject_CheckBuffer(object) || !from_buffer(object)) {
+    if (PyUnicode_Check(object) || !PySequence_Check(object)) throw nb::type_error(expected);
+    const nb::object list = nb::steal(PySequence_List(object));
+    if (!list.is_valid()) throw nb::python_error();
+    from_any_list(list.ptr());
+  }
+}
+
+FeatureIds::~FeatureIds() {
+  if (held_) PyBuffer_Release(&buffer_);
+}
+
+void FeatureIds::from_list(PyObject* list, std::vector<std::int64_t>& room) {
+  const Py_ssize_t count = PyList_Size(list);
+  room.resize(static_cast<std::size_t>(count));
+  for (Py_ssize_t k = 0; k < count; ++k) {
+    PyObject* item = PyList_GetItem(list, k);
+    if (!PyLong_CheckExact(item)) return from_any_list(list);  // reading it may run anything
+    const long long id = PyLong_AsLongLong(item);
+    if (id < 0) {
+      if (PyErr_Occurred() != nullptr) throw nb::python_error();
+      refuse_negative(id);
+    }
+    room[static_cast<std::size_t>(k)] = id;
+  }
+  wide_ids_ = room;
+}
+
+// What an item's __index__ does to the list, it does to a copy.
+void FeatureIds::from_any_list(PyObject* list) {
+  const nb::object copy = nb::steal(PySequence_Tuple(list));
+  if (!copy.is_valid()) throw nb::python_error();
+  const Py_ssize_t count = PyTuple_Size(copy.ptr());
+  own_.clear();
+  for (Py_ssize_t k = 0; k < count; ++k) {
+    const nb::object id = nb::steal(PyNumber_Index(PyTuple_GetItem(copy.ptr(), k)));
+    if (!id.is_valid()) throw nb::python_error();
+    const long long value = PyLong_AsLongLong(id.ptr());
+    if (value < 0) {
+      if (PyErr_Occurred() != nullptr) throw nb::python_error();
+      refuse_negative(value);
+    }
+    own_.push_back(value);
+  }
+  wide_ids_ = own_;
+}
+
+// False if the object has to be read item by item.
+bool FeatureIds::from_buffer(PyObject* object) {
+  if (PyObject_GetBuffer(object, &buffer_, PyBUF_FORMAT | PyBUF_STRIDES) != 0) throw nb::python_error();
+  held_ = true;
+  const bool raw = is_bytes(object) && buffer_.itemsize == 1;
+  const bool in_place = PyBuffer_IsContiguous(&buffer_, 'C') != 0;
+  try {
+    if (buffer_.ndim != 1) throw std::invalid_argument("a row has one dimension");
+    if (!raw && !is_signed_integer(buffer_.format)) throw nb::type_error(expected);
+    if (in_place) from_contiguous(raw);
+  } catch (...) {
+    PyBuffer_Release(&buffer_);
+    throw;
+  }
+  if (!in_place) {
+    held_ = false;
+    PyBuffer_Release(&buffer_);
+  }
+  return in_place;
+}
+
+void FeatureIds::from_contiguous(bool raw) {
+  const auto bytes = static_cast<std::size_t>(buffer_.len);
+  if (!raw && buffer_.itemsize == 8) {
+    if (is_aligned(buffer_.buf, 8)) {
+      wide_ids_ = {static_cast<const std::int64_t*>(buffer_.buf), bytes / 8};
+    } else {
+      own_.resize(bytes / 8);
+      std::memcpy(own_.data(), buffer_.buf, bytes);
+      wide_ids_ = own_;
+    }
+    refuse_negative_ids(wide_ids_);
+    return;
+  }
+  if (bytes % 4 != 0 || !is_aligned(buffer_.buf, 4)) {
+    throw std::invalid_argument("bytes are taken for 32-bit ints, and these are not a whole number of them, or not aligned");
+  }
+  wide_ = false;
+  narrow_ids_ = {static_cast<const std::int32_t*>(buffer_.buf), bytes / 4};
+  refuse_negative_ids(narrow_ids_);
+}
+
+std::vector<double> read_values(nb::handle values, std::size_t count) {
+  if (values.is_none()) return {};
+  const nb::object copy = nb::steal(PySequence_Tuple(values.ptr()));
+  if (!copy.is_valid()) throw nb::python_error();
+  if (static_cast<std::size_t>(PyTuple_Size(copy.ptr())) != count) {
+    throw std::invalid_argument("there are " + std::to_string(PyTuple_Size(copy.ptr())) + " values for " + std::to_string(count) + " feature ids");
+  }
+  std::vector<double> read(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    read[k] = PyFloat_AsDouble(PyTuple_GetItem(copy.ptr(), static_cast<Py_ssize_t>(k)));
+    if (read[k] == -1.0 && PyErr_Occurred() != nullptr) throw nb::python_error();
+    if (!(read[k] - read[k] == 0.0)) throw std::invalid_argument("values must be finite numbers");
+  }
+  return read;
+}
+
+}  // namespace unkernel::bindings

@@ -1,0 +1,103 @@
+// What tests of engines share: rows as users may give them, and scores beside those of a slow twin.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "check.hpp"
+#include "random_rows.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/engines/engine.hpp"
+
+namespace scoring {
+
+using unkernel::Random;
+using unkernel::engines::Engine;
+using unkernel::engines::RowView;
+
+// A sum, and the sum of its terms in size, which rounding is relative to.
+struct Sum {
+  double value = 0.0;
+  double size = 0.0;
+
+  void add(double term) { add(term, std::abs(term)); }
+  void add(double term, double term_size) {
+    value += term;
+    size += term_size;
+  }
+};
+
+using Sums = std::vector<Sum>;                  // by score
+using Row = std::map<std::int64_t, double>;     // column -> value
+using Entries = std::vector<std::pair<std::int64_t, double>>;
+
+// Of a column that occurs twice the values add up.
+template <class Index>
+Row row_of(const Rows<Index>& rows, std::size_t row) {
+  Row result;
+  for (std::size_t k = rows.begin(row); k < rows.end(row); ++k) result[rows.columns[k]] += rows.values[k];
+  return result;
+}
+
+template <class Index>
+void add_entries(const Entries& entries, Rows<Index>& rows) {
+  for (const auto& [column, value] : entries) {
+    rows.columns.push_back(static_cast<Index>(column));
+    rows.values.push_back(value);
+  }
+  rows.offsets.push_back(static_cast<Index>(rows.columns.size()));
+}
+
+// In any order, some columns in two parts, and with columns that no model can know.
+template <class Index>
+void add_messy_row(Entries entries, std::int64_t unknown_column, Random& random, Rows<Index>& rows) {
+  for (std::size_t k = 0, count = entries.size(); k < count; ++k) {
+    if (random.below(3) != 0) continue;
+    entries[k].second -= 0.25;
+    entries.emplace_back(entries[k].first, 0.25);
+  }
+  entries.emplace_back(unknown_column, 1.0);
+  entries.emplace_back(std::numeric_limits<Index>::max(), 1.0);
+  entries.emplace_back(-1 - static_cast<std::int64_t>(random.below(5)), 1.0);
+  random.shuffle(std::span(entries));
+  add_entries(entries, rows);
+}
+
+template <class Index>
+std::vector<double> scores_of(const Engine& engine, const Rows<Index>& rows, int threads) {
+  std::vector<double> out(static_cast<std::size_t>(rows.size()) * engine.scores(), std::nan(""));
+  engine.score(rows.view(), out, threads);
+  return out;
+}
+
+inline void check_near(std::span<const double> found, const Sums& expected, double tolerance) {
+  CHECK(found.size() == expected.size());
+  for (std::size_t s = 0; s < expected.size(); ++s) {
+    CHECK(std::abs(found[s] - expected[s].value) <= tolerance * expected[s].size);
+  }
+}
+
+// slow(Row) gives Sums. All rows at once, and one by one with one worker.
+template <class Index, class Slow>
+void check_scores(const Engine& engine, const Rows<Index>& rows, double tolerance, const Slow& slow) {
+  const std::size_t width = engine.scores();
+  const std::vector<double> together = scores_of(engine, rows, 1);
+  const auto worker = engine.worker();
+  std::vector<double> alone(width);
+  for (std::size_t row = 0; row < static_cast<std::size_t>(rows.size()); ++row) {
+    const Sums expected = slow(row_of(rows, row));
+    check_near(std::span(together).subspan(row * width, width), expected, tolerance);
+    const RowView<Index> view{std::span(rows.columns).subspan(rows.begin(row), rows.end(row) - rows.begin(row)),
+                              rows.values.data() + rows.begin(row)};
+    engine.score(view, *worker, alone.data());
+    check_near(alone, expected, tolerance);
+  }
+}
+
+}  // namespace scoring

@@ -1,0 +1,25 @@
+// From a conjunction model's keys and weights, as learners make and files hold them, to tables.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "unkernel/engines/conjunction_tables.hpp"
+#include "unkernel/engines/table_builder.hpp"
+
+namespace unkernel::engines {
+
+struct ConjunctionWeights {
+  Basis basis;
+  FeatureMap map;
+  std::int64_t features;                  // columns of an input row
+  std::span<const std::int64_t> columns;  // rank -> column; the model's ranks descend in frequency
+  std::span<const std::uint64_t> keys;    // ascending, without the constant's
+  std::span<const double> weights;        // keys x scores
+  std::span<const double> constants;      // scores
+};
+
+// Checks everything; throws std::invalid_argument.
+ConjunctionArrays arrange(const ConjunctionWeights& weights, HeadPlan head, int threads);
+
+}  // namespace unkernel::engines

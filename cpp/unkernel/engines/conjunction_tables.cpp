@@ -1,0 +1,124 @@
+#include "unkernel/engines/conjunction_tables.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+#include <string>
+
+namespace unkernel::engines {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("not a sound table of conjunctions: " + what); }
+
+template <class T>
+std::span<const T> view(const LargeVector<T>& vector) {
+  return {vector.data(), vector.size()};
+}
+
+Keys<Borrowed> view(const Keys<Owned>& keys) {
+  return std::visit([](const auto& vector) -> Keys<Borrowed> { return view(vector); }, keys);
+}
+
+std::size_t size_of(const Keys<Borrowed>& keys) {
+  return std::visit([](const auto& span) { return span.size(); }, keys);
+}
+
+std::size_t bytes_of(const Keys<Borrowed>& keys) {
+  return std::visit([](const auto& span) { return span.size_bytes(); }, keys);
+}
+
+// Begins at 0, never descends, ends at `end`, and has `count` + 1 numbers.
+void check_begins(std::span<const std::uint32_t> begins, std::size_t count, std::size_t end, const char* name) {
+  bool sound = begins.size() == count + 1 && begins.front() == 0 && begins.back() == end;
+  std::uint32_t descends = 0;
+  for (std::size_t i = 0; sound && i < count; ++i) descends |= static_cast<std::uint32_t>(begins[i] > begins[i + 1]);
+  if (!sound || descends != 0) refuse(std::string(name) + " do not fit");
+}
+
+void check_size(std::size_t size, std::size_t entries, std::size_t width, const char* name) {
+  if (width != 0 && (size / width != entries || size % width != 0)) refuse(std::string("the number of ") + name + " does not fit");
+}
+
+void check_head(const ConjunctionTables& tables) {
+  const HeadIndex index(tables.map.degree, tables.basis);
+  const std::uint64_t ranks = tables.head - tables.fused;
+  // A row's head ranks come in the order of its columns, and only ascending ones lead to places inside.
+  for (std::size_t rank = tables.fused; rank + 1 < tables.head; ++rank) {
+    if (tables.columns[rank] >= tables.columns[rank + 1]) refuse("the columns of frequent features do not ascend");
+  }
+  if (ranks > index.most_ranks() || index.count(ranks, tables.fused) > most_entries) refuse("too many frequent features");
+  check_size(tables.head_low.size(), index.low_count(ranks) << tables.fused, tables.scores(), "weights of frequent features");
+  check_size(tables.head_top.size(), index.top(ranks), tables.scores(), "weights of frequent features");
+}
+
+void check_probes(const ConjunctionTables& tables) {
+  const std::size_t owners = tables.rare - tables.head;
+  if (tables.probe_begins.empty() && tables.probes.empty()) return;
+  check_begins(tables.probe_begins, owners, tables.probes.size(), "the hash tables");
+  for (std::size_t i = 0; i < owners; ++i) {
+    const std::uint32_t size = tables.probe_begins[i + 1] - tables.probe_begins[i];
+    if (size != 0 && !std::has_single_bit(size)) refuse("a hash table's size is not a power of 2");
+  }
+}
+
+void check_trie(const ConjunctionTables& tables) {
+  const std::size_t owners = tables.rare - tables.head;
+  const std::size_t width = tables.scores();
+  const auto last = static_cast<std::size_t>(std::max(tables.map.degree - 2, 0));
+  check_size(tables.owner_weights.size(), owners, width, "weights of single features");
+  if (tables.map.degree >= 2) check_begins(tables.owner_begins, owners, size_of(tables.levels[0].keys), "the pairs");
+  for (std::size_t k = 0; k < tables.levels.size(); ++k) {
+    const auto& level = tables.levels[k];
+    const std::size_t entries = size_of(level.keys);
+    if (entries > 0 && (k > last || tables.map.degree < 2)) refuse("there are conjunctions above the degree");
+    check_size(level.weights.size(), entries, width, "weights");
+    if (level.keys.index() != tables.levels[0].keys.index()) refuse("ranks are of different widths");
+    if (k < last) check_begins(level.begins, entries, size_of(tables.levels[k + 1].keys), "the partners");
+  }
+}
+
+void check_postings(const ConjunctionTables& tables) {
+  if (tables.item_begins.empty()) refuse("the support vectors do not fit");
+  const std::size_t postings = tables.item_begins.size() - 1;
+  check_begins(tables.posting_begins, tables.used() - tables.rare, postings, "the support vectors");
+  check_begins(tables.item_begins, postings, size_of(tables.items), "the items of support vectors");
+  check_size(tables.posting_weights.size(), postings, tables.scores(), "coefficients");
+  if (tables.items.index() != tables.levels[0].keys.index()) refuse("ranks are of different widths");
+}
+
+}  // namespace
+
+ConjunctionTables borrow(const ConjunctionArrays& from) {
+  ConjunctionTables to{from.basis, from.map, from.fused, from.head, from.rare, view(from.columns), view(from.constants),
+                       view(from.head_low), view(from.head_top), view(from.owner_weights), view(from.owner_begins), view(from.probe_begins),
+                       view(from.probes), {}, view(from.posting_begins), view(from.item_begins), view(from.items),
+                       view(from.posting_weights)};
+  for (std::size_t k = 0; k < to.levels.size(); ++k) {
+    to.levels[k] = {view(from.levels[k].keys), view(from.levels[k].weights), view(from.levels[k].begins)};
+  }
+  return to;
+}
+
+void check(const ConjunctionTables& tables) {
+  if (tables.scores() == 0) refuse("no scores");
+  if (tables.map.degree < 1 || tables.map.degree > most_degree) refuse("the degree");
+  if (tables.fused > most_fused || tables.fused > tables.head || tables.head > tables.rare || tables.rare > tables.used()) refuse("the zones");
+  if (tables.basis != Basis::sets && (tables.fused > 0 || tables.rare < tables.used())) refuse("real features can be neither fused nor rare");
+  check_head(tables);
+  const bool narrow = tables.levels[0].keys.index() == 0;
+  if (narrow && tables.used() > std::size_t{1} << 16) refuse("ranks are too narrow");
+  check_trie(tables);
+  check_probes(tables);
+  check_postings(tables);
+}
+
+std::size_t bytes(const ConjunctionTables& tables) {
+  std::size_t total = tables.columns.size_bytes() + tables.constants.size_bytes() + tables.head_low.size_bytes() + tables.head_top.size_bytes() +
+                      tables.owner_weights.size_bytes() + tables.owner_begins.size_bytes() +
+                      tables.probe_begins.size_bytes() + tables.probes.size_bytes() + tables.posting_begins.size_bytes() +
+                      tables.item_begins.size_bytes() + bytes_of(tables.items) + tables.posting_weights.size_bytes();
+  for (const auto& level : tables.levels) total += bytes_of(level.keys) + level.weights.size_bytes() + level.begins.size_bytes();
+  return total;
+}
+
+}  // namespace unkernel::engines

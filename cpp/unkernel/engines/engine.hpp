@@ -1,0 +1,174 @@
+// What every engine can do, whatever it is made of.
+//
+// An engine is immutable and may be used by any number of threads; what a thread writes while it
+// scores lies in its own worker. Which engine it is, is decided once per batch: the loop over the rows
+// and all below it knows the kind.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "unkernel/base/parallel.hpp"
+#include "unkernel/data/csr.hpp"
+
+namespace unkernel::engines {
+
+// A row: columns and their values; without values all are 1. Columns that the model does not know are
+// welcome, and negative ones count as such.
+template <class Index>
+struct RowView {
+  std::span<const Index> columns;
+  const double* values = nullptr;
+};
+
+// Rows as engines want them: in order, each column once. Of a column that occurs twice the values add
+// up; without values it still occurs once.
+template <class Index>
+class RowSorter {
+ public:
+  RowView<Index> operator()(const RowView<Index>& row) {
+    bool ascending = true;
+    for (std::size_t k = 1; k < row.columns.size(); ++k) ascending &= row.columns[k - 1] < row.columns[k];
+    return ascending ? row : sorted(row);
+  }
+
+ private:
+  RowView<Index> sorted(const RowView<Index>& row) {
+    entries_.clear();
+    for (std::size_t k = 0; k < row.columns.size(); ++k) {
+      entries_.emplace_back(row.columns[k], row.values == nullptr ? 1.0 : row.values[k]);
+    }
+    std::stable_sort(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    columns_.clear();
+    values_.clear();
+    for (const auto& [column, value] : entries_) {
+      if (columns_.empty() || columns_.back() != column) {
+        columns_.push_back(column);
+        values_.push_back(value);
+      } else {
+        values_.back() += value;
+      }
+    }
+    return {columns_, row.values == nullptr ? nullptr : values_.data()};
+  }
+
+  std::vector<std::pair<Index, double>> entries_;
+  std::vector<Index> columns_;
+  std::vector<double> values_;
+};
+
+inline bool all_ones(const double* values, std::size_t count) {
+  const auto one = std::bit_cast<std::uint64_t>(1.0);
+  std::uint64_t difference = 0;
+  for (std::size_t k = 0; k < count; ++k) difference |= std::bit_cast<std::uint64_t>(values[k]) ^ one;
+  return difference == 0;
+}
+
+// What a thread needs to score rows, kept from row to row.
+class Worker {
+ public:
+  virtual ~Worker() = default;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  virtual std::size_t scores() const = 0;
+  // Of all tables, wherever they lie.
+  virtual std::size_t bytes() const = 0;
+  virtual std::unique_ptr<Worker> worker() const = 0;
+
+  // The scores of one row, with a worker of this engine's.
+  virtual void score(const RowView<std::int32_t>& row, Worker& worker, double* out) const = 0;
+  virtual void score(const RowView<std::int64_t>& row, Worker& worker, double* out) const = 0;
+  // Rows x scores. Any number of threads gives the same result.
+  virtual void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out, int threads) const = 0;
+  virtual void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out, int threads) const = 0;
+};
+
+// Some rows of a matrix, and what holds for all of them: asked of many rows at once, that costs next to
+// nothing, while short loops over single rows would not.
+template <class Index>
+struct RowRange {
+  const data::CsrView<Index, double>& rows;
+  std::size_t first;
+  std::size_t last;
+  bool ones = false;
+  bool ascending = false;
+
+  RowRange(const data::CsrView<Index, double>& matrix, std::size_t from, std::size_t to) : rows(matrix), first(from), last(to) {
+    const auto begin = static_cast<std::size_t>(rows.offsets[first]);
+    const auto end = static_cast<std::size_t>(rows.offsets[last]);
+    ones = all_ones(rows.values.data() + begin, end - begin);
+    std::size_t descents = 0;
+    for (std::size_t k = begin + 1; k < end; ++k) descents += rows.columns[k] <= rows.columns[k - 1];
+    for (std::size_t row = first + 1; row < last; ++row) {  // where a row begins, it may descend
+      const auto k = static_cast<std::size_t>(rows.offsets[row]);
+      if (rows.offsets[row] != rows.offsets[row + 1] && k > begin) descents -= rows.columns[k] <= rows.columns[k - 1];
+    }
+    ascending = descents == 0;
+  }
+
+  RowView<Index> operator[](std::size_t row) const {
+    const auto begin = static_cast<std::size_t>(rows.offsets[row]);
+    const auto end = static_cast<std::size_t>(rows.offsets[row + 1]);
+    // Out of order, a column may occur twice, and two ones are not a one.
+    return {rows.columns.subspan(begin, end - begin), ones && ascending ? nullptr : rows.values.data() + begin};
+  }
+};
+
+// An engine, given a Derived that has make_scratch(), score_row(RowView<Index>, Scratch&, double* out)
+// and score_range(RowRange<Index>, Scratch&, double* out), all for rows that are in order.
+template <class Derived, class Scratch>
+class EngineOf : public Engine {
+ public:
+  std::unique_ptr<Worker> worker() const final { return std::make_unique<ScratchWorker>(self().make_scratch()); }
+  void score(const RowView<std::int32_t>& row, Worker& worker, double* out) const final {
+    auto& own = static_cast<ScratchWorker&>(worker);
+    self().score_row(own.narrow(row), own.scratch, out);
+  }
+  void score(const RowView<std::int64_t>& row, Worker& worker, double* out) const final {
+    auto& own = static_cast<ScratchWorker&>(worker);
+    self().score_row(own.wide(row), own.scratch, out);
+  }
+  void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out, int threads) const final {
+    score_all(rows, out, threads);
+  }
+  void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out, int threads) const final {
+    score_all(rows, out, threads);
+  }
+
+ private:
+  struct ScratchWorker final : Worker {
+    explicit ScratchWorker(Scratch&& made) : scratch(std::move(made)) {}
+    Scratch scratch;
+    RowSorter<std::int32_t> narrow;
+    RowSorter<std::int64_t> wide;
+  };
+
+  const Derived& self() const { return static_cast<const Derived&>(*this); }
+
+  template <class Index>
+  void score_all(const data::CsrView<Index, double>& rows, std::span<double> out, int threads) const {
+    constexpr std::int64_t fewest = 512;  // fewer rows than this are not worth a second thread
+    const std::int64_t grain = std::max(fewest, rows.rows() / (8 * std::max(threads, 1)));
+    const std::size_t width = this->scores();
+    parallel_ranges(threads, rows.rows(), grain, [&](std::int64_t first, std::int64_t last) {
+      Scratch scratch = self().make_scratch();
+      const RowRange<Index> range(rows, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+      double* to = out.data() + range.first * width;
+      if (range.ascending) return self().score_range(range, scratch, to);
+      RowSorter<Index> in_order;
+      for (std::size_t row = range.first; row < range.last; ++row, to += width) self().score_row(in_order(range[row]), scratch, to);
+    });
+  }
+};
+
+}  // namespace unkernel::engines

@@ -1,0 +1,29 @@
+// The inverted index (PKI of Kudo & Matsumoto 2003): for each feature the support vectors that have it, so
+// that a row touches only what it shares features with. Exact for every kernel and any values.
+//
+// Bytes   4 per entry of a support vector, 8 more where values are not all 1; 8 m per vector.
+// Query   one addition per entry that shares a feature with the row, then one look-up (or, for values
+//         other than 1, one evaluation of the kernel) per support vector.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "unkernel/engines/engine.hpp"
+#include "unkernel/engines/vector_sum.hpp"
+
+namespace unkernel::engines {
+
+struct InvertedTables {
+  VectorSumTables sum;
+  std::span<const std::int64_t> columns;       // rank -> column
+  std::span<const std::uint32_t> list_begins;  // used + 1
+  std::span<const std::uint32_t> lists;        // vectors, by rank
+  std::span<const double> list_values;         // theirs; empty where all are 1
+};
+
+// Checks the tables, which must outlive the engine; throws std::invalid_argument.
+std::unique_ptr<Engine> make_inverted_engine(const InvertedTables& tables);
+
+}  // namespace unkernel::engines

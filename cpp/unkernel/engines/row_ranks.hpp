@@ -1,0 +1,128 @@
+// A row on its way into an engine: columns become ranks, in ascending order, each once.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "unkernel/engines/engine.hpp"
+#include "unkernel/engines/ranking.hpp"
+
+namespace unkernel::engines {
+
+// Where the zones of ConjunctionTables end.
+struct RankZones {
+  Rank fused;
+  Rank head;
+};
+
+// The ranks of a row of ones, by zone: fused ones as a set of bits; those of the rest of the head counted
+// from `fused` on; and the tail, all beyond. Head ranks go by column, as the row does, so they come in
+// order; the tail is short.
+class BinaryRow {
+ public:
+  template <class Index>
+  [[gnu::always_inline]] void load(const RowView<Index>& row, const Ranking& ranking, const RankZones& zones) {
+    if (head_.size() < row.columns.size() + 4) make_room(row.columns.size());
+    const bool tail = zones.head < ranking.used();
+    if (zones.fused == 0) {
+      tail ? share_out<false, true>(row, ranking, zones) : share_out<false, false>(row, ranking, zones);
+    } else {
+      tail ? share_out<true, true>(row, ranking, zones) : share_out<true, false>(row, ranking, zones);
+    }
+    if (tail_size_ > 1) sort(tail_.data(), tail_size_);
+  }
+
+  std::uint32_t state() const { return state_; }
+  const Rank* head() const { return head_.data(); }
+  std::size_t head_size() const { return head_size_; }
+  const Rank* tail() const { return tail_.data(); }
+  std::size_t tail_size() const { return tail_size_; }
+
+ private:
+  // All stores are made, and a wrong one is overwritten by the next: branches here would be mispredicted.
+  template <bool Fused, bool Tail, class Index>
+  [[gnu::always_inline]] void share_out(const RowView<Index>& row, const Ranking& ranking, const RankZones& zones) {
+    const Rank fused = zones.fused;
+    const Rank head_ranks = zones.head - fused;
+    const Rank tail_ranks = static_cast<Rank>(ranking.used()) - zones.head;
+    Rank* to_head = head_.data();
+    Rank* to_tail = tail_.data();
+    std::uint32_t state = 0;
+    for (const Index column : row.columns) {
+      const Rank rank = ranking.of(column);
+      if constexpr (Fused) state |= static_cast<std::uint32_t>(rank < fused) << (rank & 31);
+      const Rank number = Fused ? rank - fused : rank;
+      *to_head = number;
+      to_head += number < head_ranks;
+      if constexpr (Tail) {
+        *to_tail = rank;
+        to_tail += rank - zones.head < tail_ranks;
+      }
+    }
+    state_ = state;
+    head_size_ = static_cast<std::size_t>(to_head - head_.data());
+    tail_size_ = static_cast<std::size_t>(to_tail - tail_.data());
+  }
+
+  [[gnu::noinline]] void make_room(std::size_t count) {
+    head_.resize(2 * count + 4);
+    tail_.resize(2 * count + 4);
+  }
+
+  static void sort(Rank* ranks, std::size_t count) {
+    constexpr std::size_t few = 24;
+    if (count > few) {
+      std::sort(ranks, ranks + count);
+    } else {
+      for (std::size_t k = 1; k < count; ++k) {
+        const Rank rank = ranks[k];
+        std::size_t place = k;
+        for (; place > 0 && ranks[place - 1] > rank; --place) ranks[place] = ranks[place - 1];
+        ranks[place] = rank;
+      }
+    }
+  }
+
+  std::vector<Rank> head_;
+  std::vector<Rank> tail_;
+  std::uint32_t state_ = 0;
+  std::size_t head_size_ = 0;
+  std::size_t tail_size_ = 0;
+};
+
+// The ranks and values of any row, by rank.
+class ValuedRow {
+ public:
+  template <class Index>
+  void load(const RowView<Index>& row, const Ranking& ranking) {
+    entries_.clear();
+    for (std::size_t k = 0; k < row.columns.size(); ++k) {
+      const Rank rank = ranking.of(row.columns[k]);
+      const double value = row.values == nullptr ? 1.0 : row.values[k];
+      if (rank != unknown && value != 0.0) entries_.emplace_back(rank, value);
+    }
+    const auto by_rank = [](const auto& a, const auto& b) { return a.first < b.first; };
+    if (!std::is_sorted(entries_.begin(), entries_.end(), by_rank)) std::sort(entries_.begin(), entries_.end(), by_rank);
+    ranks_.clear();
+    values_.clear();
+    for (const auto& [rank, value] : entries_) {
+      ranks_.push_back(rank);
+      values_.push_back(value);
+    }
+  }
+
+  std::size_t size() const { return ranks_.size(); }
+  const Rank* ranks() const { return ranks_.data(); }
+  const double* values() const { return values_.data(); }
+
+ private:
+  std::vector<std::pair<Rank, double>> entries_;
+  std::vector<Rank> ranks_;
+  std::vector<double> values_;
+};
+
+}  // namespace unkernel::engines

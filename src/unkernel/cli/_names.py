@@ -1,0 +1,56 @@
+"""Names for features, from a text file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from unkernel.data.files import read_blocks
+from unkernel.errors import FormatError
+
+
+def read_names(path: str | None, first_index: int) -> dict[int, str]:
+    """The name of each column: a name a line, or lines ``number<TAB>name`` that number as data files do."""
+    if path is None:
+        return {}
+    lines = _lines(path)
+    if lines and _is_number(lines[0].partition("\t")[0]) and "\t" in lines[0]:
+        return _numbered(path, lines, first_index)
+    return {column: name for column, line in enumerate(lines) if (name := line.strip())}
+
+
+def _lines(path: str) -> list[str]:
+    content = b"".join(read_blocks(path)).removeprefix(b"\xef\xbb\xbf")
+    lines = content.split(b"\n")
+    found = []
+    for number, line in enumerate(lines if lines[-1] else lines[:-1], 1):
+        try:
+            found.append(line.decode().removesuffix("\r"))
+        except UnicodeDecodeError:
+            raise FormatError(path, number, 0, "the name of a feature is not UTF-8 text") from None
+    return found
+
+
+def _numbered(path: str, lines: list[str], first_index: int) -> dict[int, str]:
+    names: dict[int, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        feature, tab, name = line.partition("\t")
+        if not tab or not _is_number(feature) or not name.strip():
+            raise FormatError(path, number, 0, "expected a feature's number, a tab and its name")
+        column = int(feature) - first_index
+        if column < 0:
+            raise FormatError(path, number, 0, "there is no feature 0: the model counts features from 1")
+        if column in names:
+            raise FormatError(path, number, 0, f"feature {feature} has a name already")
+        names[column] = name.strip()
+    return names
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 20
+
+
+def shown(columns: Iterable[int], names: Mapping[int, str], first_index: int) -> list[str]:
+    """Columns as a user knows them: by name, or by the number that data files have for them."""
+    return [names.get(column, str(column + first_index)) for column in columns]

@@ -1,0 +1,61 @@
+"""A drawing of the engines that were tried: time against size. Needs matplotlib, which is optional."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from unkernel.cli._tables import details
+from unkernel.data.files import replaced
+from unkernel.engines import Candidate
+
+_FORMATS = (".png", ".svg", ".pdf")
+_INCHES = (8.0, 5.5)
+_DOTS_PER_INCH = 150
+
+
+def refuse_format(path: Path) -> None:
+    if path.suffix.lower() not in _FORMATS:
+        raise ValueError(f"{path}: a plot is a file that ends in .png, .svg or .pdf")
+
+
+def refuse_without_matplotlib() -> None:
+    _figure_type()
+
+
+def _figure_type() -> Any:
+    """Matplotlib's figure without pyplot: needs no screen and leaves no state behind."""
+    try:
+        return importlib.import_module("matplotlib.figure").Figure
+    except ImportError:
+        raise ValueError("--plot needs matplotlib: pip install 'unkernel[plot]'") from None
+
+
+def drawable(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those that were built and measured."""
+    return [candidate for candidate in candidates if candidate.nbytes > 0 and candidate.microseconds > 0]
+
+
+def draw(path: Path, candidates: Sequence[Candidate], title: str) -> None:
+    """Write a scatter plot, both axes logarithmic; the file appears whole or not at all."""
+    figure = _figure_type()(figsize=_INCHES, layout="constrained")
+    axes = figure.add_subplot()
+    found = drawable(candidates)
+    for engine in dict.fromkeys(candidate.engine for candidate in found):
+        of_engine = [candidate for candidate in found if candidate.engine == engine]
+        axes.scatter([c.nbytes for c in of_engine], [c.microseconds for c in of_engine], label=engine)
+    for candidate in found:
+        at = (candidate.nbytes, candidate.microseconds)
+        words = details(candidate) or candidate.engine
+        axes.annotate(words, at, xytext=(6, 4), textcoords="offset points", fontsize=7)
+        if candidate.chosen:
+            axes.scatter(*at, s=180, facecolors="none", edgecolors="black", label="chosen")
+    axes.set(xscale="log", yscale="log", xlabel="bytes", ylabel="µs per row, one thread")
+    axes.set_title(title, parse_math=False)
+    axes.margins(x=0.25, y=0.15)  # room for the words
+    axes.grid(True, which="both", alpha=0.2)
+    axes.legend()
+    with replaced(path) as file:
+        figure.savefig(file, format=path.suffix.lower()[1:], dpi=_DOTS_PER_INCH)

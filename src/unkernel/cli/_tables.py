@@ -1,0 +1,76 @@
+"""Tables on stdout."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from unkernel.cli._console import microseconds, on_one_line, results, size
+from unkernel.cli._models import exactness
+from unkernel.engines import Candidate
+
+# A file has no width: nothing is cut or wrapped there.
+_FILE_WIDTH = 100_000
+_CHOSEN = "←"
+
+
+def candidates_to_json(candidates: Iterable[Candidate]) -> list[dict[str, Any]]:
+    """What was not built or measured is null."""
+    return [
+        candidate.to_json()
+        | {
+            "nbytes": candidate.nbytes if candidate.nbytes >= 0 else None,
+            "microseconds": candidate.microseconds if candidate.microseconds >= 0 else None,
+        }
+        for candidate in candidates
+    ]
+
+
+def print_candidates(candidates: Sequence[Candidate]) -> None:
+    """The engines that were tried, the chosen one marked."""
+    table = new_table()
+    for title in ("engine", "details"):
+        table.add_column(title, no_wrap=True)
+    for title in ("size", "µs/row"):
+        table.add_column(title, no_wrap=True, justify="right")
+    table.add_column("")
+    table.add_column("result", no_wrap=True)
+    table.add_column("note")
+    for candidate in candidates:
+        table.add_row(
+            candidate.engine,
+            details(candidate),
+            size(candidate.nbytes) if candidate.nbytes >= 0 else "",
+            microseconds(candidate.microseconds) if candidate.microseconds >= 0 else "",
+            _CHOSEN if candidate.chosen else "",
+            exactness(candidate.exact),
+            Text(on_one_line(candidate.note)),
+            style="bold" if candidate.chosen else "",
+        )
+    print_table("candidates", table)
+
+
+def details(candidate: Candidate) -> str:
+    """How the engine of a candidate was laid out."""
+    parts = [f"rare < {candidate.rare:,}"] if candidate.rare else []
+    if candidate.head_bytes:
+        parts.append(f"dense {candidate.head_bytes / 1e6:.3g} MB")
+    if candidate.fused:
+        parts.append(f"{candidate.fused} fused")
+    return ", ".join(parts)
+
+
+def new_table() -> Table:
+    return Table(box=None, pad_edge=False, padding=(0, 1), header_style="cyan")
+
+
+def print_table(title: str, table: Table) -> None:
+    results().print(Text(title, style="bold"))
+    console = results() if results().is_terminal else Console(file=sys.stdout, width=_FILE_WIDTH)
+    console.print(Padding(table, (0, 0, 0, 2), expand=False))

@@ -1,0 +1,166 @@
+"""``unkernel compile``: a model of any program becomes one that answers in microseconds."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from unkernel.cli import _options as options
+from unkernel.cli import _plot
+from unkernel.cli._console import print_facts, print_json, seconds, size, warn
+from unkernel.cli._files import refuse_special_file, refuse_unwritable
+from unkernel.cli._models import Opened, describe, exactness, facts_of, open_model
+from unkernel.cli._progress import Display
+from unkernel.cli._tables import candidates_to_json, print_candidates
+from unkernel.engines import CompiledClassifier
+from unkernel.engines import compile as compile_model
+from unkernel.engines.compiling import parse_bytes
+from unkernel.errors import FormatError
+
+# The function's defaults are the command's.
+_DEFAULT: dict[str, Any] = {
+    name: parameter.default for name, parameter in inspect.signature(compile_model).parameters.items()
+}
+
+
+def compile(
+    source: options.SourceFile,
+    model: options.ModelFile,
+    *,
+    engine: options.Engine = _DEFAULT["engine"],
+    memory: options.Memory = _DEFAULT["memory"],
+    sample: options.Sample = _DEFAULT["sample"],
+    rare: options.Rare = _DEFAULT["rare"],
+    threshold: options.Threshold = _DEFAULT["threshold"],
+    plot: options.Plot = None,
+    jobs: options.Jobs = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Compile a model, of unkernel or another program, for speed.
+
+    Builds the engines that suit the model, measures each on typical rows,
+    and keeps the fastest, with the model, in one file that loads at once.
+    All engines but pruned give the very scores of the model.
+
+    \b
+    [dim]$[/dim] unkernel compile libsvm.model model.uk
+    [dim]$[/dim] unkernel compile libsvm.model.xz model.uk --sample typical.svm --memory 200M
+    [dim]$[/dim] unkernel compile svmlight.model model.uk --engine pruned --threshold 0.001
+    [dim]$[/dim] unkernel compile libsvm.model model.uk --plot tried.svg
+    """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    _refuse_options(engine, memory, threshold)
+    _refuse_places(model, plot, source, sample)
+    with Display(quiet=quiet or json) as display:
+        began = time.perf_counter()
+        with display.working(f"reading {source.name}"):
+            opened = open_model(source)
+        read = time.perf_counter()
+        with display.trying("compiling") as watch, _in_words_of_options():
+            classifier = compile_model(
+                opened.model,
+                engine.value,
+                memory=memory,
+                sample=sample,
+                rare=rare,
+                threshold=threshold,
+                n_jobs=options.threads(jobs),
+                watch=watch,
+            )
+        compiled = time.perf_counter()
+        with display.working("writing"):
+            classifier.save(model)
+    result = _describe(opened, classifier, model)
+    result["seconds"] = {"reading": read - began, "compiling": compiled - read}
+    result["plot"] = _draw(plot, classifier, source)
+    if json:
+        print_json(result)
+    elif not quiet:
+        _print(result, opened, classifier)
+
+
+def _refuse_options(engine: options.EngineName, memory: str | None, threshold: float | None) -> None:
+    """Before anything is read."""
+    if engine == options.EngineName.pruned and threshold is None:
+        raise ValueError("--engine pruned needs a --threshold: conjunctions of smaller weight are dropped")
+    if engine != options.EngineName.pruned and threshold is not None:
+        raise ValueError(f"--threshold is for --engine pruned; {engine} is exact and drops nothing")
+    if memory is not None:
+        with _in_words_of_options():
+            parse_bytes(memory)
+
+
+def _refuse_places(model: Path, plot: Path | None, source: Path, sample: str | None) -> None:
+    inputs = [source] if sample is None else [source, Path(sample)]
+    refuse_unwritable(model, *inputs)
+    refuse_special_file(model)
+    if plot is not None:
+        _plot.refuse_format(plot)
+        refuse_unwritable(plot, *inputs)
+        if plot.absolute() == model.absolute():
+            raise ValueError(f"{plot}: is the model's name, too; give the plot another one")
+        _plot.refuse_without_matplotlib()
+
+
+@contextlib.contextmanager
+def _in_words_of_options() -> Iterator[None]:
+    try:
+        yield
+    except FormatError:
+        raise
+    except ValueError as error:
+        raise ValueError(_as_options(str(error))) from error
+    except MemoryError as error:
+        raise MemoryError(_as_options(str(error))) from error
+
+
+def _as_options(words: str) -> str:
+    words = re.sub(r"engine='(\w+)'( or '(\w+)')?", _engine_option, words)
+    words = re.sub(r"^(rare|memory|threshold) must", r"--\1 must", words)
+    return re.sub(r"; raise memory$", "; raise --memory", words)
+
+
+def _engine_option(found: re.Match[str]) -> str:
+    return f"--engine {found[1]}" + (f" or {found[3]}" if found[2] else "")
+
+
+def _describe(opened: Opened, classifier: CompiledClassifier, model: Path) -> dict[str, Any]:
+    return {
+        "source": str(opened.path),
+        "model": str(model),
+        "read": describe(opened.model) | {"file_bytes": opened.path.stat().st_size},
+        "engine": classifier.engine,
+        "exact": classifier.exact,
+        "model_bytes": model.stat().st_size,
+        "compiled_bytes": classifier.nbytes,
+        "candidates": candidates_to_json(classifier.candidates),
+    }
+
+
+def _draw(plot: Path | None, classifier: CompiledClassifier, source: Path) -> str | None:
+    if plot is None:
+        return None
+    if not _plot.drawable(classifier.candidates):
+        warn(f"{plot}: not drawn, as nothing was measured: give rows to measure on with --sample")
+        return None
+    _plot.draw(plot, classifier.candidates, source.name)
+    return str(plot)
+
+
+def _print(result: dict[str, Any], opened: Opened, classifier: CompiledClassifier) -> None:
+    spent = result["seconds"]
+    print_facts(result["source"], facts_of(opened.model))
+    print_candidates(classifier.candidates)
+    facts = {
+        "engine": f"{classifier.engine}, {exactness(classifier.exact)}",
+        "bytes": f"{size(result['model_bytes'])} in the file, {size(result['compiled_bytes'])} compiled",
+        "time": f"{seconds(spent['reading'])} reading, {seconds(spent['compiling'])} compiling",
+    }
+    if result["plot"]:
+        facts["plot"] = result["plot"]
+    print_facts(result["model"], facts)

@@ -1,0 +1,150 @@
+"""``unkernel explain``: which conjunctions made a row's score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.text import Text
+
+from unkernel.cli import _options as options
+from unkernel.cli._console import many, on_one_line, print_facts, print_json
+from unkernel.cli._files import class_labels
+from unkernel.cli._models import Opened, first_index, open_model, score_names, strongest
+from unkernel.cli._names import read_names, shown
+from unkernel.cli._progress import Display
+from unkernel.cli._tables import new_table, print_table
+from unkernel.cli.predict import numbering
+from unkernel.data import SvmlightData, read_svmlight
+from unkernel.engines import CompiledClassifier, Explanation
+from unkernel.models import ConjunctionModel, KernelModel
+
+_MOST_COLUMNS = 6  # of scores, side by side
+Numbers = float | list[float]
+
+
+def explain(
+    model: options.AnyModelFile,
+    data: options.DataFile,
+    *,
+    row: options.Row = 1,
+    top: options.TopOfRow = 10,
+    features: options.Features = None,
+    zero_based: options.ZeroBasedLikeModel = None,
+    json: options.Json = False,
+) -> None:
+    """Explain the score of a row: what each conjunction of its features adds.
+
+    The constant, the contributions that are listed, and the rest add up to
+    the score, exactly. For linear models and polynomial kernels up to
+    degree 4.
+
+    \b
+    [dim]$[/dim] unkernel explain model.uk rows.svm
+    [dim]$[/dim] unkernel explain model.uk rows.svm --row 17 --top 20 --features names.txt
+    [dim]$[/dim] unkernel explain libsvm.model rows.svm --json | jq .contributions[0]
+    """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    opened = open_model(model)
+    names = read_names(features, first_index(opened.model))
+    with Display(quiet=json) as display:
+        with display.reading(data) as stream:
+            rows = read_svmlight(stream, zero_based=numbering(zero_based, opened.model))
+        if row > rows.X.shape[0]:
+            raise ValueError(f"{data}: has {many(rows.X.shape[0], 'row')}, so there is no row {row:,}")
+        with display.working("explaining"):
+            found = _explain(opened, rows, row, top)
+    result = _describe(opened, found, rows, row, names)
+    result = {"model": str(model), "data": data} | result
+    if json:
+        print_json(result)
+    else:
+        _print(result, opened)
+
+
+def _explain(opened: Opened, rows: SvmlightData, row: int, top: int) -> Explanation:
+    # What is explained is the model, whichever engine answers for it.
+    classifier = CompiledClassifier(opened.model)
+    try:
+        chosen = rows.X[row - 1]  # a file's row says what it has, not how wide it is
+        return classifier.explain(dict(zip(chosen.indices.tolist(), chosen.data.tolist(), strict=True)), top)
+    except ValueError as error:
+        raise ValueError(f"{opened.path}: {error}") from error
+
+
+def _describe(
+    opened: Opened, found: Explanation, rows: SvmlightData, row: int, names: dict[int, str]
+) -> dict[str, Any]:
+    decision, first = opened.model.decision, first_index(opened.model)
+    answer = decision.choose(np.array([_listed(found.score)])).tolist()[0]
+    return {
+        "row": row,
+        "label": class_labels(rows.y[row - 1 : row]).tolist()[0],
+        "prediction": answer,
+        "scores": score_names(decision),
+        "score": found.score,
+        "constant": found.constant,
+        "contributions": [
+            {
+                "features": [column + first for column in part.features],
+                "names": shown(part.features, names, first),
+                "value": part.value,
+            }
+            for part in found.contributions
+        ],
+        "rest": found.rest,
+        "conjunctions": found.n_conjunctions,
+        "basis": "sets" if _are_sets(opened, rows.X[row - 1]) else "monomials",
+        "exact": opened.classifier is None or opened.classifier.exact,
+    }
+
+
+def _are_sets(opened: Opened, row: Any) -> bool:
+    """Whether a feature counts once in a conjunction, however often the kernel multiplies it."""
+    if isinstance(opened.model, ConjunctionModel):
+        return opened.model.sets
+    return not isinstance(opened.model, KernelModel) or (opened.model.binary and bool((row.data == 1).all()))
+
+
+def _listed(value: Numbers) -> list[float]:
+    return value if isinstance(value, list) else [value]
+
+
+def _print(result: dict[str, Any], opened: Opened) -> None:
+    facts = {
+        "prediction": str(result["prediction"]),
+        "label in the file": str(result["label"]),
+        "conjunctions": f"{result['conjunctions']:,} have a part in the score",
+    }
+    if not result["exact"]:
+        facts["note"] = "explained is the exact model; this file is pruned and answers approximately"
+    print_facts(f"{result['data']}, row {result['row']:,}", facts)
+    _print_parts(result, opened)
+
+
+def _print_parts(result: dict[str, Any], opened: Opened) -> None:
+    joint = " ∧ " if result["basis"] == "sets" else " · "
+    several = len(result["scores"]) > 1
+    wide = several and len(result["scores"]) <= _MOST_COLUMNS
+    table = new_table()
+    for title in result["scores"] if wide else ["adds"]:
+        table.add_column(Text(on_one_line(title)), justify="right", no_wrap=True)
+    if several and not wide:
+        table.add_column("most of all for", no_wrap=True)
+
+    def add(value: Numbers, words: str, style: str = "") -> None:
+        numbers = _listed(value)
+        if several and not wide:
+            number, spoken_for = strongest(opened.model.decision, numbers)
+            cells: list[str | Text] = [f"{number:+.6g}", Text(on_one_line(spoken_for))]
+        else:
+            cells = [f"{number:+.6g}" for number in numbers]
+        table.add_row(*cells, Text(on_one_line(words)), style=style)
+
+    table.add_column("conjunction")
+    add(result["constant"], "(constant)", "dim")
+    for part in result["contributions"]:
+        add(part["value"], joint.join(part["names"]))
+    if others := result["conjunctions"] - len(result["contributions"]):
+        add(result["rest"], f"({many(others, 'other')})", "dim")
+    add(result["score"], "(score)", "bold")
+    print_table("what adds up to it", table)

@@ -1,0 +1,339 @@
+"""From models to tables, one function an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import arrange, expand, head_within
+from unkernel.engines.tables import BITSLICED, CONJUNCTIONS, INVERTED, Tables
+from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
+from unkernel.models.rows import squared_norms
+
+Look = Callable[[Any], None]
+Model = KernelModel | LinearModel | ConjunctionModel
+
+LARGEST_EXPANDED_DEGREE = 4
+# A feature of more than 1/32 of the support vectors takes less memory as bits than as a list.
+_BITS_FROM_SHARE = 32
+_NEAR_BYTES = 4_000_000  # a dense table of this size always pays
+
+
+def refuse_precomputed(model: Any) -> Any:
+    """The model, unless nobody knows its kernel."""
+    if isinstance(model, KernelModel) and model.kernel.name == "precomputed":
+        raise ValueError(
+            "a model with a precomputed kernel cannot be compiled: the file does not say how kernel values "
+            "come about; train with one of the other kernels"
+        )
+    return model
+
+
+def simplified(model: Model) -> Model:
+    """A kernel model that is linear, or constant, as the linear model it is; others as they are."""
+    if not isinstance(model, KernelModel):
+        return model
+    kernel = refuse_precomputed(model).kernel
+    if kernel.name == "linear":
+        gamma, coef0 = 1.0, 0.0
+    elif kernel.name == "polynomial" and kernel.degree <= 1:
+        gamma, coef0 = (kernel.gamma, kernel.coef0) if kernel.degree else (0.0, 1.0)
+    else:
+        return model
+    if model.n_features > max(1 << 20, 8 * model.support_vectors.nnz):  # a file may use index 10^18
+        return replace(model, kernel=Kernel("polynomial", 1, gamma, coef0))
+    weights = gamma * np.asarray(model.support_vectors.T @ model.coefficients)
+    intercepts = model.intercepts + coef0 * model.coefficients.sum(axis=0)
+    return LinearModel(
+        weights.reshape(model.n_features, model.n_scores),
+        intercepts,
+        model.decision,
+        model.n_features,
+        model.fixed_width,
+        model.origin,
+    )
+
+
+@dataclass(frozen=True)
+class Head:
+    """The dense part of tables of conjunctions: how large, and how many features are fused into one."""
+
+    nbytes: float = _NEAR_BYTES
+    fused: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A kernel model made ready to be compiled: the columns it uses, numbered from 0."""
+
+    model: KernelModel
+
+    @cached_property
+    def used(self) -> NDArray[np.int64]:
+        """The columns that support vectors have."""
+        return np.unique(self.model.support_vectors.indices).astype(np.int64)
+
+    @cached_property
+    def columns(self) -> NDArray[np.int32]:
+        """The support vectors' columns, as places in ``used``."""
+        places: NDArray[Any] = np.searchsorted(self.used, self.model.support_vectors.indices)
+        return places.astype(np.int32)
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int32]:
+        """Where each support vector begins."""
+        offsets = self.model.support_vectors.indptr
+        if offsets[-1] >= np.iinfo(np.int32).max:
+            raise ValueError("the support vectors have more than 2^31 entries; no engine can hold them")
+        narrow: NDArray[np.int32] = np.ascontiguousarray(offsets, dtype=np.int32)
+        return narrow
+
+    @cached_property
+    def frequencies(self) -> NDArray[np.int64]:
+        """How many support vectors have each of the used columns."""
+        return np.bincount(self.columns, minlength=len(self.used))
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether all values are 1."""
+        return self.model.binary
+
+    @property
+    def sets(self) -> bool:
+        """Whether conjunctions can be sets of features.
+
+        Over binary support vectors all monomials of the same features have weights in fixed proportions,
+        and a set stands for them all, whatever the values of a row are: unless they cancel out.
+        """
+        return self.binary and self.model.kernel.gamma >= 0 and self.model.kernel.coef0 >= 0
+
+    @property
+    def expandable(self) -> bool:
+        """Whether the kernel is a sum over few conjunctions."""
+        kernel = self.model.kernel
+        return kernel.name == "polynomial" and 1 <= kernel.degree <= LARGEST_EXPANDED_DEGREE
+
+    def occurrences(self) -> float:
+        """How many conjunctions all support vectors have, counted anew for each: an upper bound."""
+        sizes = np.diff(self.offsets).astype(np.float64)
+        if not self.sets:
+            sizes = sizes + self.model.kernel.degree - 1
+        product, total = np.ones(len(sizes)), 0.0
+        for k in range(self.model.kernel.degree):
+            product = product * np.maximum(sizes - k, 0) / (k + 1)
+            total += float(product.sum())
+        return total
+
+    def rare_below(self, rare: float) -> int:
+        """The number of support vectors that makes a feature common; `rare` is that, or a share of them."""
+        return int(np.ceil(rare * self.model.n_support)) if rare < 1 else int(min(rare, 2**32 - 1))
+
+
+def kernel_parameters(model: KernelModel) -> dict[str, Any]:
+    """What engines that keep the support vectors are told of the kernel."""
+    kernel = model.kernel
+    return {
+        "kernel": kernel.name,
+        "degree": kernel.degree,
+        "gamma": float(kernel.gamma),
+        "coef0": float(kernel.coef0),
+    }
+
+
+def expanded(
+    machine: Machine,
+    *,
+    head: Head,
+    rare_below: int = 0,
+    threshold: float = 0.0,
+    most_bytes: float = np.inf,
+    threads: int = 1,
+    look: Look | None = None,
+    sets: bool | None = None,
+) -> Tables:
+    """Weights for all conjunctions (``expanded``), for common (``split``) or heavy ones (``pruned``).
+
+    `sets` is what the machine says, unless only rows of ones will be asked about.
+    """
+    model, kernel = machine.model, machine.model.kernel
+    sets = machine.sets if sets is None else sets
+    dense = Head(min(head.nbytes, most_bytes), head.fused)
+    ranks = _head_ranks(dense, kernel.degree, sets, model.n_scores, len(machine.used))
+    built = expand(
+        offsets=machine.offsets,
+        columns=machine.columns,
+        values=np.ascontiguousarray(model.support_vectors.data),
+        features=len(machine.used),
+        coefficients=np.ascontiguousarray(model.coefficients).reshape(-1),
+        intercepts=np.ascontiguousarray(model.intercepts),
+        sets=sets,
+        degree=kernel.degree,
+        gamma=float(kernel.gamma),
+        coef0=float(kernel.coef0),
+        fused=ranks["fused"],
+        head=ranks["head"],
+        rare_below=rare_below,
+        threshold=threshold,
+        most_bytes=most_bytes,
+        threads=threads,
+        look=look,
+    )
+    parameters = {
+        "sets": sets,
+        "degree": kernel.degree,
+        "map": "kernel",
+        "gamma": float(kernel.gamma),
+        "coef0": float(kernel.coef0),
+    }
+    tables = Tables.of(CONJUNCTIONS, parameters, built)
+    tables.arrays["columns"] = machine.used[tables.arrays["columns"]]
+    return tables
+
+
+def inverted(machine: Machine) -> Tables:
+    """For each feature, the support vectors that have it."""
+    order = np.argsort(machine.columns, kind="stable")
+    holders = np.repeat(np.arange(machine.model.n_support, dtype=np.uint32), np.diff(machine.offsets))
+    values = machine.model.support_vectors.data
+    built = _vector_sum(machine) | {
+        "columns": machine.used,
+        "list_begins": _begins(machine.frequencies),
+        "lists": holders[order],
+        "list_values": np.empty(0) if machine.binary else np.ascontiguousarray(values[order]),
+    }
+    return Tables.of(INVERTED, kernel_parameters(machine.model), built)
+
+
+def bitsliced(machine: Machine) -> Tables:
+    """For each frequent feature a set of bits, for each other one a list of support vectors."""
+    if not machine.binary:
+        raise ValueError(
+            "the bitsliced engine needs support vectors whose values are all 1; use engine='inverted'"
+        )
+    vectors = machine.model.n_support
+    common = machine.frequencies * _BITS_FROM_SHARE >= max(vectors, 1)
+    ranks = np.argsort(~common, kind="stable")  # common ones first, in their order
+    rank_of = np.empty(len(ranks), np.int64)
+    rank_of[ranks] = np.arange(len(ranks))
+    frequent = int(common.sum())
+    rank = rank_of[machine.columns]
+    holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))
+    order = np.argsort(rank, kind="stable")
+    first_listed = int(machine.frequencies[ranks[:frequent]].sum())
+    built = _vector_sum(machine) | {
+        "frequent": frequent,
+        "columns": machine.used[ranks],
+        "bits": _bits(rank[order[:first_listed]], holders[order[:first_listed]], frequent, vectors),
+        "list_begins": _begins(machine.frequencies[ranks[frequent:]]),
+        "lists": np.ascontiguousarray(holders[order[first_listed:]]),
+    }
+    return Tables.of(BITSLICED, kernel_parameters(machine.model), built)
+
+
+def _vector_sum(machine: Machine) -> dict[str, Any]:
+    model = machine.model
+    is_rbf = model.kernel.name == "rbf"
+    return {
+        "coefficients": np.ascontiguousarray(model.coefficients).reshape(-1),
+        "intercepts": np.ascontiguousarray(model.intercepts),
+        "norms": squared_norms(model.support_vectors) if is_rbf else np.empty(0),
+    }
+
+
+def _begins(counts: NDArray[Any]) -> NDArray[np.uint32]:
+    begins = np.zeros(len(counts) + 1, np.uint32)
+    np.cumsum(counts, out=begins[1:])
+    return begins
+
+
+def _bits(ranks: NDArray[Any], holders: NDArray[Any], frequent: int, vectors: int) -> NDArray[np.uint64]:
+    """A row of bits for each rank, padded to whole blocks of 512."""
+    words = (vectors + 511) // 512 * 8
+    bits = np.zeros(frequent * words, np.uint64)
+    place = ranks.astype(np.int64) * words + holders // 64
+    np.bitwise_or.at(bits, place, np.uint64(1) << (holders % 64).astype(np.uint64))
+    return bits
+
+
+def linear(model: LinearModel) -> Tables:
+    """Weights of single features; those that are all zero are left out."""
+    used = np.flatnonzero(model.weights.any(axis=1))
+    # Of degree 1, a set counts with its value: the same tables answer binary and real rows.
+    return _arranged(
+        {"sets": True, "degree": 1, "map": "kernel", "gamma": 1.0, "coef0": 0.0},
+        columns=used.astype(np.int64),
+        keys=np.arange(1, len(used) + 1, dtype=np.uint64),
+        weights=model.weights[used],
+        constants=model.intercepts,
+        features=max(model.n_features, 1),
+        head=Head(nbytes=np.inf),
+    )
+
+
+def conjunctions(model: ConjunctionModel, *, head: Head, threads: int = 1) -> Tables:
+    """The weights that a learner found."""
+    parameters = {
+        "sets": model.sets,
+        "degree": model.degree,
+        "map": model.feature_map,
+        "gamma": float(model.gamma),
+        "coef0": float(model.coef0),
+    }
+    return _arranged(
+        parameters,
+        columns=model.columns,
+        keys=model.keys,
+        weights=model.weights,
+        constants=model.constants,
+        features=model.n_features,
+        head=head,
+        threads=threads,
+    )
+
+
+def default_head(model: ConjunctionModel) -> Head:
+    """All conjunctions in the dense table where that is hardly larger than a sparse one; else a near one."""
+    sparse = float(len(model.keys)) * (12 + 8 * len(model.constants))
+    return Head(nbytes=max(_NEAR_BYTES, sparse))
+
+
+def _head_ranks(head: Head, degree: int, sets: bool, scores: int, used: int) -> dict[str, int]:
+    """How many ranks of the dense part are fused, and how many there are with those."""
+    fused = head.fused if sets else 0
+    ranks = head_within(bytes=head.nbytes, degree=degree, sets=sets, fused=fused, scores=scores, used=used)
+    return {"fused": fused, "head": int(ranks)}
+
+
+def _arranged(
+    parameters: dict[str, Any],
+    *,
+    columns: NDArray[np.int64],
+    keys: NDArray[np.uint64],
+    weights: NDArray[np.float64],
+    constants: NDArray[np.float64],
+    features: int,
+    head: Head,
+    threads: int = 1,
+) -> Tables:
+    ranks = _head_ranks(head, parameters["degree"], parameters["sets"], len(constants), len(columns))
+    built = arrange(
+        sets=parameters["sets"],
+        degree=parameters["degree"],
+        map=parameters["map"],
+        gamma=parameters["gamma"],
+        coef0=parameters["coef0"],
+        features=features,
+        columns=np.ascontiguousarray(columns),
+        keys=np.ascontiguousarray(keys),
+        weights=np.ascontiguousarray(weights).reshape(-1),
+        constants=np.ascontiguousarray(constants),
+        fused=ranks["fused"],
+        head=ranks["head"],
+        threads=threads,
+    )
+    return Tables.of(CONJUNCTIONS, parameters, built)

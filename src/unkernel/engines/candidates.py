@@ -1,0 +1,218 @@
+"""Which engine is fastest: build some, measure them, compare."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from unkernel.engines import build
+from unkernel.engines.build import Head, Machine
+from unkernel.engines.tables import Tables
+
+_MEASURED_SECONDS = 0.02  # of scoring, per candidate and repetition
+_REPETITIONS = 5
+_MOST_SAMPLE_ROWS = 4096
+# More conjunctions than this, repeats counted, and only splits are tried: they were never slower then.
+_MOST_OCCURRENCES = 5e6
+_HEADS = (1e6, 10e6, 100e6)
+_RARE = (8, 32, 128)
+_FUSED = (4, 6)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An engine that was tried.
+
+    Attributes
+    ----------
+    engine : str
+    rare : int
+        Features of fewer support vectors than this were not expanded (``split``).
+    head_bytes, fused
+        The size of the dense table that was asked for, and the features that were fused into one.
+    nbytes : int
+        Bytes of the tables; -1 if they were not built.
+    microseconds : float
+        Per row of the sample, on one thread; -1 if not measured.
+    exact : bool
+    chosen : bool
+    note : str
+    """
+
+    engine: str
+    rare: int = 0
+    head_bytes: float = 0.0
+    fused: int = 0
+    nbytes: int = -1
+    microseconds: float = -1.0
+    exact: bool = True
+    chosen: bool = False
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Any) -> Candidate:
+        """Check what a file says; a ``ValueError`` if it is not what :meth:`to_json` wrote."""
+        types = {field.name: type(field.default) for field in fields(cls) if field.name != "engine"}
+        if not isinstance(stored, dict) or set(stored) != {*types, "engine"}:
+            raise ValueError("the table of candidate engines is damaged")
+        for name, value in stored.items():
+            kind = types.get(name, str)
+            if not isinstance(value, (int, float) if kind is float else kind):
+                raise ValueError("the table of candidate engines is damaged")
+        return cls(**stored)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A candidate with the tables that were built for it."""
+
+    candidate: Candidate
+    tables: Tables | None
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """Where candidates are measured: rows to score, the memory they may take, and who watches."""
+
+    sample: Any
+    memory: float
+    threads: int
+    look: Callable[[str], None]
+
+    def trial(self, candidate: Candidate, make: Callable[[], Tables]) -> Trial:
+        """Build and measure, or say why not."""
+        self.look(words(candidate))
+        try:
+            tables = make()
+        except MemoryError:
+            return Trial(_noted(candidate, "does not fit into the memory it was given"), None)
+        engine = tables.engine()
+        nbytes = int(engine.nbytes)
+        if nbytes > self.memory:
+            return Trial(_noted(candidate, "takes more than the memory it was given", nbytes), None)
+        spent = measure(engine, self.sample)
+        return Trial(Candidate(**(asdict(candidate) | {"nbytes": nbytes, "microseconds": spent})), tables)
+
+
+def _noted(candidate: Candidate, note: str, nbytes: int = -1) -> Candidate:
+    return Candidate(**(asdict(candidate) | {"note": note, "nbytes": nbytes}))
+
+
+def words(candidate: Candidate) -> str:
+    """A candidate in a few words."""
+    parts = [candidate.engine]
+    if candidate.rare:
+        parts.append(f"rare < {candidate.rare}")
+    if candidate.head_bytes:
+        parts.append(f"dense {candidate.head_bytes / 1e6:g} MB")
+    if candidate.fused:
+        parts.append(f"{candidate.fused} fused")
+    return ", ".join(parts)
+
+
+def measure(engine: Any, rows: Any, seconds: float = _MEASURED_SECONDS) -> float:
+    """Microseconds per row on one thread: the best of a few runs, on as many rows as there is time for."""
+    if rows.shape[0] == 0:
+        return -1.0
+    count = min(16, rows.shape[0])
+    while True:
+        spent = _seconds(engine, rows[:count])
+        if spent > seconds / 4 or count == rows.shape[0]:
+            break
+        count = min(rows.shape[0], 4 * count)
+    best = min(_seconds(engine, rows[:count]) for _ in range(_REPETITIONS if spent < 10 * seconds else 1))
+    return float(1e6 * min(best, spent) / count)
+
+
+def _seconds(engine: Any, rows: Any) -> float:
+    begin = time.thread_time()
+    engine.score(rows.indptr, rows.indices, rows.data, 1)
+    return time.thread_time() - begin
+
+
+def try_all(machine: Machine, bench: Bench, rare: float) -> Iterator[Trial]:
+    """Engines for a kernel model, in the order in which knowing one helps to choose the next."""
+    yield bench.trial(Candidate("inverted"), lambda: build.inverted(machine))
+    if machine.binary:
+        yield bench.trial(Candidate("bitsliced"), lambda: build.bitsliced(machine))
+    if machine.expandable:
+        yield from _try_expansions(machine, bench, rare)
+
+
+def _try_expansions(machine: Machine, bench: Bench, rare: float) -> Iterator[Trial]:
+    """Where rare features begin, how large the dense part is, that border again, what is fused."""
+    search = _Search(machine, bench)
+    heads = [size for size in _HEADS if size <= bench.memory] or [bench.memory]
+    borders = _rare_to_try(machine, rare)
+    for border in borders:
+        yield from search.attempt(border, Head(heads[len(heads) // 2]))
+    for size in heads:
+        if not (size > search.head.nbytes and search.is_all_dense()):
+            yield from search.attempt(search.rare, Head(size))
+    place = borders.index(search.rare) if search.rare in borders else 0
+    for border in borders[max(place - 1, 0) : place + 2]:
+        yield from search.attempt(border, search.head)
+    if machine.sets and machine.model.kernel.degree > 1:
+        for fused in _FUSED:
+            if fused < len(machine.used):
+                yield from search.attempt(search.rare, Head(search.head.nbytes, fused))
+
+
+class _Search:
+    """Tries expansions, each once, and remembers the fastest."""
+
+    def __init__(self, machine: Machine, bench: Bench) -> None:
+        self._machine = machine
+        self._bench = bench
+        self._tried: set[tuple[int, Head]] = set()
+        self._fastest = np.inf
+        self._all_dense = False
+        self.rare = 0
+        self.head = Head()
+
+    def attempt(self, rare: int, head: Head) -> Iterator[Trial]:
+        """A trial, unless it was made before."""
+        if (rare, head) in self._tried:
+            return
+        self._tried.add((rare, head))
+        candidate = Candidate("split" if rare else "expanded", rare, float(head.nbytes), head.fused)
+        trial = self._bench.trial(candidate, lambda: self._build(rare, head))
+        if trial.tables is not None and trial.candidate.microseconds < self._fastest:
+            self._fastest, self.rare, self.head = trial.candidate.microseconds, rare, head
+            numbers = trial.tables.numbers
+            self._all_dense = numbers["head"] == numbers["rare"]
+        yield trial
+
+    def _build(self, rare: int, head: Head) -> Tables:
+        memory, threads = self._bench.memory, self._bench.threads
+        return build.expanded(self._machine, head=head, rare_below=rare, most_bytes=memory, threads=threads)
+
+    def is_all_dense(self) -> bool:
+        """Whether a larger dense part than the fastest had would change nothing."""
+        return self._all_dense
+
+
+def _rare_to_try(machine: Machine, rare: float) -> list[int]:
+    """Numbers of support vectors below which a feature is not expanded; 0 expands all."""
+    if not machine.sets:
+        return [0]
+    several = {below for below in (*_RARE, machine.rare_below(rare)) if below > 1}
+    least = int(machine.frequencies.min()) if len(machine.frequencies) else 0
+    tried = sorted(below for below in several if below > least)
+    return tried if tried and machine.occurrences() > _MOST_OCCURRENCES else [0, *tried]
+
+
+def sample_rows(rows: Any) -> Any:
+    """At most as many rows as are worth measuring, spread over all."""
+    if rows.shape[0] <= _MOST_SAMPLE_ROWS:
+        return rows
+    chosen = np.linspace(0, rows.shape[0] - 1, _MOST_SAMPLE_ROWS).astype(np.int64)
+    return rows[chosen]

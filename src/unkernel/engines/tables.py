@@ -1,0 +1,120 @@
+"""Compiled tables: what an engine reads, as named arrays that can lie in a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import (
+    Engine,
+    bitsliced_engine,
+    conjunction_engine,
+    inverted_engine,
+    list_heaviest,
+)
+from unkernel.models.kernel import KERNELS
+
+CONJUNCTIONS, INVERTED, BITSLICED = "conjunctions", "inverted", "bitsliced"
+
+# The parameters that the native engine of each layout is told, and the numbers among its tables.
+_PARAMETERS = {
+    CONJUNCTIONS: ("sets", "degree", "map", "gamma", "coef0"),
+    INVERTED: ("kernel", "degree", "gamma", "coef0"),
+    BITSLICED: ("kernel", "degree", "gamma", "coef0"),
+}
+_NUMBERS = {CONJUNCTIONS: ("fused", "head", "rare"), INVERTED: (), BITSLICED: ("frequent",)}
+_MAKERS: dict[str, Callable[..., Engine]] = {
+    CONJUNCTIONS: conjunction_engine,
+    INVERTED: inverted_engine,
+    BITSLICED: bitsliced_engine,
+}
+_MAPS = ("kernel", "plain")
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "sets": bool,
+    "degree": int,
+    "map": str,
+    "kernel": str,
+    "gamma": (int, float),
+    "coef0": (int, float),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What an engine is made of.
+
+    Attributes
+    ----------
+    layout : str
+        ``"conjunctions"``, ``"inverted"`` or ``"bitsliced"``.
+    parameters : dict
+        The kernel's, and how conjunctions are counted.
+    numbers : dict
+        Where zones of the arrays begin.
+    arrays : dict of arrays
+        In memory, or mapped from a file.
+    """
+
+    layout: str
+    parameters: dict[str, Any]
+    numbers: dict[str, int]
+    arrays: dict[str, NDArray[Any]]
+
+    @classmethod
+    def of(cls, layout: str, parameters: dict[str, Any], built: Mapping[str, Any]) -> Tables:
+        """Sort what a native builder gave into numbers and arrays."""
+        numbers = {name: int(built[name]) for name in _NUMBERS[layout]}
+        arrays = {name: np.asarray(array) for name, array in built.items() if name not in numbers}
+        return cls(layout, parameters, numbers, arrays)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(int(array.nbytes) for array in self.arrays.values())
+
+    def engine(self) -> Engine:
+        """Make the engine; it reads these very arrays. Tables that are not sound are a ``ValueError``."""
+        return _MAKERS[self.layout]({**self.arrays, **self.numbers}, **self.parameters)
+
+    def listing(self, top: int) -> dict[str, Any]:
+        """The heaviest conjunctions in the tables, and how many there are of each size."""
+        return dict(list_heaviest({**self.arrays, **self.numbers}, **self.parameters, top=top))
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the arrays."""
+        return {"layout": self.layout, "parameters": self.parameters, "numbers": self.numbers}
+
+    @classmethod
+    def from_json(cls, stored: Any, arrays: dict[str, NDArray[Any]]) -> Tables:
+        """Check what a file says; a ``ValueError`` if it is not what :meth:`to_json` wrote."""
+        problem = ValueError("the settings of the compiled tables are missing or damaged")
+        layout = stored.get("layout") if isinstance(stored, dict) else None
+        if not isinstance(layout, str) or layout not in _PARAMETERS:
+            raise problem
+        parameters, numbers = stored.get("parameters"), stored.get("numbers")
+        if not isinstance(parameters, dict) or set(parameters) != set(_PARAMETERS[layout]):
+            raise problem
+        if not isinstance(numbers, dict) or set(numbers) != set(_NUMBERS[layout]):
+            raise problem
+        if not all(_is_a(value, _TYPES[name]) for name, value in parameters.items()):
+            raise problem
+        if not all(_is_a(value, int) and 0 <= value < 1 << 32 for value in numbers.values()):
+            raise problem
+        if not -(1 << 31) <= parameters["degree"] < 1 << 31:
+            raise problem
+        if parameters.get("map", "kernel") not in _MAPS or parameters.get("kernel", "linear") not in KERNELS:
+            raise problem
+        return cls(layout, parameters, numbers, arrays)
+
+
+def _is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
+    if isinstance(value, bool):
+        return kinds is bool
+    if not isinstance(value, kinds):
+        return False
+    return not isinstance(value, int | float) or abs(value) <= sys.float_info.max

@@ -1,0 +1,375 @@
+"""From the scores of a model to its answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.errors import FormatError
+
+Scores = NDArray[np.float64]
+
+SCHEMES = ("binary", "one_vs_rest", "one_vs_one", "one_class", "regression")
+# LIBSVM's bounds on the probability that one class of a pair wins.
+_LEAST_PROBABILITY = 1e-7
+_COUPLING_NUMBERS = 1 << 20  # of pairwise probabilities that are held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Platt:
+    """Parameters of the sigmoids that make probabilities of scores, one a pair of classes.
+
+    Attributes
+    ----------
+    a, b : (pairs,) float64
+        The class that a positive score f speaks for has probability 1 / (1 + exp(a f + b)).
+    coupled : bool
+        Whether the iteration that reconciles the pairs of many classes is also run on two. LIBSVM now takes
+        the sigmoid as it is; scikit-learn has an older copy of it, which stops within 0.005 of that.
+    """
+
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+    coupled: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """How the scores of a model become answers.
+
+    Attributes
+    ----------
+    scheme : str
+        ``"binary"``: one score, above 0 means ``classes[1]``.
+        ``"one_vs_rest"``: a score a class, the largest wins.
+        ``"one_vs_one"``: a score for each pair of classes i < j in the order 01, 02, ..., 12, ...; above 0
+        is a vote for ``classes[i]``, else for ``classes[j]``, and the first class with the most votes wins.
+        ``"one_class"``: one score, above 0 means 1, else -1.
+        ``"regression"``: the score is the answer.
+    classes : (classes,) array
+        [-1, 1] for one class, empty for regression.
+    shape : str
+        What :meth:`decide` gives for many classes one against one: the scores of the pairs (``"ovo"``), or
+        scikit-learn's summary of them with a score a class (``"ovr"``).
+    break_ties : bool
+        Whether classes with equally many votes are told apart by that summary.
+    probability : Platt, or None
+
+    Examples
+    --------
+    >>> decision = Decision("one_vs_one", np.array(["a", "b", "c"]))
+    >>> decision.choose(np.array([[1.0, -1.0, -2.0], [0.5, 0.5, -3.0]]))
+    array(['c', 'a'], dtype='<U1')
+    """
+
+    scheme: str
+    classes: NDArray[Any]
+    shape: str = "ovo"
+    break_ties: bool = False
+    probability: Platt | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what does not fit together."""
+        if self.scheme not in SCHEMES:
+            raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}, got {self.scheme!r}")
+        if self.shape not in ("ovo", "ovr"):
+            raise ValueError(f"shape must be 'ovo' or 'ovr', got {self.shape!r}")
+        self._check_classes()
+        if self.probability is not None:
+            self._check_probability(self.probability)
+
+    def _check_classes(self) -> None:
+        count = len(self.classes)
+        if self.scheme == "regression" and count:
+            raise ValueError("regression has no classes")
+        if self.scheme == "one_class" and self.classes.tolist() != [-1, 1]:
+            raise ValueError("the classes of scheme 'one_class' are -1 and 1")
+        if self.scheme == "binary" and count != 2:
+            raise ValueError(f"scheme 'binary' has two classes, got {count}")
+        if self.scheme.startswith("one_vs_") and count < 2:
+            raise ValueError(f"scheme {self.scheme!r} has at least two classes, got {count}")
+
+    def _check_probability(self, platt: Platt) -> None:
+        if self.scheme not in ("binary", "one_vs_one"):
+            raise ValueError(f"scheme {self.scheme!r} has no sigmoids: only pairs of classes have")
+        if platt.a.shape != (self.n_scores,) or platt.b.shape != (self.n_scores,):
+            raise ValueError(f"expected the sigmoids of {self.n_scores} pairs of classes")
+        if not (np.isfinite(platt.a).all() and np.isfinite(platt.b).all()):
+            raise ValueError("the parameters of a sigmoid are not finite")
+
+    @property
+    def n_scores(self) -> int:
+        """How many scores a row has."""
+        count = len(self.classes)
+        return {"one_vs_rest": count, "one_vs_one": count * (count - 1) // 2}.get(self.scheme, 1)
+
+    def decide(self, scores: Scores) -> Scores:
+        """What ``decision_function`` returns: a number a row where there is one score, else a row of them."""
+        scores = self._checked(scores)
+        if self.scheme == "one_vs_rest":
+            return scores
+        if self.n_scores == 1:
+            return scores[:, 0]
+        return self._summary(scores) if self.shape == "ovr" else scores
+
+    def choose(self, scores: Scores) -> NDArray[Any]:
+        """The answer for each row: its class, or its value in regression."""
+        scores = self._checked(scores)
+        if self.scheme == "regression":
+            return scores[:, 0]
+        chosen: NDArray[Any] = self.classes[self._codes(scores)]
+        return chosen
+
+    def probabilities(self, scores: Scores) -> NDArray[np.float64]:
+        """The probability of each class for each row, as LIBSVM computes it.
+
+        Raises
+        ------
+        ValueError
+            If the model has no parameters for that.
+
+        Notes
+        -----
+        Platt's sigmoid of each pair's score is clipped to [1e-7, 1 - 1e-7]; more than two classes are
+        reconciled by method 2 of Wu, Lin and Weng, Probability estimates for multi-class classification
+        by pairwise coupling, JMLR 5 (2004), with LIBSVM's stop rule.
+        """
+        scores = self._checked(scores)
+        if self.probability is None:
+            raise ValueError(
+                "the model has no probabilities: train it with them (LIBSVM's -b 1), or calibrate a "
+                "classifier with scikit-learn's CalibratedClassifierCV"
+            )
+        count = len(self.classes)
+        result = np.empty((len(scores), count))
+        step = max(1, _COUPLING_NUMBERS // count**2)
+        for begin in range(0, len(scores), step):
+            pairwise = self._pairwise(scores[begin : begin + step], self.probability)
+            if count == 2 and not self.probability.coupled:
+                result[begin : begin + step] = pairwise[:, [0, 1], [1, 0]]
+            else:
+                result[begin : begin + step] = _coupled(pairwise)
+        return result
+
+    def _checked(self, scores: Scores) -> Scores:
+        scores = np.asarray(scores, dtype=np.float64)
+        if scores.ndim != 2 or scores.shape[1] != self.n_scores:
+            raise ValueError(f"expected scores of shape (rows, {self.n_scores}), got {scores.shape}")
+        return scores
+
+    def _codes(self, scores: Scores) -> NDArray[np.intp]:
+        if self.scheme not in ("one_vs_rest", "one_vs_one"):
+            return (scores[:, 0] > 0).astype(np.intp)
+        return np.asarray(self._merits(scores).argmax(axis=1))
+
+    def _merits(self, scores: Scores) -> NDArray[Any]:
+        """A number a class, of which the first largest one wins."""
+        if self.scheme == "one_vs_rest":
+            return scores
+        if self.break_ties and self.shape == "ovr" and len(self.classes) > 2:
+            return self._summary(scores)
+        return self._votes(scores > 0)
+
+    def _votes(self, for_first: NDArray[np.bool_]) -> NDArray[np.int64]:
+        votes = np.zeros((len(for_first), len(self.classes)), dtype=np.int64)
+        for pair, (i, j) in enumerate(pairs(len(self.classes))):
+            votes[:, i] += for_first[:, pair]
+            votes[:, j] += ~for_first[:, pair]
+        return votes
+
+    def _summary(self, scores: Scores) -> Scores:
+        """A score a class: its votes, and less than half a vote for the sum of its scores.
+
+        That is scikit-learn's. A score of 0 is a vote for the first class here, and for the second one in
+        LIBSVM's own count.
+        """
+        sums = np.zeros((len(scores), len(self.classes)))
+        for pair, (i, j) in enumerate(pairs(len(self.classes))):
+            sums[:, i] += scores[:, pair]
+            sums[:, j] -= scores[:, pair]
+        return np.asarray(self._votes(scores >= 0) + sums / (3 * (np.abs(sums) + 1)))
+
+    def _pairwise(self, scores: Scores, platt: Platt) -> NDArray[np.float64]:
+        """[row, i, j]: how probable class i is if only i and j are possible."""
+        count = len(self.classes)
+        sigmoids = _sigmoid(scores * platt.a + platt.b)
+        sigmoids = np.clip(sigmoids, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
+        result = np.zeros((len(scores), count, count))
+        for pair, (i, j) in enumerate([(1, 0)] if self.scheme == "binary" else pairs(count)):
+            result[:, i, j] = sigmoids[:, pair]
+            result[:, j, i] = 1 - sigmoids[:, pair]
+        return result
+
+    def to_json(self) -> dict[str, Any]:
+        """The table that a ``.uk`` file holds."""
+        platt = self.probability
+        return {
+            "scheme": self.scheme,
+            "classes": None if self.scheme == "regression" else classes_to_json(self.classes),
+            "shape": self.shape,
+            "break_ties": self.break_ties,
+            "probability": None
+            if platt is None
+            else {"a": platt.a.tolist(), "b": platt.b.tolist(), "coupled": platt.coupled},
+        }
+
+    @classmethod
+    def from_json(cls, name: str, stored: Any) -> Decision:
+        """Check the table that the file `name` holds and make the decision of it."""
+        damaged = FormatError(name, 0, 0, "the model's setting 'decision' is missing or damaged")
+        if not isinstance(stored, dict) or not isinstance(stored.get("break_ties"), bool):
+            raise damaged
+        scheme, shape = stored.get("scheme"), stored.get("shape")
+        if not isinstance(scheme, str) or not isinstance(shape, str):
+            raise damaged
+        classes = (
+            np.empty(0, dtype=np.int64)
+            if scheme == "regression"
+            else classes_from_json(name, stored.get("classes"))
+        )
+        try:
+            platt = _platt_from_json(stored.get("probability"))
+            return cls(scheme, classes, shape, stored["break_ties"], platt)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise damaged from error
+
+
+def pairs(count: int) -> Iterator[tuple[int, int]]:
+    """The pairs i < j of so many classes, in LIBSVM's order."""
+    return ((i, j) for i in range(count) for j in range(i + 1, count))
+
+
+def pair_columns(count: int, code: int) -> NDArray[np.intp]:
+    """The numbers of the pairs that class `code` is part of, by the other class."""
+    other = np.delete(np.arange(count), code)
+    low, high = np.minimum(other, code), np.maximum(other, code)
+    return np.asarray(low * (2 * count - low - 1) // 2 + high - low - 1)
+
+
+def expand_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDArray[np.float64]:
+    """Coefficients of support vectors, a column a pair of classes.
+
+    LIBSVM gives a support vector one coefficient for each other class, by class, and groups the vectors by
+    class; `counts` says how many each class has.
+    """
+    classes = len(counts)
+    result = np.zeros((len(coefficients), classes * (classes - 1) // 2))
+    begin = 0
+    for code, count in enumerate(counts):
+        result[begin : begin + count, pair_columns(classes, code)] = coefficients[begin : begin + count]
+        begin += count
+    return result
+
+
+def condense_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDArray[np.float64]:
+    """Coefficients as LIBSVM has them: the inverse of :func:`expand_pairs`."""
+    result = np.empty((len(coefficients), len(counts) - 1))
+    begin = 0
+    for code, count in enumerate(counts):
+        end = begin + count
+        result[begin:end] = coefficients[begin:end, pair_columns(len(counts), code)]
+        begin = end
+    return result
+
+
+def _sigmoid(exponent: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 / (1 + exp(exponent)), without overflow."""
+    small = np.exp(-np.abs(exponent))
+    return np.where(exponent >= 0, small, 1.0) / (1.0 + small)
+
+
+def _coupled(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The p that minimises the sum over i < j of (r_ji p_i - r_ij p_j)^2, by LIBSVM's iteration.
+
+    Each row stops by itself, as in LIBSVM: when |(Qp)_t - p'Qp| < 0.005 / classes for all t.
+    """
+    count = pairwise.shape[1]
+    Q = -pairwise * pairwise.transpose(0, 2, 1)
+    diagonal = np.arange(count)
+    Q[:, diagonal, diagonal] = (pairwise**2).sum(axis=1)
+    p = np.full(pairwise.shape[:2], 1.0 / count)
+    active = np.arange(len(p))
+    for _ in range(max(100, count)):
+        Qp = np.einsum("rtj,rj->rt", Q[active], p[active])
+        pQp = (p[active] * Qp).sum(axis=1)
+        far = np.abs(Qp - pQp[:, None]).max(axis=1) >= 0.005 / count
+        active, Qp, pQp = active[far], Qp[far], pQp[far]
+        if not len(active):
+            break
+        p[active] = _sweep(Q[active], p[active], Qp, pQp)
+    return p
+
+
+def _sweep(
+    Q: NDArray[np.float64], p: NDArray[np.float64], Qp: NDArray[np.float64], pQp: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Each p_t in turn becomes what is best with the others' proportions kept."""
+    for t in range(p.shape[1]):
+        step = (pQp - Qp[:, t]) / Q[:, t, t]
+        p[:, t] += step
+        scale = 1 + step
+        pQp = (pQp + step * (step * Q[:, t, t] + 2 * Qp[:, t])) / scale / scale
+        Qp = (Qp + step[:, None] * Q[:, t]) / scale[:, None]
+        p /= scale[:, None]
+    return p
+
+
+def _platt_from_json(stored: Any) -> Platt | None:
+    if stored is None:
+        return None
+    if not isinstance(stored, dict) or not isinstance(stored["coupled"], bool):
+        raise TypeError("not the table of a sigmoid")
+    return Platt(_reals(stored["a"]), _reals(stored["b"]), stored["coupled"])
+
+
+def _reals(stored: Any) -> NDArray[np.float64]:
+    if not isinstance(stored, list) or not all(type(value) in (int, float) for value in stored):
+        raise TypeError("not a list of numbers")
+    return np.array(stored, dtype=np.float64)
+
+
+# The types of class labels that a file can hold, as numpy writes them, and what JSON makes of them.
+_CLASS_TYPE = re.compile(r"[<>|=]?(b1|i[1248]|u[1248]|f[248]|U[0-9]{0,10})|O", re.ASCII)
+_JSON_TYPES = {"b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "U": (str,), "O": (str,)}
+
+
+def classes_to_json(classes: NDArray[Any]) -> dict[str, Any]:
+    """Class labels as a ``.uk`` file holds them; labels that it cannot hold are a ``ValueError``."""
+    dtype = "O" if classes.dtype.kind == "O" else classes.dtype.str
+    values = classes.tolist()
+    if not _CLASS_TYPE.fullmatch(dtype) or not _are_json(values, classes.dtype.kind):
+        raise ValueError(
+            f"class labels of type {classes.dtype} cannot be saved; use numbers, strings or booleans"
+        )
+    return {"dtype": dtype, "values": values}
+
+
+def _are_json(values: list[Any], kind: str) -> bool:
+    return all(isinstance(value, _JSON_TYPES[kind]) for value in values)
+
+
+def classes_from_json(name: str, stored: Any) -> NDArray[Any]:
+    """Class labels from what the file `name` holds; there are at least two, all different."""
+    problem = FormatError(name, 0, 0, "the model's class labels are missing or damaged")
+    if not isinstance(stored, dict) or not isinstance(stored.get("values"), list):
+        raise problem
+    values, dtype = stored["values"], stored.get("dtype")
+    if not isinstance(dtype, str) or not _CLASS_TYPE.fullmatch(dtype) or len(values) < 2:
+        raise problem
+    # A text dtype is remade: the width that the file claims could be anything.
+    kind = "U" if "U" in dtype else np.dtype(dtype).kind
+    if not _are_json(values, kind) or len(set(values)) != len(values):
+        raise problem
+    try:
+        with np.errstate(over="ignore"):
+            classes = np.array(values, dtype="U" if kind == "U" else dtype)
+    except (ValueError, OverflowError):
+        raise problem from None
+    if classes.tolist() != values:  # labels that this type cannot hold
+        raise problem
+    return classes

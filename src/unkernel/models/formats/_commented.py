@@ -1,0 +1,48 @@
+"""Headers of lines ``value # what it is`` in a fixed order, as SVMlight and TinySVM write them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unkernel.models.formats._text import TextLines, read_numbers, shown, word_at
+
+_LARGEST_COUNT = 2**53
+
+
+class CommentedHeader:
+    """Reads one line after the other, each known by words of its comment."""
+
+    def __init__(self, text: TextLines) -> None:
+        self._text = text
+
+    def words(self, about: str) -> bytes:
+        """The value of the next line, which has to be about that."""
+        line = self._text.expect(f"line about the {about}")
+        value, mark, comment = line.partition(b"#")
+        if not mark or about.encode() not in comment:
+            raise self._text.error(f"expected a line 'value # {about}', got {shown(line)}")
+        return value.strip()
+
+    def reals(self, about: str, least: int = 1, most: int = 1) -> list[float]:
+        """The numbers of the next line."""
+        value = self.words(about)
+        values, bad = read_numbers(self._text.name, value)
+        if bad is not None:
+            word = word_at(value, bad)
+            raise self._text.error(
+                f"{shown(word.text)} is not a finite number, as the {about} is", column=word.column
+            )
+        if not least <= len(values) <= most:
+            raise self._text.error(f"the {about} is one number, got {shown(value)}")
+        return [float(number) for number in values]
+
+    def real(self, about: str) -> float:
+        """The number of the next line."""
+        return self.reals(about)[0]
+
+    def integer(self, about: str, least: int, *, most_numbers: int = 1) -> int:
+        """The integer of the next line, or the first one of some numbers."""
+        value = self.reals(about, most=most_numbers)[0]
+        if value != np.floor(value) or not least <= value <= _LARGEST_COUNT:
+            raise self._text.error(f"the {about} is an integer of at least {least}, got {value!r}", column=1)
+        return int(value)

@@ -1,0 +1,117 @@
+"""Headers of lines ``key value ...``, as LIBSVM and LIBLINEAR write them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.models.formats._text import TextLines, read_numbers, shown, word_at
+
+LARGEST_COUNT = 2**53  # up to here every integer is a double
+
+
+class _Entry(NamedTuple):
+    line: int
+    key_width: int
+    value: bytes
+
+
+class KeyedHeader:
+    """The lines before ``end``, each key at most once, and only keys that are known.
+
+    Parameters
+    ----------
+    text : TextLines
+    program : str
+        What wrote the file, for error messages.
+    known : the keys there may be
+    end : the line that ends the header
+    """
+
+    def __init__(self, text: TextLines, program: str, known: Collection[bytes], end: bytes) -> None:
+        self._text = text
+        self._program = program
+        self._entries: dict[bytes, _Entry] = {}
+        while (line := text.expect(f"line {shown(end)}")) != end:
+            if line:
+                self._add(line, known)
+
+    def _add(self, line: bytes, known: Collection[bytes]) -> None:
+        key = line.split(None, 1)[0]
+        if key not in known:
+            raise self._text.error(
+                f"{shown(key)} is not a line of {self._program} models; expected one of "
+                + ", ".join(sorted(word.decode() for word in known)),
+                column=1,
+            )
+        if key in self._entries:
+            raise self._text.error(f"a second line {shown(key)}; keep one of them", column=1)
+        self._entries[key] = _Entry(self._text.line, len(key), line[len(key) :])
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._entries
+
+    def line_of(self, key: bytes) -> int:
+        """The line of a key, 0 if there is none."""
+        entry = self._entries.get(key)
+        return entry.line if entry else 0
+
+    def choice(self, key: bytes, choices: Collection[str]) -> str:
+        """The value of a key that has to be one of these."""
+        entry = self._entry(key)
+        value = entry.value.strip()
+        if value.decode("ascii", "replace") not in choices:
+            raise self._text.error(
+                f"{shown(value)} is no {key.decode()} of {self._program}; expected one of "
+                + ", ".join(choices),
+                line=entry.line,
+                column=entry.key_width + 2,
+            )
+        return value.decode()
+
+    def reals(self, key: bytes, count: int, why: str = "") -> NDArray[np.float64]:
+        """The numbers of a key, refused unless there are `count`."""
+        entry = self._entry(key)
+        values, bad = read_numbers(self._text.name, entry.value)
+        if bad is not None:
+            self._refuse_word(entry, bad, "is not a finite number")
+        if len(values) != count:
+            raise self._text.error(
+                f"{shown(key)} has {len(values)} numbers, and {count} are needed{why}", line=entry.line
+            )
+        return values
+
+    def integers(self, key: bytes, count: int, least: int, why: str = "") -> NDArray[np.int64]:
+        """The integers of a key, none below `least`."""
+        values = self.reals(key, count, why)
+        wrong = np.flatnonzero(
+            (values != np.floor(values)) | (values < least) | (np.abs(values) > LARGEST_COUNT)
+        )
+        if len(wrong):
+            self._refuse_word(self._entry(key), int(wrong[0]), f"is not an integer of at least {least}")
+        return values.astype(np.int64)
+
+    def real(self, key: bytes) -> float:
+        """The one number of a key."""
+        return float(self.reals(key, 1)[0])
+
+    def integer(self, key: bytes, least: int) -> int:
+        """The one integer of a key."""
+        return int(self.integers(key, 1, least)[0])
+
+    def _entry(self, key: bytes) -> _Entry:
+        entry = self._entries.get(key)
+        if entry is None:
+            raise self._text.error(
+                f"the header has no line {shown(key)}: add it, or get or write the file anew", line=0
+            )
+        return entry
+
+    def _refuse_word(self, entry: _Entry, number: int, reason: str) -> None:
+        word = word_at(entry.value, number)
+        raise self._text.error(
+            f"{shown(word.text)} {reason}", line=entry.line, column=entry.key_width + word.column
+        )

@@ -1,0 +1,153 @@
+"""Text files of models: a header that is read line by line, then very many lines of numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from types import TracebackType
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import SvmlightParser
+from unkernel.data.files import Source, name_of, read_blocks
+from unkernel.errors import FormatError
+
+# LIBSVM writes rho of k classes as k(k-1)/2 numbers in a line: this is enough for a thousand classes.
+_LONGEST_HEADER_LINE = 1 << 24
+LARGEST_INDEX = 2**62 - 2
+PIECE_BYTES = 1 << 17
+_SHOWN_CHARACTERS = 40
+_FOREIGN = re.compile(rb"[#\x80-\xff]")  # comments, byte-order marks: what the native reader skips
+_BLANKS_TO_NEWLINES = bytes.maketrans(b" \t\r\v\f", b"\n" * 5)
+
+
+class TextLines:
+    """A file, plain or compressed, that is read from the front, with its line numbers.
+
+    Attributes
+    ----------
+    name : str
+        What error messages call the file.
+    line : int
+        The number of the line that was read last.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.name = name_of(source)
+        self.line = 0
+        self._blocks = read_blocks(source)
+        self._closing = closing(self._blocks)  # type: ignore[type-var]
+        self._text = b""
+        self._at = 0
+
+    def __enter__(self) -> TextLines:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.__exit__(kind, error, trace)
+
+    def error(self, reason: str, *, line: int | None = None, column: int = 0) -> FormatError:
+        """An error in the given line, or in the one that was read last."""
+        return FormatError(self.name, self.line if line is None else line, column, reason)
+
+    def peek(self) -> bytes:
+        """The next bytes, at least 64 if there are as many."""
+        while len(self._text) - self._at < 64 and self._read_more():
+            pass
+        return self._text[self._at : self._at + 64]
+
+    def next(self) -> bytes | None:
+        """The next line without its end and without blanks around it; None after the last one."""
+        end = self._text.find(b"\n", self._at)
+        while end < 0 and self._read_more():
+            end = self._text.find(b"\n", self._at)
+        if end < 0 and self._at == len(self._text):
+            return None
+        self.line += 1
+        end = len(self._text) if end < 0 else end
+        if end - self._at > _LONGEST_HEADER_LINE:
+            raise self.error(
+                f"a header line of {end - self._at} bytes; a model of a thousand classes has shorter ones"
+            )
+        line = self._text[self._at : end]
+        self._at = min(end + 1, len(self._text))
+        return line.strip()
+
+    def expect(self, what: str) -> bytes:
+        """The next line; the end of the file is an error."""
+        line = self.next()
+        if line is None:
+            raise self.error(f"the file ends before its {what}: it has been cut short; get or write it anew")
+        return line
+
+    def rest(self) -> Iterator[bytes]:
+        """All lines that were not read yet, in blocks of whole lines, each with its newline."""
+        unfinished = self._text[self._at :]
+        self._text, self._at = b"", 0
+        for block in self._blocks:
+            end = block.rfind(b"\n") + 1
+            if end:
+                yield unfinished + block[:end]
+                unfinished = block[end:]
+            else:
+                unfinished += block
+        if unfinished:
+            yield unfinished if unfinished.endswith(b"\n") else unfinished + b"\n"
+
+    def _read_more(self) -> bool:
+        if len(self._text) - self._at > _LONGEST_HEADER_LINE:
+            return False
+        block = next(self._blocks, None)
+        if block is None:
+            return False
+        self._text = self._text[self._at :] + block
+        self._at = 0
+        return True
+
+
+class Numbers(NamedTuple):
+    """Numbers read from a text, or which of its words is the first that is not one."""
+
+    values: NDArray[np.float64]
+    bad_word: int | None
+
+
+def read_numbers(name: str, text: bytes) -> Numbers:
+    """The numbers of a text, separated by blanks. They are finite; the native reader checks them."""
+    if (foreign := _FOREIGN.search(text)) is not None:
+        return Numbers(np.empty(0), len(text[: foreign.end()].split()) - 1)
+    parser = SvmlightParser(name, 1, PIECE_BYTES, 0, LARGEST_INDEX)
+    one_a_line = re.sub(rb"\n\n+", b"\n", text.strip().translate(_BLANKS_TO_NEWLINES))
+    try:
+        parser.feed(one_a_line)
+        parser.finish()
+    except FormatError as error:
+        return Numbers(np.empty(0), error.line - 1)
+    _offsets, _columns, _values, labels, _queries = parser.take(0)
+    return Numbers(np.asarray(labels), None)
+
+
+class Word(NamedTuple):
+    """A word of a text, and the column where it begins, counted from 1."""
+
+    text: bytes
+    column: int
+
+
+def word_at(text: bytes, number: int) -> Word:
+    """The word with that number, counted from 0."""
+    for count, found in enumerate(re.finditer(rb"\S+", text)):
+        if count == number:
+            return Word(found[0], found.start() + 1)
+    return Word(b"", len(text) + 1)
+
+
+def shown(text: bytes) -> str:
+    """Bytes of a file as an error message shows them."""
+    short = text[:_SHOWN_CHARACTERS].decode("ascii", "backslashreplace")
+    return ascii(short) + ("..." if len(text) > _SHOWN_CHARACTERS else "")

@@ -1,0 +1,160 @@
+"""SVMlight's models, read and written; those of SVM-light-TK are told from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.models.decision import Decision
+from unkernel.models.formats._commented import CommentedHeader
+from unkernel.models.formats._text import TextLines, shown
+from unkernel.models.formats._vectors import Expected, read_vectors
+from unkernel.models.formats._write import vector_lines
+from unkernel.models.kernel import Kernel, KernelModel
+
+_KERNELS = ("linear", "polynomial", "rbf", "sigmoid")
+_FIRST_LINE = b"SVM-light Version "
+
+
+def read(text: TextLines) -> KernelModel:
+    """Read the whole file."""
+    version = text.expect("first line").removeprefix(_FIRST_LINE)
+    if b"TK" in version:
+        raise text.error(_no_trees(f"{shown(version)} is SVM-light-TK"))
+    header = CommentedHeader(text)
+    kernel = _read_kernel(text, header)
+    highest = header.integer("highest feature index", 0)
+    documents = header.integer("number of training documents", 0)
+    vectors_and_1 = header.integer("number of support vectors plus 1", 1)
+    threshold = header.real("threshold b")
+    said = Expected(vectors_and_1 - 1, 1, "the number of support vectors plus 1", comments=True)
+    origin = {
+        "format": "svmlight",
+        "version": version.decode("ascii", "backslashreplace"),
+        "highest_feature_index": highest,
+        "training_documents": documents,
+    }
+    return signed_model(text, kernel, threshold, said, origin)
+
+
+def _no_trees(why: str) -> str:
+    return (
+        f"{why}: models of trees are not supported yet; train with one of the kernels {', '.join(_KERNELS)}"
+    )
+
+
+def _read_kernel(text: TextLines, header: CommentedHeader) -> Kernel:
+    number = header.integer("kernel type", 0)
+    if number == 4:
+        raise text.error("kernel type 4 is made by its user and not in the file; train with types 0 to 3")
+    if number > 4:
+        raise text.error(_no_trees(f"kernel type {number} is not one of SVMlight's"))
+    parameters = read_parameters(header)
+    name = _KERNELS[number]
+    return checked_kernel(text, name, parameters, parameters.g if name == "rbf" else parameters.s)
+
+
+class Parameters(NamedTuple):
+    """The kernel's parameters, under the names of SVMlight's options."""
+
+    d: int
+    g: float
+    s: float
+    r: float
+
+
+def read_parameters(header: CommentedHeader) -> Parameters:
+    """The lines -d, -g, -s and -r; -u is for kernels that users make."""
+    degree = header.integer("kernel parameter -d", 0)
+    g, s, r = (header.real(f"kernel parameter -{letter}") for letter in "gsr")
+    header.words("kernel parameter -u")
+    return Parameters(degree, g, s, r)
+
+
+def checked_kernel(text: TextLines, name: str, parameters: Parameters, gamma: float) -> Kernel:
+    """The kernel; parameters that are not its own, and may be anything, are left out."""
+    try:
+        if name == "polynomial":
+            return Kernel(name, parameters.d, gamma, parameters.r)
+        if name == "sigmoid":
+            return Kernel(name, gamma=gamma, coef0=parameters.r)
+        return Kernel(name, gamma=gamma) if name == "rbf" else Kernel(name)
+    except ValueError as error:
+        raise text.error(str(error)) from error
+
+
+def signed_model(
+    text: TextLines, kernel: Kernel, threshold: float, said: Expected, origin: dict[str, Any]
+) -> KernelModel:
+    """A model whose support vectors follow: the classes are -1 and 1, and the threshold is subtracted."""
+    vectors = read_vectors(text, said)
+    return KernelModel(
+        kernel=kernel,
+        support_vectors=vectors.matrix,
+        coefficients=vectors.coefficients,
+        intercepts=np.array([-threshold]),
+        decision=Decision("binary", np.array([-1, 1])),
+        n_features=vectors.matrix.shape[1],
+        fixed_width=False,
+        origin=origin | {"zero_based": vectors.zero_based},
+    )
+
+
+def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
+    """Write a model of the classes -1 and 1, every number so that it reads back as itself."""
+    if model.kernel.name not in _KERNELS:
+        raise ValueError(f"SVMlight has no {model.kernel.name} kernel; save the model as a .uk file")
+    if model.origin.get("zero_based"):
+        raise ValueError(
+            "the model's features count from 0, and SVMlight's from 1; write it in LIBSVM's format"
+        )
+    sign = _sign_of_one(model)
+    write_bytes(_header_lines(model, sign * model.intercepts))
+    for lines in vector_lines(model.support_vectors, sign * model.coefficients, 1):
+        write_bytes(lines)
+
+
+def _sign_of_one(model: KernelModel) -> float:
+    """The sign of scores that speak for class 1."""
+    scheme, labels = model.decision.scheme, model.decision.classes.tolist()
+    if scheme not in ("binary", "one_vs_one") or set(labels) != {-1, 1}:
+        raise ValueError(
+            "SVMlight's models are of the classes -1 and 1, without labels of their own; write the model in "
+            "LIBSVM's format, or save it as a .uk file"
+        )
+    if model.decision.probability is not None:
+        raise ValueError(
+            "SVMlight's format has no probabilities; write the model in LIBSVM's, or save it as a .uk file"
+        )
+    positive = labels[1] if scheme == "binary" else labels[0]
+    return 1.0 if positive == 1 else -1.0
+
+
+def _header_lines(model: KernelModel, intercepts: NDArray[np.float64]) -> bytes:
+    kernel = model.kernel
+    g = kernel.gamma if kernel.name == "rbf" else 1.0
+    s, r = (kernel.gamma, kernel.coef0) if kernel.name in ("polynomial", "sigmoid") else (1.0, 1.0)
+    lines = (
+        "SVM-light Version V6.20",
+        f"{_KERNELS.index(kernel.name)} # kernel type",
+        f"{kernel.degree} # kernel parameter -d ",
+        f"{g!r} # kernel parameter -g ",
+        f"{s!r} # kernel parameter -s ",
+        f"{r!r} # kernel parameter -r ",
+        "empty# kernel parameter -u ",
+        f"{max(model.n_features, _kept(model, 'highest_feature_index'))} # highest feature index ",
+        f"{max(model.n_support, _kept(model, 'training_documents'))} # number of training documents ",
+        f"{model.n_support + 1} # number of support vectors plus 1 ",
+        f"{float(-intercepts[0])!r} # threshold b, each following line is a SV (starting with alpha*y)",
+        "",
+    )
+    return "\n".join(lines).encode()
+
+
+def _kept(model: KernelModel, key: str) -> int:
+    """A number that the file had which the model was read from."""
+    value = model.origin.get(key)
+    return value if type(value) is int else 0

@@ -1,0 +1,32 @@
+"""TinySVM's models, read only: they look like SVMlight's, but the numbers of kernels differ."""
+
+from __future__ import annotations
+
+from unkernel.models.formats._commented import CommentedHeader
+from unkernel.models.formats._text import TextLines
+from unkernel.models.formats._vectors import Expected
+from unkernel.models.formats.svmlight import checked_kernel, read_parameters, signed_model
+from unkernel.models.kernel import KernelModel
+
+_FIRST_LINE = b"TinySVM Version "
+_KERNELS = ("linear", "polynomial", "sigmoid", "rbf")
+
+
+def read(text: TextLines) -> KernelModel:
+    """Read the whole file."""
+    version = text.expect("first line").removeprefix(_FIRST_LINE)
+    header = CommentedHeader(text)
+    number = header.integer("kernel type", 0)
+    if number >= len(_KERNELS):
+        raise text.error(
+            f"kernel type {number} is not supported (4 is TinySVM's ANOVA kernel); train with types 0 to 3"
+        )
+    parameters = read_parameters(header)
+    # TinySVM takes -s also as the factor of its RBF kernel, and -g for nothing.
+    kernel = checked_kernel(text, _KERNELS[number], parameters, parameters.s)
+    vectors = header.integer("number of SVs", 0, most_numbers=4)
+    threshold = header.real("threshold b")
+    # TinySVM itself counts one too many; programs that write its format for others may not.
+    said = Expected(vectors, 1, "the number of SVs", comments=True, fewer=1)
+    origin = {"format": "tinysvm", "version": version.decode("ascii", "backslashreplace")}
+    return signed_model(text, kernel, threshold, said, origin)

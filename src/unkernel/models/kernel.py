@@ -1,0 +1,248 @@
+"""Kernel machines as they are: support vectors, coefficients and a kernel."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unkernel.errors import FormatError
+from unkernel.models import container, rows
+from unkernel.models.decision import Decision
+
+KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
+_LARGEST_DEGREE = 2**31 - 1
+_GRAM_NUMBERS = 1 << 21  # kernel values that are held at a time
+_INDEX_TYPES = (np.dtype(np.int32), np.dtype(np.int64))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel and its parameters; those that it does not have are of no effect.
+
+    ``linear``: x'z. ``polynomial``: (gamma x'z + coef0)^degree. ``rbf``: exp(-gamma |x - z|^2).
+    ``sigmoid``: tanh(gamma x'z + coef0). ``precomputed``: known only to who trained the model.
+
+    Examples
+    --------
+    >>> Kernel("polynomial", degree=2, gamma=1.0, coef0=1.0).matrix([[1.0, 2.0]], [[1.0, 1.0], [0.0, 1.0]])
+    array([[16.,  9.]])
+    """
+
+    name: str
+    degree: int = 3
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse parameters that make no kernel."""
+        if self.name not in KERNELS:
+            raise ValueError(f"the kernel must be one of {', '.join(KERNELS)}, got {self.name!r}")
+        if not 0 <= self.degree <= _LARGEST_DEGREE:
+            raise ValueError(f"the kernel's degree must be from 0 to {_LARGEST_DEGREE}, got {self.degree}")
+        if not np.isfinite([self.gamma, self.coef0]).all():
+            raise ValueError("the kernel's gamma and coef0 must be finite")
+        if self.name == "rbf" and self.gamma < 0:
+            raise ValueError(f"the gamma of an RBF kernel must not be negative, got {self.gamma}")
+
+    def words(self) -> str:
+        """What it is, for a sentence."""
+        return f"{self.name} of degree {self.degree}" if self.name == "polynomial" else self.name
+
+    def matrix(self, X: Any, Z: Any) -> NDArray[np.float64]:
+        """The kernel's value for each row of X and each row of Z; the narrower one is padded with zeros."""
+        if self.name == "precomputed":
+            raise ValueError(
+                "the values of a precomputed kernel are not in the model: only who trained it has them; "
+                "train with one of the other kernels"
+            )
+        X, Z = rows.canonical(X), rows.canonical(Z)
+        products = rows.inner_products(X, Z)
+        if self.name == "linear":
+            return products
+        if self.name == "rbf":
+            distances = rows.squared_norms(X)[:, None] + rows.squared_norms(Z) - 2 * products
+            return np.exp(-self.gamma * np.maximum(distances, 0))
+        inner = self.gamma * products + self.coef0
+        return np.tanh(inner) if self.name == "sigmoid" else inner**self.degree
+
+
+@dataclass(frozen=True, eq=False)
+class KernelModel:
+    """Support vectors with a kernel. Plain data.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    support_vectors : csr_matrix of float64, (support vectors, n_features)
+        Sorted, without repeated or zero entries.
+    coefficients : (support vectors, scores) float64
+        A column a score, zero where a support vector has no part in it.
+    intercepts : (scores,) float64
+        What is added to the sum (LIBSVM's -rho, SVMlight's -b).
+    decision : Decision
+    n_features : int
+    fixed_width : bool
+        Whether rows must have ``n_features`` columns. Otherwise nobody said how wide rows are, and
+        ``n_features`` is the largest index of a support vector.
+    origin : dict
+        What is good to know about where the model is from.
+    """
+
+    kind: ClassVar[str] = "kernel"
+
+    kernel: Kernel
+    support_vectors: sparse.csr_matrix
+    coefficients: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+    decision: Decision
+    n_features: int
+    fixed_width: bool
+    origin: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        """Refuse what does not fit together."""
+        scores = self.decision.n_scores
+        if self.intercepts.shape != (scores,) or self.coefficients.shape != (self.n_support, scores):
+            raise ValueError("the number of scores does not fit the number of classes")
+        if self.support_vectors.shape[1] != self.n_features:
+            raise ValueError("the support vectors do not have the model's number of features")
+
+    @property
+    def n_support(self) -> int:
+        """How many support vectors there are."""
+        return int(self.support_vectors.shape[0])
+
+    @property
+    def n_scores(self) -> int:
+        """How many scores a row has."""
+        return len(self.intercepts)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The classes of the decision."""
+        return self.decision.classes
+
+    @property
+    def binary(self) -> bool:
+        """Whether all entries of the support vectors are 1."""
+        return bool((self.support_vectors.data == 1.0).all())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        vectors = self.support_vectors
+        arrays = (vectors.data, vectors.indices, vectors.indptr, self.coefficients, self.intercepts)
+        return sum(int(array.nbytes) for array in arrays)
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """The scores of each row, by the plain sum over all support vectors: slow, and what is right.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (rows, n_features)
+            Any number of columns unless ``fixed_width``.
+
+        Returns
+        -------
+        (rows, scores) array
+        """
+        X = rows.checked(X, self.n_features, self.fixed_width)
+        result = np.empty((X.shape[0], self.n_scores))
+        step = max(1, _GRAM_NUMBERS // max(1, self.n_support))
+        for begin in range(0, X.shape[0], step):
+            block = self.kernel.matrix(X[begin : begin + step], self.support_vectors)
+            result[begin : begin + step] = block @ self.coefficients + self.intercepts
+        return result
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a ``.uk`` file, whole or not at all."""
+        container.write(path, self.kind, *self.to_container())
+
+    def to_container(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """The arrays and the settings that a file holds."""
+        vectors = self.support_vectors
+        index_type = "<i4" if self.n_features <= np.iinfo(np.int32).max else "<i8"
+        arrays = {
+            "sv_offsets": vectors.indptr.astype("<i8", copy=False),
+            "sv_columns": vectors.indices.astype(index_type, copy=False),
+            "coefficients": self.coefficients.astype("<f8", copy=False),
+            "intercepts": self.intercepts.astype("<f8", copy=False),
+        }
+        if not self.binary:
+            arrays["sv_values"] = vectors.data.astype("<f8", copy=False)
+        settings = {
+            "kernel": self.kernel.name,
+            "degree": self.kernel.degree,
+            "gamma": self.kernel.gamma,
+            "coef0": self.kernel.coef0,
+            "n_features": self.n_features,
+            "fixed_width": self.fixed_width,
+            "decision": self.decision.to_json(),
+            "origin": self.origin,
+        }
+        return arrays, settings
+
+    @classmethod
+    def from_container(
+        cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
+    ) -> KernelModel:
+        """Check what the file `name` holds and make the model of it; arrays of other names are left alone."""
+        n_features = container.setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 62)
+        try:
+            return cls(
+                kernel=_kernel_from(name, settings),
+                support_vectors=_vectors_from(name, arrays, n_features),
+                coefficients=container.finite_array(name, arrays, "coefficients", 2),
+                intercepts=container.finite_array(name, arrays, "intercepts", 1),
+                decision=Decision.from_json(name, settings.get("decision")),
+                n_features=n_features,
+                fixed_width=container.setting(name, settings, "fixed_width", bool, lambda v: True),
+                origin=container.setting(name, settings, "origin", dict, lambda v: True),
+            )
+        except FormatError:
+            raise
+        except ValueError as error:
+            raise FormatError(name, 0, 0, str(error)) from error
+
+
+def _kernel_from(name: str, settings: dict[str, Any]) -> Kernel:
+    return Kernel(
+        name=container.setting(name, settings, "kernel", str, lambda v: v in KERNELS),
+        degree=container.setting(name, settings, "degree", int, lambda v: 0 <= v <= _LARGEST_DEGREE),
+        gamma=container.number(name, settings, "gamma", lambda v: True),
+        coef0=container.number(name, settings, "coef0", lambda v: True),
+    )
+
+
+def _vectors_from(name: str, arrays: dict[str, NDArray[Any]], n_features: int) -> sparse.csr_matrix:
+    offsets = container.proper_array(name, arrays, "sv_offsets", [np.dtype(np.int64)], 1)
+    columns = container.proper_array(name, arrays, "sv_columns", _INDEX_TYPES, 1)
+    _check_offsets(name, offsets, len(columns))
+    _check_columns(name, offsets, columns, n_features)
+    if "sv_values" in arrays:
+        values = container.finite_array(name, arrays, "sv_values", 1)
+        if len(values) != len(columns) or not values.all():
+            raise FormatError(name, 0, 0, "the support vectors have other than one value, not 0, a column")
+    else:
+        values = np.ones(len(columns))
+    return rows.csr(offsets, columns, values, n_features)
+
+
+def _check_offsets(name: str, offsets: NDArray[np.int64], entries: int) -> None:
+    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != entries or (offsets[1:] < offsets[:-1]).any():
+        raise FormatError(name, 0, 0, "array 'sv_offsets' does not say where the support vectors begin")
+
+
+def _check_columns(name: str, offsets: NDArray[np.int64], columns: NDArray[Any], n_features: int) -> None:
+    if len(columns) and not 0 <= int(columns.min()) <= int(columns.max()) < n_features:
+        raise FormatError(name, 0, 0, "a support vector has a column outside of the model's features")
+    ascending = columns[1:] > columns[:-1]
+    starts = offsets[(offsets > 0) & (offsets < len(columns))]
+    ascending[starts - 1] = True  # the first entry of a support vector follows nothing
+    if not ascending.all():
+        raise FormatError(name, 0, 0, "the columns of a support vector do not ascend")

@@ -1,0 +1,116 @@
+"""Linear models: a weight a feature and score."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.errors import FormatError
+from unkernel.models import container, rows
+from unkernel.models.decision import Decision
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """Weights of features. Plain data.
+
+    Attributes
+    ----------
+    weights : (n_features, scores) float64
+    intercepts : (scores,) float64
+        What is added to the sum.
+    decision : Decision
+    n_features : int
+    fixed_width : bool
+        Whether rows must have ``n_features`` columns. Otherwise columns beyond have no weight, and those
+        that a row does not have are zero.
+    origin : dict
+        What is good to know about where the model is from.
+    """
+
+    kind: ClassVar[str] = "linear"
+
+    weights: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+    decision: Decision
+    n_features: int
+    fixed_width: bool
+    origin: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        """Refuse what does not fit together."""
+        scores = self.decision.n_scores
+        if self.intercepts.shape != (scores,) or self.weights.shape != (self.n_features, scores):
+            raise ValueError("the number of weights does not fit the numbers of features and classes")
+
+    @property
+    def n_scores(self) -> int:
+        """How many scores a row has."""
+        return len(self.intercepts)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The classes of the decision."""
+        return self.decision.classes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return int(self.weights.nbytes + self.intercepts.nbytes)
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """The scores of each row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (rows, n_features)
+            Any number of columns unless ``fixed_width``.
+
+        Returns
+        -------
+        (rows, scores) array
+        """
+        X = rows.checked(X, self.n_features, self.fixed_width)
+        shared = min(X.shape[1], self.n_features)
+        return np.asarray(X[:, :shared] @ self.weights[:shared]) + self.intercepts
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a ``.uk`` file, whole or not at all."""
+        container.write(path, self.kind, *self.to_container())
+
+    def to_container(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """The arrays and the settings that a file holds."""
+        arrays = {
+            "weights": self.weights.astype("<f8", copy=False),
+            "intercepts": self.intercepts.astype("<f8", copy=False),
+        }
+        settings = {
+            "n_features": self.n_features,
+            "fixed_width": self.fixed_width,
+            "decision": self.decision.to_json(),
+            "origin": self.origin,
+        }
+        return arrays, settings
+
+    @classmethod
+    def from_container(
+        cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
+    ) -> LinearModel:
+        """Check what the file `name` holds and make the model of it; arrays of other names are left alone."""
+        try:
+            return cls(
+                weights=container.finite_array(name, arrays, "weights", 2),
+                intercepts=container.finite_array(name, arrays, "intercepts", 1),
+                decision=Decision.from_json(name, settings.get("decision")),
+                n_features=container.setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 62),
+                fixed_width=container.setting(name, settings, "fixed_width", bool, lambda v: True),
+                origin=container.setting(name, settings, "origin", dict, lambda v: True),
+            )
+        except FormatError:
+            raise
+        except ValueError as error:
+            raise FormatError(name, 0, 0, str(error)) from error

@@ -1,0 +1,193 @@
+"""Models of fitted scikit-learn estimators."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from unkernel.models import rows
+from unkernel.models.decision import Decision, Platt, expand_pairs
+from unkernel.models.kernel import Kernel, KernelModel
+from unkernel.models.linear import LinearModel
+
+_KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
+# Estimators are known by the names of their classes: who has one has imported it, and others need not wait
+# until all of scikit-learn is imported.
+_SVM_TYPES = {
+    "SVC": "c_svc",
+    "NuSVC": "nu_svc",
+    "OneClassSVM": "one_class",
+    "SVR": "epsilon_svr",
+    "NuSVR": "nu_svr",
+}
+_LINEAR_REGRESSIONS = {"LinearSVR", "LinearRegression", "Ridge", "ElasticNet", "SGDRegressor"}
+
+
+def from_estimator(estimator: Any) -> KernelModel | LinearModel:
+    """The model that a fitted scikit-learn estimator has learned.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        SVC, NuSVC, OneClassSVM, SVR or NuSVR with a kernel that scikit-learn names; a linear classifier
+        (LinearSVC, LogisticRegression, SGDClassifier, RidgeClassifier, ...); LinearSVR, LinearRegression,
+        Ridge, Lasso, ElasticNet or SGDRegressor; or a search whose best estimator is one of these.
+
+    Returns
+    -------
+    KernelModel or LinearModel
+        Its scores and choices are those of the estimator. Of LogisticRegression, probabilities are left out.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If it has a kernel or is of a type that is not known here.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> svc = SVC(kernel="poly", degree=2, coef0=1).fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
+    >>> model = from_estimator(svc)
+    >>> model.decision.choose(model.scores([[1, 0], [1, 1]]))
+    array([1, 0])
+    """
+    kinds = _kinds(estimator)
+    if "Pipeline" in kinds:
+        raise ValueError(
+            "a Pipeline changes its rows before the model sees them: transform the rows with pipeline[:-1], "
+            "and give its last step, pipeline[-1]"
+        )
+    check_is_fitted(estimator)
+    if "BaseSearchCV" in kinds:
+        if not hasattr(estimator, "best_estimator_"):
+            raise ValueError("the search has not kept its best estimator: fit it with refit=True")
+        return from_estimator(estimator.best_estimator_)
+    if not kinds.isdisjoint(_SVM_TYPES):
+        return _kernel_model(estimator)
+    if not kinds.isdisjoint(_LINEAR_REGRESSIONS) or _is_linear_classifier(estimator):
+        return _linear_model(estimator)
+    raise ValueError(
+        f"{type(estimator).__name__} is not known here; give a support vector machine of sklearn.svm or a "
+        "linear classifier"
+    )
+
+
+def _kinds(estimator: Any) -> set[str]:
+    """The names of scikit-learn's classes that the estimator is of."""
+    return {kind.__name__ for kind in type(estimator).__mro__ if kind.__module__.startswith("sklearn.")}
+
+
+def _kernel_model(estimator: Any) -> KernelModel:
+    kernel = _kernel(estimator)
+    decision = _svm_decision(estimator)
+    vectors = rows.canonical(estimator.support_vectors_)
+    coefficients = _dense(estimator.dual_coef_).T
+    kinds = _kinds(estimator)
+    svm_type = next(name for kind, name in _SVM_TYPES.items() if kind in kinds)
+    origin: dict[str, Any] = _origin(estimator) | {"svm_type": svm_type}
+    if decision.scheme == "one_vs_one":
+        origin["nr_sv"] = np.asarray(estimator.n_support_).tolist()
+        coefficients = expand_pairs(coefficients, origin["nr_sv"])
+    return KernelModel(
+        kernel=kernel,
+        support_vectors=vectors,
+        coefficients=np.array(coefficients, dtype=np.float64, order="C"),
+        intercepts=np.array(estimator.intercept_, dtype=np.float64).reshape(-1),
+        decision=decision,
+        n_features=int(estimator.n_features_in_),
+        fixed_width=True,
+        origin=origin,
+    )
+
+
+def _kernel(estimator: Any) -> Kernel:
+    if not isinstance(estimator.kernel, str) or estimator.kernel not in _KERNELS:
+        given = "precomputed" if estimator.kernel == "precomputed" else "of its own"
+        raise ValueError(
+            f"the estimator has a kernel {given}, which a model cannot hold; fit it with one of the kernels "
+            + ", ".join(_KERNELS)
+        )
+    # What 'scale' and 'auto' came to is kept under a private name only, and cannot be computed without the
+    # training rows.
+    gamma = estimator._gamma if isinstance(estimator.gamma, str) else estimator.gamma
+    name = _KERNELS[estimator.kernel]
+    if name == "linear":
+        return Kernel(name)
+    if name == "rbf":
+        return Kernel(name, gamma=float(gamma))
+    if name == "sigmoid":
+        return Kernel(name, gamma=float(gamma), coef0=float(estimator.coef0))
+    return Kernel(name, int(estimator.degree), float(gamma), float(estimator.coef0))
+
+
+def _svm_decision(estimator: Any) -> Decision:
+    kinds = _kinds(estimator)
+    if "OneClassSVM" in kinds:
+        return Decision("one_class", np.array([-1, 1]))
+    if kinds & {"SVR", "NuSVR"}:
+        return Decision("regression", np.empty(0, dtype=np.int64))
+    scheme = "binary" if len(estimator.classes_) == 2 else "one_vs_one"
+    return Decision(
+        scheme,
+        estimator.classes_,
+        estimator.decision_function_shape,
+        bool(estimator.break_ties),
+        _platt(estimator),
+    )
+
+
+def _platt(estimator: Any) -> Platt | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # probA_ and probB_ leave scikit-learn in 1.11
+        a, b = getattr(estimator, "probA_", None), getattr(estimator, "probB_", None)
+    if a is None or b is None or not len(a):
+        return None
+    if len(estimator.classes_) == 2:
+        # The sigmoid is that of LIBSVM's score, which speaks for the first class: 1 - sigmoid(a f + b) with
+        # f = -score is sigmoid(a score - b).
+        b = -b
+    return Platt(np.array(a, dtype=np.float64), np.array(b, dtype=np.float64), coupled=True)
+
+
+def _is_linear_classifier(estimator: Any) -> bool:
+    needed = ("coef_", "intercept_", "classes_", "decision_function")
+    return is_classifier(estimator) and all(hasattr(estimator, name) for name in needed)
+
+
+def _linear_model(estimator: Any) -> LinearModel:
+    weights = np.atleast_2d(_dense(estimator.coef_))
+    intercepts = np.array(estimator.intercept_, dtype=np.float64).reshape(-1)
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        decision = Decision("regression", np.empty(0, dtype=np.int64))
+    else:
+        decision = Decision("binary" if len(classes) == 2 else "one_vs_rest", np.asarray(classes))
+    if len(weights) != decision.n_scores:
+        raise ValueError(
+            f"the estimator has {len(weights)} outputs, and a model has {decision.n_scores} for its classes: "
+            "fit an estimator for each output"
+        )
+    return LinearModel(
+        weights=np.array(weights.T, dtype=np.float64, order="C"),
+        intercepts=np.broadcast_to(intercepts, (len(weights),)).copy(),  # without an intercept it is one 0
+        decision=decision,
+        n_features=weights.shape[1],
+        fixed_width=True,
+        origin=_origin(estimator),
+    )
+
+
+def _origin(estimator: Any) -> dict[str, Any]:
+    return {"format": "scikit-learn", "estimator": type(estimator).__name__}
+
+
+def _dense(values: Any) -> NDArray[np.float64]:
+    return np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)

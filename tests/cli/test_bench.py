@@ -1,0 +1,49 @@
+"""``unkernel bench``: that it measures what it says; how fast things are is not tested."""
+
+from __future__ import annotations
+
+import pytest
+
+FAST = ["--seconds", "0.01"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_json(run, compiled_file, golden, jobs):
+    found = run("bench", compiled_file, golden / "multi.test.svm", "--json", "--jobs", jobs, *FAST).json
+    assert found["rows"] == 60
+    assert found["threads"] == jobs
+    assert found["engine"] == "expanded"
+    assert found["compiled_now"] is False
+    assert found["file_bytes"] == compiled_file.stat().st_size
+    assert found["memory_bytes"] > 0
+    assert found["load_milliseconds"] > 0
+    times = found["microseconds_per_row"]
+    assert found["scaling"] == pytest.approx(times["one_thread"] / times["all_threads"])
+    assert found["rows_per_second"]["one_thread"] == pytest.approx(1e6 / times["one_thread"])
+    assert found["score_one_microseconds"]["median"] >= found["score_one_microseconds"]["best"] > 0
+
+
+def test_what_a_user_reads(run, model_file, test_file):
+    ran = run("bench", model_file, test_file, "--jobs", 2, *FAST)
+    assert (ran.code, ran.err) == (0, "")
+    for words in ("one thread", "2 threads", "µs/row", "µs median", "µs best", "loading", "in memory"):
+        assert words in ran.out
+
+
+@pytest.mark.parametrize("name", ["libsvm-rbf", "libsvm-nu-svr", "liblinear-multi", "tinysvm-poly2"])
+def test_models_of_other_programs(run, golden, name):
+    ran = run("bench", golden / f"{name}.model", golden / "multi.test.svm", "--json", *FAST)
+    assert ran.code == 0
+    assert ran.json["compiled_now"] is (not name.startswith("liblinear"))
+    assert ("compiled for this once" in ran.err) is ran.json["compiled_now"]
+
+
+def test_rows_with_real_values_or_none(run, golden, tmp_path):
+    (tmp_path / "rows").write_text("1 1:0.5 3:2\n1\n-1 1000:1\n")
+    found = run("bench", golden / "libsvm-poly2.model", tmp_path / "rows", "--json", *FAST).json
+    assert found["features_per_row"] == pytest.approx(1.0)
+
+
+def test_options_that_are_bad(run, model_file, test_file):
+    assert "--seconds" in run("bench", model_file, test_file, "--seconds", 0).error()
+    assert "--jobs" in run("bench", model_file, test_file, "--jobs", 0).error()

@@ -1,0 +1,209 @@
+"""``unkernel compile``: what it makes, what it says about it, and what it refuses."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from unkernel import compile, load, read_model, read_svmlight
+from unkernel.cli import _options
+from unkernel.engines.compiling import ENGINES
+
+MODELS = [
+    "libsvm-poly2",
+    "libsvm-poly3-multi",
+    "libsvm-rbf",
+    "libsvm-nu-svr",
+    "libsvm-one-class",
+    "libsvm-nu-sigmoid-prob-multi",
+    "liblinear-multi",
+    "svmlight-poly2",
+    "svmlight-linear",
+    "tinysvm-poly3",
+]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_scores_are_the_models(run, golden, tmp_path, name):
+    source, path = golden / f"{name}.model", tmp_path / "m.uk"
+    ran = run("compile", source, path, "--json")
+    assert (ran.code, ran.err) == (0, "")
+    X, _ = read_svmlight(golden / "multi.test.svm")
+    model = read_model(source)
+    given = load(path).decision_function(X)
+    np.testing.assert_allclose(given, model.decision.decide(model.scores(X)), rtol=1e-9, atol=1e-12)
+
+
+def test_json_has_all_that_is_shown(run, golden, tmp_path):
+    found = run("compile", golden / "libsvm-poly2.model", tmp_path / "m.uk", "--json").json
+    assert set(found) == {
+        "source", "model", "read", "engine", "exact", "model_bytes", "compiled_bytes", "candidates",
+        "seconds", "plot",
+    }  # fmt: skip
+    assert found["read"]["format"] == "libsvm"
+    assert found["read"]["kernel"] == "polynomial"
+    assert found["read"]["support_vectors"] == 107
+    assert found["read"]["classes"] == [1, -1]
+    assert found["model_bytes"] == (tmp_path / "m.uk").stat().st_size
+    (chosen,) = (candidate for candidate in found["candidates"] if candidate["chosen"])
+    assert chosen["engine"] == found["engine"] == load(tmp_path / "m.uk").engine
+    assert {"inverted", "bitsliced", "expanded"} <= {entry["engine"] for entry in found["candidates"]}
+    assert all(entry["microseconds"] > 0 and entry["exact"] for entry in found["candidates"])
+
+
+def test_what_a_user_reads(run, golden, tmp_path):
+    ran = run("compile", golden / "libsvm-poly3-multi.model", tmp_path / "m.uk")
+    assert (ran.code, ran.err) == (0, "")
+    for words in ("read from LIBSVM", "polynomial (0.5 ⟨x, z⟩ + 2)^3", "146", "4: 4, 1, 7, 9", "µs/row"):
+        assert words in ran.out
+    (chosen,) = (line for line in ran.out.splitlines() if "←" in line)
+    assert chosen.split()[0] == load(tmp_path / "m.uk").engine
+    assert "rare < " in ran.out
+    assert re.search(r"dense \d+ MB", ran.out)
+
+
+def test_quiet_says_nothing(run, golden, tmp_path):
+    ran = run("compile", golden / "libsvm-rbf.model", tmp_path / "m.uk", "--quiet")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+
+
+@pytest.mark.parametrize("engine", ["inverted", "bitsliced", "expanded", "split"])
+def test_an_engine_that_was_asked_for(run, golden, tmp_path, engine):
+    ran = run("compile", golden / "libsvm-poly2.model", tmp_path / "m.uk", "--engine", engine, "--json")
+    assert ran.json["engine"] == engine
+    assert [candidate["engine"] for candidate in ran.json["candidates"]] == [engine]
+
+
+def test_pruned_is_called_approximate(run, golden, tmp_path):
+    options = ["--engine", "pruned", "--threshold", "0.02"]
+    ran = run("compile", golden / "libsvm-poly2.model", tmp_path / "m.uk", *options)
+    assert "pruned, APPROXIMATE" in ran.out
+    assert "sample labels are the exact model's" in ran.out
+    assert load(tmp_path / "m.uk").exact is False
+
+
+def test_a_sample_to_measure_on(run, golden, tmp_path):
+    source, sample = golden / "liblinear-multi.model", golden / "multi.test.svm"
+    unmeasured = run("compile", source, tmp_path / "m.uk", "--json").json["candidates"]
+    measured = run("compile", source, tmp_path / "m.uk", "--sample", sample, "--json").json["candidates"]
+    assert unmeasured[0]["microseconds"] is None
+    assert measured[0]["microseconds"] > 0
+
+
+def test_trained_and_compiled_models_can_be_compiled(run, model_file, test_file, tmp_path):
+    first, second = tmp_path / "first.uk", tmp_path / "second.uk"
+    assert run("compile", model_file, first, "--sample", test_file, "--json").json["read"]["degree"] == 2
+    assert run("compile", first, second, "--quiet").code == 0
+    X, _ = read_svmlight(test_file, n_features=12)
+    np.testing.assert_allclose(
+        load(second).decision_function(X), load(model_file).decision_function(X), rtol=1e-12
+    )
+    (tmp_path / "rows").write_text("1 1:1\n")
+    assert run("predict", second, tmp_path / "rows", "--json").json["accuracy"] == 1.0
+
+
+def test_little_memory(run, golden, tmp_path):
+    ran = run("compile", golden / "libsvm-poly2.model", tmp_path / "m.uk", "--memory", "5k", "--json")
+    assert ran.json["engine"] == "bitsliced"
+    refused = [entry for entry in ran.json["candidates"] if entry["note"]]
+    assert refused
+    assert all("memory" in entry["note"] for entry in refused)
+    message = run("compile", golden / "libsvm-poly2.model", tmp_path / "n.uk", "--memory", "10").error()
+    assert message.endswith("raise --memory")
+    assert not (tmp_path / "n.uk").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("--memory much", "--memory must be bytes, such as 200M"),
+        ("--memory -1", "--memory must be bytes"),
+        ("--engine fast", "--engine"),
+        ("--engine pruned", "--engine pruned needs a --threshold"),
+        ("--engine pruned --threshold 0", "--threshold must be above 0"),
+        ("--engine pruned --threshold nan", "--threshold must be above 0"),
+        ("--threshold 1", "--threshold is for --engine pruned"),
+        ("--rare -1", "--rare"),
+        ("--rare inf", "--rare must be"),
+        ("--jobs 0", "--jobs"),
+        ("--plot plot.gif", r"plot.gif: a plot is a file that ends in .png, .svg or .pdf"),
+        ("--plot nowhere/plot.png", "there is no folder"),
+    ],
+)
+def test_options_that_are_bad(run, golden, tmp_path, options, reason):
+    message = run("compile", golden / "libsvm-poly2.model", tmp_path / "m.uk", *options.split()).error()
+    assert re.search(reason, message)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("choice", "reason"),
+    [
+        (
+            "libsvm-rbf expanded",
+            "--engine expanded needs a polynomial kernel.* use --engine inverted or bits",
+        ),
+        ("libsvm-rbf split", "--engine split needs a polynomial kernel"),
+        ("liblinear-multi inverted", "--engine inverted needs support vectors.* use --engine auto"),
+    ],
+)
+def test_engines_that_do_not_suit_the_model(run, golden, tmp_path, choice, reason):
+    name, engine = choice.split()
+    message = run("compile", golden / f"{name}.model", tmp_path / "m.uk", "--engine", engine).error()
+    assert re.search(reason, message)
+
+
+def test_a_model_of_trees_is_refused_by_name(run, golden, tmp_path):
+    message = run("compile", golden / "svmlight-tk-sst.model", tmp_path / "m.uk").error()
+    assert "SVM-light-TK" in message
+
+
+def test_a_model_that_was_there_is_replaced_only_by_a_whole_one(run, golden, compiled_file, tmp_path):
+    before = compiled_file.read_bytes()
+    (tmp_path / "bad").write_text("svm_type c_svc\nkernel_type rbf\n")
+    run("compile", tmp_path / "bad", compiled_file).error()
+    assert compiled_file.read_bytes() == before
+
+
+def test_the_choices_and_defaults_are_those_of_the_function(run, monkeypatch):
+    assert {name.value for name in _options.EngineName} == set(ENGINES)
+    monkeypatch.setenv("COLUMNS", "200")
+    text = run("compile", "--help").out
+    renamed = {"n_jobs": "jobs"}
+    for name in set(inspect.signature(compile).parameters) - {"source", "watch"}:
+        assert f"--{renamed.get(name, name)}" in text
+
+
+def test_a_plot_without_matplotlib(run, golden, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    arguments = [golden / "libsvm-poly2.model", tmp_path / "m.uk", "--plot", tmp_path / "p.png"]
+    assert run("compile", *arguments).error() == "--plot needs matplotlib: pip install 'unkernel[plot]'"
+    assert not list(tmp_path.iterdir())
+
+
+needs_matplotlib = pytest.mark.skipif(
+    importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed"
+)
+
+
+@needs_matplotlib
+@pytest.mark.parametrize(("suffix", "begin"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])
+def test_a_plot(run, golden, tmp_path, suffix, begin):
+    plot = tmp_path / f"$tried_{suffix}$.{suffix}"
+    ran = run("compile", golden / "libsvm-poly2.model", tmp_path / "m.uk", "--plot", plot, "--json")
+    assert (ran.code, ran.json["plot"]) == (0, str(plot))
+    assert plot.read_bytes().startswith(begin)
+
+
+@needs_matplotlib
+def test_nothing_to_plot_is_a_warning(run, golden, tmp_path):
+    plot = tmp_path / "p.svg"
+    ran = run("compile", golden / "liblinear-multi.model", tmp_path / "m.uk", "--plot", plot, "--json")
+    assert (ran.code, ran.json["plot"]) == (0, None)
+    assert "--sample" in ran.err
+    assert not plot.exists()

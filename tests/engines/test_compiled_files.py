@@ -1,0 +1,372 @@
+"""Compiled files: what was saved answers as before, and what was damaged is refused or harmless."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import unkernel
+from reference import damage
+from reference.kernels import EXACT, make_kernel_model, polynomial, rows_for
+from reference.models import make_model
+from unkernel import FormatError, load
+from unkernel.engines import build
+from unkernel.models.kernel import Kernel
+
+BIG = make_kernel_model(1, polynomial(3), vectors=200, features=40, scores=3, fixed_width=True)
+# Little memory for the dense part makes tries; rare features make postings.
+SMALL = make_kernel_model(1, polynomial(3), vectors=14, share=0.3)
+SOURCES = {
+    **{engine: lambda e=engine: unkernel.compile(BIG, e, rare=50) for engine in EXACT},
+    "auto": lambda: unkernel.compile(BIG),
+    "pruned": lambda: unkernel.compile(BIG, "pruned", threshold=0.5),
+    "real": lambda: unkernel.compile(make_kernel_model(2, real=True), "expanded"),
+    "rbf": lambda: unkernel.compile(make_kernel_model(2, Kernel("rbf", gamma=0.2)), "bitsliced"),
+    "linear": lambda: unkernel.compile(make_kernel_model(2, Kernel("linear"), scores=6)),
+    "sets": lambda: unkernel.compile(make_model(2, degree=3, classes=["a", "ü", "猫"])),
+    "monomials": lambda: unkernel.compile(make_model(2, degree=2, sets=False)),
+}
+every_source = pytest.mark.parametrize("source", SOURCES)
+
+
+def small(layout, folder):
+    """A small compiled file of each layout that there is."""
+    path = folder / f"{layout}.uk"
+    if layout in ("inverted", "bitsliced"):
+        fast = unkernel.compile(SMALL, layout)
+    else:
+        machine = build.Machine(SMALL if layout != "real" else make_kernel_model(1, vectors=9, real=True))
+        head = {"dense": build.Head(4e6, 4), "trie": build.Head(0.0), "split": build.Head(200.0)}
+        rare = {"split": 4, "rare": 10**6}.get(layout, 0)
+        tables = build.expanded(machine, head=head.get(layout, build.Head(0.0)), rare_below=rare)
+        fast = unkernel.CompiledClassifier(machine.model, tables)
+    fast.save(path)
+    return path
+
+
+LAYOUTS = ("inverted", "bitsliced", "dense", "trie", "split", "rare", "real")
+every_layout = pytest.mark.parametrize("layout", LAYOUTS)
+
+
+# --- There and back ------------------------------------------------------------------------------------
+
+
+@every_source
+def test_a_loaded_classifier_answers_as_it_did(source, tmp_path):
+    fast = SOURCES[source]()
+    X = rows_for(fast.model, wider=0)
+    fast.save(tmp_path / "fast.uk")
+    loaded = load(tmp_path / "fast.uk")
+    for rows in (X, X * 0.7):
+        assert np.array_equal(loaded.decision_function(rows), fast.decision_function(rows))
+        assert np.array_equal(loaded.predict(rows), fast.predict(rows))
+    row = np.flatnonzero(X[-1]).tolist()
+    assert loaded.score_one(row) == fast.score_one(row)
+    assert (loaded.engine, loaded.exact, loaded.nbytes) == (fast.engine, fast.exact, fast.nbytes)
+    assert list(loaded.candidates) == list(fast.candidates)
+    assert repr(loaded) == repr(fast)
+    assert loaded.model.decision.to_json() == fast.model.decision.to_json()
+    assert loaded.classes_.dtype == fast.classes_.dtype
+    if fast.exact and source != "rbf":
+        assert loaded.explain(row) == fast.explain(row)
+
+
+@every_source
+def test_the_arrays_stay_in_the_file(source, tmp_path):
+    SOURCES[source]().save(tmp_path / "fast.uk")
+    loaded = load(tmp_path / "fast.uk")
+    arrays = [array for array in loaded.tables.arrays.values() if array.size]
+    assert arrays and all(isinstance(array, np.memmap) for array in arrays)
+    assert not any(array.flags.writeable for array in arrays)
+
+
+@every_source
+def test_the_same_classifier_gives_the_same_bytes(source, tmp_path):
+    fast = SOURCES[source]()
+    fast.save(tmp_path / "one.uk")
+    fast.save(tmp_path / "two.uk")
+    load(tmp_path / "one.uk").save(tmp_path / "three.uk")
+    content = (tmp_path / "one.uk").read_bytes()
+    assert content == (tmp_path / "two.uk").read_bytes() == (tmp_path / "three.uk").read_bytes()
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_file_may_be_overwritten_while_it_is_in_use(tmp_path):
+    fast = SOURCES["split"]()
+    fast.save(tmp_path / "fast.uk")
+    loaded = load(tmp_path / "fast.uk")
+    expected = loaded.decision_function(rows_for(BIG, wider=0))
+    loaded.save(tmp_path / "fast.uk")
+    SOURCES["linear"]().save(tmp_path / "fast.uk")
+    assert np.array_equal(loaded.decision_function(rows_for(BIG, wider=0)), expected)
+
+
+@pytest.mark.parametrize("other", [copy.deepcopy, lambda fast: pickle.loads(pickle.dumps(fast))])
+def test_copies_do_not_need_the_file(other, tmp_path):
+    SOURCES["split"]().save(tmp_path / "fast.uk")
+    loaded = load(tmp_path / "fast.uk")
+    X = rows_for(BIG, wider=0)
+    copied, expected = other(loaded), loaded.decision_function(X)
+    (tmp_path / "fast.uk").unlink()
+    assert np.array_equal(copied.decision_function(X), expected)
+
+
+def test_a_model_of_support_vectors_must_be_compiled_first(tmp_path):
+    BIG.save(tmp_path / "model.uk")
+    with pytest.raises(ValueError, match=r"unkernel\.compile"):
+        load(tmp_path / "model.uk")
+    with pytest.raises(ValueError, match=r"unkernel\.compile"):
+        unkernel.CompiledClassifier(BIG).predict(rows_for(BIG, wider=0))
+
+
+# --- Damage --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("layout", "step"), [("inverted", 1), ("split", 11)])
+def test_every_truncation_is_refused(layout, step, tmp_path):
+    content = small(layout, tmp_path).read_bytes()
+    assert len(content) < 20_000
+    path = tmp_path / "short.uk"
+    for length in range(0, len(content), step):
+        path.write_bytes(content[:length])
+        with pytest.raises(FormatError):
+            load(path)
+    path.write_bytes(content + b"\0")
+    with pytest.raises(FormatError, match="after the arrays"):
+        load(path)
+
+
+@every_layout
+def test_small_files_have_the_parts_that_are_damaged(layout, tmp_path):
+    loaded = load(small(layout, tmp_path))
+    sizes = {name: array.size for name, array in loaded.tables.arrays.items()}
+    if layout in ("trie", "split", "real"):
+        assert sizes["pairs_keys"] and sizes["owner_weights"]
+    if layout in ("split", "rare"):
+        assert sizes["items"] and sizes["posting_weights"]
+    if layout in ("dense", "split"):
+        assert sizes["head_top"]
+
+
+def run_damage(paths, folder, seed, count):
+    folder.mkdir()
+    command = [sys.executable, damage.__file__, str(folder), str(seed), str(count), *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
+    trying = folder / "trying"
+    tried = trying.read_text() if trying.exists() else "nothing"
+    assert done.returncode == 0, (
+        f"ended with {done.returncode} at {tried!r}, seed {seed}\n{done.stderr[-1500:]}"
+    )
+    return json.loads(done.stdout)
+
+
+def environment():
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+def test_damaged_files_are_refused_or_harmless(tmp_path):
+    paths = [small(layout, tmp_path) for layout in LAYOUTS]
+    for refused, answered in run_damage(paths, tmp_path / "work", seed=1, count=240):
+        assert refused > 40 and answered > 25  # else the damage is not worth much
+
+
+@pytest.mark.slow
+@every_layout
+@pytest.mark.parametrize("seed", range(2, 6))
+def test_damaged_in_many_more_ways(layout, seed, tmp_path):
+    run_damage([small(layout, tmp_path)], tmp_path / "work", seed, count=5000)
+
+
+def asked_elsewhere(path):
+    """Load a file and ask about rows in another process: 'refused', 'answered', or a failed test."""
+    program = """if True:
+        import sys, numpy as np, unkernel
+        try:
+            fast = unkernel.load(sys.argv[1])
+        except ValueError:
+            sys.exit("refused")
+        rng = np.random.default_rng(0)
+        for _ in range(20):
+            try:
+                fast.predict(rng.random((5, 12)), n_jobs=1)
+                fast.predict(np.ones((5, 12)), n_jobs=1)
+            except ValueError:
+                pass
+        sys.exit("answered")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    assert done.stderr.strip() in ("refused", "answered"), f"{done.returncode}: {done.stderr[-1500:]}"
+    return done.stderr.strip()
+
+
+def rewrite(path, change):
+    """Let `change` alter the settings and the arrays of a file."""
+    header, arrays = damage.parts(path.read_bytes())
+    settings = damage.settings_of(header)
+    change(settings, arrays)
+    path.write_bytes(damage.joined(damage.with_settings(header, settings), arrays))
+
+
+def test_rare_features_of_real_support_vectors(tmp_path):
+    """Postings are for sets: as monomials, rare owners would be looked up where there are none."""
+    path = small("rare", tmp_path)
+    rewrite(path, lambda settings, _: settings["tables"]["parameters"].update(sets=False))
+    assert asked_elsewhere(path) == "refused"
+
+
+@pytest.mark.parametrize("degree", [2, 3, 4])
+def test_columns_out_of_order(degree, tmp_path):
+    """Dense tables are read by ranks that ascend with the columns: else by places that may lie outside."""
+    model = make_kernel_model(1, polynomial(degree), features=degree + 2, share=0.9)
+    tables = build.expanded(build.Machine(model), head=build.Head(4e6))
+    columns = tables.arrays["columns"]
+    assert len(columns) == degree + 1
+    for shift in range(1, len(columns)):
+        turned = dataclasses.replace(tables, arrays=tables.arrays | {"columns": np.roll(columns, shift)})
+        with pytest.raises(ValueError, match="not a sound table"):
+            turned.engine()
+
+
+# --- Tampering with the header ---------------------------------------------------------------------------
+
+ANYTHING = (
+    None,
+    [],
+    {},
+    "x",
+    "\ud800",
+    True,
+    1.5,
+    -1,
+    2**31,
+    2**32,
+    10**9,
+    10**400,
+    float("nan"),
+    float("inf"),
+)
+
+
+def places(table, path=()):
+    """The paths to everything in a table of tables."""
+    for key, value in table.items() if isinstance(table, dict) else enumerate(table):
+        yield (*path, key)
+        if isinstance(value, dict | list):
+            yield from places(value, (*path, key))
+
+
+def replaced_at(table, path, value):
+    changed = copy.deepcopy(table)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return changed
+
+
+@pytest.mark.parametrize("layout", ["inverted", "bitsliced", "split"])
+def test_settings_that_were_tampered_with(layout, tmp_path):
+    """Every setting becomes anything: refused as a FormatError, or of no consequence."""
+    path = small(layout, tmp_path)
+    header, arrays = damage.parts(path.read_bytes())
+    settings = damage.settings_of(header)
+    tried = [p for p in places(settings) if p[:3] != ("model", "settings", "origin")]
+    assert len(tried) > 25
+    for place in tried:
+        for value in ANYTHING:
+            changed = replaced_at(settings, place, value)
+            path.write_bytes(damage.joined(damage.with_settings(header, changed), arrays))
+            try:
+                load(path).score_one([0, 3])
+            except ValueError:
+                pass
+            except Exception as error:
+                pytest.fail(f"{type(error).__name__} for {value!r:.40} at {place}: {error!s:.200}")
+
+
+TAMPERED = {
+    "layout": ("tables", "layout", "tree"),
+    "layout of another engine": ("tables", "layout", "inverted"),
+    "a degree that is too large": ("tables", "parameters", "degree", 10**9),
+    "a degree of no int": ("tables", "parameters", "degree", 3.0),
+    "a degree that is true": ("tables", "parameters", "degree", True),
+    "gamma is not finite": ("tables", "parameters", "gamma", float("nan")),
+    "gamma is too large": ("tables", "parameters", "gamma", 10**400),
+    "no such map": ("tables", "parameters", "map", "cubic"),
+    "a zone that is negative": ("tables", "numbers", "head", -1),
+    "a zone that is huge": ("tables", "numbers", "head", 2**32),
+    "a zone beyond the features": ("tables", "numbers", "rare", 13),
+    "a zone of no int": ("tables", "numbers", "head", 1.0),
+    "a zone that is true": ("tables", "numbers", "fused", True),
+    "no list of candidates": ("candidates", {}),
+    "a candidate that is none": ("candidates", [{}]),
+    "a candidate of no table": ("candidates", ["split"]),
+    "no model": ("model", None),
+    "another kind of model": ("model", "kind", "linear"),
+    "an unknown kind of model": ("model", "kind", "tree"),
+    "a kind of model that is a list": ("model", "kind", []),
+    "a layout that is a list": ("tables", "layout", []),
+    "no tables": ("tables", None),
+    "no parameters": ("tables", "parameters", {}),
+    "no numbers": ("tables", "numbers", {}),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_settings_that_are_refused(what, tmp_path):
+    path = small("split", tmp_path)
+    *place, value = TAMPERED[what]
+
+    def change(settings, arrays):
+        settings.update(replaced_at(settings, place, value))
+
+    rewrite(path, change)
+    with pytest.raises(FormatError) as caught:
+        load(path)
+    assert caught.value.file == str(path)
+
+
+@every_layout
+def test_missing_arrays_are_refused(layout, tmp_path):
+    path = small(layout, tmp_path)
+    content = path.read_bytes()
+    names = set(damage.parts(content)[1]) - {"model.sv_values"}  # without values, all are 1
+    for name in sorted(names):
+        path.write_bytes(content)
+        rewrite(path, lambda settings, arrays, name=name: arrays.pop(name))
+        with pytest.raises(FormatError):
+            load(path)
+
+
+@every_layout
+def test_arrays_of_another_type_are_refused(layout, tmp_path):
+    path = small(layout, tmp_path)
+    header, arrays = damage.parts(path.read_bytes())
+    other = {"F64": "I64", "I64": "U64", "U32": "I32", "U16": "F32", "U64": "F64", "I32": "U32"}
+    for name, array in arrays.items():
+        if array and len(array) % 4 == 0:
+            changed = header | {name: header[name] | {"dtype": other[header[name]["dtype"]]}}
+            path.write_bytes(damage.joined(changed, arrays))
+            with pytest.raises(FormatError):
+                load(path)
+
+
+def test_tables_with_another_number_of_scores_are_refused(tmp_path):
+    tables = unkernel.compile(make_kernel_model(scores=3), "expanded").tables
+    unkernel.CompiledClassifier(make_kernel_model(scores=1), tables).save(tmp_path / "mixed.uk")
+    with pytest.raises(FormatError, match="do not fit the model"):
+        load(tmp_path / "mixed.uk")

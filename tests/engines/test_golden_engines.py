@@ -1,0 +1,94 @@
+"""Models of other programs, compiled, answer as they do there: to the last printed digit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import unkernel
+from reference import golden
+from reference.kernels import EXACT, applicable
+from unkernel.models import KernelModel, LinearModel, read_model
+
+# Half a unit of the last digit that the program prints, and rounding.
+TOLERANCE = {"libsvm": 1e-9, "liblinear": 1e-9, "svmlight": 5.1e-8, "tinysvm": 5.1e-6, "opal": 5.1e-7}
+PROBABILITIES = [name for name in golden.NAMES if "prob" in name and "svr" not in name]
+
+
+def engines_for(name):
+    model = read_model(golden.model_path(name))
+    return ("auto", *(applicable(model, EXACT) if isinstance(model, KernelModel) else ["expanded"]))
+
+
+EVERY = [(name, engine) for name in golden.NAMES for engine in engines_for(name)]
+RARE = {"split": (0.0, 0.5, 3, 1e9)}
+
+
+def compiled(name, engine):
+    for rare in RARE.get(engine, (0.005,)):
+        yield unkernel.compile(golden.model_path(name), engine, rare=rare, sample=golden.test_rows(name))
+
+
+@pytest.mark.parametrize(("name", "engine"), [pair for pair in EVERY if pair[0] not in PROBABILITIES])
+def test_margins(name, engine):
+    X, margins = golden.test_rows(name), golden.margins(name)
+    expected = margins[:, 1:] if name[0] == "l" else margins[:, -1:]
+    for fast in compiled(name, engine):
+        found = fast.decision_function(X).reshape(expected.shape)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=TOLERANCE[name.split("-")[0]])
+
+
+@pytest.mark.parametrize(
+    ("name", "engine"), [(n, e) for n, e in EVERY if n.startswith("lib") and n not in PROBABILITIES]
+)
+def test_answers(name, engine):
+    expected = golden.margins(name)[:, 0]
+    for fast in compiled(name, engine):
+        found = fast.predict(golden.test_rows(name))
+        if fast.decision.scheme == "regression":
+            np.testing.assert_allclose(found, expected, rtol=1e-9)
+        else:
+            assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("name", "engine"), [pair for pair in EVERY if pair[0] in PROBABILITIES])
+def test_probabilities(name, engine):
+    expected = golden.margins(name)
+    for fast in compiled(name, engine):
+        found = fast.predict_proba(golden.test_rows(name))
+        np.testing.assert_allclose(found, expected[:, 1:], rtol=1e-9)
+        assert np.array_equal(fast.classes_[found.argmax(axis=1)], expected[:, 0])
+
+
+@pytest.mark.parametrize("name", golden.NAMES)
+def test_one_row_at_a_time(name):
+    fast = unkernel.compile(golden.model_path(name), engines_for(name)[-1])
+    X = golden.test_rows(name)[:20]
+    rows = [X.indices[begin:end].tolist() for begin, end in zip(X.indptr, X.indptr[1:], strict=False)]
+    assert (X.data == 1).all()
+    assert np.array_equal([fast.score_one(row) for row in rows], fast.decision_function(X))
+
+
+@pytest.mark.parametrize("name", golden.NAMES)
+def test_rows_of_any_width(name):
+    fast = unkernel.compile(golden.model_path(name))
+    X = golden.test_rows(name)[:5].toarray()
+    X = np.hstack([X, np.zeros((5, fast.n_features_in_ - X.shape[1]))])
+    assert np.array_equal(
+        fast.decision_function(np.hstack([X, np.zeros((5, 100))])), fast.decision_function(X)
+    )
+    if (
+        isinstance(fast.model, LinearModel) or fast.model.kernel.name != "rbf"
+    ):  # that one knows the row's norm
+        wider = np.hstack([X, np.ones((5, 100))])
+        assert np.array_equal(fast.decision_function(wider), fast.decision_function(X))
+    np.testing.assert_allclose(
+        fast.decision_function(X[:, :30]),
+        fast.decision_function(X * (np.arange(X.shape[1]) < 30)),
+        rtol=1e-12,
+    )
+
+
+def test_models_of_trees_are_refused():
+    with pytest.raises(unkernel.FormatError, match="trees are not supported yet"):
+        unkernel.compile(golden.model_path(golden.REFUSED))

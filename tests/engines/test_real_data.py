@@ -1,0 +1,77 @@
+"""Models of real data, compiled: the labels of every test row, and its scores, are those of scikit-learn."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+import unkernel
+from reference.kernels import applicable
+from unkernel import datasets
+from unkernel.models import from_estimator
+
+TASKS = {
+    "a9a": (3000, lambda X, y: (X, y > 0)),
+    "mnist38": (1500, lambda X, y: (X / 255, y > 0)),
+    "arc_eager_ewt": (3000, lambda X, y: (X, y >= 3)),
+}
+RARE = {"split": (0.0, 0.005, 0.05, 20, 1e9)}
+
+
+@cache
+def task(name):
+    """Some training rows, and all test rows."""
+    rows, prepare = TASKS[name]
+    try:
+        train, test = datasets.load(name), datasets.load(name, "test")
+    except FileNotFoundError as missing:
+        pytest.skip(str(missing))
+    return prepare(train.X[:rows], train.y[:rows]), prepare(test.X, test.y)[0]
+
+
+@cache
+def machine(name, degree):
+    (X, y), X_test = task(name)
+    gamma = 1.0 / (X.multiply(X).sum() / X.shape[0])  # as large as a row's norm
+    svc = SVC(kernel="poly", degree=degree, gamma=gamma, coef0=1.0).fit(X, y)
+    return svc, svc.decision_function(X_test), svc.predict(X_test)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("degree", [2, 3])
+@pytest.mark.parametrize("name", TASKS)
+def test_labels_of_every_row(name, degree):
+    svc, scores, labels = machine(name, degree)
+    X = task(name)[1]
+    assert 0.01 < labels.mean() < 0.99
+    model = from_estimator(svc)
+    assert model.binary == (name != "mnist38")
+    # Several hundred megabytes for all cubes of 784 pixels: not for a test.
+    chosen = [engine for engine in applicable(model) if (name, degree, engine) != ("mnist38", 3, "expanded")]
+    for engine in ("auto", *chosen):
+        for rare in RARE.get(engine, (0.005,)):
+            fast = unkernel.compile(svc, engine, rare=rare, memory="200M", sample=X[:500])
+            assert fast.exact
+            size = np.abs(model.coefficients).sum() * 2.0**degree
+            assert np.abs(fast.decision_function(X) - scores).max() <= 1e-12 * size, (engine, rare)
+            assert np.array_equal(fast.predict(X), labels), (engine, rare)
+            some = X[:200]
+            rows = zip(some.indptr, some.indptr[1:], strict=False)
+            one_by_one = [fast.score_one(some.indices[a:b], some.data[a:b]) for a, b in rows]
+            assert np.array_equal(one_by_one, fast.decision_function(some))
+
+
+@pytest.mark.slow
+def test_explanations_of_a_parsers_decisions():
+    svc, scores, _ = machine("arc_eager_ewt", 2)
+    fast = unkernel.compile(svc, "split", memory="200M")
+    X = task("arc_eager_ewt")[1]
+    for k in range(0, 200, 10):
+        found = fast.explain(X[[k]])
+        total = found.constant + found.rest + sum(c.value for c in found.contributions)
+        assert found.score == pytest.approx(total, rel=1e-10, abs=1e-12)
+        assert found.score == pytest.approx(scores[k], rel=1e-9, abs=1e-9)
+        assert found.n_conjunctions > len(found.contributions) == 10

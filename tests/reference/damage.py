@@ -1,0 +1,200 @@
+"""Compiled files, damaged in a thousand ways, loaded and asked: run as a program, so that it may crash.
+
+``python damage.py FOLDER SEED COUNT FILE...`` damages each FILE so many times and prints, as JSON, how many
+were refused and how many answered, file by file. What is being tried stands in FOLDER/trying and
+FOLDER/damaged.uk. An exception other than ValueError ends the program, and so does a crash.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import unkernel
+
+TYPES = {"F64": "<f8", "I64": "<i8", "U64": "<u8", "F32": "<f4", "I32": "<i4", "U32": "<u4", "U16": "<u2"}
+
+
+def parts(content):
+    """The header's table and the bytes of each array, by name."""
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    body = content[8 + length :]
+    places = {name: entry["data_offsets"] for name, entry in header.items() if name != "__metadata__"}
+    return header, {name: body[begin:end] for name, (begin, end) in places.items()}
+
+
+def joined(header, arrays):
+    """A file of this header and these arrays; where they lie is counted anew, shapes are kept if they fit."""
+    table = {"__metadata__": header["__metadata__"]}
+    offset = 0
+    for name, array in arrays.items():
+        entry = dict(header[name])
+        size = np.dtype(TYPES[entry["dtype"]]).itemsize
+        if int(np.prod(entry["shape"])) * size != len(array):
+            entry["shape"] = [len(array) // size]
+        table[name] = entry | {"data_offsets": [offset, offset + len(array)]}
+        offset += len(array)
+    text = json.dumps(table).encode()
+    text += b" " * (-(8 + len(text)) % 64)
+    return len(text).to_bytes(8, "little") + text + b"".join(arrays.values())
+
+
+def settings_of(header):
+    return json.loads(header["__metadata__"]["settings"])
+
+
+def with_settings(header, settings):
+    return header | {"__metadata__": header["__metadata__"] | {"settings": json.dumps(settings)}}
+
+
+def flip_a_byte(content, rng):
+    place = int(rng.integers(len(content)))
+    changed = bytearray(content)
+    changed[place] = int(rng.integers(256))
+    return f"byte {place}", bytes(changed)
+
+
+def flip_a_byte_of_an_array(content, rng):
+    header, arrays = parts(content)
+    name = str(rng.choice([name for name, array in arrays.items() if array]))
+    what, arrays[name] = flip_a_byte(arrays[name], rng)
+    return f"{name}: {what}", joined(header, arrays)
+
+
+def reorder(numbers, rng):
+    return rng.permutation(numbers)
+
+
+def other_numbers(numbers, rng):
+    return rng.integers(0, 50, len(numbers)).astype(numbers.dtype)
+
+
+def larger(numbers, rng):
+    changed = numbers.copy()
+    changed[rng.integers(len(numbers)) :] += numbers.dtype.type(rng.integers(1, 9))
+    return changed
+
+
+def enormous(numbers, rng):
+    changed = numbers.copy()
+    changed[rng.integers(len(numbers))] = rng.choice([2**16 - 1, 2**15, 1000])
+    return changed
+
+
+CHANGES = {
+    "zeros": lambda numbers, rng: numbers * 0,
+    "all bits": lambda numbers, rng: np.frombuffer(b"\xff" * numbers.nbytes, numbers.dtype),
+    "noise": lambda numbers, rng: np.frombuffer(rng.bytes(numbers.nbytes), numbers.dtype),
+    "reversed": lambda numbers, rng: numbers[::-1],
+    "shuffled": reorder,
+    "small numbers": other_numbers,
+    "larger": larger,
+    "one enormous": enormous,
+    "one less": lambda numbers, rng: numbers[:-1],
+    "one more": lambda numbers, rng: np.append(numbers, numbers[-1]),
+    "doubled": lambda numbers, rng: np.append(numbers, numbers),
+    "nothing": lambda numbers, rng: numbers[:0],
+    "begins at once": lambda numbers, rng: np.append(numbers[:1], [numbers[-1]] * (len(numbers) - 1)),
+}
+
+
+def change_an_array(content, rng):
+    header, arrays = parts(content)
+    name = str(rng.choice([name for name, array in arrays.items() if array]))
+    how = str(rng.choice(list(CHANGES)))
+    numbers = np.frombuffer(arrays[name], TYPES[header[name]["dtype"]])
+    arrays[name] = CHANGES[how](numbers, rng).astype(numbers.dtype).tobytes()
+    return f"{name}: {how}", joined(header, arrays)
+
+
+def change_a_number(content, rng):
+    """Where zones begin, how conjunctions are counted, of which degree."""
+    header, arrays = parts(content)
+    settings = settings_of(header)
+    tables = settings["tables"]
+    table = tables["numbers"] if tables["numbers"] and rng.random() < 0.6 else tables["parameters"]
+    name = str(rng.choice(list(table)))
+    if isinstance(table[name], bool):
+        table[name] = not table[name]
+    elif isinstance(table[name], int):
+        table[name] = int(
+            rng.choice([0, 1, 2, 3, 4, 5, table[name] + 1, table[name] - 1, 11, 12, 40, 2**32 - 1])
+        )
+    return f"{name}: {table[name]}", joined(with_settings(header, settings), arrays)
+
+
+def change_several(content, rng):
+    """Numbers that are wrong in themselves may be right together."""
+    told = []
+    for _ in range(rng.integers(2, 4)):
+        what, content = rng.choice([change_a_number, change_an_array])(content, rng)
+        told.append(what)
+    return ", ".join(told), content
+
+
+def retype_an_array(content, rng):
+    header, arrays = parts(content)
+    name = str(rng.choice(list(arrays)))
+    header[name] = header[name] | {"dtype": str(rng.choice(list(TYPES)))}
+    size = np.dtype(TYPES[header[name]["dtype"]]).itemsize
+    arrays[name] = arrays[name][: len(arrays[name]) // 8 * 8 or size * 0]
+    return f"{name}: {header[name]['dtype']}", joined(header, arrays)
+
+
+KINDS = [
+    flip_a_byte,
+    flip_a_byte_of_an_array,
+    change_an_array,
+    change_a_number,
+    change_several,
+    retype_an_array,
+]
+
+
+def ask(fast, rows):
+    """All that a classifier can be asked; a ValueError is an answer."""
+    for question in (
+        *(lambda X=X: fast.predict(X, n_jobs=1) for X in rows),
+        lambda: fast.score_one([11, 3, 0, 7, 999]),
+        lambda: fast.explain([0, 3, 5], top=3),
+        lambda: fast.heaviest(5),
+    ):
+        with contextlib.suppress(ValueError):
+            question()
+
+
+def damage_one(path, folder, rng, count):
+    """How many damaged files were refused, and how many answered."""
+    content = Path(path).read_bytes()
+    ones = (rng.random((6, 12)) < 0.6).astype(float)
+    rows = [ones, ones * rng.normal(size=ones.shape), np.ones((1, 12))]
+    damaged, trying = Path(folder) / "damaged.uk", Path(folder) / "trying"
+    refused = answered = 0
+    for trial in range(count):
+        kind = KINDS[trial % len(KINDS)]
+        what, changed = kind(content, rng)
+        trying.write_text(f"{path}: {kind.__name__}: {what}")
+        damaged.unlink(missing_ok=True)  # the old one may still be mapped
+        damaged.write_bytes(changed)
+        try:
+            fast = unkernel.load(damaged)
+        except ValueError:
+            refused += 1
+            continue
+        ask(fast, rows)
+        answered += 1
+    return [refused, answered]
+
+
+def main(folder, seed, count, *paths):
+    rng = np.random.default_rng(int(seed))
+    print(json.dumps([damage_one(path, folder, rng, int(count)) for path in paths]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

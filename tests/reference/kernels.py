@@ -1,0 +1,115 @@
+"""Kernel machines made up from a seed, and their scores and expansions the slow way."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, combinations_with_replacement
+
+import numpy as np
+from scipy import sparse
+
+from unkernel.models import Decision, KernelModel
+from unkernel.models.kernel import Kernel
+
+EXACT = ("inverted", "bitsliced", "expanded", "split")
+EXPANDED = ("expanded", "split")
+CLASSES = {1: 2, 3: 3, 6: 4}  # by the number of scores, one a pair of classes
+
+
+def polynomial(degree, gamma=0.5, coef0=1.0):
+    return Kernel("polynomial", degree, gamma, coef0)
+
+
+def make_kernel_model(
+    seed=0, kernel=None, *, vectors=40, features=12, scores=1, real=False, share=0.4, fixed_width=False
+):
+    """Random support vectors; the last one is empty, and the last column but one is nobody's."""
+    rng = np.random.default_rng(seed)
+    S = (rng.random((vectors, features)) < share).astype(float)
+    if real:
+        S *= rng.normal(size=S.shape)
+    S[-1:] = 0.0
+    S[:, -2:-1] = 0.0
+    count = CLASSES[scores]
+    decision = Decision("binary" if count == 2 else "one_vs_one", np.arange(count) * 10)
+    return KernelModel(
+        kernel=kernel or polynomial(2),
+        support_vectors=sparse.csr_matrix(S),
+        coefficients=rng.normal(size=(vectors, scores)),
+        intercepts=rng.normal(size=scores),
+        decision=decision,
+        n_features=features,
+        fixed_width=fixed_width,
+        origin={},
+    )
+
+
+def rows_for(model, seed=0, *, real=False, count=12, wider=3):
+    """Rows with some columns beyond the model's; the first is empty, the second has unknown columns alone."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((count, model.n_features + wider)) < 0.5).astype(float)
+    X[:2] = 0.0
+    X[1, model.n_features :] = 1.0
+    return X * rng.normal(size=X.shape) if real else X
+
+
+def applicable(model, engines=EXACT):
+    """The engines that can hold a model; one that is linear is a table of weights."""
+    kernel = model.kernel
+    if kernel.name == "linear" or (kernel.name == "polynomial" and kernel.degree <= 1):
+        return [engine for engine in engines if engine == "expanded"]
+    if kernel.name != "polynomial" or kernel.degree > 4:
+        engines = [engine for engine in engines if engine not in EXPANDED]
+    return [engine for engine in engines if model.binary or engine in ("inverted", "expanded")]
+
+
+def sizes(model, X):
+    """sum_j |coefficient_j K(x, s_j)| + |intercept|: what rounding errors are measured against."""
+    K = model.kernel.matrix(X, model.support_vectors)
+    return np.abs(K) @ np.abs(model.coefficients) + np.abs(model.intercepts)
+
+
+def assert_scores(found, model, X, tolerance=1e-10):
+    """Found are the model's own scores, up to rounding."""
+    found = np.asarray(found).reshape(X.shape[0], model.n_scores)
+    error = np.abs(found - model.scores(X)) / sizes(model, X)
+    assert error.max(initial=0.0) <= tolerance
+
+
+def differences(kernel):
+    """D_k: the k-th finite difference at 0 of the kernel as a function of the overlap."""
+    f = [(kernel.gamma * c + kernel.coef0) ** kernel.degree for c in range(kernel.degree + 1)]
+    return [
+        sum((-1) ** (k - i) * math.comb(k, i) * f[i] for i in range(k + 1)) for k in range(kernel.degree + 1)
+    ]
+
+
+def set_contributions(model, columns):
+    """What each set of the columns of a binary row adds, under a model of binary support vectors."""
+    dense = model.support_vectors.toarray()
+    D = differences(model.kernel)
+    known = [c for c in sorted(columns) if c < model.n_features]
+    result = {}
+    for size in range(model.kernel.degree + 1):
+        for chosen in combinations(known, size):
+            holders = dense[:, list(chosen)].all(axis=1)
+            result[chosen] = D[size] * model.coefficients[holders].sum(axis=0)
+    result[()] = result[()] + model.intercepts
+    return result
+
+
+def monomial_contributions(model, row):
+    """What each monomial of a row {column: value} adds."""
+    dense = model.support_vectors.toarray()
+    kernel = model.kernel
+    known = sorted(c for c, value in row.items() if value != 0 and c < model.n_features)
+    result = {}
+    for size in range(kernel.degree + 1):
+        for chosen in combinations_with_replacement(known, size):
+            repeats = math.prod(math.factorial(chosen.count(c)) for c in set(chosen))
+            constant = math.comb(kernel.degree, size) * kernel.coef0 ** (kernel.degree - size)
+            constant *= kernel.gamma**size * math.factorial(size) / repeats
+            value = constant * math.prod(row[c] for c in chosen)
+            result[chosen] = value * (dense[:, list(chosen)].prod(axis=1) @ model.coefficients)
+    result[()] = result[()] + model.intercepts
+    return result
