@@ -153,7 +153,7 @@ def measure_pecco(task: Task, program: str, folder: Path) -> None:
         )
         found = re.search(r"([0-9.]+) ns/row", done.stdout + done.stderr)
         if found:
-            task.saw(f"pecco {' '.join(mode)}", float(found[1]) / 1e3)
+            task.saw(f"pecco {' '.join(Path(word).name for word in mode)}", float(found[1]) / 1e3)
 
 
 def measure_libsvm(task: Task) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
@@ -15,9 +16,9 @@ from unkernel.engines.tables import Tables
 
 _MEASURED_SECONDS = 0.02  # of scoring, per candidate and repetition
 _REPETITIONS = 5
-_MOST_SAMPLE_ROWS = 4096
+_MOST_SAMPLE_ROWS = 20_000
 # More conjunctions than this, repeats counted, and only splits are tried: they were never slower then.
-_MOST_OCCURRENCES = 5e6
+_MOST_OCCURRENCES = 2e7
 _HEADS = (1e6, 10e6, 100e6)
 _RARE = (8, 32, 128)
 _FUSED = (4, 6)
@@ -148,56 +149,55 @@ def try_all(machine: Machine, bench: Bench, rare: float) -> Iterator[Trial]:
 
 
 def _try_expansions(machine: Machine, bench: Bench, rare: float) -> Iterator[Trial]:
-    """Where rare features begin, how large the dense part is, that border again, what is fused."""
+    """Where rare features begin; for the best two, how large the dense part is; then what is fused."""
     search = _Search(machine, bench)
     heads = [size for size in _HEADS if size <= bench.memory] or [bench.memory]
-    borders = _rare_to_try(machine, rare)
-    for border in borders:
+    for border in _rare_to_try(machine, rare):
         yield from search.attempt(border, Head(heads[len(heads) // 2]))
-    for size in heads:
-        if not (size > search.head.nbytes and search.is_all_dense()):
-            yield from search.attempt(search.rare, Head(size))
-    place = borders.index(search.rare) if search.rare in borders else 0
-    for border in borders[max(place - 1, 0) : place + 2]:
-        yield from search.attempt(border, search.head)
+    borders = search.fastest_borders(2)
+    for border, size in itertools.product(borders, heads):
+        yield from search.attempt(border, Head(size))
     if machine.sets and machine.model.kernel.degree > 1:
-        for fused in _FUSED:
+        for border, fused in itertools.product(borders, _FUSED):
             if fused < len(machine.used):
-                yield from search.attempt(search.rare, Head(search.head.nbytes, fused))
+                yield from search.attempt(border, Head(search.head_of(border).nbytes, fused))
 
 
 class _Search:
-    """Tries expansions, each once, and remembers the fastest."""
+    """Tries expansions, each once, and remembers how fast they were."""
 
     def __init__(self, machine: Machine, bench: Bench) -> None:
         self._machine = machine
         self._bench = bench
-        self._tried: set[tuple[int, Head]] = set()
-        self._fastest = np.inf
-        self._all_dense = False
-        self.rare = 0
-        self.head = Head()
+        self._seconds: dict[tuple[int, Head], float] = {}
+        self._all_dense: dict[int, float] = {}  # by border, the size from which on nothing changes
 
     def attempt(self, rare: int, head: Head) -> Iterator[Trial]:
-        """A trial, unless it was made before."""
-        if (rare, head) in self._tried:
+        """A trial, unless it was made before or could not differ from one that was."""
+        if (rare, head) in self._seconds or (
+            not head.fused and head.nbytes > self._all_dense.get(rare, np.inf)
+        ):
             return
-        self._tried.add((rare, head))
         candidate = Candidate("split" if rare else "expanded", rare, float(head.nbytes), head.fused)
         trial = self._bench.trial(candidate, lambda: self._build(rare, head))
-        if trial.tables is not None and trial.candidate.microseconds < self._fastest:
-            self._fastest, self.rare, self.head = trial.candidate.microseconds, rare, head
-            numbers = trial.tables.numbers
-            self._all_dense = numbers["head"] == numbers["rare"]
+        self._seconds[rare, head] = np.inf if trial.tables is None else trial.candidate.microseconds
+        if trial.tables is not None and trial.tables.numbers["head"] == trial.tables.numbers["rare"]:
+            self._all_dense[rare] = min(head.nbytes, self._all_dense.get(rare, np.inf))
         yield trial
 
     def _build(self, rare: int, head: Head) -> Tables:
         memory, threads = self._bench.memory, self._bench.threads
         return build.expanded(self._machine, head=head, rare_below=rare, most_bytes=memory, threads=threads)
 
-    def is_all_dense(self) -> bool:
-        """Whether a larger dense part than the fastest had would change nothing."""
-        return self._all_dense
+    def fastest_borders(self, count: int) -> list[int]:
+        """The borders of the fastest trials, the fastest first."""
+        order = sorted(self._seconds, key=lambda tried: self._seconds[tried])
+        return list(dict.fromkeys(rare for rare, _ in order))[:count]
+
+    def head_of(self, rare: int) -> Head:
+        """The dense part of the fastest trial with that border."""
+        tried = [(seconds, head) for (border, head), seconds in self._seconds.items() if border == rare]
+        return min(tried, key=lambda pair: pair[0])[1]
 
 
 def _rare_to_try(machine: Machine, rare: float) -> list[int]:
