@@ -147,7 +147,13 @@ def measure_pecco(task: Task, program: str, folder: Path) -> None:
     if not model.exists():
         unkernel.write_model(task.model, model, format="svmlight")
         unkernel.write_svmlight(rows, task.rows, np.ones(task.rows.shape[0]))
-    for mode in PECCO_MODES:
+    modes = [*PECCO_MODES]
+    if task.train is not None:
+        events = folder / f"{task.name}.events"
+        if not events.exists():
+            unkernel.write_svmlight(events, *task.train)
+        modes.insert(1, ("-t", "2", "-f", str(events)))  # a trie of the training rows' prefixes
+    for mode in modes:
         done = subprocess.run(
             [program, model, rows, *mode, "-R", "3"], capture_output=True, text=True, check=False
         )

@@ -22,6 +22,7 @@ _MOST_OCCURRENCES = 2e7
 _HEADS = (1e6, 10e6, 100e6)
 _RARE = (8, 32, 128)
 _FUSED = (4, 6)
+_PATIENCE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -154,12 +155,12 @@ def _try_expansions(machine: Machine, bench: Bench, rare: float) -> Iterator[Tri
     heads = [size for size in _HEADS if size <= bench.memory] or [bench.memory]
     for border in _rare_to_try(machine, rare):
         yield from search.attempt(border, Head(heads[len(heads) // 2]))
-    borders = search.fastest_borders(2)
+    borders = search.fastest_borders(1 if search.is_late() else 2)
     for border, size in itertools.product(borders, heads):
         yield from search.attempt(border, Head(size))
     if machine.sets and machine.model.kernel.degree > 1:
         for border, fused in itertools.product(borders, _FUSED):
-            if fused < len(machine.used):
+            if fused < len(machine.used) and not search.is_late():
                 yield from search.attempt(border, Head(search.head_of(border).nbytes, fused))
 
 
@@ -171,6 +172,11 @@ class _Search:
         self._bench = bench
         self._seconds: dict[tuple[int, Head], float] = {}
         self._all_dense: dict[int, float] = {}  # by border, the size from which on nothing changes
+        self._began = time.perf_counter()
+
+    def is_late(self) -> bool:
+        """Whether models are so large that what is left to gain is not worth the wait."""
+        return time.perf_counter() - self._began > _PATIENCE_SECONDS
 
     def attempt(self, rare: int, head: Head) -> Iterator[Trial]:
         """A trial, unless it was made before or could not differ from one that was."""
