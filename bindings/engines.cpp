@@ -295,8 +295,9 @@ void bind_makers(nb::module_& module) {
              [](const Table& tables, const std::string& kernel, int degree, double gamma, double coef0) {
                return std::make_unique<BoundEngine>(
                    engines::make_inverted_engine({vector_sum(tables, kernel_function(kernel, degree, gamma, coef0)),
-                                                  array<std::int64_t>(tables, "columns"), array<std::uint32_t>(tables, "list_begins"),
-                                                  array<std::uint32_t>(tables, "lists"), array<double>(tables, "list_values")}),
+                                                  array<std::int64_t>(tables, "columns"), array<double>(tables, "whole"),
+                                                  array<std::uint32_t>(tables, "list_begins"), array<std::uint32_t>(tables, "lists"),
+                                                  array<double>(tables, "list_values")}),
                    tables);
              },
              nb::arg("tables"), nb::kw_only(), nb::arg("kernel"), nb::arg("degree"), nb::arg("gamma"), nb::arg("coef0"));

@@ -185,7 +185,7 @@ Damages damages_of(ConjunctionArrays& a) {
 
 Damages damages_of(InvertedArrays& a) {
   return damages_to(a.sum.kernel.degree, a.sum.kernel.gamma, a.sum.coefficients, a.sum.intercepts, a.sum.norms, a.columns,
-                    a.list_begins, a.lists, a.list_values);
+                    a.whole, a.list_begins, a.lists, a.list_values);
 }
 
 Damages damages_of(BitslicedArrays& a) {

@@ -43,23 +43,43 @@ inline Holders holders_of(const RandomMachine& machine) {
 struct InvertedArrays {
   VectorSumArrays sum;
   std::vector<std::int64_t> columns;
+  std::vector<double> whole;
   std::vector<std::uint32_t> list_begins{0};
   std::vector<std::uint32_t> lists;
   std::vector<double> list_values;
 
   InvertedArrays(const RandomMachine& machine, const unkernel::engines::KernelFunction& kernel, bool binary)
       : sum(machine, kernel) {
-    for (const auto& [column, holders] : holders_of(machine)) {
-      columns.push_back(column);
-      for (const auto& [vector, value] : holders) {
-        lists.push_back(vector);
-        if (!binary) list_values.push_back(value);
-      }
-      list_begins.push_back(static_cast<std::uint32_t>(lists.size()));
+    const Holders all = holders_of(machine);
+    const auto is_whole = [&](const auto& holders) { return !binary && 2 * holders.size() > machine.count(); };
+    for (const auto& [column, holders] : all) {
+      if (is_whole(holders)) add_whole(column, holders, machine.count());
+    }
+    for (const auto& [column, holders] : all) {
+      if (!is_whole(holders)) add_list(column, holders, binary);
     }
   }
 
-  unkernel::engines::InvertedTables view() const { return {sum.view(), columns, list_begins, lists, list_values}; }
+  unkernel::engines::InvertedTables view() const {
+    return {sum.view(), columns, whole, list_begins, lists, list_values};
+  }
+
+ private:
+  void add_whole(std::int64_t column, const Holders::mapped_type& holders, std::size_t vectors) {
+    columns.push_back(column);
+    const std::size_t first = whole.size();
+    whole.resize(first + vectors, 0.0);
+    for (const auto& [vector, value] : holders) whole[first + vector] = value;
+  }
+
+  void add_list(std::int64_t column, const Holders::mapped_type& holders, bool binary) {
+    columns.push_back(column);
+    for (const auto& [vector, value] : holders) {
+      lists.push_back(vector);
+      if (!binary) list_values.push_back(value);
+    }
+    list_begins.push_back(static_cast<std::uint32_t>(lists.size()));
+  }
 };
 
 struct BitslicedArrays {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "unkernel/base/cpu.hpp"
 #include "unkernel/engines/ranking.hpp"
 
 namespace unkernel::engines {
@@ -14,16 +15,32 @@ struct InvertedScratch {
   std::vector<std::uint16_t> overlaps;
   std::vector<double> products;
   std::vector<double> kernel_values;
+  std::vector<const double*> wholes;  // of the row, and its values there
+  std::vector<double> whole_values;
 };
+
+// products[j] += sum of x[i] columns[i][j] over four columns, so that a product is loaded once for all four.
+UNKERNEL_CLONES void add_four_columns(const double* const* columns, const double* x, double* products, std::size_t count) {
+  const double *c0 = columns[0], *c1 = columns[1], *c2 = columns[2], *c3 = columns[3];
+  const double x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
+  for (std::size_t j = 0; j < count; ++j) products[j] += (x0 * c0[j] + x1 * c1[j]) + (x2 * c2[j] + x3 * c3[j]);
+}
+
+UNKERNEL_CLONES void add_column(const double* column, double x, double* products, std::size_t count) {
+  for (std::size_t j = 0; j < count; ++j) products[j] += x * column[j];
+}
 
 class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
  public:
   explicit InvertedEngine(const InvertedTables& tables)
-      : tables_(tables), sum_(tables.sum, tables.list_values.empty()), ranking_(tables.columns) {}
+      : tables_(tables), sum_(tables.sum, is_binary(tables)), ranking_(tables.columns),
+        wholes_(static_cast<Rank>(tables.sum.vectors() == 0 ? 0 : tables.whole.size() / tables.sum.vectors())) {}
+
+  static bool is_binary(const InvertedTables& tables) { return tables.list_values.empty() && tables.whole.empty(); }
 
   std::size_t scores() const override { return tables_.sum.scores(); }
   std::size_t bytes() const override {
-    return sum_.bytes() + ranking_.bytes() + tables_.columns.size_bytes() + tables_.list_begins.size_bytes() +
+    return sum_.bytes() + ranking_.bytes() + tables_.columns.size_bytes() + tables_.whole.size_bytes() + tables_.list_begins.size_bytes() +
            tables_.lists.size_bytes() + tables_.list_values.size_bytes();
   }
   InvertedScratch make_scratch() const { return {}; }
@@ -36,7 +53,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
   template <class Index>
   void score_row(const RowView<Index>& row, InvertedScratch& scratch, double* out) const {
     const bool ones = row.values == nullptr || all_ones(row.values, row.columns.size());
-    if (ones && tables_.list_values.empty() && row.columns.size() < std::numeric_limits<std::uint16_t>::max()) {
+    if (ones && is_binary(tables_) && row.columns.size() < std::numeric_limits<std::uint16_t>::max()) {
       score_overlaps(row, scratch, out);
     } else {
       score_products(row, scratch, out);
@@ -59,14 +76,39 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
   template <class Index>
   void score_products(const RowView<Index>& row, InvertedScratch& scratch, double* out) const {
     scratch.products.assign(tables_.sum.vectors(), 0.0);
+    scratch.wholes.clear();
+    scratch.whole_values.clear();
     double norm = 0.0;
     for (std::size_t k = 0; k < row.columns.size(); ++k) {
       const double x = row.values == nullptr ? 1.0 : row.values[k];
       norm += x * x;
       const Rank rank = ranking_.of(row.columns[k]);
-      if (rank != unknown) add_list(rank, x, scratch.products.data());
+      if (rank < wholes_) {
+        scratch.wholes.push_back(tables_.whole.data() + rank * tables_.sum.vectors());
+        scratch.whole_values.push_back(x);
+      } else if (rank != unknown) {
+        add_list(rank - wholes_, x, scratch.products.data());
+      }
     }
+    add_wholes(scratch);
     sum_.of_products(scratch.products.data(), norm, out);
+  }
+
+  // A stretch of vectors at a time, which stays near while all columns pass over it.
+  void add_wholes(InvertedScratch& scratch) const {
+    constexpr std::size_t stretch = 1024;
+    const std::size_t vectors = tables_.sum.vectors();
+    for (std::size_t first = 0; first < vectors; first += stretch) {
+      const std::size_t count = std::min(stretch, vectors - first);
+      double* products = scratch.products.data() + first;
+      std::size_t k = 0;
+      for (; k + 4 <= scratch.wholes.size(); k += 4) {
+        const double* four[4];
+        for (std::size_t i = 0; i < 4; ++i) four[i] = scratch.wholes[k + i] + first;
+        add_four_columns(four, scratch.whole_values.data() + k, products, count);
+      }
+      for (; k < scratch.wholes.size(); ++k) add_column(scratch.wholes[k] + first, scratch.whole_values[k], products, count);
+    }
   }
 
   void add_list(Rank rank, double x, double* products) const {
@@ -79,11 +121,12 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
   InvertedTables tables_;
   VectorSum sum_;
   Ranking ranking_;
+  Rank wholes_;  // ranks that have whole columns
 };
 
 // Of binary vectors: distances that index a table are only such if they are.
 bool sizes_are_norms(const InvertedTables& tables) {
-  if (!tables.list_values.empty() || tables.sum.norms.empty()) return true;
+  if (!InvertedEngine::is_binary(tables) || tables.sum.norms.empty()) return true;
   std::vector<double> sizes(tables.sum.vectors(), 0.0);
   for (const std::uint32_t vector : tables.lists) sizes[vector] += 1.0;
   return std::equal(sizes.begin(), sizes.end(), tables.sum.norms.begin());
@@ -91,13 +134,15 @@ bool sizes_are_norms(const InvertedTables& tables) {
 
 void check_lists(const InvertedTables& tables) {
   const auto& begins = tables.list_begins;
-  bool sound = begins.size() == tables.columns.size() + 1 && begins.front() == 0 && begins.back() == tables.lists.size() &&
+  const std::size_t vectors = tables.sum.vectors();
+  const std::size_t wholes = vectors == 0 ? 0 : tables.whole.size() / vectors;
+  bool sound = wholes * vectors == tables.whole.size() && wholes <= tables.columns.size() &&
+               begins.size() == tables.columns.size() - wholes + 1 && begins.front() == 0 && begins.back() == tables.lists.size() &&
                std::is_sorted(begins.begin(), begins.end()) &&
                (tables.list_values.empty() || tables.list_values.size() == tables.lists.size());
-  const std::size_t vectors = tables.sum.vectors();
   for (std::size_t i = 0; sound && i < tables.lists.size(); ++i) sound = tables.lists[i] < vectors;
   // An overlap counts a vector once per feature; a list that names it twice would count more than there is.
-  for (std::size_t rank = 0; sound && rank < tables.columns.size(); ++rank) {
+  for (std::size_t rank = 0; sound && rank + 1 < begins.size(); ++rank) {
     for (std::uint32_t i = begins[rank] + 1; sound && i < begins[rank + 1]; ++i) sound = tables.lists[i - 1] < tables.lists[i];
   }
   if (!sound || !sizes_are_norms(tables)) throw std::invalid_argument("not a sound table of support vectors: the lists do not fit");

@@ -1,7 +1,9 @@
 // The inverted index (PKI of Kudo & Matsumoto 2003): for each feature the support vectors that have it, so
-// that a row touches only what it shares features with. Exact for every kernel and any values.
+// that a row touches only what it shares features with. Features that most vectors have with values other
+// than 1 are kept as whole columns instead, zeros and all. Exact for every kernel and any values.
 //
-// Bytes   4 per entry of a support vector, 8 more where values are not all 1; 8 m per vector.
+// Bytes   4 per entry of a support vector, 8 more where values are not all 1; 8 per vector and whole
+//         column; 8 m per vector.
 // Query   one addition per entry that shares a feature with the row, then one look-up (or, for values
 //         other than 1, one evaluation of the kernel) per support vector.
 #pragma once
@@ -17,8 +19,9 @@ namespace unkernel::engines {
 
 struct InvertedTables {
   VectorSumTables sum;
-  std::span<const std::int64_t> columns;       // rank -> column
-  std::span<const std::uint32_t> list_begins;  // used + 1
+  std::span<const std::int64_t> columns;       // rank -> column; those of whole columns come first
+  std::span<const double> whole;               // whole columns x vectors
+  std::span<const std::uint32_t> list_begins;  // the other ranks + 1
   std::span<const std::uint32_t> lists;        // vectors, by rank
   std::span<const double> list_values;         // theirs; empty where all are 1
 };

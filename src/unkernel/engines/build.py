@@ -197,14 +197,22 @@ def expanded(
 
 def inverted(machine: Machine) -> Tables:
     """For each feature, the support vectors that have it."""
-    order = np.argsort(machine.columns, kind="stable")
-    holders = np.repeat(np.arange(machine.model.n_support, dtype=np.uint32), np.diff(machine.offsets))
-    values = machine.model.support_vectors.data
+    vectors = machine.model.n_support
+    whole = np.zeros(len(machine.used), bool) if machine.binary else 2 * machine.frequencies > vectors
+    order, ranks = _first(whole, machine)
+    holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))[order]
+    values = machine.model.support_vectors.data[order]
+    in_whole = int(machine.frequencies[whole].sum())
+    columns = np.zeros((int(whole.sum()), vectors))
+    columns[np.repeat(np.arange(len(columns)), machine.frequencies[whole]), holders[:in_whole]] = values[
+        :in_whole
+    ]
     built = _vector_sum(machine) | {
-        "columns": machine.used,
-        "list_begins": _begins(machine.frequencies),
-        "lists": holders[order],
-        "list_values": np.empty(0) if machine.binary else np.ascontiguousarray(values[order]),
+        "columns": machine.used[ranks],
+        "whole": columns.reshape(-1),
+        "list_begins": _begins(machine.frequencies[ranks[len(columns) :]]),
+        "lists": np.ascontiguousarray(holders[in_whole:]),
+        "list_values": np.empty(0) if machine.binary else np.ascontiguousarray(values[in_whole:]),
     }
     return Tables.of(INVERTED, kernel_parameters(machine.model), built)
 
@@ -217,22 +225,26 @@ def bitsliced(machine: Machine) -> Tables:
         )
     vectors = machine.model.n_support
     common = machine.frequencies * _BITS_FROM_SHARE >= max(vectors, 1)
-    ranks = np.argsort(~common, kind="stable")  # common ones first, in their order
-    rank_of = np.empty(len(ranks), np.int64)
-    rank_of[ranks] = np.arange(len(ranks))
-    frequent = int(common.sum())
-    rank = rank_of[machine.columns]
-    holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))
-    order = np.argsort(rank, kind="stable")
-    first_listed = int(machine.frequencies[ranks[:frequent]].sum())
+    order, ranks = _first(common, machine)
+    holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))[order]
+    frequent, in_bits = int(common.sum()), int(machine.frequencies[common].sum())
+    rank_of_bit = np.repeat(np.arange(frequent), machine.frequencies[common])
     built = _vector_sum(machine) | {
         "frequent": frequent,
         "columns": machine.used[ranks],
-        "bits": _bits(rank[order[:first_listed]], holders[order[:first_listed]], frequent, vectors),
+        "bits": _bits(rank_of_bit, holders[:in_bits], frequent, vectors),
         "list_begins": _begins(machine.frequencies[ranks[frequent:]]),
-        "lists": np.ascontiguousarray(holders[order[first_listed:]]),
+        "lists": np.ascontiguousarray(holders[in_bits:]),
     }
     return Tables.of(BITSLICED, kernel_parameters(machine.model), built)
+
+
+def _first(chosen: NDArray[np.bool_], machine: Machine) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Ranks with the chosen columns first, and the order of the entries by rank, then support vector."""
+    ranks = np.argsort(~chosen, kind="stable")
+    rank_of = np.empty(len(ranks), np.int64)
+    rank_of[ranks] = np.arange(len(ranks))
+    return np.argsort(rank_of[machine.columns], kind="stable"), ranks
 
 
 def _vector_sum(machine: Machine) -> dict[str, Any]:
