@@ -35,11 +35,12 @@ def candidates_to_json(candidates: Iterable[Candidate]) -> list[dict[str, Any]]:
 def print_candidates(candidates: Sequence[Candidate]) -> None:
     """The engines that were tried, the chosen one marked."""
     table = new_table()
-    for title in ("engine", "details"):
-        table.add_column(title, no_wrap=True)
-    for title in ("size", "µs/row"):
-        table.add_column(title, no_wrap=True, justify="right")
-    table.add_column("")
+    # What must stay on a narrow terminal has a least width.
+    table.add_column("engine", no_wrap=True, min_width=9)
+    table.add_column("details", no_wrap=True)
+    table.add_column("size", no_wrap=True, justify="right")
+    table.add_column("µs/row", no_wrap=True, justify="right", min_width=6)
+    table.add_column("", no_wrap=True, min_width=1)
     table.add_column("result", no_wrap=True)
     table.add_column("note")
     for candidate in candidates:
