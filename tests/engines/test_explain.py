@@ -183,7 +183,6 @@ def test_every_engine_has_the_same_explanation():
         np.array(ROW),
         np.array(ROW, np.int32),
         [9, 0, 8, 4, 3],
-        [*ROW, 0, 9],
         [*ROW, 12, 2**40],
         dict.fromkeys(ROW, 1),
         {**dict.fromkeys(ROW, 1.0), 5: 0.0},

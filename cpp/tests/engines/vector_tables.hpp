@@ -58,6 +58,9 @@ struct InvertedArrays {
     for (const auto& [column, holders] : all) {
       if (!is_whole(holders)) add_list(column, holders, binary);
     }
+    if (binary || sum.norms.empty()) return;
+    std::fill(sum.norms.begin(), sum.norms.end(), 0.0);
+    for (std::size_t i = 0; i < lists.size(); ++i) sum.norms[lists[i]] += list_values[i] * list_values[i];
   }
 
   unkernel::engines::InvertedTables view() const {

@@ -143,7 +143,7 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
       const Rank rank = ranking_.of(row.columns[k]);
       if (rank != unknown) add_products(rank, x, scratch.products.data());
     }
-    sum_.of_products(scratch.products.data(), norm, out);
+    sum_.of_products(scratch.products.data(), norm, nullptr, out);
   }
 
   void add_products(Rank rank, double x, double* products) const {

@@ -17,6 +17,7 @@ struct InvertedScratch {
   std::vector<double> kernel_values;
   std::vector<const double*> wholes;  // of the row, and its values there
   std::vector<double> whole_values;
+  std::vector<double> distances;  // along whole columns
 };
 
 // products[j] += sum of x[i] columns[i][j] over four columns, so that a product is loaded once for all four.
@@ -24,6 +25,11 @@ UNKERNEL_CLONES void add_four_columns(const double* const* columns, const double
   const double *c0 = columns[0], *c1 = columns[1], *c2 = columns[2], *c3 = columns[3];
   const double x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
   for (std::size_t j = 0; j < count; ++j) products[j] += (x0 * c0[j] + x1 * c1[j]) + (x2 * c2[j] + x3 * c3[j]);
+}
+
+// distances[j] += (x - column[j])^2
+UNKERNEL_CLONES void add_distances(const double* column, double x, double* distances, std::size_t count) {
+  for (std::size_t j = 0; j < count; ++j) distances[j] += (x - column[j]) * (x - column[j]);
 }
 
 UNKERNEL_CLONES void add_column(const double* column, double x, double* products, std::size_t count) {
@@ -76,22 +82,38 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
   template <class Index>
   void score_products(const RowView<Index>& row, InvertedScratch& scratch, double* out) const {
     scratch.products.assign(tables_.sum.vectors(), 0.0);
+    const bool by_distance = tables_.sum.kernel.type == KernelFunction::Type::rbf;
     scratch.wholes.clear();
-    scratch.whole_values.clear();
+    scratch.whole_values.assign(by_distance ? wholes_ : 0, 0.0);
     double norm = 0.0;
     for (std::size_t k = 0; k < row.columns.size(); ++k) {
       const double x = row.values == nullptr ? 1.0 : row.values[k];
-      norm += x * x;
       const Rank rank = ranking_.of(row.columns[k]);
-      if (rank < wholes_) {
+      if (rank >= wholes_) {
+        norm += x * x;
+        if (rank != unknown) add_list(rank - wholes_, x, scratch.products.data());
+      } else if (by_distance) {
+        scratch.whole_values[rank] = x;
+      } else {
         scratch.wholes.push_back(tables_.whole.data() + rank * tables_.sum.vectors());
         scratch.whole_values.push_back(x);
-      } else if (rank != unknown) {
-        add_list(rank - wholes_, x, scratch.products.data());
       }
     }
-    add_wholes(scratch);
-    sum_.of_products(scratch.products.data(), norm, out);
+    if (by_distance && wholes_ > 0) {
+      sum_distances(scratch);
+      sum_.of_products(scratch.products.data(), norm, scratch.distances.data(), out);
+    } else {
+      add_wholes(scratch);
+      sum_.of_products(scratch.products.data(), norm, nullptr, out);
+    }
+  }
+
+  void sum_distances(InvertedScratch& scratch) const {
+    const std::size_t vectors = tables_.sum.vectors();
+    scratch.distances.assign(vectors, 0.0);
+    for (Rank rank = 0; rank < wholes_; ++rank) {
+      add_distances(tables_.whole.data() + rank * vectors, scratch.whole_values[rank], scratch.distances.data(), vectors);
+    }
   }
 
   // A stretch of vectors at a time, which stays near while all columns pass over it.

@@ -1,6 +1,7 @@
 #include "unkernel/engines/vector_sum.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 namespace unkernel::engines {
@@ -40,9 +41,8 @@ void check(const VectorSumTables& tables) {
   if (tables.coefficients.size() % tables.scores() != 0) refuse("the number of coefficients does not fit");
   if (!tables.norms.empty() && tables.norms.size() != tables.vectors()) refuse("the number of norms does not fit");
   if (tables.kernel.type == KernelFunction::Type::rbf && tables.norms.size() != tables.vectors()) refuse("there are no norms");
-  // Sizes of binary vectors index a table, so they must be such.
   for (const double norm : tables.norms) {
-    if (!(norm >= 0.0 && norm < 4e9)) refuse("a norm is out of range");
+    if (!(norm >= 0.0 && norm <= std::numeric_limits<double>::max())) refuse("a norm is out of range");
   }
 }
 
@@ -77,9 +77,14 @@ void VectorSum::of_overlaps(const Count* overlaps, std::size_t row_size, std::ve
 template void VectorSum::of_overlaps(const std::uint8_t*, std::size_t, std::vector<double>&, double*) const;
 template void VectorSum::of_overlaps(const std::uint16_t*, std::size_t, std::vector<double>&, double*) const;
 
-void VectorSum::of_products(const double* products, double row_norm, double* out) const {
-  const double* norms = tables_.norms.empty() ? nullptr : tables_.norms.data();
-  weighted_sum(tables_, [&](std::size_t j) { return tables_.kernel(products[j], row_norm, norms == nullptr ? 0.0 : norms[j]); }, out);
+void VectorSum::of_products(const double* products, double row_norm, const double* distances, double* out) const {
+  if (!by_distance()) return weighted_sum(tables_, [&](std::size_t j) { return tables_.kernel(products[j], 0.0, 0.0); }, out);
+  const double* norms = tables_.norms.data();
+  const auto distance = [&](std::size_t j) {
+    const double near = std::max(row_norm + norms[j] - 2.0 * products[j], 0.0);
+    return distances == nullptr ? near : near + distances[j];
+  };
+  weighted_sum(tables_, [&](std::size_t j) { return tables_.kernel(0.0, distance(j), 0.0); }, out);
 }
 
 }  // namespace unkernel::engines

@@ -18,7 +18,7 @@ struct VectorSumTables {
   KernelFunction kernel;
   std::span<const double> coefficients;  // vectors x scores
   std::span<const double> intercepts;    // scores
-  std::span<const double> norms;         // squared, of the vectors; empty unless the kernel is RBF
+  std::span<const double> norms;         // squared, of the vectors, as far as products are; empty unless RBF
 
   std::size_t scores() const { return intercepts.size(); }
   std::size_t vectors() const { return scores() == 0 ? 0 : coefficients.size() / scores(); }
@@ -39,7 +39,8 @@ class VectorSum {
   // `values` keeps the kernel's values from row to row.
   template <class Count>
   void of_overlaps(const Count* overlaps, std::size_t row_size, std::vector<double>& values, double* out) const;
-  void of_products(const double* products, double row_norm, double* out) const;
+  // `distances`: what has to be added to those that products and norms give (RBF), or nothing.
+  void of_products(const double* products, double row_norm, const double* distances, double* out) const;
 
  private:
   bool by_distance() const { return tables_.kernel.type == KernelFunction::Type::rbf; }

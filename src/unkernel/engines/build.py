@@ -21,6 +21,8 @@ Model = KernelModel | LinearModel | ConjunctionModel
 LARGEST_EXPANDED_DEGREE = 4
 # A feature of more than 1/32 of the support vectors takes less memory as bits than as a list.
 _BITS_FROM_SHARE = 32
+# From this gamma s^2 on, the rounding of squares would be seen in a kernel value.
+_FAR_FROM_ZERO = 1e3
 _NEAR_BYTES = 4_000_000  # a dense table of this size always pays
 
 
@@ -120,13 +122,19 @@ class Machine:
 
     def occurrences(self) -> float:
         """How many conjunctions all support vectors have, counted anew for each: an upper bound."""
-        sizes = np.diff(self.offsets).astype(np.float64)
-        if not self.sets:
-            sizes = sizes + self.model.kernel.degree - 1
-        product, total = np.ones(len(sizes)), 0.0
-        for k in range(self.model.kernel.degree):
-            product = product * np.maximum(sizes - k, 0) / (k + 1)
-            total += float(product.sum())
+        return float(self._conjunctions(np.diff(self.offsets)).sum())
+
+    def conjunctions_of(self, rows: Any) -> float:
+        """How many conjunctions a row has, on average."""
+        return float(self._conjunctions(np.diff(rows.indptr)).mean()) if rows.shape[0] else 0.0
+
+    def _conjunctions(self, sizes: NDArray[Any]) -> NDArray[np.float64]:
+        degree = self.model.kernel.degree
+        total, product = np.zeros(len(sizes)), np.ones(len(sizes))
+        for k in range(degree):
+            # Sets of k + 1 features, or monomials of as many factors.
+            product = product * (np.maximum(sizes - k, 0) if self.sets else sizes + k) / (k + 1)
+            total = total + product
         return total
 
     def rare_below(self, rare: float) -> int:
@@ -198,7 +206,7 @@ def expanded(
 def inverted(machine: Machine) -> Tables:
     """For each feature, the support vectors that have it."""
     vectors = machine.model.n_support
-    whole = np.zeros(len(machine.used), bool) if machine.binary else 2 * machine.frequencies > vectors
+    whole = _whole_columns(machine)
     order, ranks = _first(whole, machine)
     holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))[order]
     values = machine.model.support_vectors.data[order]
@@ -207,7 +215,7 @@ def inverted(machine: Machine) -> Tables:
     columns[np.repeat(np.arange(len(columns)), machine.frequencies[whole]), holders[:in_whole]] = values[
         :in_whole
     ]
-    built = _vector_sum(machine) | {
+    built = _vector_sum(machine, np.bincount(holders[in_whole:], values[in_whole:] ** 2, vectors)) | {
         "columns": machine.used[ranks],
         "whole": columns.reshape(-1),
         "list_begins": _begins(machine.frequencies[ranks[len(columns) :]]),
@@ -229,7 +237,7 @@ def bitsliced(machine: Machine) -> Tables:
     holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))[order]
     frequent, in_bits = int(common.sum()), int(machine.frequencies[common].sum())
     rank_of_bit = np.repeat(np.arange(frequent), machine.frequencies[common])
-    built = _vector_sum(machine) | {
+    built = _vector_sum(machine, squared_norms(machine.model.support_vectors)) | {
         "frequent": frequent,
         "columns": machine.used[ranks],
         "bits": _bits(rank_of_bit, holders[:in_bits], frequent, vectors),
@@ -247,13 +255,26 @@ def _first(chosen: NDArray[np.bool_], machine: Machine) -> tuple[NDArray[np.intp
     return np.argsort(rank_of[machine.columns], kind="stable"), ranks
 
 
-def _vector_sum(machine: Machine) -> dict[str, Any]:
+def _whole_columns(machine: Machine) -> NDArray[np.bool_]:
+    """Columns that take less memory, or give exacter distances, when zeros are kept."""
+    vectors = machine.model.support_vectors
+    if machine.binary:
+        return np.zeros(len(machine.used), bool)
+    whole: NDArray[np.bool_] = 2 * machine.frequencies > vectors.shape[0]
+    if machine.model.kernel.name == "rbf":
+        largest = np.zeros(len(machine.used))
+        np.maximum.at(largest, machine.columns, vectors.data**2)
+        whole |= largest * machine.model.kernel.gamma > _FAR_FROM_ZERO
+    return whole
+
+
+def _vector_sum(machine: Machine, norms: NDArray[Any]) -> dict[str, Any]:
     model = machine.model
     is_rbf = model.kernel.name == "rbf"
     return {
         "coefficients": np.ascontiguousarray(model.coefficients).reshape(-1),
         "intercepts": np.ascontiguousarray(model.intercepts),
-        "norms": squared_norms(model.support_vectors) if is_rbf else np.empty(0),
+        "norms": norms.astype(np.float64) if is_rbf else np.empty(0),
     }
 
 

@@ -23,6 +23,7 @@ _HEADS = (1e6, 10e6, 100e6)
 _RARE = (8, 32, 128)
 _FUSED = (4, 6)
 _PATIENCE_SECONDS = 2.0
+_HOPELESS = 10  # conjunctions of a row for each support vector: passing over those is faster then
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,15 @@ def try_all(machine: Machine, bench: Bench, rare: float) -> Iterator[Trial]:
     yield bench.trial(Candidate("inverted"), lambda: build.inverted(machine))
     if machine.binary:
         yield bench.trial(Candidate("bitsliced"), lambda: build.bitsliced(machine))
-    if machine.expandable:
+    if not machine.expandable:
+        return
+    per_row = machine.conjunctions_of(bench.sample)
+    if per_row > _HOPELESS * machine.model.n_support:
+        note = (
+            f"not tried: a row has {per_row:,.0f} conjunctions, the model {machine.model.n_support:,} vectors"
+        )
+        yield Trial(Candidate("expanded", note=note), None)
+    else:
         yield from _try_expansions(machine, bench, rare)
 
 

@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_array
+from sklearn.utils import RegressorTags, check_array
 from sklearn.utils.metaestimators import available_if
 
 from unkernel._core import Engine
@@ -144,6 +144,25 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         _ = self._engine
         return self
 
+    def set_params(self, **params: Any) -> CompiledClassifier:
+        """Refuse: a compiled model does not change."""
+        if params:
+            raise TypeError("a compiled classifier does not change; compile the other model")
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        if self.decision.scheme == "regression":
+            tags.estimator_type, tags.classifier_tags, tags.regressor_tags = (
+                "regressor",
+                None,
+                RegressorTags(),
+            )
+        elif self.decision.scheme == "one_class":
+            tags.estimator_type, tags.classifier_tags = "outlier_detector", None
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
@@ -179,8 +198,9 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return float(super().score(X, y, sample_weight))
         right = np.asarray(y, dtype=np.float64)
         weights = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        error = np.average((right - self.predict(X)) ** 2, weights=weights)
         spread = np.average((right - np.average(right, weights=weights)) ** 2, weights=weights)
-        return float(1 - np.average((right - self.predict(X)) ** 2, weights=weights) / spread)
+        return float(1 - error / spread) if spread > 0 else float(error == 0)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
@@ -188,12 +208,25 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.decision.probabilities(self._raw_scores(X, n_jobs))
 
     def _raw_scores(self, X: ArrayLike, n_jobs: int | None) -> NDArray[np.float64]:
+        self._check_names(X)
         rows = check_array(X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True)
         if self.model.fixed_width and rows.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {rows.shape[1]} features, but the model was trained on {self.n_features_in_}"
             )
         return self.score_csr(canonical_csr(rows), _threads(n_jobs))
+
+    def _check_names(self, X: Any) -> None:
+        """A table whose columns have other names, or another order, than in training is refused."""
+        trained = self.model.origin.get("feature_names")
+        given = getattr(X, "columns", None)
+        if trained is None or given is None or not all(isinstance(name, str) for name in given):
+            return
+        if list(given) != trained:
+            raise ValueError(
+                "the columns of X do not have the names, in the order, that the model was trained with: "
+                f"{', '.join(trained[:5])}{', ...' if len(trained) > 5 else ''}"
+            )
 
     def score_csr(self, rows: Any, threads: int) -> NDArray[np.float64]:
         """The (rows, scores) of a proper CSR matrix: sorted, without repeats, all finite."""
@@ -318,6 +351,8 @@ class OneRowScorer:
 
 
 def _threads(n_jobs: int | None) -> int:
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer)):
+        raise ValueError(f"n_jobs must be a number of threads, -1 or None for all cores, got {n_jobs!r}")
     return min(int(effective_n_jobs(-1 if n_jobs is None else n_jobs)), _MOST_THREADS)
 
 

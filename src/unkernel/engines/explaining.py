@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,12 +125,20 @@ def _name(feature: int, names: Any) -> str:
 
 def _row(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Columns that are not zero, ascending, and their values."""
+    if hasattr(row, "to_numpy"):  # pandas: always values, never columns
+        row = np.atleast_2d(row.to_numpy())
+    elif isinstance(row, Iterator):
+        row = list(row)
     columns, values = _listed(row) if _is_listing(row) else _dense(row, model)
     if (columns < 0).any() or not np.isfinite(values).all():
         raise ValueError("a row has columns counted from 0, and finite values")
-    places, first = np.unique(columns, return_index=True)
-    present = values[first] != 0
-    return places[present], values[first][present]
+    order = np.argsort(columns)
+    if (np.diff(columns[order]) == 0).any():
+        raise ValueError(
+            "a column occurs twice in the list of columns; a row of values is given as a matrix of one row"
+        )
+    present = order[values[order] != 0]
+    return columns[present], values[present]
 
 
 def _is_listing(row: Any) -> bool:

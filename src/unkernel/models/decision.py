@@ -59,6 +59,9 @@ class Decision:
     break_ties : bool
         Whether classes with equally many votes are told apart by that summary.
     probability : Platt, or None
+    zero_is_positive : bool
+        Whether a score of exactly 0 means ``classes[1]`` in the scheme ``"binary"``: scikit-learn's ``SVC``,
+        whose scores are LIBSVM's with the sign turned, has it so.
 
     Examples
     --------
@@ -72,6 +75,7 @@ class Decision:
     shape: str = "ovo"
     break_ties: bool = False
     probability: Platt | None = None
+    zero_is_positive: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what does not fit together."""
@@ -164,7 +168,8 @@ class Decision:
 
     def _codes(self, scores: Scores) -> NDArray[np.intp]:
         if self.scheme not in ("one_vs_rest", "one_vs_one"):
-            return (scores[:, 0] > 0).astype(np.intp)
+            positive = scores[:, 0] >= 0 if self.zero_is_positive else scores[:, 0] > 0
+            return positive.astype(np.intp)
         return np.asarray(self._merits(scores).argmax(axis=1))
 
     def _merits(self, scores: Scores) -> NDArray[Any]:
@@ -213,6 +218,7 @@ class Decision:
             "classes": None if self.scheme == "regression" else classes_to_json(self.classes),
             "shape": self.shape,
             "break_ties": self.break_ties,
+            "zero_is_positive": self.zero_is_positive,
             "probability": None
             if platt is None
             else {"a": platt.a.tolist(), "b": platt.b.tolist(), "coupled": platt.coupled},
@@ -234,7 +240,10 @@ class Decision:
         )
         try:
             platt = _platt_from_json(stored.get("probability"))
-            return cls(scheme, classes, shape, stored["break_ties"], platt)
+            zero_is_positive = stored.get("zero_is_positive", False)
+            if not isinstance(zero_is_positive, bool):
+                raise damaged
+            return cls(scheme, classes, shape, stored["break_ties"], platt, zero_is_positive)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise damaged from error
 

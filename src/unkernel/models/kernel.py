@@ -61,12 +61,11 @@ class Kernel:
                 "train with one of the other kernels"
             )
         X, Z = rows.canonical(X), rows.canonical(Z)
+        if self.name == "rbf":
+            return np.exp(-self.gamma * rows.squared_distances(X, Z))
         products = rows.inner_products(X, Z)
         if self.name == "linear":
             return products
-        if self.name == "rbf":
-            distances = rows.squared_norms(X)[:, None] + rows.squared_norms(Z) - 2 * products
-            return np.exp(-self.gamma * np.maximum(distances, 0))
         inner = self.gamma * products + self.coef0
         return np.tanh(inner) if self.name == "sigmoid" else inner**self.degree
 

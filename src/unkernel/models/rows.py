@@ -62,6 +62,23 @@ def inner_products(X: sparse.csr_matrix, Z: sparse.csr_matrix) -> NDArray[np.flo
     return products
 
 
+def squared_distances(X: sparse.csr_matrix, Z: sparse.csr_matrix) -> NDArray[np.float64]:
+    """|x - z|^2 for each row of X and of Z, difference by difference.
+
+    |x|^2 + |z|^2 - 2 x'z would be faster, and wrong where rows are far from 0 and near each other.
+    """
+    used = np.union1d(X.indices, Z.indices)
+    dense_X, dense_Z = (
+        sparse.csr_matrix((M.data, np.searchsorted(used, M.indices), M.indptr), (M.shape[0], len(used)))
+        for M in (X, Z)
+    )
+    result = np.empty((X.shape[0], Z.shape[0]))
+    others = dense_Z.toarray()
+    for place in range(X.shape[0]):
+        result[place] = ((dense_X[place].toarray() - others) ** 2).sum(axis=1)
+    return result
+
+
 def squared_norms(X: sparse.csr_matrix) -> NDArray[np.float64]:
     """|x|^2 for each row."""
     row_of_entry = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))

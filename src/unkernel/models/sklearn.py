@@ -115,9 +115,9 @@ def _kernel(estimator: Any) -> Kernel:
             f"the estimator has a kernel {given}, which a model cannot hold; fit it with one of the kernels "
             + ", ".join(_KERNELS)
         )
-    # What 'scale' and 'auto' came to is kept under a private name only, and cannot be computed without the
-    # training rows.
-    gamma = estimator._gamma if isinstance(estimator.gamma, str) else estimator.gamma
+    # What it scores with is kept under a private name only: what 'scale' and 'auto' came to cannot be
+    # computed without the training rows, and the parameter may have been changed since.
+    gamma = estimator._gamma
     name = _KERNELS[estimator.kernel]
     if name == "linear":
         return Kernel(name)
@@ -141,6 +141,7 @@ def _svm_decision(estimator: Any) -> Decision:
         estimator.decision_function_shape,
         bool(estimator.break_ties),
         _platt(estimator),
+        zero_is_positive=scheme == "binary",
     )
 
 
@@ -186,7 +187,10 @@ def _linear_model(estimator: Any) -> LinearModel:
 
 
 def _origin(estimator: Any) -> dict[str, Any]:
-    return {"format": "scikit-learn", "estimator": type(estimator).__name__}
+    origin: dict[str, Any] = {"format": "scikit-learn", "estimator": type(estimator).__name__}
+    if hasattr(estimator, "feature_names_in_"):
+        origin["feature_names"] = [str(name) for name in estimator.feature_names_in_]
+    return origin
 
 
 def _dense(values: Any) -> NDArray[np.float64]:
