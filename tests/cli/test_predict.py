@@ -205,3 +205,35 @@ def test_an_approximate_model_says_so(run, golden, tmp_path):
     assert run("compile", golden / "libsvm-poly2.model", path, *options).code == 0
     assert "APPROXIMATE" in run("predict", path, golden / "binary.test.svm").out
     assert run("predict", path, golden / "binary.test.svm", "--json").json["exact"] is False
+
+
+LIBSVM_MODEL = """svm_type c_svc
+kernel_type {kernel}
+degree 2
+gamma 0.5
+coef0 1
+nr_class 2
+total_sv 2
+rho 0.25
+label 1 -1
+nr_sv 1 1
+SV
+1 1:1 2:1
+-1 3:1
+"""
+
+
+@pytest.mark.parametrize("kernel", ["polynomial", "rbf"])
+def test_an_index_is_a_name_for_models_of_other_programs(run, kernel, tmp_path):
+    """LIBSVM does not count from anywhere: an index 0 that its model does not have is just unknown to it."""
+    lines = LIBSVM_MODEL.format(kernel=kernel)
+    (tmp_path / "m").write_text(
+        lines if kernel == "polynomial" else lines.replace("degree 2\n", "").replace("coef0 1\n", "")
+    )
+    (tmp_path / "rows.svm").write_text("1 0:1 1:1\n-1 3:1\n1 1:1 2:1\n")
+    ran = run("predict", tmp_path / "m", tmp_path / "rows.svm", "-o", tmp_path / "p.txt", "--scores")
+    assert ran.code == 0
+    found = np.loadtxt(tmp_path / "p.txt")[:, 1]
+    # Columns are the model's: indices less 1; what was index 0 is a fourth one.
+    rows = np.array([[1, 0, 0, 1], [0, 0, 1, 0], [1, 1, 0, 0]], float)
+    np.testing.assert_allclose(found, read_model(tmp_path / "m").scores(rows)[:, 0], rtol=1e-12)
