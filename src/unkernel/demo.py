@@ -166,8 +166,8 @@ def _show_compiled(console: Console) -> None:
     console.print(table)
     same = int((fast.predict(rows.test) == svc.predict(rows.test)).sum())
     console.print(
-        f"Compiled in {spent:.2f} s, with {len(fast.candidates)} layouts of these engines built and measured; "
-        "the fastest is kept. "
+        f"Compiled in {spent:.2f} s, with {len(fast.candidates)} layouts of them built and measured; the "
+        "fastest is kept. "
         f"{same:,} of {rows.test.shape[0]:,} test labels are the SVC's own. 'one row' is score_one for the "
         "compiled model.",
         style="dim",
