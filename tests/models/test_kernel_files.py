@@ -11,8 +11,9 @@ import pytest
 from safetensors import safe_open
 from scipy import sparse
 
+from reference import golden
 from reference.models import data_of, file_of
-from unkernel import FormatError
+from unkernel import FormatError, compile
 from unkernel.models import Decision, Kernel, KernelModel, LinearModel, container, load_model, read_model
 
 NAMES = {dtype: name for name, dtype in container._DTYPES.items()}
@@ -301,3 +302,21 @@ def test_rows_in_any_form():
         model.scores([[np.nan] * 5])
     many = dataclasses.replace(model, fixed_width=False)
     np.testing.assert_array_equal(many.scores(np.tile(X, (700_000 // 2, 1)))[-2:], expected)
+
+
+def test_the_model_inside_a_compiled_file(tmp_path):
+    model = read_model(golden.model_path("libsvm-poly2"))
+    compile(model).save(tmp_path / "m.uk")
+    X = golden.test_rows("libsvm-poly2")
+    assert np.array_equal(read_model(tmp_path / "m.uk").scores(X), model.scores(X))
+
+
+def test_distances_of_wide_rows_need_no_dense_matrix():
+    """As many columns as a text has words; a dense matrix of them would take 160 GB."""
+    rng = np.random.default_rng(0)
+    X = sparse.random(2000, 10_000_000, density=1e-6, format="csr", random_state=rng)
+    kernel = Kernel("rbf", gamma=0.5)
+    found = kernel.matrix(X[:2], X)
+    dense = X[:2, np.unique(X[:2].indices)].toarray()
+    assert found.shape == (2, 2000) and found[0, 0] == found[1, 1] == 1.0
+    np.testing.assert_allclose(found[0, 1], np.exp(-0.5 * ((dense[0] - dense[1]) ** 2).sum()))

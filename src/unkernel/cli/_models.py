@@ -15,11 +15,11 @@ from unkernel.cli._console import note, size
 from unkernel.cli._files import label_words
 from unkernel.cli._progress import Display
 from unkernel.engines import CompiledClassifier, compile, load
-from unkernel.engines.classifier import is_compiled
 from unkernel.engines.tables import BITSLICED, CONJUNCTIONS, Tables
 from unkernel.errors import FormatError
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel, LinearModel, read_model
 from unkernel.models.decision import pairs
+from unkernel.models.load import is_compiled
 
 Model = KernelModel | LinearModel | ConjunctionModel
 

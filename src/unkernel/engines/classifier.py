@@ -22,11 +22,10 @@ from unkernel.engines.explaining import Explanation, explain
 from unkernel.engines.tables import CONJUNCTIONS, Tables
 from unkernel.errors import FormatError
 from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel, container
-from unkernel.models.load import KINDS
+from unkernel.models.load import COMPILED, model_from, model_part
 
 Model = KernelModel | LinearModel | ConjunctionModel
-KIND = "compiled"
-_ENGINE, _MODEL = "engine.", "model."
+_ENGINE = "engine."
 _MOST_THREADS = 1024
 
 
@@ -314,19 +313,13 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.tables is None:
             self.model.save(path)
             return
-        arrays, settings = self.model.to_container()
-        stored = {_MODEL + name: array for name, array in arrays.items()}
-        stored |= {_ENGINE + name: array for name, array in self._tables.arrays.items()}
-        container.write(
-            path,
-            KIND,
-            stored,
-            {
-                "model": {"kind": self.model.kind, "settings": settings},
-                "tables": self._tables.to_json(),
-                "candidates": [candidate.to_json() for candidate in self.candidates],
-            },
-        )
+        arrays, settings = model_part(self.model)
+        arrays |= {_ENGINE + name: array for name, array in self._tables.arrays.items()}
+        settings |= {
+            "tables": self._tables.to_json(),
+            "candidates": [candidate.to_json() for candidate in self.candidates],
+        }
+        container.write(path, COMPILED, arrays, settings)
 
     def to_model(self) -> Model:
         """The model that this was compiled from."""
@@ -369,14 +362,6 @@ def canonical_csr(X: Any) -> Any:
     return rows
 
 
-def is_compiled(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a ``.uk`` file with compiled tables in it."""
-    try:
-        return container.read(path)[0] == KIND
-    except FormatError:
-        return False
-
-
 def load(path: str | os.PathLike[str]) -> CompiledClassifier:
     """Read a ``.uk`` file and make it ready to classify.
 
@@ -397,36 +382,24 @@ def load(path: str | os.PathLike[str]) -> CompiledClassifier:
     name = os.fspath(path)
     kind, arrays, settings = container.read(path)
     try:
-        if kind == KIND:
-            return _from_container(name, arrays, settings).validate()
-        return CompiledClassifier(_model_from(name, kind, arrays, settings)).validate()
+        model = model_from(name, kind, arrays, settings)
+        if kind == COMPILED:
+            return _with_tables(name, model, arrays, settings).validate()
+        return CompiledClassifier(model).validate()
     except FormatError:
         raise
     except ValueError as error:
         raise FormatError(name, 0, 0, str(error)) from error
 
 
-def _model_from(name: str, kind: Any, arrays: dict[str, NDArray[Any]], settings: Any) -> Model:
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise FormatError(
-            name, 0, 0, f"a model of kind {kind!r}, which this unkernel does not know: upgrade unkernel"
-        )
-    return KINDS[kind].from_container(name, arrays, settings)
-
-
-def _from_container(
-    name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
+def _with_tables(
+    name: str, model: Model, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
 ) -> CompiledClassifier:
-    def part(prefix: str) -> dict[str, NDArray[Any]]:
-        return {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
-
-    source, candidates = settings.get("model"), settings.get("candidates")
-    if not isinstance(source, dict) or not isinstance(source.get("settings"), dict):
-        raise FormatError(name, 0, 0, "the compiled model does not say what it was compiled from")
+    candidates = settings.get("candidates")
     if not isinstance(candidates, list):
         raise FormatError(name, 0, 0, "the table of candidate engines is damaged")
-    model = _model_from(name, source.get("kind"), part(_MODEL), source["settings"])
-    tables = Tables.from_json(settings.get("tables"), part(_ENGINE))
+    own = {key.removeprefix(_ENGINE): array for key, array in arrays.items() if key.startswith(_ENGINE)}
+    tables = Tables.from_json(settings.get("tables"), own)
     compiled = CompiledClassifier(model, tables, [Candidate.from_json(stored) for stored in candidates])
     if compiled._engine.scores != model.decision.n_scores:
         raise FormatError(name, 0, 0, "the compiled tables do not fit the model")

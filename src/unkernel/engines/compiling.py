@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from unkernel.data.memory import available_bytes
 from unkernel.engines import build
 from unkernel.engines.build import Head, Machine, refuse_precomputed, simplified
 from unkernel.engines.candidates import Bench, Candidate, Trial, measure, sample_rows, try_all
-from unkernel.engines.classifier import CompiledClassifier, is_compiled, load
+from unkernel.engines.classifier import CompiledClassifier
 from unkernel.engines.tables import Tables
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, from_estimator, read_model, rows
 
@@ -108,9 +107,7 @@ def compile(
 def model_of(source: Any) -> Model:
     """The plain model behind a path, a model or an estimator."""
     if isinstance(source, str | os.PathLike):
-        # Only a regular file can be looked at twice.
-        compiled = Path(source).is_file() and is_compiled(source)
-        return load(source).model if compiled else read_model(source)
+        return read_model(source)
     if isinstance(source, KernelModel | LinearModel | ConjunctionModel):
         return source
     if hasattr(source, "to_model"):

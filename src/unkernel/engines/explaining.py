@@ -17,6 +17,7 @@ from unkernel.engines import build
 from unkernel.engines.build import Head, Machine, simplified
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 from unkernel.models.numbering import encode
+from unkernel.models.rows import only_columns
 
 Model = KernelModel | LinearModel | ConjunctionModel
 _MOST_CONJUNCTIONS = 5_000_000
@@ -216,15 +217,7 @@ def _kernel_parts(model: KernelModel, columns: NDArray[np.int64], values: NDArra
 
 def _restricted(model: KernelModel, columns: NDArray[np.int64]) -> KernelModel:
     """The model with the given columns alone, numbered from 0."""
-    vectors = model.support_vectors
-    place = np.searchsorted(columns, vectors.indices)
-    known = place < len(columns)
-    known[known] = columns[place[known]] == vectors.indices[known]
-    holders = np.repeat(np.arange(model.n_support), np.diff(vectors.indptr))
-    narrow = sparse.csr_matrix(
-        (vectors.data[known], (holders[known], place[known])), shape=(model.n_support, len(columns))
-    )
-    return _with_vectors(model, narrow)
+    return _with_vectors(model, only_columns(model.support_vectors, columns))
 
 
 def _as_real(model: KernelModel, values: NDArray[np.float64]) -> KernelModel:

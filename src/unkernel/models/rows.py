@@ -41,41 +41,35 @@ def csr(
     return matrix
 
 
-def inner_products(X: sparse.csr_matrix, Z: sparse.csr_matrix) -> NDArray[np.float64]:
-    """The products x'z for each row of X and of Z, whatever their widths.
-
-    Columns are renumbered to those that Z uses: a transposed matrix takes memory for all of its columns, and
-    a file may use index 10^18.
-    """
-    used = np.unique(Z.indices)
-    narrow_Z = sparse.csr_matrix(
-        (Z.data, np.searchsorted(used, Z.indices), Z.indptr), (Z.shape[0], len(used))
-    )
-    place = np.searchsorted(used, X.indices)
-    known = place < len(used)
-    known[known] = used[place[known]] == X.indices[known]
+def only_columns(X: sparse.csr_matrix, columns: NDArray[np.int64]) -> sparse.csr_matrix:
+    """The given columns of X, which ascend, numbered from 0. X may be as wide as a file's index 10^18."""
+    place = np.searchsorted(columns, X.indices)
+    known = place < len(columns)
+    known[known] = columns[place[known]] == X.indices[known]
     row_of_entry = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    narrow_X = sparse.csr_matrix(
-        (X.data[known], (row_of_entry[known], place[known])), (X.shape[0], len(used))
-    )
-    products: NDArray[np.float64] = (narrow_X @ narrow_Z.T).toarray()
+    return sparse.csr_matrix((X.data[known], (row_of_entry[known], place[known])), (X.shape[0], len(columns)))
+
+
+def inner_products(X: sparse.csr_matrix, Z: sparse.csr_matrix) -> NDArray[np.float64]:
+    """The products x'z for each row of X and of Z, whatever their widths."""
+    used = np.unique(Z.indices)
+    products: NDArray[np.float64] = (only_columns(X, used) @ only_columns(Z, used).T).toarray()
     return products
 
 
 def squared_distances(X: sparse.csr_matrix, Z: sparse.csr_matrix) -> NDArray[np.float64]:
-    """|x - z|^2 for each row of X and of Z, difference by difference.
+    """|x - z|^2 for each row of X and of Z: squares that are added, and none that are taken away.
 
     |x|^2 + |z|^2 - 2 x'z would be faster, and wrong where rows are far from 0 and near each other.
     """
-    used = np.union1d(X.indices, Z.indices)
-    dense_X, dense_Z = (
-        sparse.csr_matrix((M.data, np.searchsorted(used, M.indices), M.indptr), (M.shape[0], len(used)))
-        for M in (X, Z)
-    )
     result = np.empty((X.shape[0], Z.shape[0]))
-    others = dense_Z.toarray()
+    row_of_entry = np.repeat(np.arange(Z.shape[0]), np.diff(Z.indptr))
     for place in range(X.shape[0]):
-        result[place] = ((dense_X[place].toarray() - others) ** 2).sum(axis=1)
+        x = X[place]
+        shared = only_columns(Z, x.indices).toarray()
+        others = ~np.isin(Z.indices, x.indices)
+        rest = np.bincount(row_of_entry[others], Z.data[others] ** 2, Z.shape[0])
+        result[place] = ((x.data - shared) ** 2).sum(axis=1) + rest
     return result
 
 
