@@ -1,4 +1,3 @@
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
@@ -27,7 +26,6 @@ namespace {
 using engines::ConjunctionArrays;
 using engines::ConjunctionTables;
 using Table = nb::typed<nb::dict, nb::str, nb::any>;
-using Look = std::function<void(const Progress&)>;
 
 // --- Arrays by name, to and from Python ---------------------------------------------------------------
 
@@ -202,16 +200,15 @@ class BoundEngine {
   RowScorer one_;
 };
 
-// Runs `work(monitor)` while this thread wakes up to let Python see signals and progress.
+// Runs `work(monitor)` while this thread wakes up to let Python see signals.
 template <class Work>
-void watched(const Work& work, const Look& look) {
+void watched(const Work& work) {
   Monitor monitor;
   const nb::gil_scoped_release unlocked;
   supervise(monitor, [&] { work(monitor); },
-            [&](const Progress& progress) {
+            [](const Progress&) {
               const nb::gil_scoped_acquire locked;
               if (PyErr_CheckSignals() != 0) throw nb::python_error();
-              if (look) look(progress);
             });
 }
 
@@ -226,7 +223,7 @@ void bind_builders(nb::module_& module) {
              [](Array<std::int32_t> offsets, Array<std::int32_t> columns, Array<double> values, std::int64_t features,
                 Array<double> coefficients, Array<double> intercepts, bool sets, int degree, double gamma, double coef0,
                 std::uint32_t fused, std::uint64_t head, std::uint32_t rare_below, double threshold, double most_bytes,
-                int threads, const Look& look) {
+                int threads) {
                const engines::SupportVectors machine{csr_view(offsets, columns, values, features), view(coefficients), view(intercepts)};
                for (const std::int32_t column : machine.rows.columns) {
                  if (column < 0 || column >= features) throw std::invalid_argument("a column index is outside the matrix");
@@ -238,13 +235,13 @@ void bind_builders(nb::module_& module) {
                                                  sets ? engines::Basis::sets : engines::Basis::monomials,
                                                  {fused, head}, rare_below, threshold, most_bytes};
                ConjunctionArrays arrays;
-               watched([&](Monitor& monitor) { arrays = engines::expand(machine, plan, threads, monitor); }, look);
+               watched([&](Monitor& monitor) { arrays = engines::expand(machine, plan, threads, monitor); });
                return as_table(std::move(arrays));
              },
              nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("features"),
              nb::arg("coefficients"), nb::arg("intercepts"), nb::arg("sets"), nb::arg("degree"), nb::arg("gamma"),
              nb::arg("coef0"), nb::arg("fused"), nb::arg("head"), nb::arg("rare_below"), nb::arg("threshold"),
-             nb::arg("most_bytes"), nb::arg("threads"), nb::arg("look").none());
+             nb::arg("most_bytes"), nb::arg("threads"));
   module.def("arrange",
              [](bool sets, int degree, const std::string& map, double gamma, double coef0, std::int64_t features,
                 Array<std::int64_t> columns, Array<std::uint64_t> keys, Array<double> weights, Array<double> constants,

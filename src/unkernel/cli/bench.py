@@ -16,9 +16,9 @@ from unkernel.cli._console import microseconds, print_facts, print_json, rate, s
 from unkernel.cli._files import as_wide_as
 from unkernel.cli._models import Opened, exactness, open_model
 from unkernel.cli._progress import Display
-from unkernel.cli.predict import read_rows
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.classifier import canonical_csr
+from unkernel.models.rows import read_for
 
 _REPETITIONS = 5
 _FEWEST_ROWS = 4096  # fewer are repeated: starting threads must not be what is measured
@@ -52,7 +52,7 @@ def bench(
             opened, load_seconds = _load(model)
         classifier = opened.ready(display, threads=threads)
         with display.reading(data) as stream:
-            rows = read_rows(stream, zero_based, opened.model, threads)
+            rows = read_for(opened.model, stream, zero_based, threads)
         X = canonical_csr(as_wide_as(opened.model, rows.X, data))
         with display.working("measuring"):
             result = {"model": str(model), "data": data} | _describe(opened, classifier, X)

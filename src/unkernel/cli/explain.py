@@ -14,10 +14,10 @@ from unkernel.cli._models import Opened, first_index, open_model, score_names, s
 from unkernel.cli._names import read_names, shown
 from unkernel.cli._progress import Display
 from unkernel.cli._tables import new_table, print_table
-from unkernel.cli.predict import read_rows
 from unkernel.data import SvmlightData
 from unkernel.engines import CompiledClassifier, Explanation
 from unkernel.models import ConjunctionModel, KernelModel
+from unkernel.models.rows import read_for
 
 _MOST_COLUMNS = 6  # of scores, side by side
 Numbers = float | list[float]
@@ -48,7 +48,7 @@ def explain(
     names = read_names(features, first_index(opened.model))
     with Display(quiet=json) as display:
         with display.reading(data) as stream:
-            rows = read_rows(stream, zero_based, opened.model, threads=1)
+            rows = read_for(opened.model, stream, zero_based)
         if row > rows.X.shape[0]:
             raise ValueError(f"{data}: has {many(rows.X.shape[0], 'row')}, so there is no row {row:,}")
         with display.working("explaining"):

@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from unkernel.cli import _options as options
 from unkernel.cli._console import many, messages, percent, print_facts, print_json, rate, results, seconds
@@ -24,10 +22,11 @@ from unkernel.cli._files import (
 )
 from unkernel.cli._models import Model, open_model
 from unkernel.cli._progress import Display
-from unkernel.data import SvmlightData, read_svmlight
+from unkernel.data import SvmlightData
 from unkernel.data.files import writing
 from unkernel.engines.classifier import canonical_csr
 from unkernel.models import Decision
+from unkernel.models.rows import read_for
 
 _ROWS_PER_WRITE = 1 << 16
 
@@ -72,7 +71,7 @@ def predict(
         classifier = opened.ready(display, threads=threads, quiet=quiet)
         loaded = time.perf_counter()
         with display.reading(data) as stream:
-            rows = read_rows(stream, zero_based, opened.model, threads)
+            rows = read_for(opened.model, stream, zero_based, threads)
         X = canonical_csr(as_wide_as(opened.model, rows.X, data))
         read = time.perf_counter()
         decision = classifier.decision
@@ -118,29 +117,6 @@ def _refuse_without_probabilities(model: Model, path: Path) -> None:
             f"{path}: the model has no probabilities; train it with them (svm-train -b 1), or leave out "
             "--probability"
         )
-
-
-def read_rows(stream: Any, zero_based: bool | None, model: Model, threads: int) -> SvmlightData:
-    """Rows whose columns are the model's: numbered as the user says, else as the training file had it.
-
-    Other programs take an index for a name. So where the user says nothing, index 7 of the rows is index 7
-    of such a program's model, and an index 0 that its model does not have is just one more unknown feature.
-    """
-    noted = model.origin.get("zero_based")
-    by_name = zero_based is None and noted is False and not model.fixed_width
-    known = (
-        None if by_name else (zero_based if zero_based is not None or not isinstance(noted, bool) else noted)
-    )
-    rows = read_svmlight(stream, zero_based=options.first_index(known), n_jobs=threads)
-    return replace(rows, X=_counted_from_one(rows.X)) if by_name and rows.zero_based else rows
-
-
-def _counted_from_one(X: Any) -> Any:
-    """Columns 1, 2, .. become 0, 1, ..; column 0 moves behind all others."""
-    columns = np.where(X.indices == 0, X.shape[1], X.indices) - 1
-    shifted = sparse.csr_matrix((X.data, columns, X.indptr), shape=X.shape)
-    shifted.sort_indices()
-    return shifted
 
 
 def _write(output: str | None, labels: NDArray[Any], numbers: list[NDArray[np.float64]]) -> None:

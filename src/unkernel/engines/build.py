@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +14,6 @@ from unkernel.engines.tables import BITSLICED, CONJUNCTIONS, INVERTED, Tables
 from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
 from unkernel.models.rows import squared_norms
 
-Look = Callable[[Any], None]
 Model = KernelModel | LinearModel | ConjunctionModel
 
 LARGEST_EXPANDED_DEGREE = 4
@@ -161,7 +159,6 @@ def expanded(
     threshold: float = 0.0,
     most_bytes: float = np.inf,
     threads: int = 1,
-    look: Look | None = None,
     sets: bool | None = None,
 ) -> Tables:
     """Weights for all conjunctions (``expanded``), for common (``split``) or heavy ones (``pruned``).
@@ -189,7 +186,6 @@ def expanded(
         threshold=threshold,
         most_bytes=most_bytes,
         threads=threads,
-        look=look,
     )
     parameters = {
         "sets": sets,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ import numpy as np
 from unkernel.engines import build
 from unkernel.engines.build import Head, Machine
 from unkernel.engines.tables import Tables
+from unkernel.models import ConjunctionModel
+
+Make = Callable[[int, Head], Tables]  # of a border and a dense part
 
 _MEASURED_SECONDS = 0.02  # of scoring, per candidate and repetition
 _REPETITIONS = 5
@@ -83,7 +86,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """Where candidates are measured: rows to score, the memory they may take, and who watches."""
+    """Where candidates are measured: rows to score (or None), the memory they may take, and who watches."""
 
     sample: Any
     memory: float
@@ -96,17 +99,12 @@ class Bench:
         try:
             tables = make()
         except MemoryError:
-            return Trial(_noted(candidate, "does not fit into the memory it was given"), None)
+            return Trial(replace(candidate, note="does not fit into the memory it was given"), None)
         engine = tables.engine()
-        nbytes = int(engine.nbytes)
-        if nbytes > self.memory:
-            return Trial(_noted(candidate, "takes more than the memory it was given", nbytes), None)
-        spent = measure(engine, self.sample)
-        return Trial(Candidate(**(asdict(candidate) | {"nbytes": nbytes, "microseconds": spent})), tables)
-
-
-def _noted(candidate: Candidate, note: str, nbytes: int = -1) -> Candidate:
-    return Candidate(**(asdict(candidate) | {"note": note, "nbytes": nbytes}))
+        built = replace(candidate, nbytes=int(engine.nbytes))
+        if built.nbytes > self.memory:
+            return Trial(replace(built, note="takes more than the memory it was given"), None)
+        return Trial(replace(built, microseconds=measure(engine, self.sample)), tables)
 
 
 def words(candidate: Candidate) -> str:
@@ -123,7 +121,7 @@ def words(candidate: Candidate) -> str:
 
 def measure(engine: Any, rows: Any, seconds: float = _MEASURED_SECONDS) -> float:
     """Microseconds per row on one thread: the best of a few runs, on as many rows as there is time for."""
-    if rows.shape[0] == 0:
+    if rows is None or rows.shape[0] == 0:
         return -1.0
     count = min(16, rows.shape[0])
     while True:
@@ -159,26 +157,50 @@ def try_all(machine: Machine, bench: Bench, rare: float) -> Iterator[Trial]:
 
 
 def _try_expansions(machine: Machine, bench: Bench, rare: float) -> Iterator[Trial]:
+    def make(border: int, head: Head) -> Tables:
+        memory, threads = bench.memory, bench.threads
+        return build.expanded(machine, head=head, rare_below=border, most_bytes=memory, threads=threads)
+
+    fusable = machine.sets and machine.model.kernel.degree > 1
+    fused = [count for count in _FUSED if fusable and count < len(machine.used)]
+    yield from _try_layouts(bench, make, _rare_to_try(machine, rare), fused)
+
+
+def try_weights(model: ConjunctionModel, bench: Bench) -> Iterator[Trial]:
+    """Layouts for a model that has weights already; only one where there are no rows to measure on."""
+
+    def make(_: int, head: Head) -> Tables:
+        return build.conjunctions(model, head=head, threads=bench.threads)
+
+    search = _Search(bench, make)
+    default = build.default_head(model)
+    yield from search.attempt(0, Head(min(default.nbytes, bench.memory)))
+    if bench.sample is not None:
+        fusable = model.sets and model.degree > 1
+        fused = [count for count in _FUSED if fusable and count < len(model.columns)]
+        yield from _try_layouts(bench, make, [0], fused)
+
+
+def _try_layouts(bench: Bench, make: Make, borders: list[int], fused: list[int]) -> Iterator[Trial]:
     """Where rare features begin; for the best two, how large the dense part is; then what is fused."""
-    search = _Search(machine, bench)
+    search = _Search(bench, make)
     heads = [size for size in _HEADS if size <= bench.memory] or [bench.memory]
-    for border in _rare_to_try(machine, rare):
+    for border in borders:
         yield from search.attempt(border, Head(heads[len(heads) // 2]))
-    borders = search.fastest_borders(1 if search.is_late() else 2)
-    for border, size in itertools.product(borders, heads):
+    best = search.fastest_borders(1 if search.is_late() else 2)
+    for border, size in itertools.product(best, heads):
         yield from search.attempt(border, Head(size))
-    if machine.sets and machine.model.kernel.degree > 1:
-        for border, fused in itertools.product(borders, _FUSED):
-            if fused < len(machine.used) and not search.is_late():
-                yield from search.attempt(border, Head(search.head_of(border).nbytes, fused))
+    for border, count in itertools.product(best, fused):
+        if not search.is_late():
+            yield from search.attempt(border, Head(search.head_of(border).nbytes, count))
 
 
 class _Search:
-    """Tries expansions, each once, and remembers how fast they were."""
+    """Tries layouts of conjunctions, each once, and remembers how fast they were."""
 
-    def __init__(self, machine: Machine, bench: Bench) -> None:
-        self._machine = machine
+    def __init__(self, bench: Bench, make: Make) -> None:
         self._bench = bench
+        self._make = make
         self._seconds: dict[tuple[int, Head], float] = {}
         self._all_dense: dict[int, float] = {}  # by border, the size from which on nothing changes
         self._began = time.perf_counter()
@@ -194,15 +216,11 @@ class _Search:
         ):
             return
         candidate = Candidate("split" if rare else "expanded", rare, float(head.nbytes), head.fused)
-        trial = self._bench.trial(candidate, lambda: self._build(rare, head))
+        trial = self._bench.trial(candidate, lambda: self._make(rare, head))
         self._seconds[rare, head] = np.inf if trial.tables is None else trial.candidate.microseconds
         if trial.tables is not None and trial.tables.numbers["head"] == trial.tables.numbers["rare"]:
             self._all_dense[rare] = min(head.nbytes, self._all_dense.get(rare, np.inf))
         yield trial
-
-    def _build(self, rare: int, head: Head) -> Tables:
-        memory, threads = self._bench.memory, self._bench.threads
-        return build.expanded(self._machine, head=head, rare_below=rare, most_bytes=memory, threads=threads)
 
     def fastest_borders(self, count: int) -> list[int]:
         """The borders of the fastest trials, the fastest first."""

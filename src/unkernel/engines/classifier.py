@@ -213,7 +213,7 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"X has {rows.shape[1]} features, but the model was trained on {self.n_features_in_}"
             )
-        return self.score_csr(canonical_csr(rows), _threads(n_jobs))
+        return self.score_csr(canonical_csr(rows), thread_count(n_jobs))
 
     def _check_names(self, X: Any) -> None:
         """A table whose columns have other names, or another order, than in training is refused."""
@@ -246,7 +246,8 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         ids : list of int, or buffer of int32 or int64
             The columns that the row has, counted from 0, in any order; a numpy array, ``array.array`` or
-            bytes that hold 32-bit ints are read in place. Columns that the model does not know are welcome.
+            bytes that hold 32-bit ints are read in place. Columns that the model does not know are welcome;
+            one that occurs twice counts once, unless there are values, which add up.
         values : sequence of float, default=None
             Theirs; all 1 by default.
 
@@ -343,7 +344,8 @@ class OneRowScorer:
         self.score_one = classifier._in_shape(self._worker.score_one)
 
 
-def _threads(n_jobs: int | None) -> int:
+def thread_count(n_jobs: int | None) -> int:
+    """How many threads that means; None and -1 are all cores."""
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer)):
         raise ValueError(f"n_jobs must be a number of threads, -1 or None for all cores, got {n_jobs!r}")
     return min(int(effective_n_jobs(-1 if n_jobs is None else n_jobs)), _MOST_THREADS)

@@ -9,16 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
-from scipy import sparse
 
-from unkernel.data import read_svmlight
 from unkernel.data.memory import available_bytes
 from unkernel.engines import build
 from unkernel.engines.build import Head, Machine, refuse_precomputed, simplified
-from unkernel.engines.candidates import Bench, Candidate, Trial, measure, sample_rows, try_all
-from unkernel.engines.classifier import CompiledClassifier
-from unkernel.engines.tables import Tables
+from unkernel.engines.candidates import Bench, Candidate, Trial, sample_rows, try_all, try_weights
+from unkernel.engines.classifier import CompiledClassifier, canonical_csr, thread_count
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, from_estimator, read_model, rows
 
 ENGINES = ("auto", "inverted", "bitsliced", "expanded", "pruned", "split")
@@ -46,7 +42,7 @@ def compile(
     Parameters
     ----------
     source : path, model or fitted estimator
-        A file of LIBSVM, LIBLINEAR, SVMlight, TinySVM or unkernel; what ``read_model`` gave; a fitted
+        A file of LIBSVM, LIBLINEAR, SVMlight, TinySVM, opal or unkernel; what ``read_model`` gave; a fitted
         scikit-learn ``SVC``, ``NuSVC``, ``LinearSVC`` and others; a ``PolySVC`` or anything else that has
         ``to_model()``.
     engine : str, default="auto"
@@ -92,16 +88,15 @@ def compile(
     model = model_of(source)
     budget = _memory_bytes(memory)
     tell = watch or (lambda _: None)
-    threads = int(effective_n_jobs(-1 if n_jobs is None else n_jobs))
+    threads = thread_count(n_jobs)
     # Who asks for an engine of support vectors gets one, also where the model is a linear one.
     simple = simplified(model) if engine in ("auto", "expanded") else refuse_precomputed(model)
-    rows_to_try = _sample(sample, simple)
+    bench = Bench(_sample(sample, simple), budget, threads, tell)
     if isinstance(simple, KernelModel):
-        bench = Bench(rows_to_try, budget, threads, tell)
         trials = _kernel_trials(Machine(simple), engine, bench, rare, threshold)
     else:
-        trials = _weight_trials(simple, engine, rows_to_try, budget, threads)
-    return _best(model, trials, budget)
+        trials = _weight_trials(simple, engine, bench)
+    return _best(model, _with_best_tables(trials), budget)
 
 
 def model_of(source: Any) -> Model:
@@ -156,31 +151,23 @@ def parse_bytes(words: str) -> float:
 def _sample(sample: Any, model: Model) -> Any:
     """Rows to measure on; few, as CSR. None where there are none to be had."""
     if sample is None:
-        return sample_rows(model.support_vectors) if isinstance(model, KernelModel) else None
+        if not isinstance(model, KernelModel):
+            return None
+        return canonical_csr(sample_rows(model.support_vectors))
     if isinstance(sample, str | os.PathLike):
-        zero_based = model.origin.get("zero_based")
-        data = read_svmlight(sample, zero_based="auto" if zero_based is None else bool(zero_based))
-        sample = data.X
+        sample = rows.read_for(model, sample).X
     else:
         sample = rows.checked(sample, model.n_features, model.fixed_width)
     if sample.shape[0] == 0:
         raise ValueError("the sample has no rows to measure on")
-    return _one_index_type(sample_rows(rows.canonical(sample)))
-
-
-def _one_index_type(matrix: Any) -> Any:
-    if matrix.indptr.dtype == matrix.indices.dtype:
-        return matrix
-    wide = (matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64))
-    return sparse.csr_matrix(wide, shape=matrix.shape)
+    return canonical_csr(sample_rows(rows.canonical(sample)))
 
 
 def _kernel_trials(
     machine: Machine, engine: str, bench: Bench, rare: float, threshold: float | None
-) -> list[Trial]:
-    bench = replace(bench, sample=_one_index_type(bench.sample))
+) -> Iterable[Trial]:
     if engine == "auto":
-        return _with_best_tables(try_all(machine, bench, rare))
+        return try_all(machine, bench, rare)
     if engine == "inverted":
         return [bench.trial(Candidate("inverted"), lambda: build.inverted(machine))]
     if engine == "bitsliced":
@@ -193,16 +180,14 @@ def _with_best_tables(trials: Iterable[Trial]) -> list[Trial]:
     kept: list[Trial] = []
     best: int | None = None
     for trial in trials:
+        if trial.tables is not None:
+            if best is None or trial.candidate.microseconds < kept[best].candidate.microseconds:
+                if best is not None:
+                    kept[best] = replace(kept[best], tables=None)
+                best = len(kept)
+            else:
+                trial = replace(trial, tables=None)  # noqa: PLW2901 (the same trial, without its tables)
         kept.append(trial)
-        if trial.tables is None:
-            continue
-        if best is not None:
-            slower = (
-                best if trial.candidate.microseconds < kept[best].candidate.microseconds else len(kept) - 1
-            )
-            kept[slower] = Trial(kept[slower].candidate, None)
-        if kept[-1].tables is not None:
-            best = len(kept) - 1
     return kept
 
 
@@ -254,44 +239,23 @@ def _with_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
     return Trial(replace(trial.candidate, note=note), trial.tables)
 
 
-def _weight_trials(
-    model: LinearModel | ConjunctionModel, engine: str, sample: Any, budget: float, threads: int
-) -> list[Trial]:
+def _weight_trials(model: LinearModel | ConjunctionModel, engine: str, bench: Bench) -> Iterable[Trial]:
     """Models that have weights already: only how they are laid out is open."""
     if engine not in ("auto", "expanded"):
         raise ValueError(
             f"engine={engine!r} needs support vectors, and this model has weights; use engine='auto'"
         )
     if isinstance(model, LinearModel):
-        return [_measured(Candidate("expanded"), build.linear(model), sample)]
-    default = build.default_head(model)
-    heads = [Head(min(default.nbytes, budget))]
-    if sample is not None:
-        heads += [Head(size, fused) for size in (1e6, 16e6, 100e6) if size <= budget for fused in (0, 4)]
-    return [
-        _measured(
-            Candidate("expanded", head_bytes=float(head.nbytes), fused=head.fused if model.sets else 0),
-            build.conjunctions(model, head=head, threads=threads),
-            sample,
-        )
-        for head in heads
-        if model.sets or not head.fused
-    ]
-
-
-def _measured(candidate: Candidate, tables: Tables, sample: Any) -> Trial:
-    engine = tables.engine()
-    spent = -1.0 if sample is None else measure(engine, sample)
-    return Trial(replace(candidate, nbytes=int(engine.nbytes), microseconds=spent), tables)
+        return [bench.trial(Candidate("expanded"), lambda: build.linear(model))]
+    return try_weights(model, bench)
 
 
 def _best(model: Model, trials: list[Trial], budget: float) -> CompiledClassifier:
-    built = [trial for trial in trials if trial.tables is not None and trial.candidate.nbytes <= budget]
-    if not built:
+    """The one trial that has kept its tables."""
+    chosen = next((trial for trial in trials if trial.tables is not None), None)
+    if chosen is None or chosen.tables is None:
         least = min((t.candidate.nbytes for t in trials if t.candidate.nbytes > 0), default=0)
         needs = f"the smallest that was tried takes {least:,} bytes" if least else "the tables do not fit"
         raise MemoryError(f"no engine fits into {budget:,.0f} bytes ({needs}); raise memory")
-    chosen = min(built, key=lambda trial: trial.candidate.microseconds)
-    assert chosen.tables is not None
     table = [replace(t.candidate, chosen=t is chosen) for t in trials]
     return CompiledClassifier(model, chosen.tables, table)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
+
+from unkernel.data import SvmlightData, read_svmlight
 
 
 def checked(X: Any, n_features: int, fixed_width: bool) -> sparse.csr_matrix:
@@ -78,3 +81,27 @@ def squared_norms(X: sparse.csr_matrix) -> NDArray[np.float64]:
     row_of_entry = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     norms = np.bincount(row_of_entry, weights=X.data**2, minlength=X.shape[0])
     return norms.astype(np.float64, copy=False)
+
+
+def read_for(
+    model: Any, source: Any, zero_based: bool | None = None, n_jobs: int | None = None
+) -> SvmlightData:
+    """Rows of an svmlight file whose columns are the model's: numbered as told, else as in training.
+
+    Other programs take an index for a name. So where nothing is told, index 7 of the rows is index 7 of such
+    a program's model, and an index 0 that its model does not have is just one more unknown feature.
+    """
+    noted = model.origin.get("zero_based")
+    by_name = zero_based is None and noted is False and not model.fixed_width
+    trained = noted if isinstance(noted, bool) and not by_name else None
+    known = trained if zero_based is None else zero_based
+    rows = read_svmlight(source, zero_based="auto" if known is None else known, n_jobs=n_jobs)
+    return replace(rows, X=_counted_from_one(rows.X)) if by_name and rows.zero_based else rows
+
+
+def _counted_from_one(X: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Columns 1, 2, .. become 0, 1, ..; column 0 moves behind all others."""
+    columns = np.where(X.indices == 0, X.shape[1], X.indices) - 1
+    shifted = sparse.csr_matrix((X.data, columns, X.indptr), shape=X.shape)
+    shifted.sort_indices()
+    return shifted
