@@ -23,6 +23,7 @@ namespace nb = nanobind;
 void bind_data(nb::module_& module);
 void bind_engines(nb::module_& module);
 void bind_poly(nb::module_& module);
+void bind_cutplane(nb::module_& module);
 
 // "kernel" or "plain"
 engines::FeatureMap feature_map(int degree, const std::string& kind, double gamma, double coef0);

@@ -27,6 +27,7 @@ NB_MODULE(_core, module) {
   bind_data(module);
   bind_engines(module);
   bind_poly(module);
+  bind_cutplane(module);
 }
 
 }  // namespace unkernel::bindings

@@ -1,20 +1,13 @@
-// The two loops that almost everything ends in.
+// The loops that almost everything ends in.
 #pragma once
 
 #include <cstddef>
 
 namespace unkernel {
 
-// sum_k table[ids[k]] (times x[k] unless Binary). Four sums, because one would wait for itself.
-template <bool Binary, class Id>
-[[gnu::always_inline]] inline double gather(const double* table, const Id* ids, [[maybe_unused]] const double* x, std::size_t count) {
-  const auto term = [&](std::size_t k) {
-    if constexpr (Binary) {
-      return table[ids[k]];
-    } else {
-      return table[ids[k]] * x[k];
-    }
-  };
+// term(0) + .. + term(count - 1). Four sums, because one would wait for itself.
+template <class Term>
+[[gnu::always_inline]] inline double sum_of_terms(std::size_t count, const Term& term) {
   double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
   std::size_t k = 0;
   for (; k + 4 <= count; k += 4) {
@@ -25,6 +18,18 @@ template <bool Binary, class Id>
   }
   for (; k < count; ++k) s0 += term(k);
   return (s0 + s1) + (s2 + s3);
+}
+
+// sum_k table[ids[k]] (times x[k] unless Binary)
+template <bool Binary, class Id>
+[[gnu::always_inline]] inline double gather(const double* table, const Id* ids, [[maybe_unused]] const double* x, std::size_t count) {
+  return sum_of_terms(count, [&](std::size_t k) {
+    if constexpr (Binary) {
+      return table[ids[k]];
+    } else {
+      return table[ids[k]] * x[k];
+    }
+  });
 }
 
 // table[ids[k]] += step (times x[k] unless Binary)

@@ -28,6 +28,8 @@ struct Progress {
   std::int64_t epoch = 0;
   std::int64_t active = 0;       // rows still being worked on
   double relative_gap = 1.0;     // estimated; certified when the problem is done
+  double objective = 0.0;        // of the best weights so far, where the solver knows it all the time
+  double bound = 0.0;            // below the optimum
 };
 
 class Monitor {

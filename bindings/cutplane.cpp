@@ -1,0 +1,357 @@
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include "bindings.hpp"
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/cutplane/dual.hpp"
+#include "unkernel/cutplane/margin_oracle.hpp"
+#include "unkernel/cutplane/measure_oracle.hpp"
+#include "unkernel/cutplane/oracle.hpp"
+#include "unkernel/cutplane/ordinal_oracle.hpp"
+#include "unkernel/cutplane/passes.hpp"
+#include "unkernel/cutplane/row_risk.hpp"
+#include "unkernel/cutplane/row_store.hpp"
+#include "unkernel/solve/one_slack.hpp"
+
+namespace unkernel::bindings {
+namespace {
+
+using cutplane::Oracle;
+using cutplane::PackedRows;
+using cutplane::RowStore;
+using solve::Bundle;
+using Look = std::function<void(const Progress&)>;
+using Table = nb::typed<nb::dict, nb::str, nb::any>;
+
+// Arrays that are filled in place.
+template <class T>
+using MutableArray = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+std::span<T> mutable_view(const MutableArray<T>& array) {
+  return {array.data(), array.size()};
+}
+
+// Runs `work(monitor)` on a thread of its own while this one lets Python see signals and progress.
+template <class Work>
+void watched(const Work& work, const Look& look) {
+  Monitor monitor;
+  const nb::gil_scoped_release unlocked;
+  supervise(monitor, [&] { work(monitor); },
+            [&](const Progress& progress) {
+              const nb::gil_scoped_acquire locked;
+              if (PyErr_CheckSignals() != 0) throw nb::python_error();
+              if (look) look(progress);
+            });
+}
+
+// --- Rows ------------------------------------------------------------------------------------------------
+
+template <class Index>
+std::unique_ptr<PackedRows> pack(Array<Index> offsets, Array<Index> columns, Array<double> values, std::int64_t features,
+                                 bool may_round, int threads) {
+  const auto rows = csr_view(offsets, columns, values, features);
+  const nb::gil_scoped_release unlocked;
+  return std::make_unique<PackedRows>(cutplane::pack(rows, may_round, threads));
+}
+
+void check_length(std::size_t actual, std::int64_t expected, const char* what) {
+  if (actual != static_cast<std::size_t>(expected)) throw std::invalid_argument(std::string(what) + " have the wrong length");
+}
+
+void bind_rows(nb::module_& module) {
+  nb::class_<RowStore>(module, "RowStore")
+      .def_prop_ro("rows", &RowStore::rows)
+      .def_prop_ro("features", &RowStore::features)
+      .def_prop_ro("entries", &RowStore::entries)
+      .def(
+          "scores",
+          [](const RowStore& self, Array<double> weights, double intercept, int threads) {
+            std::vector<double> result(static_cast<std::size_t>(self.rows()));
+            {
+              const Monitor monitor;
+              const nb::gil_scoped_release unlocked;
+              const cutplane::Passes passes(self, intercept, {threads, &monitor});
+              check_length(weights.size(), static_cast<std::int64_t>(passes.dimension()), "weights");
+              passes.scores(view(weights), result);
+            }
+            return to_numpy(std::move(result));
+          },
+          nb::arg("weights"), nb::arg("intercept"), nb::arg("threads"))
+      .def(
+          "transposed",
+          [](const RowStore& self, Array<double> coefficients, double intercept, int threads) {
+            std::vector<double> result;
+            {
+              const Monitor monitor;
+              const nb::gil_scoped_release unlocked;
+              cutplane::Passes passes(self, intercept, {threads, &monitor});
+              check_length(coefficients.size(), self.rows(), "coefficients");
+              result.resize(passes.dimension());
+              passes.add_transposed(view(coefficients), result);
+            }
+            return to_numpy(std::move(result));
+          },
+          nb::arg("coefficients"), nb::arg("intercept"), nb::arg("threads"));
+  nb::class_<PackedRows, RowStore>(module, "PackedRows").def_prop_ro("nbytes", &PackedRows::bytes);
+  const auto bind_pack = [&](auto* function) {
+    module.def("pack_rows", function, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
+               nb::arg("features"), nb::arg("may_round"), nb::arg("threads"));
+  };
+  bind_pack(&pack<std::int32_t>);
+  bind_pack(&pack<std::int64_t>);
+}
+
+// --- Oracles ---------------------------------------------------------------------------------------------
+
+std::vector<bool> booleans(const Array<bool>& flags) { return {flags.data(), flags.data() + flags.size()}; }
+
+solve::Loss loss_of(bool squared) { return squared ? solve::Loss::squared_hinge : solve::Loss::hinge; }
+
+cutplane::Ranking ranking_of(const Array<std::int32_t>& ranks, std::int32_t rank_count, const Array<std::int32_t>& groups,
+                             const Array<double>& weights, const Array<double>& pair_weights) {
+  return {view(ranks), view(groups), view(weights), view(pair_weights), rank_count};
+}
+
+void bind_oracles(nb::module_& module) {
+  nb::class_<Oracle>(module, "Oracle")
+      .def_prop_ro("rows", &Oracle::rows)
+      .def(
+          "along",
+          [](Oracle& self, Array<double> here, Array<double> there, double step, int threads) {
+            check_length(here.size(), self.rows(), "scores");
+            check_length(there.size(), self.rows(), "scores");
+            solve::LinePoint point;
+            {
+              const nb::gil_scoped_release unlocked;
+              self.face(view(here), view(there));
+              point = self.along(step, threads);
+            }
+            return std::pair(point.value, point.slope);
+          },
+          nb::arg("here"), nb::arg("there"), nb::arg("step"), nb::arg("threads"),
+          "The risk at here + step (there - here), and its slope.")
+      .def(
+          "cut",
+          [](Oracle& self, Array<double> here, Array<double> there, double step, int threads) {
+            check_length(here.size(), self.rows(), "scores");
+            check_length(there.size(), self.rows(), "scores");
+            std::vector<double> coefficients(here.size());
+            double offset = 0.0;
+            {
+              const nb::gil_scoped_release unlocked;
+              self.face(view(here), view(there));
+              offset = self.cut(step, coefficients, threads);
+            }
+            return nb::make_tuple(offset, to_numpy(std::move(coefficients)));
+          },
+          nb::arg("here"), nb::arg("there"), nb::arg("step"), nb::arg("threads"),
+          "The offset and the coefficients c of a cut: risk(s) >= offset - c's for all s.");
+  module.def(
+      "margin_oracle",
+      [](Array<double> signed_costs, bool squared) {
+        return cutplane::margin_oracle(loss_of(squared), {signed_costs.data(), signed_costs.data() + signed_costs.size()});
+      },
+      nb::arg("signed_costs"), nb::kw_only(), nb::arg("squared"));
+  module.def(
+      "ordinal_oracle",
+      [](Array<std::int32_t> ranks, std::int32_t rank_count, Array<std::int32_t> groups, Array<double> weights,
+         Array<double> pair_weights) {
+        const nb::gil_scoped_release unlocked;
+        return cutplane::ordinal_oracle(ranking_of(ranks, rank_count, groups, weights, pair_weights));
+      },
+      nb::arg("ranks"), nb::kw_only(), nb::arg("rank_count"), nb::arg("groups"), nb::arg("weights"), nb::arg("pair_weights"));
+  module.def(
+      "count_pairs",
+      [](Array<std::int32_t> ranks, std::int32_t rank_count, Array<std::int32_t> groups, Array<double> weights,
+         Array<double> pair_weights, Array<double> scores) {
+        const nb::gil_scoped_release unlocked;
+        const auto count = cutplane::count_pairs(ranking_of(ranks, rank_count, groups, weights, pair_weights), view(scores));
+        return std::pair(count.pairs, count.ordered);
+      },
+      nb::arg("ranks"), nb::kw_only(), nb::arg("rank_count"), nb::arg("groups"), nb::arg("weights"), nb::arg("pair_weights"),
+      nb::arg("scores"));
+  module.def("f1_oracle", [](Array<bool> positive) { return cutplane::f1_oracle(booleans(positive)); }, nb::arg("positive"));
+  module.def("precision_oracle", [](Array<bool> positive, std::int64_t k) { return cutplane::precision_oracle(booleans(positive), k); },
+             nb::arg("positive"), nb::arg("k"));
+}
+
+// --- The loop --------------------------------------------------------------------------------------------
+
+// A risk whose rows are elsewhere: Python functions ask for them.
+class DistantRisk final : public solve::Risk {
+ public:
+  DistantRisk(std::size_t dimension, nb::object functions, std::size_t steps_at_once)
+      : dimension_(dimension), functions_(std::move(functions)), steps_at_once_(steps_at_once) {}
+
+  std::size_t dimension() const override { return dimension_; }
+  std::size_t steps_at_once() const override { return steps_at_once_; }
+
+  void aim(std::span<const double> weights) override {
+    const nb::gil_scoped_acquire locked;
+    functions_.attr("aim")(to_numpy(std::vector<double>(weights.begin(), weights.end())));
+  }
+  void along(std::span<const double> steps, std::span<solve::LinePoint> points) override {
+    const nb::gil_scoped_acquire locked;
+    const nb::object found = functions_.attr("along")(to_numpy(std::vector<double>(steps.begin(), steps.end())));
+    for (std::size_t k = 0; k < points.size(); ++k) {
+      const nb::object point = found[k];
+      points[k] = {nb::cast<double>(point[0]), nb::cast<double>(point[1])};
+    }
+  }
+  double cut(double step, std::span<double> gradient) override {
+    const nb::gil_scoped_acquire locked;
+    const nb::object found = functions_.attr("cut")(step);
+    const auto values = nb::cast<Array<double>>(found[1]);
+    check_length(values.size(), static_cast<std::int64_t>(gradient.size()), "gradients");
+    std::ranges::copy(view(values), gradient.begin());
+    return nb::cast<double>(found[0]);
+  }
+  void move(double step) override {
+    const nb::gil_scoped_acquire locked;
+    functions_.attr("move")(step);
+  }
+
+ private:
+  std::size_t dimension_;
+  nb::object functions_;
+  std::size_t steps_at_once_;
+};
+
+using Observe = std::function<void(nb::ndarray<nb::numpy, double>, double, double, std::int64_t)>;
+
+struct LoopOptions {
+  solve::OneSlackOptions solver;
+  Progress progress;
+};
+
+LoopOptions loop_options(double C, double tolerance, std::int64_t max_rounds, int threads, std::int64_t problem, std::int64_t problems) {
+  Progress progress;
+  progress.stage = "training";
+  progress.problem = problem;
+  progress.problems = problems;
+  progress.finished = problem;
+  return {{C, tolerance, max_rounds, threads}, progress};
+}
+
+solve::OneSlackOutcome minimise(solve::Risk& risk, const LoopOptions& options, Bundle& bundle, std::vector<double>& weights,
+                                Monitor& monitor, const Observe& observe) {
+  const solve::RoundObserver after_round = [&](const Bundle&, std::span<const double> best, const solve::OneSlackOutcome& now) {
+    const nb::gil_scoped_acquire locked;
+    observe(to_numpy(std::vector<double>(best.begin(), best.end())), now.objective, now.dual_objective, now.rounds);
+  };
+  return solve::minimise_one_slack(risk, options.solver, bundle, weights, options.progress, monitor,
+                                   observe ? after_round : solve::RoundObserver());
+}
+
+template <class Work>
+Table run_loop(Array<double> start, const Look& look, const Work& work) {
+  std::vector<double> weights(start.data(), start.data() + start.size());
+  solve::OneSlackOutcome outcome;
+  watched([&](Monitor& monitor) { outcome = work(weights, monitor); }, look);
+  Table result;
+  result["objective"] = outcome.objective;
+  result["bound"] = outcome.dual_objective;
+  result["rounds"] = outcome.rounds;
+  result["converged"] = outcome.converged;
+  result["weights"] = to_numpy(std::move(weights));
+  return result;
+}
+
+void bind_loop(nb::module_& module) {
+  nb::class_<Bundle>(module, "Bundle", "Cuts, and the masses that they have in the dual.")
+      .def(nb::init<std::size_t, std::size_t>(), nb::arg("dimension"), nb::arg("most_cuts"))
+      .def("__len__", &Bundle::size)
+      .def_prop_ro("dimension", &Bundle::dimension)
+      .def(
+          "add",
+          [](Bundle& self, Array<double> gradient, double offset) {
+            self.add(LargeVector<double>(gradient.data(), gradient.data() + gradient.size()), offset, 1);
+          },
+          nb::arg("gradient"), nb::arg("offset"))
+      .def("set_masses", [](Bundle& self, Array<double> masses) { self.set_masses(view(masses)); }, nb::arg("masses"))
+      .def("gradient", [](const Bundle& self, std::size_t k) {
+            if (k >= self.size()) throw std::out_of_range("there is no such cut");
+            const auto gradient = self.gradient(k);
+            return to_numpy(std::vector<double>(gradient.begin(), gradient.end()));
+          }, nb::arg("k"))
+      .def_prop_ro("offsets", [](const Bundle& self) {
+            std::vector<double> offsets;
+            for (std::size_t k = 0; k < self.size(); ++k) offsets.push_back(self.offset(k));
+            return to_numpy(std::move(offsets));
+          }, nb::rv_policy::move)
+      .def_prop_ro("masses", [](const Bundle& self) {
+            return to_numpy(std::vector<double>(self.masses().begin(), self.masses().end()));
+          }, nb::rv_policy::move);
+  module.def(
+      "minimise",
+      [](const RowStore& rows, Oracle& oracle, double intercept, Bundle& bundle, Array<double> start, double C, double tolerance,
+         std::int64_t max_rounds, int threads, std::int64_t problem, std::int64_t problems, const Look& look, const Observe& observe) {
+        return run_loop(start, look, [&](std::vector<double>& weights, Monitor& monitor) {
+          cutplane::RowRisk risk(rows, intercept, oracle, {threads, &monitor});
+          return minimise(risk, loop_options(C, tolerance, max_rounds, threads, problem, problems), bundle, weights, monitor, observe);
+        });
+      },
+      nb::kw_only(), nb::arg("rows"), nb::arg("oracle"), nb::arg("intercept"), nb::arg("bundle"), nb::arg("start"), nb::arg("C"),
+      nb::arg("tolerance"), nb::arg("max_rounds"), nb::arg("threads"), nb::arg("problem"), nb::arg("problems"),
+      nb::arg("look").none(), nb::arg("observe").none());
+  module.def(
+      "minimise_distant",
+      [](nb::object risk, std::size_t steps_at_once, Bundle& bundle, Array<double> start, double C, double tolerance,
+         std::int64_t max_rounds, int threads, std::int64_t problem, std::int64_t problems, const Look& look, const Observe& observe) {
+        DistantRisk distant(start.size(), std::move(risk), steps_at_once);
+        return run_loop(start, look, [&](std::vector<double>& weights, Monitor& monitor) {
+          return minimise(distant, loop_options(C, tolerance, max_rounds, threads, problem, problems), bundle, weights, monitor, observe);
+        });
+      },
+      nb::kw_only(), nb::arg("risk"), nb::arg("steps_at_once"), nb::arg("bundle"), nb::arg("start"), nb::arg("C"),
+      nb::arg("tolerance"), nb::arg("max_rounds"), nb::arg("threads"), nb::arg("problem"), nb::arg("problems"),
+      nb::arg("look").none(), nb::arg("observe").none());
+}
+
+void bind_dual(nb::module_& module) {
+  module.def(
+      "train_dual",
+      [](const PackedRows& rows, double intercept, bool squared, Array<double> signed_costs, Array<double> duals, double tolerance,
+         std::int64_t max_epochs, std::uint64_t seed, int threads, std::int64_t problem, std::int64_t problems, const Look& look) {
+        std::vector<double> ended(duals.data(), duals.data() + duals.size());
+        std::vector<double> weights(rows.features() + (intercept != 0.0 ? 1 : 0));
+        solve::Outcome outcome;
+        watched([&](Monitor& monitor) {
+          Progress progress;
+          progress.stage = "training";
+          progress.problem = problem;
+          progress.problems = problems;
+          outcome = cutplane::train_dual(rows, intercept, loss_of(squared), view(signed_costs), {tolerance, max_epochs, seed, threads},
+                                         ended, weights, progress, monitor);
+        }, look);
+        Table result;
+        result["objective"] = outcome.objective;
+        result["bound"] = outcome.dual_objective;
+        result["rounds"] = outcome.epochs;
+        result["converged"] = outcome.converged;
+        result["weights"] = to_numpy(std::move(weights));
+        result["duals"] = to_numpy(std::move(ended));
+        return result;
+      },
+      nb::kw_only(), nb::arg("rows"), nb::arg("intercept"), nb::arg("squared"), nb::arg("signed_costs"), nb::arg("duals"),
+      nb::arg("tolerance"), nb::arg("max_epochs"), nb::arg("seed"), nb::arg("threads"), nb::arg("problem"), nb::arg("problems"),
+      nb::arg("look").none());
+}
+
+}  // namespace
+
+void bind_cutplane(nb::module_& module) {
+  bind_rows(module);
+  bind_oracles(module);
+  bind_loop(module);
+  bind_dual(module);
+}
+
+}  // namespace unkernel::bindings

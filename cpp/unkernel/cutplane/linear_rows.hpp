@@ -1,0 +1,56 @@
+// Packed rows as the dual solver sees them (solve/row_view.hpp). The layout is opened at every row: one
+// well-predicted branch, and one solver in the binary instead of six.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "unkernel/cutplane/row_loops.hpp"
+#include "unkernel/cutplane/row_store.hpp"
+#include "unkernel/solve/row_view.hpp"
+
+namespace unkernel::cutplane {
+
+class LinearRows {
+ private:
+  template <class F>
+  [[gnu::always_inline]] decltype(auto) with_row(std::int64_t i, const F& f) const {
+    return with_types(block_, [&](const auto* columns, const auto* values) { return f(row_of(block_, columns, values, i)); });
+  }
+
+ public:
+  LinearRows(const PackedRows& rows, double intercept)
+      : block_(rows.whole()), entry_bytes_(entry_bytes(block_.layout)), features_(rows.features()), intercept_(intercept) {}
+
+  std::int64_t size() const { return block_.rows(); }
+  std::size_t dimension() const { return features_ + (intercept_ != 0.0 ? 1 : 0); }
+
+  double dot(std::int64_t i, const double* weights) const {
+    const double constant = intercept_ != 0.0 ? intercept_ * weights[features_] : 0.0;
+    return constant + with_row(i, [&](const auto& row) { return cutplane::dot(row, weights); });
+  }
+  void axpy(std::int64_t i, double step, double* weights) const {
+    if (intercept_ != 0.0) weights[features_] += step * intercept_;
+    with_row(i, [&](const auto& row) { cutplane::add(row, step, weights); });
+  }
+  double squared_norm(std::int64_t i) const {
+    return intercept_ * intercept_ + with_row(i, [](const auto& row) { return cutplane::squared_norm(row); });
+  }
+  void prefetch_header(std::int64_t i) const { __builtin_prefetch(&block_.offsets[static_cast<std::size_t>(i)]); }
+  void prefetch(std::int64_t i) const {
+    const auto begin = static_cast<std::size_t>(block_.offsets[static_cast<std::size_t>(i)]);
+    const std::size_t column = block_.layout.columns == ColumnKind::narrow ? 2 : 4;
+    __builtin_prefetch(static_cast<const char*>(block_.columns) + column * begin);
+    if (block_.values != nullptr) __builtin_prefetch(static_cast<const char*>(block_.values) + (entry_bytes_ - column) * begin);
+  }
+
+ private:
+  RowBlock block_;
+  std::size_t entry_bytes_;
+  std::size_t features_;
+  double intercept_;
+};
+
+static_assert(solve::RowView<LinearRows>);
+
+}  // namespace unkernel::cutplane

@@ -1,0 +1,50 @@
+// Oracles: what a loss says of the scores of all rows.
+//
+// An oracle is a convex function R(s) of the scores s = (w'x_1, .., w'x_n). At any s it gives a subgradient -c
+// of R, and from it the cut that holds for every s':   R(s') >= offset - c's',   offset = R(s) + c's.
+// In terms of w the cut's gradient is X'c. Oracles know scores and labels, never rows: one serves rows in
+// memory, in files and on other machines alike.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "unkernel/solve/risk.hpp"
+
+namespace unkernel::cutplane {
+
+class Oracle {
+ public:
+  virtual ~Oracle() = default;
+  virtual std::int64_t rows() const = 0;
+  // Questions are about the line between these scores from now on. They are not copied.
+  virtual void face(std::span<const double> here, std::span<const double> there) = 0;
+  // R and its slope at here + step (there - here).
+  virtual solve::LinePoint along(double step, int threads) = 0;
+  // Fills in c at that point and gives the offset.
+  virtual double cut(double step, std::span<double> coefficients, int threads) = 0;
+};
+
+// A loss that looks at all scores together: it says what c is, and the line is searched by asking it.
+class JointOracle : public Oracle {
+ public:
+  void face(std::span<const double> here, std::span<const double> there) final;
+  solve::LinePoint along(double step, int threads) final;
+  double cut(double step, std::span<double> coefficients, int threads) final;
+
+ protected:
+  // Fills in c and gives the offset R(s) + c's.
+  virtual double evaluate(std::span<const double> scores, std::span<double> coefficients, int threads) = 0;
+
+ private:
+  std::span<const double> scores_at(double step);
+
+  std::span<const double> here_;
+  std::span<const double> there_;
+  std::vector<double> scores_;
+  std::vector<double> coefficients_;
+};
+
+}  // namespace unkernel::cutplane

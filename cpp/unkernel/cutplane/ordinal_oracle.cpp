@@ -1,0 +1,306 @@
+#include "unkernel/cutplane/ordinal_oracle.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "unkernel/base/parallel.hpp"
+#include "unkernel/base/score_order.hpp"
+
+namespace unkernel::cutplane {
+namespace {
+
+// Weights by rank, and their sums over the ranks below one: O(log R) each.
+class RankSums {
+ public:
+  explicit RankSums(std::size_t ranks) : tree_(ranks + 1, 0.0) {}
+
+  void add(std::int32_t rank, double weight) {
+    total_ += weight;
+    for (auto k = static_cast<std::size_t>(rank) + 1; k < tree_.size(); k += k & (~k + 1)) tree_[k] += weight;
+  }
+  double below(std::int32_t rank) const {
+    double sum = 0.0;
+    for (auto k = static_cast<std::size_t>(rank); k > 0; k &= k - 1) sum += tree_[k];
+    return sum;
+  }
+  double above(std::int32_t rank) const { return total_ - below(rank + 1); }
+  void clear() {
+    std::ranges::fill(tree_, 0.0);
+    total_ = 0.0;
+  }
+
+ private:
+  std::vector<double> tree_;
+  double total_ = 0.0;
+};
+
+// The same where each class of pairs has a weight: the sum over all ranks, O(R).
+class WeightedRankSums {
+ public:
+  WeightedRankSums(std::size_t ranks, std::span<const double> pair_weights) : pair_weights_(pair_weights), sums_(ranks, 0.0) {}
+
+  void add(std::int32_t rank, double weight) { sums_[static_cast<std::size_t>(rank)] += weight; }
+  double below(std::int32_t rank) const {
+    const auto high = static_cast<std::size_t>(rank);
+    double sum = 0.0;
+    for (std::size_t low = 0; low < high; ++low) sum += pair_weights_[high * sums_.size() + low] * sums_[low];
+    return sum;
+  }
+  double above(std::int32_t rank) const {
+    const auto low = static_cast<std::size_t>(rank);
+    double sum = 0.0;
+    for (std::size_t high = low + 1; high < sums_.size(); ++high) sum += pair_weights_[high * sums_.size() + low] * sums_[high];
+    return sum;
+  }
+  void clear() { std::ranges::fill(sums_, 0.0); }
+
+ private:
+  std::span<const double> pair_weights_;
+  std::vector<double> sums_;
+};
+
+// The rows of a group, one after another. Its ranks are numbered anew, so that a small group has a small tree.
+struct Group {
+  std::size_t begin;
+  std::size_t end;
+  std::int32_t ranks;
+};
+
+class GroupedRows {
+ public:
+  explicit GroupedRows(const Ranking& ranking) : pair_weights_(ranking.pair_weights.begin(), ranking.pair_weights.end()) {
+    const std::size_t count = ranking.ranks.size();
+    rows_.resize(count);
+    std::iota(rows_.begin(), rows_.end(), 0U);
+    if (!ranking.groups.empty()) {
+      std::ranges::stable_sort(rows_, {}, [&](std::uint32_t i) { return ranking.groups[i]; });
+    }
+    for (const std::uint32_t i : rows_) {
+      ranks_.push_back(ranking.ranks[i]);
+      weights_.push_back(ranking.weights.empty() ? 1.0 : ranking.weights[i]);
+    }
+    for (std::size_t begin = 0; begin < count;) {
+      std::size_t end = begin + 1;
+      while (end < count && (ranking.groups.empty() || ranking.groups[rows_[end]] == ranking.groups[rows_[begin]])) ++end;
+      add_group(begin, end, ranking.rank_count);
+      begin = end;
+    }
+  }
+
+  std::span<const Group> groups() const { return groups_; }
+  std::span<const std::uint32_t> rows() const { return rows_; }
+  std::span<const double> pair_weights() const { return pair_weights_; }
+
+  std::span<const std::uint32_t> rows_of(const Group& group) const { return part(rows_, group); }
+  std::span<const std::int32_t> ranks_of(const Group& group) const { return part(ranks_, group); }
+  std::span<const double> weights_of(const Group& group) const { return part(weights_, group); }
+
+  // Calls f(sums) with an empty structure for the ranks of the group.
+  template <class F>
+  void with_sums(const Group& group, const F& f) const {
+    const auto ranks = static_cast<std::size_t>(group.ranks);
+    if (pair_weights_.empty()) {
+      RankSums sums(ranks);
+      f(sums);
+    } else {
+      WeightedRankSums sums(ranks, pair_weights_);
+      f(sums);
+    }
+  }
+
+ private:
+  template <class T>
+  static std::span<const T> part(const std::vector<T>& all, const Group& group) {
+    return std::span(all).subspan(group.begin, group.end - group.begin);
+  }
+
+  // Groups of one rank have no pairs and are left out.
+  void add_group(std::size_t begin, std::size_t end, std::int32_t rank_count) {
+    const auto ranks = std::span(ranks_).subspan(begin, end - begin);
+    if (std::ranges::all_of(ranks, [&](std::int32_t rank) { return rank == ranks[0]; })) return;
+    // Weights of pairs are looked up by the ranks of all rows.
+    if (pair_weights_.empty()) rank_count = number_anew(ranks);
+    groups_.push_back({begin, end, rank_count});
+  }
+
+  static std::int32_t number_anew(std::span<std::int32_t> ranks) {
+    std::vector<std::int32_t> distinct(ranks.begin(), ranks.end());
+    std::ranges::sort(distinct);
+    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+    for (std::int32_t& rank : ranks) {
+      rank = static_cast<std::int32_t>(std::ranges::lower_bound(distinct, rank) - distinct.begin());
+    }
+    return static_cast<std::int32_t>(distinct.size());
+  }
+
+  std::vector<double> pair_weights_;
+  std::vector<std::uint32_t> rows_;  // by group
+  std::vector<std::int32_t> ranks_;  // in that order
+  std::vector<double> weights_;
+  std::vector<Group> groups_;
+};
+
+void check(const Ranking& ranking) {
+  const std::size_t rows = ranking.ranks.size();
+  const auto count = static_cast<std::size_t>(std::max(ranking.rank_count, 0));
+  const bool fits = (ranking.groups.empty() || ranking.groups.size() == rows) && (ranking.weights.empty() || ranking.weights.size() == rows) &&
+                    (ranking.pair_weights.empty() || ranking.pair_weights.size() == count * count);
+  if (!fits) throw std::invalid_argument("ranks, groups and weights differ in number");
+  for (const std::int32_t rank : ranking.ranks) {
+    if (rank < 0 || rank >= ranking.rank_count) throw std::invalid_argument("a rank is outside of its range");
+  }
+}
+
+double all_pairs(const GroupedRows& grouped) {
+  double pairs = 0.0;
+  for (const Group& group : grouped.groups()) {
+    grouped.with_sums(group, [&](auto& sums) {
+      const auto ranks = grouped.ranks_of(group);
+      const auto weights = grouped.weights_of(group);
+      for (std::size_t k = 0; k < ranks.size(); ++k) sums.add(ranks[k], weights[k]);
+      for (std::size_t k = 0; k < ranks.size(); ++k) pairs += weights[k] * sums.below(ranks[k]);
+    });
+  }
+  return pairs;
+}
+
+class OrdinalOracle final : public JointOracle {
+ public:
+  explicit OrdinalOracle(const Ranking& ranking) : rows_(static_cast<std::int64_t>(ranking.ranks.size())), grouped_(ranking) {
+    const double pairs = all_pairs(grouped_);
+    if (!(pairs > 0.0)) {
+      throw std::invalid_argument("there is no pair to order: within the groups, all rows have the same label or no weight");
+    }
+    scale_ = static_cast<double>(rows_) / pairs;
+  }
+
+  std::int64_t rows() const override { return rows_; }
+
+ protected:
+  double evaluate(std::span<const double> scores, std::span<double> coefficients, int threads) override {
+    std::ranges::fill(coefficients, 0.0);
+    const auto count = static_cast<std::int64_t>(grouped_.groups().size());
+    const std::int64_t batch = std::max<std::int64_t>(1, count / 64);  // small groups are taken by the dozen
+    std::vector<double> offsets(static_cast<std::size_t>((count + batch - 1) / batch), 0.0);
+    std::vector<Workspace> spaces(offsets.size());
+    parallel_ranges(threads, count, batch, [&](std::int64_t begin, std::int64_t end) {
+      const auto piece = static_cast<std::size_t>(begin / batch);
+      for (std::int64_t g = begin; g < end; ++g) {
+        offsets[piece] += evaluate_group(grouped_.groups()[static_cast<std::size_t>(g)], scores, coefficients, spaces[piece]);
+      }
+    });
+    return scale_ * std::accumulate(offsets.begin(), offsets.end(), 0.0);
+  }
+
+ private:
+  struct Workspace {
+    ScoreOrder order;
+    std::vector<double> scores;
+    std::vector<double> sorted;
+    std::vector<std::int32_t> ranks;
+    std::vector<double> weights;
+  };
+
+  // Fills in the group's coefficients c+ - c- and gives the sum of c+: its offset, as each pair has margin 1.
+  double evaluate_group(const Group& group, std::span<const double> scores, std::span<double> coefficients, Workspace& space) const {
+    const auto rows = grouped_.rows_of(group);
+    space.scores.resize(rows.size());
+    for (std::size_t k = 0; k < rows.size(); ++k) space.scores[k] = scores[rows[k]];
+    const auto order = space.order.sort(space.scores);
+    arrange(group, order, space);
+    double offset = 0.0;
+    grouped_.with_sums(group, [&](auto& sums) {
+      for (std::size_t k = 0; k < order.size(); ++k) sums.add(space.ranks[k], space.weights[k]);
+      auto everyone = sums;
+      sums.clear();
+      offset = add_higher(space, everyone, sums, [&](std::size_t k, double c) { coefficients[rows[order[k]]] += scale_ * c; });
+      sums.clear();
+      subtract_lower(space, everyone, sums, [&](std::size_t k, double c) { coefficients[rows[order[k]]] -= scale_ * c; });
+    });
+    return offset;
+  }
+
+  void arrange(const Group& group, std::span<const std::uint32_t> order, Workspace& space) const {
+    const auto ranks = grouped_.ranks_of(group);
+    const auto weights = grouped_.weights_of(group);
+    space.sorted.resize(order.size());
+    space.ranks.resize(order.size());
+    space.weights.resize(order.size());
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      space.sorted[k] = space.scores[order[k]];
+      space.ranks[k] = ranks[order[k]];
+      space.weights[k] = weights[order[k]];
+    }
+  }
+
+  // A pair (i above j) is in order iff s_j <= s_i - 1. Both walks ask this with the same rounded s_i - 1: a pair
+  // that one of them counts and the other does not would make a cut that cuts off the optimum.
+
+  template <class Sums, class Use>
+  static double add_higher(const Workspace& space, const Sums& everyone, Sums& in_order, const Use& use) {
+    double total = 0.0;
+    std::size_t behind = 0;
+    for (std::size_t k = 0; k < space.sorted.size(); ++k) {
+      const double margin = space.sorted[k] - 1.0;
+      for (; behind < space.sorted.size() && space.sorted[behind] <= margin; ++behind) in_order.add(space.ranks[behind], space.weights[behind]);
+      const double count = space.weights[k] * (everyone.below(space.ranks[k]) - in_order.below(space.ranks[k]));
+      total += count;
+      if (count != 0.0) use(k, count);
+    }
+    return total;
+  }
+
+  template <class Sums, class Use>
+  static void subtract_lower(const Workspace& space, const Sums& everyone, Sums& in_order, const Use& use) {
+    std::size_t ahead = space.sorted.size();
+    for (std::size_t k = space.sorted.size(); k-- > 0;) {
+      for (; ahead > 0 && space.sorted[k] <= space.sorted[ahead - 1] - 1.0; --ahead) in_order.add(space.ranks[ahead - 1], space.weights[ahead - 1]);
+      const double count = space.weights[k] * (everyone.above(space.ranks[k]) - in_order.above(space.ranks[k]));
+      if (count != 0.0) use(k, count);
+    }
+  }
+
+  std::int64_t rows_;
+  GroupedRows grouped_;
+  double scale_ = 0.0;
+};
+
+}  // namespace
+
+std::unique_ptr<Oracle> ordinal_oracle(const Ranking& ranking) {
+  check(ranking);
+  return std::make_unique<OrdinalOracle>(ranking);
+}
+
+PairCount count_pairs(const Ranking& ranking, std::span<const double> scores) {
+  check(ranking);
+  if (scores.size() != ranking.ranks.size()) throw std::invalid_argument("scores and ranks differ in number");
+  const GroupedRows grouped(ranking);
+  PairCount result{all_pairs(grouped), 0.0};
+  ScoreOrder sorter;
+  std::vector<double> own;
+  for (const Group& group : grouped.groups()) {
+    const auto rows = grouped.rows_of(group);
+    const auto ranks = grouped.ranks_of(group);
+    const auto weights = grouped.weights_of(group);
+    own.clear();
+    for (const std::uint32_t i : rows) own.push_back(scores[i]);
+    const auto order = sorter.sort(own);
+    grouped.with_sums(group, [&](auto& sums) {
+      // Those of equal score first count as they stand below, then as they stand at it: on average half.
+      for (std::size_t begin = 0; begin < order.size();) {
+        std::size_t end = begin;
+        while (end < order.size() && own[order[end]] == own[order[begin]]) ++end;
+        for (std::size_t k = begin; k < end; ++k) result.ordered += 0.5 * weights[order[k]] * sums.below(ranks[order[k]]);
+        for (std::size_t k = begin; k < end; ++k) sums.add(ranks[order[k]], weights[order[k]]);
+        for (std::size_t k = begin; k < end; ++k) result.ordered += 0.5 * weights[order[k]] * sums.below(ranks[order[k]]);
+        begin = end;
+      }
+    });
+  }
+  return result;
+}
+
+}  // namespace unkernel::cutplane

@@ -1,0 +1,60 @@
+// The cuts that a cutting-plane method keeps, and the weights that they propose.
+//
+//   lower bound   L(w) = 1/2 w'w + C max(0, max_k offset_k - gradient_k'w)  <=  1/2 w'w + C R(w)
+//   its dual      max_a  sum_k a_k offset_k - 1/2 |sum_k a_k gradient_k|^2,   a >= 0, sum(a) <= C
+//
+// so w = sum_k a_k gradient_k minimises the bound. Cuts do not know C: they serve for any.
+// A cut takes 8 bytes a weight. Cuts that have had no mass for a while are dropped, and where there are more
+// than `most_cuts`, those of least mass become one, their mean by mass, which is a cut, too.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/large_array.hpp"
+
+namespace unkernel::solve {
+
+class Bundle {
+ public:
+  Bundle(std::size_t dimension, std::size_t most_cuts);
+
+  // `threads` share the inner products with the cuts that there are.
+  void add(LargeVector<double> gradient, double offset, int threads);
+
+  // Solves the dual for this C, starting from the last solution, and gives its value: a lower bound.
+  double solve(double C, double accuracy);
+
+  // sum_k a_k gradient_k
+  void weights(std::span<double> result, int threads) const;
+
+  std::size_t size() const { return cuts_.size(); }
+  std::size_t dimension() const { return dimension_; }
+  std::span<const double> gradient(std::size_t k) const { return cuts_[k].gradient; }
+  double offset(std::size_t k) const { return offsets_[k]; }
+  std::span<const double> masses() const { return masses_; }
+  void set_masses(std::span<const double> masses);
+
+ private:
+  struct Cut {
+    LargeVector<double> gradient;
+    int idle = 0;  // rounds without mass
+  };
+
+  void fit_masses(double C);
+  void drop_idle();
+  void merge_lightest();
+  void remove(std::size_t k);
+  double& gram(std::size_t i, std::size_t j) { return gram_[i * capacity_ + j]; }
+
+  std::size_t dimension_;
+  std::size_t capacity_;
+  std::vector<Cut> cuts_;
+  std::vector<double> offsets_;
+  std::vector<double> masses_;
+  std::vector<double> gram_;  // capacity x capacity
+};
+
+}  // namespace unkernel::solve

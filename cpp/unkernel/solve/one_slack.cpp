@@ -1,0 +1,210 @@
+#include "unkernel/solve/one_slack.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "unkernel/base/gather.hpp"
+
+namespace unkernel::solve {
+namespace {
+
+constexpr double towards_proposal = 0.1;  // OCAS's mu: where the cut is taken
+constexpr double dual_accuracy = 0.05;    // of the gap that is left: the dual need not be better than that
+constexpr double accurate_enough = 0.1;   // slope, of that at the start, where a line search ends
+constexpr int most_bisections = 12;
+constexpr double longest_step = 64.0;
+
+double product(std::span<const double> a, std::span<const double> b) {
+  return sum_of_terms(a.size(), [&](std::size_t k) { return a[k] * b[k]; });
+}
+
+// The objective on the line from here to there: 1/2 |w + t d|^2 + C R(t).
+struct Parabola {
+  double constant;  // 1/2 w'w
+  double linear;    // w'd
+  double square;    // d'd
+
+  double value(double t) const { return constant + t * (linear + 0.5 * t * square); }
+  double slope(double t) const { return linear + t * square; }
+};
+
+struct LineMinimum {
+  double step = 0.0;
+  double value = std::numeric_limits<double>::infinity();
+};
+
+// Minimises a convex function on t >= 0 by its slopes. The bracket shrinks by the secant rule, which is exact
+// for parabolas, kept honest by bisection; where questions travel, by a grid.
+class LineSearch {
+ public:
+  LineSearch(Risk& risk, const Parabola& parabola, double C) : risk_(risk), parabola_(parabola), C_(C) {}
+
+  LineMinimum run() {
+    ask({0.0, 1.0});
+    while (!bracketed_ && low_.step < longest_step) ask({2.0 * low_.step});
+    const double first_slope = std::abs(low_.slope);
+    const double first_width = high_.step - low_.step;
+    for (int k = 0; k < most_bisections && bracketed_ && low_.slope < 0.0; ++k) {
+      const double nearest = std::min(-low_.slope, high_.slope);
+      if (nearest <= accurate_enough * first_slope || high_.step - low_.step <= 1e-3 * first_width) break;
+      ask(inside(k));
+    }
+    return best_;
+  }
+
+ private:
+  struct Point {
+    double step;
+    double slope;
+  };
+
+  std::vector<double> inside(int round) const {
+    const double width = high_.step - low_.step;
+    std::vector<double> steps;
+    if (const std::size_t count = risk_.steps_at_once(); count > 1) {
+      for (std::size_t k = 1; k <= count; ++k) steps.push_back(low_.step + width * static_cast<double>(k) / static_cast<double>(count + 1));
+      return steps;
+    }
+    const double secant = -low_.slope / (high_.slope - low_.slope);
+    const double share = round % 3 == 2 ? 0.5 : std::clamp(secant, 0.02, 0.98);
+    return {low_.step + share * width};
+  }
+
+  void ask(const std::vector<double>& steps) {
+    points_.resize(steps.size());
+    risk_.along(steps, points_);
+    for (std::size_t k = 0; k < steps.size(); ++k) {
+      const double step = steps[k];
+      const double value = parabola_.value(step) + C_ * points_[k].value;
+      const double slope = parabola_.slope(step) + C_ * points_[k].slope;
+      if (value < best_.value) best_ = {step, value};
+      if (slope < 0.0) {
+        if (step >= low_.step) low_ = {step, slope};
+      } else if (!bracketed_ || step < high_.step) {
+        high_ = {step, slope};
+        bracketed_ = true;
+      }
+    }
+  }
+
+  Risk& risk_;
+  Parabola parabola_;
+  double C_;
+  Point low_{0.0, 0.0};   // the last step where the objective still falls
+  Point high_{0.0, 0.0};  // the first where it does not, once there is one
+  bool bracketed_ = false;
+  LineMinimum best_;
+  std::vector<LinePoint> points_;
+};
+
+class OneSlack {
+ public:
+  OneSlack(Risk& risk, const OneSlackOptions& options, Bundle& bundle, std::span<double> weights, Monitor& monitor)
+      : risk_(risk), options_(options), bundle_(bundle), here_(weights), there_(weights.size(), 0.0), monitor_(monitor) {}
+
+  OneSlackOutcome run(Progress progress, const RoundObserver& observe) {
+    start();
+    while (!outcome_.converged && outcome_.rounds < options_.max_rounds) {
+      monitor_.throw_if_stopped();
+      propose();
+      report(progress);
+      if (outcome_.converged) break;
+      advance();
+      ++outcome_.rounds;
+      if (observe) observe(bundle_, here_, outcome_);
+    }
+    return outcome_;
+  }
+
+ private:
+  void start() {
+    const bool from_zero = std::ranges::all_of(here_, [](double w) { return w == 0.0; });
+    if (!from_zero) {
+      risk_.aim(here_);
+      risk_.move(1.0);
+    }
+    const double step = 0.0;
+    LinePoint point;
+    risk_.along({&step, 1}, {&point, 1});
+    outcome_.objective = 0.5 * product(here_, here_) + options_.C * point.value;
+    check_finite();
+    add_cut(0.0);
+  }
+
+  void add_cut(double step) {
+    LargeVector<double> gradient(here_.size());
+    const double offset = risk_.cut(step, gradient);
+    bundle_.add(std::move(gradient), offset, options_.threads);
+  }
+
+  void check_finite() const {
+    if (!std::isfinite(outcome_.objective)) {
+      throw std::invalid_argument("the objective is not finite: scale the features, or lower C or the sample weights");
+    }
+  }
+
+  // The weights that the cuts propose, and the bound that comes with them.
+  void propose() {
+    const double gap = std::max(outcome_.objective - outcome_.dual_objective, 0.0);
+    const double wanted = options_.tolerance * outcome_.objective;
+    const double accuracy = dual_accuracy * std::clamp(gap, 0.0, 10.0 * wanted);
+    outcome_.dual_objective = std::max(outcome_.dual_objective, bundle_.solve(options_.C, accuracy));
+    outcome_.converged = outcome_.objective - outcome_.dual_objective <= options_.tolerance * outcome_.objective;
+  }
+
+  void advance() {
+    bundle_.weights(there_, options_.threads);
+    risk_.aim(there_);
+    const LineMinimum best = LineSearch(risk_, parabola(), options_.C).run();
+    add_cut(best.step + towards_proposal * (1.0 - best.step));
+    if (best.value < outcome_.objective) {
+      for (std::size_t k = 0; k < here_.size(); ++k) here_[k] += best.step * (there_[k] - here_[k]);
+      risk_.move(best.step);
+      outcome_.objective = best.value;
+    }
+    check_finite();
+  }
+
+  Parabola parabola() const {
+    Parabola result{0.5 * product(here_, here_), 0.0, 0.0};
+    for (std::size_t k = 0; k < here_.size(); ++k) {
+      const double difference = there_[k] - here_[k];
+      result.linear += here_[k] * difference;
+      result.square += difference * difference;
+    }
+    return result;
+  }
+
+  void report(Progress& progress) {
+    progress.epoch = outcome_.rounds;
+    progress.active = static_cast<std::int64_t>(bundle_.size());
+    progress.objective = outcome_.objective;
+    progress.bound = outcome_.dual_objective;
+    progress.relative_gap = outcome_.objective > 0.0 ? (outcome_.objective - outcome_.dual_objective) / outcome_.objective : 0.0;
+    monitor_.report(progress);
+  }
+
+  Risk& risk_;
+  OneSlackOptions options_;
+  Bundle& bundle_;
+  std::span<double> here_;
+  std::vector<double> there_;
+  Monitor& monitor_;
+  OneSlackOutcome outcome_;
+};
+
+}  // namespace
+
+OneSlackOutcome minimise_one_slack(Risk& risk, const OneSlackOptions& options, Bundle& bundle, std::span<double> weights,
+                                   Progress progress, Monitor& monitor, const RoundObserver& observe) {
+  if (weights.size() != risk.dimension() || bundle.dimension() != risk.dimension()) {
+    throw std::invalid_argument("the weights, the cuts and the risk differ in dimension");
+  }
+  return OneSlack(risk, options, bundle, weights, monitor).run(progress, observe);
+}
+
+}  // namespace unkernel::solve

@@ -1,0 +1,45 @@
+// Cutting planes with one slack variable, for any convex risk.
+//
+// Problem   min_w  P(w) = 1/2 w'w + C R(w)
+// Method    Joachims (2006), Algorithm 1, with the optimised cuts of OCAS (Franc & Sonnenburg 2008): each
+//           round solves the small dual of all cuts (bundle.hpp), which proposes weights and a lower bound D;
+//           a line search from the best weights so far towards the proposal gives the next best ones; the new
+//           cut is taken near those, a little towards the proposal.
+// Rounds    O(C / (gap)) in theory, whatever the number of rows; a dozen or two in practice.
+// Stop      (P - D) / P <= tolerance, with P at the best weights and D the best bound: a true duality gap.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/solve/bundle.hpp"
+#include "unkernel/solve/risk.hpp"
+
+namespace unkernel::solve {
+
+struct OneSlackOptions {
+  double C;
+  double tolerance;
+  std::int64_t max_rounds;
+  int threads;  // for the weights and the inner products of cuts; the risk has its own
+};
+
+struct OneSlackOutcome {
+  double objective = 0.0;       // P at the weights returned
+  double dual_objective = 0.0;  // D
+  std::int64_t rounds = 0;
+  bool converged = false;
+};
+
+// After every round: the cuts, the best weights, and how far it is. Called on the working thread.
+using RoundObserver = std::function<void(const Bundle&, std::span<const double> weights, const OneSlackOutcome&)>;
+
+// `weights` holds the start (zeros, or a good guess) and is overwritten by the result. `bundle` may hold cuts
+// of the same risk already, and keeps those that are found. `rounds` counts on from where a former run ended.
+OneSlackOutcome minimise_one_slack(Risk& risk, const OneSlackOptions& options, Bundle& bundle, std::span<double> weights,
+                                   Progress progress, Monitor& monitor, const RoundObserver& observe);
+
+}  // namespace unkernel::solve
