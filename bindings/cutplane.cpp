@@ -1,4 +1,5 @@
 #include <nanobind/stl/function.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -8,7 +9,10 @@
 #include <memory>
 
 #include "bindings.hpp"
+#include "unkernel/base/checksum.hpp"
 #include "unkernel/base/monitor.hpp"
+#include "unkernel/cutplane/block_file.hpp"
+#include "unkernel/cutplane/block_packer.hpp"
 #include "unkernel/cutplane/dual.hpp"
 #include "unkernel/cutplane/margin_oracle.hpp"
 #include "unkernel/cutplane/measure_oracle.hpp"
@@ -61,6 +65,20 @@ std::unique_ptr<PackedRows> pack(Array<Index> offsets, Array<Index> columns, Arr
   return std::make_unique<PackedRows>(cutplane::pack(rows, may_round, threads));
 }
 
+template <class Index>
+nb::typed<nb::tuple, PackedRows, nb::any> pack_by_frequency(Array<Index> offsets, Array<Index> columns, Array<double> values,
+                                                            std::int64_t features, bool may_round, int threads) {
+  const auto rows = csr_view(offsets, columns, values, features);
+  std::unique_ptr<PackedRows> packed;
+  cutplane::Numbering numbering;
+  {
+    const nb::gil_scoped_release unlocked;
+    numbering = cutplane::number_by_frequency(rows, threads);
+    packed = std::make_unique<PackedRows>(cutplane::pack(rows, numbering, may_round, threads));
+  }
+  return nb::typed<nb::tuple, PackedRows, nb::any>(nb::make_tuple(std::move(packed), to_numpy(std::move(numbering.column_of))));
+}
+
 void check_length(std::size_t actual, std::int64_t expected, const char* what) {
   if (actual != static_cast<std::size_t>(expected)) throw std::invalid_argument(std::string(what) + " have the wrong length");
 }
@@ -100,17 +118,74 @@ void bind_rows(nb::module_& module) {
           },
           nb::arg("coefficients"), nb::arg("intercept"), nb::arg("threads"));
   nb::class_<PackedRows, RowStore>(module, "PackedRows").def_prop_ro("nbytes", &PackedRows::bytes);
-  const auto bind_pack = [&](auto* function) {
-    module.def("pack_rows", function, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
+  const auto bind_pack = [&](const char* name, auto* function) {
+    module.def(name, function, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
                nb::arg("features"), nb::arg("may_round"), nb::arg("threads"));
   };
-  bind_pack(&pack<std::int32_t>);
-  bind_pack(&pack<std::int64_t>);
+  bind_pack("pack_rows", &pack<std::int32_t>);
+  bind_pack("pack_rows", &pack<std::int64_t>);
+  bind_pack("pack_rows_by_frequency", &pack_by_frequency<std::int32_t>);
+  bind_pack("pack_rows_by_frequency", &pack_by_frequency<std::int64_t>);
+}
+
+// --- Rows in files ---------------------------------------------------------------------------------------
+
+constexpr std::size_t numbers_a_block = 5;  // of the index
+
+std::vector<cutplane::BlockEntry> block_index(const Array<std::int64_t>& numbers) {
+  if (numbers.size() % numbers_a_block != 0) throw std::invalid_argument("a block's entry in the index has five numbers");
+  std::vector<cutplane::BlockEntry> index;
+  for (std::size_t k = 0; k < numbers.size(); k += numbers_a_block) {
+    const std::int64_t* const entry = numbers.data() + k;
+    index.push_back({entry[0], entry[1], entry[2], entry[3], static_cast<std::uint64_t>(entry[4])});
+  }
+  return index;
+}
+
+std::vector<std::int64_t> index_numbers(const cutplane::BlockPacker& packer) {
+  std::vector<std::int64_t> numbers;
+  for (const auto& [position, rows, entries, layout, checksum] : packer.index()) {
+    numbers.insert(numbers.end(), {position, rows, entries, layout, static_cast<std::int64_t>(checksum)});
+  }
+  return numbers;
+}
+
+template <class Index>
+void add_to_blocks(cutplane::BlockPacker& packer, Array<Index> offsets, Array<Index> columns, Array<double> values, std::int64_t features) {
+  const auto rows = csr_view(offsets, columns, values, features);
+  const nb::gil_scoped_release unlocked;
+  packer.add(rows);
+}
+
+void bind_row_files(nb::module_& module) {
+  using cutplane::BlockFile;
+  using cutplane::BlockPacker;
+  nb::class_<BlockFile, RowStore>(module, "BlockFile", "Rows in a file that is mapped a block at a time.")
+      .def(
+          "__init__",
+          [](BlockFile* self, std::string file, int descriptor, std::int64_t end, std::size_t features, Array<std::int64_t> index) {
+            new (self) BlockFile({std::move(file), descriptor, end}, features, block_index(index));
+          },
+          nb::arg("file"), nb::kw_only(), nb::arg("descriptor"), nb::arg("end"), nb::arg("features"), nb::arg("index"));
+  const auto bind_add = [](nb::class_<BlockPacker>& packer, auto* function) {
+    packer.def("add", function, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("features"));
+  };
+  nb::class_<BlockPacker> packer(module, "BlockPacker", "Rows on their way into a file of blocks.");
+  packer.def(nb::init<bool>(), nb::kw_only(), nb::arg("may_round"))
+      .def("finish", &BlockPacker::finish)
+      .def("take", [](BlockPacker& self) { return to_numpy(self.take()); }, nb::rv_policy::move)
+      .def_prop_ro("index", [](const BlockPacker& self) { return to_numpy(index_numbers(self)); }, nb::rv_policy::move)
+      .def_prop_ro("end", &BlockPacker::end)
+      .def_prop_ro("entries", &BlockPacker::entries)
+      .def_prop_ro("rounded", &BlockPacker::rounded);
+  bind_add(packer, &add_to_blocks<std::int32_t>);
+  bind_add(packer, &add_to_blocks<std::int64_t>);
+  module.def("checksum", [](Array<std::uint8_t> bytes) { return checksum(view(bytes)); }, nb::arg("bytes"));
 }
 
 // --- Oracles ---------------------------------------------------------------------------------------------
 
-std::vector<bool> booleans(const Array<bool>& flags) { return {flags.data(), flags.data() + flags.size()}; }
+std::vector<bool> booleans(const Array<bool>& flags) { return std::vector<bool>(flags.data(), flags.data() + flags.size()); }
 
 solve::Loss loss_of(bool squared) { return squared ? solve::Loss::squared_hinge : solve::Loss::hinge; }
 
@@ -149,7 +224,7 @@ void bind_oracles(nb::module_& module) {
               self.face(view(here), view(there));
               offset = self.cut(step, coefficients, threads);
             }
-            return nb::make_tuple(offset, to_numpy(std::move(coefficients)));
+            return nb::typed<nb::tuple, double, nb::any>(nb::make_tuple(offset, to_numpy(std::move(coefficients))));
           },
           nb::arg("here"), nb::arg("there"), nb::arg("step"), nb::arg("threads"),
           "The offset and the coefficients c of a cut: risk(s) >= offset - c's for all s.");
@@ -162,11 +237,12 @@ void bind_oracles(nb::module_& module) {
   module.def(
       "ordinal_oracle",
       [](Array<std::int32_t> ranks, std::int32_t rank_count, Array<std::int32_t> groups, Array<double> weights,
-         Array<double> pair_weights) {
+         Array<double> pair_weights, double accuracy) {
         const nb::gil_scoped_release unlocked;
-        return cutplane::ordinal_oracle(ranking_of(ranks, rank_count, groups, weights, pair_weights));
+        return cutplane::ordinal_oracle(ranking_of(ranks, rank_count, groups, weights, pair_weights), accuracy);
       },
-      nb::arg("ranks"), nb::kw_only(), nb::arg("rank_count"), nb::arg("groups"), nb::arg("weights"), nb::arg("pair_weights"));
+      nb::arg("ranks"), nb::kw_only(), nb::arg("rank_count"), nb::arg("groups"), nb::arg("weights"), nb::arg("pair_weights"),
+      nb::arg("accuracy"));
   module.def(
       "count_pairs",
       [](Array<std::int32_t> ranks, std::int32_t rank_count, Array<std::int32_t> groups, Array<double> weights,
@@ -286,6 +362,11 @@ void bind_loop(nb::module_& module) {
             for (std::size_t k = 0; k < self.size(); ++k) offsets.push_back(self.offset(k));
             return to_numpy(std::move(offsets));
           }, nb::rv_policy::move)
+      .def_prop_ro("numbers", [](const Bundle& self) {
+            std::vector<std::int64_t> numbers;
+            for (std::size_t k = 0; k < self.size(); ++k) numbers.push_back(self.number(k));
+            return numbers;
+          })
       .def_prop_ro("masses", [](const Bundle& self) {
             return to_numpy(std::vector<double>(self.masses().begin(), self.masses().end()));
           }, nb::rv_policy::move);
@@ -349,6 +430,7 @@ void bind_dual(nb::module_& module) {
 
 void bind_cutplane(nb::module_& module) {
   bind_rows(module);
+  bind_row_files(module);
   bind_oracles(module);
   bind_loop(module);
   bind_dual(module);

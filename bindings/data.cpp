@@ -60,6 +60,15 @@ void bind_parser(nb::module_& module) {
             return to_tuple(std::move(arrays));
           },
           nb::arg("first_index"))
+      .def("take_part",
+           [](SvmlightParser& self) {
+             data::SvmlightArrays arrays;
+             {
+               const nb::gil_scoped_release unlocked;
+               arrays = self.take_part();
+             }
+             return to_tuple(std::move(arrays));
+           })
       .def_prop_ro("lines", [](const SvmlightParser& self) { return self.counts().lines; })
       .def_prop_ro("rows", [](const SvmlightParser& self) { return self.counts().rows; })
       .def_prop_ro("comments", [](const SvmlightParser& self) { return self.counts().comments; })

@@ -105,7 +105,9 @@ void bind_poly(nb::module_& module) {
       .def_ro("finished", &Progress::finished)
       .def_ro("epoch", &Progress::epoch)
       .def_ro("active", &Progress::active)
-      .def_ro("relative_gap", &Progress::relative_gap);
+      .def_ro("relative_gap", &Progress::relative_gap)
+      .def_ro("objective", &Progress::objective)
+      .def_ro("bound", &Progress::bound);
 
   nb::class_<Examples>(module, "Examples")
       .def_prop_ro("rows", &Examples::rows)

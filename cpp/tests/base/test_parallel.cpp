@@ -26,6 +26,9 @@ namespace {
 
 using unkernel::parallel_for;
 using unkernel::parallel_ranges;
+using unkernel::parallel_slots;
+using unkernel::Turn;
+using unkernel::Turns;
 
 void test_every_task_runs_once() {
   for (const int threads : {-1, 0, 1, 2, 7, 64}) {
@@ -100,6 +103,58 @@ void test_uses_more_than_one_thread_and_the_callers() {
   CHECK(ids.size() == 4 && ids.contains(std::this_thread::get_id()));
 }
 
+// A buffer a slot is enough: no two tasks that run at the same time have the same one.
+void test_slots_are_not_shared() {
+  for (const int threads : {1, 3, 8}) {
+    std::vector<std::atomic<int>> inside(static_cast<std::size_t>(threads));
+    std::atomic<std::int64_t> runs{0};
+    parallel_slots(threads, 300, [&](std::size_t slot, std::int64_t) {
+      CHECK(slot < inside.size() && ++inside[slot] == 1);
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+      --inside[slot];
+      ++runs;
+    });
+    CHECK(runs == 300);
+  }
+}
+
+void test_turns_are_taken_in_order() {
+  for (const int threads : {1, 2, 8}) {
+    Turns turns;
+    std::vector<std::int64_t> order;
+    parallel_slots(threads, 100, [&](std::size_t, std::int64_t i) {
+      const Turn turn(turns, i);
+      std::this_thread::sleep_for(std::chrono::microseconds(37 * i % 101));
+      turn.wait();
+      order.push_back(i);  // one at a time, or this is a race
+    });
+    for (std::int64_t i = 0; i < 100; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
+  }
+}
+
+// A task that fails before its turn, or in it, must not leave the others waiting.
+void test_a_failing_turn_does_not_block_those_behind() {
+  for (const int threads : {1, 2, 8}) {
+    for (const std::int64_t failing : {0, 1, 7, 99}) {
+      for (const bool in_turn : {false, true}) {
+        Turns turns;
+        std::string message;
+        try {
+          parallel_slots(threads, 100, [&](std::size_t, std::int64_t i) {
+            const Turn turn(turns, i);
+            if (i == failing && !in_turn) throw std::out_of_range("before its turn");
+            turn.wait();
+            if (i == failing) throw std::out_of_range("in its turn");
+          });
+        } catch (const std::out_of_range& error) {
+          message = error.what();
+        }
+        CHECK(message == (in_turn ? "in its turn" : "before its turn"));
+      }
+    }
+  }
+}
+
 // Where the system gives no more threads, those that there are do the work.
 void test_too_few_threads_are_no_error() {
 #ifndef UNDER_SANITIZER
@@ -127,6 +182,9 @@ int main() {
   test_an_exception_is_rethrown_and_ends_the_rest();
   test_all_throwing_gives_one_of_theirs();
   test_uses_more_than_one_thread_and_the_callers();
+  test_slots_are_not_shared();
+  test_turns_are_taken_in_order();
+  test_a_failing_turn_does_not_block_those_behind();
   test_too_few_threads_are_no_error();
   return 0;
 }

@@ -109,6 +109,25 @@ void test_long_line_in_small_blocks() {
   CHECK(parser.take(1).values.size() == 20'000);
 }
 
+void test_parts_go_on_where_the_last_one_ended() {
+  SvmlightParser parser("test", {1, 1}, any_index);
+  CHECK(parser.take_part().labels.empty());
+  parser.feed("1 qid:3 5000000000:1\n2 qid:3 7:1");
+  const SvmlightArrays wide = parser.take_part();
+  CHECK(wide.labels.size() == 1 && wide.queries.size() == 1);
+  CHECK((std::get<CsrArrays<std::int64_t>>(wide.rows).columns.span()[0] == 5'000'000'000));
+  parser.feed(" 9:1\n");
+  const SvmlightArrays second = parser.take_part();
+  CHECK(second.labels.size() == 1 && second.values.size() == 2 && parser.counts().rows == 2);
+  CHECK(parser.counts().largest_index == 5'000'000'000 && parser.counts().largest_index_line == 1);
+  try {
+    parser.feed("3 1:1\n");
+    CHECK(false);
+  } catch (const FormatError& error) {
+    CHECK(error.line == 3);  // a row without a query
+  }
+}
+
 void test_misuse_is_refused() {
   CHECK_THROWS(SvmlightParser("test", ThreadPlan{0, 1}, any_index), std::invalid_argument);
   CHECK_THROWS(SvmlightParser("test", ThreadPlan{1, 1}, IndexRange{1, 0}), std::invalid_argument);
@@ -147,6 +166,7 @@ int main() {
   test_wide_indices_are_kept();
   test_the_first_bad_line_is_reported();
   test_long_line_in_small_blocks();
+  test_parts_go_on_where_the_last_one_ended();
   test_misuse_is_refused();
   test_format_refuses_a_broken_matrix();
   return 0;

@@ -32,7 +32,7 @@ void ScoreOrder::fill_in(std::span<const double> values) {
   const auto [least, most] = std::ranges::minmax(values);
   // Divided first, so that the range of any finite doubles is finite.
   const double width = most / 2 - least / 2;
-  const double scale = width > 0.0 ? 4294967295.0 / width : 0.0;
+  const double scale = width > 1e-290 ? 4294967295.0 / width : 0.0;  // else all are ties, settled by comparing
   items_.resize(values.size());
   other_.resize(values.size());
   for (std::size_t k = 0; k < values.size(); ++k) {

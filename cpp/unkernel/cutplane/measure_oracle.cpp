@@ -33,14 +33,14 @@ class MeasureOracle : public JointOracle {
   std::int64_t rows() const override { return static_cast<std::int64_t>(positive_.size()); }
 
  protected:
-  double evaluate(std::span<const double> scores, std::span<double> coefficients, int) override {
+  Evaluation evaluate(std::span<const double> scores, std::span<double> coefficients, int) override {
     sort(scores);
     std::ranges::fill(coefficients, 0.0);
     const Table worst = worst_table();
-    if (!(worst.value > 0.0)) return 0.0;
+    if (!(worst.value > 0.0)) return {};
     for (std::int64_t k = worst.kept; k < positives_.count(); ++k) coefficients[positives_.rows[static_cast<std::size_t>(k)]] = 1.0;
     for (std::int64_t k = 0; k < worst.raised; ++k) coefficients[negatives_.rows[static_cast<std::size_t>(k)]] = -1.0;
-    return static_cast<double>(rows()) * loss(worst.kept, worst.raised);
+    return {static_cast<double>(rows()) * loss(worst.kept, worst.raised), 0.0};
   }
 
   virtual double loss(std::int64_t kept, std::int64_t raised) const = 0;

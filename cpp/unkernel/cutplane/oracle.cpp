@@ -20,14 +20,14 @@ std::span<const double> JointOracle::scores_at(double step) {
 solve::LinePoint JointOracle::along(double step, int threads) {
   const std::span<const double> scores = scores_at(step);
   coefficients_.resize(scores.size());
-  const double offset = evaluate(scores, coefficients_, threads);
+  const Evaluation found = evaluate(scores, coefficients_, threads);
   const double* const c = coefficients_.data();
-  return {offset - sum_of_terms(scores.size(), [&](std::size_t i) { return c[i] * scores[i]; }),
+  return {found.uncertainty + found.offset - sum_of_terms(scores.size(), [&](std::size_t i) { return c[i] * scores[i]; }),
           -sum_of_terms(scores.size(), [&](std::size_t i) { return c[i] * (there_[i] - here_[i]); })};
 }
 
 double JointOracle::cut(double step, std::span<double> coefficients, int threads) {
-  return evaluate(scores_at(step), coefficients, threads);
+  return evaluate(scores_at(step), coefficients, threads).offset;
 }
 
 }  // namespace unkernel::cutplane

@@ -21,7 +21,7 @@ class Oracle {
   virtual std::int64_t rows() const = 0;
   // Questions are about the line between these scores from now on. They are not copied.
   virtual void face(std::span<const double> here, std::span<const double> there) = 0;
-  // R and its slope at here + step (there - here).
+  // R, or a close upper bound of it, and its slope at here + step (there - here).
   virtual solve::LinePoint along(double step, int threads) = 0;
   // Fills in c at that point and gives the offset.
   virtual double cut(double step, std::span<double> coefficients, int threads) = 0;
@@ -35,8 +35,13 @@ class JointOracle : public Oracle {
   double cut(double step, std::span<double> coefficients, int threads) final;
 
  protected:
-  // Fills in c and gives the offset R(s) + c's.
-  virtual double evaluate(std::span<const double> scores, std::span<double> coefficients, int threads) = 0;
+  struct Evaluation {
+    double offset = 0.0;       // R(s) + c's, or a little less where c is not quite the best
+    double uncertainty = 0.0;  // by how much at most
+  };
+
+  // Fills in c.
+  virtual Evaluation evaluate(std::span<const double> scores, std::span<double> coefficients, int threads) = 0;
 
  private:
   std::span<const double> scores_at(double step);

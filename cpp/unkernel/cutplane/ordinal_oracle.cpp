@@ -7,6 +7,7 @@
 
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/base/score_order.hpp"
+#include "unkernel/cutplane/binned_pairs.hpp"
 
 namespace unkernel::cutplane {
 namespace {
@@ -74,33 +75,32 @@ class GroupedRows {
     const std::size_t count = ranking.ranks.size();
     rows_.resize(count);
     std::iota(rows_.begin(), rows_.end(), 0U);
-    if (!ranking.groups.empty()) {
-      std::ranges::stable_sort(rows_, {}, [&](std::uint32_t i) { return ranking.groups[i]; });
-    }
+    const auto group_of = [&](std::uint32_t i) { return ranking.groups.empty() ? 0 : ranking.groups[i]; };
+    std::ranges::stable_sort(rows_, {}, [&](std::uint32_t i) { return std::pair(group_of(i), ranking.ranks[i]); });
     for (const std::uint32_t i : rows_) {
       ranks_.push_back(ranking.ranks[i]);
       weights_.push_back(ranking.weights.empty() ? 1.0 : ranking.weights[i]);
     }
     for (std::size_t begin = 0; begin < count;) {
       std::size_t end = begin + 1;
-      while (end < count && (ranking.groups.empty() || ranking.groups[rows_[end]] == ranking.groups[rows_[begin]])) ++end;
+      while (end < count && group_of(rows_[end]) == group_of(rows_[begin])) ++end;
       add_group(begin, end, ranking.rank_count);
       begin = end;
     }
   }
 
   std::span<const Group> groups() const { return groups_; }
-  std::span<const std::uint32_t> rows() const { return rows_; }
+  double total_weight() const { return std::accumulate(weights_.begin(), weights_.end(), 0.0); }
   std::span<const double> pair_weights() const { return pair_weights_; }
 
   std::span<const std::uint32_t> rows_of(const Group& group) const { return part(rows_, group); }
   std::span<const std::int32_t> ranks_of(const Group& group) const { return part(ranks_, group); }
   std::span<const double> weights_of(const Group& group) const { return part(weights_, group); }
 
-  // Calls f(sums) with an empty structure for the ranks of the group.
+  // Calls f(sums) with an empty structure for so many ranks.
   template <class F>
-  void with_sums(const Group& group, const F& f) const {
-    const auto ranks = static_cast<std::size_t>(group.ranks);
+  void with_sums(std::int32_t rank_count, const F& f) const {
+    const auto ranks = static_cast<std::size_t>(rank_count);
     if (pair_weights_.empty()) {
       RankSums sums(ranks);
       f(sums);
@@ -119,24 +119,24 @@ class GroupedRows {
   // Groups of one rank have no pairs and are left out.
   void add_group(std::size_t begin, std::size_t end, std::int32_t rank_count) {
     const auto ranks = std::span(ranks_).subspan(begin, end - begin);
-    if (std::ranges::all_of(ranks, [&](std::int32_t rank) { return rank == ranks[0]; })) return;
+    if (ranks.front() == ranks.back()) return;
     // Weights of pairs are looked up by the ranks of all rows.
     if (pair_weights_.empty()) rank_count = number_anew(ranks);
     groups_.push_back({begin, end, rank_count});
   }
 
-  static std::int32_t number_anew(std::span<std::int32_t> ranks) {
-    std::vector<std::int32_t> distinct(ranks.begin(), ranks.end());
-    std::ranges::sort(distinct);
-    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-    for (std::int32_t& rank : ranks) {
-      rank = static_cast<std::int32_t>(std::ranges::lower_bound(distinct, rank) - distinct.begin());
+  static std::int32_t number_anew(std::span<std::int32_t> ascending_ranks) {
+    std::int32_t number = 0;
+    std::int32_t before = ascending_ranks.front();
+    for (std::int32_t& rank : ascending_ranks) {
+      number += rank != before;
+      before = std::exchange(rank, number);
     }
-    return static_cast<std::int32_t>(distinct.size());
+    return number + 1;
   }
 
   std::vector<double> pair_weights_;
-  std::vector<std::uint32_t> rows_;  // by group
+  std::vector<std::uint32_t> rows_;  // by group, then by rank
   std::vector<std::int32_t> ranks_;  // in that order
   std::vector<double> weights_;
   std::vector<Group> groups_;
@@ -156,7 +156,7 @@ void check(const Ranking& ranking) {
 double all_pairs(const GroupedRows& grouped) {
   double pairs = 0.0;
   for (const Group& group : grouped.groups()) {
-    grouped.with_sums(group, [&](auto& sums) {
+    grouped.with_sums(group.ranks, [&](auto& sums) {
       const auto ranks = grouped.ranks_of(group);
       const auto weights = grouped.weights_of(group);
       for (std::size_t k = 0; k < ranks.size(); ++k) sums.add(ranks[k], weights[k]);
@@ -168,75 +168,131 @@ double all_pairs(const GroupedRows& grouped) {
 
 class OrdinalOracle final : public JointOracle {
  public:
-  explicit OrdinalOracle(const Ranking& ranking) : rows_(static_cast<std::int64_t>(ranking.ranks.size())), grouped_(ranking) {
+  OrdinalOracle(const Ranking& ranking, double accuracy)
+      : rows_(static_cast<std::int64_t>(ranking.ranks.size())), accuracy_(accuracy), grouped_(ranking) {
     const double pairs = all_pairs(grouped_);
     if (!(pairs > 0.0)) {
-      throw std::invalid_argument("there is no pair to order: within the groups, all rows have the same label or no weight");
+      throw std::invalid_argument("there is no pair to order: in each group, rows are of one class only, or have no weight");
     }
-    scale_ = static_cast<double>(rows_) / pairs;
+    scale_ = grouped_.total_weight() / pairs;
+    for (const Group& group : grouped_.groups()) {
+      const bool by_bins = accuracy > 0.0 && grouped_.pair_weights().empty() && group.end - group.begin >= rows_for_bins;
+      blocks_.push_back(by_bins ? rank_blocks(grouped_.ranks_of(group)) : std::vector<RankBlock>());
+    }
   }
 
   std::int64_t rows() const override { return rows_; }
 
  protected:
-  double evaluate(std::span<const double> scores, std::span<double> coefficients, int threads) override {
+  Evaluation evaluate(std::span<const double> scores, std::span<double> coefficients, int threads) override {
     std::ranges::fill(coefficients, 0.0);
     const auto count = static_cast<std::int64_t>(grouped_.groups().size());
     const std::int64_t batch = std::max<std::int64_t>(1, count / 64);  // small groups are taken by the dozen
-    std::vector<double> offsets(static_cast<std::size_t>((count + batch - 1) / batch), 0.0);
-    std::vector<Workspace> spaces(offsets.size());
-    parallel_ranges(threads, count, batch, [&](std::int64_t begin, std::int64_t end) {
-      const auto piece = static_cast<std::size_t>(begin / batch);
-      for (std::int64_t g = begin; g < end; ++g) {
-        offsets[piece] += evaluate_group(grouped_.groups()[static_cast<std::size_t>(g)], scores, coefficients, spaces[piece]);
+    std::vector<Evaluation> parts(static_cast<std::size_t>((count + batch - 1) / batch));
+    spaces_.resize(static_cast<std::size_t>(std::max(threads, 1)));
+    parallel_slots(threads, static_cast<std::int64_t>(parts.size()), [&](std::size_t slot, std::int64_t piece) {
+      Evaluation& part = parts[static_cast<std::size_t>(piece)];
+      for (std::int64_t g = piece * batch; g < std::min(count, (piece + 1) * batch); ++g) {
+        const Evaluation found = evaluate_group(static_cast<std::size_t>(g), scores, coefficients, spaces_[slot]);
+        part.offset += scale_ * found.offset;
+        part.uncertainty += scale_ * found.uncertainty;
       }
     });
-    return scale_ * std::accumulate(offsets.begin(), offsets.end(), 0.0);
+    Evaluation total;
+    for (const Evaluation& part : parts) {
+      total.offset += part.offset;
+      total.uncertainty += part.uncertainty;
+    }
+    return total;
   }
 
  private:
+  static constexpr std::size_t rows_for_bins = 4096;
+  static constexpr std::int64_t fewest_bins_per_unit = 128;
+  static constexpr std::int64_t most_bins_per_unit = 2048;
+
   struct Workspace {
+    BinnedPairs bins;
     ScoreOrder order;
-    std::vector<double> scores;
+    std::vector<double> scores;        // of the group, by rank
+    std::vector<double> coefficients;  // likewise
     std::vector<double> sorted;
     std::vector<std::int32_t> ranks;
     std::vector<double> weights;
   };
 
-  // Fills in the group's coefficients c+ - c- and gives the sum of c+: its offset, as each pair has margin 1.
-  double evaluate_group(const Group& group, std::span<const double> scores, std::span<double> coefficients, Workspace& space) const {
+  // Fills in the group's coefficients c+ - c-; the offset is the sum of c+, as each pair has margin 1.
+  Evaluation evaluate_group(std::size_t g, std::span<const double> scores, std::span<double> coefficients, Workspace& space) const {
+    const Group& group = grouped_.groups()[g];
     const auto rows = grouped_.rows_of(group);
     space.scores.resize(rows.size());
     for (std::size_t k = 0; k < rows.size(); ++k) space.scores[k] = scores[rows[k]];
-    const auto order = space.order.sort(space.scores);
-    arrange(group, order, space);
+    space.coefficients.assign(rows.size(), 0.0);
+    Evaluation result;
+    if (!evaluate_by_bins(g, space, result)) result = {evaluate_by_sorting(group, 0, rows.size(), space), 0.0};
+    for (std::size_t k = 0; k < rows.size(); ++k) coefficients[rows[k]] = scale_ * space.coefficients[k];
+    return result;
+  }
+
+  // Says false, and has done nothing, where bins would be too coarse or too many.
+  bool evaluate_by_bins(std::size_t g, Workspace& space, Evaluation& result) const {
+    const std::vector<RankBlock>& blocks = blocks_[g];
+    if (blocks.empty()) return false;
+    const Group& group = grouped_.groups()[g];
+    const auto weights = grouped_.weights_of(group);
+    for (std::int64_t bins = fewest_bins_per_unit; bins <= most_bins_per_unit; bins *= 2) {
+      if (!space.bins.prepare(blocks, space.scores, weights, bins)) return false;
+      result = {space.bins.coefficients(weights, space.coefficients), space.bins.uncertainty()};
+      double risk = result.offset;
+      for (std::size_t k = 0; k < space.scores.size(); ++k) risk -= space.coefficients[k] * space.scores[k];
+      if (result.uncertainty > accuracy_ * risk) continue;
+      for (const RankBlock& block : blocks) {
+        if (block.several_ranks) result.offset += evaluate_by_sorting(group, block.begin, block.end, space);
+      }
+      return true;
+    }
+    std::ranges::fill(space.coefficients, 0.0);
+    return false;
+  }
+
+  // Adds the pairs among the rows begin .. end of the group, and gives the sum of c+.
+  double evaluate_by_sorting(const Group& group, std::size_t begin, std::size_t end, Workspace& space) const {
+    const auto order = space.order.sort(std::span(space.scores).subspan(begin, end - begin));
+    const auto ranks = grouped_.ranks_of(group);
+    const std::int32_t first_rank = grouped_.pair_weights().empty() ? ranks[begin] : 0;
+    arrange(group, begin, first_rank, order, space);
+    const std::int32_t rank_count = grouped_.pair_weights().empty() ? ranks[end - 1] - first_rank + 1 : group.ranks;
     double offset = 0.0;
-    grouped_.with_sums(group, [&](auto& sums) {
+    grouped_.with_sums(rank_count, [&](auto& sums) {
       for (std::size_t k = 0; k < order.size(); ++k) sums.add(space.ranks[k], space.weights[k]);
       auto everyone = sums;
       sums.clear();
-      offset = add_higher(space, everyone, sums, [&](std::size_t k, double c) { coefficients[rows[order[k]]] += scale_ * c; });
+      double* const c = space.coefficients.data() + begin;
+      offset = add_higher(space, everyone, sums, [&](std::size_t k, double count) { c[order[k]] += count; });
       sums.clear();
-      subtract_lower(space, everyone, sums, [&](std::size_t k, double c) { coefficients[rows[order[k]]] -= scale_ * c; });
+      subtract_lower(space, everyone, sums, [&](std::size_t k, double count) { c[order[k]] -= count; });
     });
     return offset;
   }
 
-  void arrange(const Group& group, std::span<const std::uint32_t> order, Workspace& space) const {
+  void arrange(const Group& group, std::size_t begin, std::int32_t first_rank, std::span<const std::uint32_t> order, Workspace& space) const {
     const auto ranks = grouped_.ranks_of(group);
     const auto weights = grouped_.weights_of(group);
     space.sorted.resize(order.size());
     space.ranks.resize(order.size());
     space.weights.resize(order.size());
     for (std::size_t k = 0; k < order.size(); ++k) {
-      space.sorted[k] = space.scores[order[k]];
-      space.ranks[k] = ranks[order[k]];
-      space.weights[k] = weights[order[k]];
+      space.sorted[k] = space.scores[begin + order[k]];
+      space.ranks[k] = ranks[begin + order[k]] - first_rank;
+      space.weights[k] = weights[begin + order[k]];
     }
   }
 
   // A pair (i above j) is in order iff s_j <= s_i - 1. Both walks ask this with the same rounded s_i - 1: a pair
   // that one of them counts and the other does not would make a cut that cuts off the optimum.
+
+  // Of two sums of weights that are equal but for rounding, nothing.
+  static double difference(double all, double part) { return all - part > 1e-14 * all ? all - part : 0.0; }
 
   template <class Sums, class Use>
   static double add_higher(const Workspace& space, const Sums& everyone, Sums& in_order, const Use& use) {
@@ -245,7 +301,7 @@ class OrdinalOracle final : public JointOracle {
     for (std::size_t k = 0; k < space.sorted.size(); ++k) {
       const double margin = space.sorted[k] - 1.0;
       for (; behind < space.sorted.size() && space.sorted[behind] <= margin; ++behind) in_order.add(space.ranks[behind], space.weights[behind]);
-      const double count = space.weights[k] * (everyone.below(space.ranks[k]) - in_order.below(space.ranks[k]));
+      const double count = space.weights[k] * difference(everyone.below(space.ranks[k]), in_order.below(space.ranks[k]));
       total += count;
       if (count != 0.0) use(k, count);
     }
@@ -257,21 +313,24 @@ class OrdinalOracle final : public JointOracle {
     std::size_t ahead = space.sorted.size();
     for (std::size_t k = space.sorted.size(); k-- > 0;) {
       for (; ahead > 0 && space.sorted[k] <= space.sorted[ahead - 1] - 1.0; --ahead) in_order.add(space.ranks[ahead - 1], space.weights[ahead - 1]);
-      const double count = space.weights[k] * (everyone.above(space.ranks[k]) - in_order.above(space.ranks[k]));
+      const double count = space.weights[k] * difference(everyone.above(space.ranks[k]), in_order.above(space.ranks[k]));
       if (count != 0.0) use(k, count);
     }
   }
 
   std::int64_t rows_;
+  double accuracy_;
   GroupedRows grouped_;
+  std::vector<std::vector<RankBlock>> blocks_;  // of each group; none where its rows are sorted
   double scale_ = 0.0;
+  std::vector<Workspace> spaces_;  // one a thread
 };
 
 }  // namespace
 
-std::unique_ptr<Oracle> ordinal_oracle(const Ranking& ranking) {
+std::unique_ptr<Oracle> ordinal_oracle(const Ranking& ranking, double accuracy) {
   check(ranking);
-  return std::make_unique<OrdinalOracle>(ranking);
+  return std::make_unique<OrdinalOracle>(ranking, accuracy);
 }
 
 PairCount count_pairs(const Ranking& ranking, std::span<const double> scores) {
@@ -288,7 +347,7 @@ PairCount count_pairs(const Ranking& ranking, std::span<const double> scores) {
     own.clear();
     for (const std::uint32_t i : rows) own.push_back(scores[i]);
     const auto order = sorter.sort(own);
-    grouped.with_sums(group, [&](auto& sums) {
+    grouped.with_sums(group.ranks, [&](auto& sums) {
       // Those of equal score first count as they stand below, then as they stand at it: on average half.
       for (std::size_t begin = 0; begin < order.size();) {
         std::size_t end = begin;

@@ -34,6 +34,22 @@ struct Layout {
 
 std::size_t entry_bytes(const Layout& layout);
 
+inline constexpr std::int64_t rows_a_block = 2048;
+inline constexpr std::int64_t most_features = 0xffffffff;  // of 32-bit columns
+
+// What decides how values are kept.
+struct ValueSurvey {
+  bool ones = true;
+  bool single = true;  // held by single precision
+  bool finite = true;
+  bool in_single_range = true;
+};
+
+ValueSurvey survey_values(std::span<const double> values, int threads);
+// Throws std::invalid_argument for values that are not finite.
+ValueKind kind_of_values(const ValueSurvey& seen, bool may_round);
+ColumnKind kind_of_columns(std::size_t features);
+
 // A block of rows that somebody else holds.
 struct RowBlock {
   Layout layout;
@@ -69,6 +85,17 @@ class RowStore {
   virtual void announce(std::int64_t) const {}
 };
 
+// Columns under other numbers.
+struct Numbering {
+  std::vector<std::uint32_t> number_of;  // column -> number; empty where numbers are columns
+  std::vector<std::uint32_t> column_of;  // number -> column
+};
+
+// Numbers by descending frequency, so that weights which are used together lie together. Columns that no row
+// uses have none.
+template <class Index>
+Numbering number_by_frequency(const data::CsrView<Index, double>& rows, int threads);
+
 // In memory, in one piece.
 class PackedRows final : public RowStore {
  public:
@@ -84,7 +111,7 @@ class PackedRows final : public RowStore {
 
  private:
   template <class Index>
-  friend PackedRows pack(const data::CsrView<Index, double>& rows, bool may_round, int threads);
+  friend PackedRows pack(const data::CsrView<Index, double>& rows, const Numbering& numbering, bool may_round, int threads);
 
   Layout layout_;
   std::size_t features_ = 0;
@@ -98,7 +125,12 @@ class PackedRows final : public RowStore {
 // Throws std::invalid_argument for columns outside the matrix and values that are not finite. Values that
 // single precision does not hold exactly are rounded to it only if they may be.
 template <class Index>
-PackedRows pack(const data::CsrView<Index, double>& rows, bool may_round, int threads);
+PackedRows pack(const data::CsrView<Index, double>& rows, const Numbering& numbering, bool may_round, int threads);
+
+template <class Index>
+PackedRows pack(const data::CsrView<Index, double>& rows, bool may_round, int threads) {
+  return pack(rows, Numbering{}, may_round, threads);
+}
 
 // Calls f(columns, values) with the block's typed pointers: the layout is opened once a block.
 template <class F>

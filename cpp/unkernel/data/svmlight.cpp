@@ -165,6 +165,18 @@ SvmlightArrays SvmlightParser::take(std::int64_t first_index) {
   if (counts_.has_zero_index && first_index != 0) {
     throw std::invalid_argument("the file has an index 0, so that its first index is 0");
   }
+  return hand_over(first_index);
+}
+
+SvmlightArrays SvmlightParser::take_part() {
+  SvmlightArrays part = hand_over(0);
+  offsets_.clear();
+  offsets_.push_back(0);
+  indices_ = GrowingArray<std::int32_t>();
+  return part;
+}
+
+SvmlightArrays SvmlightParser::hand_over(std::int64_t first_index) {
   const auto entries = static_cast<std::int64_t>(values_.size());
   if (auto* narrow = std::get_if<GrowingArray<std::int32_t>>(&indices_);
       narrow != nullptr && entries > largest_narrow) {

@@ -59,6 +59,9 @@ class SvmlightParser {
   const SvmlightCounts& counts() const { return counts_; }
   // Hands over what was read; column numbers are the file's indices less `first_index`.
   SvmlightArrays take(std::int64_t first_index);
+  // Hands over the rows read since the last time, with the file's own indices, and can go on reading:
+  // lines and counts go on from where they are.
+  SvmlightArrays take_part();
 
  private:
   void parse(std::string_view lines);
@@ -66,6 +69,7 @@ class SvmlightParser {
   void check(const SvmlightPiece& piece) const;
   void account(const SvmlightPiece& piece);
   void append(std::span<const SvmlightPiece> pieces);
+  SvmlightArrays hand_over(std::int64_t first_index);
 
   std::string file_;
   ThreadPlan plan_;

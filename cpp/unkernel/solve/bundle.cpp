@@ -15,7 +15,6 @@ namespace {
 
 constexpr int longest_idleness = 25;
 constexpr std::int64_t grain = 1 << 15;
-constexpr std::int64_t most_steps_a_cut = 400;
 
 double product(const double* a, const double* b, std::size_t size) {
   return sum_of_terms(size, [&](std::size_t k) { return a[k] * b[k]; });
@@ -30,7 +29,7 @@ void Bundle::add(LargeVector<double> gradient, double offset, int threads) {
   if (gradient.size() != dimension_) throw std::invalid_argument("a cut has the wrong number of weights");
   if (cuts_.size() == capacity_) drop_idle();
   if (cuts_.size() == capacity_) merge_lightest();
-  cuts_.push_back({std::move(gradient), 0});
+  cuts_.push_back({std::move(gradient), numbered_++});
   offsets_.push_back(offset);
   masses_.push_back(0.0);
   const std::size_t last = cuts_.size() - 1;
@@ -45,8 +44,7 @@ void Bundle::add(LargeVector<double> gradient, double offset, int threads) {
 double Bundle::solve(double C, double accuracy) {
   fit_masses(C);
   const SimplexProblem problem{size(), gram_.data(), capacity_, offsets_.data(), C};
-  const auto most_steps = most_steps_a_cut * static_cast<std::int64_t>(size() + 1);
-  const double value = maximise_on_simplex(problem, masses_, accuracy, most_steps);
+  const double value = maximise_on_simplex(problem, masses_, accuracy);
   for (std::size_t k = 0; k < size(); ++k) cuts_[k].idle = masses_[k] > 0.0 ? 0 : cuts_[k].idle + 1;
   return value;
 }
@@ -70,7 +68,8 @@ void Bundle::weights(std::span<double> result, int threads) const {
 }
 
 void Bundle::set_masses(std::span<const double> masses) {
-  if (masses.size() != size()) throw std::invalid_argument("there must be a mass a cut");
+  const bool sound = masses.size() == size() && std::ranges::all_of(masses, [](double mass) { return mass >= 0.0; });
+  if (!sound) throw std::invalid_argument("there must be a mass a cut, none of them negative");
   masses_.assign(masses.begin(), masses.end());
 }
 

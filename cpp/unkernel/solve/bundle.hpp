@@ -34,12 +34,15 @@ class Bundle {
   std::size_t dimension() const { return dimension_; }
   std::span<const double> gradient(std::size_t k) const { return cuts_[k].gradient; }
   double offset(std::size_t k) const { return offsets_[k]; }
+  // Cuts are numbered as they come, and keep their number: who stores them need not store one twice.
+  std::int64_t number(std::size_t k) const { return cuts_[k].number; }
   std::span<const double> masses() const { return masses_; }
   void set_masses(std::span<const double> masses);
 
  private:
   struct Cut {
     LargeVector<double> gradient;
+    std::int64_t number;
     int idle = 0;  // rounds without mass
   };
 
@@ -51,6 +54,7 @@ class Bundle {
 
   std::size_t dimension_;
   std::size_t capacity_;
+  std::int64_t numbered_ = 0;
   std::vector<Cut> cuts_;
   std::vector<double> offsets_;
   std::vector<double> masses_;

@@ -76,8 +76,9 @@ struct SquaredHinge {
   }
 
  private:
-  // The score t at which the loss has slope -u.
+  // The score t at which the loss has slope -u; any will do for a row that costs nothing.
   static double stationary(const Costs& c, double u) {
+    if (c.positive + c.negative == 0.0) return 0.0;
     const double t = (2.0 * (c.positive - c.negative) - u) / (2.0 * (c.positive + c.negative));
     if (t < -1.0 && c.positive > 0.0) return 1.0 - u / (2.0 * c.positive);
     if (t > 1.0 && c.negative > 0.0) return -1.0 - u / (2.0 * c.negative);

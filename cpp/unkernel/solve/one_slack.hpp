@@ -38,7 +38,7 @@ struct OneSlackOutcome {
 using RoundObserver = std::function<void(const Bundle&, std::span<const double> weights, const OneSlackOutcome&)>;
 
 // `weights` holds the start (zeros, or a good guess) and is overwritten by the result. `bundle` may hold cuts
-// of the same risk already, and keeps those that are found. `rounds` counts on from where a former run ended.
+// of the same risk already, and keeps those that are found.
 OneSlackOutcome minimise_one_slack(Risk& risk, const OneSlackOptions& options, Bundle& bundle, std::span<double> weights,
                                    Progress progress, Monitor& monitor, const RoundObserver& observe);
 

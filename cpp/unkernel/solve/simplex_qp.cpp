@@ -1,6 +1,7 @@
 #include "unkernel/solve/simplex_qp.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -8,28 +9,63 @@ namespace unkernel::solve {
 namespace {
 
 constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
+// A cut that others nearly span gets this share of the largest curvature instead of none.
+constexpr double least_pivot = 1e-11;
 
-// Cuts 0 .. K-1, and the slack K, whose gradient, row and column of G are zero.
-class Smo {
+// The lower triangle L of G = LL' for some of the cuts, and solutions of Gx = b.
+class Cholesky {
  public:
-  Smo(const SimplexProblem& problem, std::span<double> a) : problem_(problem), a_(a), gradient_(problem.size + 1, 0.0) {
-    slack_ = problem.mass;
-    for (const double mass : a_) slack_ -= mass;
-    if (slack_ < 0.0) take_back(-slack_);
-    for (std::size_t k = 0; k < problem_.size; ++k) {
-      double sum = problem_.linear[k];
-      for (std::size_t j = 0; j < problem_.size; ++j) sum -= gram(k, j) * a_[j];
-      gradient_[k] = sum;
+  void factorise(const SimplexProblem& problem, std::span<const std::size_t> cuts) {
+    size_ = cuts.size();
+    lower_.resize(size_ * size_);
+    double largest = 0.0;
+    for (const std::size_t k : cuts) largest = std::max(largest, problem.gram[k * problem.stride + k]);
+    const double floor = largest > 0.0 ? least_pivot * largest : 1.0;
+    for (std::size_t i = 0; i < size_; ++i) {
+      for (std::size_t j = 0; j <= i; ++j) {
+        double sum = problem.gram[cuts[i] * problem.stride + cuts[j]];
+        for (std::size_t k = 0; k < j; ++k) sum -= at(i, k) * at(j, k);
+        at(i, j) = i == j ? std::sqrt(std::max(sum, floor)) : sum / at(j, j);
+      }
     }
   }
 
-  void run(double accuracy, std::int64_t most_steps) {
-    for (std::int64_t step = 0; step < most_steps; ++step) {
-      const std::size_t to = steepest();
-      if (what_is_left(to) <= accuracy) return;
-      const std::size_t from = best_partner(to);
-      if (from == nobody) return;
-      shift(from, to);
+  void solve(std::span<double> x) {
+    for (std::size_t i = 0; i < size_; ++i) {
+      for (std::size_t k = 0; k < i; ++k) x[i] -= at(i, k) * x[k];
+      x[i] /= at(i, i);
+    }
+    for (std::size_t i = size_; i-- > 0;) {
+      for (std::size_t k = i + 1; k < size_; ++k) x[i] -= at(k, i) * x[k];
+      x[i] /= at(i, i);
+    }
+  }
+
+ private:
+  double& at(std::size_t i, std::size_t j) { return lower_[i * size_ + j]; }
+
+  std::size_t size_ = 0;
+  std::vector<double> lower_;
+};
+
+// Cuts 0 .. K-1, and the slack K: a cut of zeros that has the mass which no other has.
+class SimplexSolver {
+ public:
+  SimplexSolver(const SimplexProblem& problem, std::span<double> a) : problem_(problem), a_(a), gradient_(problem.size + 1, 0.0) {
+    make_feasible();
+    update_gradient();
+  }
+
+  void run(double accuracy) {
+    const std::size_t most_rounds = 100 + 10 * problem_.size;
+    for (std::size_t round = 0; round < most_rounds; ++round) {
+      const std::size_t steepest = best_newcomer();
+      const double left = what_is_left(steepest);
+      if (left <= accuracy) return;
+      const double before = value();
+      take_newton_steps(steepest);
+      if (value() - before > 0.01 * left) continue;
+      if (!shift_between_pairs(accuracy)) return;
     }
   }
 
@@ -45,24 +81,114 @@ class Smo {
   }
   double& mass(std::size_t k) { return k < problem_.size ? a_[k] : slack_; }
 
-  // Rounding can leave the given masses a little above their sum.
-  void take_back(double excess) {
-    for (double& mass : a_) {
-      const double less = std::min(mass, excess);
-      mass -= less;
-      excess -= less;
+  // No mass below zero, and none above C in all: whatever rounding or the caller has left.
+  void make_feasible() {
+    double sum = 0.0;
+    for (double& mass : a_) sum += mass = std::max(mass, 0.0);
+    // Where all is given out, all of it is: a rounding error is not a slack.
+    const bool full = sum >= (1.0 - 1e-12) * problem_.mass;
+    for (double& mass : a_) mass *= full ? problem_.mass / sum : 1.0;
+    slack_ = full ? 0.0 : problem_.mass - sum;
+  }
+
+  void update_gradient() {
+    for (std::size_t k = 0; k < problem_.size; ++k) {
+      double sum = problem_.linear[k];
+      for (std::size_t j = 0; j < problem_.size; ++j) {
+        if (a_[j] > 0.0) sum -= gram(k, j) * a_[j];
+      }
+      gradient_[k] = sum;
     }
-    slack_ = 0.0;
   }
 
-  std::size_t steepest() const {
-    return static_cast<std::size_t>(std::max_element(gradient_.begin(), gradient_.end()) - gradient_.begin());
+  std::size_t best_newcomer() const {
+    return static_cast<std::size_t>(std::ranges::max_element(gradient_) - gradient_.begin());
   }
 
-  double what_is_left(std::size_t to) const {
-    double left = problem_.mass * gradient_[to];
+  double what_is_left(std::size_t steepest) const {
+    double left = problem_.mass * gradient_[steepest];
     for (std::size_t k = 0; k < problem_.size; ++k) left -= a_[k] * gradient_[k];
     return left;
+  }
+
+  // --- Newton steps ------------------------------------------------------------------------
+
+  void take_newton_steps(std::size_t newcomer) {
+    active_.clear();
+    for (std::size_t k = 0; k < problem_.size; ++k) {
+      if (a_[k] > 0.0 || k == newcomer) active_.push_back(k);
+    }
+    full_ = slack_ <= 0.0;
+    // Each step but the last takes a cut out, or takes up the slack.
+    for (std::size_t step = 0; step < problem_.size + 2 && !active_.empty(); ++step) {
+      const bool whole = newton_step();
+      make_feasible();
+      update_gradient();
+      if (whole) return;
+    }
+  }
+
+  // Moves the active masses to their optimum, signs aside; false where a mass ran out or the slack did on the way.
+  bool newton_step() {
+    find_direction();
+    double step = 1.0, sum = 0.0;
+    std::size_t emptied = nobody;
+    for (std::size_t i = 0; i < active_.size(); ++i) {
+      sum += direction_[i];
+      if (direction_[i] < 0.0 && a_[active_[i]] < -step * direction_[i]) {
+        step = -a_[active_[i]] / direction_[i];
+        emptied = i;
+      }
+    }
+    const bool fills = !full_ && slack_ < step * sum;
+    if (fills) step = slack_ / sum;
+    for (std::size_t i = 0; i < active_.size(); ++i) a_[active_[i]] += step * direction_[i];
+    if (fills) {
+      full_ = true;
+      return false;
+    }
+    if (emptied == nobody) return true;
+    a_[active_[emptied]] = 0.0;
+    active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(emptied));
+    return false;
+  }
+
+  // d with Gd = gradient where there is slack; where all mass is given out, Gd = gradient - price and sum(d) = 0.
+  // A negative price says that less mass would be better.
+  void find_direction() {
+    factors_.factorise(problem_, active_);
+    direction_.clear();
+    for (const std::size_t k : active_) direction_.push_back(gradient_[k]);
+    factors_.solve(direction_);
+    if (!full_) return;
+    ones_.assign(active_.size(), 1.0);
+    factors_.solve(ones_);
+    double sum = 0.0, sum_of_ones = 0.0;
+    for (std::size_t i = 0; i < active_.size(); ++i) {
+      sum += direction_[i];
+      sum_of_ones += ones_[i];
+    }
+    const double price = sum / sum_of_ones;
+    full_ = price >= 0.0;
+    for (std::size_t i = 0; full_ && i < active_.size(); ++i) direction_[i] -= price * ones_[i];
+  }
+
+  // --- Pairs -------------------------------------------------------------------------------
+
+  // Says whether anything was gained.
+  bool shift_between_pairs(double accuracy) {
+    const double before = value();
+    const std::size_t most_steps = 50 * (problem_.size + 1);
+    for (std::size_t step = 0; step < most_steps; ++step) {
+      const std::size_t to = best_newcomer();
+      if (what_is_left(to) <= accuracy) break;
+      const std::size_t from = best_partner(to);
+      if (from == nobody) break;
+      shift(from, to);
+    }
+    make_feasible();
+    update_gradient();
+    return value() > before;
   }
 
   double curvature(std::size_t i, std::size_t j) const {
@@ -89,23 +215,26 @@ class Smo {
     const double step = std::min((gradient_[to] - gradient_[from]) / curvature(to, from), mass(from));
     mass(from) -= step;
     mass(to) += step;
-    const double* const up = problem_.gram + to * problem_.stride;
-    const double* const down = problem_.gram + from * problem_.stride;
-    for (std::size_t k = 0; to < problem_.size && k < problem_.size; ++k) gradient_[k] -= step * up[k];
-    for (std::size_t k = 0; from < problem_.size && k < problem_.size; ++k) gradient_[k] += step * down[k];
+    for (std::size_t k = 0; k < problem_.size; ++k) gradient_[k] += step * (gram(k, from) - gram(k, to));
   }
 
   const SimplexProblem& problem_;
   std::span<double> a_;
-  double slack_;
-  std::vector<double> gradient_;
+  double slack_ = 0.0;
+  std::vector<double> gradient_;  // of the slack: 0
+  std::vector<std::size_t> active_;
+  bool full_ = false;  // whether there is no slack, and no wish for one
+  Cholesky factors_;
+  std::vector<double> direction_;
+  std::vector<double> ones_;
 };
 
 }  // namespace
 
-double maximise_on_simplex(const SimplexProblem& problem, std::span<double> a, double accuracy, std::int64_t most_steps) {
-  Smo solver(problem, a);
-  solver.run(accuracy, most_steps);
+double maximise_on_simplex(const SimplexProblem& problem, std::span<double> a, double accuracy) {
+  if (problem.size == 0) return 0.0;
+  SimplexSolver solver(problem, a);
+  solver.run(accuracy);
   return solver.value();
 }
 

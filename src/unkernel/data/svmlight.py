@@ -106,15 +106,12 @@ def read_svmlight(
     array([ 1., -1.])
     """
     value_type = _checked_dtype(dtype)
-    smallest, largest = _allowed_indices(n_features, zero_based)
     name = name_of(path_or_file)
-    threads = joblib.effective_n_jobs(n_jobs)
-    parser = SvmlightParser(name, threads, _piece_bytes(threads), smallest, largest)
+    parser = _parser(name, n_features, zero_based, n_jobs)
     for block in read_blocks(path_or_file):
         parser.feed(block)
     parser.finish()
-    if parser.rows == 0:
-        raise FormatError(name, 0, 0, "there are no rows in it; expected lines such as '1 3:0.5 7:2'")
+    _refuse_no_rows(parser, name)
 
     starts_at_zero = bool(parser.has_zero_index) if zero_based == "auto" else zero_based
     columns = _count_columns(parser, name, n_features, first_index=0 if starts_at_zero else 1)
@@ -129,6 +126,109 @@ def read_svmlight(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class SvmlightPart:
+    """Rows of an svmlight file, and what is known of the file up to their end.
+
+    Attributes
+    ----------
+    X : scipy.sparse.csr_matrix of shape (n_rows, largest_index + 1)
+        Its columns are the file's own indices: in a file that counts from 1, column 0 is empty.
+    y : ndarray of float64
+        The labels.
+    qid : ndarray of int64, or None
+        The query numbers, where the rows have them.
+    has_zero_index : bool
+        Whether index 0 was used so far.
+    largest_index, largest_index_line : int
+        The largest index so far, and where it is; -1 and 0 as long as there is none.
+    """
+
+    X: sparse.csr_matrix
+    y: Float64s
+    qid: Int64s | None
+    has_zero_index: bool
+    largest_index: int
+    largest_index_line: int
+
+
+def read_svmlight_parts(
+    path_or_file: Source,
+    *,
+    n_features: int | None = None,
+    zero_based: ZeroBased = "auto",
+    part_bytes: int = 1 << 26,
+    n_jobs: int | None = None,
+) -> Iterator[SvmlightPart]:
+    r"""Read a file as :func:`read_svmlight` does, some rows at a time: memory does not grow with the file.
+
+    Parameters
+    ----------
+    path_or_file, n_features, zero_based, n_jobs
+        As for :func:`read_svmlight`. What it refuses is refused here, when the reading comes to it.
+    part_bytes : int, default=2**26
+        About how much text becomes one part. A part takes a few times as much memory.
+
+    Yields
+    ------
+    SvmlightPart
+
+    Examples
+    --------
+    >>> import io
+    >>> from unkernel.data import read_svmlight_parts
+    >>> for part in read_svmlight_parts(io.StringIO("+1 1:0.5 3:2\n-1 2:1\n"), part_bytes=1):
+    ...     print(part.y, part.X.indices)
+    [1.] [1 3]
+    [-1.] [2]
+    """
+    if part_bytes < 1:
+        raise ValueError(f"part_bytes must be positive, got {part_bytes}")
+    name = name_of(path_or_file)
+    return _parts(path_or_file, name, _parser(name, n_features, zero_based, n_jobs), n_features, part_bytes)
+
+
+def _parts(
+    source: Source, name: str, parser: SvmlightParser, n_features: int | None, part_bytes: int
+) -> Iterator[SvmlightPart]:
+    fed = handed_over = 0
+    for block in read_blocks(source, min(part_bytes, BLOCK_BYTES)):
+        parser.feed(block)
+        fed += len(block)
+        if fed >= part_bytes and parser.rows > handed_over:
+            yield _take_part(parser)
+            fed, handed_over = 0, parser.rows
+    parser.finish()
+    _refuse_no_rows(parser, name)
+    if parser.has_zero_index:
+        _count_columns(parser, name, n_features, first_index=0)
+    if parser.rows > handed_over:
+        yield _take_part(parser)
+
+
+def _take_part(parser: SvmlightParser) -> SvmlightPart:
+    offsets, indices, values, labels, queries = parser.take_part()
+    return SvmlightPart(
+        X=_to_csr(offsets, indices, values, parser.largest_index + 1),
+        y=labels,
+        qid=queries if len(queries) else None,
+        has_zero_index=parser.has_zero_index,
+        largest_index=parser.largest_index,
+        largest_index_line=parser.largest_index_line,
+    )
+
+
+def _parser(name: str, n_features: int | None, zero_based: ZeroBased, n_jobs: int | None) -> SvmlightParser:
+    smallest, largest = allowed_indices(n_features, zero_based)
+    threads = joblib.effective_n_jobs(n_jobs)
+    return SvmlightParser(name, threads, _piece_bytes(threads), smallest, largest)
+
+
+def _refuse_no_rows(parser: SvmlightParser, name: str) -> None:
+    if parser.rows == 0:
+        raise FormatError(name, 0, 0, "there are no rows in it; expected lines such as '1 3:0.5 7:2'")
+
+
 def _piece_bytes(threads: int) -> int:
     """One thread stays in its cache; several are better off with one large piece of each block."""
     return _CACHED_BYTES if threads == 1 else max(_CACHED_BYTES, BLOCK_BYTES // threads)
@@ -141,7 +241,8 @@ def _checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     return result
 
 
-def _allowed_indices(n_features: int | None, zero_based: ZeroBased) -> tuple[int, int]:
+def allowed_indices(n_features: int | None, zero_based: ZeroBased) -> tuple[int, int]:
+    """The smallest and the largest index that a file may use."""
     if zero_based not in (True, False, "auto"):
         raise ValueError(f'zero_based must be True, False or "auto", got {zero_based!r}')
     smallest = 1 if zero_based is False else 0

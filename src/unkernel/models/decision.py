@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from unkernel.errors import FormatError
 
 Scores = NDArray[np.float64]
 
-SCHEMES = ("binary", "one_vs_rest", "one_vs_one", "one_class", "regression")
+SCHEMES = ("binary", "one_vs_rest", "one_vs_one", "one_class", "regression", "ordinal")
 # LIBSVM's bounds on the probability that one class of a pair wins.
 _LEAST_PROBABILITY = 1e-7
 _COUPLING_NUMBERS = 1 << 20  # of pairwise probabilities that are held at a time
@@ -51,6 +51,7 @@ class Decision:
         is a vote for ``classes[i]``, else for ``classes[j]``, and the first class with the most votes wins.
         ``"one_class"``: one score, above 0 means 1, else -1.
         ``"regression"``: the score is the answer.
+        ``"ordinal"``: one score; ``classes[k]`` where it is above k of the thresholds.
     classes : (classes,) array
         [-1, 1] for one class, empty for regression.
     shape : str
@@ -62,6 +63,8 @@ class Decision:
     zero_is_positive : bool
         Whether a score of exactly 0 means ``classes[1]`` in the scheme ``"binary"``: scikit-learn's ``SVC``,
         whose scores are LIBSVM's with the sign turned, has it so.
+    thresholds : (classes - 1,) float64
+        Ascending; empty except in the scheme ``"ordinal"``.
 
     Examples
     --------
@@ -76,6 +79,7 @@ class Decision:
     break_ties: bool = False
     probability: Platt | None = None
     zero_is_positive: bool = False
+    thresholds: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
         """Refuse what does not fit together."""
@@ -95,8 +99,12 @@ class Decision:
             raise ValueError("the classes of scheme 'one_class' are -1 and 1")
         if self.scheme == "binary" and count != 2:
             raise ValueError(f"scheme 'binary' has two classes, got {count}")
-        if self.scheme.startswith("one_vs_") and count < 2:
+        if (self.scheme.startswith("one_vs_") or self.scheme == "ordinal") and count < 2:
             raise ValueError(f"scheme {self.scheme!r} has at least two classes, got {count}")
+        if self.thresholds.shape != (count - 1 if self.scheme == "ordinal" else 0,):
+            raise ValueError("there must be a threshold between each two of ordinal classes, and no others")
+        if not (np.isfinite(self.thresholds).all() and (np.diff(self.thresholds) >= 0).all()):
+            raise ValueError("thresholds must be finite and ascend")
 
     def _check_probability(self, platt: Platt) -> None:
         if self.scheme not in ("binary", "one_vs_one"):
@@ -167,6 +175,8 @@ class Decision:
         return scores
 
     def _codes(self, scores: Scores) -> NDArray[np.intp]:
+        if self.scheme == "ordinal":
+            return np.searchsorted(self.thresholds, scores[:, 0], side="left")
         if self.scheme not in ("one_vs_rest", "one_vs_one"):
             positive = scores[:, 0] >= 0 if self.zero_is_positive else scores[:, 0] > 0
             return positive.astype(np.intp)
@@ -222,7 +232,7 @@ class Decision:
             "probability": None
             if platt is None
             else {"a": platt.a.tolist(), "b": platt.b.tolist(), "coupled": platt.coupled},
-        }
+        } | ({"thresholds": self.thresholds.tolist()} if self.scheme == "ordinal" else {})
 
     @classmethod
     def from_json(cls, name: str, stored: Any) -> Decision:
@@ -243,7 +253,8 @@ class Decision:
             zero_is_positive = stored.get("zero_is_positive", False)
             if not isinstance(zero_is_positive, bool):
                 raise damaged
-            return cls(scheme, classes, shape, stored["break_ties"], platt, zero_is_positive)
+            thresholds = _reals(stored.get("thresholds", []))
+            return cls(scheme, classes, shape, stored["break_ties"], platt, zero_is_positive, thresholds)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise damaged from error
 

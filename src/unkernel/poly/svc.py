@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unkernel._core import Examples, Progress, distinct_examples
+from unkernel._core import Examples, distinct_examples
 from unkernel.data.memory import available_bytes
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.classifier import canonical_csr
+from unkernel.learners import (
+    Look,
+    Narrator,
+    check_weights,
+    class_codes,
+    class_weights,
+    relative_gap,
+    thread_count,
+)
 from unkernel.models import ConjunctionModel
-
-Look = Callable[[Progress], None]
-
-_MOST_THREADS = 1024
 
 
 @dataclass(frozen=True)
@@ -187,12 +190,13 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
         )
         check_classification_targets(labels)
-        weights = None if sample_weight is None else _check_weights(sample_weight, rows)
-        self.classes_, codes = _classes(labels, weights)
+        weights = None if sample_weight is None else check_weights(sample_weight, rows)
+        self.classes_, codes = class_codes(labels, weights, "PolySVC")
         examples = self._distinct(canonical_csr(rows), codes, weights)
         self.gamma_ = self._gamma_value(examples)
         start = getattr(self, "_start", None) if self.warm_start else None
-        trained = self._train(examples, self._class_weights(codes, weights), start, look)
+        factors = class_weights(self.class_weight, self.classes_, codes, weights)
+        trained = self._train(examples, factors, start, look)
         self._keep(examples, trained)
         return self
 
@@ -204,11 +208,8 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             features=rows.shape[1],
             classes=codes,
             weights=np.empty(0) if weights is None else weights,
-            threads=self._threads(),
+            threads=thread_count(self.n_jobs),
         )
-
-    def _threads(self) -> int:
-        return min(int(effective_n_jobs(self.n_jobs)), _MOST_THREADS)
 
     def _gamma_value(self, examples: Examples) -> float:
         if self.gamma == "auto":
@@ -218,20 +219,8 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         spread = float(self.n_features_in_ * examples.variance(self.n_features_in_))
         return 1.0 / spread if spread > 0 else 1.0
 
-    def _class_weights(self, codes: NDArray[np.int32], weights: NDArray[np.float64] | None) -> list[float]:
-        count = len(self.classes_)
-        if self.class_weight is None:
-            return [1.0] * count
-        if isinstance(self.class_weight, str):  # "balanced"
-            rows = np.bincount(codes, weights=weights, minlength=count)
-            return [float(rows.sum() / (count * share)) for share in rows]
-        unknown = set(self.class_weight) - set(self.classes_.tolist())
-        if unknown:
-            raise ValueError(f"class_weight names classes that do not occur: {sorted(map(str, unknown))}")
-        return [float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()]
-
     def _train(
-        self, examples: Examples, class_weights: list[float], start: _Start | None, look: Look | None
+        self, examples: Examples, factors: list[float], start: _Start | None, look: Look | None
     ) -> dict[str, Any]:
         if start is not None and not np.array_equal(start.classes, self.classes_):
             start = None
@@ -243,23 +232,23 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 coef0=float(self.coef0),
                 loss=self.loss,
                 C=float(self.C),
-                class_weights=class_weights,
+                class_weights=factors,
                 storage=self.storage,
                 memory=float(available_bytes()),
                 tolerance=float(self.tol),
                 max_epochs=int(self.max_iter),
                 seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-                threads=self._threads(),
+                threads=thread_count(self.n_jobs),
                 start_hashes=start.hashes if start else np.empty(0, np.uint64),
                 start_duals=start.duals.reshape(-1) if start else np.empty(0),
-                look=look or _Narrator(self.verbose).look,
+                look=look or Narrator("PolySVC", self.verbose, "rows").look,
             )
         )
 
     def _keep(self, examples: Examples, trained: dict[str, Any]) -> None:
         outcomes = trained["outcomes"]
         self.objective_ = float(sum(primal for primal, _, _, _ in outcomes))
-        self.gap_ = float(max(_relative_gap(primal, dual) for primal, dual, _, _ in outcomes))
+        self.gap_ = float(max(relative_gap(primal, dual) for primal, dual, _, _ in outcomes))
         self.n_iter_ = int(max(epochs for _, _, epochs, _ in outcomes))
         self.storage_ = str(trained["storage"])
         self.model_ = ConjunctionModel(
@@ -300,7 +289,8 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, reset=False
         )
-        return self._compiled.decision.decide(self._compiled.score_csr(canonical_csr(rows), self._threads()))
+        scores = self._compiled.score_csr(canonical_csr(rows), thread_count(self.n_jobs))
+        return self._compiled.decision.decide(scores)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of each row."""
@@ -317,52 +307,8 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.to_model().save(path)
 
 
-class _Narrator:
-    """Prints a line a second about a long training, when asked to."""
-
-    def __init__(self, verbose: int) -> None:
-        self._verbose = verbose
-        self._calls = 0
-
-    def look(self, progress: Progress) -> None:
-        self._calls += 1
-        if self._verbose > 1 and self._calls % 20 == 0:
-            print(
-                f"[PolySVC] {progress.stage}: {progress.finished}/{progress.problems} problems done, "
-                f"epoch {progress.epoch}, {progress.active} rows active, "
-                f"gap about {progress.relative_gap:.2g}"
-            )
-
-
-def _check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
-    weights: NDArray[np.float64] = _check_sample_weight(
-        sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-    )
-    return weights
-
-
-def _classes(
-    labels: NDArray[Any], weights: NDArray[np.float64] | None
-) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """The classes that rows of positive weight have, and each row's place among them."""
-    counted = labels if weights is None else labels[weights > 0]
-    classes = np.unique(counted)
-    if len(classes) < 2:
-        raise ValueError(
-            f"PolySVC needs rows of at least two classes, but there is only one class: {classes.tolist()}"
-            if len(classes)
-            else "PolySVC needs at least one row with a positive sample_weight"
-        )
-    codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1).astype(np.int32)
-    return classes, codes
-
-
 def _frozen(array: Any) -> NDArray[Any]:
     """A view that cannot be written to: engines are made of a model once, and must not differ from it."""
     frozen: NDArray[Any] = np.asarray(array).view()
     frozen.setflags(write=False)
     return frozen
-
-
-def _relative_gap(primal: float, dual: float) -> float:
-    return max(primal - dual, 0.0) / primal if primal > 0 else 0.0

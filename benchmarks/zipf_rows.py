@@ -1,0 +1,77 @@
+"""Rows as text has them, made up: features drawn by Zipf's law, unit length, and a noisy linear target.
+
+python benchmarks/zipf_rows.py FILE [--gigabytes 4] [--features 100000]     # svmlight text
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from sklearn.preprocessing import normalize
+
+from unkernel import write_svmlight
+
+FEATURES = 100_000
+DRAWN = 75  # a row; some twice
+_NOISE = 0.5  # of the spread of the target
+_ROWS_AT_ONCE = 50_000
+
+
+def zipf_rows(count: int, *, features: int = FEATURES, seed: int = 0) -> tuple[sparse.csr_matrix, np.ndarray]:
+    """Rows, and a real target for each: its sign makes two classes, its quantiles any number of ranks."""
+    rng = np.random.default_rng(seed)
+    weights = 1 / np.arange(1, features + 1)
+    cumulative = np.cumsum(weights / weights.sum())
+    columns = np.searchsorted(cumulative, rng.random((count, DRAWN))).clip(0, features - 1).astype(np.int32)
+    offsets = np.arange(0, DRAWN * count + 1, DRAWN)
+    X = sparse.csr_matrix((np.ones(columns.size), columns.ravel(), offsets), shape=(count, features))
+    X.sum_duplicates()
+    X.data[:] = 1.0
+    X = normalize(X)
+    scores = X @ np.random.default_rng(12345).standard_normal(features)  # the same for every seed
+    target = scores + _NOISE * scores.std() * rng.standard_normal(count)
+    return X, target
+
+
+def ranks_of(target: np.ndarray, count: int) -> np.ndarray:
+    """So many ranks of about equally many rows; as many as rows for `count` 0."""
+    order = np.argsort(np.argsort(target))
+    return order if count == 0 else order * count // len(target)
+
+
+def write_large(path: Path, gigabytes: float, features: int) -> int:
+    """A file of about that size; gives its number of rows."""
+    rows = 0
+    with path.open("wb") as file:
+        for part in _parts(features):
+            X, target = part
+            write_svmlight(file, X, np.where(target > 0, 1, -1))
+            rows += X.shape[0]
+            if file.tell() >= gigabytes * 1e9:
+                return rows
+    return rows
+
+
+def _parts(features: int) -> Iterator[tuple[sparse.csr_matrix, np.ndarray]]:
+    seed = 0
+    while True:
+        yield zipf_rows(_ROWS_AT_ONCE, features=features, seed=seed)
+        seed += 1
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("file", type=Path, nargs="?")
+    parser.add_argument("--gigabytes", type=float, default=4.0)
+    parser.add_argument("--features", type=int, default=FEATURES)
+    given = parser.parse_args()
+    if given.file is None:
+        print("writes rows for other benchmarks; name a file")
+    else:
+        print(f"{write_large(given.file, given.gigabytes, given.features):,} rows")

@@ -1,0 +1,243 @@
+// What a bundle of cuts promises, whatever it drops and merges: a bound, the weights that go with it, and cuts
+// that are still cuts.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "base/close.hpp"
+#include "check.hpp"
+#include "unkernel/base/large_array.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/solve/bundle.hpp"
+
+namespace {
+
+using unkernel::LargeVector;
+using unkernel::Random;
+using unkernel::solve::Bundle;
+using Vector = std::vector<double>;
+
+constexpr std::size_t dimension = 7;
+
+double uniform(Random& random) { return random.below(2001) / 1000.0 - 1.0; }
+
+double product(std::span<const double> a, std::span<const double> b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
+
+// A risk that is itself a maximum of cuts, so that their being below it can be checked.
+struct Cuts {
+  explicit Cuts(std::size_t count, std::uint64_t seed) {
+    Random random(seed);
+    for (std::size_t k = 0; k < count; ++k) {
+      LargeVector<double> gradient(dimension);
+      for (double& g : gradient) g = uniform(random);
+      gradients.push_back(gradient);
+      offsets.push_back(1.0 + uniform(random));
+    }
+  }
+  void add_to(Bundle& bundle, std::size_t k, int threads = 1) const { bundle.add(gradients[k], offsets[k], threads); }
+  double risk(std::span<const double> w) const {
+    double most = 0.0;
+    for (std::size_t k = 0; k < offsets.size(); ++k) most = std::max(most, offsets[k] - product(gradients[k], w));
+    return most;
+  }
+
+  std::vector<LargeVector<double>> gradients;
+  Vector offsets;
+};
+
+Vector weights_of(const Bundle& bundle, int threads = 1) {
+  Vector w(bundle.dimension(), 99.0);
+  bundle.weights(w, threads);
+  return w;
+}
+
+// sum_k a_k offset_k - 1/2 |sum_k a_k gradient_k|^2, from what the bundle shows
+double dual_of(const Bundle& bundle) {
+  Vector w(bundle.dimension(), 0.0);
+  double value = 0.0;
+  for (std::size_t k = 0; k < bundle.size(); ++k) {
+    value += bundle.masses()[k] * bundle.offset(k);
+    for (std::size_t j = 0; j < w.size(); ++j) w[j] += bundle.masses()[k] * bundle.gradient(k)[j];
+  }
+  const Vector shown = weights_of(bundle);
+  for (std::size_t j = 0; j < w.size(); ++j) CHECK(close(w[j], shown[j], 1e-12));
+  return value - 0.5 * product(w, w);
+}
+
+double total_mass(const Bundle& bundle) { return std::accumulate(bundle.masses().begin(), bundle.masses().end(), 0.0); }
+
+// The primal of the bound: 1/2 w'w + C max(0, max_k offset_k - gradient_k'w)
+double primal_of(const Bundle& bundle, double C) {
+  const Vector w = weights_of(bundle);
+  double most = 0.0;
+  for (std::size_t k = 0; k < bundle.size(); ++k) most = std::max(most, bundle.offset(k) - product(bundle.gradient(k), w));
+  return 0.5 * product(w, w) + C * most;
+}
+
+void test_no_cuts_know_nothing() {
+  Bundle bundle(dimension, 10);
+  CHECK(bundle.size() == 0 && bundle.dimension() == dimension);
+  CHECK(bundle.solve(1.0, 1e-9) == 0.0);
+  CHECK(weights_of(bundle) == Vector(dimension, 0.0));
+}
+
+void test_dual_and_primal_of_the_bound_meet() {
+  const Cuts cuts(20, 1);
+  for (const double C : {0.01, 1.0, 100.0}) {
+    Bundle bundle(dimension, 100);
+    double last = 0.0;
+    for (std::size_t k = 0; k < 20; ++k) {
+      cuts.add_to(bundle, k);
+      const double value = bundle.solve(C, 1e-8);
+      CHECK(close(value, dual_of(bundle), 1e-9));
+      CHECK(primal_of(bundle, C) - value <= 1e-8 + 1e-5 * value);
+      CHECK(total_mass(bundle) <= C * (1.0 + 1e-10));
+      CHECK(value >= last - 1e-8);  // a cut more never lowers the bound
+      last = value;
+    }
+  }
+}
+
+// Between rounds the bound is that of the solution so far: merging cuts must not move it, nor the weights.
+void test_merging_keeps_the_bound_and_the_weights() {
+  const Cuts cuts(60, 2);
+  for (const std::size_t most_cuts : {4U, 5U, 9U}) {
+    Bundle bundle(dimension, most_cuts);
+    for (std::size_t k = 0; k < 60; ++k) {
+      const Vector before = weights_of(bundle);
+      const double value = bundle.size() > 0 ? dual_of(bundle) : 0.0;
+      cuts.add_to(bundle, k);
+      CHECK(bundle.size() <= most_cuts);
+      CHECK(close(dual_of(bundle), value, 1e-10) && bundle.masses().back() == 0.0);
+      const Vector after = weights_of(bundle);
+      for (std::size_t j = 0; j < dimension; ++j) CHECK(close(before[j], after[j], 1e-10));
+      CHECK(close(bundle.solve(3.0, 1e-7), dual_of(bundle), 1e-9));  // the Gram matrix is that of the cuts
+      CHECK(dual_of(bundle) >= value - 1e-7);
+    }
+  }
+}
+
+void test_merged_cuts_are_cuts() {
+  const Cuts cuts(60, 3);
+  Random random(4);
+  Bundle bundle(dimension, 4);
+  for (std::size_t k = 0; k < 60; ++k) {
+    cuts.add_to(bundle, k);
+    (void)bundle.solve(2.0, 1e-7);
+    for (int i = 0; i < 10; ++i) {
+      Vector w(dimension);
+      for (double& weight : w) weight = 5.0 * uniform(random);
+      for (std::size_t c = 0; c < bundle.size(); ++c) CHECK(bundle.offset(c) - product(bundle.gradient(c), w) <= cuts.risk(w) + 1e-9);
+    }
+  }
+}
+
+// A bundle too small to ask for is one of four.
+void test_there_is_always_room_for_four() {
+  const Cuts cuts(10, 5);
+  Bundle bundle(dimension, 0);
+  for (std::size_t k = 0; k < 10; ++k) {
+    cuts.add_to(bundle, k);
+    CHECK(bundle.size() == std::min<std::size_t>(k + 1, 4) || k >= 4);
+    CHECK(bundle.size() <= 4);
+  }
+}
+
+// A cut far below the others never has mass; once it was idle for long, it goes where room is needed.
+void test_idle_cuts_make_room() {
+  Cuts cuts(6, 6);
+  cuts.offsets[1] = cuts.offsets[3] = -100.0;
+  const auto rounds = [&](int count) {
+    Bundle bundle(dimension, 5);
+    for (std::size_t k = 0; k < 5; ++k) cuts.add_to(bundle, k);
+    for (int i = 0; i < count; ++i) (void)bundle.solve(1.0, 1e-9);
+    cuts.add_to(bundle, 5);
+    return bundle;
+  };
+  const auto holds = [](const Bundle& bundle, double offset) {
+    for (std::size_t k = 0; k < bundle.size(); ++k) {
+      if (bundle.offset(k) == offset) return true;
+    }
+    return false;
+  };
+  const Bundle later = rounds(40);
+  CHECK(!holds(later, -100.0) && later.masses().back() == 0.0 && later.offset(later.size() - 1) == cuts.offsets[5]);
+  for (std::size_t k = 0; k + 1 < later.size(); ++k) CHECK(later.masses()[k] > 0.0);
+  Bundle again = later;
+  CHECK(close(again.solve(1.0, 1e-9), dual_of(again), 1e-10));
+}
+
+void test_another_C_starts_from_the_last_solution() {
+  const Cuts cuts(15, 7);
+  Bundle bundle(dimension, 100);
+  for (std::size_t k = 0; k < 15; ++k) cuts.add_to(bundle, k);
+  for (const double C : {10.0, 0.1, 1e-6, 5.0}) {
+    Bundle fresh(dimension, 100);
+    for (std::size_t k = 0; k < 15; ++k) cuts.add_to(fresh, k);
+    CHECK(close(bundle.solve(C, 1e-9), fresh.solve(C, 1e-9), 1e-7));
+    CHECK(total_mass(bundle) <= C * (1.0 + 1e-10));
+  }
+}
+
+void test_what_was_saved_can_be_put_back() {
+  const Cuts cuts(12, 8);
+  Bundle bundle(dimension, 100);
+  for (std::size_t k = 0; k < 12; ++k) cuts.add_to(bundle, k);
+  const double value = bundle.solve(2.0, 1e-9);
+  Bundle copy(dimension, 100);
+  for (std::size_t k = 0; k < bundle.size(); ++k) {
+    const auto gradient = bundle.gradient(k);
+    copy.add({gradient.begin(), gradient.end()}, bundle.offset(k), 1);
+  }
+  copy.set_masses(bundle.masses());
+  CHECK(weights_of(copy) == weights_of(bundle));
+  CHECK(close(copy.solve(2.0, 1e-9), value, 1e-12));
+}
+
+void test_threads_do_not_change_a_bit() {
+  constexpr std::size_t wide = 300'000;
+  const auto made = [](int threads) {
+    Random random(9);
+    Bundle bundle(wide, 100);
+    for (int k = 0; k < 6; ++k) {
+      LargeVector<double> gradient(wide);
+      for (double& g : gradient) g = uniform(random) / 300.0;
+      bundle.add(std::move(gradient), 1.0, threads);
+    }
+    const double value = bundle.solve(1.0, 1e-12);
+    Vector w = weights_of(bundle, threads);
+    w.push_back(value);
+    return w;
+  };
+  const Vector alone = made(1);
+  CHECK(made(2) == alone && made(3) == alone);
+}
+
+void test_what_does_not_fit_is_refused() {
+  Bundle bundle(dimension, 10);
+  CHECK_THROWS(bundle.add(LargeVector<double>(dimension + 1), 0.0, 1), std::invalid_argument);
+  CHECK(bundle.size() == 0);
+  CHECK_THROWS(bundle.set_masses(Vector{1.0}), std::invalid_argument);
+}
+
+}  // namespace
+
+int main() {
+  test_no_cuts_know_nothing();
+  test_dual_and_primal_of_the_bound_meet();
+  test_merging_keeps_the_bound_and_the_weights();
+  test_merged_cuts_are_cuts();
+  test_there_is_always_room_for_four();
+  test_idle_cuts_make_room();
+  test_another_C_starts_from_the_last_solution();
+  test_what_was_saved_can_be_put_back();
+  test_threads_do_not_change_a_bit();
+  test_what_does_not_fit_is_refused();
+  return 0;
+}

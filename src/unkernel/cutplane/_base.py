@@ -1,0 +1,113 @@
+"""What the estimators of this room share: parameters, fitted attributes, and answers."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from unkernel.cutplane.training import Solution, Task
+from unkernel.engines import CompiledClassifier
+from unkernel.engines.classifier import canonical_csr
+from unkernel.learners import Look, Narrator, relative_gap, thread_count
+from unkernel.models import Decision, LinearModel
+
+
+class LinearLearner(BaseEstimator):  # type: ignore[misc]
+    """Learners whose model is a weight a feature, found by cutting planes."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both")],
+        "max_cuts": [Interval(Integral, 4, 4096, closed="both")],
+        "checkpoint": [str, os.PathLike, None],
+        "cache": [str, os.PathLike, None],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _task(self, look: Look | None, intercept: float) -> Task:
+        return Task(
+            C=float(self.C),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            threads=thread_count(self.n_jobs),
+            intercept=intercept,
+            most_cuts=int(self.max_cuts),
+            look=look or Narrator(type(self).__name__, self.verbose, "cuts").look,
+            checkpoint=self.checkpoint,
+        )
+
+    def _keep(self, solutions: list[Solution], model: LinearModel) -> Self:
+        """The fitted attributes; a warning where the gap that was asked for is not reached."""
+        self.objective_ = float(sum(solution.objective for solution in solutions))
+        self.gap_ = float(max(relative_gap(solution.objective, solution.bound) for solution in solutions))
+        self.n_iter_ = int(max(solution.rounds for solution in solutions))
+        origin = model.origin | {"C": float(self.C), "objective": self.objective_, "gap": self.gap_}
+        self._set_model(LinearModel(**(vars(model) | {"origin": origin})))
+        name = type(self).__name__
+        if self.verbose:
+            print(f"[{name}] {self.n_iter_} passes, objective {self.objective_:.6g}, gap {self.gap_:.2g}")
+        if not all(solution.converged for solution in solutions):
+            warnings.warn(
+                f"{name} stopped after max_iter={self.max_iter} passes at a relative gap of {self.gap_:.2g} "
+                f"(tol={self.tol:g}): raise max_iter or tol, or scale the features and lower C",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return self
+
+    def _set_model(self, model: LinearModel) -> None:
+        for array in (model.weights, model.intercepts):
+            array.setflags(write=False)  # engines are made of a model once, and must not differ from it
+        self.model_ = model
+        self._compiled = CompiledClassifier(model)
+
+    def _scores(self, X: ArrayLike) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        rows = validate_data(
+            self, X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, reset=False
+        )
+        return self._compiled.score_csr(canonical_csr(rows), thread_count(self.n_jobs))
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Scores of each row."""
+        scores = self._scores(X)
+        return self._compiled.decision.decide(scores)
+
+    def to_model(self) -> LinearModel:
+        """The fitted model as plain data."""
+        check_is_fitted(self)
+        return self.model_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a ``.uk`` file; ``unkernel.load`` reads it."""
+        self.to_model().save(path)
+
+
+def linear_model(
+    columns: list[NDArray[np.float64]], intercepts: list[float], decision: Decision, origin: dict[str, Any]
+) -> LinearModel:
+    """A model of weight vectors, one a score."""
+    return LinearModel(
+        weights=np.column_stack(columns),
+        intercepts=np.array(intercepts, dtype=np.float64),
+        decision=decision,
+        n_features=len(columns[0]),
+        fixed_width=True,
+        origin=origin,
+    )

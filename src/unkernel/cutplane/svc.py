@@ -1,0 +1,426 @@
+"""Linear SVMs by cutting planes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, _fit_context, clone
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from unkernel._core import Bundle, Oracle, f1_oracle, margin_oracle, ordinal_oracle, precision_oracle
+from unkernel.cutplane._base import LinearLearner, linear_model
+from unkernel.cutplane.training import (
+    LocalMinimiser,
+    Minimiser,
+    Solution,
+    Task,
+    TrainingRows,
+    checksum,
+    is_path,
+    pair_accuracy,
+    rows_in_files,
+    rows_in_memory,
+    solve_by_cuts,
+    solve_by_dual,
+)
+from unkernel.learners import Look, check_weights, class_codes, class_weights, thread_count
+from unkernel.models import Decision
+
+OBJECTIVES = ("error_rate", "f1", "break_even", "precision_at_k", "roc_area")
+# Fewer rows are a matter of milliseconds, and cuts do not depend on the order of rows.
+_ROWS_FOR_DUAL = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """What one of the one-vs-rest problems wants of each row.
+
+    Attributes
+    ----------
+    codes : ndarray of int32
+        Each row's class.
+    costs : ndarray, or None
+        Each row's weight; None for ones.
+    place : (int, int)
+        Which of how many problems.
+    """
+
+    codes: NDArray[np.int32]
+    costs: NDArray[np.float64] | None
+    place: tuple[int, int]
+
+    def positive(self) -> NDArray[np.bool_]:
+        """Whether a row is of the class in question."""
+        problem, problems = self.place
+        return np.asarray(self.codes == (1 if problems == 1 else problem))
+
+    def signed_costs(self) -> NDArray[np.float64]:
+        """y_i times the weight of the row."""
+        return np.where(self.positive(), 1.0, -1.0) * (1.0 if self.costs is None else self.costs)
+
+
+class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
+    """A linear support vector machine for many rows, in memory or in files larger than memory.
+
+    Solves, with x extended by a constant ``intercept_scaling``,
+
+        min_w  1/2 |w|^2 + C sum_i loss(1 - y_i w'x_i)
+
+    by cutting planes: each round makes one pass over the rows and adds one linear lower bound of the losses;
+    the number of rounds does not grow with the number of rows. The intercept is regularised like every other
+    weight, as in scikit-learn's ``LinearSVC``, and ``C`` means what it means there; the C of Joachims' papers
+    is ``n`` times it. More than two classes are trained one against the rest.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses; larger fits the training set more closely.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        For ``objective="error_rate"``.
+    objective : str, default="error_rate"
+        What is optimised, as in SVMperf: ``"error_rate"``, the area under the ROC curve (``"roc_area"``),
+        the F1 score (``"f1"``), the point where precision and recall are equal (``"break_even"``), or the
+        precision among the ``k`` highest scores (``"precision_at_k"``).
+    k : int, default=None
+        For ``objective="precision_at_k"``.
+    solver : {"auto", "cutting_plane", "dual"}, default="auto"
+        ``"dual"`` is dual coordinate descent, for the error rate on rows in memory; there it is often
+        faster, and ``"auto"`` takes it from 5,000 rows on. Both stop at the same certified gap.
+    fit_intercept : bool, default=True
+    intercept_scaling : float, default=1.0
+        The constant; larger ones are regularised less.
+    tol : float, default=1e-3
+        Training stops when (P - D) / P <= tol, P being the objective and D a lower bound of its minimum.
+    max_iter : int, default=1000
+        Passes over the training set, at most.
+    max_cuts : int, default=200
+        Cuts that are kept; each takes 8 bytes a feature.
+    class_weight : dict, "balanced" or None, default=None
+        Not for the other objectives, which weigh classes themselves.
+    warm_start : bool, default=False
+        Start the next fit from the weights of this one.
+    checkpoint : path, default=None
+        A folder where cuts are kept while training: a run that was killed goes on from its last pass when
+        it is started again with the same rows. It is emptied when training ends.
+    cache : path, default=None
+        Where the packed copy of training files is kept; None is beside the first of them.
+    n_jobs : int or None, default=None
+        Threads; None is 1 and -1 is all. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Order in which ``solver="dual"`` visits rows.
+    verbose : int, default=0
+        1 says how it ended; 2 adds a line a second.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1 or n_classes, n_features)
+    intercept_ : ndarray of shape (1 or n_classes,)
+    n_features_in_ : int
+    objective_ : float
+        Primal objective, summed over the one-vs-rest problems.
+    gap_ : float
+        Certified relative duality gap, the largest of all problems.
+    n_iter_ : int
+        Passes over the training set, the most of all problems.
+    solver_ : str
+        The solver that was used.
+
+    Examples
+    --------
+    >>> from unkernel import CuttingPlaneSVC
+    >>> CuttingPlaneSVC(C=10).fit([[0, 0], [1, 0], [2, 0]], [0, 0, 1]).predict([[3, 1], [0, 1]])
+    array([1, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LinearLearner._parameter_constraints,
+        "loss": [StrOptions({"hinge", "squared_hinge"})],
+        "objective": [StrOptions(set(OBJECTIVES))],
+        "k": [Interval(Integral, 1, None, closed="left"), None],
+        "solver": [StrOptions({"auto", "cutting_plane", "dual"})],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: str = "hinge",
+        objective: str = "error_rate",
+        k: int | None = None,
+        solver: str = "auto",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        max_cuts: int = 200,
+        class_weight: dict[Any, float] | str | None = None,
+        warm_start: bool = False,
+        checkpoint: Any = None,
+        cache: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.objective = objective
+        self.k = k
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_cuts = max_cuts
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.cache = cache
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on rows X with labels y.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or path
+            A path, a pattern such as ``"part-*.svm.gz"`` or a list of paths names svmlight files. They are
+            read once, into a packed copy (``cache``), and then streamed: they may be larger than memory.
+        y : array-like of shape (n_samples,)
+            None for files, which have their own labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A row of weight k counts as k equal rows; rows of weight 0 do not count at all.
+        """
+        fitted: Self = self.fit_watched(X, y, sample_weight, look=None)
+        return fitted
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit_watched(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        *,
+        look: Look | None,
+        watch: Any = None,
+        zero_based: Any = "auto",
+    ) -> Self:
+        """``fit``, with functions that are shown the progress of training and of reading."""
+        rows, labels = self._rows(X, y, watch, zero_based)
+        weights = None if sample_weight is None else check_weights(sample_weight, labels)
+        codes = self._check_targets(labels, weights)
+        self.solver_ = self._choose_solver(rows)
+        task = self._task(look, self._constant())
+        costs = self._costs(codes, weights)
+        solutions = [
+            self._solve(rows, LocalMinimiser(rows, task.intercept), task, Targets(codes, costs, place))
+            for place in self._places()
+        ]
+        return self._finish(rows, solutions)
+
+    def _rows(
+        self, X: Any, y: ArrayLike | None, watch: Any, zero_based: Any
+    ) -> tuple[TrainingRows, NDArray[Any]]:
+        threads = thread_count(self.n_jobs)
+        if is_path(X):
+            if y is not None:
+                raise ValueError("files have their own labels: y must be None")
+            rows, opened = rows_in_files(
+                X, self.tol, threads, cache=self.cache, watch=watch, zero_based=zero_based
+            )
+            self.n_features_in_ = rows.n_features
+            return rows, whole_labels(opened.y)
+        matrix, labels = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
+        )
+        check_classification_targets(labels)
+        return rows_in_memory(matrix, self.tol, threads, identify=self.checkpoint is not None), labels
+
+    def _check_targets(self, labels: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[np.int32]:
+        self.classes_, codes = class_codes(labels, weights, type(self).__name__)
+        if self.objective == "error_rate":
+            return codes
+        if weights is not None or self.class_weight is not None:
+            raise ValueError(f"objective={self.objective!r} takes neither sample_weight nor class_weight")
+        if self.loss != "hinge":
+            raise ValueError("loss='squared_hinge' is for objective='error_rate'")
+        if self.objective == "precision_at_k" and self.k is None:
+            raise ValueError("objective='precision_at_k' needs k")
+        return codes
+
+    def _choose_solver(self, rows: TrainingRows) -> str:
+        can_use_dual = self.objective == "error_rate" and not rows.is_file
+        if self.solver == "dual" and not can_use_dual:
+            raise ValueError("solver='dual' is for objective='error_rate' on rows in memory")
+        if self.solver != "auto":
+            return self.solver
+        pays = can_use_dual and rows.store.rows >= _ROWS_FOR_DUAL and self.checkpoint is None
+        return "dual" if pays and not self.warm_start else "cutting_plane"
+
+    def _constant(self) -> float:
+        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def _places(self) -> list[tuple[int, int]]:
+        count = 1 if len(self.classes_) == 2 else len(self.classes_)
+        return [(problem, count) for problem in range(count)]
+
+    def _costs(
+        self, codes: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
+        if weights is None and self.class_weight is None:
+            return None
+        factors = np.array(class_weights(self.class_weight, self.classes_, codes, weights))
+        return factors[codes] * (1.0 if weights is None else weights)
+
+    def _solve(
+        self,
+        rows: TrainingRows,
+        minimiser: Minimiser,
+        task: Task,
+        targets: Targets,
+        *,
+        bundle: Bundle | None = None,
+        start: NDArray[np.float64] | None = None,
+    ) -> Solution:
+        signed_costs = targets.signed_costs()
+        if self.solver_ == "dual":
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            squared = self.loss == "squared_hinge"
+            return solve_by_dual(rows, signed_costs, task, squared=squared, seed=seed, place=targets.place)
+        identity = rows.identity | {"objective": self.objective, "loss": self.loss, "k": self.k}
+        if task.checkpoint is not None:
+            identity |= {"labels": checksum([signed_costs]), "intercept": task.intercept}
+        if start is None and self.warm_start and hasattr(self, "model_"):
+            start = self._weights_of_last_fit(rows, targets.place[0], task.intercept)
+        oracle = self._oracle(targets.positive(), signed_costs)
+        return solve_by_cuts(
+            minimiser, oracle, task, identity=identity, place=targets.place, bundle=bundle, start=start
+        )
+
+    def _oracle(self, positive: NDArray[np.bool_], signed_costs: NDArray[np.float64]) -> Oracle:
+        match self.objective:
+            case "f1":
+                return f1_oracle(positive)
+            case "break_even":
+                return precision_oracle(positive, int(positive.sum()))
+            case "precision_at_k":
+                return precision_oracle(positive, int(self.k or 0))
+            case "roc_area":
+                nothing = np.empty(0)
+                return ordinal_oracle(
+                    positive.astype(np.int32),
+                    rank_count=2,
+                    groups=np.empty(0, np.int32),
+                    weights=nothing,
+                    pair_weights=nothing,
+                    accuracy=pair_accuracy(self.tol),
+                )
+            case _:
+                return margin_oracle(signed_costs, squared=self.loss == "squared_hinge")
+
+    def _weights_of_last_fit(
+        self, rows: TrainingRows, problem: int, intercept: float
+    ) -> NDArray[np.float64] | None:
+        model = self.model_
+        if model.n_features != rows.n_features or not np.array_equal(model.classes, self.classes_):
+            return None
+        constant = model.intercepts[problem : problem + 1] / intercept if intercept else np.empty(0)
+        return rows.to_store(model.weights[:, problem], constant)
+
+    def _finish(self, rows: TrainingRows, solutions: list[Solution]) -> Self:
+        constant = self._constant()
+        columns = [rows.to_columns(solution.weights) for solution in solutions]
+        intercepts = [float(solution.weights[-1]) * constant if constant else 0.0 for solution in solutions]
+        decision = Decision("binary" if len(solutions) == 1 else "one_vs_rest", self.classes_)
+        origin = {"learner": "CuttingPlaneSVC", "objective_name": self.objective, "loss": self.loss}
+        return self._keep(solutions, linear_model(columns, intercepts, decision, origin))
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def path(
+        self, X: Any, y: ArrayLike | None, Cs: Iterable[float], sample_weight: ArrayLike | None = None
+    ) -> list[Self]:
+        """Fit for several values of C, each from the cuts of the one before.
+
+        Cuts hold for every C, so a path costs little more than its hardest value. The solver is always
+        ``"cutting_plane"``.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`fit`.
+        Cs : iterable of float
+            Best in ascending order.
+
+        Returns
+        -------
+        list of CuttingPlaneSVC
+            A fitted copy for each C.
+        """
+        rows, labels = self._rows(X, y, None, "auto")
+        weights = None if sample_weight is None else check_weights(sample_weight, labels)
+        codes = self._check_targets(labels, weights)
+        self.solver_ = "cutting_plane"
+        task = replace(self._task(None, self._constant()), checkpoint=None)
+        costs = self._costs(codes, weights)
+        minimiser = LocalMinimiser(rows, task.intercept)
+        bundles = [Bundle(minimiser.dimension, task.most_cuts) for _ in self._places()]
+        starts: list[NDArray[np.float64] | None] = [None] * len(bundles)
+        fitted = []
+        for C in Cs:
+            copy = clone(self).set_params(C=C)
+            copy._validate_params()
+            copy.classes_, copy.solver_, copy.n_features_in_ = self.classes_, self.solver_, rows.n_features
+            if hasattr(self, "feature_names_in_"):
+                copy.feature_names_in_ = self.feature_names_in_
+            solutions = [
+                copy._solve(
+                    rows,
+                    minimiser,
+                    replace(task, C=float(C)),
+                    Targets(codes, costs, place),
+                    bundle=bundle,
+                    start=start,
+                )
+                for place, bundle, start in zip(self._places(), bundles, starts, strict=True)
+            ]
+            starts = [solution.weights for solution in solutions]
+            fitted.append(copy._finish(rows, solutions))
+        return fitted
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Weights, a row a score."""
+        return np.asarray(self.to_model().weights.T)
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """What is added to the scores."""
+        return self.to_model().intercepts
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The class of each row."""
+        return self._choose(self._scores(X))
+
+    def _choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+        return self._compiled.decision.choose(scores)
+
+
+def whole_labels(labels: NDArray[np.float64]) -> NDArray[Any]:
+    """Labels of a file as integers if all are."""
+    whole = labels.astype(np.int64)
+    return whole if np.array_equal(whole, labels) else labels

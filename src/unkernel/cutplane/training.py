@@ -1,0 +1,264 @@
+"""Rows to train on, and one problem on them solved: what the estimators here have in common."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import Bundle, Oracle, PackedRows, RowStore, minimise, pack_rows_by_frequency, train_dual
+from unkernel.cutplane.checkpoints import Checkpoint
+from unkernel.cutplane.row_files import RowFile, open_rows
+from unkernel.engines.classifier import canonical_csr
+from unkernel.learners import Look
+
+Weights = NDArray[np.float64]
+
+# Rounding values to single precision moves the objective by about 1e-7 of itself.
+_ROUNDING_ALLOWED_FROM = 1e-5
+
+
+def is_path(X: Any) -> bool:
+    """Whether X names files: a path, a pattern such as ``part-*.svm``, or a list of paths."""
+    if isinstance(X, str | os.PathLike):
+        return True
+    return isinstance(X, list) and len(X) > 0 and all(isinstance(part, str | os.PathLike) for part in X)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Rows as the solvers see them, and what their columns mean.
+
+    Attributes
+    ----------
+    store : RowStore
+        The rows, in memory or in a file.
+    n_features : int
+        The model's columns.
+    columns : ndarray of ints
+        The model's column for each of the store's; negative for those that the model does not have.
+    identity : dict
+        What tells these rows from others, for checkpoints.
+    """
+
+    store: RowStore
+    n_features: int
+    columns: NDArray[Any]
+    identity: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether rows are read from a file at every pass."""
+        return not isinstance(self.store, PackedRows)
+
+    def to_columns(self, weights: Weights) -> Weights:
+        """The model's weights, without the intercept, of those that the solver found."""
+        known = self.columns >= 0
+        result = np.zeros(self.n_features)
+        result[self.columns[known]] = weights[: len(self.columns)][known]
+        return result
+
+    def to_store(self, coefficients: Weights, constant: Weights) -> Weights:
+        """The solver's weights of the model's: the inverse of :meth:`to_columns`."""
+        return np.concatenate([np.where(self.columns >= 0, coefficients[self.columns], 0.0), constant])
+
+
+def rows_in_memory(X: Any, tol: float, threads: int, *, identify: bool) -> TrainingRows:
+    """Pack a matrix."""
+    rows = canonical_csr(X)
+    store, columns = pack_rows_by_frequency(
+        offsets=rows.indptr,
+        columns=rows.indices,
+        values=rows.data,
+        features=rows.shape[1],
+        may_round=tol >= _ROUNDING_ALLOWED_FROM,
+        threads=threads,
+    )
+    identity = {"shape": list(rows.shape), "entries": int(rows.nnz)}
+    if identify:
+        identity["checksum"] = checksum([rows.indptr, rows.indices, rows.data])
+    return TrainingRows(store, rows.shape[1], columns.astype(np.int64), identity)
+
+
+def rows_in_files(
+    source: Any, tol: float, threads: int, *, cache: Any, zero_based: Any = "auto", watch: Any = None
+) -> tuple[TrainingRows, RowFile]:
+    """Open the packed copy of svmlight files, after making it if need be."""
+    opened = open_rows(
+        source,
+        cache=cache,
+        zero_based=zero_based,
+        may_round=tol >= _ROUNDING_ALLOWED_FROM,
+        n_jobs=threads,
+        watch=watch,
+    )
+    columns = np.arange(opened.store.features) - (0 if opened.zero_based else 1)
+    stamps = [[os.fspath(path), path.stat().st_size, path.stat().st_mtime_ns] for path in opened.sources]
+    identity = {"sources": stamps, "rows": int(opened.store.rows)}
+    return TrainingRows(opened.store, opened.n_features, columns, identity), opened
+
+
+def pair_accuracy(tol: float) -> float:
+    """By how much of itself a risk of pairs may be overestimated: little, against the gap that is wanted."""
+    return tol / 20
+
+
+def checksum(arrays: Iterable[NDArray[Any]]) -> int:
+    """A number that changes when the arrays do."""
+    total = 0
+    for array in arrays:
+        total = zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data, total)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """How to solve the problems of a fit.
+
+    Attributes
+    ----------
+    C, tol, max_iter, threads
+        As the estimators have them.
+    intercept : float
+        The value of a feature that all rows have; 0 for none.
+    most_cuts : int
+    look : function, or None
+        Shown the progress now and then.
+    checkpoint : path, or None
+        A folder for what a killed run has found so far.
+    """
+
+    C: float
+    tol: float
+    max_iter: int
+    threads: int
+    intercept: float
+    most_cuts: int
+    look: Look | None
+    checkpoint: str | os.PathLike[str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Weights, and how good they are."""
+
+    weights: Weights
+    objective: float
+    bound: float
+    rounds: int
+    converged: bool
+
+
+class Minimiser(Protocol):
+    """Something that has rows, here or elsewhere, and can run the one-slack loop on them."""
+
+    @property
+    def dimension(self) -> int:
+        """The number of weights."""
+
+    def run(
+        self, oracle: Any, bundle: Bundle, start: Weights, place: tuple[int, int], **options: Any
+    ) -> dict[str, Any]:
+        """What the core's ``minimise`` returns."""
+
+
+@dataclass(frozen=True, eq=False)
+class LocalMinimiser:
+    """The loop on rows of this machine."""
+
+    rows: TrainingRows
+    intercept: float
+
+    @property
+    def dimension(self) -> int:
+        """The number of weights."""
+        return int(self.rows.store.features) + (self.intercept != 0)
+
+    def run(
+        self, oracle: Oracle, bundle: Bundle, start: Weights, place: tuple[int, int], **options: Any
+    ) -> dict[str, Any]:
+        """What the core's ``minimise`` returns."""
+        problem, problems = place
+        return dict(
+            minimise(
+                rows=self.rows.store,
+                oracle=oracle,
+                intercept=self.intercept,
+                bundle=bundle,
+                start=start,
+                problem=problem,
+                problems=problems,
+                **options,
+            )
+        )
+
+
+def solve_by_cuts(
+    minimiser: Minimiser,
+    oracle: Any,
+    task: Task,
+    *,
+    identity: dict[str, Any],
+    start: Weights | None = None,
+    bundle: Bundle | None = None,
+    place: tuple[int, int] = (0, 1),
+) -> Solution:
+    """Run the one-slack loop, from a checkpoint if there is one that fits."""
+    bundle = Bundle(minimiser.dimension, task.most_cuts) if bundle is None else bundle
+    begin = np.zeros(minimiser.dimension) if start is None else start
+    kept = Checkpoint.open(task.checkpoint, place[0], identity)
+    rounds = 0
+    if kept is not None and len(bundle) == 0 and (found := kept.restore(bundle)) is not None:
+        begin, rounds = found
+    ended = minimiser.run(
+        oracle,
+        bundle,
+        begin,
+        place,
+        C=task.C,
+        tolerance=task.tol,
+        max_rounds=max(task.max_iter - rounds, 0),
+        threads=task.threads,
+        look=task.look,
+        observe=None if kept is None else kept.observer(bundle, rounds),
+    )
+    if kept is not None and ended["converged"]:
+        kept.remove()
+    return _solution(ended, rounds)
+
+
+def solve_by_dual(
+    rows: TrainingRows, signed_costs: Weights, task: Task, *, squared: bool, seed: int, place: tuple[int, int]
+) -> Solution:
+    """Dual coordinate descent on rows in memory."""
+    assert isinstance(rows.store, PackedRows)
+    ended = train_dual(
+        rows=rows.store,
+        intercept=task.intercept,
+        squared=squared,
+        signed_costs=task.C * signed_costs,
+        duals=np.empty(0),
+        tolerance=task.tol,
+        max_epochs=task.max_iter,
+        seed=seed,
+        threads=task.threads,
+        problem=place[0],
+        problems=place[1],
+        look=task.look,
+    )
+    return _solution(dict(ended), 0)
+
+
+def _solution(ended: dict[str, Any], rounds_before: int) -> Solution:
+    return Solution(
+        weights=np.asarray(ended["weights"]),
+        objective=float(ended["objective"]),
+        bound=float(ended["bound"]),
+        rounds=rounds_before + int(ended["rounds"]),
+        converged=bool(ended["converged"]),
+    )

@@ -1,0 +1,439 @@
+"""Every oracle against lists of all pairs and all labelings, and its cuts against the definition of a cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from reference import cutting_planes as reference
+from unkernel import _core
+
+KINDS = ["hinge", "squared_hinge", "ordinal", "f1", "precision", "break_even"]
+
+
+@dataclass
+class Case:
+    """An oracle, its risk by the twin, and a check that a cut is one that the twin takes at the scores."""
+
+    oracle: Any
+    rows: int
+    risk: Callable
+    check_cut: Callable
+
+
+def margin_case(signed_costs, *, squared):
+    def check_cut(offset, c, scores):
+        expected_offset, expected = reference.margin_cut(signed_costs, scores, squared=squared)
+        np.testing.assert_allclose(c, expected, rtol=1e-12)
+        assert offset == pytest.approx(expected_offset, rel=1e-12)
+
+    return Case(
+        _core.margin_oracle(signed_costs, squared=squared),
+        len(signed_costs),
+        lambda s: reference.margin_risk(signed_costs, s, squared=squared),
+        check_cut,
+    )
+
+
+def ranking(ranks, groups=(), weights=(), pair_weights=()):
+    """The arguments of the core, and the list of pairs."""
+    ranks = np.asarray(ranks, dtype=np.int32)
+    count = max(int(ranks.max(initial=-1)) + 1, len(pair_weights))
+    core = {
+        "ranks": ranks,
+        "rank_count": count,
+        "groups": np.asarray(groups, dtype=np.int32),
+        "weights": np.asarray(weights, dtype=float),
+        "pair_weights": np.asarray(pair_weights, dtype=float).ravel(),
+    }
+    return core, list(reference.ordered_pairs(ranks, groups, weights, pair_weights))
+
+
+def ordinal_case(*args):
+    core, pairs = ranking(*args)
+    total = core["weights"].sum() if len(core["weights"]) else float(len(core["ranks"]))
+
+    def check_cut(offset, c, scores):
+        expected_offset, expected = reference.ordinal_cut(pairs, total, scores)
+        np.testing.assert_allclose(c, expected, rtol=1e-9, atol=1e-12 * total)
+        assert offset == pytest.approx(expected_offset, rel=1e-12, abs=1e-12 * total)
+
+    return Case(
+        _core.ordinal_oracle(**core, accuracy=0.0),
+        len(core["ranks"]),
+        lambda s: reference.ordinal_risk(pairs, total, s),
+        check_cut,
+    )
+
+
+def measure_case(positive, k):
+    positive = np.asarray(positive, dtype=bool)
+    cuts = reference.measure_cuts(positive, k=k)
+
+    def check_cut(offset, c, scores):
+        """Several labelings can be equally bad: any of them will do."""
+        assert any(np.array_equal(c, other) and offset == pytest.approx(o, abs=1e-12) for o, other in cuts)
+        size = abs(offset) + np.abs(scores).sum()  # labelings are compared by sums over all rows
+        assert offset - c @ scores >= reference.largest_cut(cuts, scores) - 1e-13 * size
+
+    return Case(
+        _core.f1_oracle(positive) if k is None else _core.precision_oracle(positive, k),
+        len(positive),
+        lambda s: reference.largest_cut(cuts, s),
+        check_cut,
+    )
+
+
+@st.composite
+def cases(draw, kind):
+    if kind in ("hinge", "squared_hinge"):
+        costs = st.lists(st.sampled_from([-2.5, -1.0, -0.1, 0.0, 0.3, 1.0, 7.0]), min_size=1, max_size=12)
+        return margin_case(np.array(draw(costs)), squared=kind == "squared_hinge")
+    if kind == "ordinal":
+        return draw(ordinal_cases())
+    positive = draw(st.lists(st.booleans(), min_size=1, max_size=7).filter(any))
+    if kind == "precision":
+        return measure_case(positive, draw(st.integers(1, len(positive))))
+    return measure_case(positive, None if kind == "f1" else sum(positive))
+
+
+@st.composite
+def rankings(draw):
+    rows, count = draw(st.integers(2, 14)), draw(st.integers(2, 6))
+
+    def listed(values):
+        return draw(st.one_of(st.just([]), st.lists(values, min_size=rows, max_size=rows)))
+
+    ranks = draw(st.lists(st.integers(0, count - 1), min_size=rows, max_size=rows))
+    weight = st.sampled_from([0.0, 0.25, 1.0, 1.0 / 3.0, 12.0])
+    table = st.lists(st.lists(weight, min_size=count, max_size=count), min_size=count, max_size=count)
+    return (
+        ranks,
+        listed(st.integers(-2, 2)),
+        listed(weight),
+        draw(st.one_of(st.just([]), table)),
+    )
+
+
+@st.composite
+def ordinal_cases(draw):
+    drawn = draw(rankings())
+    assume(sum(v for _, _, v in reference.ordered_pairs(*drawn)) > 0)
+    return ordinal_case(*drawn)
+
+
+# Quarters meet each other and the margin exactly; on a line of steps in eighths, too.
+QUARTERS = st.integers(-12, 12).map(lambda k: k / 4)
+STEPS = st.sampled_from([-2.0, -0.125, 0.0, 0.125, 0.5, 0.75, 1.0, 1.5, 8.0])
+EXTREMES = [0.0, -0.0, 5e-324, -5e-324, 1e-310, 1.0, -1.0, np.nextafter(1.0, 2.0), np.nextafter(1.0, 0.0)]
+LARGE = [1e16, -1e16, 1e150, -1e150]
+HUGE = [1e300, -1e300]
+
+
+def scores_for(case, values):
+    return st.lists(values, min_size=case.rows, max_size=case.rows).map(np.array)
+
+
+def at(here, there, step):
+    return here + step * (there - here)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(deadline=None, max_examples=40, print_blob=True)
+@given(st.data())
+def test_cuts_are_the_twins(kind, data):
+    case = data.draw(cases(kind))
+    here, there = (data.draw(scores_for(case, QUARTERS)) for _ in range(2))
+    step = data.draw(STEPS)
+    offset, c = case.oracle.cut(here, there, step, 1)
+    scores = at(here, there, step)
+    case.check_cut(offset, c, scores)
+    assert offset - c @ scores == pytest.approx(case.risk(scores), rel=1e-11, abs=1e-11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(deadline=None, max_examples=40, print_blob=True)
+@given(st.data())
+def test_cuts_at_any_scores_are_the_twins(kind, data):
+    """Also where scores are huge, tiny or next to the margin: values cancel there, cuts do not."""
+    values = EXTREMES + LARGE + (HUGE if kind != "squared_hinge" else [])
+    case = data.draw(cases(kind))
+    scores = data.draw(scores_for(case, st.sampled_from(values) | st.floats(-3, 3)))
+    offset, c = case.oracle.cut(scores, scores, 0.0, 1)
+    case.check_cut(offset, c, scores)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(deadline=None, max_examples=40, print_blob=True)
+@given(st.data())
+def test_cuts_hold_everywhere(kind, data):
+    case = data.draw(cases(kind))
+    values = st.floats(-4, 4) | QUARTERS | st.sampled_from(EXTREMES + LARGE[:2])
+    here, other = (data.draw(scores_for(case, values)) for _ in range(2))
+    offset, c = case.oracle.cut(here, here, 0.0, 1)
+    for elsewhere in (other, -other, 100 * other, here + other, here - 1e-9 * other, np.zeros(case.rows)):
+        size = abs(offset) + np.abs(c) @ np.abs(elsewhere)
+        assert case.risk(elsewhere) >= offset - c @ elsewhere - 1e-11 * size
+    size = abs(offset) + np.abs(c) @ np.abs(here)
+    assert abs(case.risk(here) - (offset - c @ here)) <= 1e-11 * size
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(deadline=None, max_examples=40, print_blob=True)
+@given(st.data())
+def test_values_and_slopes_along_a_line(kind, data):
+    case = data.draw(cases(kind))
+    values = QUARTERS | st.floats(-20, 20)
+    here, there = (data.draw(scores_for(case, values)) for _ in range(2))
+    step = data.draw(STEPS | st.floats(-1, 2))
+    value, slope = case.oracle.along(here, there, step, 1)
+    size = 1.0 + case.risk(here) + case.risk(there) + case.risk(at(here, there, step))
+    assert value == pytest.approx(case.risk(at(here, there, step)), abs=1e-11 * size)
+    # A slope of a convex function: the line with it lies below the function everywhere.
+    for other in (-3.0, 0.0, 0.2, step - 0.01, step + 0.01, 1.0, 2.0, 10.0):
+        below = value + slope * (other - step)
+        assert case.risk(at(here, there, other)) >= below - 1e-10 * (size + abs(slope) * 10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("step", [-0.7, 0.0, 0.31, 1.0, 1.9])
+def test_slopes_are_those_of_differences(kind, step):
+    """Random scores have no corner within a millionth of the step."""
+    rng = np.random.default_rng(5)
+    for case in (example(kind, rng, rows=8) for _ in range(20)):
+        here, there = rng.normal(size=(2, case.rows))
+        h = 1e-6
+        difference = (case.risk(at(here, there, step + h)) - case.risk(at(here, there, step - h))) / (2 * h)
+        assert case.oracle.along(here, there, step, 1)[1] == pytest.approx(difference, rel=1e-6, abs=1e-6)
+
+
+def example(kind, rng, rows):
+    if kind in ("hinge", "squared_hinge"):
+        return margin_case(rng.normal(size=rows), squared=kind == "squared_hinge")
+    if kind == "ordinal":
+        ranks = np.append(rng.integers(0, 4, rows - 2), [0, 1])
+        groups = np.append(rng.integers(0, 2, rows - 2), [0, 0])
+        return ordinal_case(ranks, groups, rng.random(rows), rng.random((4, 4)))
+    positive = np.append(rng.random(rows - 1) < 0.5, True)
+    return measure_case(positive, {"f1": None, "precision": 3, "break_even": int(positive.sum())}[kind])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_questions_do_not_disturb_each_other(kind):
+    """The margin oracle remembers how it sorted the rows; a new line must not meet the old order."""
+    rng = np.random.default_rng(6)
+    case = example(kind, rng, rows=8)
+    for _ in range(20):
+        here, there = 3 * rng.normal(size=(2, case.rows))
+        for step in (0.5, 3.0, 0.0, 1.0):
+            expected = case.risk(at(here, there, step))
+            assert case.oracle.along(here, there, step, 1)[0] == pytest.approx(expected, rel=1e-12, abs=1e-12)
+            case.check_cut(*case.oracle.cut(here, there, step, 1), at(here, there, step))
+
+
+def test_a_margin_of_exactly_one_has_no_loss_and_is_not_in_the_cut():
+    oracle = _core.margin_oracle(np.array([1.0, -1.0, 2.0]), squared=False)
+    scores = np.array([1.0, -1.0, np.nextafter(1.0, 0.0)])
+    offset, c = oracle.cut(scores, scores, 0.0, 1)
+    assert offset == 2.0
+    assert c.tolist() == [0.0, 0.0, 2.0]
+
+
+def test_a_pair_apart_by_exactly_one_is_in_order():
+    core, _ = ranking([0, 1, 2])
+    offset, c = _core.ordinal_oracle(**core, accuracy=0.0).cut(np.array([0.0, 1.0, 2.0]), np.zeros(3), 0.0, 1)
+    assert offset == 0.0
+    assert not c.any()
+    offset, c = _core.ordinal_oracle(**core, accuracy=0.0).cut(
+        np.array([0.0, 1.0, 1.75]), np.zeros(3), 0.0, 1
+    )
+    assert offset == 1.0
+    assert c.tolist() == [0.0, -1.0, 1.0]
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_one_row(squared):
+    oracle = _core.margin_oracle(np.array([-2.0]), squared=squared)
+    assert oracle.along(np.zeros(1), np.array([-0.5]), 1.0, 1)[0] == (0.5 if squared else 1.0)
+    assert _core.f1_oracle(np.array([True])).along(np.zeros(1), np.zeros(1), 0.0, 1)[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        ([0],),
+        ([3, 3, 3],),
+        ([0, 1], [0, 1]),
+        ([0, 1], [], [1.0, 0.0]),
+        ([0, 1], [], [], [[1.0, 1.0], [0.0, 1.0]]),
+        ([],),
+    ],
+)
+def test_nothing_to_order_is_an_error(drawn):
+    with pytest.raises(ValueError, match="no pair to order"):
+        _core.ordinal_oracle(**ranking(*drawn)[0], accuracy=0.0)
+
+
+@pytest.mark.parametrize(
+    "change", [{"ranks": [0, 2]}, {"ranks": [0, -1]}, {"groups": [1]}, {"weights": [1.0]}]
+)
+def test_a_ranking_that_does_not_fit_is_an_error(change):
+    core, _ = ranking([0, 1])
+    for name, values in change.items():
+        core[name] = np.asarray(values, dtype=core[name].dtype)
+    with pytest.raises(ValueError, match=r"differ in number|outside of its range"):
+        _core.ordinal_oracle(**core, accuracy=0.0)
+    with pytest.raises(ValueError, match=r"differ in number|outside of its range"):
+        _core.count_pairs(**core, scores=np.zeros(2))
+
+
+@pytest.mark.parametrize("k", [-1, 0, 4])
+def test_precision_at_more_rows_than_there_are_is_an_error(k):
+    with pytest.raises(ValueError, match="between 1 and the number of rows"):
+        _core.precision_oracle(np.array([True, False, True]), k)
+
+
+def test_scores_of_the_wrong_length_are_an_error():
+    oracle = _core.margin_oracle(np.ones(3), squared=False)
+    for here, there in ((np.zeros(3), np.zeros(2)), (np.zeros(4), np.zeros(3))):
+        with pytest.raises(ValueError, match="wrong length"):
+            oracle.along(here, there, 0.5, 1)
+        with pytest.raises(ValueError, match="wrong length"):
+            oracle.cut(here, there, 0.5, 1)
+
+
+def large_oracle(kind, rng, rows):
+    """Enough rows that threads have something to share, and scores are sorted by digits."""
+    if kind in ("hinge", "squared_hinge"):
+        return _core.margin_oracle(rng.normal(size=rows), squared=kind == "squared_hinge")
+    if kind == "ordinal":
+        return _core.ordinal_oracle(**ordinal_arguments(rng, rows), accuracy=0.0)
+    positive = rng.random(rows) < 0.1
+    return (
+        _core.f1_oracle(positive) if kind == "f1" else _core.precision_oracle(positive, int(positive.sum()))
+    )
+
+
+def ordinal_arguments(rng, rows):
+    return {
+        "ranks": rng.integers(0, 50, rows).astype(np.int32),
+        "rank_count": 50,
+        "groups": (rng.integers(0, 30, rows) ** 2).astype(np.int32),
+        "weights": rng.random(rows),
+        "pair_weights": np.zeros(0),
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS[:5])
+def test_threads_do_not_change_a_bit(kind):
+    rng = np.random.default_rng(8)
+    oracle = large_oracle(kind, rng, 50_000)
+    here, there = 2 * rng.normal(size=(2, 50_000))
+    for step in (0.0, 0.4, 1.7):
+        alone = oracle.along(here, there, step, 1)
+        offset, c = oracle.cut(here, there, step, 1)
+        for threads in (2, 3, 7):
+            assert oracle.along(here, there, step, threads) == alone
+            offset_together, c_together = oracle.cut(here, there, step, threads)
+            assert offset_together == offset
+            assert np.array_equal(c_together, c)
+
+
+def test_many_margins_are_the_twins():
+    """More rows than one piece of the sum."""
+    rng = np.random.default_rng(9)
+    case = margin_case(rng.normal(size=40_000), squared=True)
+    here, there = 2 * rng.normal(size=(2, 40_000))
+    for step in (0.0, 0.3, 1.0, 2.0):
+        case.check_cut(*case.oracle.cut(here, there, step, 2), at(here, there, step))
+        assert case.oracle.along(here, there, step, 2)[0] == pytest.approx(
+            case.risk(at(here, there, step)), rel=1e-12
+        )
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_many_rows_of_two_ranks(ties):
+    """Where scores are sorted by digits: all pairs at once, by numpy."""
+    rng = np.random.default_rng(10)
+    ranks, scores = (rng.random(1500) < 0.3).astype(np.int32), rng.normal(size=1500)
+    scores = scores.round(1) if ties else scores
+    core, _ = ranking(np.zeros(2))
+    oracle = _core.ordinal_oracle(**{**core, "ranks": ranks, "rank_count": 2}, accuracy=0.0)
+    offset, c = oracle.cut(scores, scores, 0.0, 1)
+    high, low = scores[ranks == 1], scores[ranks == 0]
+    violated = ~(low[None, :] <= high[:, None] - 1.0)
+    scale = len(ranks) / violated.size
+    assert offset == pytest.approx(scale * violated.sum(), rel=1e-12)
+    np.testing.assert_allclose(c[ranks == 1], scale * violated.sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(c[ranks == 0], -scale * violated.sum(axis=0), rtol=1e-12)
+    pairs, ordered = _core.count_pairs(**{**core, "ranks": ranks, "rank_count": 2}, scores=scores)
+    assert pairs == violated.size
+    assert ordered / pairs == pytest.approx(roc_auc_score(ranks, scores), rel=1e-12)
+
+
+@pytest.mark.parametrize("ranks", [2, 5, 400])
+@pytest.mark.parametrize("spread", [0.3, 3.0, 1e6])
+def test_pairs_by_bins_are_nearly_the_best_and_say_so(ranks, spread):
+    """Cuts below the risk, values above it, and both no further away than was allowed."""
+    rng = np.random.default_rng(12)
+    rows, accuracy = 6000, 1e-2
+    core, _ = ranking(np.zeros(2))
+    core |= {
+        "ranks": rng.integers(0, ranks, rows).astype(np.int32),
+        "rank_count": ranks,
+        "weights": rng.random(rows),
+    }
+    exact, binned = (_core.ordinal_oracle(**core, accuracy=a) for a in (0.0, accuracy))
+    here, there = spread * rng.normal(size=(2, rows)) + 0.5 * core["ranks"]
+    for step in (0.0, 0.3, 1.0):
+        risk = exact.along(here, there, step, 1)[0]
+        value, slope = binned.along(here, there, step, 1)
+        assert risk * (1 - 1e-12) <= value <= risk * (1 + 2 * accuracy)
+        assert binned.along(here, there, step, 3) == (value, slope)
+        offset, c = binned.cut(here, there, step, 1)
+        assert -slope == pytest.approx(c @ (there - here), rel=1e-9)
+        assert offset - c @ at(here, there, step) >= risk * (1 - 2 * accuracy)
+        for elsewhere in (here, there, at(here, there, step), -here, np.zeros(rows), 0.01 * there):
+            size = abs(offset) + np.abs(c) @ np.abs(elsewhere)
+            assert exact.along(elsewhere, elsewhere, 0.0, 1)[0] >= offset - c @ elsewhere - 1e-12 * size
+
+
+@settings(deadline=None, max_examples=40, print_blob=True)
+@given(st.data())
+def test_counted_pairs_are_the_twins(data):
+    drawn = data.draw(rankings())
+    core, pairs = ranking(*drawn)
+    values = QUARTERS | st.sampled_from(EXTREMES + LARGE + HUGE)
+    scores = np.array(data.draw(st.lists(values, min_size=len(drawn[0]), max_size=len(drawn[0]))))
+    assert _core.count_pairs(**core, scores=scores) == pytest.approx(
+        reference.count_pairs(pairs, scores), rel=1e-12
+    )
+
+
+@settings(deadline=None, max_examples=40, print_blob=True)
+@given(
+    st.lists(st.tuples(st.booleans(), QUARTERS, st.sampled_from([0.5, 1.0, 3.0])), min_size=2, max_size=40)
+)
+def test_two_ranks_are_the_area_under_the_curve(rows):
+    labels, scores, weights = (np.array(column) for column in zip(*rows, strict=True))
+    assume(labels.any() and not labels.all())
+    core, _ = ranking(labels.astype(int), (), weights)
+    pairs, ordered = _core.count_pairs(**core, scores=scores)
+    assert ordered / pairs == pytest.approx(roc_auc_score(labels, scores, sample_weight=weights), rel=1e-12)
+
+
+def test_weights_stand_for_repeated_rows():
+    rng = np.random.default_rng(11)
+    ranks, weights = rng.integers(0, 3, 12), rng.integers(0, 4, 12)
+    scores = rng.normal(size=12)
+    again = np.repeat(np.arange(12), weights)
+    weighted, repeated = ordinal_case(ranks, (), weights.astype(float)), ordinal_case(ranks[again])
+    expected = repeated.oracle.along(scores[again], scores[again], 0.0, 1)[0]
+    assert weighted.oracle.along(scores, scores, 0.0, 1)[0] == pytest.approx(expected)

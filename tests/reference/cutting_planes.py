@@ -1,0 +1,135 @@
+"""Losses of all scores together, by listing all pairs and all labelings, and the problems made of them.
+
+A cut is (offset, c) with risk(s') >= offset - c's' for all s', and equality at the scores it was taken at.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, combinations, product
+
+import numpy as np
+
+# --- Losses that count each row on its own --------------------------------------------------------
+
+
+def margin_risk(signed_costs, scores, *, squared):
+    """The sum of cost_i loss(1 - y_i s_i)."""
+    lack = np.maximum(1.0 - np.sign(signed_costs) * scores, 0.0)
+    return float(np.abs(signed_costs) @ (lack**2 if squared else lack))
+
+
+def margin_cut(signed_costs, scores, *, squared):
+    """The tangent at the scores: c = -dR/ds, the offset R + c's."""
+    lack = np.maximum(1.0 - np.sign(signed_costs) * scores, 0.0)
+    c = signed_costs * (2.0 * lack if squared else lack > 0)
+    # s = y (1 - lack) wherever c is not 0. Written like this the terms with a huge s do not cancel.
+    loss_and_product = lack * (2.0 - lack) if squared else (lack > 0).astype(float)
+    return float(np.abs(signed_costs) @ loss_and_product), c
+
+
+# --- Pairs ----------------------------------------------------------------------------------------
+
+
+def ordered_pairs(ranks, groups=(), weights=(), pair_weights=()):
+    """(i, j, v) of all pairs in a group where i ranks above j; v is the pair's weight."""
+    for i, j in product(range(len(ranks)), repeat=2):
+        if ranks[i] > ranks[j] and (len(groups) == 0 or groups[i] == groups[j]):
+            v = weights[i] * weights[j] if len(weights) else 1.0
+            yield i, j, v * (pair_weights[ranks[i]][ranks[j]] if len(pair_weights) else 1.0)
+
+
+def pair_scale(pairs, total):
+    """What makes the mean over pairs as large as a sum over rows, whose weights sum to the total."""
+    return total / sum(v for _, _, v in pairs)
+
+
+def ordinal_cut(pairs, total, scores):
+    """The pairs that are not in order by a margin of 1, in the rounded sense of `s_j <= s_i - 1`."""
+    scale = pair_scale(pairs, total)
+    offset, c = 0.0, np.zeros(len(scores))
+    for i, j, v in pairs:
+        if not scores[j] <= scores[i] - 1.0:
+            offset += scale * v
+            c[i] += scale * v
+            c[j] -= scale * v
+    return offset, c
+
+
+def ordinal_risk(pairs, total, scores):
+    """The sum over pairs of v max(0, 1 - (s_i - s_j)), times the scale."""
+    return pair_scale(pairs, total) * sum(v * max(0.0, 1.0 - (scores[i] - scores[j])) for i, j, v in pairs)
+
+
+def count_pairs(pairs, scores):
+    """The weight of all pairs, and of those in the right order; ties count half."""
+    ordered = sum(v * ((scores[i] > scores[j]) + 0.5 * (scores[i] == scores[j])) for i, j, v in pairs)
+    return sum(v for _, _, v in pairs), ordered
+
+
+# --- Measures of a whole set of predictions -------------------------------------------------------
+
+
+def f1_loss(truth, guess):
+    return 1.0 - 2.0 * np.sum(truth & guess) / (np.sum(truth) + np.sum(guess))
+
+
+def precision_loss(truth, guess):
+    return 1.0 - np.sum(truth & guess) / np.sum(guess)
+
+
+def measure_cuts(positive, *, k=None):
+    """Every labeling as a cut: (n loss, c), c_i = y_i where the label changes; of `k` positives if given."""
+    positive = np.asarray(positive)
+    cuts = [(0.0, np.zeros(len(positive)))]
+    for labels in product([False, True], repeat=len(positive)):
+        guess = np.array(labels)
+        if k is not None and guess.sum() != k:
+            continue
+        loss = f1_loss(positive, guess) if k is None else precision_loss(positive, guess)
+        cuts.append((len(positive) * loss, np.where(guess == positive, 0.0, np.where(positive, 1.0, -1.0))))
+    return cuts
+
+
+def largest_cut(cuts, scores):
+    """The highest of all cuts at the scores: R(s) = max over cuts of offset - c's."""
+    return max(offset - c @ scores for offset, c in cuts)
+
+
+# --- Problems -------------------------------------------------------------------------------------
+
+
+def with_constant(X, value):
+    """The rows with one more feature that all have; none for a value of 0."""
+    return np.column_stack([X, np.full(len(X), value)]) if value else X
+
+
+def objective(w, X, C, risk):
+    """1/2 w'w + C R(Xw)."""
+    return float(0.5 * w @ w + C * risk(X @ w))
+
+
+def solve_simplex_qp(G, b, C):
+    """The largest b'a - 1/2 a'Ga, a >= 0, sum(a) <= C: every support is tried, with the sum free and at C."""
+    G, b = np.asarray(G, dtype=float), np.asarray(b, dtype=float)
+    best, best_a = 0.0, np.zeros(len(b))
+    supports = chain.from_iterable(combinations(range(len(b)), size) for size in range(1, len(b) + 1))
+    for support in map(list, supports):
+        for at_bound in (False, True):
+            part = _stationary(G[np.ix_(support, support)], b[support], C if at_bound else None)
+            a = np.zeros(len(b))
+            a[support] = part
+            if (a < -1e-12).any() or a.sum() > C * (1 + 1e-12):
+                continue
+            a = np.maximum(a, 0.0)
+            if (value := b @ a - 0.5 * a @ G @ a) > best:
+                best, best_a = value, a
+    return float(best), best_a
+
+
+def _stationary(G, b, total):
+    """Ga = b, or Ga + multiplier = b with sum(a) = total; by least squares, as G may be singular."""
+    if total is None:
+        return np.linalg.lstsq(G, b, rcond=None)[0]
+    size = len(b)
+    K = np.block([[G, np.ones((size, 1))], [np.ones((1, size)), np.zeros((1, 1))]])
+    return np.linalg.lstsq(K, np.append(b, total), rcond=None)[0][:size]
