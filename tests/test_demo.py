@@ -23,6 +23,20 @@ def test_the_digits_are_scaled():
     assert rows.train.shape[0] + rows.test.shape[0] == 1797
 
 
+def test_linear_learners_reach_the_same_objective():
+    cuts, dual, theirs, ranker = demo.linear_fits(demo.binary_rows(count=600))
+    assert max(fit.gap for fit in (cuts, dual, theirs, ranker)) <= 1e-3
+    assert cuts.objective == pytest.approx(dual.objective, rel=1e-3)
+    assert cuts.objective == pytest.approx(theirs.objective, rel=1e-3)
+    assert min(fit.roc_area for fit in (cuts, dual, theirs, ranker)) > 0.6
+
+
+def test_ranking_orders_most_pairs():
+    pairs, ours, theirs = demo.diabetes_order()
+    assert pairs > 40_000
+    assert min(ours, theirs) > 0.7
+
+
 def test_what_would_take_too_long_is_left_out(capsys, monkeypatch):
     rows = demo.binary_rows(count=60)
     contestants = [
@@ -36,3 +50,5 @@ def test_what_would_take_too_long_is_left_out(capsys, monkeypatch):
     assert "left out" in shown
     assert "a remark" in shown
     assert "of this machine and this run" in shown
+    assert "ROC area" in shown
+    assert "diabetes" in shown

@@ -56,6 +56,31 @@ def exclusive_or(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.where(X[:, 0] != X[:, 1], 1, -1)
 
 
+def sloped(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and a number for each that a weight a feature nearly gives."""
+    X = np.random.default_rng(seed).random((rows, 8)).round(3)
+    return X, X @ np.arange(-3.5, 4.5) + 0.1 * np.random.default_rng(seed + 1).normal(size=rows)
+
+
+@pytest.fixture
+def linear_files(tmp_path) -> tuple[Path, Path]:
+    """Two classes that a linear model tells apart, to train and to test on."""
+    paths = tmp_path / "lin.svm.gz", tmp_path / "lin.t.svm"
+    for path, (X, numbers) in zip(paths, (sloped(300, 0), sloped(100, 9)), strict=True):
+        write_svmlight(path, X, np.where(numbers > 0, 1, -1))
+    return paths
+
+
+@pytest.fixture
+def rank_files(tmp_path) -> tuple[Path, Path]:
+    """Queries of ten rows with labels from 0 to 3, to train and to test on."""
+    paths = tmp_path / "rank.txt", tmp_path / "rank.t.txt"
+    for path, (X, numbers) in zip(paths, (sloped(300, 0), sloped(100, 9)), strict=True):
+        labels = np.digitize(numbers, [-1, 0, 1])
+        write_svmlight(path, X, labels, qid=np.arange(len(X)) // 10)
+    return paths
+
+
 @pytest.fixture
 def golden() -> Path:
     """The folder of models that other programs wrote."""

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from unkernel import PolySVC, __version__, load, read_svmlight, write_svmlight
-from unkernel.cli import _options
+from unkernel import CuttingPlaneSVC, PolySVC, RankSVM, __version__, load, read_svmlight, write_svmlight
+from unkernel.cli import _train_options
 from unkernel.cli._progress import share_done
 
 
@@ -125,21 +125,42 @@ def test_a_model_that_was_there_is_replaced_only_by_a_whole_one(run, train_file,
     assert load(model_file).model.degree == 1
 
 
-def test_the_choices_are_those_of_the_estimator():
-    for name, choices in (
-        ("loss", _options.LossName),
-        ("feature_map", _options.FeatureMapName),
-        ("storage", _options.StorageName),
+def test_the_choices_are_those_of_the_estimators():
+    for estimator, name, choices in (
+        (PolySVC, "loss", _train_options.LossName),
+        (PolySVC, "feature_map", _train_options.FeatureMapName),
+        (PolySVC, "storage", _train_options.StorageName),
+        (CuttingPlaneSVC, "loss", _train_options.LossName),
+        (CuttingPlaneSVC, "objective", _train_options.ObjectiveName),
+        (CuttingPlaneSVC, "solver", _train_options.SolverName),
     ):
-        assert {choice.value for choice in choices} == PolySVC._parameter_constraints[name][0].options
+        assert {choice.value for choice in choices} == estimator._parameter_constraints[name][0].options
 
 
-def test_every_parameter_of_the_estimator_is_an_option_or_left_out_on_purpose(run, monkeypatch):
+@pytest.mark.parametrize(
+    ("estimator", "left_out"),
+    [
+        (PolySVC, {"penalty", "warm_start"}),
+        (CuttingPlaneSVC, {"warm_start"}),
+        (RankSVM, {"pair_weight"}),
+    ],
+)
+def test_every_parameter_of_an_estimator_is_an_option_or_left_out_on_purpose(
+    run, monkeypatch, estimator, left_out
+):
     monkeypatch.setenv("COLUMNS", "200")
     text = run("train", "--help").out
-    renamed = {"n_jobs": "jobs", "random_state": "seed"}
-    for name in set(inspect.signature(PolySVC).parameters) - {"penalty", "warm_start"}:
+    renamed = {"n_jobs": "jobs", "random_state": "seed", "fit_intercept": "intercept"}
+    for name in set(inspect.signature(estimator).parameters) - left_out:
         assert f"--{renamed.get(name, name).replace('_', '-')}" in text
+
+
+def test_help_has_the_defaults_of_the_estimators(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    text = run("train", "--help").out
+    for estimator, name in ((PolySVC, "degree"), (CuttingPlaneSVC, "max_cuts"), (RankSVM, "tol")):
+        default = inspect.signature(estimator).parameters[name].default
+        assert re.search(rf"--{name.replace('_', '-')} .*\[default: \({default}\)\]", text)
 
 
 def test_the_bar_follows_the_logarithm_of_the_gap():

@@ -37,12 +37,14 @@ struct Lack {
 };
 
 struct HingeTerm {
+  static constexpr solve::Loss loss = solve::Loss::hinge;
   static Parabola parabola(const Lack& lack) { return {lack.cost * lack.here, lack.cost * (lack.there - lack.here), 0.0}; }
   static double coefficient(double z, double) { return z; }
   static double offset(double z, double) { return std::abs(z); }
 };
 
 struct SquaredHingeTerm {
+  static constexpr solve::Loss loss = solve::Loss::squared_hinge;
   static Parabola parabola(const Lack& lack) {
     const double change = lack.there - lack.here;
     return {lack.cost * lack.here * lack.here, 2.0 * lack.cost * lack.here * change, lack.cost * change * change};
@@ -66,6 +68,8 @@ class MarginOracle final : public Oracle {
       : costs_(std::move(signed_costs)), turning_(costs_.size()), pieces_((costs_.size() + grain - 1) / grain) {}
 
   std::int64_t rows() const override { return static_cast<std::int64_t>(costs_.size()); }
+
+  std::optional<RowLosses> row_losses() const override { return RowLosses{Term::loss, costs_}; }
 
   void face(std::span<const double> here, std::span<const double> there) override {
     here_ = here;

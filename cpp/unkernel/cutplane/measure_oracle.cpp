@@ -17,13 +17,14 @@ struct Table {
   double value = -std::numeric_limits<double>::infinity();
 };
 
-// Sums over the rows of one class by descending score.
+// The rows of one class by descending score. Sums are taken from the end in question, so that a huge score that is
+// not in a sum does not round it.
 struct SortedClass {
   std::vector<std::uint32_t> rows;
-  std::vector<double> sums;  // sums[k]: of the k highest scores
+  std::vector<double> sums;  // of the k first (raised) or of all but the k first (kept)
 
   std::int64_t count() const { return static_cast<std::int64_t>(rows.size()); }
-  double highest(std::int64_t k) const { return sums[static_cast<std::size_t>(k)]; }
+  double sum(std::int64_t k) const { return sums[static_cast<std::size_t>(k)]; }
 };
 
 class MeasureOracle : public JointOracle {
@@ -35,21 +36,23 @@ class MeasureOracle : public JointOracle {
  protected:
   Evaluation evaluate(std::span<const double> scores, std::span<double> coefficients, int) override {
     sort(scores);
-    std::ranges::fill(coefficients, 0.0);
     const Table worst = worst_table();
-    if (!(worst.value > 0.0)) return {};
-    for (std::int64_t k = worst.kept; k < positives_.count(); ++k) coefficients[positives_.rows[static_cast<std::size_t>(k)]] = 1.0;
-    for (std::int64_t k = 0; k < worst.raised; ++k) coefficients[negatives_.rows[static_cast<std::size_t>(k)]] = -1.0;
+    for (std::size_t i = 0; i < positive_.size(); ++i) coefficients[i] = positive_[i] ? positive_share() : negative_share();
+    for (std::int64_t k = 0; k < worst.kept; ++k) coefficients[positives_.rows[static_cast<std::size_t>(k)]] -= 1.0;
+    for (std::int64_t k = 0; k < worst.raised; ++k) coefficients[negatives_.rows[static_cast<std::size_t>(k)]] -= 1.0;
     return {static_cast<double>(rows()) * loss(worst.kept, worst.raised), 0.0};
   }
 
   virtual double loss(std::int64_t kept, std::int64_t raised) const = 0;
   virtual Table worst_table() const = 0;
+  // r of a positive row, and of a negative one
+  virtual double positive_share() const { return 1.0; }
+  virtual double negative_share() const { return 0.0; }
 
-  // n loss - (scores of positives that fall) + (scores of negatives that rise)
+  // n loss - (scores of positives that y' does not call positive) + (of negatives that it does): less than R by what
+  // no choice of y' changes
   Table table(std::int64_t kept, std::int64_t raised) const {
-    const double fallen = positives_.sums.back() - positives_.highest(kept);
-    return {kept, raised, static_cast<double>(rows()) * loss(kept, raised) - fallen + negatives_.highest(raised)};
+    return {kept, raised, static_cast<double>(rows()) * loss(kept, raised) - positives_.sum(kept) + negatives_.sum(raised)};
   }
   std::int64_t positives() const { return positives_.count(); }
   std::int64_t negatives() const { return negatives_.count(); }
@@ -60,10 +63,10 @@ class MeasureOracle : public JointOracle {
     negatives_.rows.clear();
     const auto order = order_.sort(scores);
     for (std::size_t k = order.size(); k-- > 0;) (positive_[order[k]] ? positives_ : negatives_).rows.push_back(order[k]);
-    for (SortedClass* part : {&positives_, &negatives_}) {
-      part->sums.assign(1, 0.0);
-      for (const std::uint32_t i : part->rows) part->sums.push_back(part->sums.back() + scores[i]);
-    }
+    negatives_.sums.assign(negatives_.rows.size() + 1, 0.0);
+    for (std::size_t k = 0; k < negatives_.rows.size(); ++k) negatives_.sums[k + 1] = negatives_.sums[k] + scores[negatives_.rows[k]];
+    positives_.sums.assign(positives_.rows.size() + 1, 0.0);
+    for (std::size_t k = positives_.rows.size(); k-- > 0;) positives_.sums[k] = positives_.sums[k + 1] + scores[positives_.rows[k]];
   }
 
   std::vector<bool> positive_;
@@ -112,7 +115,13 @@ class PrecisionOracle final : public MeasureOracle {
   PrecisionOracle(std::vector<bool> positive, std::int64_t k) : MeasureOracle(std::move(positive)), k_(k) {}
 
  protected:
-  double loss(std::int64_t kept, std::int64_t) const override { return 1.0 - static_cast<double>(kept) / static_cast<double>(k_); }
+  double loss(std::int64_t kept, std::int64_t) const override {
+    return static_cast<double>(std::min(k_, positives()) - kept) / static_cast<double>(k_);
+  }
+  double positive_share() const override { return std::min(1.0, static_cast<double>(k_) / static_cast<double>(positives())); }
+  double negative_share() const override {
+    return k_ > positives() ? static_cast<double>(k_ - positives()) / static_cast<double>(negatives()) : 0.0;
+  }
 
   Table worst_table() const override {
     Table worst;

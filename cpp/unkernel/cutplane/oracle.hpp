@@ -8,12 +8,20 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "unkernel/solve/loss.hpp"
 #include "unkernel/solve/risk.hpp"
 
 namespace unkernel::cutplane {
+
+// sum_i |z_i| loss(1 - sign(z_i) s_i)
+struct RowLosses {
+  solve::Loss loss;
+  std::span<const double> signed_costs;  // z
+};
 
 class Oracle {
  public:
@@ -25,6 +33,8 @@ class Oracle {
   virtual solve::LinePoint along(double step, int threads) = 0;
   // Fills in c at that point and gives the offset.
   virtual double cut(double step, std::span<double> coefficients, int threads) = 0;
+  // The loss of each row, where rows count each on their own.
+  virtual std::optional<RowLosses> row_losses() const { return std::nullopt; }
 };
 
 // A loss that looks at all scores together: it says what c is, and the line is searched by asking it.

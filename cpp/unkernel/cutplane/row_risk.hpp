@@ -24,10 +24,13 @@ class RowRisk final : public solve::Risk {
   void along(std::span<const double> steps, std::span<solve::LinePoint> points) override;
   double cut(double step, std::span<double> gradient) override;
   void move(double step) override;
+  int first_guess(double C, std::span<double> weights, std::span<double> gradient, double& offset) override;
 
  private:
   bool update_pays();
 
+  const RowStore& store_;
+  double intercept_;
   Passes passes_;
   Oracle& oracle_;
   Threads threads_;

@@ -108,14 +108,16 @@ class OneSlack {
 
   OneSlackOutcome run(Progress progress, const RoundObserver& observe) {
     start();
+    propose();
+    report(progress);
     while (!outcome_.converged && outcome_.rounds < options_.max_rounds) {
       monitor_.throw_if_stopped();
-      propose();
-      report(progress);
-      if (outcome_.converged) break;
+      bundle_.weights(there_, options_.threads);
       advance();
       ++outcome_.rounds;
       if (observe) observe(bundle_, here_, outcome_);
+      propose();
+      report(progress);
     }
     return outcome_;
   }
@@ -132,7 +134,19 @@ class OneSlack {
     risk_.along({&step, 1}, {&point, 1});
     outcome_.objective = 0.5 * product(here_, here_) + options_.C * point.value;
     check_finite();
-    add_cut(0.0);
+    if (!from_zero || bundle_.size() > 0 || !follow_first_guess()) add_cut(0.0);
+  }
+
+  // Its cut bounds the objective from below better than one at w = 0 would.
+  bool follow_first_guess() {
+    LargeVector<double> gradient(here_.size());
+    double offset = 0.0;
+    const int passes = risk_.first_guess(options_.C, there_, gradient, offset);
+    if (passes == 0) return false;
+    bundle_.add(std::move(gradient), offset, options_.threads);
+    advance();
+    outcome_.rounds = passes + 1;
+    return true;
   }
 
   void add_cut(double step) {
@@ -156,8 +170,8 @@ class OneSlack {
     outcome_.converged = outcome_.objective - outcome_.dual_objective <= options_.tolerance * outcome_.objective;
   }
 
+  // Looks towards *there*, and takes what is best on the way.
   void advance() {
-    bundle_.weights(there_, options_.threads);
     risk_.aim(there_);
     const LineMinimum best = LineSearch(risk_, parabola(), options_.C).run();
     add_cut(best.step + towards_proposal * (1.0 - best.step));

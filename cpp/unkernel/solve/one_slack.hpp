@@ -4,7 +4,8 @@
 // Method    Joachims (2006), Algorithm 1, with the optimised cuts of OCAS (Franc & Sonnenburg 2008): each
 //           round solves the small dual of all cuts (bundle.hpp), which proposes weights and a lower bound D;
 //           a line search from the best weights so far towards the proposal gives the next best ones; the new
-//           cut is taken near those, a little towards the proposal.
+//           cut is taken near those, a little towards the proposal. The first proposal is the risk's own guess
+//           where it has one.
 // Rounds    O(C / (gap)) in theory, whatever the number of rows; a dozen or two in practice.
 // Stop      (P - D) / P <= tolerance, with P at the best weights and D the best bound: a true duality gap.
 #pragma once

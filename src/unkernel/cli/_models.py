@@ -35,7 +35,9 @@ _SCHEMES = {
     "one_vs_one": "a vote a pair of classes",
     "one_class": "one class",
     "regression": "the score is the answer",
+    "ordinal": "the thresholds that the score is above",
 }
+RANKING = "RankSVM"  # the learner that a model's origin names
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +91,11 @@ def first_index(model: Model) -> int:
     return 0 if model.origin.get("zero_based") is True else 1
 
 
+def is_ranking(model: Model) -> bool:
+    """Whether the scores of a model were trained to order rows."""
+    return model.origin.get("learner") == RANKING
+
+
 def describe(model: Model) -> dict[str, Any]:
     """What a model is, for JSON."""
     about: dict[str, Any] = {
@@ -100,6 +107,8 @@ def describe(model: Model) -> dict[str, Any]:
         "fixed_width": model.fixed_width,
         "probability": model.decision.probability is not None,
     }
+    if model.decision.scheme == "ordinal":
+        about["thresholds"] = model.decision.thresholds.tolist()
     if isinstance(model, KernelModel):
         kernel = model.kernel
         return about | {
@@ -138,6 +147,8 @@ def facts_of(model: Model) -> dict[str, str]:
         values = "all values are 1" if model.binary else "real values"
         facts["kernel"] = kernel_words(model.kernel)
         facts["support vectors"] = f"{model.n_support:,}, {values}"
+    if model.decision.scheme == "regression" and is_ranking(model):
+        return facts | {"answers": "scores that order rows (ranking)"}
     return facts | _decision_facts(model.decision)
 
 
@@ -154,8 +165,11 @@ def _decision_facts(decision: Decision) -> dict[str, str]:
         return {"answers": "numbers (regression)"}
     classes = decision.classes.tolist()
     facts = {"classes": f"{len(classes):,}: {label_words(classes)}"}
-    if len(classes) > 2 or decision.scheme == "one_class":
+    if len(classes) > 2 or decision.scheme in ("one_class", "ordinal"):
         facts["decision"] = _SCHEMES[decision.scheme]
+    if decision.scheme == "ordinal":
+        shown = [f"{threshold:.6g}" for threshold in decision.thresholds.tolist()]
+        return facts | {"thresholds": label_words(shown)}
     return facts | {"probabilities": "no" if decision.probability is None else "yes"}
 
 
@@ -206,6 +220,8 @@ def _spoken_for(decision: Decision, place: int, positive: bool) -> str:
     classes = decision.classes.tolist()
     if decision.scheme == "regression":
         return "a larger value" if positive else "a smaller value"
+    if decision.scheme == "ordinal":
+        return "a higher class" if positive else "a lower class"
     if decision.scheme == "one_vs_rest":
         return str(classes[place]) if positive else f"not {classes[place]}"
     if decision.scheme == "one_vs_one":

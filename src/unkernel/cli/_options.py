@@ -1,4 +1,4 @@
-"""The options of the commands: names, types and what ``--help`` says. Defaults are not here."""
+"""Options of several commands: names, types and what ``--help`` says. Defaults are not here."""
 
 from __future__ import annotations
 
@@ -13,26 +13,8 @@ import typer
 # More threads than this is a mistake, and a system that cannot start them ends the process.
 _MOST_JOBS = 1024
 
-_svm = partial(typer.Option, rich_help_panel="The SVM")
-_solver = partial(typer.Option, rich_help_panel="The solver")
 _engine = partial(typer.Option, rich_help_panel="The engine")
 _data = partial(typer.Option, rich_help_panel="The data")
-
-
-class LossName(StrEnum):
-    hinge = "hinge"
-    squared_hinge = "squared_hinge"
-
-
-class FeatureMapName(StrEnum):
-    kernel = "kernel"
-    plain = "plain"
-
-
-class StorageName(StrEnum):
-    auto = "auto"
-    on_the_fly = "on_the_fly"
-    condensed = "condensed"
 
 
 class EngineName(StrEnum):
@@ -65,22 +47,6 @@ SourceFile = Annotated[
         help="A text model of LIBSVM, LIBLINEAR, SVMlight or TinySVM, plain or compressed, or a .uk file.",
     ),
 ]
-
-Degree = Annotated[int, _svm(help="Features in a conjunction, at most: 1, 2 or 3.")]
-Cost = Annotated[float, _svm("--C", "-C", help="Weight of the losses; larger fits the rows more closely.")]
-Gamma = Annotated[str, _svm(metavar="FLOAT|scale|auto", help="Factor of the kernel's inner product.")]
-Coef0 = Annotated[float, _svm(help="Constant of the kernel.")]
-Loss = Annotated[LossName, _svm(help="What a row on the wrong side costs.")]
-FeatureMap = Annotated[FeatureMapName, _svm(help="The kernel's map, or 1 as every coefficient.")]
-ClassWeight = Annotated[
-    str | None,
-    _svm(metavar="balanced|LABEL=WEIGHT,…", help="Factors of C, by class.", show_default="all 1"),
-]
-
-Tolerance = Annotated[float, _solver(help="Stop at this relative duality gap.")]
-MaxIter = Annotated[int, _solver(help="Stop after so many passes over the rows.")]
-Storage = Annotated[StorageName, _solver(help="Where conjunctions live; the model is the same.")]
-Seed = Annotated[int, _solver(min=0, max=2**32 - 1, help="Of the order in which rows are visited.")]
 
 FeatureCount = Annotated[
     int | None,

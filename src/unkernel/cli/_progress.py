@@ -85,7 +85,21 @@ class Display:
         self._bars.remove_task(task)
 
     @contextlib.contextmanager
-    def training(self, tol: float) -> Iterator[Callable[[TrainingProgress], None]]:
+    def packing(self, name: str) -> Iterator[Callable[[float, int], None]]:
+        """A function that shows which share of some files has been packed, and how many rows that is."""
+        self._say(f"packing {name}")
+        task = self._bars.add_task(f"packing {Path(name).name}", total=1.0, words="")
+
+        def watch(share: float, rows: int) -> None:
+            words = many(rows, "row")
+            self._bars.update(task, completed=share, words=words)
+            self._say_now_and_then(f"packing: {100 * share:.0f} %, {words}")
+
+        yield watch
+        self._bars.remove_task(task)
+
+    @contextlib.contextmanager
+    def training(self, tol: float, step: str = "epoch") -> Iterator[Callable[[TrainingProgress], None]]:
         """A function that turns what the learner tells into a bar that never goes back."""
         self._say("training")
         task = self._bars.add_task("training", total=1.0, words="")
@@ -94,9 +108,10 @@ class Display:
         def look(progress: TrainingProgress) -> None:
             nonlocal done
             done = max(done, share_done(progress, tol))
-            words = _in_words(progress)
+            words = _in_words(progress, step)
             self._bars.update(task, completed=done, words=words, description=progress.stage)
-            self._say_now_and_then(f"{progress.stage}: {words}, {many(progress.active, 'row')} active")
+            active = f", {many(progress.active, 'row')} active" if step == "epoch" else ""
+            self._say_now_and_then(f"{progress.stage}: {words}{active}")
 
         yield look
         self._bars.remove_task(task)
@@ -118,6 +133,6 @@ def share_done(progress: TrainingProgress, tol: float) -> float:
     return min((int(progress.finished) + current) / max(int(progress.problems), 1), 1.0)
 
 
-def _in_words(progress: TrainingProgress) -> str:
+def _in_words(progress: TrainingProgress, step: str) -> str:
     problems = f"{progress.finished} of {progress.problems} classes done, " if progress.problems > 1 else ""
-    return f"{problems}epoch {progress.epoch:,}, gap {progress.relative_gap:.1e}"
+    return f"{problems}{step} {progress.epoch:,}, gap {progress.relative_gap:.1e}"

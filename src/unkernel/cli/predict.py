@@ -20,15 +20,25 @@ from unkernel.cli._files import (
     labels_are_unknown,
     refuse_unwritable,
 )
-from unkernel.cli._models import Model, open_model
+from unkernel.cli._measures import compare_ranks, rank_facts
+from unkernel.cli._models import Model, is_ranking, open_model
 from unkernel.cli._progress import Display
 from unkernel.data import SvmlightData
 from unkernel.data.files import writing
 from unkernel.engines.classifier import canonical_csr
-from unkernel.models import Decision
 from unkernel.models.rows import read_for
 
 _ROWS_PER_WRITE = 1 << 16
+_QUALITY = (
+    "correct",
+    "accuracy",
+    "accuracy_note",
+    "mean_squared_error",
+    "pairs",
+    "ordered_pairs",
+    "groups",
+    "mean_absolute_error",
+)
 
 
 def predict(
@@ -46,8 +56,9 @@ def predict(
     """Predict the labels of the rows in a file.
 
     Prints the accuracy, if the labels in the file are classes of the model;
-    for regression models, the mean squared error. Features that a model
-    from `unkernel train` has never seen are ignored, with a warning.
+    for regression models, the mean squared error; for models that rank, the
+    share of pairs of rows (of the same qid:) that are in order. Features that a
+    model from `unkernel train` has never seen are ignored, with a warning.
 
     With --scores, the decision values follow each label: one if there are
     two classes, else one for each class (or, for models of LIBSVM, each pair
@@ -91,7 +102,7 @@ def predict(
         "exact": classifier.exact,
         "compiled_now": opened.classifier is None,
     }
-    result |= _compare(rows, labels, decision)
+    result |= _compare(rows, raw, labels, opened.model)
     spent = {"loading": loaded - began, "reading": read - loaded, "scoring": scored - read}
     _report(result | {"seconds": spent}, json=json, quiet=quiet)
 
@@ -144,22 +155,23 @@ def _shortest_texts(decisions: NDArray[np.float64]) -> list[NDArray[np.object_]]
     return list(texts.T)
 
 
-def _compare(rows: SvmlightData, answers: NDArray[Any], decision: Decision) -> dict[str, Any]:
-    found = {"rows": len(answers), "correct": None, "accuracy": None, "accuracy_note": None}
-    if decision.scheme == "regression":
-        note = "not known: the model answers with numbers, not with classes"
-        return found | {
-            "accuracy_note": note,
-            "mean_squared_error": float(np.mean((answers - rows.y) ** 2)),
-        }
-    unknown = labels_are_unknown(rows.y, decision.classes)
-    right = None if unknown else int(np.count_nonzero(answers == rows.y))
-    return found | {
-        "correct": right,
-        "accuracy": None if right is None else right / len(answers),
-        "accuracy_note": unknown,
-        "mean_squared_error": None,
-    }
+def _compare(
+    rows: SvmlightData, raw: NDArray[np.float64], answers: NDArray[Any], model: Model
+) -> dict[str, Any]:
+    """How good the answers are, as far as the file's labels tell; what they do not tell is null."""
+    found: dict[str, Any] = dict.fromkeys(_QUALITY) | {"rows": len(answers)}
+    decision = model.decision
+    if is_ranking(model):
+        found |= compare_ranks(decision, raw, rows.y, rows.qid)
+    elif decision.scheme == "regression":
+        found["accuracy_note"] = "not known: the model answers with numbers, not with classes"
+        found["mean_squared_error"] = float(np.mean((answers - rows.y) ** 2))
+    else:
+        found["accuracy_note"] = labels_are_unknown(rows.y, decision.classes)
+    if decision.scheme == "regression" or found["accuracy_note"]:
+        return found
+    right = int(np.count_nonzero(answers == rows.y))
+    return found | {"correct": right, "accuracy": right / len(answers)}
 
 
 def _report(result: dict[str, Any], *, json: bool, quiet: bool) -> None:
@@ -188,7 +200,9 @@ def _print(result: dict[str, Any]) -> None:
 
 
 def _quality(result: dict[str, Any]) -> dict[str, str]:
-    if result["mean_squared_error"] is not None:
+    if result["pairs"] is not None:
+        facts = rank_facts(result)
+    elif result["mean_squared_error"] is not None:
         facts = {"mean squared error": f"{result['mean_squared_error']:.6g}"}
     else:
         facts = {"accuracy": result["accuracy_note"] or _accuracy_words(result)}

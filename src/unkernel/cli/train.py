@@ -4,66 +4,66 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import inspect
-import math
 import re
 import resource
 import sys
 import time
 import warnings
+from collections.abc import Iterator, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import InvalidParameterError
 
 from unkernel._version import __version__
 from unkernel.cli import _options as options
-from unkernel.cli._console import many, percent, print_facts, print_json, seconds, size, warn
-from unkernel.cli._files import (
-    class_labels,
-    label_words,
-    labels_are_unknown,
-    only_known_features,
-    refuse_special_file,
-    refuse_unwritable,
-)
+from unkernel.cli import _rows
+from unkernel.cli import _train_options as train_options
+from unkernel.cli._console import note, print_facts, print_json, seconds, size, warn
+from unkernel.cli._dask import moved, refuse_address
+from unkernel.cli._files import refuse_special_file, refuse_unwritable
+from unkernel.cli._learners import Learner, flag
 from unkernel.cli._progress import Display
-from unkernel.data import SvmlightData, read_svmlight
-from unkernel.poly import PolySVC
+from unkernel.cli._rows import AnyRows, DistantRows, MemoryRows
+from unkernel.cli._train_linear import LinearLearner
+from unkernel.cli._train_poly import PolyLearner
+from unkernel.cli._train_rank import RankLearner
+from unkernel.engines.compiling import parse_bytes
 
-# The estimator's defaults are the command's.
-_DEFAULT: dict[str, Any] = {
-    name: parameter.default for name, parameter in inspect.signature(PolySVC).parameters.items()
+_LEARNERS: dict[str, type[Learner]] = {
+    learner.name: learner for learner in (PolyLearner, LinearLearner, RankLearner)
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class _Rows:
-    """A file that was read: its rows, its labels, and how long that took."""
-
-    file: str
-    data: SvmlightData
-    labels: NDArray[Any]
-    seconds: float
-
-
 def train(
-    data: options.DataFile,
+    data: train_options.DataFiles,
     model: options.ModelFile,
     *,
-    degree: options.Degree = _DEFAULT["degree"],
-    C: options.Cost = _DEFAULT["C"],
-    gamma: options.Gamma = _DEFAULT["gamma"],
-    coef0: options.Coef0 = _DEFAULT["coef0"],
-    loss: options.Loss = _DEFAULT["loss"],
-    feature_map: options.FeatureMap = _DEFAULT["feature_map"],
-    class_weight: options.ClassWeight = _DEFAULT["class_weight"],
-    tol: options.Tolerance = _DEFAULT["tol"],
-    max_iter: options.MaxIter = _DEFAULT["max_iter"],
-    storage: options.Storage = _DEFAULT["storage"],
-    seed: options.Seed = 0,
+    kind: train_options.Kind = train_options.ModelKind.poly,
+    C: train_options.Cost = None,
+    loss: train_options.Loss = None,
+    class_weight: train_options.ClassWeight = None,
+    degree: train_options.Degree = None,
+    gamma: train_options.Gamma = None,
+    coef0: train_options.Coef0 = None,
+    feature_map: train_options.FeatureMap = None,
+    storage: train_options.Storage = None,
+    objective: train_options.Objective = None,
+    k: train_options.TopRows = None,
+    solver: train_options.Solver = None,
+    intercept: train_options.Intercept = None,
+    intercept_scaling: train_options.InterceptScaling = None,
+    thresholds: train_options.Thresholds = None,
+    tol: train_options.Tolerance = None,
+    max_iter: train_options.MaxIter = None,
+    max_cuts: train_options.MaxCuts = None,
+    seed: train_options.Seed = None,
+    out_of_core: train_options.OutOfCore = None,
+    memory: train_options.Memory = None,
+    cache: train_options.Cache = None,
+    checkpoint: train_options.CheckpointFolder = None,
+    dask: train_options.Dask = None,
     n_features: options.FeatureCount = None,
     zero_based: options.ZeroBased = None,
     test: options.TestFile = None,
@@ -72,84 +72,126 @@ def train(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Train a polynomial-kernel SVM on a file of rows.
+    """Train an SVM on a file of rows: of conjunctions, linear, or one that ranks.
 
     The file has a line a row: [italic]label index:value index:value …[/italic]
-    More than two classes are trained one against the rest.
+    More than two classes are trained one against the rest. For --model rank,
+    larger labels should get larger scores; [italic]label qid:3 index:value …[/italic]
+    is compared with rows of query 3 only.
 
     \b
     [dim]$[/dim] unkernel train a9a.svm.xz model.uk --degree 2 --C 8 --gamma 0.03125
     [dim]$[/dim] unkernel train a.svm.zst a.uk --degree 3 --test a.t.svm.zst
     [dim]$[/dim] unkernel train a.svm a.uk --class-weight 1=2.5,-1=1
     [dim]$[/dim] unkernel train a.svm a.uk --json | jq .training_accuracy
+    [dim]$[/dim] unkernel train a.svm a.uk --model linear --C 0.1 --objective roc_area
+    [dim]$[/dim] unkernel train letor.txt a.uk --model rank --test letor.t.txt
+    [dim]$[/dim] unkernel train 'day-*.svm.gz' a.uk --model linear --out-of-core --checkpoint kept
+    [dim]$[/dim] unkernel train 'day-*.svm.gz' a.uk --model linear --dask tcp://scheduler:8786
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     began = time.perf_counter()
-    _refuse_place(model, data, test)
-    estimator = PolySVC(
-        degree=degree,
+    given = _given(
         C=C,
-        gamma=_gamma(gamma),
+        loss=loss,
+        class_weight=class_weight,
+        degree=degree,
+        gamma=gamma,
         coef0=coef0,
-        loss=loss.value,
-        feature_map=feature_map.value,
-        class_weight=_class_weight(class_weight),
+        feature_map=feature_map,
+        storage=storage,
+        objective=objective,
+        k=k,
+        solver=solver,
+        intercept=intercept,
+        intercept_scaling=intercept_scaling,
+        thresholds=thresholds,
         tol=tol,
         max_iter=max_iter,
-        storage=storage.value,
-        random_state=seed,
-        n_jobs=options.threads(jobs),
+        max_cuts=max_cuts,
+        seed=seed,
+        out_of_core=out_of_core,
+        memory=memory,
+        cache=cache,
+        checkpoint=checkpoint,
+        dask=dask,
+        n_features=n_features,
     )
-    _refuse_parameters(estimator)
-    with Display(quiet=quiet or json, verbose=verbose) as display:
-        rows = _read(data, display, estimator.n_jobs, n_features, options.first_index(zero_based))
-        tests = _read_test(test, display, estimator.n_jobs, rows) if test is not None else None
-        training_seconds, said = _fit(estimator, rows, display)
-        _save(estimator, rows, model, seed)  # before anything else can go wrong
+    learner = _learner(kind.value, given)
+    _refuse_together(data, given)
+    _refuse_places(model, checkpoint, *data, test)
+    threads = options.threads(jobs)
+    local = learner.estimator(**learner.parameters(threads))
+    _refuse_parameters(local)
+    with (
+        Display(quiet=quiet or json, verbose=verbose) as display,
+        _resumable(checkpoint),
+        moved(local, dask, threads) as estimator,
+    ):
+        rows = _open(data, display, estimator, given, options.first_index(zero_based))
+        if not (late := isinstance(rows, DistantRows)):
+            tests = _read_test(test, display, threads, rows)
+        training_seconds, said = _fit(learner, estimator, rows, display)
+        _save(estimator, rows, model)  # before anything else can go wrong
+        if late:  # only now is it known how the files count features
+            tests = _read_test(test, display, threads, rows)
         with display.working("measuring"):
-            result = _measure(estimator, rows, tests)
+            result = _measure(learner, estimator, rows, tests)
     spent = {"reading": rows.seconds, "training": training_seconds, "total": time.perf_counter() - began}
     result |= {"model": str(model), "model_bytes": model.stat().st_size, "warnings": said, "seconds": spent}
-    _report(result | {"peak_memory_bytes": _peak_memory()}, json=json, quiet=quiet)
+    _report(learner, result | {"peak_memory_bytes": _peak_memory()}, json=json, quiet=quiet)
 
 
-def _refuse_place(model: Path, *inputs: str | None) -> None:
+def _given(**all_options: Any) -> dict[str, Any]:
+    """Those that were given, as plain values."""
+    given = {name: value for name, value in all_options.items() if value is not None}
+    return {name: value.value if isinstance(value, Enum) else value for name, value in given.items()}
+
+
+def _learner(name: str, given: dict[str, Any]) -> Learner:
+    """Of options that all say something to it, and that go together."""
+    for option in given:
+        if option not in _LEARNERS[name].options():
+            others = [other.name for other in _LEARNERS.values() if option in other.options()]
+            raise ValueError(f"{flag(option)} is not for --model {name}, but for {' and '.join(others)}")
+    return _LEARNERS[name](given)
+
+
+def _refuse_together(data: Sequence[str], given: dict[str, Any]) -> None:
+    """Options that only some sources of rows have."""
+    elsewhere = next((option for option in ("out_of_core", "dask") if option in given), None)
+    if "out_of_core" in given and "dask" in given:
+        raise ValueError("--out-of-core and --dask are two ways to train on large data; choose one")
+    for option in ("memory", "cache"):
+        if option in given and elsewhere != "out_of_core":
+            raise ValueError(f"{flag(option)} is for --out-of-core")
+    if elsewhere is None:
+        return _rows.refuse_several(data)
+    if "dask" in given:
+        refuse_address(given["dask"])
+    if "n_features" in given:
+        raise ValueError(f"--n-features does not go with {flag(elsewhere)}")
+    if "memory" in given:
+        _parse_memory(given["memory"])
+    return _rows.refuse_stdin(data, elsewhere)
+
+
+def _parse_memory(words: str) -> float:
+    try:
+        return parse_bytes(words)
+    except ValueError as error:
+        raise ValueError(f"--{error}") from error
+
+
+def _refuse_places(model: Path, checkpoint: Path | None, *inputs: str | None) -> None:
     refuse_unwritable(model, *(name for name in inputs if name is not None))
     refuse_special_file(model)
+    if checkpoint is not None:
+        refuse_unwritable(checkpoint / "cuts" if checkpoint.is_dir() else checkpoint)
+        if checkpoint.exists() and not checkpoint.is_dir():
+            raise ValueError(f"{checkpoint}: --checkpoint is a folder, and this is a file")
 
 
-def _gamma(text: str) -> float | str:
-    if text in ("scale", "auto"):
-        return text
-    with contextlib.suppress(ValueError):
-        if 0 < (value := float(text)) < math.inf:
-            return value
-    raise ValueError(f"--gamma must be scale, auto or a positive number, got {text!r}")
-
-
-def _class_weight(text: str | None) -> dict[float, float] | str | None:
-    if text in (None, "balanced"):
-        return text
-    pairs = [pair.partition("=") for pair in text.split(",")]
-    try:
-        weights = {_number(label): float(weight) for label, _, weight in pairs}
-    except ValueError:
-        raise ValueError(
-            f"--class-weight must be balanced or a list such as 1=2.5,-1=1, got {text!r}"
-        ) from None
-    if len(weights) < len(pairs):
-        raise ValueError(f"--class-weight must name each class once, got {text!r}")
-    if not all(0 < weight < math.inf for weight in weights.values()):
-        raise ValueError(f"--class-weight must have positive weights, got {text!r}")
-    return weights
-
-
-def _number(text: str) -> float:
-    """An int where it is one, so that messages call the class what the file calls it."""
-    value = float(text)
-    return int(value) if value.is_integer() else value
-
-
-def _refuse_parameters(estimator: PolySVC) -> None:
+def _refuse_parameters(estimator: Any) -> None:
     """The estimator's own checks, before anything is read, in the words of the command line."""
     try:
         estimator._validate_params()
@@ -158,80 +200,70 @@ def _refuse_parameters(estimator: PolySVC) -> None:
 
 
 def _as_options(words: str) -> str:
-    words = re.sub(
-        r"The '(\w+)' parameter of PolySVC", lambda match: "--" + match[1].replace("_", "-"), words
-    )
+    words = re.sub(r"The '(\w+)' parameter of \w+", lambda match: flag(match[1]), words)
     return re.sub(r"\. Got (.*) instead\.$", r", got \1", words)
 
 
-def _read(file: str, display: Display, jobs: int | None, n_features: int | None, zero_based: Any) -> _Rows:
-    began = time.perf_counter()
-    with display.reading(file) as stream:
-        data = read_svmlight(stream, n_features=n_features, zero_based=zero_based, n_jobs=jobs)
-    return _Rows(file, data, class_labels(data.y), time.perf_counter() - began)
+@contextlib.contextmanager
+def _resumable(checkpoint: Path | None) -> Iterator[None]:
+    """Who interrupts a training is told that it can go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoint is not None and any(checkpoint.glob("*/state.uk")):
+            note(f"{checkpoint} has what was found so far: the same command goes on from there")
+        raise
 
 
-def _read_test(file: str, display: Display, jobs: int | None, rows: _Rows) -> _Rows:
-    """Read before training, so that a bad file does not cost the time of training."""
-    tests = _read(file, display, jobs, None, rows.data.zero_based)
-    known = only_known_features(tests.data.X, rows.data.X.shape[1], file)
-    return dataclasses.replace(tests, data=dataclasses.replace(tests.data, X=known))
+def _open(
+    data: Sequence[str], display: Display, estimator: Any, given: dict[str, Any], zero_based: Any
+) -> AnyRows:
+    if "dask" in given:
+        return DistantRows(_rows.shown(data), _rows.source_of(data), estimator, zero_based)
+    if "out_of_core" not in given:
+        return _rows.read(data[0], display, estimator.n_jobs, zero_based, given.get("n_features"))
+    rows = _rows.pack(data, display, estimator, zero_based)
+    if "memory" in given:
+        _rows.refuse_too_large(rows, _parse_memory(given["memory"]), estimator.max_cuts)
+    return rows
 
 
-def _fit(estimator: PolySVC, rows: _Rows, display: Display) -> tuple[float, list[str]]:
+def _read_test(test: str | None, display: Display, threads: int, rows: AnyRows) -> MemoryRows | None:
+    return None if test is None else _rows.read_test(test, display, threads, rows)
+
+
+def _fit(learner: Learner, estimator: Any, rows: AnyRows, display: Display) -> tuple[float, list[str]]:
     """Seconds, and what the learner warned of."""
     began = time.perf_counter()
-    with display.training(estimator.tol) as look, warnings.catch_warnings(record=True) as caught:
+    training = display.training(estimator.tol, learner.step)
+    with training as look, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator.fit_watched(rows.data.X, rows.labels, None, look)
+        learner.fit(estimator, rows, look)
     return time.perf_counter() - began, [str(warning.message) for warning in caught]
 
 
-def _measure(estimator: PolySVC, rows: _Rows, tests: _Rows | None) -> dict[str, Any]:
-    chosen = {
-        name: getattr(estimator, name) for name in ("degree", "C", "coef0", "loss", "feature_map", "tol")
-    }
-    return chosen | {
-        "data": rows.file,
-        "rows": rows.data.X.shape[0],
-        "features": rows.data.X.shape[1],
-        "classes": estimator.classes_.tolist(),
-        "gamma": estimator.gamma_,
-        "storage": estimator.storage_,
-        "conjunctions": estimator.to_model().n_conjunctions,
-        "objective": estimator.objective_,
-        "gap": estimator.gap_,
-        "epochs": estimator.n_iter_,
-        "training_accuracy": _accuracy(estimator, rows),
-        "test": None if tests is None else _test_result(estimator, tests),
-    }
-
-
-def _test_result(estimator: PolySVC, tests: _Rows) -> dict[str, Any]:
-    unknown = labels_are_unknown(tests.data.y, estimator.classes_)
-    return {
-        "file": tests.file,
-        "rows": tests.data.X.shape[0],
-        "accuracy": None if unknown else _accuracy(estimator, tests),
-        "accuracy_note": unknown,
-    }
-
-
-def _accuracy(estimator: PolySVC, rows: _Rows) -> float:
-    return float(np.mean(estimator.predict(rows.data.X) == rows.labels))
-
-
-def _save(estimator: PolySVC, rows: _Rows, path: Path, seed: int) -> None:
+def _save(estimator: Any, rows: AnyRows, path: Path) -> None:
     """What training knew and predicting needs goes along: above all, how the file counts features."""
     model = estimator.to_model()
-    origin = model.origin | {
-        "zero_based": rows.data.zero_based,
-        "rows": rows.data.X.shape[0],
-        "tol": estimator.tol,
-        "seed": seed,
-        "unkernel": __version__,
-    }
-    dataclasses.replace(model, origin=origin).save(path)
+    seed = {"seed": estimator.random_state} if hasattr(estimator, "random_state") else {}
+    known = {"zero_based": rows.zero_based, "rows": rows.count}
+    known = {name: value for name, value in known.items() if value not in (None, "auto")}
+    origin = model.origin | known | {"tol": estimator.tol}
+    dataclasses.replace(model, origin=origin | seed | {"unkernel": __version__}).save(path)
+
+
+def _measure(learner: Learner, estimator: Any, rows: AnyRows, tests: MemoryRows | None) -> dict[str, Any]:
+    here = None if isinstance(rows, DistantRows) else learner.measure(estimator, rows)
+    measured = {name: None if here is None else here[name] for name in learner.measures}
+    result = {"data": rows.file, "rows": rows.count, "features": rows.n_features}
+    result |= learner.describe(estimator)
+    if "out_of_core" in learner.options():
+        result["packed_rows"] = None if rows.packed is None else str(rows.packed)
+    result |= {f"training_{name}": value for name, value in measured.items()}
+    if tests is None:
+        return result | {"test": None}
+    tested = {"file": tests.file, "rows": tests.count} | learner.measure(estimator, tests)
+    return result | {"test": tested}
 
 
 def _peak_memory() -> int:
@@ -239,29 +271,25 @@ def _peak_memory() -> int:
     return peak if sys.platform == "darwin" else 1024 * peak
 
 
-def _report(result: dict[str, Any], *, json: bool, quiet: bool) -> None:
+def _report(learner: Learner, result: dict[str, Any], *, json: bool, quiet: bool) -> None:
     for words in result["warnings"]:
         warn(words)
     if json:
         print_json(result)
     elif not quiet:
-        _print(result)
+        _print(learner, result)
 
 
-def _print(result: dict[str, Any]) -> None:
-    facts = {
-        "data": f"{many(result['rows'], 'row')}, {many(result['features'], 'feature')}, "
-        f"{many(len(result['classes']), 'class', 'classes')}: {label_words(result['classes'])}",
-        "model": f"{many(result['conjunctions'], 'conjunction')} of at most "
-        f"{many(result['degree'], 'feature')}, {size(result['model_bytes'])}",
-        "objective": f"{result['objective']:.8g}",
-        "gap": f"{result['gap']:.2e} (asked for {result['tol']:g}) after {many(result['epochs'], 'epoch')}",
-        "training accuracy": percent(result["training_accuracy"]),
-    }
+def _print(learner: Learner, result: dict[str, Any]) -> None:
+    found = [name for name in result if name.startswith("training_")]
+    trained = {name.removeprefix("training_"): result[name] for name in found}
+    facts = learner.facts(result)
+    if any(value is not None for value in trained.values()):
+        facts |= learner.quality(trained, "training")
     if test := result["test"]:
-        facts["test accuracy"] = test["accuracy_note"] or (
-            f"{percent(test['accuracy'])} of {many(test['rows'], 'row')}"
-        )
+        facts |= learner.quality(test, "test")
+    if packed := result.get("packed_rows"):
+        facts["packed rows"] = f"{packed}, {size(Path(packed).stat().st_size)}, kept for the next time"
     spent = result["seconds"]
     facts["time"] = f"{seconds(spent['training'])} training, {seconds(spent['total'])} in all"
     facts["memory"] = f"{size(result['peak_memory_bytes'])} at its peak"

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unkernel.cutplane.training import Solution, Task
+from unkernel.cutplane.training import Solution, Task, TrainingRows
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.classifier import canonical_csr
 from unkernel.learners import Look, Narrator, relative_gap, thread_count
@@ -39,6 +39,15 @@ class LinearLearner(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")  # classes_ and the like are there before training ends
+
+    def _count_features(self, rows: TrainingRows) -> None:
+        """What scikit-learn notes of a matrix, for rows in files."""
+        self.n_features_in_ = rows.n_features
+        if hasattr(self, "feature_names_in_"):  # of a former fit
+            del self.feature_names_in_
 
     def _task(self, look: Look | None, intercept: float) -> Task:
         return Task(
@@ -67,7 +76,7 @@ class LinearLearner(BaseEstimator):  # type: ignore[misc]
                 f"{name} stopped after max_iter={self.max_iter} passes at a relative gap of {self.gap_:.2g} "
                 f"(tol={self.tol:g}): raise max_iter or tol, or scale the features and lower C",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,  # whoever called fit
             )
         return self
 

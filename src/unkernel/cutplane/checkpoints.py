@@ -79,16 +79,19 @@ class Checkpoint:
         masses = container.finite_array(name, arrays, "masses", 1)
         offsets = container.finite_array(name, arrays, "offsets", 1)
         files = container.setting(name, settings, "cuts", list, lambda v: len(v) == len(masses))
-        rounds = container.setting(name, settings, "rounds", int, lambda v: v >= 0)
+        rounds = container.setting(name, settings, "rounds", int, lambda v: 0 <= v < 1 << 62)
         if len(weights) != bundle.dimension or len(offsets) != len(masses) or (masses < 0).any():
             raise FormatError(name, 0, 0, "the checkpoint is damaged; delete its folder")
         for file, offset in zip(files, offsets.tolist(), strict=True):
             bundle.add(self._gradient(str(file), bundle.dimension), offset)
-        bundle.set_masses(np.array(masses))
+        if len(bundle) == len(masses):  # else fewer cuts are kept now, and the masses are found anew
+            bundle.set_masses(np.array(masses))
         return np.array(weights), rounds
 
     def _gradient(self, file: str, dimension: int) -> NDArray[np.float64]:
         path = self.folder / Path(file).name
+        if not path.is_file():
+            raise FormatError(os.fspath(path), 0, 0, "the cut is missing; delete the checkpoint's folder")
         arrays, _ = _read(path)
         gradient = container.finite_array(os.fspath(path), arrays, "gradient", 1)
         if len(gradient) != dimension:

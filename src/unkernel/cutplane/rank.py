@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -218,11 +219,12 @@ class RankSVM(LinearLearner):
             rows, opened = rows_in_files(
                 X, self.tol, threads, cache=self.cache, watch=watch, zero_based=zero_based
             )
-            self.n_features_in_ = rows.n_features
+            self._count_features(rows)
             return rows, opened.y, opened.qid
         matrix, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, y_numeric=True
         )
+        _refuse_text(labels)
         groups = _groups(qid, matrix)
         return rows_in_memory(matrix, self.tol, threads, identify=self.checkpoint is not None), labels, groups
 
@@ -291,7 +293,13 @@ class RankSVM(LinearLearner):
 
 def _numbers(y: ArrayLike) -> NDArray[np.float64]:
     labels: NDArray[np.float64] = _check_y(y, y_numeric=True)
+    _refuse_text(labels)
     return labels
+
+
+def _refuse_text(labels: NDArray[Any]) -> None:
+    if labels.dtype.kind not in "biuf":  # text has an order as well, but hardly the one that is meant
+        raise ValueError(f"y must be numeric, so that it has an order; got {labels.dtype}")
 
 
 def _all_whole(labels: NDArray[Any]) -> bool:
@@ -332,9 +340,12 @@ def _pair_weights(values: NDArray[Any], pair_weight: PairWeight) -> NDArray[np.f
     table = np.ones((len(values), len(values)))
     place = {float(value): code for code, value in enumerate(values.tolist())}
     for pair, weight in pair_weight.items():
-        if not (isinstance(pair, tuple) and len(pair) == 2 and pair[0] > pair[1]):
+        numbers = (
+            isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(label, Real) for label in pair)
+        )
+        if not (numbers and pair[0] > pair[1]):
             raise ValueError(f"pair_weight has keys (higher label, lower label), got {pair!r}")
-        if not (weight >= 0 and np.isfinite(weight)):
+        if not (isinstance(weight, Real) and weight >= 0 and np.isfinite(weight)):
             raise ValueError(f"pair_weight has finite weights that are not negative, got {weight!r}")
         high, low = place.get(float(pair[0])), place.get(float(pair[1]))
         if high is not None and low is not None:  # labels of other rows
@@ -369,6 +380,9 @@ def _best_thresholds(
 
 
 def _between(scores: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.float64]:
-    middle = (scores[places[1:-1] - 1] + scores[places[1:-1]]) / 2
+    low, high = scores[places[1:-1] - 1], scores[places[1:-1]]
+    middle = (low + high) / 2
+    # A score on a border is below it, and neighbouring numbers have no middle.
+    middle = np.where(middle < high, middle, low)
     margin = 1.0 + abs(scores[0]) + abs(scores[-1])
     return np.concatenate([[scores[0] - margin], middle, [scores[-1] + margin]])

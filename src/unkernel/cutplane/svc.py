@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -134,6 +135,11 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
     solver_ : str
         The solver that was used.
 
+    Notes
+    -----
+    Where only the order of scores is optimised (``"roc_area"``, ``"break_even"``, ``"precision_at_k"``), the
+    intercept is moved in the end so that as many training rows are above 0 as are positive (or ``k``).
+
     Examples
     --------
     >>> from unkernel import CuttingPlaneSVC
@@ -227,11 +233,27 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         self.solver_ = self._choose_solver(rows)
         task = self._task(look, self._constant())
         costs = self._costs(codes, weights)
+        minimiser = LocalMinimiser(rows, task.intercept)
         solutions = [
-            self._solve(rows, LocalMinimiser(rows, task.intercept), task, Targets(codes, costs, place))
-            for place in self._places()
+            self._solve(rows, minimiser, task, Targets(codes, costs, place)) for place in self._places()
         ]
-        return self._finish(rows, solutions)
+        return self._finish(rows, solutions, self._shifts(minimiser, task, codes, solutions))
+
+    def _shifts(
+        self, minimiser: Minimiser, task: Task, codes: NDArray[np.int32], solutions: list[Solution]
+    ) -> list[float]:
+        """What to add to scores of which only the order counts, so that as many are above 0 as should be."""
+        if self.objective in ("error_rate", "f1"):
+            return [0.0] * len(solutions)
+        shifts = []
+        for place, solution in zip(self._places(), solutions, strict=True):
+            scores = np.sort(minimiser.scores(solution.weights, task.threads))
+            positives = int(Targets(codes, None, place).positive().sum())
+            wanted = int(self.k or 0) if self.objective == "precision_at_k" else positives
+            below = len(scores) - wanted
+            lowest = scores[below] if below < len(scores) else scores[-1]
+            shifts.append(-float(scores[below - 1] + lowest) / 2 if below > 0 else 1.0 - float(scores[0]))
+        return shifts
 
     def _rows(
         self, X: Any, y: ArrayLike | None, watch: Any, zero_based: Any
@@ -243,8 +265,10 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             rows, opened = rows_in_files(
                 X, self.tol, threads, cache=self.cache, watch=watch, zero_based=zero_based
             )
-            self.n_features_in_ = rows.n_features
-            return rows, whole_labels(opened.y)
+            self._count_features(rows)
+            labels = whole_labels(opened.y)
+            check_classification_targets(labels)
+            return rows, labels
         matrix, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
         )
@@ -267,6 +291,8 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         can_use_dual = self.objective == "error_rate" and not rows.is_file
         if self.solver == "dual" and not can_use_dual:
             raise ValueError("solver='dual' is for objective='error_rate' on rows in memory")
+        if self.solver == "dual" and self.checkpoint is not None:
+            raise ValueError("solver='dual' keeps no checkpoint: leave it out, or use solver='cutting_plane'")
         if self.solver != "auto":
             return self.solver
         pays = can_use_dual and rows.store.rows >= _ROWS_FOR_DUAL and self.checkpoint is None
@@ -342,10 +368,22 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         constant = model.intercepts[problem : problem + 1] / intercept if intercept else np.empty(0)
         return rows.to_store(model.weights[:, problem], constant)
 
-    def _finish(self, rows: TrainingRows, solutions: list[Solution]) -> Self:
+    def _finish(
+        self, rows: TrainingRows, solutions: list[Solution], shifts: list[float] | None = None
+    ) -> Self:
         constant = self._constant()
         columns = [rows.to_columns(solution.weights) for solution in solutions]
-        intercepts = [float(solution.weights[-1]) * constant if constant else 0.0 for solution in solutions]
+        intercepts = [
+            (float(solution.weights[-1]) * constant if constant else 0.0) + shift
+            for solution, shift in zip(solutions, shifts or [0.0] * len(solutions), strict=True)
+        ]
+        if not any(column.any() for column in columns):
+            warnings.warn(
+                f"the best weights for objective={self.objective!r} are all 0, so all rows score the same: "
+                "scale the features, raise C, or optimise another measure",
+                UserWarning,
+                stacklevel=5,
+            )
         decision = Decision("binary" if len(solutions) == 1 else "one_vs_rest", self.classes_)
         origin = {"learner": "CuttingPlaneSVC", "objective_name": self.objective, "loss": self.loss}
         return self._keep(solutions, linear_model(columns, intercepts, decision, origin))
@@ -371,6 +409,14 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         list of CuttingPlaneSVC
             A fitted copy for each C.
         """
+        if self.checkpoint is not None:
+            raise ValueError("path keeps no checkpoint: leave it out")
+        fitted: list[Self] = clone(self)._path(X, y, Cs, sample_weight)
+        return fitted
+
+    def _path(
+        self, X: Any, y: ArrayLike | None, Cs: Iterable[float], sample_weight: ArrayLike | None
+    ) -> list[Self]:
         rows, labels = self._rows(X, y, None, "auto")
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         codes = self._check_targets(labels, weights)
@@ -399,7 +445,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
                 for place, bundle, start in zip(self._places(), bundles, starts, strict=True)
             ]
             starts = [solution.weights for solution in solutions]
-            fitted.append(copy._finish(rows, solutions))
+            fitted.append(copy._finish(rows, solutions, copy._shifts(minimiser, task, codes, solutions)))
         return fitted
 
     @property

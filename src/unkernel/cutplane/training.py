@@ -166,6 +166,9 @@ class Minimiser(Protocol):
     ) -> dict[str, Any]:
         """What the core's ``minimise`` returns."""
 
+    def scores(self, weights: Weights, threads: int) -> Weights:
+        """The score of each row."""
+
 
 @dataclass(frozen=True, eq=False)
 class LocalMinimiser:
@@ -196,6 +199,10 @@ class LocalMinimiser:
                 **options,
             )
         )
+
+    def scores(self, weights: Weights, threads: int) -> Weights:
+        """The score of each row."""
+        return np.asarray(self.rows.store.scores(weights, self.intercept, threads))
 
 
 def solve_by_cuts(

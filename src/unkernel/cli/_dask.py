@@ -1,0 +1,60 @@
+"""Training on a Dask cluster. Dask is optional: nothing of it is imported until somebody asks for it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import logging
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_LOCAL = "local"
+_SECONDS_TO_CONNECT = 10
+
+
+@contextlib.contextmanager
+def moved(estimator: Any, address: str | None, workers: int) -> Iterator[Any]:
+    """The estimator, or its counterpart on the cluster at `address` with the same parameters."""
+    if address is None:
+        yield estimator
+        return
+    counterpart = _counterpart(type(estimator).__name__)
+    with _connected(address, workers) as client:
+        shared = inspect.signature(counterpart).parameters
+        chosen = {name: value for name, value in estimator.get_params(deep=False).items() if name in shared}
+        yield counterpart(**chosen | {"n_jobs": None, "client": client})
+
+
+def _counterpart(name: str) -> Any:
+    try:
+        return getattr(importlib.import_module("unkernel.distributed"), f"Dask{name}")
+    except ImportError as error:
+        raise ValueError(f"--dask: {error}") from None
+
+
+def refuse_address(address: str) -> None:
+    """Before anything is started."""
+    if address != _LOCAL and not re.fullmatch(r"\S+:\d+/?", address):
+        words = "local or the address of a scheduler, such as tcp://host:8786"
+        raise ValueError(f"--dask must be {words}, got {address!r}")
+
+
+@contextlib.contextmanager
+def _connected(address: str, workers: int) -> Iterator[Any]:
+    """A client; for ``local``, of as many workers of one thread as are asked for."""
+    distributed = importlib.import_module("distributed")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails is said once, and by us
+    with contextlib.ExitStack() as stack:
+        place: Any = address
+        if address == _LOCAL:
+            cluster = distributed.LocalCluster(
+                n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+            )
+            place = stack.enter_context(cluster)
+        try:
+            client = distributed.Client(place, timeout=_SECONDS_TO_CONNECT)
+        except OSError as error:
+            raise ValueError(f"--dask {address}: no scheduler answers there ({error})") from error
+        yield stack.enter_context(client)

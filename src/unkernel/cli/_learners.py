@@ -1,0 +1,160 @@
+"""What ``unkernel train`` knows of each kind of model: one small class a kind, all of one shape."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.cli._console import many, percent, size
+from unkernel.cli._files import label_words, labels_are_unknown
+from unkernel.cli._rows import AnyRows, Rows
+
+Given = Mapping[str, Any]
+Look = Callable[[Any], None]
+
+LARGE_DATA = frozenset({"out_of_core", "memory", "dask"})  # options for more rows than fit into memory
+
+# Options that are not called what the parameter is called.
+_OPTION_OF = {"random_state": "seed", "fit_intercept": "intercept", "n_jobs": "jobs"}
+
+
+def flag(option: str) -> str:
+    """An option as it is written."""
+    return f"--{option.replace('_', '-')}"
+
+
+class Learner(ABC):
+    """A kind of model: which options it has, how it is trained, and what is said of it."""
+
+    name: ClassVar[str]
+    estimator: ClassVar[type]
+    step: ClassVar[str]  # what a pass over the rows is called
+    measures: ClassVar[tuple[str, ...]]  # what `measure` returns, and is null where it cannot be measured
+    own_options: ClassVar[frozenset[str]] = frozenset()  # beside the estimator's parameters
+
+    def __init__(self, given: Given) -> None:
+        self.given = given
+        self.refuse()
+
+    @classmethod
+    def options(cls) -> set[str]:
+        """The names of the options that say something to this learner."""
+        parameters = inspect.signature(cls.estimator).parameters
+        return {_OPTION_OF.get(name, name) for name in parameters} | cls.own_options | {"n_features"}
+
+    @abstractmethod
+    def refuse(self) -> None:
+        """Refuse options that do not go together."""
+
+    def parameters(self, jobs: int) -> dict[str, Any]:
+        """The estimator's parameters."""
+        chosen = {"seed": 0, "jobs": jobs} | dict(self.given)
+        if "class_weight" in chosen:
+            chosen["class_weight"] = _class_weight(chosen["class_weight"])
+        names = inspect.signature(self.estimator).parameters
+        options = {name: _OPTION_OF.get(name, name) for name in names}
+        return {name: chosen[option] for name, option in options.items() if option in chosen}
+
+    @abstractmethod
+    def fit(self, estimator: Any, rows: AnyRows, look: Look) -> None:
+        """Train."""
+
+    def describe(self, estimator: Any) -> dict[str, Any]:
+        """What was chosen and found, for JSON."""
+        chosen = {name: getattr(estimator, name) for name in ("C", "tol")}
+        found = {"objective": estimator.objective_, "gap": estimator.gap_}
+        return {"learner": self.estimator.__name__} | chosen | found
+
+    @abstractmethod
+    def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
+        """How well rows are answered, for JSON. What ends in ``_note`` says why something is not known."""
+
+    @abstractmethod
+    def facts(self, result: dict[str, Any]) -> dict[str, str]:
+        """What is said of the data and the model, for people."""
+
+    @abstractmethod
+    def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
+        """What :meth:`measure` found on the training or test rows, for people."""
+
+
+class ClassLearner(Learner):
+    """Learners whose models answer with classes."""
+
+    measures: ClassVar[tuple[str, ...]] = ("accuracy",)
+
+    def describe(self, estimator: Any) -> dict[str, Any]:
+        """Add the classes."""
+        return super().describe(estimator) | {"classes": estimator.classes_.tolist()}
+
+    def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
+        """The accuracy, where the labels are the model's."""
+        return self.compare(estimator, rows.scores(estimator), rows.targets()[0])
+
+    def compare(
+        self, estimator: Any, scores: NDArray[np.float64], labels: NDArray[np.float64]
+    ) -> dict[str, Any]:
+        """What :meth:`measure` returns, of scores and labels."""
+        unknown = labels_are_unknown(labels, estimator.classes_)
+        answers = estimator.to_model().decision.choose(scores)
+        right = None if unknown else float(np.mean(answers == labels))
+        return {"accuracy": right, "accuracy_note": unknown}
+
+    def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
+        """The accuracy."""
+        of_rows = f" of {many(measured['rows'], 'row')}" if "rows" in measured else ""
+        words = measured.get("accuracy_note") or percent(measured["accuracy"]) + of_rows
+        return {f"{which} accuracy": words}
+
+
+def class_words(result: dict[str, Any]) -> str:
+    """The data of a learner of classes."""
+    classes = result["classes"]
+    return f"{size_words(result)}, {many(len(classes), 'class', 'classes')}: {label_words(classes)}"
+
+
+def size_words(result: dict[str, Any]) -> str:
+    """Rows and features."""
+    rows = "rows on a cluster" if result["rows"] is None else many(result["rows"], "row")
+    return f"{rows}, {many(result['features'], 'feature')}"
+
+
+def weight_words(result: dict[str, Any]) -> str:
+    """A model of weights."""
+    of_class = " and class" if len(result.get("classes", ())) > 2 else ""
+    between = ", thresholds between ranks" if result.get("thresholds") else ""
+    return f"a weight a feature{of_class}{between}, {size(result['model_bytes'])}"
+
+
+def gap_words(result: dict[str, Any], passes: str) -> str:
+    """How near the minimum the objective is, and what that took."""
+    return f"{result['gap']:.2e} (asked for {result['tol']:g}) after {passes}"
+
+
+def _class_weight(text: str) -> dict[float, float] | str:
+    if text == "balanced":
+        return text
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    try:
+        weights = {_number(label): float(weight) for label, _, weight in pairs}
+    except ValueError:
+        raise ValueError(
+            f"--class-weight must be balanced or a list such as 1=2.5,-1=1, got {text!r}"
+        ) from None
+    if len(weights) < len(pairs):
+        raise ValueError(f"--class-weight must name each class once, got {text!r}")
+    if not all(0 < weight < math.inf for weight in weights.values()):
+        raise ValueError(f"--class-weight must have positive weights, got {text!r}")
+    return weights
+
+
+def _number(text: str) -> float:
+    """An int where it is one, so that messages call the class what the file calls it."""
+    value = float(text)
+    return int(value) if value.is_integer() else value

@@ -1,0 +1,12 @@
+"""Training on the machines of a Dask cluster: the rows stay there, weights and gradients travel."""
+
+try:
+    import dask.distributed  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        'unkernel.distributed needs Dask, which is not installed: pip install "unkernel[dask]"'
+    ) from error
+
+from unkernel.distributed.estimators import DaskCuttingPlaneSVC, DaskRankSVM
+
+__all__ = ["DaskCuttingPlaneSVC", "DaskRankSVM"]

@@ -1,0 +1,265 @@
+"""The client's side: parts on the workers of a cluster, and questions to all of them at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import dask
+import numpy as np
+from dask.distributed import Client, Future, wait
+from dask.distributed import TimeoutError as DaskTimeout
+
+from unkernel.distributed.parts import Packing, Part, Survey, joined, survey
+from unkernel.distributed.sources import Sources
+from unkernel.distributed.wire import Answer, PackedVector, added, packed
+
+Arguments = Callable[[int], tuple[Any, ...]]  # what a part is asked with besides itself
+
+_FAN = 4  # of the trees that spread weights and sum gradients
+_SENT_WITH_TASKS = 1 << 18  # bytes up to which weights go with each task; more go through a tree
+# Seconds: of silence after which the client looks whether workers were lost; for fetching answers, at first;
+# until the end of a worker is surely noticed.
+_PATIENCE = 0.5
+_FETCHING = 5.0
+_GRACE = 2.0
+
+
+class Interrupted(Exception):  # noqa: N818 (it is no error)
+    """The client's thread was asked to stop."""
+
+
+@dataclass(eq=False)
+class Cluster:
+    """Parts, where they are, and what was sent.
+
+    Tasks are tied to the worker that has their part: a part never moves. When a worker is lost, Dask makes
+    its parts again elsewhere; the question under way is asked again.
+    """
+
+    client: Client
+    parts: list[Future]
+    rows: list[int]  # of each part
+    places: list[str] = field(default_factory=list)  # a worker's address, one a part
+    traffic: Counter[str] = field(default_factory=Counter)  # bytes by purpose
+    recoveries: int = 0
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._locate()
+
+    # --- Questions ---------------------------------------------------------------------------------------
+
+    def sums(self, task: Callable[..., Answer], arguments: Arguments, purpose: str) -> Answer:
+        """Ask all parts, and add up what they say in their order: on the workers, but for the last few sums.
+
+        The arguments may hold a :class:`Spread`.
+        """
+        answer = added(*self._until_answered(lambda: self._added(self._asked(task, arguments))))
+        if answer.vector is not None:
+            self.traffic[purpose] += answer.vector.nbytes * len(self.parts)
+        return answer
+
+    def each(
+        self, task: Callable[..., Any], arguments: Arguments, parts: Sequence[int] | None = None
+    ) -> list[Any]:
+        """Ask all parts, or some, and get what each says."""
+        return self._until_answered(lambda: self._asked(task, arguments, parts))
+
+    def spread(self, vector: Any, purpose: str) -> Spread:
+        """A vector for all parts: sent when they are asked with it."""
+        message = packed(vector)
+        self.traffic[purpose] += message.nbytes * len(self.parts)
+        return Spread(self, message)
+
+    def _asked(
+        self, task: Callable[..., Any], arguments: Arguments, parts: Sequence[int] | None = None
+    ) -> list[Future]:
+        asked = []
+        for k in range(len(self.parts)) if parts is None else parts:
+            told = [item.at(k) if isinstance(item, Spread) else item for item in arguments(k)]
+            asked.append(self._submit(task, self.parts[k], *told, place=k))
+        return asked
+
+    def _submit(self, task: Callable[..., Any], *arguments: Any, place: int) -> Future:
+        tied = {"workers": [self.places[place]], "allow_other_workers": False}
+        return self.client.submit(task, *arguments, pure=False, **tied)
+
+    def _added(self, answers: list[Future]) -> list[Future]:
+        while len(answers) > _FAN:
+            groups = [answers[k : k + _FAN] for k in range(0, len(answers), _FAN)]
+            answers = [self.client.submit(added, *group, pure=False) for group in groups]
+        return answers
+
+    # --- When workers are lost ---------------------------------------------------------------------------
+
+    def _until_answered(self, ask: Callable[[], list[Future]]) -> list[Any]:
+        while True:
+            futures = ask()
+            try:
+                found = self._answers(futures)
+            except DaskTimeout:
+                found = None
+            except Interrupted:
+                raise
+            except Exception:
+                if self._stay_there(_GRACE):  # it is the task that failed, not its worker
+                    raise
+                found = None
+            if found is not None:
+                return found
+            self.recoveries += 1
+            self._locate()
+
+    def _answers(self, futures: list[Future]) -> list[Any]:
+        """What they say; DaskTimeout when a worker is gone, and nobody will say it.
+
+        A worker may also be lost between the end of its task and the transfer: so that has a time, too.
+        """
+        while not _finished(futures, _PATIENCE):
+            self._expect_all_there()
+        patience = _FETCHING
+        while True:
+            try:
+                fetch = lambda: self.client.gather(futures, asynchronous=True)  # noqa: E731
+                return list(self.client.sync(fetch, callback_timeout=patience))
+            except (DaskTimeout, TimeoutError):
+                self._expect_all_there()
+                patience *= 2  # it is much, or slow
+
+    def _expect_all_there(self) -> None:
+        if self.stopped.is_set():
+            raise Interrupted
+        if not self._all_there():
+            raise DaskTimeout
+
+    def _stay_there(self, seconds: float) -> bool:
+        """Whether no worker turns out to be gone in that time: its end is noticed a little later."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if not self._all_there():
+                return False
+            time.sleep(0.1)
+        return True
+
+    def _all_there(self) -> bool:
+        """Whether every part is where its tasks are; an address may come back without the part."""
+        where = self.client.who_has(self.parts)
+        alive = set(self.client.nthreads())
+        return all(
+            place in alive and place in where.get(part.key, ())
+            for part, place in zip(self.parts, self.places, strict=True)
+        )
+
+    def _locate(self) -> None:
+        """Wait until Dask has made all parts, again if need be, and note where."""
+        while True:
+            if self.stopped.is_set():
+                raise Interrupted
+            for part in self.parts:
+                if part.status in ("error", "cancelled"):
+                    part.result()  # raises what went wrong
+            where = self.client.who_has(self.parts)
+            alive = set(self.client.nthreads())
+            places = [sorted(set(where.get(part.key, ())) & alive) for part in self.parts]
+            if all(places):
+                self.places = [place[0] for place in places]
+                return
+            time.sleep(0.1)
+
+
+def _finished(futures: list[Future], patience: float) -> bool:
+    try:
+        wait(futures, timeout=patience)
+    except DaskTimeout:
+        return False
+    return True
+
+
+class Spread:
+    """A vector on its way to all parts: with the tasks if small, else from worker to worker in a tree."""
+
+    def __init__(self, cluster: Cluster, message: PackedVector) -> None:
+        self._cluster = cluster
+        self.message = message
+        self._copies: dict[tuple[str, ...], list[Future]] = {}
+
+    def at(self, part: int) -> Any:
+        """The vector, or what stands for it in tasks of the part's worker."""
+        if self.message.nbytes <= _SENT_WITH_TASKS:
+            return self.message
+        places = tuple(self._cluster.places)
+        if places not in self._copies:
+            self._copies = {places: self._tree()}
+        return self._copies[places][part]
+
+    def _tree(self) -> list[Future]:
+        cluster = self._cluster
+        copies = [
+            cluster.client.scatter(self.message, workers=[cluster.places[0]], hash=False, broadcast=False)
+        ]
+        for k in range(1, len(cluster.parts)):
+            copies.append(cluster._submit(_copy, copies[(k - 1) // _FAN], place=k))
+        return copies
+
+
+def _copy(message: PackedVector) -> PackedVector:
+    return message
+
+
+# --- From sources to parts -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """Blocks on the workers, one list a part, and what was seen of them."""
+
+    client: Client
+    blocks: list[Future]
+    surveys: list[Survey]
+
+    @property
+    def first_index(self) -> int:
+        """What files count from: 0 if any of them uses it."""
+        return min(seen.first_index for seen in self.surveys)
+
+    @property
+    def n_features(self) -> int:
+        """Columns that all parts together have."""
+        return max(max(seen.end_index for seen in self.surveys) - self.first_index, 0)
+
+    def to_parts(self, may_round: bool, intercept: float, threads: int | None) -> Cluster:
+        """Pack the blocks, which are forgotten."""
+        parts = []
+        for number, blocks in enumerate(self.blocks):
+            packing = Packing(number, self.first_index, self.n_features, may_round, intercept, threads)
+            parts.append(self.client.submit(Part, blocks, packing, pure=False))
+        return Cluster(self.client, parts, [seen.rows for seen in self.surveys])
+
+
+def gather_blocks(client: Client, sources: Sources, identify: bool) -> Gathered:
+    """Have the workers read, check and survey their blocks."""
+    client.wait_for_workers(1)
+    blocks = []
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph")  # rows of the client are in it, once
+        for worker, chosen in sources.by_worker(client):
+            part = dask.delayed(joined)(chosen)
+            blocks.append(client.compute(part, workers=[worker], allow_other_workers=True))
+    surveys = client.gather([client.submit(survey, part, identify, pure=False) for part in blocks])
+    kept = [(part, seen) for part, seen in zip(blocks, surveys, strict=True) if seen.rows > 0]
+    if not kept:
+        raise ValueError("there are no rows to train on")
+    return Gathered(client, [part for part, _ in kept], [seen for _, seen in kept])
+
+
+def merged_labels(surveys: Sequence[Survey]) -> tuple[Any, Any]:
+    """Each label once, and the weight of the rows that have it."""
+    labels, codes = np.unique(np.concatenate([seen.labels for seen in surveys]), return_inverse=True)
+    totals = np.concatenate([seen.totals for seen in surveys])
+    return labels, np.bincount(codes, weights=totals, minlength=len(labels))

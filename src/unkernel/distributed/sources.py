@@ -1,0 +1,219 @@
+"""Training rows in all the forms they come in, as blocks that workers make and can make again."""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import itertools
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+import numpy as np
+from dask.base import is_dask_collection
+from dask.delayed import Delayed
+from dask.distributed import Client, Future, futures_of
+from sklearn.utils import check_array, check_consistent_length
+
+from unkernel.cutplane.training import is_path
+from unkernel.data.svmlight import ZeroBased
+from unkernel.distributed.parts import block_of, block_of_tuple, blocks_of_partition, read_block
+from unkernel.engines.classifier import canonical_csr
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """Blocks to be made.
+
+    Attributes
+    ----------
+    blocks : list of Delayed
+        Each makes a Block, or a list of them.
+    sizes : list of float
+        How large they are, as far as that is known; only the ratios matter.
+    holders : list of Future, or None
+        What each is made of, where that is on a worker already.
+    own_labels : bool
+        Whether labels come with the rows, as in files.
+    """
+
+    blocks: list[Any]
+    sizes: list[float]
+    holders: list[Future | None]
+    own_labels: bool = False
+
+    def by_worker(self, client: Client) -> list[tuple[str, list[Any]]]:
+        """Blocks that become one part, and the worker for it: at most one part a worker.
+
+        What is on a worker stays there; all else is dealt out in its order, neighbours together.
+        """
+        workers = sorted(client.nthreads())
+        total = sum(self.sizes)
+        before = 0.0
+        chosen: dict[str, list[Any]] = {}
+        held = self._held(client)
+        for block, size, holder in zip(self.blocks, self.sizes, held, strict=True):
+            place = min(int(len(workers) * (before + size / 2) / total), len(workers) - 1)
+            before += size
+            chosen.setdefault(holder or workers[place], []).append(block)
+        return list(chosen.items())
+
+    def _held(self, client: Client) -> list[str | None]:
+        futures = [future for future in self.holders if future is not None]
+        if not futures:
+            return [None] * len(self.holders)
+        where = client.who_has(futures)
+        places = [where.get(future.key, ()) if future is not None else () for future in self.holders]
+        return [min(place) if place else None for place in places]
+
+
+def open_sources(client: Client, X: Any, beside: dict[str, Any], zero_based: ZeroBased = "auto") -> Sources:
+    """The blocks of whatever X is, and of the y, qid and sample_weight that are given beside it."""
+    if is_path(X):
+        return _of_files(_file_names(X), beside, zero_based)
+    if isinstance(X, list) and X and all(isinstance(block, Delayed | Future) for block in X):
+        _refuse_beside_blocks(beside)
+        return _of_delayed(X)
+    if is_dask_collection(X) and hasattr(X, "to_delayed"):
+        if hasattr(X, "chunks") or hasattr(X, "divisions"):
+            return _of_dask_array(_array(X), beside)
+        _refuse_beside_blocks(beside)
+        return _of_bag(X)
+    return _of_matrix(X, beside, len(client.nthreads()))
+
+
+# --- Files -----------------------------------------------------------------------------------------------
+
+
+def _file_names(X: Any) -> list[str]:
+    patterns = [X] if isinstance(X, str | os.PathLike) else X
+    return [name for pattern in patterns for name in _matching(os.fspath(pattern))]
+
+
+def _matching(pattern: str) -> list[str]:
+    if "://" in pattern:
+        return _matching_remote(pattern)
+    names = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207 (a pattern is no path)
+    if not names:
+        raise FileNotFoundError(f"no file matches {pattern!r}")
+    return [os.path.abspath(name) for name in names]  # noqa: PTH100 (workers may have another folder)
+
+
+def _matching_remote(pattern: str) -> list[str]:
+    if importlib.util.find_spec("fsspec") is None:
+        raise ImportError(f"{pattern!r} is on another machine, and fsspec reads it: pip install fsspec")
+    import fsspec  # noqa: PLC0415 (only remote files need it)
+
+    system, path = fsspec.core.url_to_fs(pattern)
+    names = sorted(system.glob(path)) if glob.has_magic(path) else [path]
+    if not names:
+        raise FileNotFoundError(f"no file matches {pattern!r}")
+    return [str(system.unstrip_protocol(name)) for name in names]
+
+
+def _of_files(names: list[str], beside: dict[str, Any], zero_based: ZeroBased) -> Sources:
+    if any(other is not None for other in beside.values()):
+        raise ValueError("files have their own labels and groups, and no weights: X only")
+    sizes = [float(os.path.getsize(name)) if os.path.exists(name) else 1.0 for name in names]  # noqa: PTH110, PTH202
+    sizes = [size or 1.0 for size in sizes]
+    blocks = [dask.delayed(read_block)(name, zero_based) for name in names]
+    return Sources(blocks, sizes, [None] * len(names), True)
+
+
+# --- Blocks on workers -----------------------------------------------------------------------------------
+
+
+def _refuse_beside_blocks(beside: dict[str, Any]) -> None:
+    if any(other is not None for other in beside.values()):
+        raise ValueError("blocks have their own labels, groups and weights, (X, y[, qid[, weights]]): X only")
+
+
+def _of_delayed(items: list[Any]) -> Sources:
+    blocks = [dask.delayed(block_of_tuple)(item) for item in items]
+    holders = [item if isinstance(item, Future) else None for item in items]
+    return Sources(blocks, [1.0] * len(items), holders)
+
+
+def _of_bag(bag: Any) -> Sources:
+    partitions = bag.to_delayed()
+    blocks = [dask.delayed(blocks_of_partition)(partition) for partition in partitions]
+    return Sources(blocks, [1.0] * len(blocks), _holders(bag, partitions))
+
+
+def _holders(collection: Any, pieces: Sequence[Any]) -> list[Future | None]:
+    futures = {future.key: future for future in futures_of(collection)}
+    return [futures.get(piece.key) for piece in pieces]
+
+
+def _array(X: Any) -> Any:
+    return X.to_dask_array() if hasattr(X, "to_dask_array") else X
+
+
+def _of_dask_array(X: Any, beside: dict[str, Any]) -> Sources:
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got {X.ndim}")
+    if beside["y"] is None:
+        raise ValueError("a dask array needs labels: y is None")
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    pieces = X.to_delayed().ravel().tolist()
+    others = [_chunks_like(X, other, name) for name, other in beside.items()]
+    blocks = [dask.delayed(block_of)(*arguments) for arguments in zip(pieces, *others, strict=True)]
+    rows = np.nan_to_num(np.array(X.chunks[0], dtype=np.float64), nan=1.0).clip(min=1.0)
+    return Sources(blocks, rows.tolist(), _holders(X, pieces))
+
+
+def _chunks_like(X: Any, other: Any, name: str) -> list[Any]:
+    """What goes with each chunk of rows."""
+    chunks = X.chunks[0]
+    if other is None:
+        return [None] * len(chunks)
+    unknown = any(map(math.isnan, chunks))
+    if is_dask_collection(other):
+        array = _array(other)
+        if not unknown and array.chunks[0] != chunks and not any(map(math.isnan, array.chunks[0])):
+            _check_length(sum(array.chunks[0]), sum(chunks), name)
+            array = array.rechunk({0: chunks})
+        if len(array.chunks[0]) != len(chunks):
+            raise ValueError(f"{name} has {len(array.chunks[0])} chunks of rows, and X has {len(chunks)}")
+        pieces: list[Any] = array.to_delayed().ravel().tolist()
+        return pieces
+    if unknown:
+        remedy = f"call X.compute_chunk_sizes(), or make {name} a dask array"
+        raise ValueError(f"the chunks of X have no sizes: {remedy}")
+    values = np.asarray(other)
+    _check_length(len(values), sum(chunks), name)
+    return np.split(values, np.cumsum(chunks)[:-1])
+
+
+def _check_length(length: int, rows: int, name: str) -> None:
+    if length != rows:
+        raise ValueError(f"{name} has {length} entries, and X has {rows} rows")
+
+
+# --- Rows of the client ----------------------------------------------------------------------------------
+
+
+def _of_matrix(X: Any, beside: dict[str, Any], workers: int) -> Sources:
+    """Sent to the workers in equal blocks. The scheduler keeps them, so that they can be sent again."""
+    if beside["y"] is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    rows = canonical_csr(check_array(X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True))
+    arrays = [None if other is None else _values(other) for other in beside.values()]
+    check_consistent_length(rows, *arrays)
+    wanted = np.linspace(0, rows.nnz + rows.shape[0], workers + 1)[1:-1]
+    work = rows.indptr.astype(np.int64) + np.arange(rows.shape[0] + 1)
+    bounds = np.unique([0, *np.searchsorted(work, wanted).tolist(), rows.shape[0]]).tolist()
+    blocks, sizes = [], []
+    for begin, end in itertools.pairwise(bounds):
+        others = [None if array is None else array[begin:end] for array in arrays]
+        blocks.append(dask.delayed(block_of)(dask.delayed(rows[begin:end]), *others))
+        sizes.append(float(work[end] - work[begin]))
+    return Sources(blocks, sizes, [None] * len(blocks))
+
+
+def _values(other: Any) -> Any:
+    return np.asarray(other.compute() if is_dask_collection(other) else other)

@@ -1,0 +1,158 @@
+"""Rows that need not fit into memory: ``--out-of-core``, ``--checkpoint`` and ``--dask``."""
+
+from __future__ import annotations
+
+import importlib.util
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unkernel import load, write_svmlight
+from unkernel.cutplane.checkpoints import Checkpoint
+
+COMMAND = [sys.executable, "-m", "unkernel.cli", "train"]
+
+
+@pytest.mark.parametrize("kind", ["linear", "rank"])
+def test_out_of_core_finds_what_is_found_in_memory(run, rank_files, tmp_path, kind):
+    data, test = rank_files
+    command = ["train", data, tmp_path / "m.uk", "--model", kind, "--test", test, "--tol", "1e-6", "--json"]
+    here, packed = run(*command).json, run(*command, "--out-of-core", "--memory", "1G").json
+    assert packed["packed_rows"] == f"{data}.rows"
+    assert packed["objective"] == pytest.approx(here["objective"], rel=1e-5)
+    measure = "accuracy" if kind == "linear" else "ordered_pairs"
+    assert packed[f"training_{measure}"] == pytest.approx(here[f"training_{measure}"], abs=0.02)
+    assert packed["test"][measure] == pytest.approx(here["test"][measure], abs=0.02)
+    for name in ("rows", "features", "model_bytes"):
+        assert packed[name] == here[name]
+
+
+def test_packed_rows_are_used_again(run, linear_files, tmp_path):
+    command = ["train", linear_files[0], tmp_path / "m.uk", "--model", "linear", "--out-of-core"]
+    assert run(*command, "--cache", tmp_path / "kept", "--quiet").code == 0
+    before = (tmp_path / "kept").stat()
+    ran = run(*command, "--cache", tmp_path / "kept")
+    assert f"{tmp_path / 'kept'}, " in ran.out
+    assert (tmp_path / "kept").stat().st_mtime_ns == before.st_mtime_ns
+    assert not Path(f"{linear_files[0]}.rows").exists()
+
+
+def parts(folder: Path) -> list[Path]:
+    generator = np.random.default_rng(0)
+    names = [folder / f"part-{number}.svm.gz" for number in range(3)]
+    for name in names:
+        X = generator.random((100, 5))
+        write_svmlight(name, X, np.where(X[:, 0] > X[:, 1], 1, -1))
+    return names
+
+
+@pytest.mark.parametrize("how", ["pattern", "names"])
+def test_several_files(run, tmp_path, how):
+    names = parts(tmp_path)
+    data = [tmp_path / "part-*.svm.gz"] if how == "pattern" else names
+    for _ in range(2):  # the packed copy is beside them, and no part
+        found = run("train", *data, tmp_path / "m.uk", "--model", "linear", "--out-of-core", "--json").json
+        assert found["rows"] == 300
+        assert load(tmp_path / "m.uk").model.origin["rows"] == 300
+
+
+def test_too_little_memory_is_said_before_training(run, linear_files, tmp_path):
+    command = ["train", linear_files[0], tmp_path / "m.uk", "--model", "linear", "--out-of-core", "--memory"]
+    message = run(*command, "30K").error()
+    assert "300 rows, 8 features and 200 cuts need about 40.1 kB, and --memory allows 30.0 kB" in message
+    assert not (tmp_path / "m.uk").exists()
+    assert run(*command, "30K", "--max-cuts", "20", "--quiet").code == 0
+
+
+@pytest.fixture
+def hard_training(tmp_path) -> list[str]:
+    """Labels at random, and a gap that takes some hundred passes."""
+    generator = np.random.default_rng(0)
+    write_svmlight(tmp_path / "rows.svm", generator.random((2000, 30)), generator.integers(0, 2, 2000))
+    options = ["--model", "linear", "--out-of-core", "--checkpoint", str(tmp_path / "kept")]
+    return [str(tmp_path / "rows.svm"), str(tmp_path / "m.uk"), *options, "--C", "10", "--tol", "1e-6"]
+
+
+def started(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
+    """A training that has gone some way."""
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    limit = time.monotonic() + 30
+    while len(list(folder.glob("problem-0/cut-*.uk"))) < 30 and time.monotonic() < limit:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.002)
+    return process
+
+
+@pytest.fixture
+def passes_made(monkeypatch) -> list[int]:
+    """Filled with the passes that trainings of this process make, one after the other."""
+    made: list[int] = []
+    observer = Checkpoint.observer
+
+    def counting(checkpoint: Checkpoint, *arguments: Any) -> Any:
+        observe = observer(checkpoint, *arguments)
+        return lambda *found: (made.append(found[-1]), observe(*found))
+
+    monkeypatch.setattr(Checkpoint, "observer", counting)
+    return made
+
+
+def test_a_training_that_was_killed_goes_on(run, hard_training, tmp_path, passes_made):
+    whole = run("train", *hard_training, "--json").json
+    assert len(passes_made) == whole["passes"] > 60
+    passes_made.clear()
+    process = started(hard_training, tmp_path / "kept")
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    again = run("train", *hard_training, "--json").json
+    assert 0 < len(passes_made) <= whole["passes"] - 20
+    assert again["objective"] == pytest.approx(whole["objective"], rel=1e-6)
+    assert not (tmp_path / "kept").exists()
+
+
+def test_who_interrupts_is_told_that_it_can_go_on(hard_training, tmp_path):
+    process = started([*hard_training, "--tol", "1e-15", "--max-iter", "1000000"], tmp_path / "kept")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (130, "")
+    assert err.splitlines() == [
+        f"unkernel: {tmp_path / 'kept'} has what was found so far: the same command goes on from there",
+        "unkernel: interrupted",
+    ]
+    assert {path.name for path in tmp_path.iterdir()} == {"rows.svm", "rows.svm.rows", "kept"}
+
+
+def test_a_checkpoint_of_other_rows_is_refused(run, hard_training, linear_files, tmp_path):
+    process = started(hard_training, tmp_path / "kept")
+    process.kill()
+    process.communicate()
+    command = ["train", linear_files[0], tmp_path / "m.uk", "--model", "linear"]
+    message = run(*command, "--checkpoint", tmp_path / "kept").error()
+    assert "the checkpoint is of other rows, labels or another loss" in message
+
+
+@pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="Dask is not installed")
+def test_workers_on_this_machine(run, tmp_path):
+    parts(tmp_path)
+    command = ["train", tmp_path / "part-*.svm.gz", tmp_path / "m.uk", "--model", "linear", "--json"]
+    here, there = run(*command, "--out-of-core").json, run(*command, "--dask", "local", "--jobs", "2").json
+    assert there["objective"] == pytest.approx(here["objective"], rel=2e-3)
+    assert (there["features"], there["classes"], there["training_accuracy"]) == (5, [-1, 1], None)
+    found = run("predict", tmp_path / "m.uk", tmp_path / "part-0.svm.gz", "--json").json
+    assert found["accuracy"] > 0.9
+
+
+def test_without_dask(run, linear_files, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask", None)
+    monkeypatch.delitem(sys.modules, "unkernel.distributed", raising=False)
+    command = ["train", linear_files[0], tmp_path / "m.uk", "--model", "linear", "--dask", "local"]
+    assert 'pip install "unkernel[dask]"' in run(*command).error()

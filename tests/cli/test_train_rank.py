@@ -1,0 +1,114 @@
+"""``unkernel train --model rank``, and what the other commands make of its models."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from unkernel import RankSVM, read_svmlight, write_svmlight
+
+
+@pytest.fixture(params=[False, True], ids=["scores", "ordinal"])
+def trained(request, run, rank_files, tmp_path):
+    """A model of either kind, and what was said of it."""
+    options = ["--thresholds"] if request.param else []
+    command = ["train", rank_files[0], tmp_path / "m.uk", "--model", "rank", "--test", rank_files[1]]
+    return run(*command, *options, "--json").json
+
+
+def estimator_like(trained, rank_files) -> RankSVM:
+    data = read_svmlight(rank_files[0])
+    learner = RankSVM().fit(data.X, data.y, data.qid)
+    return learner.fit_thresholds(data.X, data.y) if trained["thresholds"] else learner
+
+
+def test_the_model_is_the_one_that_the_estimator_makes(trained, rank_files):
+    expected = estimator_like(trained, rank_files)
+    data, tests = map(read_svmlight, rank_files)
+    assert trained["objective"] == expected.objective_
+    assert trained["training_ordered_pairs"] == expected.score(data.X, data.y, data.qid)
+    assert trained["test"]["ordered_pairs"] == expected.score(tests.X, tests.y, tests.qid)
+    if trained["thresholds"]:
+        assert trained["thresholds"] == expected.thresholds_.tolist()
+        answers = expected.predict(tests.X)
+        assert trained["test"]["accuracy"] == np.mean(answers == tests.y)
+        assert trained["test"]["mean_absolute_error"] == np.mean(np.abs(answers - tests.y))
+
+
+def test_what_json_has(trained):
+    assert set(trained) == {
+        *("learner", "data", "rows", "features", "ranks", "thresholds", "C", "objective", "gap", "tol"),
+        *("passes", "training_pairs", "training_ordered_pairs", "training_groups", "training_accuracy"),
+        *("training_mean_absolute_error", "test", "packed_rows", "model", "model_bytes", "warnings"),
+        *("seconds", "peak_memory_bytes"),
+    }
+    assert set(trained["test"]) == {
+        *("file", "rows", "pairs", "ordered_pairs", "groups", "accuracy", "accuracy_note"),
+        "mean_absolute_error",
+    }
+    assert (trained["learner"], trained["ranks"], trained["training_groups"]) == ("RankSVM", 4, 30)
+
+
+def test_what_a_user_reads(run, rank_files, tmp_path):
+    command = ["train", rank_files[0], tmp_path / "m.uk", "--model", "rank", "--test", rank_files[1]]
+    ran = run(*command, "--thresholds")
+    assert (ran.code, ran.err) == (0, "")
+    assert "300 rows, 8 features, 4 ranks" in ran.out
+    assert re.search(r"training ordered pairs +[\d.]+ % of [\d,]+ within 30 groups\n", ran.out)
+    assert re.search(r"test ordered pairs +[\d.]+ % of \d+ within 10 groups\n", ran.out)
+    assert re.search(r"test mean absolute error +0\.\d+ ranks\n", ran.out)
+    assert "accuracy" not in run(*command).out
+
+
+def test_predict_writes_scores_or_labels(run, trained, rank_files, tmp_path):
+    expected, tests = estimator_like(trained, rank_files), read_svmlight(rank_files[1])
+    scores = expected.decision_function(tests.X)
+    answers = expected.predict(tests.X) if trained["thresholds"] else scores
+    found = run("predict", tmp_path / "m.uk", rank_files[1], "-o", tmp_path / "p", "--scores", "--json").json
+    np.testing.assert_array_equal(np.loadtxt(tmp_path / "p"), np.column_stack([answers, scores]))
+    for name in ("pairs", "ordered_pairs", "groups", "accuracy", "mean_absolute_error"):
+        assert found[name] == trained["test"][name]
+    assert found["mean_squared_error"] is None
+
+
+def test_the_model_goes_through_all_commands(run, trained, rank_files, tmp_path):
+    model, compiled = tmp_path / "m.uk", tmp_path / "c.uk"
+    assert run("compile", model, compiled, "--sample", rank_files[1], "--quiet").code == 0
+    about = run("inspect", model, "--json").json
+    assert about["scheme"] == ("ordinal" if trained["thresholds"] else "regression")
+    assert about.get("thresholds") == trained["thresholds"]
+    for path in (model, compiled):
+        text = run("inspect", path, "--top", 2).out
+        assert ("a higher class" if trained["thresholds"] else "a larger value") in text
+        assert ("thresholds" if trained["thresholds"] else "scores that order rows") in text
+        found = run("predict", path, rank_files[1], "--json").json
+        assert found["ordered_pairs"] == trained["test"]["ordered_pairs"]
+        parts = run("explain", path, rank_files[1], "--row", 2, "--json").json
+        assert parts["prediction"] in (range(4) if trained["thresholds"] else [parts["score"]])
+        assert run("bench", path, rank_files[1], "--seconds", 0.01, "--json").json["rows"] == 100
+
+
+def test_rows_without_groups_are_one(run, linear_files, tmp_path):
+    found = run("train", linear_files[0], tmp_path / "m.uk", "--model", "rank", "--json").json
+    y = read_svmlight(linear_files[0]).y
+    assert found["training_groups"] is None
+    assert found["training_pairs"] == np.sum(y > 0) * np.sum(y < 0)
+
+
+def test_labels_that_an_ordinal_model_does_not_know(run, rank_files, tmp_path):
+    assert run("train", rank_files[0], tmp_path / "m.uk", "--model", "rank", "--thresholds").code == 0
+    X, y = read_svmlight(rank_files[1])
+    write_svmlight(tmp_path / "other", X, y + 10)
+    ran = run("predict", tmp_path / "m.uk", tmp_path / "other")
+    assert "have labels that the model does not know (10, 11, 12, 13)" in ran.out
+    assert "ordered pairs" in ran.out
+
+
+def test_rows_that_have_no_pair(run, rank_files, tmp_path):
+    assert run("train", rank_files[0], tmp_path / "m.uk", "--model", "rank").code == 0
+    (tmp_path / "same").write_text("1 qid:1 1:1\n2 qid:2 1:2\n")
+    ran = run("predict", tmp_path / "m.uk", tmp_path / "same")
+    assert "not known: there is no pair to order" in ran.out
+    assert run("predict", tmp_path / "m.uk", tmp_path / "same", "--json").json["ordered_pairs"] is None

@@ -1,0 +1,86 @@
+"""The guess that cutting planes start from where rows are many: local passes of dual coordinate descent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from unkernel._core import Bundle, margin_oracle, minimise, pack_rows, train_dual
+
+ROWS = 70_000  # more than one block a part, and more than one part
+
+
+@pytest.fixture(scope="module")
+def problem():
+    rng = np.random.default_rng(3)
+    X = sparse.random(ROWS, 300, density=0.02, format="csr", random_state=rng)
+    scores = X @ rng.standard_normal(300)
+    y = np.where(scores + 0.3 * rng.standard_normal(ROWS) > 0, 1.0, -1.0)
+    costs = y * rng.choice([0.0, 0.5, 1.0, 3.0], size=ROWS)
+    store = pack_rows(
+        offsets=X.indptr, columns=X.indices, values=X.data, features=300, may_round=False, threads=1
+    )
+    return store, costs
+
+
+def by_cuts(problem, *, squared, intercept, threads=1, rounds=1000, tol=1e-4, start=0.0):
+    store, costs = problem
+    dimension = store.features + (intercept != 0)
+    bundle = Bundle(dimension, 100)
+    ended = minimise(
+        rows=store, oracle=margin_oracle(costs, squared=squared), intercept=intercept, bundle=bundle,
+        start=np.full(dimension, start), C=0.05, tolerance=tol, max_rounds=rounds, threads=threads,
+        problem=0, problems=1, look=None, observe=None,
+    )  # fmt: skip
+    return ended, bundle
+
+
+def optimum(problem, *, squared, intercept):
+    store, costs = problem
+    return train_dual(
+        rows=store, intercept=intercept, squared=squared, signed_costs=0.05 * costs, duals=np.empty(0),
+        tolerance=1e-8, max_epochs=20_000, seed=0, threads=1, problem=0, problems=1, look=None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("intercept", [0.0, 2.0])
+def test_bounds_hold_from_the_guess_on(problem, squared, intercept):
+    best = optimum(problem, squared=squared, intercept=intercept)
+    for rounds in (3, 4, 6, 1000):
+        ended, _ = by_cuts(problem, squared=squared, intercept=intercept, rounds=rounds)
+        assert ended["bound"] <= best["objective"] * (1 + 1e-9)
+        assert ended["objective"] >= best["bound"] * (1 - 1e-9)
+    assert ended["converged"]
+    assert ended["objective"] <= best["objective"] * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_the_cut_of_the_guess_is_below_the_risk_everywhere(problem, squared):
+    store, costs = problem
+    _, bundle = by_cuts(problem, squared=squared, intercept=1.0, rounds=3)
+    oracle = margin_oracle(costs, squared=squared)
+    rng = np.random.default_rng(0)
+    for size in (0.0, 0.1, 1.0, 30.0):
+        w = size * rng.standard_normal(bundle.dimension)
+        scores = store.scores(w, 1.0, 1)
+        risk, _ = oracle.along(scores, scores, 0.0, 1)
+        for k, offset in enumerate(bundle.offsets):
+            assert risk >= offset - bundle.gradient(k) @ w - 1e-9 * (risk + abs(offset))
+
+
+def test_the_guess_counts_its_passes(problem):
+    """Two over each part, and the round that follows it; a start of one's own needs no guess."""
+    with_guess, _ = by_cuts(problem, squared=False, intercept=0.0, rounds=1, tol=1e-9)
+    without, _ = by_cuts(problem, squared=False, intercept=0.0, rounds=1, tol=1e-9, start=1e-9)
+    assert with_guess["rounds"] == 3
+    assert without["rounds"] == 1
+    assert with_guess["bound"] > without["bound"]
+
+
+def test_any_number_of_threads_gives_the_same(problem):
+    first, _ = by_cuts(problem, squared=False, intercept=1.0)
+    for threads in (2, 3, 7):
+        other, _ = by_cuts(problem, squared=False, intercept=1.0, threads=threads)
+        np.testing.assert_array_equal(first["weights"], other["weights"])

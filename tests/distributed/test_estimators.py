@@ -1,0 +1,289 @@
+"""On a cluster the answer is that of one machine, to the gap."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import dask.bag as db
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import unkernel
+from unkernel import CuttingPlaneSVC, RankSVM, write_svmlight
+from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM
+
+TOL = 1e-3
+C = 0.03  # few passes
+
+
+def local(**options: Any) -> CuttingPlaneSVC:
+    return CuttingPlaneSVC(**{"C": C, "tol": TOL, "solver": "cutting_plane"} | options)
+
+
+def on_cluster(**options: Any) -> DaskCuttingPlaneSVC:
+    return DaskCuttingPlaneSVC(**{"C": C, "tol": TOL} | options)
+
+
+def assert_equally_good(ours: Any, theirs: Any) -> None:
+    assert ours.gap_ <= TOL
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"loss": "squared_hinge"},
+        {"fit_intercept": False},
+        {"intercept_scaling": 5.0, "C": 0.01},
+        {"class_weight": "balanced"},
+        {"class_weight": {"yes": 3.0}},
+        {"objective": "roc_area"},
+        {"objective": "f1"},
+        {"objective": "break_even"},
+        {"objective": "precision_at_k", "k": 50},
+    ],
+    ids=str,
+)
+def test_binary(client: Any, data: Any, options: dict[str, Any]) -> None:
+    ours = on_cluster(client=client, **options).fit(data.X, data.binary)
+    theirs = local(**options).fit(data.X, data.binary)
+    assert_equally_good(ours, theirs)
+    assert np.mean(ours.predict(data.X) == theirs.predict(data.X)) > 0.98
+    assert ours.n_parts_ == 3
+    assert ours.n_recoveries_ == 0
+
+
+@pytest.mark.parametrize("objective", ["error_rate", "f1"])
+def test_several_classes(client: Any, data: Any, objective: str) -> None:
+    ours = on_cluster(objective=objective).fit(data.X, data.classes)
+    theirs = local(objective=objective).fit(data.X, data.classes)
+    assert_equally_good(ours, theirs)
+    assert ours.coef_.shape == (3, 60)
+    np.testing.assert_array_equal(ours.classes_, [0, 1, 2])
+
+
+def test_weights(client: Any, data: Any) -> None:
+    ours = on_cluster(class_weight="balanced").fit(data.X, data.binary, data.weights)
+    theirs = local(class_weight="balanced").fit(data.X, data.binary, data.weights)
+    assert_equally_good(ours, theirs)
+
+
+def test_a_class_whose_rows_have_no_weight_does_not_count(client: Any, data: Any) -> None:
+    weights = (data.classes != 2).astype(float)
+    ours = on_cluster().fit(data.X, data.classes, weights)
+    np.testing.assert_array_equal(ours.classes_, [0, 1])
+    assert_equally_good(ours, local().fit(data.X, data.classes, weights))
+
+
+def test_warm_start_needs_few_passes(client: Any, data: Any) -> None:
+    ours = on_cluster(warm_start=True).fit(data.X, data.binary)
+    first = ours.n_iter_
+    ours.fit(data.X, data.binary)
+    assert ours.gap_ <= 1e-3
+    assert ours.objective_ == pytest.approx(local().fit(data.X, data.binary).objective_, rel=2e-3)
+    assert ours.n_iter_ <= first
+
+
+def test_a_checkpoint_is_used(client: Any, data: Any, tmp_path: Path) -> None:
+    options = {"checkpoint": tmp_path / "kept"}
+    with pytest.warns(ConvergenceWarning):
+        on_cluster(max_iter=5, **options).fit(data.X, data.binary)
+    ours = on_cluster(**options).fit(data.X, data.binary)
+    assert_equally_good(ours, local().fit(data.X, data.binary))
+    with pytest.warns(ConvergenceWarning):
+        on_cluster(max_iter=5, **options).fit(data.X, data.binary)
+    with pytest.raises(ValueError, match="other rows"):
+        on_cluster(**options).fit(data.X * 2, data.binary)
+
+
+@pytest.mark.parametrize("groups", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ranking(client: Any, data: Any, groups: bool, weighted: bool) -> None:
+    qid, weights = data.groups if groups else None, data.weights if weighted else None
+    ours = DaskRankSVM(C, tol=TOL, pair_weight={(4.0, 0.0): 2.0}).fit(data.X, data.ranks, qid, weights)
+    theirs = RankSVM(C, tol=TOL, pair_weight={(4.0, 0.0): 2.0}).fit(data.X, data.ranks, qid, weights)
+    assert_equally_good(ours, theirs)
+    share = theirs.score(data.X, data.ranks, qid)
+    assert ours.score(data.X, data.ranks, qid) == pytest.approx(share, abs=0.01)
+    ours.fit_thresholds(data.X, data.ranks)
+    assert set(ours.predict(data.X)) <= set(data.ranks)
+
+
+# --- Every kind of input ---------------------------------------------------------------------------------
+
+
+def blocks_of(data: Any, *columns: np.ndarray) -> list[tuple[Any, ...]]:
+    bounds = [0, 100, 250, 400, 410, 600]
+    return [(data.X[a:b], *(column[a:b] for column in columns)) for a, b in itertools.pairwise(bounds)]
+
+
+def inputs(data: Any, client: Any, kind: str) -> tuple[Any, ...]:  # noqa: PLR0911 (one a kind)
+    blocks = blocks_of(data, data.binary)
+    match kind:
+        case "list of arrays":
+            return data.X.toarray().tolist(), data.binary.tolist()
+        case "dense chunks":
+            return da.from_array(data.X.toarray(), chunks=(170, 25)), da.from_array(data.binary, chunks=300)
+        case "sparse chunks":
+            X = da.from_array(data.X.toarray(), chunks=(170, 60)).map_blocks(type(data.X))
+            return X, data.binary
+        case "persisted chunks":
+            X = da.from_array(data.X.toarray(), chunks=(90, 60))
+            return tuple(client.persist([X, da.from_array(data.binary, chunks=90)]))
+        case "bag":
+            return (db.from_sequence(blocks, npartitions=4),)
+        case "delayed":
+            return ([dask.delayed(block) for block in blocks],)
+        case _:
+            return (client.scatter(blocks),)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["list of arrays", "dense chunks", "sparse chunks", "persisted chunks", "bag", "delayed", "futures"],
+)
+def test_inputs(client: Any, data: Any, kind: str) -> None:
+    ours = on_cluster().fit(*inputs(data, client, kind))
+    assert_equally_good(ours, local().fit(data.X, data.binary))
+    assert ours.n_features_in_ == 60
+
+
+def test_blocks_with_groups_and_weights(client: Any, data: Any) -> None:
+    blocks = [dask.delayed(block) for block in blocks_of(data, data.ranks, data.groups, data.weights)]
+    ours = DaskRankSVM(C, tol=TOL).fit(blocks)
+    assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks, data.groups, data.weights))
+
+
+def write_files(folder: Path, data: Any, **options: Any) -> None:
+    suffixes = ["svm", "svm.gz", "svm.xz", "svm.zst", "svm"]
+    blocks = blocks_of(data, data.ranks, data.groups)
+    for number, ((X, y, qid), suffix) in enumerate(zip(blocks, suffixes, strict=True)):
+        write_svmlight(folder / f"part-{number}.{suffix}", X, y, qid=qid, **options)
+
+
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_files(client: Any, data: Any, tmp_path: Path, zero_based: bool) -> None:
+    write_files(tmp_path, data, zero_based=zero_based)
+    ours = DaskRankSVM(C, tol=TOL).fit(str(tmp_path / "part-*"))
+    assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks, data.groups))
+    assert ours.n_features_in_ == 60
+    ours = on_cluster().fit(sorted(tmp_path.glob("part-*")))
+    theirs = local().fit(data.X, data.ranks.astype(int))
+    assert_equally_good(ours, theirs)
+    assert ours.classes_.dtype.kind == "i"
+    # Columns mean the same: so the weights are about the same.
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=0.1)
+
+
+def test_files_agree_on_where_they_count_from(client: Any, tmp_path: Path) -> None:
+    """Only one file uses index 0, so that all of them count from there; only one has the last column."""
+    (tmp_path / "a.svm").write_text("1 1:1 2:1\n-1 2:1\n" * 20)
+    (tmp_path / "b.svm").write_text("1 0:1 1:1\n-1 9:1\n" * 20)
+    ours = on_cluster().fit(str(tmp_path / "*.svm"))
+    X = np.zeros((4, 10))
+    X[0, [1, 2]] = X[1, 2] = X[2, [0, 1]] = X[3, 9] = 1.0
+    theirs = local().fit(np.tile(X, (20, 1)), [1, -1, 1, -1] * 20)
+    assert ours.n_features_in_ == 10
+    assert_equally_good(ours, theirs)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=0.05)
+
+
+def test_files_that_are_said_to_count_from_zero(client: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.svm").write_text("1 1:1 2:1\n-1 2:1\n" * 20)
+    ours = on_cluster().fit_watched(str(tmp_path / "a.svm"), None, None, look=None, zero_based=True)
+    assert ours.n_features_in_ == 3
+    assert ours.coef_[0, 0] == 0.0
+    assert ours.coef_[0, 1] > 0.0
+
+
+def test_remote_files(client: Any, data: Any) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    files = fsspec.filesystem("memory")  # workers are threads of this process, and see it
+    for number, (X, y) in enumerate(blocks_of(data, data.classes)):
+        with files.open(f"/unkernel/part-{number}.svm", "wb") as file:
+            write_svmlight(file, X, y)
+    ours = on_cluster().fit("memory://unkernel/part-*.svm")
+    assert_equally_good(ours, local().fit(data.X, data.classes))
+
+
+# --- Mistakes --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (lambda data: (data.X, None), "y is None"),
+        (lambda data: (data.X, data.binary[:-1]), "inconsistent numbers"),
+        (lambda data: (data.X, np.zeros(600)), "one class"),
+        (lambda data: (da.from_array(data.X.toarray()), data.binary[:-1]), "599 entries"),
+        (lambda data: (da.from_array(data.X.toarray()), da.from_array(data.binary[:-1])), "599 entries"),
+        (lambda data: (da.from_array(np.full((4, 2), np.nan)), [0, 1, 0, 1]), "NaN"),
+        (lambda data: ([dask.delayed((data.X, data.binary))], data.binary), "their own labels"),
+        (lambda data: ([dask.delayed(data.X)],), "is a tuple"),
+        (lambda data: (data.X, data.binary, -data.weights), "[Nn]egative"),
+    ],
+)
+def test_mistakes_are_named(client: Any, data: Any, arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DaskCuttingPlaneSVC().fit(*arguments(data))
+
+
+def test_missing_files(client: Any, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        DaskCuttingPlaneSVC().fit(str(tmp_path / "*.svm"))
+    with pytest.raises(ValueError, match="their own labels"):
+        DaskCuttingPlaneSVC().fit(str(tmp_path / "a.svm"), [1])
+
+
+def test_a_bad_line_is_named(client: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.svm").write_text("1 1:1\n-1 2:x\n")
+    with pytest.raises(unkernel.FormatError, match=r"a\.svm"):
+        DaskCuttingPlaneSVC().fit(str(tmp_path / "a.svm"))
+
+
+# --- What is left after training -------------------------------------------------------------------------
+
+
+def test_models_are_ordinary(client: Any, data: Any, tmp_path: Path) -> None:
+    ours = on_cluster(client=client).fit(data.X, data.binary)
+    ours.save(tmp_path / "model.uk")
+    np.testing.assert_array_equal(unkernel.load(tmp_path / "model.uk").predict(data.X), ours.predict(data.X))
+    again = pickle.loads(pickle.dumps(ours))
+    assert again.client is None
+    np.testing.assert_array_equal(again.predict(data.X), ours.predict(data.X))
+    copied = clone(ours)
+    assert copied.client is client
+    assert not hasattr(copied, "model_")
+
+
+def test_bytes_are_counted(client: Any, data: Any) -> None:
+    ours = on_cluster(client=client).fit(data.X, data.binary)
+    rounds, weights = ours.n_iter_ + 1, 61 * 8 * ours.n_parts_
+    assert ours.traffic_["gradient"] == rounds * (weights + 8 * ours.n_parts_)
+    assert 0 < ours.traffic_["weights"] <= rounds * weights
+    assert ours.traffic_["line"] >= rounds
+    ranker = DaskRankSVM(C, client=client).fit(data.X, data.ranks)
+    assert ranker.traffic_["scores"] == 8 * 600 * ranker.n_iter_
+
+
+def test_progress_is_shown(client: Any, data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[float] = []
+    ours = on_cluster(tol=1e-5, verbose=1)
+    ours.fit_watched(data.X, data.binary, None, look=lambda progress: seen.append(progress.relative_gap))
+    assert seen
+    assert "passes, objective" in capsys.readouterr().out
+
+
+def test_large_weights_go_through_a_tree(client: Any, data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unkernel.distributed.cluster._SENT_WITH_TASKS", 0)
+    monkeypatch.setattr("unkernel.distributed.cluster._FAN", 2)  # so that sums are made on workers, too
+    ours = on_cluster().fit(data.X, data.binary)
+    assert_equally_good(ours, local().fit(data.X, data.binary))

@@ -1,0 +1,166 @@
+"""A run goes on when a worker is lost, and its answer is the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from dask.distributed import Client, LocalCluster
+
+from unkernel import CuttingPlaneSVC, RankSVM
+from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM, cluster
+from unkernel.distributed.parts import Packing, Part, Problem, Round, block_of, cut_at, look_ahead, restore
+from unkernel.distributed.risks import JointRisk, SeparableRisk
+from unkernel.distributed.wire import packed
+
+TOL = 1e-3
+
+
+@pytest.fixture(scope="module")
+def process_client() -> Iterator[Any]:
+    options = {"processes": True, "n_workers": 3, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        yield client
+
+
+def kill_a_worker(client: Any, after: int) -> Callable[[Any], Callable[..., Any]]:
+    """Makes of a method one that kills a worker when it is called for the `after`-th time."""
+    calls = 0
+    client.wait_for_workers(3)  # one that another test killed comes back
+
+    def wrap(method: Any) -> Callable[..., Any]:
+        def wrapped(self: Any, *arguments: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == after:
+                place = self._cluster.places[1]
+                os.kill(client.run(os.getpid, workers=[place])[place], signal.SIGKILL)
+            return method(self, *arguments)
+
+        return wrapped
+
+    return wrap
+
+
+@pytest.mark.parametrize("when", ["aim", "cut"])
+def test_a_killed_worker(process_client: Any, data: Any, when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    killing = kill_a_worker(process_client, 5)
+    monkeypatch.setattr(SeparableRisk, when, killing(getattr(SeparableRisk, when)))
+    ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
+    theirs = CuttingPlaneSVC(tol=TOL, C=0.03).fit(data.X, data.binary)
+    assert ours.n_recoveries_ >= 1
+    assert ours.traffic_["restored"] > 0
+    assert ours.gap_ <= TOL
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
+
+
+def test_a_killed_worker_while_ranking(
+    process_client: Any, data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killing = kill_a_worker(process_client, 2)
+    monkeypatch.setattr(JointRisk, "aim", killing(JointRisk.aim))
+    ours = DaskRankSVM(tol=TOL, C=0.03, client=process_client).fit(data.X, data.ranks, data.groups)
+    theirs = RankSVM(tol=TOL, C=0.03).fit(data.X, data.ranks, data.groups)
+    assert ours.n_recoveries_ >= 1
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
+
+
+def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
+    process_client: Any, data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unkernel.distributed.cluster._FETCHING", 0.5)
+    finished = cluster._finished
+    calls = 0
+    process_client.wait_for_workers(3)
+
+    def killing_when_finished(futures: Any, patience: float) -> bool:
+        nonlocal calls
+        done = finished(futures, patience)
+        calls += done
+        if done and calls == 4:
+            place = min(process_client.who_has(futures)[futures[-1].key])
+            os.kill(process_client.run(os.getpid, workers=[place])[place], signal.SIGKILL)
+        return done
+
+    monkeypatch.setattr(cluster, "_finished", killing_when_finished)
+    ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
+    assert ours.n_recoveries_ >= 1
+    assert ours.gap_ <= TOL
+
+
+# --- Without a cluster: tasks that run twice, late, or on a part that was made anew ------------------------
+
+
+def new_part(data: Any) -> Part:
+    return Part([block_of(data.X, data.binary)], Packing(0, 0, 60, False, 1.0, 1))
+
+
+def answer(part: Part, task: Callable[..., Any], *arguments: Any) -> np.ndarray:
+    found = task(part, *arguments).vector
+    assert found is not None
+    return np.asarray(found.unpacked())
+
+
+def test_tasks_may_run_twice(data: Any) -> None:
+    generator = np.random.default_rng(1)
+    problem = Problem("p", np.array(["no", "yes"]), 1, np.ones(2), squared=True)
+    first, second = (packed(generator.normal(size=61)) for _ in range(2))
+    rounds = Round(problem, 1, 0.0), Round(problem, 2, 0.25)
+    steady, shaken, lost = new_part(data), new_part(data), new_part(data)
+    for part, repeats in ((steady, 1), (shaken, 2)):
+        for now, weights in zip(rounds, (first, second), strict=True):
+            for _ in range(repeats):
+                answer(part, look_ahead, now, weights)
+                answer(part, cut_at, now, 0.5)
+    expected = answer(steady, look_ahead, rounds[1], second), answer(steady, cut_at, rounds[1], 0.3)
+    np.testing.assert_array_equal(answer(shaken, look_ahead, rounds[1], second), expected[0])
+    np.testing.assert_allclose(answer(shaken, cut_at, rounds[1], 0.3), expected[1], atol=1e-9)
+
+    assert look_ahead(lost, rounds[1], second).unprepared == (0,)
+    assert cut_at(lost, rounds[1], 0.3).unprepared == (0,)
+    here = packed(0.25 * first.unpacked())
+    restore(lost, rounds[1], here, second)
+    np.testing.assert_allclose(answer(lost, look_ahead, rounds[1], second), expected[0], atol=1e-8)
+    np.testing.assert_allclose(answer(lost, cut_at, rounds[1], 0.3), expected[1], atol=1e-9)
+    # A task of the round before, late: no answer is better than a wrong one.
+    assert look_ahead(lost, Round(problem, 2, 0.25), second).unprepared == ()
+    assert cut_at(lost, rounds[0], 0.3).unprepared == (0,)
+    other = Problem("q", problem.classes, 0, np.ones(2), squared=True)
+    assert cut_at(lost, Round(other, 2, 0.25), 0.3).unprepared == (0,)
+
+
+INTERRUPTED = """
+    import signal, threading, os
+    import numpy as np
+    from dask.distributed import Client
+    from unkernel.distributed import DaskCuttingPlaneSVC
+
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(400, 50)), generator.integers(0, 2, 400)
+    with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0"):
+        threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        try:
+            DaskCuttingPlaneSVC(C=100.0, tol=1e-12, max_iter=10**6).fit(X, y)
+        except KeyboardInterrupt:
+            print("stopped")
+"""
+
+
+def test_ctrl_c_stops() -> None:
+    command = [sys.executable, "-c", textwrap.dedent(INTERRUPTED)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert "stopped" in done.stdout, done.stderr
+
+
+def test_without_dask_the_error_says_what_to_install() -> None:
+    code = "import sys; sys.modules['dask'] = None; import unkernel.distributed"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert 'pip install "unkernel[dask]"' in done.stderr
