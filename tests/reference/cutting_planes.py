@@ -78,25 +78,15 @@ def precision_loss(truth, guess):
 
 
 def measure_cuts(positive, *, k=None):
-    """Every labeling as a cut: (n loss, c), c_i = r_i - 1 where it says positive; of `k` positives if given.
-
-    r is 1 for positive rows. Labelings of k positives share k out over the positive rows and, beyond those,
-    over the others; their loss counts from the least there is.
-    """
+    """Every labeling as a cut: (n loss, c), c_i = y_i where the label changes; of `k` positives if given."""
     positive = np.asarray(positive)
-    rows, count = len(positive), int(positive.sum())
-    share = positive.astype(float)
-    least = 0.0
-    if k is not None:
-        share = np.where(positive, min(1.0, k / count), max(0, k - count) / max(rows - count, 1))
-        least = 1.0 - min(k, count) / k
-    cuts = []
-    for labels in product([False, True], repeat=rows):
+    cuts = [(0.0, np.zeros(len(positive)))]
+    for labels in product([False, True], repeat=len(positive)):
         guess = np.array(labels)
         if k is not None and guess.sum() != k:
             continue
-        loss = f1_loss(positive, guess) if k is None else precision_loss(positive, guess) - least
-        cuts.append((rows * loss, share - guess))
+        loss = f1_loss(positive, guess) if k is None else precision_loss(positive, guess)
+        cuts.append((len(positive) * loss, np.where(guess == positive, 0.0, np.where(positive, 1.0, -1.0))))
     return cuts
 
 

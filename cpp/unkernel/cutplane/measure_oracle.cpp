@@ -36,21 +36,18 @@ class MeasureOracle : public JointOracle {
  protected:
   Evaluation evaluate(std::span<const double> scores, std::span<double> coefficients, int) override {
     sort(scores);
+    std::ranges::fill(coefficients, 0.0);
     const Table worst = worst_table();
-    for (std::size_t i = 0; i < positive_.size(); ++i) coefficients[i] = positive_[i] ? positive_share() : negative_share();
-    for (std::int64_t k = 0; k < worst.kept; ++k) coefficients[positives_.rows[static_cast<std::size_t>(k)]] -= 1.0;
-    for (std::int64_t k = 0; k < worst.raised; ++k) coefficients[negatives_.rows[static_cast<std::size_t>(k)]] -= 1.0;
+    if (!(worst.value > 0.0)) return {};
+    for (std::int64_t k = worst.kept; k < positives_.count(); ++k) coefficients[positives_.rows[static_cast<std::size_t>(k)]] = 1.0;
+    for (std::int64_t k = 0; k < worst.raised; ++k) coefficients[negatives_.rows[static_cast<std::size_t>(k)]] = -1.0;
     return {static_cast<double>(rows()) * loss(worst.kept, worst.raised), 0.0};
   }
 
   virtual double loss(std::int64_t kept, std::int64_t raised) const = 0;
   virtual Table worst_table() const = 0;
-  // r of a positive row, and of a negative one
-  virtual double positive_share() const { return 1.0; }
-  virtual double negative_share() const { return 0.0; }
 
-  // n loss - (scores of positives that y' does not call positive) + (of negatives that it does): less than R by what
-  // no choice of y' changes
+  // n loss - (scores of positives that fall) + (scores of negatives that rise)
   Table table(std::int64_t kept, std::int64_t raised) const {
     return {kept, raised, static_cast<double>(rows()) * loss(kept, raised) - positives_.sum(kept) + negatives_.sum(raised)};
   }
@@ -115,13 +112,7 @@ class PrecisionOracle final : public MeasureOracle {
   PrecisionOracle(std::vector<bool> positive, std::int64_t k) : MeasureOracle(std::move(positive)), k_(k) {}
 
  protected:
-  double loss(std::int64_t kept, std::int64_t) const override {
-    return static_cast<double>(std::min(k_, positives()) - kept) / static_cast<double>(k_);
-  }
-  double positive_share() const override { return std::min(1.0, static_cast<double>(k_) / static_cast<double>(positives())); }
-  double negative_share() const override {
-    return k_ > positives() ? static_cast<double>(k_ - positives()) / static_cast<double>(negatives()) : 0.0;
-  }
+  double loss(std::int64_t kept, std::int64_t) const override { return 1.0 - static_cast<double>(kept) / static_cast<double>(k_); }
 
   Table worst_table() const override {
     Table worst;

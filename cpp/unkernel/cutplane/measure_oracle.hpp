@@ -1,19 +1,16 @@
 // Measures of a whole set of predictions, as SVMperf optimises them (Joachims 2005).
 //
-//   R(s) = max over labelings y' of  [ n loss(y', y) + sum of s over the rows that y' calls positive ]  -  r's
+//   R(s) = max(0, max over labelings y' of  [ n loss(y', y) - sum over rows with y'_i != y_i of y_i s_i ])
 //
-// with r_i = 1 for positive rows, else 0. n times the error rate as the loss would give the sum of hinge losses, so
-// C means the same for every measure. A loss that depends only on a, the positives that y' calls positive, and b, the
-// negatives that it calls positive, is maximised by the a positives and the b negatives of highest score.
+// n times the error rate as the loss would give the sum of hinge losses, so C means the same for every measure.
+// A loss that depends only on a, the positives that y' calls positive, and b, the negatives that it calls
+// positive, is maximised by keeping the a positives and calling positive the b negatives of highest score.
 //
-//   f1                 1 - 2a / (P + a + b)     for each a concave in b: O(P log N) instead of the paper's O(P N)
-//   precision at k     1 - a / k, a + b = k     O(k)
-//   break-even point   the same with k = P      precision and recall are equal there
+//   f1                      1 - 2a / (P + a + b)     for each a concave in b: O(P log N) instead of the paper's O(P N)
+//   precision at k          1 - a / k, a + b = k     O(k)
+//   break-even point        the same with k = P      precision and recall are equal there
 //
-// all after sorting. P positives, N negatives, n = P + N. Where k is not P, all y' have another sum than y, and a
-// score that all rows share would count: so r shares the k out, evenly over the positives (and, beyond P, evenly over
-// the negatives), which is the average surrogate of Kar, Narasimhan & Jain (2015); the loss is counted from the least
-// that is possible. R is never negative.
+// all after sorting. P positives, N negatives, n = P + N.
 #pragma once
 
 #include <cstdint>

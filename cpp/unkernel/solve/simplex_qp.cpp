@@ -75,6 +75,18 @@ class SimplexSolver {
     return sum;
   }
 
+  // The value less what rounding may have added to it: where C is huge, large terms leave little when they cancel.
+  double certain_value() const {
+    constexpr double rounding = 1e-15;
+    double terms = 0.0;
+    for (std::size_t k = 0; k < problem_.size; ++k) {
+      if (a_[k] == 0.0) continue;
+      terms += a_[k] * std::abs(problem_.linear[k]);
+      for (std::size_t j = 0; j < problem_.size; ++j) terms += 0.5 * a_[k] * std::abs(gram(k, j)) * a_[j];
+    }
+    return value() - rounding * terms;
+  }
+
  private:
   double gram(std::size_t i, std::size_t j) const {
     return i < problem_.size && j < problem_.size ? problem_.gram[i * problem_.stride + j] : 0.0;
@@ -235,7 +247,7 @@ double maximise_on_simplex(const SimplexProblem& problem, std::span<double> a, d
   if (problem.size == 0) return 0.0;
   SimplexSolver solver(problem, a);
   solver.run(accuracy);
-  return solver.value();
+  return solver.certain_value();
 }
 
 }  // namespace unkernel::solve

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from unkernel.cutplane.checkpoints import remove_checkpoints
 from unkernel.cutplane.training import Solution, Task, TrainingRows
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.classifier import canonical_csr
@@ -69,9 +70,12 @@ class LinearLearner(BaseEstimator):  # type: ignore[misc]
         origin = model.origin | {"C": float(self.C), "objective": self.objective_, "gap": self.gap_}
         self._set_model(LinearModel(**(vars(model) | {"origin": origin})))
         name = type(self).__name__
+        converged = all(solution.converged for solution in solutions)
+        if converged and self.checkpoint is not None:
+            remove_checkpoints(self.checkpoint, len(solutions))
         if self.verbose:
             print(f"[{name}] {self.n_iter_} passes, objective {self.objective_:.6g}, gap {self.gap_:.2g}")
-        if not all(solution.converged for solution in solutions):
+        if not converged:
             warnings.warn(
                 f"{name} stopped after max_iter={self.max_iter} passes at a relative gap of {self.gap_:.2g} "
                 f"(tol={self.tol:g}): raise max_iter or tol, or scale the features and lower C",

@@ -51,7 +51,7 @@ class Checkpoint:
         """The checkpoint of a problem; None where none is wanted."""
         if folder is None:
             return None
-        place = Path(folder) / f"problem-{problem}"
+        place = _place(folder, problem)
         place.mkdir(parents=True, exist_ok=True)
         return Checkpoint(place, json.loads(json.dumps(identity)))
 
@@ -130,11 +130,17 @@ class Checkpoint:
                     path.unlink()
         self._written.intersection_update(kept)
 
-    def remove(self) -> None:
-        """The run has ended well: what was kept for another one is of no use any more."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        with contextlib.suppress(OSError):  # others may have theirs beside it
-            self.folder.parent.rmdir()
+
+def remove_checkpoints(folder: str | os.PathLike[str], problems: int) -> None:
+    """The run has ended well: what was kept for another one is of no use any more."""
+    for problem in range(problems):
+        shutil.rmtree(_place(folder, problem), ignore_errors=True)
+    with contextlib.suppress(OSError):  # something else may be in it
+        Path(folder).rmdir()
+
+
+def _place(folder: str | os.PathLike[str], problem: int) -> Path:
+    return Path(folder) / f"problem-{problem}"
 
 
 def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

@@ -176,7 +176,8 @@ class RankSVM(LinearLearner):
         rows, labels, groups = self._rows(X, y, qid, watch, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         ranking = ranking_of(labels, groups, weights, self.pair_weight)
-        return self._fit_rows(rows, LocalMinimiser(rows, 0.0), ranking, np.unique(labels), look)
+        counted = labels if weights is None else labels[weights > 0]
+        return self._fit_rows(rows, LocalMinimiser(rows, 0.0), ranking, np.unique(counted), look)
 
     def _fit_rows(
         self,

@@ -91,7 +91,8 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         the F1 score (``"f1"``), the point where precision and recall are equal (``"break_even"``), or the
         precision among the ``k`` highest scores (``"precision_at_k"``).
     k : int, default=None
-        For ``objective="precision_at_k"``.
+        For ``objective="precision_at_k"``. As in SVMperf, it works best near the number of positive rows,
+        and on centred features: elsewhere a score that all rows share can satisfy the bound.
     solver : {"auto", "cutting_plane", "dual"}, default="auto"
         ``"dual"`` is dual coordinate descent, for the error rate on rows in memory; there it is often
         faster, and ``"auto"`` takes it from 5,000 rows on. Both stop at the same certified gap.
@@ -243,7 +244,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         self, minimiser: Minimiser, task: Task, codes: NDArray[np.int32], solutions: list[Solution]
     ) -> list[float]:
         """What to add to scores of which only the order counts, so that as many are above 0 as should be."""
-        if self.objective in ("error_rate", "f1"):
+        if self.objective in ("error_rate", "f1") or not self.fit_intercept:
             return [0.0] * len(solutions)
         shifts = []
         for place, solution in zip(self._places(), solutions, strict=True):

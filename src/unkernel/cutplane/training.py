@@ -234,8 +234,6 @@ def solve_by_cuts(
         look=task.look,
         observe=None if kept is None else kept.observer(bundle, rounds),
     )
-    if kept is not None and ended["converged"]:
-        kept.remove()
     return _solution(ended, rounds)
 
 

@@ -1,0 +1,417 @@
+"""Runs that are killed, and those that go on from where they were."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+from reference.damage import joined, parts, settings_of, with_settings
+from unkernel import CuttingPlaneSVC, FormatError, RankSVM, write_svmlight
+from unkernel.cutplane.checkpoints import Checkpoint
+
+HARD = {"C": 1.0, "tol": 1e-4}
+
+
+class Killed(BaseException):
+    """Like Ctrl-C: no Exception, so that nobody catches it on the way."""
+
+
+def make_rows(classes=2, rows=400, features=30):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(rows, features)) * (rng.random((rows, features)) < 0.5)
+    value = X @ rng.normal(size=features) + 2 * rng.normal(size=rows)
+    return X, np.digitize(value, np.quantile(value, np.linspace(0, 1, classes + 1)[1:-1]))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "kept"
+
+
+@pytest.fixture
+def kill_after(monkeypatch):
+    """A function that makes the next run end after so many rounds of a problem, once they are stored."""
+    original = Checkpoint.observer
+
+    def arm(rounds, problem=0):
+        def observer(self, bundle, rounds_before):
+            observe = original(self, bundle, rounds_before)
+
+            def observe_and_die(weights, objective, bound, done):
+                observe(weights, objective, bound, done)
+                if done == rounds and self.folder.name == f"problem-{problem}":
+                    raise Killed
+
+            return observe_and_die
+
+        monkeypatch.setattr(Checkpoint, "observer", observer)
+
+    yield arm
+    monkeypatch.undo()
+
+
+@pytest.fixture
+def killed(folder, kill_after, monkeypatch):
+    """The folder of a run that has been killed, and what that run was."""
+    X, y = make_rows()
+    learner = CuttingPlaneSVC(checkpoint=folder, **HARD)
+    kill_after(12)
+    with pytest.raises(Killed):
+        learner.fit(X, y)
+    monkeypatch.undo()
+    return learner, X, y
+
+
+def passes_of_this_run(learner, *arguments):
+    """n_iter_ counts those of the runs before as well."""
+    counted = []
+    original = Checkpoint.observer
+
+    def observer(self, bundle, rounds_before):
+        observe = original(self, bundle, rounds_before)
+
+        def observe_and_count(*news):
+            counted.append(news[-1])
+            observe(*news)
+
+        return observe_and_count
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Checkpoint, "observer", observer)
+        learner.fit(*arguments)
+    return len(counted)
+
+
+LEARNERS = {
+    "hinge": CuttingPlaneSVC,
+    "squared_hinge": lambda **options: CuttingPlaneSVC(loss="squared_hinge", **options),
+    "f1": lambda **options: CuttingPlaneSVC(objective="f1", **(options | {"C": 0.1})),
+    "pairs": RankSVM,
+}
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_a_killed_run_goes_on(kind, folder, kill_after, monkeypatch):
+    X, y = make_rows()
+    alone = LEARNERS[kind](**HARD).fit(X, y)
+    learner = LEARNERS[kind](checkpoint=folder, **HARD)
+    half = alone.n_iter_ // 2
+    kill_after(half)
+    with pytest.raises(Killed):
+        learner.fit(X, y)
+    monkeypatch.undo()
+    assert (folder / "problem-0" / "state.uk").exists()
+    rest = passes_of_this_run(learner, X, y)
+    assert rest < alone.n_iter_
+    assert learner.n_iter_ == half + rest
+    assert learner.gap_ <= 1e-4
+    assert learner.objective_ == pytest.approx(alone.objective_, rel=1.1e-4)
+    assert not folder.exists()
+
+
+def test_a_run_may_be_killed_again_and_again(folder, kill_after, monkeypatch):
+    X, y = make_rows()
+    alone = CuttingPlaneSVC(**HARD).fit(X, y)
+    for _ in range(4):
+        kill_after(4)
+        with pytest.raises(Killed):
+            CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
+        monkeypatch.undo()
+        names = {path.name for path in (folder / "problem-0").iterdir()}
+        assert len(names) <= 4 * 5 + 1  # a cut a round and one at the start of each run; no others
+    learner = CuttingPlaneSVC(checkpoint=folder, **HARD)
+    assert passes_of_this_run(learner, X, y) < alone.n_iter_
+    assert learner.objective_ == pytest.approx(alone.objective_, rel=1.1e-4)
+
+
+def test_a_run_with_a_checkpoint_is_the_run_without(folder):
+    X, y = make_rows(3)
+    kept = CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
+    plain = CuttingPlaneSVC(**HARD).fit(X, y)
+    assert np.array_equal(kept.coef_, plain.coef_)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("problem", [0, 1, 2])
+def test_many_classes_go_on(problem, folder, kill_after, monkeypatch):
+    """From the class that was being learned; those before it are found as they were left."""
+    X, y = make_rows(3)
+    options = HARD | {"loss": "squared_hinge"}
+    alone = CuttingPlaneSVC(checkpoint=folder, **options)
+    everything = passes_of_this_run(alone, X, y)
+    learner = CuttingPlaneSVC(checkpoint=folder, **options)
+    kill_after(12, problem)
+    with pytest.raises(Killed):
+        learner.fit(X, y)
+    monkeypatch.undo()
+    assert (folder / f"problem-{problem}" / "state.uk").exists()
+    assert passes_of_this_run(learner, X, y) < everything
+    assert learner.objective_ == pytest.approx(alone.objective_, rel=2e-4)
+    assert not folder.exists()
+
+
+def test_too_few_passes_leave_a_checkpoint_for_more(folder):
+    X, y = make_rows()
+    learner = CuttingPlaneSVC(checkpoint=folder, max_iter=10, **HARD)
+    with pytest.warns(UserWarning, match="max_iter=10"):
+        learner.fit(X, y)
+    assert learner.n_iter_ == 10
+    first = learner.objective_
+    with pytest.warns(UserWarning, match="max_iter=10"):
+        learner.fit(X, y)  # has no passes left
+    assert learner.n_iter_ == 10
+    assert learner.objective_ == pytest.approx(first, rel=1e-9)
+    assert 0 < learner.gap_ <= 1
+    learner.set_params(max_iter=1000).fit(X, y)
+    assert learner.gap_ <= 1e-4
+    assert not folder.exists()
+
+
+def test_another_cost_or_tolerance_goes_on_from_the_same_cuts(killed):
+    learner, X, y = killed
+    learner.set_params(C=0.8, tol=1e-3, max_cuts=50).fit(X, y)
+    alone = CuttingPlaneSVC(C=0.8, tol=1e-3).fit(X, y)
+    assert learner.objective_ == pytest.approx(alone.objective_, rel=1.1e-3)
+
+
+def test_fewer_cuts_may_be_kept_than_were_stored(killed):
+    learner, X, y = killed
+    learner.set_params(max_cuts=4, max_iter=5000, tol=1e-3).fit(X, y)
+    assert learner.gap_ <= 1e-3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda learner, X, y: learner.fit(X, 1 - y),
+        lambda learner, X, y: learner.fit(X, y, np.full(len(y), 2.0)),
+        lambda learner, X, y: learner.fit(X[::-1], y),
+        lambda learner, X, y: learner.fit(np.where(X.max() == X, 9.0, X), y),
+        lambda learner, X, y: learner.fit(X[:, 1:], y),
+        lambda learner, X, y: learner.fit(X[1:], y[1:]),
+        lambda learner, X, y: learner.set_params(loss="squared_hinge").fit(X, y),
+        lambda learner, X, y: learner.set_params(objective="f1").fit(X, y),
+        lambda learner, X, y: learner.set_params(fit_intercept=False).fit(X, y),
+        lambda learner, X, y: learner.set_params(intercept_scaling=2.0).fit(X, y),
+        lambda learner, X, y: learner.set_params(class_weight="balanced").fit(X, np.arange(len(y)) % 3 // 2),
+        lambda learner, X, y: RankSVM(checkpoint=learner.checkpoint).fit(X, y),
+    ],
+    ids=[
+        "labels", "weights", "order", "values", "columns", "rows", "loss", "objective", "no intercept",
+        "constant", "classes", "learner",
+    ],
+)  # fmt: skip
+def test_other_rows_labels_and_losses_are_refused(killed, folder, change):
+    learner, X, y = killed
+    before = {path: path.read_bytes() for path in (folder / "problem-0").iterdir()}
+    with pytest.raises(ValueError, match=r"kept.*problem-0: the checkpoint is of other rows"):
+        change(learner, X, y)
+    assert {path: path.read_bytes() for path in (folder / "problem-0").iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"pair_weight": {(1, 0): 2.0}}, {"qid": True}, {"sample_weight": True}, {"labels": True}],
+    ids=str,
+)
+def test_other_pairs_are_refused(change, folder, kill_after, monkeypatch):
+    X, y = make_rows(3)
+    kill_after(5)
+    with pytest.raises(Killed):
+        RankSVM(checkpoint=folder, **HARD).fit(X, y)
+    monkeypatch.undo()
+    ranker = RankSVM(checkpoint=folder, pair_weight=change.get("pair_weight"), **HARD)
+    qid = np.arange(len(y)) % 2 if "qid" in change else None
+    weights = np.arange(len(y)) % 3 + 1.0 if "sample_weight" in change else None
+    with pytest.raises(ValueError, match="the checkpoint is of other rows"):
+        ranker.fit(X, y % 2 if "labels" in change else y, qid, weights)
+
+
+def test_files_that_changed_are_refused(folder, tmp_path, kill_after, monkeypatch):
+    X, y = make_rows()
+    path = tmp_path / "rows.svm"
+    write_svmlight(path, X, y)
+    learner = CuttingPlaneSVC(checkpoint=folder, **HARD)
+    kill_after(10)
+    with pytest.raises(Killed):
+        learner.fit(path)
+    monkeypatch.undo()
+    content = path.read_bytes()
+    path.write_bytes(content + b"1 1:1\n")
+    with pytest.raises(ValueError, match="the checkpoint is of other rows"):
+        learner.fit(path)
+    path.unlink()
+    write_svmlight(tmp_path / "other.svm", X, y)
+    with pytest.raises(ValueError, match="the checkpoint is of other rows"):
+        learner.fit(tmp_path / "other.svm")
+
+
+def test_files_go_on(folder, tmp_path, kill_after, monkeypatch):
+    X, y = make_rows()
+    path = tmp_path / "rows.svm"
+    write_svmlight(path, X, y)
+    alone = CuttingPlaneSVC(**HARD).fit(path)
+    learner = CuttingPlaneSVC(checkpoint=folder, **HARD)
+    kill_after(10)
+    with pytest.raises(Killed):
+        learner.fit(path)
+    monkeypatch.undo()
+    assert passes_of_this_run(learner, path) < alone.n_iter_
+    assert learner.objective_ == pytest.approx(alone.objective_, rel=1.1e-4)
+    assert not folder.exists()
+
+
+# --- Damage --------------------------------------------------------------------------------------------
+
+
+def refuse_or_go_on(learner, X, y):
+    """Whether the damage was noticed; what was not noticed must not spoil the result."""
+    try:
+        learner.fit(X, y)
+    except (FormatError, ValueError) as error:
+        assert "kept" in str(error)
+        return True
+    return False
+
+
+def a_cut(folder):
+    return sorted((folder / "problem-0").glob("cut-*.uk"))[3]
+
+
+@pytest.mark.parametrize("size", [0, 7, 64, -8])
+@pytest.mark.parametrize("which", ["state", "cut"])
+def test_files_that_were_cut_short_are_refused(killed, folder, which, size):
+    learner, X, y = killed
+    path = folder / "problem-0" / "state.uk" if which == "state" else a_cut(folder)
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(FormatError) as caught:
+        learner.fit(X, y)
+    assert caught.value.file == str(path)
+
+
+def test_a_cut_that_is_missing_is_said_so(killed, folder):
+    learner, X, y = killed
+    path = a_cut(folder)
+    path.unlink()
+    with pytest.raises(FormatError, match="delete") as caught:
+        learner.fit(X, y)
+    assert caught.value.file == str(path)
+
+
+def test_another_kind_of_file_is_refused(killed, folder):
+    learner, X, y = killed
+    CuttingPlaneSVC().fit(X, y).save(folder / "problem-0" / "state.uk")
+    with pytest.raises(FormatError, match="no checkpoint"):
+        learner.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cuts": 3},
+        {"cuts": []},
+        {"cuts": [None] * 3},
+        {"rounds": -1},
+        {"rounds": "many"},
+        {"rounds": 10**40},
+        {"identity": None},
+        {"cuts": "first only"},
+        {"cuts": "no names"},
+        {"cuts": "elsewhere"},
+    ],
+    ids=str,
+)
+def test_damaged_settings_are_refused(killed, folder, change):
+    learner, X, y = killed
+    path = folder / "problem-0" / "state.uk"
+    header, arrays = parts(path.read_bytes())
+    stored = settings_of(header)
+    match change.get("cuts"):
+        case "first only":
+            change = {"cuts": stored["cuts"][:1]}
+        case "no names":
+            change = {"cuts": [""] * len(stored["cuts"])}
+        case "elsewhere":
+            change = {"cuts": ["../../../" + name for name in stored["cuts"][:-1]] + ["/etc/passwd"]}
+    path.unlink()
+    path.write_bytes(joined(with_settings(header, stored | change), arrays))
+    assert refuse_or_go_on(learner, X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", ["weights", "masses", "offsets"])
+@pytest.mark.parametrize("how", ["nan", "less", "negative"])
+def test_damaged_arrays_are_refused(killed, folder, name, how):
+    learner, X, y = killed
+    path = folder / "problem-0" / "state.uk"
+    header, arrays = parts(path.read_bytes())
+    numbers = np.frombuffer(arrays[name]).copy()
+    numbers = {"nan": numbers * np.nan, "less": numbers[1:], "negative": -np.abs(numbers) - 1}[how]
+    arrays[name] = numbers.tobytes()
+    path.unlink()
+    path.write_bytes(joined(header, arrays))
+    harmless = how == "negative" and name in ("weights", "offsets")  # any start will do, and any lower bound
+    assert refuse_or_go_on(learner, X, y) != harmless
+    if harmless:
+        assert learner.objective_ == pytest.approx(CuttingPlaneSVC(**HARD).fit(X, y).objective_, rel=1.1e-4)
+
+
+def test_a_folder_that_cannot_be_made_is_named(folder):
+    X, y = make_rows()
+    folder.write_text("a file")
+    with pytest.raises(OSError, match="kept"):
+        CuttingPlaneSVC(checkpoint=folder).fit(X, y)
+
+
+def test_what_others_keep_in_the_folder_stays(folder):
+    X, y = make_rows()
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine")
+    CuttingPlaneSVC(checkpoint=folder).fit(X, y)
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+
+
+# --- A process that is killed --------------------------------------------------------------------------
+
+PROGRAM = """
+    import sys, time
+    import numpy as np
+    from unkernel import {learner}
+    from unkernel.cutplane.checkpoints import Checkpoint
+    original = Checkpoint.observer
+    def slow(self, bundle, rounds_before):
+        observe = original(self, bundle, rounds_before)
+        def store(*news):
+            observe(*news)
+            time.sleep(0.01)
+        return store
+    Checkpoint.observer = slow
+    stored = np.load(sys.argv[1])
+    {learner}(C=1.0, tol=1e-4, checkpoint=sys.argv[2]).fit(stored["X"], stored["y"])
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+@pytest.mark.parametrize("learner", [CuttingPlaneSVC, RankSVM])
+def test_a_killed_process_goes_on(learner, folder, tmp_path):
+    X, y = make_rows()
+    np.savez(tmp_path / "rows.npz", X=X, y=y)
+    program = textwrap.dedent(PROGRAM.format(learner=learner.__name__))
+    process = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "rows.npz"), str(folder)])
+    deadline = time.monotonic() + 60
+    while len(list((folder / "problem-0").glob("cut-*.uk"))) < 8 and time.monotonic() < deadline:
+        assert process.poll() is None
+        time.sleep(0.002)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    alone = learner(**HARD).fit(X, y)
+    rest = learner(checkpoint=folder, **HARD)
+    assert passes_of_this_run(rest, X, y) < alone.n_iter_
+    assert rest.objective_ == pytest.approx(alone.objective_, rel=1.1e-4)
+    assert not folder.exists()

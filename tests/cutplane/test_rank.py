@@ -1,0 +1,568 @@
+"""RankSVM against listed pairs, and its thresholds against all that are possible."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+import sklearn
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import unkernel
+from reference import cutting_planes as reference
+from unkernel import FormatError, RankSVM
+from unkernel.cutplane.rank import _best_thresholds
+from unkernel.models import Decision
+
+EXACT = {"tol": 1e-7, "max_iter": 10_000}
+
+
+@parametrize_with_checks([RankSVM()])
+def test_scikit_learn_agrees_that_it_is_an_estimator(estimator, check):
+    check(estimator)
+
+
+def make_ranking(seed, *, rows=40, features=5, labels=(1, 2, 3), groups=0):
+    """Rows, noisy labels, and groups if there are some."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, features)) * (rng.random((rows, features)) < 0.7)
+    value = X[:, 0] - X[:, 1] + 0.7 * rng.normal(size=rows)
+    codes = np.digitize(value, np.quantile(value, np.linspace(0, 1, len(labels) + 1)[1:-1]))
+    return X, np.array(labels)[codes], rng.integers(0, groups, rows) if groups else None
+
+
+def listed_pairs(y, qid=None, weights=None, pair_weight=None):
+    """All pairs by the twin, and what the weights sum to."""
+    values, ranks = np.unique(y, return_inverse=True)
+    table = ()
+    if pair_weight:
+        table = [[pair_weight.get((high, low), 1.0) for low in values] for high in values]
+    weights_or_none = () if weights is None else weights
+    pairs = list(reference.ordered_pairs(ranks, () if qid is None else qid, weights_or_none, table))
+    return pairs, len(y) if weights is None else float(np.sum(weights))
+
+
+def solve_pairs(X, C, pairs, total):
+    """The least objective, by LIBLINEAR on the differences of all pairs."""
+    i, j, v = (np.array(column) for column in zip(*pairs, strict=True))
+    counted = v > 0
+    i, j, v = i[counted], j[counted], v[counted]
+    sides = np.where(np.arange(len(i)) % 2 == 0, 1.0, -1.0)  # LIBLINEAR wants two classes
+    peer = LinearSVC(loss="hinge", C=1.0, tol=1e-9, fit_intercept=False, max_iter=500_000, random_state=0)
+    peer.fit((X[i] - X[j]) * sides[:, None], sides, C * reference.pair_scale(pairs, total) * v)
+    return reference.objective(peer.coef_[0], X, C, lambda s: reference.ordinal_risk(pairs, total, s))
+
+
+# --- The problem ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("groups", [0, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("pair_weight", [None, {(3, 1): 5.0, (2, 1): 0.5}], ids=["plain", "by class"])
+def test_objective_is_that_of_listed_pairs(groups, weighted, pair_weight):
+    X, y, qid = make_ranking(1, groups=groups)
+    weights = np.random.default_rng(2).choice([0.0, 0.5, 1.0, 3.0], len(y)) if weighted else None
+    ranker = RankSVM(C=0.3, pair_weight=pair_weight, **EXACT).fit(X, y, qid, weights)
+    pairs, total = listed_pairs(y, qid, weights, pair_weight)
+    own = reference.objective(ranker.coef_, X, 0.3, lambda s: reference.ordinal_risk(pairs, total, s))
+    assert ranker.objective_ == pytest.approx(own, rel=1e-8)
+    assert ranker.objective_ == pytest.approx(solve_pairs(X, 0.3, pairs, total), rel=1e-6)
+    assert ranker.gap_ <= 1e-7
+    assert ranker.coef_.shape == (5,)
+    assert ranker.ranks_.tolist() == [1, 2, 3]
+    all_pairs, ordered = reference.count_pairs(pairs, X @ ranker.coef_)
+    assert ranker.score(X, y, qid, weights) == pytest.approx(ordered / all_pairs, rel=1e-9)
+
+
+@settings(deadline=None, max_examples=20, print_blob=True)
+@given(
+    seed=st.integers(0, 2**32 - 1), rows=st.integers(3, 25), C=st.floats(1e-3, 10), groups=st.integers(0, 3)
+)
+def test_nobody_finds_less_than_the_bound(seed, rows, C, groups):
+    rng = np.random.default_rng(seed)
+    X, y, qid = make_ranking(seed, rows=rows, features=3, groups=groups)
+    y = rng.permutation(y) if seed % 2 else y
+    weights = rng.integers(0, 3, rows).astype(float)
+    pairs, total = listed_pairs(y, qid, weights)
+    assume(sum(v for _, _, v in pairs) > 0)
+    ranker = RankSVM(C=C, tol=1e-6, max_iter=10_000).fit(X, y, qid, weights)
+
+    def objective(w):
+        return reference.objective(w, X, C, lambda s: reference.ordinal_risk(pairs, total, s))
+
+    assert ranker.objective_ == pytest.approx(objective(ranker.coef_), rel=1e-6)
+    bound = ranker.objective_ * (1 - ranker.gap_)
+    for size in (0.0, 1e-3, 0.1):
+        assert objective(ranker.coef_ + size * rng.normal(size=3)) >= bound * (1 - 1e-9)
+    assert objective(np.zeros(3)) >= bound * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("groups", [0, 2])
+def test_weights_stand_for_repeated_rows(groups):
+    X, y, qid = make_ranking(3, groups=groups)
+    weights = np.random.default_rng(0).integers(0, 4, len(y))
+    again = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), weights))
+    weighted = RankSVM(C=0.5, **EXACT).fit(X, y, qid, weights)
+    repeated = RankSVM(C=0.5, **EXACT).fit(X[again], y[again], None if qid is None else qid[again])
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=2e-7)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-3)
+    assert weighted.score(X, y, qid, weights) == pytest.approx(
+        weighted.score(X[again], y[again], None if qid is None else qid[again])
+    )
+
+
+def test_groups_need_not_stand_together_and_have_any_names():
+    X, y, qid = make_ranking(4, groups=4)
+    expected = RankSVM(**EXACT).fit(X, y, qid).objective_
+    order = np.argsort(qid, kind="stable")
+    names = np.array(["spring", "summer", "autumn", "winter"])
+    for arguments in ((X[order], y[order], qid[order]), (X, y, names[qid]), (X, y, -1e9 * qid)):
+        assert RankSVM(**EXACT).fit(*arguments).objective_ == pytest.approx(expected, rel=2e-7)
+    assert RankSVM(**EXACT).fit(X, y).objective_ != pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [(0.0, 0.25, 1e9), (-7, -3, 0), (-0.5, 0.5, 1.5), (False, True, True), (np.float32(0.1), 0.2, 0.3)],
+    ids=str,
+)
+def test_only_the_order_of_labels_counts(labels):
+    X, y, _ = make_ranking(5)
+    y = np.searchsorted([1, 2, 3], y)
+    ordinary = np.unique(np.array(labels), return_inverse=True)[1]
+    expected = RankSVM().fit(X, ordinary[y])
+    ranker = RankSVM().fit(X, np.array(labels)[y])
+    assert np.array_equal(ranker.coef_, expected.coef_)
+    assert ranker.score(X, np.array(labels)[y]) == expected.score(X, ordinary[y])
+
+
+def test_every_row_may_have_a_rank_of_its_own():
+    X, _, _ = make_ranking(6, rows=300)
+    value = X @ np.arange(5.0) + 0.1 * np.random.default_rng(0).normal(size=300)
+    ranker = RankSVM(C=1.0, tol=1e-5).fit(X, value)
+    assert len(ranker.ranks_) == 300
+    pairs, total = listed_pairs(value)
+    own = reference.objective(ranker.coef_, X, 1.0, lambda s: reference.ordinal_risk(pairs, total, s))
+    assert ranker.objective_ == pytest.approx(own, rel=1e-6)
+    assert ranker.score(X, value) > 0.95
+
+
+def test_two_labels_are_the_area_under_the_curve():
+    X, y, _ = make_ranking(7, rows=300, labels=(-1, 1))
+    X = X.round(1)  # for ties
+    weights = np.random.default_rng(0).random(300)
+    ranker = RankSVM().fit(X, y)
+    scores = ranker.decision_function(X)
+    assert ranker.score(X, y) == pytest.approx(roc_auc_score(y, scores), rel=1e-12)
+    weighted = roc_auc_score(y, scores, sample_weight=weights)
+    assert ranker.score(X, y, sample_weight=weights) == pytest.approx(weighted, rel=1e-9)
+    same = unkernel.CuttingPlaneSVC(objective="roc_area", solver="cutting_plane").fit(X, y)
+    np.testing.assert_allclose(same.coef_[0], ranker.coef_, atol=1e-12)
+
+
+def test_equal_scores_count_half():
+    X = np.zeros((6, 1))
+    ranker = RankSVM().fit(np.arange(6.0)[:, None], [1, 1, 2, 2, 3, 3])
+    assert ranker.score(X, [1, 2, 3, 1, 2, 3]) == 0.5
+    assert ranker.score([[0.0], [1.0], [1.0]], [1, 2, 3]) == pytest.approx(2.5 / 3)
+
+
+def test_threads_and_arrays_do_not_change_a_bit():
+    X, y, qid = make_ranking(8, rows=2000, groups=20)
+    expected = RankSVM().fit(X, y, qid)
+    wide = sparse.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    for rows, jobs in ((X, 2), (X, -1), (sparse.csr_array(X), 1), (wide, 2), (X.tolist(), 1)):
+        other = RankSVM(n_jobs=jobs).fit(rows, list(y), list(qid))
+        assert np.array_equal(other.coef_, expected.coef_)
+        assert (other.objective_, other.gap_, other.n_iter_) == (
+            expected.objective_,
+            expected.gap_,
+            expected.n_iter_,
+        )
+        assert np.array_equal(other.decision_function(rows), expected.decision_function(X))
+
+
+def test_few_cuts_are_enough():
+    X, y, _ = make_ranking(8, rows=500)
+    few = RankSVM(max_cuts=4, max_iter=5000).fit(X, y)
+    assert few.gap_ <= 1e-3
+    assert few.objective_ == pytest.approx(RankSVM().fit(X, y).objective_, rel=2e-3)
+
+
+def test_says_so_when_it_did_not_converge():
+    X, y, _ = make_ranking(8, rows=500)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2") as caught:
+        ranker = RankSVM(C=100, tol=1e-6, max_iter=2).fit(X, y)
+    assert caught[0].filename == __file__
+    assert ranker.gap_ > 1e-6
+
+
+def test_an_interrupted_fit_leaves_nothing():
+    X, y, _ = make_ranking(8, rows=20_000)
+
+    def look(_progress):
+        raise KeyboardInterrupt
+
+    ranker = RankSVM(C=1e3, tol=1e-12, max_iter=10**6)
+    with pytest.raises(KeyboardInterrupt):
+        ranker.fit_watched(X, y, None, None, look=look)
+    for ask in (
+        ranker.decision_function,
+        lambda X: ranker.score(X, y),
+        lambda X: ranker.fit_thresholds(X, y),
+    ):
+        with pytest.raises(NotFittedError):
+            ask(X)
+
+
+# --- Thresholds ----------------------------------------------------------------------------------------
+
+
+def rank_error(thresholds, scores, ranks, weights):
+    return float(weights @ np.abs(np.searchsorted(thresholds, scores, side="left") - ranks))
+
+
+def least_rank_error(scores, ranks, weights, count):
+    """Every ascending choice of borders, before, between and after the scores."""
+    distinct = np.unique(scores)
+    places = np.concatenate([[distinct[0] - 1], (distinct[1:] + distinct[:-1]) / 2, [distinct[-1] + 1]])
+    borders = combinations_with_replacement(places, count - 1)
+    return min(rank_error(np.array(chosen), scores, ranks, weights) for chosen in borders)
+
+
+@settings(deadline=None, max_examples=60, print_blob=True)
+@given(
+    st.integers(2, 4).flatmap(
+        lambda count: st.tuples(
+            st.just(count),
+            st.lists(
+                st.tuples(st.integers(-4, 4), st.integers(0, count - 1), st.sampled_from([0.0, 1.0, 2.5])),
+                min_size=1,
+                max_size=9,
+            ),
+        )
+    )
+)
+def test_thresholds_have_the_least_error_in_ranks(drawn):
+    count, rows = drawn
+    scores, ranks, weights = (np.array(column) for column in zip(*rows, strict=True))
+    scores = scores / 4
+    thresholds = _best_thresholds(scores, ranks, weights, count)
+    assert (np.diff(thresholds) >= 0).all()
+    found = rank_error(thresholds, scores, ranks, weights)
+    assert found == pytest.approx(least_rank_error(scores, ranks, weights, count), abs=1e-12)
+
+
+@pytest.mark.parametrize("low", [1.0, np.nextafter(1.0, 2.0), -1.0, 0.0, 5e-324, 1e300])
+def test_a_threshold_fits_between_neighbouring_numbers(low):
+    scores = np.array([low, np.nextafter(low, np.inf)])
+    thresholds = _best_thresholds(scores, np.array([0, 1]), np.ones(2), 2)
+    assert rank_error(thresholds, scores, np.array([0, 1]), np.ones(2)) == 0
+
+
+def test_thresholds_of_a_fitted_ranker():
+    X, y, _ = make_ranking(9, rows=30)
+    weights = np.random.default_rng(0).choice([0.0, 1.0, 4.0], 30)
+    ranker = RankSVM(C=0.3).fit(X, y)
+    scores, ranks = ranker.decision_function(X), y - 1
+    assert ranker.fit_thresholds(X, y) is ranker
+    error = np.abs(ranker.predict(X) - y).sum()
+    assert error == least_rank_error(scores, ranks, np.ones(30), 3)
+    assert np.array_equal(ranker.decision_function(X), scores)
+    ranker.fit_thresholds(X, y, weights)
+    assert weights @ np.abs(ranker.predict(X) - y) == least_rank_error(scores, ranks, weights, 3)
+    assert ranker.thresholds_.shape == (2,)
+    ranker.fit_thresholds(X[y == 2], y[y == 2])
+    assert set(ranker.predict(X[y == 2])) == {2}
+
+
+def test_predict_is_there_only_with_thresholds():
+    X, y, _ = make_ranking(9)
+    ranker = RankSVM()
+    assert not hasattr(ranker, "predict")
+    with pytest.raises(NotFittedError):
+        ranker.fit_thresholds(X, y)
+    ranker.fit(X, y)
+    with pytest.raises(AttributeError, match="predict") as caught:
+        ranker.predict(X)
+    assert "fit_thresholds" in str(caught.value) + str(caught.value.__cause__)
+    assert hasattr(ranker.fit_thresholds(X, y), "predict")
+    assert not hasattr(ranker.fit(X, y), "predict")
+    assert not hasattr(clone(ranker.fit_thresholds(X, y)), "predict")
+
+
+def test_thresholds_are_for_known_labels():
+    X, y, _ = make_ranking(9)
+    ranker = RankSVM().fit(X, y)
+    with pytest.raises(ValueError, match=r"labels that fit did not see: \[7"):
+        ranker.fit_thresholds(X, np.where(y == 2, 7, y))
+    with pytest.raises(ValueError, match="inconsistent"):
+        ranker.fit_thresholds(X, y[1:])
+    with pytest.raises(ValueError, match="NaN"):
+        ranker.fit_thresholds(X, np.full(len(y), np.nan))
+    many = RankSVM().fit(np.arange(1025.0)[:, None], np.arange(1025))
+    with pytest.raises(ValueError, match="at most 1024"):
+        many.fit_thresholds([[0.0]], [0])
+
+
+@pytest.mark.parametrize("labels", [(1, 2, 3), (-0.5, 0.25, 9.0), (10.0, 20.0, 30.0), (False, True)], ids=str)
+def test_thresholds_leave_with_the_model(labels, tmp_path):
+    X, y, _ = make_ranking(10, labels=labels)
+    ranker = RankSVM().fit(X, y)
+    ranker.save(tmp_path / "scores.uk")
+    plain = unkernel.load(tmp_path / "scores.uk")
+    assert np.array_equal(plain.decision_function(X), ranker.decision_function(X))
+    assert np.array_equal(plain.predict(X), ranker.decision_function(X))
+    ranker.fit_thresholds(X, y).save(tmp_path / "ordinal.uk")
+    for other in (
+        unkernel.load(tmp_path / "ordinal.uk"),
+        unkernel.compile(ranker),
+        unkernel.compile(ranker.to_model()),
+        pickle.loads(pickle.dumps(ranker)),
+    ):
+        assert np.array_equal(other.decision_function(X), ranker.decision_function(X))
+        assert np.array_equal(other.predict(X), ranker.predict(X))
+    loaded = unkernel.load(tmp_path / "ordinal.uk").decision
+    assert loaded.scheme == "ordinal"
+    assert np.array_equal(loaded.thresholds, ranker.thresholds_)
+    assert loaded.classes.tolist() == list(labels)
+
+
+ORDINAL = Decision("ordinal", np.array([1, 2, 4]), thresholds=np.array([-0.5, 0.5]))
+
+
+def test_ordinal_decisions_count_the_thresholds_below():
+    scores = np.array([[-9.0], [-0.5], [0.0], [0.5], [np.nextafter(0.5, 1)], [1e300]])
+    assert ORDINAL.choose(scores).tolist() == [1, 1, 2, 2, 4, 4]
+    assert ORDINAL.decide(scores).tolist() == scores[:, 0].tolist()
+    again = Decision.from_json("f", ORDINAL.to_json())
+    assert again.choose(scores).tolist() == [1, 1, 2, 2, 4, 4]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"thresholds": [0.5]},
+        {"thresholds": [0.5, -0.5]},
+        {"thresholds": [0.5, float("nan")]},
+        {"thresholds": [0.5, float("inf")]},
+        {"thresholds": [0.5, 10**400]},
+        {"thresholds": [0.5, "1"]},
+        {"thresholds": [0.5, None]},
+        {"thresholds": [[0.5, 1.0]]},
+        {"thresholds": "ab"},
+        {"thresholds": None},
+        {"thresholds": {}},
+        {"thresholds": 3},
+        {"classes": None},
+        {"classes": []},
+        {"scheme": "one_vs_rest"},
+        {"scheme": "binary"},
+    ],
+    ids=str,
+)
+def test_damaged_ordinal_decisions_are_refused(change):
+    with pytest.raises(FormatError, match=r"'decision'|class"):
+        Decision.from_json("f", ORDINAL.to_json() | change)
+
+
+@pytest.mark.parametrize(
+    ("classes", "thresholds"), [([1, 2], []), ([1], []), ([1, 2], [np.nan]), ([1, 2, 3], [1.0, 0.0])], ids=str
+)
+def test_ordinal_decisions_that_do_not_fit_together(classes, thresholds):
+    with pytest.raises(ValueError, match=r"threshold|two classes"):
+        Decision("ordinal", np.array(classes), thresholds=np.array(thresholds))
+    with pytest.raises(ValueError, match="threshold"):
+        Decision("binary", np.array([0, 1]), thresholds=np.array([0.0]))
+
+
+def test_damaged_files_of_rankers_are_refused_or_answer(tmp_path):
+    X, y, _ = make_ranking(10)
+    path = tmp_path / "model.uk"
+    RankSVM().fit(X, y).fit_thresholds(X, y).save(path)
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    refused = 0
+    for _ in range(300):
+        place = int(rng.integers(len(content)))
+        path.unlink()  # the old one may still be mapped
+        path.write_bytes(content[:place] + bytes([int(rng.integers(256))]) + content[place + 1 :])
+        try:
+            fast = unkernel.load(path)
+        except FormatError as error:
+            assert error.file == str(path)
+            refused += 1
+        else:
+            assert len(fast.decision.choose(np.zeros((2, fast.decision.n_scores)))) == 2
+    assert refused > 100
+
+
+# --- Among scikit-learn's tools ------------------------------------------------------------------------
+
+
+def test_lives_in_pipelines():
+    X, y, _ = make_ranking(11, rows=200)
+    pipeline = make_pipeline(StandardScaler(), RankSVM()).fit(X, y)
+    assert pipeline.score(X, y) > 0.7
+    again = pickle.loads(pickle.dumps(pipeline))
+    assert np.array_equal(again.decision_function(X), pipeline.decision_function(X))
+    assert cross_val_score(RankSVM(), X, y, cv=3).shape == (3,)
+    fitted = RankSVM(C=3, pair_weight={(3, 1): 2.0}).fit(X, y)
+    assert clone(fitted).get_params() == fitted.get_params()
+
+
+def test_groups_are_routed():
+    X, y, qid = make_ranking(12, rows=240, groups=12)
+    with sklearn.config_context(enable_metadata_routing=True):
+        ranker = RankSVM().set_fit_request(qid=True).set_score_request(qid=True)
+        search = GridSearchCV(ranker, {"C": [0.01, 1.0]}, cv=GroupKFold(3), error_score="raise")
+        search.fit(X, y, qid=qid, groups=qid)
+    folds = GroupKFold(3).split(X, y, qid)
+    for place, (train, test) in enumerate(folds):
+        for row, C in enumerate([0.01, 1.0]):
+            by_hand = RankSVM(C=C).fit(X[train], y[train], qid[train]).score(X[test], y[test], qid[test])
+            assert search.cv_results_[f"split{place}_test_score"][row] == by_hand
+    expected = RankSVM(C=search.best_params_["C"]).fit(X, y, qid)
+    assert np.array_equal(search.best_estimator_.coef_, expected.coef_)
+
+
+def test_groups_are_routed_through_pipelines():
+    X, y, qid = make_ranking(12, rows=240, groups=12)
+    with sklearn.config_context(enable_metadata_routing=True):
+        ranker = RankSVM().set_fit_request(qid=True).set_score_request(qid=True)
+        pipeline = make_pipeline(StandardScaler(), ranker).fit(X, y, qid=qid)
+        scaled = StandardScaler().fit_transform(X)
+        expected = RankSVM().fit(scaled, y, qid)
+        assert np.array_equal(pipeline[-1].coef_, expected.coef_)
+        assert pipeline.score(X, y, qid=qid) == expected.score(scaled, y, qid)
+
+
+# --- What does not fit ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("y", "qid", "complaint"),
+    [
+        ([1, 1, 1], None, "pair|label"),
+        ([1, 2, 3], [1, 2, 3], "pair"),
+        ([1, 2, 3], [1, 2], "inconsistent"),
+        ([1, 2, 3], [[1, 2, 3]], "inconsistent|1d"),
+        ([1, 2], None, "inconsistent"),
+        ([1, 2, np.nan], None, "NaN"),
+        ([1, 2, np.inf], None, "infinity"),
+        (["a", "b", "c"], None, "numeric|could not convert"),
+        ([[1, 2], [1, 2], [1, 2]], None, "1d"),
+        (None, None, "y"),
+    ],
+    ids=str,
+)
+def test_bad_labels_and_groups_are_named(y, qid, complaint):
+    X = np.arange(6.0).reshape(3, 2)
+    with pytest.raises(ValueError, match=complaint):
+        RankSVM().fit(X, y, qid)
+    if y is None:
+        return
+    ranker = RankSVM().fit(X, [1, 2, 3])
+    with pytest.raises(ValueError, match=complaint):
+        ranker.score(X, y, qid)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "weights", "complaint"),
+    [
+        ({"C": 0}, None, "'C' parameter"),
+        ({"C": np.inf}, None, "C"),
+        ({"tol": -1.0}, None, "tol"),
+        ({"max_cuts": 2}, None, "max_cuts"),
+        ({"pair_weight": [1.0]}, None, "pair_weight"),
+        ({"pair_weight": {(1, 2): 1.0}}, None, "higher label, lower label"),
+        ({"pair_weight": {(1, 1): 1.0}}, None, "higher label, lower label"),
+        ({"pair_weight": {3: 1.0}}, None, "higher label, lower label"),
+        ({"pair_weight": {(2, 1): -1.0}}, None, "not negative"),
+        ({"pair_weight": {(2, 1): np.nan}}, None, "finite"),
+        ({"pair_weight": {(3, 2): 0.0, (3, 1): 0.0, (2, 1): 0.0}}, None, "pair"),
+        ({}, [1.0, 1.0], "sample_weight"),
+        ({}, [1.0, -1.0, 1.0], "[Nn]egative"),
+        ({}, [1.0, 0.0, 0.0], "pair"),
+        ({}, [1.0, np.nan, 0.0], "NaN"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_and_weights_are_named(parameters, weights, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        RankSVM(**parameters).fit([[0.0], [1.0], [2.0]], [1, 2, 3], sample_weight=weights)
+
+
+@pytest.mark.parametrize("pair", [("3", "1"), (None, 1), ("a", 1), (3, 2, 1)], ids=str)
+def test_keys_of_pair_weight_are_numbers(pair):
+    with pytest.raises(ValueError, match="higher label, lower label"):
+        RankSVM(pair_weight={pair: 1.0}).fit([[0.0], [1.0], [2.0]], [1, 2, 3])
+    with pytest.raises(ValueError, match="finite weights"):
+        RankSVM(pair_weight={(3, 1): "much"}).fit([[0.0], [1.0], [2.0]], [1, 2, 3])
+
+
+def test_pair_weights_of_labels_that_do_not_occur_are_of_no_effect():
+    X, y, _ = make_ranking(1)
+    expected = RankSVM(pair_weight={(3, 1): 2.0}).fit(X, y)
+    ranker = RankSVM(pair_weight={(3, 1): 2.0, (9, 1): 5.0, (3.5, 2): 7.0}).fit(X, y)
+    assert np.array_equal(ranker.coef_, expected.coef_)
+
+
+@pytest.mark.parametrize(
+    ("X", "complaint"),
+    [([[0.0], [np.nan]], "NaN"), ([[0.0], [-np.inf]], "infinity"), (np.empty((2, 0)), "0 feature")],
+)
+def test_bad_rows_are_named(X, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        RankSVM().fit(X, [1, 2])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-30, 1e30, 1e100, 1e200, 1e307])
+def test_values_of_any_size_are_solved_or_refused(scale):
+    X, y, _ = make_ranking(2)
+    X = X / np.abs(X).max() * scale
+    ranker = RankSVM(max_iter=100)
+    try:
+        ranker.fit(X, y)
+    except ValueError as error:
+        assert scale >= 1e100
+        assert "scale" in str(error)
+    else:
+        assert np.isfinite(ranker.coef_).all()
+        assert np.isfinite(ranker.objective_)
+        assert 0 <= ranker.gap_ <= 1
+
+
+def test_rows_that_tell_nothing_are_solved_by_no_weights():
+    ranker = RankSVM().fit(np.ones((4, 2)), [1, 2, 3, 4])
+    assert not ranker.coef_.any()
+    assert ranker.score(np.ones((2, 2)), [1, 2]) == 0.5
+
+
+def test_huge_costs_do_not_certify_what_is_not_so():
+    """Terms of 1e34 that cancel leave no digit of a bound: it must say so."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    y = X[:, 0] + rng.normal(size=300) > 0
+    good = RankSVM(C=1e4, tol=1e-6, max_iter=3000).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        huge = RankSVM(C=1e16, tol=1e-6, max_iter=300).fit(X, y)
+    found = huge.objective_ / 1e16
+    at_most = good.objective_ / 1e4  # the risk there, and a little for the weights
+    assert found * (1 - huge.gap_) <= at_most

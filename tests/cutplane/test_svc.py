@@ -1,0 +1,621 @@
+"""CuttingPlaneSVC against LIBLINEAR and measures that are computed by listing all labelings."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import unkernel
+import unkernel.cutplane.svc as svc_module
+from reference import cutting_planes as reference
+from unkernel import CuttingPlaneSVC, FormatError
+from unkernel.cutplane.training import _ROUNDING_ALLOWED_FROM
+
+EXACT = {"tol": 1e-7, "max_iter": 10_000}
+# Rows are visited in an order of their own, so that repeated rows and weights agree within the gap only.
+WITHIN_THE_GAP = "repeated rows and weighted ones are solved to within tol, not to the last bit"
+
+
+def expected_failures(estimator):
+    if estimator.solver != "dual":
+        return {}
+    return {
+        "check_sample_weight_equivalence_on_dense_data": WITHIN_THE_GAP,
+        "check_sample_weight_equivalence_on_sparse_data": WITHIN_THE_GAP,
+    }
+
+
+@parametrize_with_checks(
+    [
+        CuttingPlaneSVC(),
+        CuttingPlaneSVC(loss="squared_hinge", class_weight="balanced"),
+        CuttingPlaneSVC(solver="dual"),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_agrees_that_it_is_an_estimator(estimator, check):
+    check(estimator)
+
+
+def make_problem(seed, *, rows=120, features=6, classes=2):
+    """Noisy labels, so that some rows lie on the wrong side whatever the weights are."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, features)) * (rng.random((rows, features)) < 0.7)
+    value = X[:, 0] - X[:, 1] + 0.7 * rng.normal(size=rows)
+    y = np.digitize(value, np.quantile(value, np.linspace(0, 1, classes + 1)[1:-1]))
+    return X, y
+
+
+def large_problem(classes=2, rows=1500):
+    rng = np.random.default_rng(2)
+    X = sparse.random(rows, 400, density=0.03, format="csr", random_state=rng)
+    value = X @ rng.normal(size=400) + 0.2 * rng.normal(size=rows)
+    return X, np.digitize(value, np.quantile(value, np.linspace(0, 1, classes + 1)[1:-1]))
+
+
+def imbalanced_problem(rows=1500):
+    """One in ten is positive, and no weights find them all."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(rows, 8))
+    value = X[:, 0] + 0.5 * X[:, 1] + 0.8 * rng.normal(size=rows)
+    return X, (value > np.quantile(value, 0.9)).astype(int)
+
+
+def regulariser(model, problem=0):
+    """1/2 w'w of the model's weights, the intercept's among them."""
+    constant = model.intercept_[problem] / model.intercept_scaling if model.fit_intercept else 0.0
+    return 0.5 * (model.coef_[problem] @ model.coef_[problem] + constant**2)
+
+
+def objective_of(model, X, signs, costs, *, squared, problem=0):
+    """What a fitted model's weights come to; LinearSVC's as well as ours."""
+    scores = X @ model.coef_[problem] + (model.intercept_[problem] if model.fit_intercept else 0.0)
+    return regulariser(model, problem) + reference.margin_risk(signs * costs, scores, squared=squared)
+
+
+def liblinear(**options):
+    return LinearSVC(dual=True, tol=1e-9, max_iter=500_000, random_state=0, **options)
+
+
+def check_against(clf, peer, X, signs, costs, *, problem=0):
+    """Our objective is what it says, and that of the peer to within the gap."""
+    squared = clf.loss == "squared_hinge"
+    ours = objective_of(clf, X, signs, costs, squared=squared, problem=problem)
+    theirs = objective_of(peer, X, signs, costs, squared=squared, problem=problem)
+    assert ours <= theirs / (1 - clf.tol) * (1 + 1e-9)
+    assert theirs <= ours * (1 + 1e-5)  # or LIBLINEAR has not been solving the same problem
+    return ours
+
+
+# --- Against LIBLINEAR ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize(
+    "intercept",
+    [{"fit_intercept": False}, {}, {"intercept_scaling": 5.0}],
+    ids=["none", "1", "5"],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_objective_is_that_of_liblinear(solver, loss, intercept, weighted):
+    X, y = make_problem(1)
+    weights = np.random.default_rng(5).choice([0.0, 0.5, 1.0, 3.0], len(y)) if weighted else None
+    options = {"C": 0.3, "loss": loss} | intercept
+    clf = CuttingPlaneSVC(solver=solver, random_state=0, **options, **EXACT).fit(X, y, weights)
+    peer = liblinear(**options).fit(X, y, weights)
+    costs = 0.3 * (np.ones(len(y)) if weights is None else weights)
+    objective = check_against(clf, peer, X, 2.0 * y - 1, costs)
+    assert clf.solver_ == solver
+    assert clf.objective_ == pytest.approx(objective, rel=1e-9)
+    assert clf.gap_ <= clf.tol
+    np.testing.assert_allclose(clf.coef_, peer.coef_, atol=5e-3)
+    np.testing.assert_allclose(clf.intercept_, peer.intercept_ * np.ones(1), atol=5e-3)
+
+
+@pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
+@pytest.mark.parametrize("class_weight", [{0: 0.5, 1: 4.0}, {1: 2.0}, "balanced"], ids=str)
+def test_class_weights_are_those_of_liblinear(solver, class_weight):
+    X, y = make_problem(2)
+    y[:40] = 0
+    weights = np.random.default_rng(5).choice([0.5, 1.0, 3.0], len(y))
+    clf = CuttingPlaneSVC(solver=solver, class_weight=class_weight, random_state=0, **EXACT)
+    clf.fit(X, y, weights)
+    if class_weight == "balanced":
+        factors = weights.sum() / (2 * np.array([weights[y == 0].sum(), weights[y == 1].sum()]))
+    else:
+        factors = np.array([class_weight.get(0, 1.0), class_weight[1]])
+    costs = factors[y] * weights
+    peer = liblinear(loss="hinge").fit(X, y, costs)
+    assert clf.objective_ == pytest.approx(check_against(clf, peer, X, 2.0 * y - 1, costs), rel=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_many_classes_are_one_against_the_rest(solver, loss):
+    X, y = make_problem(3, rows=150, classes=4)
+    names = np.array(["north", "east", "south", "west"])
+    options = {"C": 0.5, "loss": loss}
+    clf = CuttingPlaneSVC(solver=solver, random_state=0, **options, **EXACT).fit(X, names[y])
+    peer = liblinear(**options).fit(X, names[y])
+    assert clf.classes_.tolist() == sorted(names)
+    assert clf.coef_.shape == (4, 6)
+    assert clf.intercept_.shape == (4,)
+    costs = np.full(len(y), 0.5)
+    total = sum(
+        check_against(clf, peer, X, np.where(names[y] == name, 1.0, -1.0), costs, problem=problem)
+        for problem, name in enumerate(clf.classes_)
+    )
+    assert clf.objective_ == pytest.approx(total, rel=1e-9)
+    scores = clf.decision_function(X)
+    np.testing.assert_allclose(scores, X @ clf.coef_.T + clf.intercept_, atol=1e-12)
+    assert np.array_equal(clf.predict(X), clf.classes_[scores.argmax(axis=1)])
+
+
+@settings(deadline=None, max_examples=15, print_blob=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    rows=st.integers(4, 60),
+    C=st.floats(1e-3, 30),
+    loss=st.sampled_from(["hinge", "squared_hinge"]),
+    intercept=st.sampled_from([0.0, 0.5, 3.0]),
+)
+def test_all_solvers_bound_each_other(seed, rows, C, loss, intercept):
+    """The certificate of one holds for what another one found."""
+    X, y = make_problem(seed, rows=rows, features=4)
+    y[:2] = [0, 1]
+    weights = np.random.default_rng(seed).choice([0.5, 1.0, 2.0], rows)
+    options = {"C": C, "loss": loss, "fit_intercept": bool(intercept), "tol": 9e-6, "max_iter": 100_000}
+    options["intercept_scaling"] = intercept or 1.0
+    fits = [
+        CuttingPlaneSVC(solver=solver, random_state=0, **options).fit(X, y, weights)
+        for solver in ("auto", "cutting_plane", "dual")
+    ]
+    for clf in fits:
+        true = objective_of(clf, X, 2.0 * y - 1, C * weights, squared=loss == "squared_hinge")
+        assert clf.objective_ == pytest.approx(true, rel=1e-8)
+        for other in fits:
+            assert clf.objective_ * (1 - clf.gap_) <= other.objective_ * (1 + 1e-9)
+
+
+@settings(deadline=None, max_examples=15, print_blob=True)
+@given(seed=st.integers(0, 2**32 - 1), factor=st.floats(0.1, 10))
+def test_costs_labels_and_repeats_mean_what_they_say(seed, factor):
+    X, y = make_problem(seed, rows=40, features=4)
+    y[:2] = [0, 1]
+    weights = np.random.default_rng(seed).integers(0, 3, len(y))
+    weights[:2] = 1
+    clf = CuttingPlaneSVC(C=0.5, **EXACT).fit(X, y, weights)
+    again = np.repeat(np.arange(len(y)), weights)
+    others = [
+        CuttingPlaneSVC(C=0.5 / factor, **EXACT).fit(X, y, factor * weights),
+        CuttingPlaneSVC(C=0.5, **EXACT).fit(X[again], y[again]),
+        CuttingPlaneSVC(C=0.5, **EXACT).fit(X, 1 - y, weights),
+    ]
+    for other, sign in zip(others, (1, 1, -1), strict=True):
+        assert other.objective_ == pytest.approx(clf.objective_, rel=2.5e-7)
+        # 1/2 |w - w*|^2 <= P(w) - P(w*), twice
+        assert np.sum((sign * other.coef_ - clf.coef_) ** 2) <= 8e-7 * clf.objective_
+
+
+def test_auto_takes_the_dual_for_many_rows_in_memory(monkeypatch, tmp_path):
+    X, y = make_problem(4)
+    monkeypatch.setattr(svc_module, "_ROWS_FOR_DUAL", len(y))
+    assert CuttingPlaneSVC().fit(X, y).solver_ == "dual"
+    assert CuttingPlaneSVC().fit(X[1:], y[1:]).solver_ == "cutting_plane"
+    for reason in ({"objective": "f1"}, {"warm_start": True}, {"checkpoint": tmp_path / "kept"}):
+        assert CuttingPlaneSVC(**reason).fit(X, y).solver_ == "cutting_plane"
+    with pytest.raises(ValueError, match="solver='dual' is for objective='error_rate'"):
+        CuttingPlaneSVC(solver="dual", objective="roc_area").fit(X, y)
+
+
+def test_the_dual_visits_rows_by_its_seed():
+    X, y = large_problem()
+    one, same = (CuttingPlaneSVC(solver="dual", random_state=3).fit(X, y) for _ in range(2))
+    other = CuttingPlaneSVC(solver="dual", random_state=4).fit(X, y)
+    assert np.array_equal(one.coef_, same.coef_)
+    assert not np.array_equal(one.coef_, other.coef_)
+    assert one.objective_ == pytest.approx(other.objective_, rel=2e-3)
+
+
+# --- Shapes, copies, files -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_models_that_leave_give_the_same_scores(classes, tmp_path):
+    X, y = large_problem(classes)
+    clf = CuttingPlaneSVC().fit(X, y)
+    scores = clf.decision_function(X)
+    clf.save(tmp_path / "model.uk")
+    for other in (
+        unkernel.load(tmp_path / "model.uk"),
+        unkernel.compile(clf),
+        unkernel.compile(clf.to_model()),
+        pickle.loads(pickle.dumps(clf)),
+    ):
+        assert np.array_equal(other.decision_function(X), scores)
+        assert np.array_equal(other.predict(X), clf.predict(X))
+        assert np.array_equal(other.classes_, clf.classes_)
+    np.testing.assert_allclose(clf.to_model().scores(X), scores.reshape(len(y), -1), rtol=1e-10, atol=1e-12)
+    origin = clf.to_model().origin
+    assert (origin["learner"], origin["objective"]) == ("CuttingPlaneSVC", clf.objective_)
+
+
+def test_a_fitted_model_cannot_be_changed():
+    X, y = make_problem(2)
+    clf = CuttingPlaneSVC().fit(X, y)
+    for array in (clf.coef_, clf.intercept_):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 0
+
+
+def test_copies_have_the_parameters_and_no_more():
+    X, y = make_problem(2)
+    clf = CuttingPlaneSVC(C=3, loss="squared_hinge", max_cuts=10).fit(X, y)
+    copy = clone(clf)
+    assert copy.get_params() == clf.get_params()
+    assert {"C", "k", "solver", "checkpoint", "cache", "max_cuts", "warm_start"} <= set(copy.get_params())
+    with pytest.raises(NotFittedError):
+        copy.predict(X)
+
+
+@pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
+def test_accepts_what_arrays_there_are(solver):
+    X, y = large_problem(rows=500)
+    clf = CuttingPlaneSVC(C=0.3, solver=solver, random_state=0, tol=9e-6)  # rows are not rounded
+    expected = clf.fit(X, y).coef_
+    wide = X.copy()
+    wide.indices, wide.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    scrambled = X.tocsr().copy()
+    scrambled.data, scrambled.indices = scrambled.data[::-1].copy(), scrambled.indices[::-1].copy()
+    scrambled.indptr = (X.nnz - X.indptr[::-1]).astype(np.int32)  # the rows from last to first
+    scrambled.has_sorted_indices = False
+    for rows in (
+        X.toarray(),
+        np.asfortranarray(X.toarray()),
+        sparse.csr_array(X),
+        X.tocsc(),
+        X.tocoo(),
+        wide,
+    ):
+        assert np.array_equal(clf.fit(rows, y).coef_, expected)
+    backwards = clf.fit(scrambled, y[::-1])
+    assert backwards.objective_ == pytest.approx(clf.fit(X, y).objective_, rel=1e-5)
+    assert clf.tol < _ROUNDING_ALLOWED_FROM
+    single = X.astype(np.float32)
+    clf.fit(single, y)
+    assert np.array_equal(clf.coef_, clone(clf).fit(single.astype(np.float64), y).coef_)
+    np.testing.assert_allclose(clf.coef_, expected, atol=1e-2)
+    assert clf.decision_function(single).dtype == np.float64
+
+
+def test_huge_column_numbers_are_refused_or_cheap():
+    offsets, columns = np.array([0, 1, 2, 3, 4]), np.array([0, 10**7, 5, 10**7])
+    X = sparse.csr_array((np.ones(4), columns, offsets), shape=(4, 10**7 + 1))
+    clf = CuttingPlaneSVC(C=10).fit(X, [0, 1, 0, 1])
+    assert clf.predict(X).tolist() == [0, 1, 0, 1]
+    assert np.count_nonzero(clf.coef_) <= 3
+
+
+@pytest.mark.parametrize("objective", svc_module.OBJECTIVES)
+def test_threads_do_not_change_a_bit(objective):
+    X, y = large_problem(classes=3)
+    fits = [
+        CuttingPlaneSVC(
+            objective=objective, k=100, solver="cutting_plane", n_jobs=jobs, max_iter=60, tol=1e-2
+        )
+        for jobs in (1, 2, -1)
+    ]
+    first, *others = (clf.fit(X, y) for clf in fits)
+    for other in others:
+        assert np.array_equal(other.coef_, first.coef_)
+        assert np.array_equal(other.intercept_, first.intercept_)
+        assert (other.objective_, other.gap_, other.n_iter_) == (
+            first.objective_,
+            first.gap_,
+            first.n_iter_,
+        )
+        assert np.array_equal(other.decision_function(X), first.decision_function(X))
+
+
+def test_lives_in_pipelines_and_grid_searches():
+    X, y = large_problem()
+    pipeline = make_pipeline(MaxAbsScaler(), CuttingPlaneSVC())
+    search = GridSearchCV(pipeline, {"cuttingplanesvc__C": [0.1, 1.0]}, cv=3).fit(X, y)
+    assert search.score(X, y) > 0.7
+
+
+# --- Runs that build on others -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("constant", [1.0, 20.0])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_warm_start_begins_at_the_last_weights(classes, constant):
+    X, y = large_problem(classes, rows=700)
+    options = {"tol": 1e-4, "intercept_scaling": constant}
+    clf = CuttingPlaneSVC(warm_start=True, **options).fit(X, y)
+    cold, objective = clf.n_iter_, clf.objective_
+    clf.fit(X, y)
+    assert clf.n_iter_ < cold
+    assert clf.objective_ <= objective * (1 + 1e-12)
+    clf.set_params(C=1.1).fit(X, y)
+    assert clf.objective_ == pytest.approx(CuttingPlaneSVC(C=1.1, **options).fit(X, y).objective_, rel=2e-4)
+
+
+def test_warm_start_takes_no_weights_that_do_not_fit():
+    X, y = large_problem(3)
+    expected = CuttingPlaneSVC().fit(X[:, :50], y % 2)
+    for other in ((X, y), (X, y % 2), (X[:, :50], y), (X[:, :50], y % 2 + 5)):
+        clf = CuttingPlaneSVC(warm_start=True).fit(*other).fit(X[:, :50], y % 2)
+        assert np.array_equal(clf.coef_, expected.coef_)
+    no_intercept = CuttingPlaneSVC(warm_start=True, fit_intercept=False).fit(X[:, :50], y % 2)
+    refitted = no_intercept.set_params(fit_intercept=True).fit(X[:, :50], y % 2)
+    assert refitted.objective_ == pytest.approx(expected.objective_, rel=1e-3)
+
+
+@pytest.mark.parametrize("options", [{}, {"loss": "squared_hinge"}, {"objective": "f1"}], ids=str)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_path_is_that_of_separate_fits_for_fewer_passes(classes, options):
+    X, y = large_problem(classes, rows=600)
+    Cs = [0.05, 0.1, 0.2, 0.4, 0.8]
+    learner = CuttingPlaneSVC(C=77, solver="cutting_plane", tol=1e-4, **options)
+    path = learner.path(X, y, iter(Cs))
+    cold = [clone(learner).set_params(C=C).fit(X, y) for C in Cs]
+    for one, alone, C in zip(path, cold, Cs, strict=True):
+        assert one.C == C
+        assert one.solver_ == "cutting_plane"
+        assert one.gap_ <= 1e-4
+        assert one.objective_ == pytest.approx(alone.objective_, rel=1.1e-4 * classes)
+        assert np.mean(one.predict(X) == alone.predict(X)) > 0.98
+        assert one.n_features_in_ == 400
+    if classes == 2:  # n_iter_ is the largest of all problems, not their sum
+        assert sum(one.n_iter_ for one in path) < sum(alone.n_iter_ for alone in cold)
+
+
+def test_a_path_leaves_the_learner_as_it_was():
+    X, y = make_problem(5)
+    learner = CuttingPlaneSVC()
+    learner.path(X, y, [0.1, 1.0])
+    with pytest.raises(NotFittedError):
+        learner.predict(X)
+    learner.fit(X, y)
+    learner.path(X[:, :3], y + 5, [0.1])
+    assert set(learner.predict(X)) == {0, 1}
+    assert learner.classes_.tolist() == [0, 1]
+    assert learner.n_features_in_ == 6
+
+
+def test_a_path_has_weights_and_refuses_bad_costs():
+    X, y = make_problem(5)
+    weights = np.random.default_rng(0).random(len(y))
+    (one,) = CuttingPlaneSVC(tol=1e-5).path(X, y, [0.7], sample_weight=weights)
+    alone = CuttingPlaneSVC(C=0.7, tol=1e-5, solver="cutting_plane").fit(X, y, weights)
+    assert np.array_equal(one.coef_, alone.coef_)
+    with pytest.raises(ValueError, match="'C' parameter"):
+        CuttingPlaneSVC().path(X, y, [1.0, 0.0])
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_few_cuts_are_enough(loss):
+    X, y = large_problem()
+    few = CuttingPlaneSVC(loss=loss, max_cuts=4, solver="cutting_plane", max_iter=5000).fit(X, y)
+    many = CuttingPlaneSVC(loss=loss, solver="cutting_plane").fit(X, y)
+    assert few.gap_ <= 1e-3
+    assert few.objective_ == pytest.approx(many.objective_, rel=2e-3)
+
+
+@pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
+def test_says_so_when_it_did_not_converge(solver):
+    X, y = large_problem()
+    clf = CuttingPlaneSVC(C=100, solver=solver, max_iter=2, tol=1e-6)
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 .* raise max_iter") as caught:
+        clf.fit(X, y)
+    assert caught[0].filename == __file__
+    with pytest.warns(ConvergenceWarning) as caught:
+        clf.path(X, y, [100.0])
+    assert caught[0].filename == __file__
+    assert clf.gap_ > 1e-6
+    assert clf.n_iter_ == 2
+    assert clf.score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
+def test_an_interrupted_fit_leaves_nothing(solver):
+    X, y = large_problem(rows=4000)
+
+    def look(_progress):
+        raise KeyboardInterrupt
+
+    clf = CuttingPlaneSVC(C=1e3, solver=solver, tol=1e-12, max_iter=10**6)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit_watched(X, y, None, look=look)
+    for ask in (clf.predict, clf.decision_function):
+        with pytest.raises(NotFittedError):
+            ask(X)
+    with pytest.raises(NotFittedError):
+        clf.to_model()
+
+
+def test_verbose_says_how_it_ended(capsys):
+    X, y = make_problem(1)
+    CuttingPlaneSVC(verbose=1).fit(X, y)
+    assert "[CuttingPlaneSVC]" in capsys.readouterr().out
+
+
+# --- Measures ------------------------------------------------------------------------------------------
+
+
+def precision_at(y, scores, k):
+    return y[np.argsort(-scores)[:k]].mean()
+
+
+MEASURES = {
+    "f1": lambda y, scores: f1_score(y, scores > 0, zero_division=0.0),
+    "break_even": lambda y, scores: precision_at(y, scores, int(y.sum())),
+    "precision_at_k": lambda y, scores: precision_at(y, scores, 60),
+    "roc_area": roc_auc_score,
+}
+
+
+@pytest.mark.parametrize("objective", ["f1", "break_even", "precision_at_k", "roc_area"])
+def test_measures_are_optimised(objective):
+    X, y = imbalanced_problem()
+    plain = CuttingPlaneSVC(C=0.1).fit(X, y)
+    clf = CuttingPlaneSVC(C=0.1, objective=objective, k=60, tol=1e-2).fit(X, y)
+    measure = MEASURES[objective]
+    assert clf.gap_ <= 1e-2
+    assert measure(y, clf.decision_function(X)) >= measure(y, plain.decision_function(X)) - 1e-9
+    if objective == "f1":  # the error rate hardly finds any of the few positive rows
+        assert measure(y, clf.decision_function(X)) > measure(y, plain.decision_function(X)) + 0.05
+
+
+# Where only the order counts the intercept is moved in the end, and no part of the objective any more.
+@pytest.mark.parametrize(
+    ("objective", "fit_intercept"),
+    [("f1", True), ("f1", False), ("break_even", False), ("precision_at_k", False), ("roc_area", False)],
+)
+def test_objectives_of_measures_are_what_their_weights_come_to(objective, fit_intercept):
+    X, y = make_problem(6, rows=10, features=3)
+    y[:2] = [0, 1]
+    options = {"objective": objective, "k": 3, "fit_intercept": fit_intercept}
+    clf = CuttingPlaneSVC(C=0.4, **options, **EXACT).fit(X, y)
+    pairs = list(reference.ordered_pairs(y))
+    cuts = None
+    if objective != "roc_area":
+        chosen = {"f1": None, "break_even": int(y.sum()), "precision_at_k": 3}[objective]
+        cuts = reference.measure_cuts(y == 1, k=chosen)
+
+    def risk(scores):
+        return (
+            reference.ordinal_risk(pairs, 10, scores) if cuts is None else reference.largest_cut(cuts, scores)
+        )
+
+    wide = reference.with_constant(X, float(fit_intercept))
+    weights = np.append(clf.coef_[0], clf.intercept_[0]) if fit_intercept else clf.coef_[0]
+    assert clf.objective_ == pytest.approx(reference.objective(weights, wide, 0.4, risk), rel=1e-8)
+    rng = np.random.default_rng(0)
+    for size in (1e-3, 1e-1, 1.0):
+        for _ in range(30):
+            elsewhere = weights + size * rng.normal(size=len(weights))
+            assert reference.objective(elsewhere, wide, 0.4, risk) >= clf.objective_ * (1 - 1.1e-7)
+
+
+@pytest.mark.parametrize(
+    ("objective", "above"), [("roc_area", 150), ("break_even", 150), ("precision_at_k", 149)]
+)
+def test_as_many_rows_are_positive_as_should_be(objective, above):
+    X, y = imbalanced_problem()
+    learner = CuttingPlaneSVC(C=0.1, objective=objective, k=149, tol=1e-2)
+    assert y.sum() == 150
+    (by_path,) = learner.path(X, y, [0.1])
+    assert (learner.fit(X, y).decision_function(X) > 0).sum() == above
+    assert learner.predict(X).sum() == above
+    assert np.array_equal(by_path.intercept_, learner.intercept_)
+
+
+def test_measures_of_many_classes_are_one_against_the_rest():
+    X, y = make_problem(3, rows=150, classes=3)
+    clf = CuttingPlaneSVC(C=0.1, objective="f1", tol=1e-4).fit(X, y)
+    alone = [CuttingPlaneSVC(C=0.1, objective="f1", tol=1e-4).fit(X, y == label) for label in range(3)]
+    assert np.array_equal(clf.coef_, np.vstack([one.coef_ for one in alone]))
+    assert clf.objective_ == pytest.approx(sum(one.objective_ for one in alone))
+
+
+@pytest.mark.parametrize(
+    ("options", "fitting", "complaint"),
+    [
+        ({"objective": "f1"}, {"sample_weight": np.ones(120)}, "neither sample_weight nor class_weight"),
+        ({"objective": "roc_area", "class_weight": "balanced"}, {}, "neither sample_weight nor class_weight"),
+        ({"objective": "precision_at_k"}, {}, "needs k"),
+        ({"objective": "precision_at_k", "k": 121}, {}, "k"),
+        ({"objective": "break_even", "loss": "squared_hinge"}, {}, "squared_hinge"),
+        ({"objective": "accuracy"}, {}, "objective"),
+        ({"objective": "precision_at_k", "k": 0}, {}, "'k' parameter"),
+        ({"C": 0}, {}, "'C' parameter"),
+        ({"C": np.inf}, {}, "C"),
+        ({"tol": 0}, {}, "tol"),
+        ({"max_cuts": 3}, {}, "max_cuts"),
+        ({"max_iter": 0}, {}, "max_iter"),
+        ({"intercept_scaling": 0.0}, {}, "intercept_scaling"),
+        ({"solver": "simplex"}, {}, "solver"),
+        ({"loss": "log"}, {}, "loss"),
+        ({"class_weight": {7: 1.0}}, {}, "class_weight"),
+        ({}, {"sample_weight": np.ones(3)}, "sample_weight"),
+        ({}, {"sample_weight": -np.ones(120)}, "[Nn]egative"),
+        ({}, {"sample_weight": np.zeros(120)}, "weight"),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_is_named(options, fitting, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        CuttingPlaneSVC(**options).fit(*make_problem(1), **fitting)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "complaint"),
+    [
+        ([[0.0], [np.nan]], [0, 1], "NaN"),
+        ([[0.0], [np.inf]], [0, 1], "infinity"),
+        ([[0.0], [1.0]], [1, 1], "one class"),
+        ([[0.0], [1.0]], [0.5, 1.7], "continuous"),
+        ([[0.0], [1.0]], [0, 1, 1], "inconsistent"),
+        (np.empty((0, 3)), [], "0 sample"),
+        (np.empty((3, 0)), [0, 1, 1], "0 feature"),
+    ],
+)
+def test_bad_data_are_named(X, y, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        CuttingPlaneSVC().fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-30, 1e30, 1e100, 1e200, 1e307])
+def test_values_of_any_size_are_solved_or_refused(scale, loss, solver):
+    X, y = make_problem(2)
+    X = X / np.abs(X).max() * scale
+    clf = CuttingPlaneSVC(loss=loss, solver=solver, max_iter=100)
+    try:
+        clf.fit(X, y)
+    except ValueError as error:
+        assert scale >= 1e100
+        assert "scale" in str(error)
+    else:
+        assert np.isfinite(clf.coef_).all()
+        assert np.isfinite(clf.objective_)
+        assert 0 <= clf.gap_ <= 1
+
+
+def test_rows_of_no_weight_do_not_count():
+    X, y = make_problem(2)
+    weights = np.ones(len(y))
+    weights[::3] = 0
+    X_spoilt, y_spoilt = X.copy(), y.copy()
+    X_spoilt[::3], y_spoilt[::3] = 1e6, 9
+    clf = CuttingPlaneSVC(**EXACT).fit(X_spoilt, y_spoilt, weights)
+    alone = CuttingPlaneSVC(**EXACT).fit(X[weights > 0], y[weights > 0])
+    assert clf.classes_.tolist() == [0, 1]
+    assert clf.objective_ == pytest.approx(alone.objective_, rel=2e-7)
+
+
+def test_a_saved_file_that_was_cut_is_refused(tmp_path):
+    X, y = make_problem(2)
+    path = tmp_path / "model.uk"
+    CuttingPlaneSVC().fit(X, y).save(path)
+    path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(FormatError, match=r"model\.uk"):
+        unkernel.load(path)
