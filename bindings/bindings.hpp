@@ -1,4 +1,4 @@
-// What the bindings files share: the rooms' entry points and zero-copy arrays both ways.
+// What the bindings files share: the rooms' entry points, long work, and zero-copy arrays both ways.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <stdexcept>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "unkernel/base/monitor.hpp"
 #include "unkernel/data/csr.hpp"
 #include "unkernel/engines/feature_map.hpp"
 
@@ -27,6 +29,21 @@ void bind_cutplane(nb::module_& module);
 
 // "kernel" or "plain"
 engines::FeatureMap feature_map(int degree, const std::string& kind, double gamma, double coef0);
+
+using Look = std::function<void(const Progress&)>;
+
+// Runs `work(monitor)` on a thread of its own while this one lets Python see signals and, if asked to, progress.
+template <class Work>
+void watched(const Work& work, const Look& look) {
+  Monitor monitor;
+  const nb::gil_scoped_release unlocked;
+  supervise(monitor, [&] { work(monitor); },
+            [&](const Progress& progress) {
+              const nb::gil_scoped_acquire locked;
+              if (PyErr_CheckSignals() != 0) throw nb::python_error();
+              if (look) look(progress);
+            });
+}
 
 template <class T>
 using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

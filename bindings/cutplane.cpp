@@ -30,7 +30,6 @@ using cutplane::Oracle;
 using cutplane::PackedRows;
 using cutplane::RowStore;
 using solve::Bundle;
-using Look = std::function<void(const Progress&)>;
 using Table = nb::typed<nb::dict, nb::str, nb::any>;
 
 // Arrays that are filled in place.
@@ -40,19 +39,6 @@ using MutableArray = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 std::span<T> mutable_view(const MutableArray<T>& array) {
   return {array.data(), array.size()};
-}
-
-// Runs `work(monitor)` on a thread of its own while this one lets Python see signals and progress.
-template <class Work>
-void watched(const Work& work, const Look& look) {
-  Monitor monitor;
-  const nb::gil_scoped_release unlocked;
-  supervise(monitor, [&] { work(monitor); },
-            [&](const Progress& progress) {
-              const nb::gil_scoped_acquire locked;
-              if (PyErr_CheckSignals() != 0) throw nb::python_error();
-              if (look) look(progress);
-            });
 }
 
 // --- Rows ------------------------------------------------------------------------------------------------
@@ -326,16 +312,22 @@ solve::OneSlackOutcome minimise(solve::Risk& risk, const LoopOptions& options, B
                                    observe ? after_round : solve::RoundObserver());
 }
 
+template <class Outcome>
+Table table_of(const Outcome& outcome, std::int64_t rounds) {
+  Table result;
+  result["objective"] = outcome.objective;
+  result["bound"] = outcome.dual_objective;
+  result["rounds"] = rounds;
+  result["converged"] = outcome.converged;
+  return result;
+}
+
 template <class Work>
 Table run_loop(Array<double> start, const Look& look, const Work& work) {
   std::vector<double> weights(start.data(), start.data() + start.size());
   solve::OneSlackOutcome outcome;
   watched([&](Monitor& monitor) { outcome = work(weights, monitor); }, look);
-  Table result;
-  result["objective"] = outcome.objective;
-  result["bound"] = outcome.dual_objective;
-  result["rounds"] = outcome.rounds;
-  result["converged"] = outcome.converged;
+  Table result = table_of(outcome, outcome.rounds);
   result["weights"] = to_numpy(std::move(weights));
   return result;
 }
@@ -412,11 +404,7 @@ void bind_dual(nb::module_& module) {
           outcome = cutplane::train_dual(rows, intercept, loss_of(squared), view(signed_costs), {tolerance, max_epochs, seed, threads},
                                          ended, weights, progress, monitor);
         }, look);
-        Table result;
-        result["objective"] = outcome.objective;
-        result["bound"] = outcome.dual_objective;
-        result["rounds"] = outcome.epochs;
-        result["converged"] = outcome.converged;
+        Table result = table_of(outcome, outcome.epochs);
         result["weights"] = to_numpy(std::move(weights));
         result["duals"] = to_numpy(std::move(ended));
         return result;

@@ -200,18 +200,6 @@ class BoundEngine {
   RowScorer one_;
 };
 
-// Runs `work(monitor)` while this thread wakes up to let Python see signals.
-template <class Work>
-void watched(const Work& work) {
-  Monitor monitor;
-  const nb::gil_scoped_release unlocked;
-  supervise(monitor, [&] { work(monitor); },
-            [](const Progress&) {
-              const nb::gil_scoped_acquire locked;
-              if (PyErr_CheckSignals() != 0) throw nb::python_error();
-            });
-}
-
 void bind_builders(nb::module_& module) {
   using engines::HeadIndex;
   module.def("head_within",
@@ -235,7 +223,7 @@ void bind_builders(nb::module_& module) {
                                                  sets ? engines::Basis::sets : engines::Basis::monomials,
                                                  {fused, head}, rare_below, threshold, most_bytes};
                ConjunctionArrays arrays;
-               watched([&](Monitor& monitor) { arrays = engines::expand(machine, plan, threads, monitor); });
+               watched([&](Monitor& monitor) { arrays = engines::expand(machine, plan, threads, monitor); }, nullptr);
                return as_table(std::move(arrays));
              },
              nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("features"),

@@ -39,21 +39,12 @@ solve::Loss loss_named(const std::string& name) {
 }
 
 using Table = nb::typed<nb::dict, nb::str, nb::any>;
-using Look = std::function<void(const Progress&)>;
 
-// Trains on a thread of its own while this one wakes up to let Python see signals and progress.
 Trained train(const Examples& examples, const poly::TrainOptions& options, Array<std::uint64_t> start_hashes,
               Array<double> start_duals, const Look& look) {
   Trained trained;
-  Monitor monitor;
   const poly::WarmStart start{view(start_hashes), view(start_duals)};
-  const nb::gil_scoped_release unlocked;
-  supervise(monitor, [&] { trained = poly::train(examples, options, start, monitor); },
-            [&](const Progress& progress) {
-              const nb::gil_scoped_acquire locked;
-              if (PyErr_CheckSignals() != 0) throw nb::python_error();
-              if (look) look(progress);
-            });
+  watched([&](Monitor& monitor) { trained = poly::train(examples, options, start, monitor); }, look);
   return trained;
 }
 
