@@ -42,18 +42,23 @@ def margin_case(signed_costs, *, squared):
     )
 
 
-def ranking(ranks, groups=(), weights=(), pair_weights=()):
-    """The arguments of the core, and the list of pairs."""
+def arguments(ranks, groups=(), weights=(), pair_weights=()):
+    """What the core wants to know of a ranking."""
     ranks = np.asarray(ranks, dtype=np.int32)
     count = max(int(ranks.max(initial=-1)) + 1, len(pair_weights))
-    core = {
+    return {
         "ranks": ranks,
         "rank_count": count,
         "groups": np.asarray(groups, dtype=np.int32),
         "weights": np.asarray(weights, dtype=float),
         "pair_weights": np.asarray(pair_weights, dtype=float).ravel(),
     }
-    return core, list(reference.ordered_pairs(ranks, groups, weights, pair_weights))
+
+
+def ranking(ranks, groups=(), weights=(), pair_weights=()):
+    """The arguments of the core, and the list of pairs."""
+    pairs = list(reference.ordered_pairs(np.asarray(ranks), groups, weights, pair_weights))
+    return arguments(ranks, groups, weights, pair_weights), pairs
 
 
 def ordinal_case(*args):
@@ -440,3 +445,24 @@ def test_weights_stand_for_repeated_rows():
     weighted, repeated = ordinal_case(ranks, (), weights.astype(float)), ordinal_case(ranks[again])
     expected = repeated.oracle.along(scores[again], scores[again], 0.0, 1)[0]
     assert weighted.oracle.along(scores, scores, 0.0, 1)[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("accuracy", [1e-2, 1e-5, 1e-9])
+@pytest.mark.parametrize("width", [1.0, 3.0, 65.0, 300.0, 1e6])
+@pytest.mark.parametrize("count", [2, 13, 600, 5000])
+def test_bins_stay_near_to_sorting_and_give_way_to_it(width, accuracy, count):
+    """Bins that are too coarse are made finer, and given up where they would be too many."""
+    rng = np.random.default_rng(count)
+    rows = 5000
+    ranks = rng.permutation(np.arange(rows) * count // rows)
+    scores = width * (rng.standard_normal(rows) + ranks / count)
+    core = arguments(ranks)
+    exact = _core.ordinal_oracle(**core, accuracy=0.0)
+    binned = _core.ordinal_oracle(**core, accuracy=accuracy)
+    risk, _ = exact.along(scores, scores, 0.0, 1)
+    upper, _ = binned.along(scores, scores, 0.0, 1)
+    offset, c = binned.cut(scores, scores, 0.0, 1)
+    assert risk * (1 - 1e-9) <= upper <= risk * (1 + accuracy + 1e-9)
+    assert offset - c @ scores == pytest.approx(risk, rel=accuracy + 1e-9)
+    for other in (0.5 * scores, scores[::-1].copy(), np.zeros(rows)):
+        assert exact.along(other, other, 0.0, 1)[0] >= offset - c @ other - 1e-9 * risk

@@ -241,7 +241,7 @@ class OrdinalOracle final : public JointOracle {
     const Group& group = grouped_.groups()[g];
     const auto weights = grouped_.weights_of(group);
     for (std::int64_t bins = fewest_bins_per_unit; bins <= most_bins_per_unit; bins *= 2) {
-      if (!space.bins.prepare(blocks, space.scores, weights, bins)) return false;
+      if (!space.bins.prepare(blocks, space.scores, weights, bins)) break;
       result = {space.bins.coefficients(weights, space.coefficients), space.bins.uncertainty()};
       double risk = result.offset;
       for (std::size_t k = 0; k < space.scores.size(); ++k) risk -= space.coefficients[k] * space.scores[k];
@@ -251,7 +251,7 @@ class OrdinalOracle final : public JointOracle {
       }
       return true;
     }
-    std::ranges::fill(space.coefficients, 0.0);
+    std::ranges::fill(space.coefficients, 0.0);  // what bins that were too coarse have left
     return false;
   }
 
