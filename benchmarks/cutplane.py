@@ -27,8 +27,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.model_selection import GroupKFold, KFold
-from sklearn.preprocessing import normalize
+from sklearn.preprocessing import FunctionTransformer, Normalizer, normalize
 
 from unkernel import RankSVM, datasets, write_svmlight
 from unkernel._core import (
@@ -364,19 +365,21 @@ def ranksvm_cell(task: Ranks, ask: Callable[..., Run | None]) -> str:
 
 def quality(*_: Any) -> None:
     print("\n## Pair error on test rows, C by five-fold cross-validation on the training rows")
+    transforms = {
+        "imdb, unit rows": Normalizer(),
+        "imdb, tf-idf": TfidfTransformer(sublinear_tf=True),
+        "mq2008.fold1": FunctionTransformer(accept_sparse=True),
+    }
     rows = []
-    for name, prepare in (("imdb", normalize), ("mq2008.fold1", lambda X: X)):
-        train = datasets.load(name)
-        test = datasets.load(name, "test")
-        X, X_test = prepare(train.X), prepare(test.X[:, : train.X.shape[1]])
-        X_test.resize(X_test.shape[0], X.shape[1])
-        best = max(
-            (cross_validated(X, train.y, train.qid, C), C) for C in (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+    for name, transform in transforms.items():
+        train, test = (datasets.load(name.split(",")[0], part) for part in ("train", "test"))
+        X = transform.fit_transform(train.X)
+        best, C = max(
+            (cross_validated(X, train.y, train.qid, C), C) for C in (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
         )
-        ranker = RankSVM(C=best[1]).fit(X, train.y, qid=train.qid)
-        rows.append(
-            [name, f"{best[1]:g}", f"{1 - best[0]:.4f}", f"{1 - ranker.score(X_test, test.y, test.qid):.4f}"]
-        )
+        ranker = RankSVM(C=C).fit(X, train.y, qid=train.qid)
+        error = 1 - ranker.score(transform.transform(test.X), test.y, test.qid)
+        rows.append([name, f"{C:g}", f"{1 - best:.4f}", f"{error:.4f}"])
     show(["data", "C", "cross-validated error", "test pair error"], rows)
 
 
