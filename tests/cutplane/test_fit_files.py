@@ -196,3 +196,18 @@ def test_files_of_one_class_are_refused(tmp_path):
         CuttingPlaneSVC().fit(path)
     with pytest.raises(ValueError, match="pair"):
         RankSVM().fit(path)
+
+
+def test_an_index_that_no_memory_holds_is_named(tmp_path):
+    path = tmp_path / "wide.svm"
+    path.write_text("1 4000000000:1\n-1 2:1\n")
+    with pytest.raises(MemoryError, match="number the features consecutively"):
+        CuttingPlaneSVC().fit(path)
+
+
+def test_files_without_any_feature_are_refused(tmp_path):
+    path = tmp_path / "bare.svm"
+    path.write_text("1\n-1\n")
+    for learner in (CuttingPlaneSVC(), RankSVM()):
+        with pytest.raises(ValueError, match="no row has any feature"):
+            learner.fit(path)

@@ -23,7 +23,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import unkernel
 from reference import cutting_planes as reference
-from unkernel import FormatError, RankSVM
+from unkernel import CuttingPlaneSVC, FormatError, RankSVM, load
+from unkernel.cutplane import ordered_pairs
 from unkernel.cutplane.rank import _best_thresholds
 from unkernel.models import Decision
 
@@ -566,3 +567,35 @@ def test_huge_costs_do_not_certify_what_is_not_so():
     found = huge.objective_ / 1e16
     at_most = good.objective_ / 1e4  # the risk there, and a little for the weights
     assert found * (1 - huge.gap_) <= at_most
+
+
+def test_a_tiny_cost_still_gives_a_direction():
+    """No weights at all would be within the gap, and order nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 8))
+    assert RankSVM(C=1e-12).fit(X, X[:, 0]).score(X, X[:, 0]) > 0.9
+    assert CuttingPlaneSVC(C=1e-12).fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0) > 0.9
+
+
+def test_rows_without_anything_to_learn_from_are_told():
+    with pytest.warns(UserWarning, match="no weights that are better than none"):
+        RankSVM().fit(np.zeros((4, 2)), [1, 2, 3, 4])
+
+
+def test_loaded_rankers_are_scored_by_pairs(tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 4))
+    y, qid = rng.integers(0, 3, 60), rng.integers(0, 5, 60)
+    ranker = RankSVM().fit(X, y, qid=qid)
+    ranker.save(tmp_path / "r.uk")
+    loaded = load(tmp_path / "r.uk")
+    with pytest.raises(ValueError, match="ordered_pairs"):
+        loaded.score(X, y)
+    assert ordered_pairs(y, loaded.decision_function(X), qid) == ranker.score(X, y, qid)
+
+
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_missing_groups_are_refused(missing):
+    qid = np.array([1.0, missing, 1.0, 2.0], dtype=object if missing is None else float)
+    with pytest.raises(ValueError, match="qid has missing values"):
+        RankSVM().fit(np.eye(4), [1, 2, 3, 4], qid=qid)

@@ -17,6 +17,7 @@ from scipy import sparse
 from reference.conjunctions import number, score, score_entries
 from reference.models import make_model
 from unkernel import CompiledClassifier, FormatError, PolySVC, load
+from unkernel.engines.classifier import canonical_csr
 
 every_basis = pytest.mark.parametrize("sets", [True, False])
 
@@ -300,3 +301,13 @@ def test_many_threads_may_ask_at_once(sets):
         with ThreadPoolExecutor(8) as pool:
             asked = [pool.submit(ask, X, n_jobs=1 + k % 2) for k in range(16)]
         assert all(np.array_equal(answer.result(), expected) for answer in asked)
+
+
+@pytest.mark.parametrize("offset", [-1, 1_000_000])
+def test_offsets_that_lead_out_of_a_matrix_are_refused(offset):
+    """Scipy would read where they lead."""
+    broken = sparse.csr_matrix(np.eye(4))
+    broken.indptr[2] = offset
+    broken.has_canonical_format = False
+    with pytest.raises(ValueError, match="index pointer"):
+        canonical_csr(broken)

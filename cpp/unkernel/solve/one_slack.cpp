@@ -110,7 +110,7 @@ class OneSlack {
     start();
     propose();
     report(progress);
-    while (!outcome_.converged && outcome_.rounds < options_.max_rounds) {
+    while ((!outcome_.converged || stands_still()) && outcome_.rounds < options_.max_rounds) {
       monitor_.throw_if_stopped();
       bundle_.weights(there_, options_.threads);
       advance();
@@ -147,6 +147,11 @@ class OneSlack {
     advance();
     outcome_.rounds = passes + 1;
     return true;
+  }
+
+  // Where C is tiny, no weights at all are within the gap; but a round gives them a direction.
+  bool stands_still() const {
+    return outcome_.rounds == 0 && outcome_.objective > 0.0 && std::ranges::all_of(here_, [](double w) { return w == 0.0; });
   }
 
   void add_cut(double step) {

@@ -11,6 +11,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 from unkernel._core import count_pairs
 from unkernel.cli._console import many, percent
 from unkernel.cli._files import labels_are_unknown
+from unkernel.cutplane.rank import ranking_of
 from unkernel.models import Decision
 
 Groups = NDArray[np.int64] | None
@@ -22,21 +23,10 @@ def ordered_pairs(scores: Numbers, labels: Numbers, groups: Groups) -> dict[str,
 
     Equal scores count half. Without groups, all rows are one.
     """
-    values, ranks = np.unique(labels, return_inverse=True)
-    nothing = np.empty(0)
     pairs, ordered = count_pairs(
-        ranks.astype(np.int32),
-        rank_count=len(values),
-        groups=np.empty(0, np.int32) if groups is None else _codes(groups),
-        weights=nothing,
-        pair_weights=nothing,
-        scores=np.ascontiguousarray(scores),
+        **ranking_of(labels, groups, weights=None, pair_weight=None), scores=np.ascontiguousarray(scores)
     )
     return {"pairs": int(pairs), "ordered_pairs": ordered / pairs if pairs else None}
-
-
-def _codes(groups: NDArray[np.int64]) -> NDArray[np.int32]:
-    return np.unique(groups, return_inverse=True)[1].astype(np.int32)
 
 
 def compare_ranks(decision: Decision, scores: Numbers, labels: Numbers, groups: Groups) -> dict[str, Any]:

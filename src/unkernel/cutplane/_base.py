@@ -75,6 +75,13 @@ class LinearLearner(BaseEstimator):  # type: ignore[misc]
             remove_checkpoints(self.checkpoint, len(solutions))
         if self.verbose:
             print(f"[{name}] {self.n_iter_} passes, objective {self.objective_:.6g}, gap {self.gap_:.2g}")
+        if not model.weights.any():
+            warnings.warn(
+                f"{name} found no weights that are better than none, so all rows score the same: scale the "
+                "features, raise C, or optimise another measure",
+                UserWarning,
+                stacklevel=6,
+            )
         if not converged:
             warnings.warn(
                 f"{name} stopped after max_iter={self.max_iter} passes at a relative gap of {self.gap_:.2g} "

@@ -254,11 +254,7 @@ class RankSVM(LinearLearner):
         labels = _numbers(y)
         check_consistent_length(scores, labels)
         weights = None if sample_weight is None else check_weights(sample_weight, scores)
-        ranking = ranking_of(labels, _groups(qid, scores), weights, self.pair_weight)
-        pairs, ordered = count_pairs(**ranking, scores=scores)
-        if not pairs > 0:
-            raise ValueError("there is no pair to order: within the groups, all rows have the same label")
-        return float(ordered / pairs)
+        return _share_in_order(labels, scores, _groups(qid, scores), weights, self.pair_weight)
 
     def fit_thresholds(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the scores that divide the labels, so that :meth:`predict` can name them.
@@ -292,6 +288,44 @@ class RankSVM(LinearLearner):
         return self._compiled.decision.choose(self._scores(X))
 
 
+def ordered_pairs(
+    y: ArrayLike, scores: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> float:
+    """The share of pairs of rows with different labels that scores have in order; equal scores count half.
+
+    Parameters
+    ----------
+    y, scores : array-like of numbers of shape (n_samples,)
+    qid : array-like of shape (n_samples,), default=None
+        Groups: only rows of the same one are compared.
+    sample_weight : array-like of shape (n_samples,), default=None
+        A pair has the product of its rows' weights.
+
+    Examples
+    --------
+    >>> from unkernel.cutplane import ordered_pairs
+    >>> ordered_pairs([1, 2, 3], [0.1, 0.3, 0.2])
+    0.6666666666666666
+    """
+    labels, found = _numbers(y), np.asarray(_numbers(scores), dtype=np.float64)
+    check_consistent_length(labels, found)
+    weights = None if sample_weight is None else check_weights(sample_weight, found)
+    return _share_in_order(labels, found, _groups(qid, found), weights, None)
+
+
+def _share_in_order(
+    labels: NDArray[Any],
+    scores: NDArray[np.float64],
+    groups: NDArray[Any] | None,
+    weights: NDArray[np.float64] | None,
+    pair_weight: PairWeight | None,
+) -> float:
+    pairs, ordered = count_pairs(**ranking_of(labels, groups, weights, pair_weight), scores=scores)
+    if not pairs > 0:
+        raise ValueError("there is no pair to order: within the groups, all rows have the same label")
+    return float(ordered / pairs)
+
+
 def _numbers(y: ArrayLike) -> NDArray[np.float64]:
     labels: NDArray[np.float64] = _check_y(y, y_numeric=True)
     _refuse_text(labels)
@@ -311,6 +345,9 @@ def _groups(qid: ArrayLike | None, rows: Any) -> NDArray[Any] | None:
     if qid is None:
         return None
     groups: NDArray[Any] = column_or_1d(qid)
+    missing = groups != groups if groups.dtype.kind in "fO" else np.zeros(0, dtype=bool)  # noqa: PLR0124 (NaN)
+    if np.any(missing) or (groups.dtype.kind == "O" and any(group is None for group in groups)):
+        raise ValueError("qid has missing values: every row is of some group")
     check_consistent_length(rows, groups)
     return groups
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -378,13 +377,6 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             (float(solution.weights[-1]) * constant if constant else 0.0) + shift
             for solution, shift in zip(solutions, shifts or [0.0] * len(solutions), strict=True)
         ]
-        if not any(column.any() for column in columns):
-            warnings.warn(
-                f"the best weights for objective={self.objective!r} are all 0, so all rows score the same: "
-                "scale the features, raise C, or optimise another measure",
-                UserWarning,
-                stacklevel=5,
-            )
         decision = Decision("binary" if len(solutions) == 1 else "one_vs_rest", self.classes_)
         origin = {"learner": "CuttingPlaneSVC", "objective_name": self.objective, "loss": self.loss}
         return self._keep(solutions, linear_model(columns, intercepts, decision, origin))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from unkernel._core import Bundle, Oracle, PackedRows, RowStore, minimise, pack_rows_by_frequency, train_dual
 from unkernel.cutplane.checkpoints import Checkpoint
 from unkernel.cutplane.row_files import RowFile, open_rows
+from unkernel.data.memory import available_bytes
 from unkernel.engines.classifier import canonical_csr
 from unkernel.learners import Look
 
@@ -21,6 +22,11 @@ Weights = NDArray[np.float64]
 
 # Rounding values to single precision moves the objective by about 1e-7 of itself.
 _ROUNDING_ALLOWED_FROM = 1e-5
+
+# What a column takes at the least: its numbers and its weight; in files, where columns are not numbered anew,
+# also a dozen cuts and vectors of the solver.
+_BYTES_A_COLUMN_IN_MEMORY = 24
+_BYTES_A_COLUMN_IN_FILES = 128
 
 
 def is_path(X: Any) -> bool:
@@ -71,6 +77,7 @@ class TrainingRows:
 def rows_in_memory(X: Any, tol: float, threads: int, *, identify: bool) -> TrainingRows:
     """Pack a matrix."""
     rows = canonical_csr(X)
+    _refuse_too_wide(rows.shape[1], _BYTES_A_COLUMN_IN_MEMORY)
     store, columns = pack_rows_by_frequency(
         offsets=rows.indptr,
         columns=rows.indices,
@@ -97,10 +104,23 @@ def rows_in_files(
         n_jobs=threads,
         watch=watch,
     )
+    if opened.store.entries == 0:
+        raise ValueError(f"{os.fspath(opened.sources[0])}: no row has any feature")
+    _refuse_too_wide(int(opened.store.features), _BYTES_A_COLUMN_IN_FILES)
     columns = np.arange(opened.store.features) - (0 if opened.zero_based else 1)
     stamps = [[os.fspath(path), path.stat().st_size, path.stat().st_mtime_ns] for path in opened.sources]
     identity = {"sources": stamps, "rows": int(opened.store.rows)}
     return TrainingRows(opened.store, opened.n_features, columns, identity), opened
+
+
+def _refuse_too_wide(columns: int, bytes_each: int) -> None:
+    """One index of two thousand million is a mistake more often than a wish."""
+    needed, free = columns * bytes_each, available_bytes()
+    if needed > free:
+        raise MemoryError(
+            f"the largest column is number {columns:,}: weights and cuts for so many take {needed:,} bytes, "
+            f"and {free:,.0f} are free; number the features consecutively"
+        )
 
 
 def pair_accuracy(tol: float) -> float:

@@ -193,6 +193,11 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The share of rows whose class is right (for regression models: R squared)."""
+        if self.model.origin.get("learner") == "RankSVM":
+            raise ValueError(
+                "this model ranks rows, so classes or values do not score it: give decision_function(X) to "
+                "unkernel.cutplane.ordered_pairs, with the groups"
+            )
         if self.decision.scheme != "regression":
             return float(super().score(X, y, sample_weight))
         right = np.asarray(y, dtype=np.float64)
@@ -354,6 +359,7 @@ def thread_count(n_jobs: int | None) -> int:
 def canonical_csr(X: Any) -> Any:
     """A CSR matrix with sorted, unique columns and one index type, as the core wants it."""
     rows = X if sparse.issparse(X) else sparse.csr_matrix(X)
+    _refuse_broken_offsets(rows)
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
@@ -362,6 +368,13 @@ def canonical_csr(X: Any) -> Any:
         rows.indptr = rows.indptr.astype(np.int64)
         rows.indices = rows.indices.astype(np.int64)
     return rows
+
+
+def _refuse_broken_offsets(rows: Any) -> None:
+    """Scipy does not look, and reads where they lead."""
+    offsets = rows.indptr
+    if offsets[0] != 0 or offsets[-1] > len(rows.indices) or (np.diff(offsets) < 0).any():
+        raise ValueError("the sparse matrix's index pointer does not fit its entries")
 
 
 def load(path: str | os.PathLike[str]) -> CompiledClassifier:
