@@ -15,7 +15,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unkernel.cutplane.checkpoints import remove_checkpoints
-from unkernel.cutplane.training import Solution, Task, TrainingRows
+from unkernel.cutplane.row_files import RowFile
+from unkernel.cutplane.training import Solution, Task, TrainingRows, rows_in_files, rows_in_memory
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.classifier import canonical_csr
 from unkernel.learners import Look, Narrator, relative_gap, thread_count
@@ -44,11 +45,24 @@ class LinearLearner(BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")  # classes_ and the like are there before training ends
 
-    def _count_features(self, rows: TrainingRows) -> None:
-        """What scikit-learn notes of a matrix, for rows in files."""
+    def _rows_in_files(self, source: Any, watch: Any, zero_based: Any) -> tuple[TrainingRows, RowFile]:
+        """Rows of files, with what scikit-learn notes of a matrix."""
+        rows, opened = rows_in_files(
+            source,
+            self.tol,
+            thread_count(self.n_jobs),
+            cache=self.cache,
+            watch=watch,
+            zero_based=zero_based,
+        )
         self.n_features_in_ = rows.n_features
         if hasattr(self, "feature_names_in_"):  # of a former fit
             del self.feature_names_in_
+        return rows, opened
+
+    def _rows_in_memory(self, matrix: Any) -> TrainingRows:
+        identify = self.checkpoint is not None
+        return rows_in_memory(matrix, self.tol, thread_count(self.n_jobs), identify=identify)
 
     def _task(self, look: Look | None, intercept: float) -> Task:
         return Task(

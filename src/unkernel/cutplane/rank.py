@@ -24,11 +24,9 @@ from unkernel.cutplane.training import (
     checksum,
     is_path,
     pair_accuracy,
-    rows_in_files,
-    rows_in_memory,
     solve_by_cuts,
 )
-from unkernel.learners import Look, check_weights, thread_count
+from unkernel.learners import Look, check_weights
 from unkernel.models import Decision
 
 PairWeight = Mapping[tuple[float, float], float]
@@ -176,8 +174,7 @@ class RankSVM(LinearLearner):
         rows, labels, groups = self._rows(X, y, qid, watch, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         ranking = ranking_of(labels, groups, weights, self.pair_weight)
-        counted = labels if weights is None else labels[weights > 0]
-        return self._fit_rows(rows, LocalMinimiser(rows, 0.0), ranking, np.unique(counted), look)
+        return self._fit_rows(rows, LocalMinimiser(rows, 0.0), ranking, counted_ranks(labels, weights), look)
 
     def _fit_rows(
         self,
@@ -213,21 +210,17 @@ class RankSVM(LinearLearner):
     def _rows(
         self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, watch: Any, zero_based: Any
     ) -> tuple[TrainingRows, NDArray[Any], NDArray[Any] | None]:
-        threads = thread_count(self.n_jobs)
         if is_path(X):
             if y is not None or qid is not None:
                 raise ValueError("files have their own labels and groups: y and qid must be None")
-            rows, opened = rows_in_files(
-                X, self.tol, threads, cache=self.cache, watch=watch, zero_based=zero_based
-            )
-            self._count_features(rows)
+            rows, opened = self._rows_in_files(X, watch, zero_based)
             return rows, opened.y, opened.qid
         matrix, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, y_numeric=True
         )
         _refuse_text(labels)
         groups = _groups(qid, matrix)
-        return rows_in_memory(matrix, self.tol, threads, identify=self.checkpoint is not None), labels, groups
+        return self._rows_in_memory(matrix), labels, groups
 
     def _forget_thresholds(self) -> None:
         if hasattr(self, "thresholds_"):
@@ -370,6 +363,11 @@ def ranking_of(
         "weights": nothing if weights is None else weights,
         "pair_weights": nothing if pair_weight is None else _pair_weights(values, pair_weight),
     }
+
+
+def counted_ranks(labels: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[Any]:
+    """The labels that rows of positive weight have, ascending."""
+    return np.unique(labels if weights is None else labels[weights > 0])
 
 
 def _pair_weights(values: NDArray[Any], pair_weight: PairWeight) -> NDArray[np.float64]:

@@ -26,12 +26,10 @@ from unkernel.cutplane.training import (
     checksum,
     is_path,
     pair_accuracy,
-    rows_in_files,
-    rows_in_memory,
     solve_by_cuts,
     solve_by_dual,
 )
-from unkernel.learners import Look, check_weights, class_codes, class_weights, thread_count
+from unkernel.learners import Look, check_weights, class_codes, class_weights
 from unkernel.models import Decision
 
 OBJECTIVES = ("error_rate", "f1", "break_even", "precision_at_k", "roc_area")
@@ -258,14 +256,10 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
     def _rows(
         self, X: Any, y: ArrayLike | None, watch: Any, zero_based: Any
     ) -> tuple[TrainingRows, NDArray[Any]]:
-        threads = thread_count(self.n_jobs)
         if is_path(X):
             if y is not None:
                 raise ValueError("files have their own labels: y must be None")
-            rows, opened = rows_in_files(
-                X, self.tol, threads, cache=self.cache, watch=watch, zero_based=zero_based
-            )
-            self._count_features(rows)
+            rows, opened = self._rows_in_files(X, watch, zero_based)
             labels = whole_labels(opened.y)
             check_classification_targets(labels)
             return rows, labels
@@ -273,7 +267,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
         )
         check_classification_targets(labels)
-        return rows_in_memory(matrix, self.tol, threads, identify=self.checkpoint is not None), labels
+        return self._rows_in_memory(matrix), labels
 
     def _check_targets(self, labels: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[np.int32]:
         self.classes_, codes = class_codes(labels, weights, type(self).__name__)
@@ -414,7 +408,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         codes = self._check_targets(labels, weights)
         self.solver_ = "cutting_plane"
-        task = replace(self._task(None, self._constant()), checkpoint=None)
+        task = self._task(None, self._constant())
         costs = self._costs(codes, weights)
         minimiser = LocalMinimiser(rows, task.intercept)
         bundles = [Bundle(minimiser.dimension, task.most_cuts) for _ in self._places()]
@@ -453,9 +447,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of each row."""
-        return self._choose(self._scores(X))
-
-    def _choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+        scores = self._scores(X)  # first of all, as it says so where nothing was fitted
         return self._compiled.decision.choose(scores)
 
 

@@ -83,7 +83,7 @@ def rows_in_memory(X: Any, tol: float, threads: int, *, identify: bool) -> Train
         columns=rows.indices,
         values=rows.data,
         features=rows.shape[1],
-        may_round=tol >= _ROUNDING_ALLOWED_FROM,
+        may_round=may_round(tol),
         threads=threads,
     )
     identity = {"shape": list(rows.shape), "entries": int(rows.nnz)}
@@ -100,7 +100,7 @@ def rows_in_files(
         source,
         cache=cache,
         zero_based=zero_based,
-        may_round=tol >= _ROUNDING_ALLOWED_FROM,
+        may_round=may_round(tol),
         n_jobs=threads,
         watch=watch,
     )
@@ -121,6 +121,11 @@ def _refuse_too_wide(columns: int, bytes_each: int) -> None:
             f"the largest column is number {columns:,}: weights and cuts for so many take {needed:,} bytes, "
             f"and {free:,.0f} are free; number the features consecutively"
         )
+
+
+def may_round(tol: float) -> bool:
+    """Whether values may be kept in single precision, for a gap of that size."""
+    return tol >= _ROUNDING_ALLOWED_FROM
 
 
 def pair_accuracy(tol: float) -> float:

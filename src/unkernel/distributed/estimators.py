@@ -14,16 +14,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y
 
 from unkernel.cutplane import CuttingPlaneSVC, RankSVM
-from unkernel.cutplane.rank import ranking_of
+from unkernel.cutplane.rank import counted_ranks, ranking_of
 from unkernel.cutplane.svc import Targets, whole_labels
-from unkernel.cutplane.training import Solution, Task, TrainingRows, solve_by_cuts
+from unkernel.cutplane.training import Solution, Task, TrainingRows, may_round, solve_by_cuts
 from unkernel.distributed.cluster import Cluster, Gathered, gather_blocks, merged_labels
 from unkernel.distributed.parts import Problem, labels_of
 from unkernel.distributed.risks import ClusterMinimiser
 from unkernel.distributed.sources import Sources, open_sources
 from unkernel.learners import Look, class_weights
-
-_ROUNDING_ALLOWED_FROM = 1e-5  # as on one machine
 
 
 class _Columns:
@@ -68,7 +66,7 @@ class _OnCluster:
     def _parts(self, found: Gathered, intercept: float) -> Cluster:
         n_jobs = self.n_jobs  # type: ignore[attr-defined]
         threads = None if n_jobs is None or n_jobs < 0 else max(int(n_jobs), 1)
-        return found.to_parts(self.tol >= _ROUNDING_ALLOWED_FROM, intercept, threads)  # type: ignore[attr-defined]
+        return found.to_parts(may_round(self.tol), intercept, threads)  # type: ignore[attr-defined]
 
     def _note_traffic(self, cluster: Cluster) -> None:
         self.traffic_ = dict(cluster.traffic)
@@ -191,11 +189,12 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_watched(  # noqa: PLR0917 (as on one machine)
+    def fit_watched(
         self,
         X: Any,
         y: Any,
         sample_weight: Any,
+        *,
         look: Look | None,
         watch: Any = None,
         zero_based: Any = "auto",
@@ -351,12 +350,13 @@ class DaskRankSVM(_OnCluster, RankSVM):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_watched(  # noqa: PLR0917 (as on one machine)
+    def fit_watched(
         self,
         X: Any,
         y: Any,
         qid: Any,
         sample_weight: Any,
+        *,
         look: Look | None,
         watch: Any = None,
         zero_based: Any = "auto",
@@ -374,7 +374,7 @@ class DaskRankSVM(_OnCluster, RankSVM):
         numbers = _check_y(labels, y_numeric=True)
         minimiser = ClusterMinimiser(cluster, rows.n_features)
         ranking = ranking_of(numbers, groups, weights, self.pair_weight)
-        self._fit_rows(rows, minimiser, ranking, np.unique(numbers), look)
+        self._fit_rows(rows, minimiser, ranking, counted_ranks(numbers, weights), look)
         self._note_traffic(cluster)
         return self
 
