@@ -28,6 +28,12 @@ class FlatMap {
     return slot.value;
   }
 
+  // Its value, or null.
+  const Value* find(Key key) const {
+    const Slot& slot = slots_[place_of(key)];
+    return slot.key == no_key ? nullptr : &slot.value;
+  }
+
   std::size_t size() const { return size_; }
 
   // Keeps the room it has grown to, unless that is far more than was used.
@@ -45,12 +51,14 @@ class FlatMap {
     Value value;
   };
 
-  Slot& find_slot(Key key) {
+  std::size_t place_of(Key key) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t place = static_cast<std::size_t>(Random::mix(key)) & mask;
     while (slots_[place].key != no_key && slots_[place].key != key) place = (place + 1) & mask;
-    return slots_[place];
+    return place;
   }
+
+  Slot& find_slot(Key key) { return slots_[place_of(key)]; }
 
   void grow() {
     std::vector<Slot> old(2 * slots_.size(), {no_key, Value{}});

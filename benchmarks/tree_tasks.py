@@ -1,0 +1,189 @@
+"""The tasks of the tree benchmark: TREC's questions, and predicates with their arguments from PropBank.
+
+Predicate/argument trees (Moschitti, 2004) are made for every predicate and every *candidate*, a node of the
+constituency tree. Of "The dog chased a cat", the predicate "chased" and the candidate "a cat" give
+
+    (VP (VBD-P chased) (NP-B (DT a) (NN cat)))
+
+the least tree that joins the two: from their lowest common ancestor one path goes down to the predicate's
+part of speech, marked -P, with its word, and one to the candidate, marked -B, which keeps its whole subtree;
+all that hangs off the two paths is cut away. The candidate "The dog" gives
+
+    (S (NP-B (DT The) (NN dog)) (VP (VBD-P chased)))
+
+All nodes are candidates, parts of speech and punctuation too, but for
+
+- the predicate's part of speech and the nodes above it: no tree joins a node with one above it, and what
+  holds the predicate is not its argument;
+- a node that is the only child of another: both are the same words, and the upper one stands for them.
+
+A candidate is positive, and has a role, if it is exactly the words of an argument. Arguments that no
+candidate is are left out: 174 of the 81,360 of the training part. It has 1,463,591 candidates, 81,186 of them
+positive, 1:17.
+"""
+
+from __future__ import annotations
+
+import lzma
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import compress
+from typing import TypeVar
+
+import numpy as np
+
+from unkernel import datasets
+
+Item = TypeVar("Item")
+
+_TOKEN = re.compile(r"\((?P<label>[^\s()]*)|(?P<word>[^\s()]+)|\)")
+
+
+def trec(split: str = "train") -> tuple[list[str], list[str]]:
+    """The questions of TREC: their coarse classes (ABBR, DESC, ENTY, HUM, LOC, NUM) and their trees."""
+    rows = [line.split("\t") for line in _lines("trec-const", split)]
+    return [row[0] for row in rows], [row[2] for row in rows]
+
+
+def propbank_boundaries(
+    split: str = "train", limit: int | None = None, seed: int = 0
+) -> tuple[np.ndarray, list[str]]:
+    """Which candidates are arguments: labels, +1 or -1 (about 1:17), and trees.
+
+    `limit` draws so many of all candidates with the seed, and keeps them in the order of the corpus.
+    """
+    predicates = list(_predicates(split))
+    total = sum(len(predicate.candidates) for predicate in predicates)
+    everything = ((predicate, node) for predicate in predicates for node in predicate.candidates)
+    labels, trees = [], []
+    for predicate, node in _drawn(everything, total, limit, seed):
+        labels.append(1 if node in predicate.roles else -1)
+        trees.append(predicate.tree(node))
+    return np.array(labels), trees
+
+
+def propbank_roles(
+    split: str = "train", limit: int | None = None, seed: int = 0
+) -> tuple[list[str], list[str]]:
+    """The roles (ARG0, ARGM-LOC, ...) of the candidates that are arguments, and their trees.
+
+    `limit` draws so many of them with the seed, and keeps them in the order of the corpus.
+    """
+    predicates = list(_predicates(split))
+    total = sum(len(predicate.roles) for predicate in predicates)
+    everything = ((predicate, *item) for predicate in predicates for item in predicate.roles.items())
+    roles, trees = [], []
+    for predicate, node, role in _drawn(everything, total, limit, seed):
+        roles.append(role)
+        trees.append(predicate.tree(node))
+    return roles, trees
+
+
+def propbank_candidates(split: str = "train") -> Iterator[tuple[str | None, str]]:
+    """All candidates one by one, in the order of the corpus: the role or None, and the tree."""
+    for predicate in _predicates(split):
+        for node in predicate.candidates:
+            yield predicate.roles.get(node), predicate.tree(node)
+
+
+def _drawn(items: Iterable[Item], total: int, limit: int | None, seed: int) -> Iterable[Item]:
+    if limit is None or limit >= total:
+        return items
+    keep = np.zeros(total, bool)
+    keep[np.random.default_rng(seed).choice(total, limit, replace=False)] = True
+    return compress(items, keep)
+
+
+def _lines(name: str, split: str) -> Iterator[str]:
+    with lzma.open(datasets.path(name, split), "rt", encoding="utf-8") as file:
+        for line in file:
+            yield line.rstrip("\n")
+
+
+# --- Predicates -------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Sentence:
+    """A constituency tree, its nodes numbered parents first; a part of speech holds one word."""
+
+    labels: list[str] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    spans: list[tuple[int, int]] = field(default_factory=list)  # first and last word
+    inner: list[str] = field(default_factory=list)  # the text of what is below
+    topmost: list[int] = field(default_factory=list)  # the nodes that are not an only child
+    parts_of_speech: list[int] = field(default_factory=list)  # of each word, the node above it
+
+
+def _parse(text: str) -> _Sentence:
+    sentence = _Sentence()
+    below: list[list[str]] = []  # of every node, the texts of its children
+    open_nodes = [-1]
+    for token in _TOKEN.finditer(text):
+        if token["label"] is not None:
+            open_nodes.append(len(sentence.labels))
+            sentence.labels.append(token["label"])
+            sentence.parents.append(open_nodes[-2])
+            sentence.spans.append((len(sentence.parts_of_speech), -1))
+            below.append([])
+        elif token["word"] is not None:
+            sentence.parts_of_speech.append(open_nodes[-1])
+            below[open_nodes[-1]].append(token["word"])
+        else:
+            node = open_nodes.pop()
+            first, _ = sentence.spans[node]
+            sentence.spans[node] = first, len(sentence.parts_of_speech) - 1
+            if open_nodes[-1] >= 0:
+                below[open_nodes[-1]].append(f"({sentence.labels[node]} {' '.join(below[node])})")
+    sentence.inner = [" ".join(texts) for texts in below]
+    sentence.topmost = [
+        node for node, parent in enumerate(sentence.parents) if parent < 0 or len(below[parent]) > 1
+    ]
+    return sentence
+
+
+class _Predicate:
+    """A predicate of a sentence: its candidates, and the tree that joins it with each of them."""
+
+    def __init__(self, sentence: _Sentence, word: int, arguments: dict[tuple[int, int], str]) -> None:
+        self._sentence = sentence
+        self._node = sentence.parts_of_speech[word]
+        # Of every node above the predicate, what is left below it on the predicate's side.
+        self._sides: dict[int, str] = {}
+        node, text = self._node, f"({sentence.labels[self._node]}-P {sentence.inner[self._node]})"
+        while (node := sentence.parents[node]) >= 0:
+            self._sides[node] = text
+            text = f"({sentence.labels[node]} {text})"
+        self.candidates = [n for n in sentence.topmost if n not in self._sides and n != self._node]
+        spans = sentence.spans
+        self.roles = {n: arguments[spans[n]] for n in self.candidates if spans[n] in arguments}
+
+    def tree(self, node: int) -> str:
+        labels, parents = self._sentence.labels, self._sentence.parents
+        text = f"({labels[node]}-B {self._sentence.inner[node]})"
+        first = node < self._node
+        while (node := parents[node]) not in self._sides:
+            text = f"({labels[node]} {text})"
+        sides = (text, self._sides[node]) if first else (self._sides[node], text)
+        return f"({labels[node]} {' '.join(sides)})"
+
+
+def _predicates(split: str) -> Iterator[_Predicate]:
+    """Sentences are lines `document, number, tree`; predicates follow, `P, word, lemma, sense, roles`."""
+    sentence = _Sentence()
+    for line in _lines("ewt-propbank", split):
+        fields = line.split("\t")
+        if fields[0] == "P":
+            yield _Predicate(sentence, int(fields[1]), dict(_arguments(fields[4:])))
+        else:
+            sentence = _parse(fields[2])
+
+
+def _arguments(fields: list[str]) -> Iterator[tuple[tuple[int, int], str]]:
+    """Spans and roles of `ARG1:4-7`; V is the predicate itself."""
+    for text in fields:
+        role, _, span = text.rpartition(":")
+        first, _, last = span.partition("-")
+        if role != "V":
+            yield (int(first), int(last)), role

@@ -1,0 +1,85 @@
+// All subtrees of all trees, each stored once.
+//
+// A node is a label and a list of children; two nodes that are equal in both are the same node (hash-consing), so a
+// tree is the number of its root, and two trees are equal when their roots are. Children have smaller numbers than
+// their parents: going through nodes in ascending order visits every subtree before the trees that contain it.
+//
+// A *production* is what the subset-tree kernel compares: a label with the labels of the children. A leaf has none.
+//
+// Memory    28 bytes a node and 4 a child, and 8 to 24 bytes of hash tables a node
+// Threads   any number may read; who adds must be alone
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/data/name_table.hpp"
+
+namespace unkernel::data {
+
+using NodeId = std::int32_t;
+
+class Forest {
+ public:
+  Forest();
+
+  std::int32_t add_label(std::string_view name) { return labels_.add(name); }
+  std::int32_t find_label(std::string_view name) const { return labels_.find(name); }
+
+  // The node with that label and those children, which is made if it is not there.
+  NodeId add_node(std::int32_t label, std::span<const NodeId> children);
+  // That node, or -1.
+  NodeId find_node(std::int32_t label, std::span<const NodeId> children) const;
+  // The production with that label and those labels of children, or -1.
+  std::int32_t find_production(std::int32_t label, std::span<const std::int32_t> child_labels) const;
+
+  std::size_t size() const { return label_.size(); }
+  std::size_t label_count() const { return labels_.size(); }
+  std::size_t production_count() const { return production_example_.size(); }
+
+  std::int32_t label(NodeId node) const { return label_[at(node)]; }
+  std::string_view label_name(NodeId node) const { return labels_.name(label(node)); }
+  std::span<const NodeId> children(NodeId node) const {
+    const auto begin = static_cast<std::size_t>(child_begin_[at(node)]);
+    return {children_.data() + begin, static_cast<std::size_t>(child_begin_[at(node) + 1]) - begin};
+  }
+  bool is_leaf(NodeId node) const { return child_begin_[at(node)] == child_begin_[at(node) + 1]; }
+  // -1 for a leaf
+  std::int32_t production(NodeId node) const { return production_[at(node)]; }
+
+  const NameTable& labels() const { return labels_; }
+  std::span<const std::int32_t> node_labels() const { return label_; }
+  std::span<const std::int64_t> child_begins() const { return child_begin_; }
+  std::span<const NodeId> all_children() const { return children_; }
+  std::size_t memory() const;
+
+ private:
+  struct Slot {
+    std::uint32_t hash;
+    std::int32_t number;  // -1: free
+  };
+  using Slots = std::vector<Slot>;
+
+  static std::size_t at(NodeId node) { return static_cast<std::size_t>(node); }
+  template <class Same>
+  static std::size_t place(const Slots& slots, std::uint32_t hash, const Same& same);
+  static void insert(Slots& slots, std::size_t count, std::size_t at, Slot slot);
+  bool has_production(NodeId node, std::int32_t label, std::span<const std::int32_t> child_labels) const;
+  std::int32_t add_production(NodeId node);
+
+  NameTable labels_;
+  std::vector<std::int32_t> label_;
+  std::vector<std::int64_t> child_begin_;
+  std::vector<NodeId> children_;
+  std::vector<std::int32_t> production_;
+  std::vector<NodeId> production_example_;  // a node that has it
+  std::vector<NodeId> leaf_;                // of a label, or -1: leaves are found without hashing
+  Slots node_slots_;
+  Slots production_slots_;
+  std::vector<std::int32_t> child_labels_;  // of the node that is being added
+};
+
+}  // namespace unkernel::data

@@ -1,0 +1,323 @@
+#include "unkernel/engines/tree_scores.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "unkernel/base/parallel.hpp"
+
+namespace unkernel::engines {
+namespace {
+
+constexpr std::int64_t rows_at_once = 64;
+constexpr std::size_t columns_at_once = 2048;  // a row of so many kernel values stays in the first cache
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+// The nodes of the chosen rows, each once, in order.
+std::vector<NodeId> nodes_of(std::span<const NodeId> order, std::size_t forest_size, const TreeCounts& counts,
+                             std::span<const std::int32_t> chosen) {
+  std::vector<bool> has(forest_size, false);
+  std::size_t count = 0;
+  for (const std::int32_t i : chosen) {
+    for (const NodeId node : counts.row(at(i)).nodes) {
+      count += !has[at(node)];
+      has[at(node)] = true;
+    }
+  }
+  std::vector<NodeId> nodes;
+  nodes.reserve(count);
+  for (const NodeId node : order) {
+    if (has[at(node)]) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+std::vector<std::int32_t> numbers_of(const TreeIndex& index, const Forest& forest) {
+  std::vector<std::int32_t> numbers(forest.size(), -1);
+  for (std::size_t i = 0; i < index.size(); ++i) numbers[at(index.node(i))] = static_cast<std::int32_t>(i);
+  return numbers;
+}
+
+// Who has a node, and how often: the right rows of a kernel matrix, turned around.
+struct Columns {
+  struct Entry {
+    std::int32_t column;
+    double weight;
+  };
+  std::vector<std::int64_t> begins;
+  std::vector<Entry> entries;
+
+  std::span<const Entry> of(std::size_t i) const {
+    const auto begin = static_cast<std::size_t>(begins[i]);
+    return {entries.data() + begin, static_cast<std::size_t>(begins[i + 1]) - begin};
+  }
+};
+
+// Columns by the place that `place_of(node)` gives; what one row has several times at a place adds up.
+template <class PlaceOf>
+Columns turn_around(const TreeCounts& counts, std::span<const std::int32_t> chosen, std::size_t places, const PlaceOf& place_of) {
+  Columns columns;
+  columns.begins.assign(places + 1, 0);
+  std::vector<std::int32_t> last(places, -1);
+  for (std::size_t c = 0; c < chosen.size(); ++c) {
+    for (const NodeId node : counts.row(at(chosen[c])).nodes) {
+      const std::size_t place = place_of(node);
+      if (last[place] == static_cast<std::int32_t>(c)) continue;
+      last[place] = static_cast<std::int32_t>(c);
+      ++columns.begins[place + 1];
+    }
+  }
+  for (std::size_t i = 0; i < places; ++i) columns.begins[i + 1] += columns.begins[i];
+  columns.entries.resize(static_cast<std::size_t>(columns.begins.back()));
+  std::vector<std::int64_t> next(columns.begins.begin(), columns.begins.end() - 1);
+  std::ranges::fill(last, -1);
+  for (std::size_t c = 0; c < chosen.size(); ++c) {
+    const TreeRow row = counts.row(at(chosen[c]));
+    for (std::size_t k = 0; k < row.nodes.size(); ++k) {
+      const std::size_t place = place_of(row.nodes[k]);
+      if (last[place] != static_cast<std::int32_t>(c)) {
+        last[place] = static_cast<std::int32_t>(c);
+        columns.entries[static_cast<std::size_t>(next[place]++)] = {static_cast<std::int32_t>(c), 0.0};
+      }
+      columns.entries[static_cast<std::size_t>(next[place] - 1)].weight += row.weights[k];
+    }
+  }
+  return columns;
+}
+
+// Rows of numbers that are added to a row of kernels, each with its weight, four at a time: the sums are then read and
+// written once for four.
+class DenseSums {
+ public:
+  void add(const double* values, double weight) { terms_.push_back({values, weight}); }
+
+  void flush(std::size_t size, double* sums) {
+    while (terms_.size() % 4 != 0) terms_.push_back({terms_.back().values, 0.0});
+    for (std::size_t t = 0; t < terms_.size(); t += 4) {
+      const auto [v0, w0] = terms_[t];
+      const auto [v1, w1] = terms_[t + 1];
+      const auto [v2, w2] = terms_[t + 2];
+      const auto [v3, w3] = terms_[t + 3];
+      for (std::size_t i = 0; i < size; ++i) sums[i] += (w0 * v0[i] + w1 * v1[i]) + (w2 * v2[i] + w3 * v3[i]);
+    }
+    terms_.clear();
+  }
+
+ private:
+  struct Term {
+    const double* values;
+    double weight;
+  };
+  std::vector<Term> terms_;
+};
+
+// Columns by group, with groups that an eighth of all rows have as whole rows: those are added without looking up.
+class GroupColumns {
+ public:
+  GroupColumns() = default;
+  GroupColumns(Columns columns, std::size_t rows) : columns_(std::move(columns)), rows_(rows) {
+    const std::size_t groups = columns_.begins.size() - 1;
+    dense_.assign(groups, -1);
+    for (std::size_t group = 0; group < groups; ++group) {
+      if (8 * columns_.of(group).size() < rows) continue;
+      dense_[group] = static_cast<std::int32_t>(values_.size() / rows);
+      values_.resize(values_.size() + rows, 0.0);
+      for (const Columns::Entry& entry : columns_.of(group)) values_[values_.size() - rows + at(entry.column)] = entry.weight;
+    }
+  }
+
+  void add(std::size_t group, double weight, double* kernels, DenseSums& later) const {
+    if (dense_[group] >= 0) {
+      later.add(values_.data() + at(dense_[group]) * rows_, weight);
+    } else {
+      for (const Columns::Entry& entry : columns_.of(group)) kernels[entry.column] += weight * entry.weight;
+    }
+  }
+
+ private:
+  Columns columns_;
+  std::size_t rows_ = 0;
+  std::vector<std::int32_t> dense_;  // which of the whole rows, or -1
+  std::vector<double> values_;
+};
+
+// Columns by node. Most nodes of large trees are in one row only, which is then found at once.
+class NodeColumns {
+ public:
+  NodeColumns() = default;
+  explicit NodeColumns(Columns columns) : columns_(std::move(columns)) {
+    for (std::size_t i = 0; i + 1 < columns_.begins.size(); ++i) {
+      const auto entries = columns_.of(i);
+      only_.push_back(entries.size() == 1 ? entries.front() : Columns::Entry{-1, 0.0});
+    }
+  }
+
+  void add(std::size_t number, double excess, double* kernels) const {
+    const Columns::Entry& only = only_[number];
+    if (only.column >= 0) {
+      kernels[only.column] += excess * only.weight;
+    } else {
+      for (const Columns::Entry& entry : columns_.of(number)) kernels[entry.column] += excess * entry.weight;
+    }
+  }
+
+ private:
+  Columns columns_;
+  std::vector<Columns::Entry> only_;
+};
+
+// The right rows of a kernel matrix, some at a time.
+struct GramBlock {
+  GramBlock(const TreeKernel& kernel, const GramTask& task, std::span<const std::int32_t> chosen)
+      : index(kernel, task.right_forest, nodes_of(task.right_order, task.right_forest.size(), task.right, chosen)),
+        groups(index_groups(index, task.left_groups)) {
+    const std::vector<std::int32_t> numbers = numbers_of(index, task.right_forest);
+    by_node = NodeColumns(turn_around(task.right, chosen, index.size(), [&](NodeId node) { return at(numbers[at(node)]); }));
+    const auto group = [&](NodeId node) { return at(index.group_of_number(at(numbers[at(node)]))); };
+    by_group = GroupColumns(turn_around(task.right, chosen, index.group_count(), group), chosen.size());
+  }
+
+  TreeIndex index;
+  std::vector<std::int32_t> groups;
+  NodeColumns by_node;
+  GroupColumns by_group;
+};
+
+// sum over v of f(v) (ratio(v) - 1), four sums at a time.
+double excess_sum(const DeltaRow& row, const double* weights) {
+  std::array<double, 4> sums{};
+  std::int32_t k = row.range_begin;
+  for (; k + 4 <= row.range_end; k += 4) {
+    for (std::int32_t lane = 0; lane < 4; ++lane) sums[at(lane)] += (row.ratios[k + lane] - 1.0) * weights[k + lane];
+  }
+  for (; k < row.range_end; ++k) sums[0] += (row.ratios[k] - 1.0) * weights[k];
+  std::size_t j = 0;
+  for (; j + 4 <= row.others.size(); j += 4) {
+    for (std::size_t lane = 0; lane < 4; ++lane) {
+      const std::int32_t other = row.others[j + lane];
+      sums[lane] += (row.ratios[other] - 1.0) * weights[other];
+    }
+  }
+  for (; j < row.others.size(); ++j) sums[0] += (row.ratios[row.others[j]] - 1.0) * weights[row.others[j]];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+// Computes rows of a kernel matrix; one a thread.
+class GramWorker {
+ public:
+  GramWorker(const GramBlock& block, const Forest& left_forest, std::size_t columns)
+      : block_(block), rows_(block.index, left_forest, block.groups), kernels_(columns) {}
+
+  std::span<const double> kernels(const TreeRow& left) {
+    std::ranges::fill(kernels_, 0.0);
+    rows_.visit(left.nodes, [&](std::size_t i, const DeltaRow& row) {
+      const double weight = left.weights[i] * row.scale;
+      block_.by_group.add(at(row.group), weight, kernels_.data(), dense_);
+      const std::size_t begin = block_.index.block_begin(row.group);
+      const auto add_excess = [&](std::int32_t position) {
+        block_.by_node.add(begin + at(position), weight * (row.ratios[position] - 1.0), kernels_.data());
+      };
+      for (std::int32_t k = row.range_begin; k < row.range_end; ++k) add_excess(k);
+      for (const std::int32_t k : row.others) add_excess(k);
+    });
+    dense_.flush(kernels_.size(), kernels_.data());
+    return kernels_;
+  }
+
+ private:
+  const GramBlock& block_;
+  TreeRows rows_;
+  DenseSums dense_;
+  std::vector<double> kernels_;
+};
+
+}  // namespace
+
+TreeWeights::TreeWeights(const TreeKernel& kernel, const Forest& forest, std::span<const NodeId> order,
+                         const TreeCounts& counts, std::span<const std::int32_t> chosen,
+                         std::span<const double> coefficients, std::size_t scores)
+    : index_(kernel, forest, nodes_of(order, forest.size(), counts, chosen)),
+      scores_(scores),
+      node_weights_(index_.size() * scores, 0.0),
+      group_weights_(index_.group_count() * scores, 0.0) {
+  const std::vector<std::int32_t> numbers = numbers_of(index_, forest);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const TreeRow row = counts.row(at(chosen[i]));
+    for (std::size_t k = 0; k < row.nodes.size(); ++k) {
+      double* weights = node_weights_.data() + at(numbers[at(row.nodes[k])]) * scores;
+      for (std::size_t s = 0; s < scores; ++s) weights[s] += row.weights[k] * coefficients[i * scores + s];
+    }
+  }
+  for (std::size_t i = 0; i < index_.size(); ++i) {
+    const std::int32_t group = index_.group_of_number(i);
+    for (std::size_t s = 0; s < scores; ++s) {
+      group_weights_[at(group) * scores + s] += node_weights_[i * scores + s];
+    }
+  }
+}
+
+void TreeScorer::add(const TreeRow& tree, double* sums) {
+  const std::size_t scores = weights_.scores();
+  rows_.visit(tree.nodes, [&](std::size_t i, const DeltaRow& row) {
+    const double weight = tree.weights[i] * row.scale;
+    const double* of_group = weights_.of_group(row.group);
+    const double* of_block = weights_.of_node(weights_.index().block_begin(row.group));
+    if (scores == 1) {
+      *sums += weight * (*of_group + excess_sum(row, of_block));
+      return;
+    }
+    for (std::size_t s = 0; s < scores; ++s) sums[s] += weight * of_group[s];
+    const auto add_excess = [&](std::int32_t k) {
+      const double excess = weight * (row.ratios[k] - 1.0);
+      const double* of_node = of_block + at(k) * scores;
+      for (std::size_t s = 0; s < scores; ++s) sums[s] += excess * of_node[s];
+    };
+    for (std::int32_t k = row.range_begin; k < row.range_end; ++k) add_excess(k);
+    for (const std::int32_t k : row.others) add_excess(k);
+  });
+}
+
+std::vector<std::int32_t> index_groups(const TreeIndex& index, std::span<const std::int32_t> forest_groups) {
+  std::vector<std::int32_t> groups(forest_groups.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = index.group(forest_groups[i]);
+  return groups;
+}
+
+void add_scores(const TreeWeights& weights, const Forest& forest, std::span<const std::int32_t> groups,
+                const TreeCounts& counts, std::span<const std::int32_t> chosen, int threads, const Monitor& monitor,
+                std::span<double> scores) {
+  const auto total = static_cast<std::int64_t>(chosen.empty() ? counts.size() : chosen.size());
+  const std::int64_t tasks = (total + rows_at_once - 1) / rows_at_once;
+  std::vector<std::unique_ptr<TreeScorer>> scorers(static_cast<std::size_t>(std::max(threads, 1)));
+  parallel_slots(threads, tasks, [&](std::size_t slot, std::int64_t task) {
+    monitor.throw_if_stopped();
+    if (scorers[slot] == nullptr) scorers[slot] = std::make_unique<TreeScorer>(weights, forest, groups);
+    const std::int64_t end = std::min(total, (task + 1) * rows_at_once);
+    for (std::int64_t i = task * rows_at_once; i < end; ++i) {
+      const auto place = static_cast<std::size_t>(i);
+      const std::size_t row = chosen.empty() ? place : at(chosen[place]);
+      scorers[slot]->add(counts.row(row), scores.data() + place * weights.scores());
+    }
+  });
+}
+
+void compute_gram(const TreeKernel& kernel, const GramTask& task, int threads, const Monitor& monitor, GramSink& sink) {
+  const std::size_t left_rows = task.left_chosen.size();
+  for (std::size_t first = 0; first < task.right_chosen.size(); first += columns_at_once) {
+    const auto columns = task.right_chosen.subspan(first, std::min(columns_at_once, task.right_chosen.size() - first));
+    const GramBlock block(kernel, task, columns);
+    const std::size_t begin = task.lower_only ? first : 0;
+    const auto tasks = static_cast<std::int64_t>((left_rows - begin + rows_at_once - 1) / rows_at_once);
+    std::vector<std::unique_ptr<GramWorker>> workers(static_cast<std::size_t>(std::max(threads, 1)));
+    parallel_slots(threads, tasks, [&](std::size_t slot, std::int64_t piece) {
+      monitor.throw_if_stopped();
+      if (workers[slot] == nullptr) workers[slot] = std::make_unique<GramWorker>(block, task.left_forest, columns.size());
+      const std::size_t from = begin + static_cast<std::size_t>(piece * rows_at_once);
+      for (std::size_t i = from; i < std::min(left_rows, from + static_cast<std::size_t>(rows_at_once)); ++i) {
+        sink.take(i, first, workers[slot]->kernels(task.left.row(at(task.left_chosen[i]))));
+      }
+    });
+  }
+}
+
+}  // namespace unkernel::engines

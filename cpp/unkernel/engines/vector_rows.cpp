@@ -1,0 +1,81 @@
+#include "unkernel/engines/vector_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace unkernel::engines {
+
+VectorRows::VectorRows(const KernelFunction& kernel, bool normalize, std::span<const std::int64_t> offsets,
+                       std::span<const std::int64_t> entry_offsets, std::span<const std::int32_t> columns,
+                       std::span<const double> values)
+    : offsets_(offsets.begin(), offsets.end()),
+      entry_offsets_(entry_offsets.begin(), entry_offsets.end()),
+      columns_(columns.begin(), columns.end()),
+      values_(values.begin(), values.end()) {
+  for (const std::int32_t column : columns_) column_count_ = std::max(column_count_, column + 1);
+  const std::size_t vectors = entry_offsets_.size() - 1;
+  for (std::size_t v = 0; v < vectors; ++v) {
+    double norm = 0.0;
+    for (auto k = entry_offsets_[v]; k < entry_offsets_[v + 1]; ++k) {
+      norm += values_[static_cast<std::size_t>(k)] * values_[static_cast<std::size_t>(k)];
+    }
+    const double self = kernel(norm, norm, norm);
+    if (!std::isfinite(self)) throw std::invalid_argument("the kernel of a vector with itself is not finite: scale the vectors");
+    squared_norms_.push_back(norm);
+    scales_.push_back(normalize && self > 0.0 ? 1.0 / std::sqrt(self) : 1.0);
+  }
+}
+
+VectorRows::Vector VectorRows::vector(std::size_t v) const {
+  const auto begin = static_cast<std::size_t>(entry_offsets_[v]);
+  const auto count = static_cast<std::size_t>(entry_offsets_[v + 1]) - begin;
+  return {std::span(columns_).subspan(begin, count), std::span(values_).subspan(begin, count), scales_[v], squared_norms_[v]};
+}
+
+VectorIndex::VectorIndex(const KernelFunction& kernel, const VectorRows& rows, std::span<const std::int32_t> chosen)
+    : kernel_(kernel), begins_(static_cast<std::size_t>(rows.columns()) + 1, 0) {
+  const auto for_each = [&](const auto& body) {
+    std::int32_t number = 0;
+    for (std::size_t c = 0; c < chosen.size(); ++c) {
+      const auto example = static_cast<std::size_t>(chosen[c]);
+      for (std::size_t v = rows.first(example); v < rows.end(example); ++v) body(c, number++, rows.vector(v));
+    }
+  };
+  for_each([&](std::size_t c, std::int32_t, const VectorRows::Vector& vector) {
+    example_.push_back(static_cast<std::int32_t>(c));
+    scales_.push_back(vector.scale);
+    squared_norms_.push_back(vector.squared_norm);
+    for (const std::int32_t column : vector.columns) ++begins_[static_cast<std::size_t>(column) + 1];
+  });
+  for (std::size_t i = 1; i < begins_.size(); ++i) begins_[i] += begins_[i - 1];
+  postings_.resize(static_cast<std::size_t>(begins_.back()));
+  std::vector<std::int64_t> next(begins_.begin(), begins_.end() - 1);
+  for_each([&](std::size_t, std::int32_t number, const VectorRows::Vector& vector) {
+    for (std::size_t k = 0; k < vector.columns.size(); ++k) {
+      auto& place = next[static_cast<std::size_t>(vector.columns[k])];
+      postings_[static_cast<std::size_t>(place++)] = {number, vector.values[k]};
+    }
+  });
+}
+
+void VectorIndex::add_kernels(const VectorRows& rows, std::size_t example, double weight, std::vector<double>& products,
+                              double* kernels) const {
+  for (std::size_t v = rows.first(example); v < rows.end(example); ++v) {
+    const VectorRows::Vector vector = rows.vector(v);
+    products.assign(example_.size(), 0.0);
+    for (std::size_t k = 0; k < vector.columns.size(); ++k) {
+      const auto column = static_cast<std::size_t>(vector.columns[k]);
+      if (column + 1 >= begins_.size()) continue;
+      for (auto p = begins_[column]; p < begins_[column + 1]; ++p) {
+        const Posting& posting = postings_[static_cast<std::size_t>(p)];
+        products[static_cast<std::size_t>(posting.vector)] += vector.values[k] * posting.value;
+      }
+    }
+    for (std::size_t i = 0; i < products.size(); ++i) {
+      kernels[example_[i]] += weight * vector.scale * scales_[i] * kernel_(products[i], vector.squared_norm, squared_norms_[i]);
+    }
+  }
+}
+
+}  // namespace unkernel::engines

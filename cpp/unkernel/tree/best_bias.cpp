@@ -1,0 +1,35 @@
+#include "unkernel/tree/best_bias.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace unkernel::tree {
+
+double hinge_loss(std::span<const double> scores, std::span<const signed char> labels, std::span<const double> costs, double bias) {
+  double loss = 0.0;
+  for (std::size_t i = 0; i < scores.size(); ++i) loss += costs[i] * std::max(0.0, 1.0 - labels[i] * (scores[i] + bias));
+  return loss;
+}
+
+BestBias best_bias(std::span<const double> scores, std::span<const signed char> labels, std::span<const double> costs) {
+  struct Corner {
+    double bias;
+    double cost;
+  };
+  std::vector<Corner> corners;
+  double slope = 0.0;  // far to the left: every positive example pulls to the right
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (costs[i] <= 0.0) continue;
+    corners.push_back({labels[i] - scores[i], costs[i]});
+    if (labels[i] > 0) slope -= costs[i];
+  }
+  if (corners.empty()) return {};
+  std::ranges::sort(corners, {}, &Corner::bias);
+  // A positive example stops pulling, or a negative one begins to push, at its corner: either way the slope rises.
+  std::size_t k = 0;
+  while (k + 1 < corners.size() && slope + corners[k].cost < 0.0) slope += corners[k++].cost;
+  const double bias = corners[k].bias;
+  return {bias, hinge_loss(scores, labels, costs, bias)};
+}
+
+}  // namespace unkernel::tree

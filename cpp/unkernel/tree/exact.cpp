@@ -1,0 +1,283 @@
+#include "unkernel/tree/exact.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "unkernel/solve/pair_descent.hpp"
+#include "unkernel/tree/best_bias.hpp"
+#include "unkernel/tree/working_square.hpp"
+
+namespace unkernel::tree {
+namespace {
+
+using engines::ExampleKernel;
+using engines::ExampleMachine;
+using engines::ExampleSet;
+
+constexpr std::size_t first_examples = 1024;  // of each labelling
+constexpr std::size_t fewest_to_add = 256;
+constexpr std::int64_t most_steps = std::int64_t{1} << 40;
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+// One labelling on its way.
+struct Problem {
+  Problem(const Labelling& given, bool with_bias)
+      : labels(given.labels), costs(given.costs), alpha(given.labels.size(), 0.0), scores(given.labels.size(), 0.0), bias_wanted(with_bias) {}
+
+  // P, D and b at the scores of all examples.
+  void evaluate() {
+    double squared = 0.0;
+    double mass = 0.0;
+    for (std::size_t i = 0; i < alpha.size(); ++i) {
+      squared += alpha[i] * labels[i] * scores[i];
+      mass += alpha[i];
+    }
+    const BestBias best = bias_wanted ? best_bias(scores, labels, costs) : BestBias{0.0, hinge_loss(scores, labels, costs, 0.0)};
+    result.bias = best.bias;
+    result.objective = 0.5 * squared + best.loss;
+    result.dual_objective = mass - 0.5 * squared;
+  }
+
+  double gap() const {
+    return result.objective > 0.0 ? std::max(result.objective - result.dual_objective, 0.0) / result.objective : 0.0;
+  }
+
+  // How far an example is from where its alpha allows it to be.
+  double violation(std::size_t i) const {
+    const double slack = 1.0 - labels[i] * (scores[i] + bias);
+    if (slack > 0.0) return alpha[i] < costs[i] ? slack : 0.0;
+    return alpha[i] > 0.0 ? -slack : 0.0;
+  }
+
+  const std::vector<signed char>& labels;
+  const std::vector<double>& costs;
+  std::vector<double> alpha;
+  std::vector<double> scores;
+  bool bias_wanted;
+  bool settled = false;  // the gap is small enough by the scores at hand
+  double bias = 0.0;     // of the pair solver
+  double pair_tolerance = 0.01;
+  Trained result;
+};
+
+class Decomposition {
+ public:
+  Decomposition(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> examples, std::span<const Labelling> labellings,
+                const ExactOptions& options, Monitor& monitor)
+      : kernel_(kernel),
+        examples_(std::move(examples)),
+        options_(options),
+        monitor_(monitor),
+        square_(kernel, *examples_, room(examples_->size, options.memory), options.threads),
+        self_(engines::self_kernels(kernel, *examples_, options.threads)) {
+    for (const Labelling& labelling : labellings) problems_.emplace_back(labelling, options.bias);
+  }
+
+  std::vector<Trained> run() {
+    bring_in(first_choice());
+    for (std::int64_t round = 1; round <= options_.max_rounds; ++round) {
+      for (Problem* problem : open()) {
+        solve(*problem);
+        problem->result.rounds = round;
+      }
+      score(open(), unworked());
+      for (Problem* problem : open()) settle(*problem);
+      if (open().empty() || round == options_.max_rounds) certify();
+      publish(round);
+      if (open().empty()) break;
+      bring_in(violators());
+    }
+    std::vector<Trained> trained;
+    for (Problem& problem : problems_) {
+      problem.result.converged = problem.settled;
+      problem.result.coefficients = std::move(problem.alpha);
+      for (std::size_t i = 0; i < problem.labels.size(); ++i) problem.result.coefficients[i] *= problem.labels[i];
+      trained.push_back(std::move(problem.result));
+    }
+    return trained;
+  }
+
+ private:
+  static std::size_t room(std::size_t examples, std::size_t memory) {
+    const auto side = static_cast<std::size_t>(std::sqrt(static_cast<double>(memory) / sizeof(float)));
+    return std::min(examples, std::max<std::size_t>(side, 64));
+  }
+
+  std::vector<Problem*> open() {
+    std::vector<Problem*> found;
+    for (Problem& problem : problems_) {
+      if (!problem.settled) found.push_back(&problem);
+    }
+    return found;
+  }
+
+  void settle(Problem& problem) {
+    problem.evaluate();
+    problem.settled = problem.gap() <= options_.tolerance;
+    problem.pair_tolerance = std::clamp(0.1 * problem.gap(), 0.25 * options_.tolerance, problem.pair_tolerance);
+  }
+
+  // All examples are scored with the weights that there are: the scores of those that were worked with come from a
+  // kernel matrix in single precision, and those of the others from alphas that may have moved since.
+  void certify() {
+    std::vector<Problem*> all;
+    for (Problem& problem : problems_) all.push_back(&problem);
+    score(all, engines::all_of(*examples_));
+    for (Problem* problem : all) settle(*problem);
+  }
+
+  void publish(std::int64_t round) {
+    Progress progress;
+    progress.stage = "training";
+    progress.problems = static_cast<std::int64_t>(problems_.size());
+    progress.problem = progress.problems - static_cast<std::int64_t>(open().size());
+    progress.epoch = round;
+    progress.active = static_cast<std::int64_t>(square_.size());
+    progress.relative_gap = 0.0;
+    for (const Problem& problem : problems_) progress.relative_gap = std::max(progress.relative_gap, problem.gap());
+    progress.objective = problems_.front().result.objective;
+    progress.bound = problems_.front().result.dual_objective;
+    monitor_.report(progress);
+  }
+
+  // As many of either label as there are, up to half of what we begin with, evenly over the examples.
+  std::vector<std::int32_t> first_choice() const {
+    const std::size_t n = examples_->size;
+    std::vector<bool> chosen(n, n <= square_.capacity() && n <= first_examples * problems_.size());
+    for (const Problem& problem : problems_) {
+      for (const int label : {-1, 1}) {
+        std::vector<std::size_t> of_label;
+        for (std::size_t i = 0; i < n; ++i) {
+          if (problem.labels[i] == label && problem.costs[i] > 0.0) of_label.push_back(i);
+        }
+        const std::size_t wanted = std::min({first_examples / 2, of_label.size(), square_.capacity() / (2 * problems_.size()) + 1});
+        for (std::size_t k = 0; k < wanted; ++k) chosen[of_label[k * of_label.size() / wanted]] = true;
+      }
+    }
+    std::vector<std::int32_t> examples;
+    for (std::size_t i = 0; i < n && examples.size() < square_.capacity(); ++i) {
+      if (chosen[i]) examples.push_back(static_cast<std::int32_t>(i));
+    }
+    return examples;
+  }
+
+  // The examples that violate most, of all labellings; three quarters of what there is, at most, as most of those that
+  // violate early will not in the end.
+  std::vector<std::int32_t> violators() const {
+    std::vector<double> worst(examples_->size, 0.0);
+    for (const Problem& problem : problems_) {
+      if (problem.settled) continue;
+      for (std::size_t i = 0; i < worst.size(); ++i) worst[i] = std::max(worst[i], problem.violation(i));
+    }
+    std::vector<std::int32_t> found;
+    for (std::size_t i = 0; i < worst.size(); ++i) {
+      const auto example = static_cast<std::int32_t>(i);
+      if (worst[i] > 0.5 * options_.tolerance && square_.place(example) < 0) found.push_back(example);
+    }
+    const std::size_t most = std::min(std::max(fewest_to_add, 3 * square_.size() / 4), std::max(square_.capacity() / 2, fewest_to_add));
+    std::ranges::stable_sort(found, std::greater<>(), [&](std::int32_t i) { return worst[at(i)]; });
+    if (found.size() > most) found.resize(most);
+    std::ranges::sort(found);
+    return found;
+  }
+
+  void bring_in(const std::vector<std::int32_t>& examples) {
+    std::size_t count = examples.size();
+    if (square_.size() + count > square_.capacity()) make_room(count);
+    count = std::min(count, square_.capacity() - square_.size());
+    square_.add(std::span(examples).first(count), monitor_);
+  }
+
+  // Drops those that are furthest from being worked on: at a bound, and content there.
+  void make_room(std::size_t wanted) {
+    const auto examples = square_.examples();
+    std::vector<double> content(examples.size(), std::numeric_limits<double>::infinity());
+    for (std::size_t k = 0; k < examples.size(); ++k) {
+      const std::size_t i = at(examples[k]);
+      for (const Problem& problem : problems_) {
+        if (problem.settled) continue;
+        const bool at_bound = problem.alpha[i] <= 0.0 || problem.alpha[i] >= problem.costs[i];
+        const double slack = std::abs(1.0 - problem.labels[i] * (problem.scores[i] + problem.bias));
+        content[k] = std::min(content[k], at_bound && problem.violation(i) == 0.0 ? slack : 0.0);
+      }
+    }
+    std::vector<std::size_t> order(examples.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t k) { return content[k]; });
+    std::vector<bool> wanted_examples(examples_->size, true);
+    for (std::size_t k = 0; k < std::min(wanted, order.size()) && content[order[k]] > 0.0; ++k) {
+      wanted_examples[at(examples[order[k]])] = false;
+    }
+    square_.keep(wanted_examples);
+  }
+
+  void solve(Problem& problem) {
+    const auto examples = square_.examples();
+    const std::size_t n = examples.size();
+    std::vector<signed char> labels(n);
+    std::vector<double> costs(n), alpha(n), gradient(n), diagonal(n);
+    for (std::size_t k = 0; k < n; ++k) {
+      const std::size_t i = at(examples[k]);
+      labels[k] = problem.labels[i];
+      costs[k] = problem.costs[i];
+      alpha[k] = problem.alpha[i];
+      gradient[k] = labels[k] * problem.scores[i] - 1.0;
+      diagonal[k] = self_[i];
+    }
+    const solve::PairProblem pairs{{square_.values(), square_.stride(), nullptr}, diagonal, labels, costs};
+    const solve::PairOutcome outcome =
+        solve::minimise_pairs(pairs, {problem.pair_tolerance, most_steps, options_.bias}, alpha, gradient, monitor_);
+    problem.bias = outcome.bias;
+    for (std::size_t k = 0; k < n; ++k) {
+      problem.alpha[at(examples[k])] = alpha[k];
+      problem.scores[at(examples[k])] = labels[k] * (gradient[k] + 1.0);
+    }
+  }
+
+  // The examples whose scores the pair solver does not keep.
+  std::vector<std::int32_t> unworked() const {
+    std::vector<std::int32_t> examples;
+    for (std::size_t i = 0; i < examples_->size; ++i) {
+      if (square_.place(static_cast<std::int32_t>(i)) < 0) examples.push_back(static_cast<std::int32_t>(i));
+    }
+    return examples;
+  }
+
+  // One pass over those examples, for all the problems at once.
+  void score(const std::vector<Problem*>& problems, const std::vector<std::int32_t>& examples) {
+    if (problems.empty() || examples.empty()) return;
+    std::vector<std::int32_t> support;
+    std::vector<double> coefficients;
+    for (std::size_t i = 0; i < examples_->size; ++i) {
+      if (std::ranges::none_of(problems, [&](const Problem* problem) { return problem->alpha[i] > 0.0; })) continue;
+      support.push_back(static_cast<std::int32_t>(i));
+      for (const Problem* problem : problems) coefficients.push_back(problem->alpha[i] * problem->labels[i]);
+    }
+    const ExampleMachine machine(kernel_, examples_, std::move(support), std::move(coefficients), problems.size());
+    std::vector<double> scores(examples.size() * problems.size(), 0.0);
+    machine.add_scores(*examples_, examples, options_.threads, monitor_, scores);
+    for (std::size_t k = 0; k < examples.size(); ++k) {
+      for (std::size_t p = 0; p < problems.size(); ++p) problems[p]->scores[at(examples[k])] = scores[k * problems.size() + p];
+    }
+  }
+
+  ExampleKernel kernel_;
+  std::shared_ptr<const ExampleSet> examples_;
+  ExactOptions options_;
+  Monitor& monitor_;
+  WorkingSquare square_;
+  std::vector<double> self_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace
+
+std::vector<Trained> train_exact(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> examples,
+                                 std::span<const Labelling> labellings, const ExactOptions& options, Monitor& monitor) {
+  return Decomposition(kernel, std::move(examples), labellings, options, monitor).run();
+}
+
+}  // namespace unkernel::tree

@@ -1,0 +1,51 @@
+// Kernel SVMs over examples made of trees: the whole dual, with a certified gap.
+//
+// Problem   min_{w,b}  P = 1/2 |w|^2 + sum_i C_i max(0, 1 - y_i (w'phi(x_i) + b)),  b not regularised (or 0)
+//           for each of several labellings of the same examples (one-vs-rest)
+// Method    decomposition. Some examples are worked with: their kernel matrix is in memory, and the dual of theirs
+//           is solved by pairs (solve/pair_descent.hpp) while all others stay as they are. Then one pass over the
+//           forest scores *all* examples with the weights so far, for all labellings at once; that gives P, D and who
+//           violates the optimality conditions most. Those join the examples that are worked with, and so on.
+//           A pass costs about what a few dozen rows of the kernel matrix cost, so that the matrix need never
+//           hold more than those examples that end up near the margin.
+// Stop      (P - D) / P <= tolerance at the scores of a full pass, b the best one for them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/engines/examples.hpp"
+
+namespace unkernel::tree {
+
+// One of the labellings.
+struct Labelling {
+  std::vector<signed char> labels;  // -1, +1
+  std::vector<double> costs;        // C_i >= 0
+};
+
+struct ExactOptions {
+  double tolerance;
+  std::int64_t max_rounds;
+  bool bias;
+  std::size_t memory;  // bytes for the kernel matrix
+  int threads;
+};
+
+struct Trained {
+  std::vector<double> coefficients;  // y_i alpha_i of each example
+  double bias = 0.0;
+  double objective = 0.0;
+  double dual_objective = 0.0;
+  std::int64_t rounds = 0;
+  bool converged = false;
+};
+
+std::vector<Trained> train_exact(const engines::ExampleKernel& kernel, std::shared_ptr<const engines::ExampleSet> examples,
+                                 std::span<const Labelling> labellings, const ExactOptions& options, Monitor& monitor);
+
+}  // namespace unkernel::tree

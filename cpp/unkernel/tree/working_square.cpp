@@ -1,0 +1,78 @@
+#include "unkernel/tree/working_square.hpp"
+
+#include <algorithm>
+
+namespace unkernel::tree {
+namespace {
+
+constexpr std::size_t tile = 64;
+
+class RowSink final : public engines::GramSink {
+ public:
+  RowSink(float* values, std::size_t stride) : values_(values), stride_(stride) {}
+  void take(std::size_t i, std::size_t first, std::span<const double> kernels) override {
+    float* row = values_ + i * stride_ + first;
+    for (std::size_t j = 0; j < kernels.size(); ++j) row[j] = static_cast<float>(kernels[j]);
+  }
+
+ private:
+  float* values_;
+  std::size_t stride_;
+};
+
+// Copies what is left of the diagonal in rows `begin` .. `end` - 1 to where it belongs above, tile by tile.
+void mirror(float* values, std::size_t stride, std::size_t begin, std::size_t end) {
+  for (std::size_t top = begin; top < end; top += tile) {
+    const std::size_t bottom = std::min(end, top + tile);
+    for (std::size_t left = 0; left < bottom; left += tile) {
+      for (std::size_t j = left; j < std::min(left + tile, bottom); ++j) {
+        for (std::size_t i = std::max(top, j + 1); i < bottom; ++i) values[j * stride + i] = values[i * stride + j];
+      }
+    }
+  }
+}
+
+}  // namespace
+
+WorkingSquare::WorkingSquare(const engines::ExampleKernel& kernel, const engines::ExampleSet& set, std::size_t capacity, int threads)
+    : kernel_(kernel), set_(set), capacity_(capacity), threads_(threads), values_(capacity * capacity), place_(set.size, -1) {}
+
+void WorkingSquare::add(std::span<const std::int32_t> examples, const Monitor& monitor) {
+  const std::size_t before = size();
+  const std::vector<std::int32_t> old = examples_;
+  for (const std::int32_t example : examples) {
+    place_[static_cast<std::size_t>(example)] = static_cast<std::int32_t>(examples_.size());
+    examples_.push_back(example);
+  }
+  float* rows = values_.data() + before * capacity_;
+  if (before > 0) {
+    RowSink sink(rows, capacity_);
+    engines::compute_kernels(kernel_, {set_, examples, set_, old, false}, threads_, monitor, sink);
+  }
+  RowSink sink(rows + before, capacity_);
+  engines::compute_kernels(kernel_, {set_, examples, set_, examples, true}, threads_, monitor, sink);
+  mirror(values_.data(), capacity_, before, size());
+}
+
+void WorkingSquare::keep(const std::vector<bool>& wanted) {
+  std::vector<std::size_t> kept;
+  std::vector<std::int32_t> examples;
+  for (std::size_t i = 0; i < examples_.size(); ++i) {
+    const auto example = static_cast<std::size_t>(examples_[i]);
+    if (wanted[example]) {
+      place_[example] = static_cast<std::int32_t>(kept.size());
+      kept.push_back(i);
+      examples.push_back(examples_[i]);
+    } else {
+      place_[example] = -1;
+    }
+  }
+  examples_ = std::move(examples);
+  // Every value moves to the left or up, over values that have moved already.
+  float* values = values_.data();
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    for (std::size_t j = 0; j < kept.size(); ++j) values[i * capacity_ + j] = values[kept[i] * capacity_ + kept[j]];
+  }
+}
+
+}  // namespace unkernel::tree
