@@ -1,0 +1,262 @@
+#include "unkernel/tree/cuts.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "unkernel/base/parallel.hpp"
+#include "unkernel/engines/tree_pairs.hpp"
+
+namespace unkernel::tree {
+namespace {
+
+using engines::ExampleKernel;
+using engines::ExampleMachine;
+using engines::ExampleSet;
+using engines::TreeRow;
+
+constexpr std::int64_t spreading_parts = 4;  // fixed, so that sums do not depend on the number of threads
+constexpr std::int64_t examples_at_once = 16;
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+// Examples with the coefficients they have in all cuts together, ascending.
+struct Combined {
+  std::vector<std::int32_t> examples;
+  std::vector<double> coefficients;
+};
+
+Combined combine(const std::vector<Cut>& cuts, std::span<const double> alphas, std::size_t set_size) {
+  std::vector<double> sums(set_size, 0.0);
+  std::vector<bool> has(set_size, false);
+  for (std::size_t t = 0; t < cuts.size(); ++t) {
+    if (alphas[t] == 0.0) continue;
+    for (std::size_t k = 0; k < cuts[t].examples.size(); ++k) {
+      sums[at(cuts[t].examples[k])] += alphas[t] * cuts[t].coefficients[k];
+      has[at(cuts[t].examples[k])] = true;
+    }
+  }
+  Combined combined;
+  for (std::size_t i = 0; i < set_size; ++i) {
+    if (!has[i]) continue;
+    combined.examples.push_back(static_cast<std::int32_t>(i));
+    combined.coefficients.push_back(sums[i]);
+  }
+  return combined;
+}
+
+// One index of the nodes of all cuts so far.
+class ForestCuts final : public Cuts {
+ public:
+  ForestCuts(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, int threads, const Monitor& monitor)
+      : Cuts(kernel, std::move(set), threads, monitor),
+        forest_groups_(engines::groups_in(kernel.tree, *set_->forest, *set_->forest)),
+        sums_(set_->forest->size(), 0.0) {}
+
+  void score(std::span<const double> alphas, std::span<const std::int32_t> examples, std::span<double> scores) override {
+    std::ranges::fill(scores, 0.0);
+    machine_of(alphas).add_scores(*set_, examples, threads_, monitor_, scores);
+  }
+
+ private:
+  // s(v) = sum over the new cut's nodes u of f(u) Delta(u, v), for all nodes v of all cuts; its product with the
+  // node weights of each cut is that cut's inner product with the new one.
+  std::vector<double> products_of_newest() override {
+    std::vector<double> products(cuts_.size(), 0.0);
+    const Combined all = combine(cuts_, std::vector<double>(cuts_.size(), 1.0), set_->size);
+    for (const engines::TreeCounts& counts : set_->trees) {
+      const engines::TreeWeights weights(kernel_.tree, *set_->forest, set_->order, counts, all.examples, all.coefficients, 1);
+      const std::vector<double> spread = spread_newest(weights, counts);
+      for (std::size_t i = 0; i < spread.size(); ++i) sums_[at(weights.index().node(i))] = spread[i];
+      for (std::size_t t = 0; t < cuts_.size(); ++t) products[t] += along(cuts_[t], counts);
+    }
+    return products;
+  }
+
+  double along(const Cut& cut, const engines::TreeCounts& counts) const {
+    double sum = 0.0;
+    for (std::size_t k = 0; k < cut.examples.size(); ++k) {
+      const TreeRow row = counts.row(at(cut.examples[k]));
+      double score = 0.0;
+      for (std::size_t i = 0; i < row.nodes.size(); ++i) score += row.weights[i] * sums_[at(row.nodes[i])];
+      sum += cut.coefficients[k] * score;
+    }
+    return sum;
+  }
+
+  std::vector<double> spread_newest(const engines::TreeWeights& weights, const engines::TreeCounts& counts) const {
+    const engines::TreeIndex& index = weights.index();
+    const std::vector<std::int32_t> groups = engines::index_groups(index, forest_groups_);
+    const Cut& cut = cuts_.back();
+    std::vector<std::vector<double>> by_node(spreading_parts);
+    std::vector<std::vector<double>> by_group(spreading_parts);
+    parallel_for(threads_, spreading_parts, [&](std::int64_t part) {
+      auto& nodes = by_node[static_cast<std::size_t>(part)];
+      auto& group_sums = by_group[static_cast<std::size_t>(part)];
+      nodes.assign(index.size(), 0.0);
+      group_sums.assign(index.group_count(), 0.0);
+      engines::TreeRows rows(index, *set_->forest, groups);
+      for (auto k = static_cast<std::size_t>(part); k < cut.examples.size(); k += spreading_parts) {
+        monitor_.throw_if_stopped();
+        spread(rows, index, counts.row(at(cut.examples[k])), cut.coefficients[k], nodes, group_sums);
+      }
+    });
+    std::vector<double>& result = by_node.front();
+    for (std::size_t part = 1; part < by_node.size(); ++part) {
+      for (std::size_t i = 0; i < result.size(); ++i) result[i] += by_node[part][i];
+      for (std::size_t g = 0; g < by_group[part].size(); ++g) by_group[0][g] += by_group[part][g];
+    }
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] += by_group[0][at(index.group_of_number(i))];
+    return std::move(result);
+  }
+
+  static void spread(engines::TreeRows& rows, const engines::TreeIndex& index, const TreeRow& tree, double coefficient,
+                     std::vector<double>& nodes, std::vector<double>& group_sums) {
+    rows.visit(tree.nodes, [&](std::size_t i, const engines::DeltaRow& row) {
+      const double weight = coefficient * tree.weights[i] * row.scale;
+      group_sums[at(row.group)] += weight;
+      double* block = nodes.data() + index.block_begin(row.group);
+      for (std::int32_t k = row.range_begin; k < row.range_end; ++k) block[k] += weight * (row.ratios[k] - 1.0);
+      for (const std::int32_t k : row.others) block[k] += weight * (row.ratios[k] - 1.0);
+    });
+  }
+
+  std::vector<std::int32_t> forest_groups_;
+  std::vector<double> sums_;  // by node of the forest; right for those of the cuts
+};
+
+// An index for each cut; for scores, one of all cuts if `together`.
+class DagCuts final : public Cuts {
+ public:
+  DagCuts(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, int threads, const Monitor& monitor, bool together)
+      : Cuts(kernel, std::move(set), threads, monitor), together_(together) {}
+
+  void score(std::span<const double> alphas, std::span<const std::int32_t> examples, std::span<double> scores) override {
+    std::ranges::fill(scores, 0.0);
+    if (together_) {
+      machine_of(alphas).add_scores(*set_, examples, threads_, monitor_, scores);
+      return;
+    }
+    std::vector<double> of_cut(scores.size());
+    for (std::size_t t = 0; t < dags_.size(); ++t) {
+      if (alphas[t] == 0.0) continue;
+      std::ranges::fill(of_cut, 0.0);
+      dags_[t].add_scores(*set_, examples, threads_, monitor_, of_cut);
+      for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += alphas[t] * of_cut[i];
+    }
+  }
+
+ private:
+  std::vector<double> products_of_newest() override {
+    const Cut& cut = cuts_.back();
+    dags_.emplace_back(kernel_, set_, cut.examples, cut.coefficients, 1);
+    std::vector<double> products;
+    std::vector<double> scores(cut.examples.size());
+    for (const ExampleMachine& dag : dags_) {
+      std::ranges::fill(scores, 0.0);
+      if (!scores.empty()) dag.add_scores(*set_, cut.examples, threads_, monitor_, scores);
+      products.push_back(along_newest(scores));
+    }
+    return products;
+  }
+
+  bool together_;
+  std::vector<ExampleMachine> dags_;
+};
+
+// Kernel values: one after another (uSVM), or by the row.
+class KernelCuts final : public Cuts {
+ public:
+  KernelCuts(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, int threads, const Monitor& monitor, bool by_row)
+      : Cuts(kernel, std::move(set), threads, monitor), by_row_(by_row) {}
+
+  void score(std::span<const double> alphas, std::span<const std::int32_t> examples, std::span<double> scores) override {
+    const Combined all = combine(cuts_, alphas, set_->size);
+    score_with(all.examples, all.coefficients, examples, scores);
+  }
+
+ private:
+  void score_with(std::span<const std::int32_t> support, std::span<const double> coefficients,
+                  std::span<const std::int32_t> examples, std::span<double> scores) const {
+    std::ranges::fill(scores, 0.0);
+    if (by_row_) {
+      Sum sink(coefficients, scores);
+      engines::compute_kernels(kernel_, {*set_, examples, *set_, support, false}, threads_, monitor_, sink);
+      return;
+    }
+    const std::int64_t tasks = (static_cast<std::int64_t>(examples.size()) + examples_at_once - 1) / examples_at_once;
+    std::vector<std::unique_ptr<engines::TreePairs>> pairs(static_cast<std::size_t>(std::max(threads_, 1)));
+    parallel_slots(threads_, tasks, [&](std::size_t slot, std::int64_t task) {
+      monitor_.throw_if_stopped();
+      if (pairs[slot] == nullptr) pairs[slot] = std::make_unique<engines::TreePairs>(kernel_.tree, *set_->forest);
+      const auto begin = static_cast<std::size_t>(task * examples_at_once);
+      for (std::size_t i = begin; i < std::min(examples.size(), begin + examples_at_once); ++i) {
+        for (std::size_t k = 0; k < support.size(); ++k) {
+          for (const engines::TreeCounts& counts : set_->trees) {
+            scores[i] += coefficients[k] * (*pairs[slot])(counts.row(at(examples[i])), counts.row(at(support[k])));
+          }
+        }
+      }
+    });
+  }
+
+  class Sum final : public engines::GramSink {
+   public:
+    Sum(std::span<const double> coefficients, std::span<double> scores) : coefficients_(coefficients), scores_(scores) {}
+    void take(std::size_t i, std::size_t first, std::span<const double> values) override {
+      for (std::size_t j = 0; j < values.size(); ++j) scores_[i] += coefficients_[first + j] * values[j];
+    }
+
+   private:
+    std::span<const double> coefficients_;
+    std::span<double> scores_;
+  };
+
+  std::vector<double> products_of_newest() override {
+    const std::vector<std::int32_t> newest = cuts_.back().examples;
+    std::vector<double> products;
+    std::vector<double> scores(newest.size());
+    for (const Cut& cut : cuts_) {
+      score_with(cut.examples, cut.coefficients, newest, scores);
+      products.push_back(along_newest(scores));
+    }
+    return products;
+  }
+
+  bool by_row_;
+};
+
+}  // namespace
+
+std::vector<double> Cuts::add(Cut cut) {
+  cuts_.push_back(std::move(cut));
+  return products_of_newest();
+}
+
+double Cuts::along_newest(std::span<const double> scores) const {
+  double sum = 0.0;
+  for (std::size_t k = 0; k < scores.size(); ++k) sum += cuts_.back().coefficients[k] * scores[k];
+  return sum;
+}
+
+ExampleMachine Cuts::machine_of(std::span<const double> alphas) const {
+  Combined all = combine(cuts_, alphas, set_->size);
+  return ExampleMachine(kernel_, set_, std::move(all.examples), std::move(all.coefficients), 1);
+}
+
+std::unique_ptr<Cuts> make_cuts(CutMethod method, const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set,
+                                int threads, const Monitor& monitor) {
+  const bool trees_only = kernel.combination == engines::Combination::trees;
+  if (!trees_only && method != CutMethod::kernels) {
+    throw std::invalid_argument("this way of computing cuts is for kernels of trees alone");
+  }
+  switch (method) {
+    case CutMethod::forest: return std::make_unique<ForestCuts>(kernel, std::move(set), threads, monitor);
+    case CutMethod::pairs: return std::make_unique<KernelCuts>(kernel, std::move(set), threads, monitor, false);
+    case CutMethod::dag_each: return std::make_unique<DagCuts>(kernel, std::move(set), threads, monitor, false);
+    case CutMethod::dag_together: return std::make_unique<DagCuts>(kernel, std::move(set), threads, monitor, true);
+    default: return std::make_unique<KernelCuts>(kernel, std::move(set), threads, monitor, true);
+  }
+}
+
+}  // namespace unkernel::tree

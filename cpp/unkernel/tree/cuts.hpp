@@ -1,0 +1,57 @@
+// Cuts of a sampled cutting-plane method over trees, and what is asked of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/engines/examples.hpp"
+#include "unkernel/tree/sampled.hpp"
+
+namespace unkernel::tree {
+
+// g = sum of coefficient_i phi(x_i); an example occurs once.
+struct Cut {
+  std::vector<std::int32_t> examples;
+  std::vector<double> coefficients;
+  double offset = 0.0;
+};
+
+class Cuts {
+ public:
+  virtual ~Cuts() = default;
+
+  const std::vector<Cut>& cuts() const { return cuts_; }
+
+  // w'phi(x) for w = sum_t alphas[t] g_t.
+  virtual void score(std::span<const double> alphas, std::span<const std::int32_t> examples, std::span<double> scores) = 0;
+
+  // Adds the cut; gives its inner products with all cuts, its own with itself last.
+  std::vector<double> add(Cut cut);
+
+ protected:
+  Cuts(const engines::ExampleKernel& kernel, std::shared_ptr<const engines::ExampleSet> set, int threads, const Monitor& monitor)
+      : kernel_(kernel), set_(std::move(set)), threads_(threads), monitor_(monitor) {}
+
+  // With all cuts, the newest among them.
+  virtual std::vector<double> products_of_newest() = 0;
+
+  // sum over the newest cut's examples of coefficient times score.
+  double along_newest(std::span<const double> scores) const;
+  // What each example has in w, over all cuts.
+  engines::ExampleMachine machine_of(std::span<const double> alphas) const;
+
+  engines::ExampleKernel kernel_;
+  std::shared_ptr<const engines::ExampleSet> set_;
+  int threads_;
+  const Monitor& monitor_;
+  std::vector<Cut> cuts_;
+};
+
+std::unique_ptr<Cuts> make_cuts(CutMethod method, const engines::ExampleKernel& kernel,
+                                std::shared_ptr<const engines::ExampleSet> set, int threads, const Monitor& monitor);
+
+}  // namespace unkernel::tree

@@ -1,0 +1,182 @@
+#include "unkernel/tree/sampled.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "unkernel/base/random.hpp"
+#include "unkernel/solve/simplex_qp.hpp"
+#include "unkernel/tree/cuts.hpp"
+
+namespace unkernel::tree {
+namespace {
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+// Draws examples, each as often as its importance says. Where all are wanted and all weigh the same, all are drawn.
+class Sampler {
+ public:
+  Sampler(std::span<const double> importances, std::int64_t size, std::uint64_t seed)
+      : importances_(importances), size_(static_cast<std::size_t>(size)), largest_(*std::ranges::max_element(importances)), random_(seed) {
+    uniform_ = std::ranges::all_of(importances, [&](double importance) { return importance == largest_; });
+  }
+
+  std::vector<std::int32_t> draw() {
+    std::vector<std::int32_t> sample;
+    const auto n = static_cast<std::uint32_t>(importances_.size());
+    if (uniform_ && size_ >= importances_.size()) {
+      sample.resize(importances_.size());
+      std::iota(sample.begin(), sample.end(), 0);
+      return sample;
+    }
+    while (sample.size() < size_) {
+      const std::uint32_t i = random_.below(n);
+      const double chance = static_cast<double>(random_.next() >> 11) * 0x1p-53;
+      if (chance * largest_ < importances_[i]) sample.push_back(static_cast<std::int32_t>(i));
+    }
+    std::ranges::sort(sample);
+    return sample;
+  }
+
+ private:
+  std::span<const double> importances_;
+  std::size_t size_;
+  double largest_;
+  bool uniform_;
+  Random random_;
+};
+
+// The small dual of all cuts, with a constant feature where a bias is wanted.
+class CutProgram {
+ public:
+  CutProgram(double mass, bool bias) : mass_(mass), bias_(bias) {}
+
+  // `products` with all cuts, its own last; `pull` is the cut's sum of coefficients.
+  void add(std::span<const double> products, double offset, double pull) {
+    const std::size_t size = offsets_.size() + 1;
+    std::vector<double> gram(size * size);
+    pulls_.push_back(pull);
+    for (std::size_t i = 0; i < size; ++i) {
+      for (std::size_t j = 0; j < size; ++j) {
+        if (i + 1 < size && j + 1 < size) {
+          gram[i * size + j] = gram_[i * (size - 1) + j];
+        } else {
+          gram[i * size + j] = products[std::min(i, j)] + (bias_ ? pulls_[i] * pulls_[j] : 0.0);
+        }
+      }
+    }
+    gram_ = std::move(gram);
+    offsets_.push_back(offset);
+    alphas_.push_back(0.0);
+  }
+
+  void solve(double accuracy) {
+    objective_ = solve::maximise_on_simplex({offsets_.size(), gram_.data(), offsets_.size(), offsets_.data(), mass_}, alphas_, accuracy);
+  }
+
+  // max_t (d_t - w'g_t), at least 0.
+  double slack() const {
+    double largest = 0.0;
+    for (std::size_t t = 0; t < offsets_.size(); ++t) largest = std::max(largest, offsets_[t] - product(t));
+    return largest;
+  }
+  double squared_norm() const {
+    double sum = 0.0;
+    for (std::size_t t = 0; t < offsets_.size(); ++t) sum += alphas_[t] * product(t);
+    return sum;
+  }
+  double bias() const {
+    return bias_ ? std::inner_product(alphas_.begin(), alphas_.end(), pulls_.begin(), 0.0) : 0.0;
+  }
+  double dual_objective() const { return objective_; }
+  const std::vector<double>& alphas() const { return alphas_; }
+
+ private:
+  double product(std::size_t t) const {
+    return std::inner_product(alphas_.begin(), alphas_.end(), gram_.begin() + static_cast<std::ptrdiff_t>(t * offsets_.size()), 0.0);
+  }
+
+  double mass_;
+  bool bias_;
+  double objective_ = 0.0;
+  std::vector<double> gram_;
+  std::vector<double> offsets_;
+  std::vector<double> pulls_;
+  std::vector<double> alphas_;
+};
+
+// Those of the sample that are inside the margin, each once.
+Cut most_violated_cut(std::span<const std::int32_t> sample, std::span<const double> scores, double bias,
+                      std::span<const signed char> labels) {
+  Cut cut;
+  const double share = 1.0 / static_cast<double>(sample.size());
+  for (std::size_t k = 0; k < sample.size(); ++k) {
+    const double label = labels[at(sample[k])];
+    if (label * (scores[k] + bias) >= 1.0) continue;
+    cut.offset += share;
+    if (!cut.examples.empty() && cut.examples.back() == sample[k]) {
+      cut.coefficients.back() += label * share;
+    } else {
+      cut.examples.push_back(sample[k]);
+      cut.coefficients.push_back(label * share);
+    }
+  }
+  return cut;
+}
+
+double violation_of(const Cut& cut, std::span<const std::int32_t> sample, std::span<const double> scores, double bias) {
+  double along = 0.0;
+  for (std::size_t k = 0, s = 0; k < cut.examples.size(); ++k) {
+    while (sample[s] != cut.examples[k]) ++s;
+    along += cut.coefficients[k] * (scores[s] + bias);
+  }
+  return cut.offset - along;
+}
+
+}  // namespace
+
+Trained train_sampled(const engines::ExampleKernel& kernel, std::shared_ptr<const engines::ExampleSet> examples,
+                      const Labelling& labelling, const SampledOptions& options, Progress progress, Monitor& monitor) {
+  const double total = std::accumulate(labelling.costs.begin(), labelling.costs.end(), 0.0);
+  CutProgram program(options.C * total, options.bias);
+  Sampler sampler(labelling.costs, options.sample_size, options.seed);
+  const std::unique_ptr<Cuts> cuts = make_cuts(options.method, kernel, examples, options.threads, monitor);
+  Trained trained;
+  progress.stage = "sampling";
+  for (std::int64_t round = 1; round <= options.max_rounds && !trained.converged; ++round) {
+    const std::vector<std::int32_t> sample = sampler.draw();
+    std::vector<double> scores(sample.size(), 0.0);
+    if (round > 1) cuts->score(program.alphas(), sample, scores);
+    const double bias = program.bias();
+    Cut cut = most_violated_cut(sample, scores, bias, labelling.labels);
+    const double slack = program.slack();
+    const double violation = violation_of(cut, sample, scores, bias);
+    trained.converged = round > 1 && violation <= slack + options.epsilon;
+    if (!cut.examples.empty()) {
+      const double offset = cut.offset;
+      const double pull = std::accumulate(cut.coefficients.begin(), cut.coefficients.end(), 0.0);
+      program.add(cuts->add(std::move(cut)), offset, pull);
+      program.solve(0.01 * options.epsilon * options.C * total);
+    }
+    trained.rounds = round;
+    progress.epoch = round;
+    progress.active = static_cast<std::int64_t>(cuts->cuts().size());
+    progress.relative_gap = std::max(0.0, violation - slack);
+    progress.objective = 0.5 * program.squared_norm() + options.C * total * program.slack();
+    progress.bound = program.dual_objective();
+    monitor.report(progress);
+    monitor.throw_if_stopped();
+  }
+  trained.coefficients.assign(examples->size, 0.0);
+  for (std::size_t t = 0; t < cuts->cuts().size(); ++t) {
+    const Cut& cut = cuts->cuts()[t];
+    for (std::size_t k = 0; k < cut.examples.size(); ++k) {
+      trained.coefficients[at(cut.examples[k])] += program.alphas()[t] * cut.coefficients[k];
+    }
+  }
+  trained.bias = program.bias();
+  trained.objective = progress.objective;
+  trained.dual_objective = program.dual_objective();
+  return trained;
+}
+
+}  // namespace unkernel::tree
