@@ -17,6 +17,7 @@
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/data/csr.hpp"
 #include "unkernel/engines/feature_map.hpp"
+#include "unkernel/engines/kernel_function.hpp"
 
 namespace unkernel::bindings {
 
@@ -26,9 +27,13 @@ void bind_data(nb::module_& module);
 void bind_engines(nb::module_& module);
 void bind_poly(nb::module_& module);
 void bind_cutplane(nb::module_& module);
+void bind_tree(nb::module_& module);
 
 // "kernel" or "plain"
 engines::FeatureMap feature_map(int degree, const std::string& kind, double gamma, double coef0);
+
+// "linear", "polynomial", "rbf" or "sigmoid"
+engines::KernelFunction kernel_function(const std::string& name, int degree, double gamma, double coef0);
 
 using Look = std::function<void(const Progress&)>;
 

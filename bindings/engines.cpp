@@ -21,6 +21,15 @@ engines::FeatureMap feature_map(int degree, const std::string& kind, double gamm
   return {degree, kind == "kernel" ? Kind::kernel : Kind::plain, gamma, coef0};
 }
 
+engines::KernelFunction kernel_function(const std::string& name, int degree, double gamma, double coef0) {
+  using Type = engines::KernelFunction::Type;
+  if (name == "linear") return {Type::linear, degree, gamma, coef0};
+  if (name == "polynomial") return {Type::polynomial, degree, gamma, coef0};
+  if (name == "rbf") return {Type::rbf, degree, gamma, coef0};
+  if (name == "sigmoid") return {Type::sigmoid, degree, gamma, coef0};
+  throw std::invalid_argument("there is no kernel '" + name + "' that engines can compute");
+}
+
 namespace {
 
 using engines::ConjunctionArrays;
@@ -113,15 +122,6 @@ ConjunctionTables conjunction_tables(const nb::dict& table, bool sets, const eng
                         array<std::uint32_t>(table, (name + "_begins").c_str())};
   }
   return tables;
-}
-
-engines::KernelFunction kernel_function(const std::string& name, int degree, double gamma, double coef0) {
-  using Type = engines::KernelFunction::Type;
-  if (name == "linear") return {Type::linear, degree, gamma, coef0};
-  if (name == "polynomial") return {Type::polynomial, degree, gamma, coef0};
-  if (name == "rbf") return {Type::rbf, degree, gamma, coef0};
-  if (name == "sigmoid") return {Type::sigmoid, degree, gamma, coef0};
-  throw std::invalid_argument("there is no kernel '" + name + "' that engines can compute");
 }
 
 engines::VectorSumTables vector_sum(const nb::dict& table, const engines::KernelFunction& kernel) {

@@ -28,6 +28,7 @@ NB_MODULE(_core, module) {
   bind_engines(module);
   bind_poly(module);
   bind_cutplane(module);
+  bind_tree(module);
 }
 
 }  // namespace unkernel::bindings

@@ -1,34 +1,42 @@
 """Kernel machines at linear speed.
 
-Train polynomial-kernel SVMs in about the time a linear model takes, and compile any such model, of ours
-or of other programs, into an exact classifier that answers in microseconds.
+Train polynomial-kernel and tree-kernel SVMs in about the time a linear model takes, and compile any such
+model, of ours or of other programs, into an exact classifier that answers in microseconds.
 
->>> from unkernel import PolySVC, CuttingPlaneSVC, RankSVM, compile, load, read_model, read_svmlight
+>>> from unkernel import PolySVC, CuttingPlaneSVC, RankSVM, TreeSVC, TreeKernel
+>>> from unkernel import compile, load, read_model, read_svmlight, read_trees
 """
 
 from unkernel._version import __version__
 from unkernel.cutplane import CuttingPlaneSVC, RankSVM
-from unkernel.data import datasets, read_svmlight, write_svmlight
-from unkernel.engines import CompiledClassifier, compile, load
+from unkernel.data import Forest, datasets, read_svmlight, read_trees, write_svmlight
+from unkernel.engines import CompiledClassifier, TreeClassifier, TreeKernel, compile, load
 from unkernel.errors import FormatError
-from unkernel.models import ConjunctionModel, KernelModel, LinearModel, read_model, write_model
+from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel, read_model, write_model
 from unkernel.poly import PolySVC
+from unkernel.tree import TreeSVC
 
 __all__ = [
     "CompiledClassifier",
     "ConjunctionModel",
     "CuttingPlaneSVC",
+    "Forest",
     "FormatError",
     "KernelModel",
     "LinearModel",
     "PolySVC",
     "RankSVM",
+    "TreeClassifier",
+    "TreeKernel",
+    "TreeModel",
+    "TreeSVC",
     "__version__",
     "compile",
     "datasets",
     "load",
     "read_model",
     "read_svmlight",
+    "read_trees",
     "write_model",
     "write_svmlight",
 ]

@@ -7,11 +7,13 @@
 // A *production* is what the subset-tree kernel compares: a label with the labels of the children. A leaf has none.
 //
 // Memory    28 bytes a node and 4 a child, and 8 to 24 bytes of hash tables a node
-// Threads   any number may read; who adds must be alone
+// Threads   any number may read; who adds must be alone. `gate` is there for those who cannot know of each other.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <shared_mutex>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -56,6 +58,8 @@ class Forest {
   std::span<const NodeId> all_children() const { return children_; }
   std::size_t memory() const;
 
+  std::shared_mutex& gate() const { return *gate_; }
+
  private:
   struct Slot {
     std::uint32_t hash;
@@ -70,6 +74,7 @@ class Forest {
   bool has_production(NodeId node, std::int32_t label, std::span<const std::int32_t> child_labels) const;
   std::int32_t add_production(NodeId node);
 
+  std::unique_ptr<std::shared_mutex> gate_ = std::make_unique<std::shared_mutex>();
   NameTable labels_;
   std::vector<std::int32_t> label_;
   std::vector<std::int64_t> child_begin_;

@@ -49,6 +49,7 @@ class TreeLines {
   void finish();
 
   TreeExamples& examples() { return examples_; }
+  const Forest& forest() const { return *forest_; }
 
  private:
   void line(std::string_view text);

@@ -68,6 +68,7 @@ class ExampleMachine {
   std::size_t scores() const { return scores_; }
   const ExampleKernel& kernel() const { return kernel_; }
   const std::vector<TreeWeights>& tree_weights() const { return trees_; }
+  const Forest& forest() const { return *set_->forest; }
   std::size_t memory() const;
 
   // Adds the scores of the chosen examples (all where empty) to `sums`, row-major.

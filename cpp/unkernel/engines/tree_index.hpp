@@ -39,7 +39,7 @@ class TreeIndex {
 
   // A group of the forest, by its number here; -1 if no node has it.
   std::int32_t group(std::int32_t forest_group) const {
-    return forest_group < 0 ? -1 : group_map_[static_cast<std::size_t>(forest_group)];
+    return static_cast<std::size_t>(forest_group) < group_map_.size() ? group_map_[at(forest_group)] : -1;
   }
   std::size_t block_begin(std::int32_t group) const { return static_cast<std::size_t>(block_begin_[at(group)]); }
   std::size_t block_size(std::int32_t group) const { return block_begin(group + 1) - block_begin(group); }

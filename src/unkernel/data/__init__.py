@@ -1,6 +1,8 @@
 """Reading and writing data."""
 
 from unkernel.data import datasets
+from unkernel.data.conllu_trees import Sentence, read_conllu
+from unkernel.data.forest import Forest, TreeExample
 from unkernel.data.svmlight import (
     SvmlightData,
     SvmlightPart,
@@ -8,12 +10,19 @@ from unkernel.data.svmlight import (
     read_svmlight_parts,
     write_svmlight,
 )
+from unkernel.data.trees import TreeData, read_trees
 
 __all__ = [
+    "Forest",
+    "Sentence",
     "SvmlightData",
     "SvmlightPart",
+    "TreeData",
+    "TreeExample",
     "datasets",
+    "read_conllu",
     "read_svmlight",
     "read_svmlight_parts",
+    "read_trees",
     "write_svmlight",
 ]

@@ -4,6 +4,8 @@ from unkernel.engines.candidates import Candidate
 from unkernel.engines.classifier import CompiledClassifier, OneRowScorer, load
 from unkernel.engines.compiling import compile
 from unkernel.engines.explaining import Contribution, Explanation
+from unkernel.engines.tree_kernel import TreeKernel
+from unkernel.engines.trees import TreeClassifier
 
 __all__ = [
     "Candidate",
@@ -11,6 +13,8 @@ __all__ = [
     "Contribution",
     "Explanation",
     "OneRowScorer",
+    "TreeClassifier",
+    "TreeKernel",
     "compile",
     "load",
 ]

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -20,13 +19,14 @@ from unkernel.engines import build
 from unkernel.engines.candidates import Candidate
 from unkernel.engines.explaining import Explanation, explain
 from unkernel.engines.tables import CONJUNCTIONS, Tables
+from unkernel.engines.threads import thread_count
+from unkernel.engines.trees import TreeClassifier
 from unkernel.errors import FormatError
-from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel, container
+from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel, TreeModel, container
 from unkernel.models.load import COMPILED, model_from, model_part
 
 Model = KernelModel | LinearModel | ConjunctionModel
 _ENGINE = "engine."
-_MOST_THREADS = 1024
 
 
 def _has_probabilities(self: CompiledClassifier) -> bool:
@@ -349,13 +349,6 @@ class OneRowScorer:
         self.score_one = classifier._in_shape(self._worker.score_one)
 
 
-def thread_count(n_jobs: int | None) -> int:
-    """How many threads that means; None and -1 are all cores."""
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer)):
-        raise ValueError(f"n_jobs must be a number of threads, -1 or None for all cores, got {n_jobs!r}")
-    return min(int(effective_n_jobs(-1 if n_jobs is None else n_jobs)), _MOST_THREADS)
-
-
 def canonical_csr(X: Any) -> Any:
     """A CSR matrix with sorted, unique columns and one index type, as the core wants it."""
     rows = X if sparse.issparse(X) else sparse.csr_matrix(X)
@@ -377,7 +370,7 @@ def _refuse_broken_offsets(rows: Any) -> None:
         raise ValueError("the sparse matrix's index pointer does not fit its entries")
 
 
-def load(path: str | os.PathLike[str]) -> CompiledClassifier:
+def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
     """Read a ``.uk`` file and make it ready to classify.
 
     A file that ``compile`` made is mapped into memory, and so shared among the processes that load it.
@@ -398,6 +391,8 @@ def load(path: str | os.PathLike[str]) -> CompiledClassifier:
     kind, arrays, settings = container.read(path)
     try:
         model = model_from(name, kind, arrays, settings)
+        if isinstance(model, TreeModel):
+            return TreeClassifier(model)
         if kind == COMPILED:
             return _with_tables(name, model, arrays, settings).validate()
         return CompiledClassifier(model).validate()

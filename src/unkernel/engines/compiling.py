@@ -14,8 +14,18 @@ from unkernel.data.memory import available_bytes
 from unkernel.engines import build
 from unkernel.engines.build import Head, Machine, refuse_precomputed, simplified
 from unkernel.engines.candidates import Bench, Candidate, Trial, sample_rows, try_all, try_weights
-from unkernel.engines.classifier import CompiledClassifier, canonical_csr, thread_count
-from unkernel.models import ConjunctionModel, KernelModel, LinearModel, from_estimator, read_model, rows
+from unkernel.engines.classifier import CompiledClassifier, canonical_csr
+from unkernel.engines.threads import thread_count
+from unkernel.engines.trees import TreeClassifier
+from unkernel.models import (
+    ConjunctionModel,
+    KernelModel,
+    LinearModel,
+    TreeModel,
+    from_estimator,
+    read_model,
+    rows,
+)
 
 ENGINES = ("auto", "inverted", "bitsliced", "expanded", "pruned", "split")
 Model = KernelModel | LinearModel | ConjunctionModel
@@ -36,15 +46,15 @@ def compile(
     threshold: float | None = None,
     n_jobs: int | None = None,
     watch: Watch | None = None,
-) -> CompiledClassifier:
+) -> CompiledClassifier | TreeClassifier:
     """Turn a model into a classifier that answers in microseconds.
 
     Parameters
     ----------
     source : path, model or fitted estimator
-        A file of LIBSVM, LIBLINEAR, SVMlight, TinySVM, opal or unkernel; what ``read_model`` gave; a fitted
-        scikit-learn ``SVC``, ``NuSVC``, ``LinearSVC`` and others; a ``PolySVC`` or anything else that has
-        ``to_model()``.
+        A file of LIBSVM, LIBLINEAR, SVMlight, TinySVM, opal, SVM-light-TK or unkernel; what ``read_model``
+        gave; a fitted scikit-learn ``SVC``, ``NuSVC``, ``LinearSVC`` and others; a ``PolySVC`` or anything
+        else that has ``to_model()``. Models of trees have an engine of their own, without options.
     engine : str, default="auto"
         ``"inverted"``: for each feature the support vectors that have it; any kernel, any values.
         ``"bitsliced"``: overlaps with all support vectors counted bit by bit; any kernel, binary features.
@@ -71,7 +81,7 @@ def compile(
 
     Returns
     -------
-    CompiledClassifier
+    CompiledClassifier, or TreeClassifier for models of trees
 
     Examples
     --------
@@ -86,6 +96,10 @@ def compile(
     """
     _check_options(engine, rare, threshold)
     model = model_of(source)
+    if isinstance(model, TreeModel):
+        if engine != "auto" or sample is not None:
+            raise ValueError("models of trees have one engine: leave out engine and sample")
+        return TreeClassifier(model)
     budget = _memory_bytes(memory)
     tell = watch or (lambda _: None)
     threads = thread_count(n_jobs)
@@ -99,14 +113,14 @@ def compile(
     return _best(model, _with_best_tables(trials), budget)
 
 
-def model_of(source: Any) -> Model:
+def model_of(source: Any) -> Model | TreeModel:
     """The plain model behind a path, a model or an estimator."""
     if isinstance(source, str | os.PathLike):
         return read_model(source)
-    if isinstance(source, KernelModel | LinearModel | ConjunctionModel):
+    if isinstance(source, KernelModel | LinearModel | ConjunctionModel | TreeModel):
         return source
     if hasattr(source, "to_model"):
-        found: Model = source.to_model()
+        found: Model | TreeModel = source.to_model()
         return found
     return from_estimator(source)
 

@@ -12,10 +12,11 @@ from unkernel.models import container
 from unkernel.models.conjunction import ConjunctionModel
 from unkernel.models.kernel import KernelModel
 from unkernel.models.linear import LinearModel
+from unkernel.models.tree import TreeModel
 
-Model = ConjunctionModel | KernelModel | LinearModel
-KINDS: dict[str, type[ConjunctionModel] | type[KernelModel] | type[LinearModel]] = {
-    model.kind: model for model in (ConjunctionModel, KernelModel, LinearModel)
+Model = ConjunctionModel | KernelModel | LinearModel | TreeModel
+KINDS: dict[str, type[ConjunctionModel] | type[KernelModel] | type[LinearModel] | type[TreeModel]] = {
+    model.kind: model for model in (ConjunctionModel, KernelModel, LinearModel, TreeModel)
 }
 COMPILED = "compiled"  # a model with the tables of an engine beside it
 _MODEL = "model."

@@ -13,8 +13,9 @@ from unkernel.models.formats._text import TextLines, shown
 from unkernel.models.kernel import KernelModel
 from unkernel.models.linear import LinearModel
 from unkernel.models.load import load_model
+from unkernel.models.tree import TreeModel
 
-Model = KernelModel | LinearModel | ConjunctionModel
+Model = KernelModel | LinearModel | ConjunctionModel | TreeModel
 
 _READERS: dict[bytes, Callable[[TextLines], KernelModel | LinearModel]] = {
     b"svm_type": libsvm.read,

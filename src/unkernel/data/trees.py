@@ -1,0 +1,163 @@
+"""Files of trees: brackets, SVM-light-TK's ``.dat``, KeLP's ``.klp`` and CoNLL-U."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unkernel._core import Forest as SubtreeTable
+from unkernel._core import TreeLines
+from unkernel.data.conllu_trees import read_conllu
+from unkernel.data.files import Source, name_of, read_blocks
+from unkernel.data.forest import Forest, Vectors
+from unkernel.errors import FormatError
+
+FORMATS = ("auto", "brackets", "lines", "conllu")
+
+
+@dataclass(frozen=True, eq=False)
+class TreeData:
+    """What a file of trees holds. ``X, y = read_trees(...)`` works, too.
+
+    Attributes
+    ----------
+    X : Forest
+    y : ndarray, or None
+        The labels: numbers where all are, else text. None where the format has no labels.
+    qid : ndarray of int64, or None
+        The query numbers, where the lines have them.
+    """
+
+    X: Forest
+    y: NDArray[Any] | None
+    qid: NDArray[np.int64] | None
+
+    def __iter__(self) -> Iterator[Any]:
+        """Give X and y, always these two."""
+        return iter((self.X, self.y))
+
+
+def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> TreeData:
+    r"""Read trees from a file; docs/formats/trees.md describes what is read.
+
+    Parameters
+    ----------
+    source : path or file object
+        Plain, or compressed by gzip, xz, bzip2 or Zstandard, whatever its name is.
+    format : {"auto", "brackets", "lines", "conllu"}, default="auto"
+        ``"brackets"``: trees one after another, as treebanks have them; no labels.
+        ``"lines"``: an example a line, of SVM-light-TK (``1 |BT| (tree) |ET| 1:0.5``) or KeLP
+        (``LABEL |BT:name| (tree) |ET|``), with any number of trees and vectors.
+        ``"conllu"``: dependency trees; no labels.
+        ``"auto"`` is told by the name, then by the first character.
+    shape : {"grct", "lct", "loct"}, default="grct"
+        What becomes of a dependency tree.
+
+    Returns
+    -------
+    TreeData
+        ``X, y = read_trees(path)``.
+
+    Raises
+    ------
+    FormatError
+        If the file is not what it should be; line and column are named.
+
+    Examples
+    --------
+    >>> import io
+    >>> X, y = read_trees(io.BytesIO(b"1 |BT| (S (NP dogs) (VP bark)) |ET|\n-1 |BT| (S (VP go)) |ET|\n"))
+    >>> y, str(X[1])
+    (array([ 1, -1]), '(S (VP go))')
+    """
+    if format not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
+    name = name_of(source)
+    if format == "conllu" or (format == "auto" and ".conllu" in PurePath(name).suffixes):
+        return TreeData(Forest.from_sentences(read_conllu(source), shape), None, None)
+    blocks = read_blocks(source)
+    first = _first_text(name, blocks)
+    if format == "brackets" or (format == "auto" and first.lstrip()[:1] == b"("):
+        table = SubtreeTable()
+        roots = np.asarray(table.read_brackets(name, b"".join([first, *blocks])))
+        return TreeData(Forest._of(table, {"0": roots}, {}), None, None)
+    return _read_lines(name, first, blocks)
+
+
+def _first_text(name: str, blocks: Iterator[bytes]) -> bytes:
+    """The beginning of the file, as far as the first character that is not blank."""
+    begin = b""
+    for block in blocks:
+        begin += block
+        if begin.strip():
+            return begin
+    raise FormatError(name, 0, 0, "the file is empty")
+
+
+def _read_lines(name: str, first: bytes, blocks: Iterator[bytes]) -> TreeData:
+    table = SubtreeTable()
+    lines = TreeLines(name, table)
+    lines.feed(first)
+    for block in blocks:
+        lines.feed(block)
+    lines.finish()
+    found: dict[str, Any] = dict(lines.take())
+    if not len(found["labels"]):
+        raise FormatError(name, 0, 0, "the file has no examples")
+    trees = {channel: _roots(found, number) for number, channel in enumerate(found["tree_channels"])}
+    vectors = {
+        channel: _vectors(name, found, number) for number, channel in enumerate(found["vector_channels"])
+    }
+    forest = Forest._of(table, trees, vectors, list(found["features"]) or None)
+    queries = found["queries"] if len(found["queries"]) else None
+    return TreeData(forest, label_values(found["label_names"])[found["labels"]], queries)
+
+
+def label_values(names: list[str]) -> NDArray[Any]:
+    """Labels as integers or numbers if all are, else as text."""
+    try:
+        numbers = np.array([float(name) for name in names])
+    except ValueError:
+        return np.array(names)
+    if not np.isfinite(numbers).all():
+        return np.array(names)
+    whole = numbers.astype(np.int64)
+    return whole if np.array_equal(whole, numbers) else numbers
+
+
+def _examples_of(ends: NDArray[np.int64]) -> NDArray[np.intp]:
+    """For each item, the example whose list it is in."""
+    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+
+
+def _roots(found: dict[str, Any], channel: int) -> NDArray[np.int32]:
+    examples = len(found["labels"])
+    roots = np.full(examples, -1, np.int32)
+    own = found["tree_channel"] == channel
+    roots[_examples_of(found["tree_ends"])[own]] = found["roots"][own]
+    return roots
+
+
+def _vectors(name: str, found: dict[str, Any], channel: int) -> Vectors:
+    examples = len(found["labels"])
+    named = bool(found["features"])
+    own = found["vector_channel"] == channel
+    owner = _examples_of(found["vector_ends"])
+    present = np.zeros(examples, bool)
+    present[owner[own]] = True
+    entry_vector = _examples_of(found["entry_ends"])
+    entries = own[entry_vector] if len(own) else np.zeros(0, bool)
+    indices = found["indices"] - (0 if named else 1)
+    width = len(found["features"]) if named else int(indices.max(initial=-1)) + 1
+    matrix = sparse.coo_matrix(
+        (found["values"][entries], (owner[entry_vector[entries]], indices[entries])), shape=(examples, width)
+    ).tocsr()
+    if not np.isfinite(matrix.data).all():
+        raise FormatError(name, 0, 0, "the values of a repeated feature add up to infinity")
+    return Vectors(matrix, present)

@@ -1,0 +1,188 @@
+"""A model of trees made ready to answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from unkernel._core import ExampleMachine, OneTreeScorer, Progress, example_machine
+from unkernel.data.forest import Forest, as_forest
+from unkernel.engines.threads import thread_count
+from unkernel.models import Decision
+from unkernel.models.tree import TreeModel
+
+Look = Callable[[Progress], None]
+
+
+class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A model of trees, ready to classify. Immutable, and safe to use from many threads.
+
+    Made by :func:`unkernel.compile` and :func:`unkernel.load`. The support trees become weights of their
+    subtrees, so that a tree is scored by the subtrees that it has something in common with, and not by going
+    through the support trees one by one. The scores are the kernel sum's.
+
+    Parameters
+    ----------
+    model : TreeModel
+
+    Examples
+    --------
+    >>> from unkernel import TreeSVC
+    >>> trees = ["(S (NP dogs) (VP bark))", "(NP (NP cats) (PP of))"]
+    >>> fast = TreeClassifier(TreeSVC().fit(trees, ["S", "NP"]).to_model())
+    >>> fast.predict(["(S (NP cats) (VP bark))"])
+    array(['S'], dtype='<U2')
+    """
+
+    def __init__(self, model: TreeModel) -> None:
+        self.model = model
+
+    # --- What it is -----------------------------------------------------------------------------------
+
+    @property
+    def decision(self) -> Decision:
+        """How scores become answers."""
+        return self.model.decision
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, in the model's own order."""
+        return self.decision.classes
+
+    @property
+    def engine(self) -> str:
+        """Which engine answers."""
+        return "forest" if self.model.kernel.combination in ("trees", "sum") else "kernels"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the scores are the model's own: they are."""
+        return True
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the weighted forest takes."""
+        return int(self._machine.nbytes) + self.model.support.nbytes
+
+    @cached_property
+    def _machine(self) -> ExampleMachine:
+        model = self.model
+        examples = model.kernel.examples(model.support, indexed=True)
+        everyone = np.arange(model.n_support, dtype=np.int32)
+        return example_machine(
+            model.kernel.core(), examples, everyone, np.ascontiguousarray(model.coefficients)
+        )
+
+    def set_params(self, **params: Any) -> TreeClassifier:
+        """Refuse: a compiled model does not change."""
+        if params:
+            raise TypeError("a compiled classifier does not change; compile the other model")
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> TreeClassifier:
+        """Refuse: a compiled model does not learn. Here so that scikit-learn knows a classifier."""
+        raise TypeError("a compiled classifier cannot be fitted; fit a model and compile it")
+
+    # --- Many trees -----------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Scores of each tree: one number for two classes, else one per class.
+
+        Parameters
+        ----------
+        X : list of trees, or Forest
+        n_jobs : int, default=None
+            Threads; None and -1 mean all cores. The scores do not depend on it.
+        """
+        return self.decision.decide(self.raw_scores(X, n_jobs))
+
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[Any]:
+        """The class of each tree."""
+        return self.decision.choose(self.raw_scores(X, n_jobs))
+
+    def raw_scores(self, X: Any, n_jobs: int | None = None, look: Look | None = None) -> NDArray[np.float64]:
+        """The (trees, scores) of the model."""
+        forest = as_forest(X)
+        threads = thread_count(n_jobs)
+        examples = self.model.kernel.examples(forest, like=self.model.support, threads=threads)
+        scores = np.asarray(self._machine.score(examples, threads, look)) + self.model.intercepts
+        if not np.isfinite(scores).all():
+            raise ValueError("a score is not finite: a tree is too large for the kernel's decay")
+        return scores
+
+    # --- One tree -------------------------------------------------------------------------------------
+
+    def score_one(self, tree: str) -> float | list[float]:
+        """The scores of one tree in brackets, fast: what ``decision_function`` says of it.
+
+        Not from two threads at once: a :meth:`worker` for each.
+        """
+        return self._one.score_one(tree)
+
+    @cached_property
+    def _one(self) -> OneTreeWorker:
+        return self.worker()
+
+    def worker(self) -> OneTreeWorker:
+        """A scorer of single trees with memory of its own, for loops in a thread."""
+        return OneTreeWorker(self)
+
+    # --- Files ----------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
+        self.model.save(path)
+
+    def to_model(self) -> TreeModel:
+        """The model that this was compiled from."""
+        return self.model
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.model,)
+
+    def __repr__(self) -> str:
+        return f"TreeClassifier({self.model.n_support} support trees, {self.model.kernel.words()})"
+
+
+@dataclass(frozen=True, eq=False)
+class _Shape:
+    """What a score has to become: one number, or a list."""
+
+    intercepts: list[float]
+
+    def __call__(self, scores: list[float]) -> float | list[float]:
+        shifted = [score + constant for score, constant in zip(scores, self.intercepts, strict=True)]
+        return shifted[0] if len(shifted) == 1 else shifted
+
+
+class OneTreeWorker:
+    """Scores single trees with memory of its own: one for each thread."""
+
+    def __init__(self, classifier: TreeClassifier) -> None:
+        model = classifier.model
+        self._classifier = classifier
+        self._shape = _Shape(model.intercepts.tolist())
+        plain = model.kernel.combination == "trees" and len(model.support.trees) == 1
+        self._scorer = OneTreeScorer(classifier._machine, model.kernel.normalize) if plain else None
+
+    def score_one(self, tree: str) -> float | list[float]:
+        """The scores of one tree in brackets."""
+        if self._scorer is None:
+            scores = self._classifier.raw_scores(Forest([tree]), 1)[0].tolist()
+            return scores[0] if len(scores) == 1 else list(scores)
+        return self._shape(self._scorer.score(tree))

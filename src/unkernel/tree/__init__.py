@@ -1,0 +1,5 @@
+"""Support vector machines on trees."""
+
+from unkernel.tree.svc import TreeSVC
+
+__all__ = ["TreeSVC"]

@@ -1,0 +1,388 @@
+"""Support vector machines with tree kernels."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from unkernel._core import ExampleSet, train_exact_trees, train_sampled_trees
+from unkernel.data.forest import Forest, as_forest
+from unkernel.data.memory import available_bytes
+from unkernel.engines.trees import TreeClassifier
+from unkernel.learners import (
+    Look,
+    Narrator,
+    check_weights,
+    class_codes,
+    class_weights,
+    relative_gap,
+    thread_count,
+)
+from unkernel.models import Decision, ExampleKernel, Kernel, TreeModel
+from unkernel.models.tree import COMBINATIONS, LEAST_DECAY, PAIRINGS, TREE_KERNELS, VECTOR_KERNELS
+
+_EXAMPLES_FOR_SAMPLING = 500_000  # from so many on, "auto" samples
+_MOST_SQUARE_BYTES = 1 << 30  # for the kernel matrix of the examples that are worked with
+_SHARE_OF_MEMORY = 4
+
+
+class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A support vector machine with a tree kernel, trained and applied at about the speed of a linear one.
+
+    Solves, with phi the (very many) fragments of a tree that the kernel counts,
+
+        min_{w,b}  1/2 |w|^2 + C sum_i max(0, 1 - y_i (w'phi(x_i) + b))
+
+    More than two classes are trained one against the rest, on one forest.
+
+    Parameters
+    ----------
+    kernel : {"sst", "st", "sst_bow", "ptk"}, default="sst"
+        Subset trees, whole subtrees, subset trees and words, or partial trees; see
+        :class:`~unkernel.TreeKernel`.
+    decay : float, default=0.4
+        lambda: larger fragments count less.
+    width_decay : float, default=0.4
+        mu, of "ptk".
+    normalize : bool, default=True
+        Whether every tree's kernel with itself is brought to 1.
+    C : float, default=1.0
+        Weight of the losses; larger fits the training set more closely.
+    solver : {"auto", "exact", "sampled"}, default="auto"
+        "exact" solves the whole problem, and certifies how well. "sampled" is approximate: cutting planes
+        through samples of the examples, which takes the same time for any number of them. "auto" samples
+        from 500,000 examples on; ``solver_`` says which it was.
+    sample_size : int, default=1000
+        Examples in a sample.
+    imbalance : float, default=1.0
+        The papers' j: how much more a positive example weighs than a negative one. "exact" multiplies its C
+        by it, "sampled" draws it so much more often. Above 1 finds more positives at the price of precision.
+    tree_pairing : {"same", "all"}, default="same"
+        Where examples have several trees: compare those of the same channel, or all with all.
+    combine : {"auto", "trees", "vectors", "sum", "product"}, default="auto"
+        What of the examples counts; "auto" is the sum where there are vectors, else the trees.
+    tree_weight : float, default=1.0
+        The weight of the trees in a sum.
+    vector_kernel : {"linear", "polynomial", "rbf", "sigmoid"}, default="linear"
+    degree : int, default=2
+    gamma : float, default=1.0
+    coef0 : float, default=1.0
+        Parameters of the vector kernel: (gamma x'z + coef0)^degree.
+    normalize_vectors : bool, default=True
+    fit_intercept : bool, default=True
+        Whether there is a b. "exact" does not regularise it, "sampled" does.
+    tol : float, default=1e-3
+        "exact" stops when (P - D) / P <= tol, P and D being the primal and the dual objective; "sampled" when
+        a new cut is violated by at most tol more than the others are, in terms of the mean loss.
+    max_iter : int, default=1000
+        Rounds, at most.
+    class_weight : dict, "balanced" or None, default=None
+    n_jobs : int or None, default=None
+        Threads; None is 1 and -1 is all. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        What "sampled" draws.
+    verbose : int, default=0
+        1 says what was chosen and how it ended; 2 adds a line a second.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    objective_ : float
+        Primal objective, summed over the one-vs-rest problems. Of "sampled": with the cuts in place of the
+        losses.
+    gap_ : float
+        Certified relative duality gap, the largest of all problems. Of "sampled": of the cuts' problem only.
+    n_iter_ : int
+        Rounds, the most of all problems.
+    solver_ : str
+        The solver that was used.
+    n_support_ : int
+        How many trees have a part in the model.
+
+    Examples
+    --------
+    >>> from unkernel import TreeSVC
+    >>> questions = ["(Q (WP who) (VBD wrote) (NP it))", "(Q (WRB where) (VBZ is) (NP it))"]
+    >>> clf = TreeSVC(kernel="sst", decay=0.4, C=10).fit(questions, ["person", "place"])
+    >>> clf.predict(["(Q (WP who) (VBZ is) (NP she))"])
+    array(['person'], dtype='<U6')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(set(TREE_KERNELS))],
+        "decay": [Interval(Real, LEAST_DECAY, None, closed="left")],
+        "width_decay": [Interval(Real, LEAST_DECAY, None, closed="left")],
+        "normalize": ["boolean"],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "solver": [StrOptions({"auto", "exact", "sampled"})],
+        "sample_size": [Interval(Integral, 1, 2**31 - 1, closed="both")],
+        "imbalance": [Interval(Real, 0, None, closed="neither")],
+        "tree_pairing": [StrOptions(set(PAIRINGS))],
+        "combine": [StrOptions({"auto", *COMBINATIONS})],
+        "tree_weight": [Interval(Real, 0, None, closed="left")],
+        "vector_kernel": [StrOptions(set(VECTOR_KERNELS))],
+        "degree": [Interval(Integral, 1, 100, closed="both")],
+        "gamma": [Interval(Real, None, None, closed="neither")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "normalize_vectors": ["boolean"],
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        kernel: str = "sst",
+        *,
+        decay: float = 0.4,
+        width_decay: float = 0.4,
+        normalize: bool = True,
+        C: float = 1.0,
+        solver: str = "auto",
+        sample_size: int = 1000,
+        imbalance: float = 1.0,
+        tree_pairing: str = "same",
+        combine: str = "auto",
+        tree_weight: float = 1.0,
+        vector_kernel: str = "linear",
+        degree: int = 2,
+        gamma: float = 1.0,
+        coef0: float = 1.0,
+        normalize_vectors: bool = True,
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        class_weight: dict[Any, float] | str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.decay = decay
+        self.width_decay = width_decay
+        self.normalize = normalize
+        self.C = C
+        self.solver = solver
+        self.sample_size = sample_size
+        self.imbalance = imbalance
+        self.tree_pairing = tree_pairing
+        self.combine = combine
+        self.tree_weight = tree_weight
+        self.vector_kernel = vector_kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.normalize_vectors = normalize_vectors
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+    # --- Learning -------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> TreeSVC:
+        """Train on trees X with labels y.
+
+        Parameters
+        ----------
+        X : list of trees, or Forest
+            Strings in brackets, ``nltk.Tree``, ``ast`` nodes, CoNLL-U sentences, or a
+            :class:`~unkernel.Forest`.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C; trees of weight 0 do not count at all.
+        """
+        fitted: TreeSVC = self.fit_watched(X, y, sample_weight, look=None)
+        return fitted
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit_watched(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, look: Look | None
+    ) -> TreeSVC:
+        """``fit``, with a function that is shown the progress about twenty times a second."""
+        forest = as_forest(X)
+        labels = column_or_1d(y, warn=True)
+        check_consistent_length(forest, labels)
+        check_classification_targets(labels)
+        weights = None if sample_weight is None else check_weights(sample_weight, labels)
+        self.classes_, codes = class_codes(labels, weights, "TreeSVC")
+        factors = np.array(class_weights(self.class_weight, self.classes_, codes, weights))
+        importance = factors[codes] * (1.0 if weights is None else weights)
+        kernel = self._example_kernel(forest)
+        threads = thread_count(self.n_jobs)
+        self.solver_ = self._choose_solver(len(forest))
+        examples = kernel.examples(forest, indexed=True, threads=threads)
+        watch = (
+            look or Narrator("TreeSVC", self.verbose, "examples" if self.solver_ == "exact" else "cuts").look
+        )
+        train = self._train_exact if self.solver_ == "exact" else self._train_sampled
+        outcomes = train(kernel, examples, codes, importance, watch)
+        self._keep(kernel, forest, outcomes)
+        return self
+
+    def _example_kernel(self, forest: Forest) -> ExampleKernel:
+        combine = self.combine
+        if combine == "auto":
+            combine = "sum" if forest.vectors and forest.trees else "vectors" if forest.vectors else "trees"
+        if combine != "trees" and not forest.vectors:
+            raise ValueError(f"combine={combine!r} needs vectors, and the examples have none")
+        if combine != "vectors" and not forest.trees:
+            raise ValueError(f"combine={combine!r} needs trees, and the examples have none")
+        return ExampleKernel(
+            tree=self.kernel,
+            decay=float(self.decay),
+            width_decay=float(self.width_decay),
+            normalize=bool(self.normalize),
+            tree_pairing=self.tree_pairing,
+            combination=combine,
+            tree_weight=float(self.tree_weight),
+            vector=Kernel(self.vector_kernel, int(self.degree), float(self.gamma), float(self.coef0)),
+            normalize_vectors=bool(self.normalize_vectors),
+        )
+
+    def _choose_solver(self, examples: int) -> str:
+        if self.solver != "auto":
+            return str(self.solver)
+        return "sampled" if examples >= _EXAMPLES_FOR_SAMPLING else "exact"
+
+    def _positives(self) -> list[int]:
+        """The class that each problem sets against the others."""
+        return [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
+
+    def _train_exact(
+        self, kernel: ExampleKernel, examples: ExampleSet, codes: Any, importance: Any, look: Look
+    ) -> list[dict[str, Any]]:
+        free = available_bytes()
+        trained = train_exact_trees(
+            kernel=kernel.core(),
+            set=examples,
+            codes=codes,
+            costs=float(self.C) * importance,
+            positives=self._positives(),
+            imbalance=float(self.imbalance),
+            tolerance=float(self.tol),
+            max_rounds=int(self.max_iter),
+            bias=bool(self.fit_intercept),
+            memory=int(min(_MOST_SQUARE_BYTES, free / _SHARE_OF_MEMORY if free else _MOST_SQUARE_BYTES)),
+            threads=thread_count(self.n_jobs),
+            look=look,
+        )
+        return [dict(one) for one in trained]
+
+    def _train_sampled(
+        self, kernel: ExampleKernel, examples: ExampleSet, codes: Any, importance: Any, look: Look
+    ) -> list[dict[str, Any]]:
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        positives = self._positives()
+        return [
+            dict(
+                train_sampled_trees(
+                    kernel=kernel.core(),
+                    set=examples,
+                    codes=codes,
+                    costs=importance,
+                    positive=positive,
+                    problem=problem,
+                    problems=len(positives),
+                    imbalance=float(self.imbalance),
+                    C=float(self.C),
+                    epsilon=float(self.tol),
+                    max_rounds=int(self.max_iter),
+                    sample_size=int(self.sample_size),
+                    bias=bool(self.fit_intercept),
+                    seed=seed + problem,
+                    method="forest" if kernel.combination == "trees" else "kernels",
+                    threads=thread_count(self.n_jobs),
+                    look=look,
+                )
+            )
+            for problem, positive in enumerate(positives)
+        ]
+
+    def _keep(self, kernel: ExampleKernel, forest: Forest, outcomes: list[dict[str, Any]]) -> None:
+        self.objective_ = float(sum(one["objective"] for one in outcomes))
+        self.gap_ = float(max(relative_gap(one["objective"], one["dual_objective"]) for one in outcomes))
+        self.n_iter_ = int(max(one["rounds"] for one in outcomes))
+        coefficients = np.column_stack([np.asarray(one["coefficients"]) for one in outcomes])
+        support = np.flatnonzero((coefficients != 0).any(axis=1))
+        self.n_support_ = len(support)
+        self.model_ = TreeModel(
+            kernel=kernel,
+            support=forest[support].compact(),
+            coefficients=np.ascontiguousarray(coefficients[support]),
+            intercepts=np.array([float(one["bias"]) for one in outcomes]),
+            decision=Decision("binary" if len(outcomes) == 1 else "one_vs_rest", self.classes_),
+            origin={
+                "learner": "TreeSVC",
+                "C": float(self.C),
+                "solver": self.solver_,
+                "objective": self.objective_,
+            },
+        )
+        self._compiled = TreeClassifier(self.model_)
+        if self.verbose:
+            print(
+                f"[TreeSVC] solver={self.solver_}, {len(forest)} trees, {self.n_support_} of them in the "
+                f"model; {self.n_iter_} rounds, objective {self.objective_:.6g}, gap {self.gap_:.2g}"
+            )
+        if not all(one["converged"] for one in outcomes):
+            self._warn()
+
+    def _warn(self) -> None:
+        ended = (
+            f"at a relative gap of {self.gap_:.2g} (tol={self.tol:g})"
+            if self.solver_ == "exact"
+            else f"while new cuts were still violated by more than tol={self.tol:g}"
+        )
+        warnings.warn(
+            f"TreeSVC stopped after max_iter={self.max_iter} rounds {ended}: raise max_iter or tol, or "
+            "lower C",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+    # --- Answering ------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores: one per tree for two classes (positive: ``classes_[1]``), else one per class."""
+        return self._ready().decision_function(X, n_jobs=thread_count(self.n_jobs))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each tree."""
+        return self._ready().predict(X, n_jobs=thread_count(self.n_jobs))
+
+    def _ready(self) -> TreeClassifier:
+        check_is_fitted(self)
+        return self._compiled
+
+    def to_model(self) -> TreeModel:
+        """The fitted model as plain data."""
+        check_is_fitted(self)
+        return self.model_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a ``.uk`` file; ``unkernel.load`` reads it."""
+        self.to_model().save(path)
