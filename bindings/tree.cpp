@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,7 @@
 #include "unkernel/engines/examples.hpp"
 #include "unkernel/engines/one_tree.hpp"
 #include "unkernel/tree/exact.hpp"
+#include "unkernel/tree/fragments.hpp"
 #include "unkernel/tree/sampled.hpp"
 
 namespace unkernel::bindings {
@@ -72,15 +74,34 @@ NodeId read_one(data::BracketReader& reader, const std::string& name, std::strin
   }
 }
 
-nb::ndarray<nb::numpy, NodeId> add_brackets(Forest& forest, const nb::typed<nb::list, nb::str>& trees) {
+// A Python string as UTF-8; bytes that were none, and came in as surrogates, as they were.
+class Utf8 {
+ public:
+  explicit Utf8(nb::handle text) {
+    Py_ssize_t size = 0;
+    if (const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size)) {
+      view_ = {bytes, static_cast<std::size_t>(size)};
+      return;
+    }
+    PyErr_Clear();
+    encoded_ = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
+    if (!encoded_.is_valid()) throw nb::python_error();
+    view_ = {PyBytes_AsString(encoded_.ptr()), static_cast<std::size_t>(PyBytes_Size(encoded_.ptr()))};
+  }
+  std::string_view view() const { return view_; }
+
+ private:
+  nb::object encoded_;
+  std::string_view view_;
+};
+
+nb::ndarray<nb::numpy, NodeId> add_brackets(Forest& forest, const nb::typed<nb::list, nb::str>& trees, std::size_t first) {
   const Adding adding(forest);
   data::BracketReader reader(forest, data::WordStyle::apart);
   std::vector<NodeId> roots;
   for (std::size_t i = 0; i < trees.size(); ++i) {
-    Py_ssize_t size = 0;
-    const char* text = PyUnicode_AsUTF8AndSize(nb::object(trees[i]).ptr(), &size);
-    if (text == nullptr) throw nb::python_error();
-    roots.push_back(read_one(reader, "trees[" + std::to_string(i) + "]", {text, static_cast<std::size_t>(size)}));
+    const Utf8 text(trees[i]);
+    roots.push_back(read_one(reader, "trees[" + std::to_string(first + i) + "]", text.view()));
   }
   return to_numpy(std::move(roots));
 }
@@ -104,9 +125,12 @@ nb::ndarray<nb::numpy, NodeId> read_brackets(Forest& forest, const std::string& 
   return to_numpy(std::move(roots));
 }
 
-NodeId add_preorder(Forest& forest, const std::vector<std::string>& labels, const std::vector<std::int64_t>& arities) {
+NodeId add_preorder(Forest& forest, const nb::typed<nb::list, nb::str>& labels, const std::vector<std::int64_t>& arities) {
   const Adding adding(forest);
-  const std::vector<std::string_view> views(labels.begin(), labels.end());
+  std::vector<Utf8> texts;
+  std::vector<std::string_view> views;
+  for (const nb::handle label : labels) texts.emplace_back(label);
+  for (const Utf8& text : texts) views.push_back(text.view());
   return data::add_preorder(forest, views, arities);
 }
 
@@ -133,8 +157,15 @@ Table forest_arrays(const Forest& forest) {
   const std::string& bytes = forest.labels().bytes();
   table["label_bytes"] = to_numpy(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
   table["label_ends"] = copied<std::int64_t>(forest.labels().ends());
-  table["node_labels"] = copied<std::int32_t>(forest.node_labels());
-  table["child_begins"] = copied<std::int64_t>(forest.child_begins());
+  std::vector<std::int32_t> node_labels;
+  std::vector<std::int64_t> child_begins{0};
+  for (std::size_t i = 0; i < forest.size(); ++i) {
+    const auto node = static_cast<NodeId>(i);
+    node_labels.push_back(forest.label(node));
+    child_begins.push_back(child_begins.back() + static_cast<std::int64_t>(forest.children(node).size()));
+  }
+  table["node_labels"] = to_numpy(std::move(node_labels));
+  table["child_begins"] = to_numpy(std::move(child_begins));
   table["children"] = copied<NodeId>(forest.all_children());
   return table;
 }
@@ -150,7 +181,7 @@ std::shared_ptr<Forest> forest_from_arrays(const Array<std::uint8_t>& label_byte
 void bind_forest(nb::module_& module) {
   nb::class_<Forest>(module, "Forest")
       .def(nb::init<>())
-      .def("add_brackets", &add_brackets, nb::arg("trees"))
+      .def("add_brackets", &add_brackets, nb::arg("trees"), nb::arg("first"))
       .def("read_brackets", &read_brackets, nb::arg("name"), nb::arg("text"))
       .def("add_preorder", &add_preorder, nb::arg("labels"), nb::arg("arities"))
       .def("absorb", &absorb, nb::arg("other"), nb::arg("roots"))
@@ -392,17 +423,66 @@ void bind_machines(nb::module_& module) {
       .def(
           "score",
           [](engines::OneTreeScorer& self, nb::str tree) {
-            Py_ssize_t size = 0;
-            const char* text = PyUnicode_AsUTF8AndSize(tree.ptr(), &size);
-            if (text == nullptr) throw nb::python_error();
-            const std::string_view brackets(text, static_cast<std::size_t>(size));
+            const Utf8 text(tree);
             try {
-              return self.score(brackets);
+              return self.score(text.view());
             } catch (const data::BracketError& error) {
-              refuse("tree", brackets, error);
+              refuse("tree", text.view(), error);
             }
           },
           nb::arg("tree"));
+}
+
+// --- Fragments -------------------------------------------------------------------------------------------
+
+using FragmentTuple = nb::typed<nb::tuple, nb::str, double, double, double, int>;
+
+// ([(text, weight, occurrences, contribution, productions)], complete)
+nb::typed<nb::tuple, nb::typed<nb::list, FragmentTuple>, bool> fragment_table(const tree::FragmentList& list) {
+  nb::typed<nb::list, FragmentTuple> fragments;
+  for (const tree::Fragment& one : list.fragments) {
+    const nb::object text = nb::steal(PyUnicode_DecodeUTF8(one.text.data(), static_cast<Py_ssize_t>(one.text.size()), "surrogateescape"));
+    fragments.append(nb::make_tuple(text, one.weight, one.occurrences, one.contribution, one.productions));
+  }
+  return nb::typed<nb::tuple, nb::typed<nb::list, FragmentTuple>, bool>(nb::make_tuple(fragments, list.complete));
+}
+
+const engines::TreeWeights& weights_of(const ExampleMachine& machine, std::size_t channel) {
+  if (channel >= machine.tree_weights().size()) throw std::out_of_range("the model has no such channel of trees");
+  return machine.tree_weights()[channel];
+}
+
+void bind_fragments(nb::module_& module) {
+  module.def(
+      "heaviest_fragments",
+      [](const ExampleMachine& machine, std::size_t channel, std::size_t top, std::size_t most_looked_at, std::size_t score) {
+        const engines::TreeWeights& weights = weights_of(machine, channel);
+        tree::FragmentList list;
+        {
+          const nb::gil_scoped_release unlocked;
+          const Reading reading(machine.forest().gate());
+          list = tree::heaviest_fragments(machine.kernel().tree, machine.forest(), weights, {top, most_looked_at, score});
+        }
+        return fragment_table(list);
+      },
+      nb::arg("machine"), nb::arg("channel"), nb::arg("top"), nb::arg("most_looked_at"), nb::arg("score"));
+  module.def(
+      "decisive_fragments",
+      [](const ExampleMachine& machine, const ExampleSet& examples, std::size_t example, std::size_t channel, std::size_t top,
+         std::size_t most_looked_at, std::size_t score) {
+        const engines::TreeWeights& weights = weights_of(machine, channel);
+        if (channel >= examples.trees.size() || example >= examples.size) throw std::out_of_range("there is no such tree");
+        tree::FragmentList list;
+        {
+          const nb::gil_scoped_release unlocked;
+          const Reading reading(examples.forest->gate());
+          list = tree::decisive_fragments(machine.kernel().tree, machine.forest(), weights, *examples.forest,
+                                          examples.trees[channel].row(example), {top, most_looked_at, score});
+        }
+        return fragment_table(list);
+      },
+      nb::arg("machine"), nb::arg("examples"), nb::arg("example"), nb::arg("channel"), nb::arg("top"), nb::arg("most_looked_at"),
+      nb::arg("score"));
 }
 
 // --- Learners --------------------------------------------------------------------------------------------
@@ -422,6 +502,12 @@ tree::Labelling labelling(std::span<const std::int32_t> codes, std::span<const d
 
 void check_targets(const ExampleSet& set, const Array<std::int32_t>& codes, const Array<double>& costs) {
   if (codes.size() != set.size || costs.size() != set.size) throw std::invalid_argument("there are not as many labels and costs as examples");
+  double total = 0.0;
+  for (const double cost : view(costs)) {
+    if (!(cost >= 0.0) || !std::isfinite(cost)) throw std::invalid_argument("the weights of classes and examples, times C, must be finite and not negative");
+    total += cost;
+  }
+  if (!(total > 0.0) || !std::isfinite(total)) throw std::invalid_argument("the weights of all examples together must be above 0, and finite");
 }
 
 Table trained_table(tree::Trained&& trained) {
@@ -501,6 +587,7 @@ void bind_tree(nb::module_& module) {
   bind_lines(module);
   bind_kernels(module);
   bind_machines(module);
+  bind_fragments(module);
   bind_learners(module);
 }
 

@@ -1,11 +1,20 @@
 #include "unkernel/data/brackets.hpp"
 
+#include <array>
 #include <utility>
 
 namespace unkernel::data {
 namespace {
 
-bool ends_word(char c) { return is_blank(c) || c == '(' || c == ')'; }
+// Which bytes end a word: one look each is enough.
+constexpr std::array<bool, 256> make_enders() {
+  std::array<bool, 256> enders{};
+  for (const char c : {' ', '\t', '\n', '\r', '(', ')'}) enders[static_cast<unsigned char>(c)] = true;
+  return enders;
+}
+constexpr std::array<bool, 256> enders = make_enders();
+
+bool ends_word(char c) { return enders[static_cast<unsigned char>(c)]; }
 
 std::string_view word_at(std::string_view text, std::size_t at) {
   std::size_t end = at;
@@ -18,6 +27,7 @@ std::string_view word_at(std::string_view text, std::size_t at) {
 NodeId BracketReader::read(std::string_view text, std::size_t& at) {
   open_.clear();
   children_.clear();
+  words_end_ = 0;
   if (at >= text.size() || text[at] != '(') throw BracketError(at, "a tree begins with '('");
   do {
     if (at >= text.size()) throw BracketError(open_.back().offset, "this bracket is never closed");
@@ -63,8 +73,8 @@ void BracketReader::close(std::size_t at) {
 
 // One word, or, in joined style, all words up to the bracket: one leaf if that bracket closes the node.
 void BracketReader::take_words(std::string_view text, std::size_t& at) {
-  std::string_view word = word_at(text, at);
-  if (style_ == WordStyle::joined) {
+  const std::string_view word = word_at(text, at);
+  if (style_ == WordStyle::joined && at >= words_end_) {
     joined_.assign(word);
     std::size_t next = skip_blanks(text, at + word.size());
     while (next < text.size() && text[next] != '(' && text[next] != ')') {
@@ -77,6 +87,7 @@ void BracketReader::take_words(std::string_view text, std::size_t& at) {
       children_.push_back(forest_.add_node(forest_.add_label(joined_), {}));
       return;
     }
+    words_end_ = next;
   }
   at += word.size();
   children_.push_back(forest_.add_node(forest_.add_label(word), {}));

@@ -51,6 +51,7 @@ class BracketReader {
   std::vector<Open> open_;
   std::vector<NodeId> children_;
   std::string joined_;
+  std::size_t words_end_ = 0;  // up to here it is known that words stand beside brackets, and stay apart
 };
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }

@@ -6,7 +6,7 @@
 //
 // A *production* is what the subset-tree kernel compares: a label with the labels of the children. A leaf has none.
 //
-// Memory    28 bytes a node and 4 a child, and 8 to 24 bytes of hash tables a node
+// Memory    16 bytes a node and 4 a child, and 24 to 64 bytes of hash tables a node
 // Threads   any number may read; who adds must be alone. `gate` is there for those who cannot know of each other.
 #pragma once
 
@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "unkernel/base/large_array.hpp"
 #include "unkernel/data/name_table.hpp"
 
 namespace unkernel::data {
@@ -38,53 +39,62 @@ class Forest {
   // The production with that label and those labels of children, or -1.
   std::int32_t find_production(std::int32_t label, std::span<const std::int32_t> child_labels) const;
 
-  std::size_t size() const { return label_.size(); }
+  std::size_t size() const { return nodes_.size() - 1; }
   std::size_t label_count() const { return labels_.size(); }
-  std::size_t production_count() const { return production_example_.size(); }
+  std::size_t production_count() const { return production_ends_.size(); }
 
-  std::int32_t label(NodeId node) const { return label_[at(node)]; }
+  std::int32_t label(NodeId node) const { return nodes_[at(node)].label; }
   std::string_view label_name(NodeId node) const { return labels_.name(label(node)); }
   std::span<const NodeId> children(NodeId node) const {
-    const auto begin = static_cast<std::size_t>(child_begin_[at(node)]);
-    return {children_.data() + begin, static_cast<std::size_t>(child_begin_[at(node) + 1]) - begin};
+    const auto begin = static_cast<std::size_t>(nodes_[at(node)].child_begin);
+    return {children_.data() + begin, static_cast<std::size_t>(nodes_[at(node) + 1].child_begin) - begin};
   }
-  bool is_leaf(NodeId node) const { return child_begin_[at(node)] == child_begin_[at(node) + 1]; }
+  bool is_leaf(NodeId node) const { return nodes_[at(node)].production < 0; }
   // -1 for a leaf
-  std::int32_t production(NodeId node) const { return production_[at(node)]; }
+  std::int32_t production(NodeId node) const { return nodes_[at(node)].production; }
 
   const NameTable& labels() const { return labels_; }
-  std::span<const std::int32_t> node_labels() const { return label_; }
-  std::span<const std::int64_t> child_begins() const { return child_begin_; }
   std::span<const NodeId> all_children() const { return children_; }
   std::size_t memory() const;
 
   std::shared_mutex& gate() const { return *gate_; }
 
  private:
+  struct Node {
+    std::int64_t child_begin;  // the next node's is where they end
+    std::int32_t label;
+    std::int32_t production;
+  };
   struct Slot {
-    std::uint32_t hash;
+    std::uint64_t hash;  // of a node with one child: label and child themselves
     std::int32_t number;  // -1: free
   };
-  using Slots = std::vector<Slot>;
+  using Slots = LargeVector<Slot>;
 
   static std::size_t at(NodeId node) { return static_cast<std::size_t>(node); }
   template <class Same>
-  static std::size_t place(const Slots& slots, std::uint32_t hash, const Same& same);
+  static std::size_t place(const Slots& slots, std::uint64_t hash, const Same& same);
   static void insert(Slots& slots, std::size_t count, std::size_t at, Slot slot);
-  bool has_production(NodeId node, std::int32_t label, std::span<const std::int32_t> child_labels) const;
-  std::int32_t add_production(NodeId node);
+  static std::size_t unary_place(const Slots& slots, std::uint64_t key);
+  NodeId add_unary(std::int32_t label, NodeId child);
+  NodeId append(std::int32_t label, std::span<const NodeId> children);
+  bool is_node(NodeId node, std::int32_t label, std::span<const NodeId> children) const;
+  bool is_production(std::int32_t production, std::span<const std::int32_t> labels) const;
+  std::int32_t add_production(std::int32_t label, std::span<const NodeId> children);
 
   std::unique_ptr<std::shared_mutex> gate_ = std::make_unique<std::shared_mutex>();
   NameTable labels_;
-  std::vector<std::int32_t> label_;
-  std::vector<std::int64_t> child_begin_;
-  std::vector<NodeId> children_;
-  std::vector<std::int32_t> production_;
-  std::vector<NodeId> production_example_;  // a node that has it
+  LargeVector<Node> nodes_;  // and one behind the last
+  LargeVector<NodeId> children_;
+  std::vector<std::int32_t> production_labels_;  // of each the label, then those of the children
+  std::vector<std::int64_t> production_ends_;
   std::vector<NodeId> leaf_;                // of a label, or -1: leaves are found without hashing
+  // Nodes with one child, which most are, by label and child: what is found need not be looked at.
+  Slots unary_slots_;
+  std::size_t unary_count_ = 0;
   Slots node_slots_;
   Slots production_slots_;
-  std::vector<std::int32_t> child_labels_;  // of the node that is being added
+  std::vector<std::int32_t> new_labels_;  // of the production that is being added
 };
 
 }  // namespace unkernel::data

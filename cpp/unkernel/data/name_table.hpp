@@ -1,5 +1,5 @@
-// Strings and their numbers, both ways. A name costs its bytes, 8 bytes for where it ends, and 8 to 24 bytes of
-// hash table; finding one costs a hash of its bytes and one comparison.
+// Strings and their numbers, both ways. A name costs its bytes, 8 bytes for where it ends, and 24 to 48 bytes of hash
+// table. Names of up to eight bytes, which most labels are, are found without looking at them.
 #pragma once
 
 #include <cstddef>
@@ -29,11 +29,12 @@ class NameTable {
 
  private:
   struct Slot {
-    std::uint32_t hash;
+    std::uint64_t key;  // the bytes themselves if they are few, else a hash
+    std::uint32_t size;
     std::int32_t number;  // -1: free
   };
 
-  std::size_t place(std::string_view name, std::uint64_t hash) const;
+  std::size_t place(std::string_view name, std::uint64_t key) const;
   void grow();
 
   std::string bytes_;

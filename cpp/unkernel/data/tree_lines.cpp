@@ -160,6 +160,7 @@ std::size_t TreeLines::read_trees(std::string_view text, std::size_t at, std::st
     const std::string channel = named ? std::string(name) : std::to_string(trees_in_line_);
     examples_.tree_channel.push_back(examples_.tree_channels.add(channel));
     examples_.roots.push_back(root);
+    refuse_repeated(at, examples_.tree_channel, examples_.tree_ends);
     ++trees_in_line_;
     const Mark mark = mark_at(text, at);
     if (mark.size == 0 || mark.kind != "T") {
@@ -198,6 +199,7 @@ std::size_t TreeLines::read_named_vector(std::string_view text, std::size_t at, 
     if (mark.size > 0 && mark.kind == "V" && !mark.begins) {
       end_vector(at, true);
       examples_.vector_channel.back() = examples_.vector_channels.add(name);
+      refuse_repeated(at, examples_.vector_channel, examples_.vector_ends);
       return at + mark.size;
     }
     at = read_entry(text, at, true);
@@ -225,8 +227,16 @@ std::size_t TreeLines::read_entry(std::string_view text, std::size_t at, bool na
   return at + token.size();
 }
 
+// The last of an example's trees or vectors, which began where the example before ended.
+void TreeLines::refuse_repeated(std::size_t at, std::span<const std::int32_t> channels, std::span<const std::int64_t> ends) const {
+  const auto own = channels.subspan(ends.empty() ? 0 : static_cast<std::size_t>(ends.back()));
+  if (std::ranges::count(own, own.back()) > 1) refuse(at, "this line has two of the same name");
+}
+
 // Named features come in any order, and those that are repeated add up.
 void TreeLines::end_vector(std::size_t at, bool named) {
+  (named ? has_named_ : has_numbered_) = true;
+  if (has_named_ && has_numbered_) refuse(at, "some vectors of this file have features with names, others with numbers");
   if (named) {
     std::vector<std::pair<std::int64_t, double>> entries;
     for (std::size_t i = vector_begin_; i < examples_.indices.size(); ++i) {

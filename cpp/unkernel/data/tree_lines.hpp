@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,7 @@ class TreeLines {
   std::size_t read_named_vector(std::string_view text, std::size_t at, std::string_view name);
   std::size_t read_entry(std::string_view text, std::size_t at, bool named);
   void end_vector(std::size_t at, bool named);
+  void refuse_repeated(std::size_t at, std::span<const std::int32_t> channels, std::span<const std::int64_t> ends) const;
   [[noreturn]] void refuse(std::size_t at, const std::string& why) const;
 
   std::string file_;
@@ -73,6 +75,8 @@ class TreeLines {
   std::size_t vector_begin_ = 0;  // first entry of the vector that is being read
   std::int32_t trees_in_line_ = 0;
   std::int32_t vectors_in_line_ = 0;
+  bool has_numbered_ = false;  // vectors whose features have numbers
+  bool has_named_ = false;
 };
 
 }  // namespace unkernel::data

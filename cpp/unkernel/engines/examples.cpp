@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "unkernel/base/parallel.hpp"
-#include "unkernel/engines/tree_pairs.hpp"
+#include "unkernel/engines/self_kernel.hpp"
 
 namespace unkernel::engines {
 namespace {
@@ -101,23 +101,19 @@ std::vector<std::int32_t> all_of(const ExampleSet& set) {
 
 std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& set, int threads) {
   std::vector<double> result(set.size, 0.0);
-  std::vector<std::unique_ptr<TreePairs>> pairs(static_cast<std::size_t>(std::max(threads, 1)));
+  std::vector<std::unique_ptr<SelfKernel>> of_trees(static_cast<std::size_t>(std::max(threads, 1)));
   const auto tasks = (static_cast<std::int64_t>(set.size) + rows_at_once - 1) / rows_at_once;
   parallel_slots(threads, tasks, [&](std::size_t slot, std::int64_t task) {
-    if (pairs[slot] == nullptr) pairs[slot] = std::make_unique<TreePairs>(kernel.tree, *set.forest);
-    std::vector<double> products;
+    if (of_trees[slot] == nullptr) of_trees[slot] = std::make_unique<SelfKernel>(kernel.tree, *set.forest);
     const std::size_t begin = static_cast<std::size_t>(task * rows_at_once);
     for (std::size_t i = begin; i < std::min(set.size, begin + static_cast<std::size_t>(rows_at_once)); ++i) {
       double trees = 0.0;
       double vectors = 0.0;
       if (kernel.uses_trees()) {
-        for (const TreeCounts& counts : set.trees) trees += (*pairs[slot])(counts.row(i), counts.row(i));
+        for (const TreeCounts& counts : set.trees) trees += (*of_trees[slot])(counts.row(i));
       }
       if (kernel.uses_vectors()) {
-        const auto chosen = static_cast<std::int32_t>(i);
-        for (const VectorRows& rows : set.vectors) {
-          VectorIndex(kernel.vector, rows, std::span(&chosen, 1)).add_kernels(rows, i, 1.0, products, &vectors);
-        }
+        for (const VectorRows& rows : set.vectors) vectors += rows.self_kernel(kernel.vector, i);
       }
       result[i] = kernel.combination == Combination::product ? trees * vectors : kernel.weight_of_trees() * trees + vectors;
     }

@@ -2,27 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include "unkernel/base/parallel.hpp"
-#include "unkernel/engines/tree_index.hpp"
-#include "unkernel/engines/tree_pairs.hpp"
-#include "unkernel/engines/tree_rows.hpp"
+#include "unkernel/engines/self_kernel.hpp"
 
 namespace unkernel::engines {
 namespace {
 
 constexpr std::int64_t examples_at_once = 256;
-// Beyond this many nodes a table of all pairs is too large, and an index of the one tree takes its place.
-constexpr std::size_t most_nodes_in_pairs = 1024;
-
 // Counts the nodes of one tree after another; one a thread.
 class Counter {
  public:
   Counter(const TreeKernel& kernel, const Forest& forest)
-      : kernel_(kernel), forest_(forest), times_(forest.size(), 0.0), pairs_(kernel, forest) {}
+      : kernel_(kernel), forest_(forest), times_(forest.size(), 0.0), self_kernel_(kernel, forest) {}
 
   // The nodes of the tree that the kernel looks at, ascending, and how often each occurs.
   void count(NodeId root) {
@@ -58,7 +54,7 @@ class Counter {
 
   // Divides the counts by the square root of the kernel of the tree with itself; a kernel of 0 leaves them alone.
   void normalize() {
-    const double kernel = nodes.size() <= most_nodes_in_pairs ? pairs_({nodes, weights}, {nodes, weights}) : by_index();
+    const double kernel = self_kernel_({nodes, weights});
     if (!std::isfinite(kernel)) {
       throw std::invalid_argument("the kernel of a tree with itself is not finite: the tree is too large for this decay; lower it");
     }
@@ -74,40 +70,11 @@ class Counter {
   static std::size_t at(NodeId node) { return static_cast<std::size_t>(node); }
   bool is_seen(NodeId node) const { return kernel_.has_leaves() || !forest_.is_leaf(node); }
 
-  double by_index() const {
-    std::vector<bool> has(forest_.size(), false);
-    for (const NodeId node : nodes) has[at(node)] = true;
-    std::vector<NodeId> ordered = nodes_in_order(kernel_, forest_);
-    std::erase_if(ordered, [&](NodeId node) { return !has[at(node)]; });
-    const TreeIndex index(kernel_, forest_, ordered);
-    std::vector<std::int32_t> groups(forest_.size(), -1);
-    for (const NodeId node : nodes) groups[at(node)] = index.group(group_of(kernel_, forest_, node));
-    std::vector<double> weight_of(forest_.size(), 0.0);
-    for (std::size_t i = 0; i < nodes.size(); ++i) weight_of[at(nodes[i])] = weights[i];
-    std::vector<double> group_weight(index.group_count(), 0.0);
-    for (std::size_t i = 0; i < index.size(); ++i) {
-      group_weight[at(index.group_of_number(i))] += weight_of[at(index.node(i))];
-    }
-    TreeRows rows(index, forest_, groups);
-    double sum = 0.0;
-    rows.visit(nodes, [&](std::size_t i, const DeltaRow& row) {
-      double matched = group_weight[at(row.group)];
-      const auto add = [&](std::int32_t position) {
-        const NodeId other = index.node(index.block_begin(row.group) + at(position));
-        matched += (row.ratios[position] - 1.0) * weight_of[at(other)];
-      };
-      for (std::int32_t k = row.range_begin; k < row.range_end; ++k) add(k);
-      for (const std::int32_t k : row.others) add(k);
-      sum += weights[i] * row.scale * matched;
-    });
-    return sum;
-  }
-
   const TreeKernel& kernel_;
   const Forest& forest_;
   std::vector<double> times_;
   std::vector<NodeId> stack_;
-  TreePairs pairs_;
+  SelfKernel self_kernel_;
 };
 
 // The rows of some neighbouring examples, before they are put with the others.

@@ -74,10 +74,11 @@ std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& fore
   const std::vector<std::int32_t> productions = known_productions(forest, known, labels);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const auto node = static_cast<NodeId>(i);
-    if (!forest.is_leaf(node)) {
-      groups[i] = productions[static_cast<std::size_t>(forest.production(node))];
-    } else if (kernel.has_leaves() && label_of(i) >= 0) {
-      groups[i] = static_cast<std::int32_t>(known.production_count()) + label_of(i);
+    if (forest.is_leaf(node)) {
+      if (kernel.has_leaves()) groups[i] = word_group(label_of(i));
+    } else {
+      const std::int32_t production = productions[static_cast<std::size_t>(forest.production(node))];
+      groups[i] = kernel.has_leaves() ? production_group(production) : production;
     }
   }
   return groups;

@@ -14,6 +14,7 @@
 // Collins & Duffy (2002), Vishwanathan & Smola (2003), Moschitti (2006); values as in SVM-light-TK 1.5.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -40,6 +41,10 @@ struct TreeKernel {
 // The most children that a subsequence of a partial tree has.
 inline constexpr std::size_t longest_subsequence = 5;
 
+// With words, productions have even numbers and words odd ones: numbers stay when a forest grows.
+inline std::int32_t production_group(std::int32_t production) { return production < 0 ? -1 : 2 * production; }
+inline std::int32_t word_group(std::int32_t label) { return label < 0 ? -1 : 2 * label + 1; }
+
 // The number of a node's group among those of its forest, or -1 where the node has no part in the kernel.
 inline std::int32_t group_of(const TreeKernel& kernel, const Forest& forest, NodeId node) {
   switch (kernel.kind) {
@@ -48,8 +53,7 @@ inline std::int32_t group_of(const TreeKernel& kernel, const Forest& forest, Nod
     case TreeKernelKind::subset_tree:
       return forest.production(node);
     case TreeKernelKind::subset_tree_words:
-      return forest.is_leaf(node) ? static_cast<std::int32_t>(forest.production_count()) + forest.label(node)
-                                  : forest.production(node);
+      return forest.is_leaf(node) ? word_group(forest.label(node)) : production_group(forest.production(node));
     case TreeKernelKind::partial_tree:
       return forest.label(node);
   }
@@ -63,7 +67,7 @@ inline std::size_t group_count(const TreeKernel& kernel, const Forest& forest) {
     case TreeKernelKind::subset_tree:
       return forest.production_count();
     case TreeKernelKind::subset_tree_words:
-      return forest.production_count() + forest.label_count();
+      return 2 * std::max(forest.production_count(), forest.label_count());
     case TreeKernelKind::partial_tree:
       return forest.label_count();
   }

@@ -64,14 +64,17 @@ void TreeRows::plan_children(std::size_t i, NodeId id) {
   }
 }
 
-void TreeRows::compute(std::size_t i, NodeId id) {
-  Node& node = nodes_[i];
+void TreeRows::take_row(Node& node) {
   if (spare_.empty()) {
     spare_.push_back(std::make_unique_for_overwrite<double[]>(index_.largest_block()));
     std::fill_n(spare_.back().get(), index_.largest_block(), untouched);
   }
   node.row = std::move(spare_.back());
   spare_.pop_back();
+}
+
+void TreeRows::compute(Node& node, NodeId id) {
+  take_row(node);
   if (index_.kernel().by_production()) {
     multiply_matches(node);
   } else {

@@ -9,6 +9,7 @@
 // Memory   8 bytes times the largest block for each row that is kept; a worker owns it, one a thread
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,16 +20,11 @@
 
 namespace unkernel::engines {
 
-// The Delta of one node against its block: `scale`, but for a range of positions and others besides, where it is
-// scale times the ratio.
-struct DeltaRow {
-  std::int32_t group = -1;
-  double scale = 0.0;
-  const double* ratios = nullptr;  // by position in the block; of any use only at those
-  std::int32_t range_begin = 0;
-  std::int32_t range_end = 0;
-  std::span<const std::int32_t> others;
-};
+// What wants to know of Delta: a class with
+//   begin(i, group, scale)     the tree's node i has Delta = scale against all of its group,
+//   excess(lane, position, e)  but scale (1 + e) against the node at that position of the block; lanes 0 .. 3 take
+//                              turns, so that sums need not wait for each other,
+//   end()                      and that was all of it.
 
 class TreeRows {
  public:
@@ -38,10 +34,10 @@ class TreeRows {
   // From now on, trees of another forest; buffers stay.
   void use(const Forest& forest, std::span<const std::int32_t> groups);
 
-  // Calls visit(i, row) for each nodes[i] that has a group, children first. Nodes ascend, and with a node come its
+  // Tells `visitor` of each nodes[i] that has a group, children first. Nodes ascend, and with a node come its
   // children, apart from leaves that the kernel does not look at.
-  template <class Visit>
-  void visit(std::span<const NodeId> nodes, const Visit& visit);
+  template <class Visitor>
+  void visit(std::span<const NodeId> nodes, Visitor& visitor);
 
  private:
   struct Match {
@@ -64,7 +60,13 @@ class TreeRows {
   void plan(std::span<const NodeId> nodes);
   void plan_places(std::size_t i, NodeId id);
   void plan_children(std::size_t i, NodeId id);
-  void compute(std::size_t i, NodeId id);
+  void take_row(Node& node);
+  void compute(Node& node, NodeId id);
+  bool is_single_range(const Node& node) const;
+  template <bool keep, class Visitor>
+  void visit_single_range(Node& node, Visitor& visitor);
+  template <class Visitor>
+  static void visit_row(const Node& node, Visitor& visitor);
   void multiply_matches(Node& node);
   void multiply_range(Node& node, const Match& match);
   void multiply_list(Node& node, const Match& match);
@@ -86,14 +88,77 @@ class TreeRows {
   PartialTreeSum partial_;
 };
 
-template <class Visit>
-void TreeRows::visit(std::span<const NodeId> nodes, const Visit& visit) {
+// One match, of the first child, and its row is not constant: then each ratio is needed once, and is not stored
+// unless a parent needs it, too.
+inline bool TreeRows::is_single_range(const Node& node) const {
+  return node.matches == 1 && matches_[node.first_match].place == 0 && index_.kernel().by_production() &&
+         nodes_[static_cast<std::size_t>(matches_[node.first_match].child)].row != nullptr;
+}
+
+template <bool keep, class Visitor>
+void TreeRows::visit_single_range(Node& node, Visitor& visitor) {
+  const Match& match = matches_[node.first_match];
+  const Node& child = nodes_[static_cast<std::size_t>(match.child)];
+  const double* below = child.row.get();
+  const double scale = child.scale;
+  const std::int32_t* position = index_.child_positions(node.group, 0);
+  double* row = node.row.get();
+  const auto one = [&](std::int32_t lane, std::int32_t k) {
+    const double excess = scale * std::abs(below[position[k]]);
+    if constexpr (keep) row[k] = 1.0 + excess;
+    visitor.excess(lane, k, excess);
+  };
+  std::int32_t k = match.list.begin;
+  const std::int32_t end = match.list.begin + match.list.size;
+  for (; k + 4 <= end; k += 4) {
+    one(0, k);
+    one(1, k + 1);
+    one(2, k + 2);
+    one(3, k + 3);
+  }
+  for (; k < end; ++k) one(0, k);
+  if constexpr (keep) {
+    node.range_begin = match.list.begin;
+    node.range_end = end;
+  }
+}
+
+template <class Visitor>
+void TreeRows::visit_row(const Node& node, Visitor& visitor) {
+  const double* row = node.row.get();
+  std::int32_t k = node.range_begin;
+  for (; k + 4 <= node.range_end; k += 4) {
+    for (std::int32_t lane = 0; lane < 4; ++lane) visitor.excess(lane, k + lane, row[k + lane] - 1.0);
+  }
+  for (; k < node.range_end; ++k) visitor.excess(0, k, row[k] - 1.0);
+  std::size_t j = 0;
+  for (; j + 4 <= node.others.size(); j += 4) {
+    for (std::int32_t lane = 0; lane < 4; ++lane) {
+      const std::int32_t other = node.others[j + static_cast<std::size_t>(lane)];
+      visitor.excess(lane, other, row[other] - 1.0);
+    }
+  }
+  for (; j < node.others.size(); ++j) visitor.excess(0, node.others[j], row[node.others[j]] - 1.0);
+}
+
+template <class Visitor>
+void TreeRows::visit(std::span<const NodeId> nodes, Visitor& visitor) {
   plan(nodes);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     Node& node = nodes_[i];
     if (node.group < 0) continue;
-    if (node.matches > 0) compute(i, nodes[i]);
-    visit(i, DeltaRow{node.group, node.scale, node.row.get(), node.range_begin, node.range_end, node.others});
+    const bool single = is_single_range(node);
+    if (node.matches > 0 && !single) compute(node, nodes[i]);
+    visitor.begin(i, node.group, node.scale);
+    if (single && node.uses > 0) {
+      take_row(node);
+      visit_single_range<true>(node, visitor);
+    } else if (single) {
+      visit_single_range<false>(node, visitor);
+    } else if (node.row != nullptr) {
+      visit_row(node, visitor);
+    }
+    visitor.end();
     release_children(node);
     if (node.uses == 0) release(node);
   }

@@ -183,24 +183,55 @@ struct GramBlock {
   GroupColumns by_group;
 };
 
-// sum over v of f(v) (ratio(v) - 1), four sums at a time.
-double excess_sum(const DeltaRow& row, const double* weights) {
-  std::array<double, 4> sums{};
-  std::int32_t k = row.range_begin;
-  for (; k + 4 <= row.range_end; k += 4) {
-    for (std::int32_t lane = 0; lane < 4; ++lane) sums[at(lane)] += (row.ratios[k + lane] - 1.0) * weights[k + lane];
+// Adds up one score.
+class OneScore {
+ public:
+  OneScore(const TreeWeights& weights, std::span<const double> tree_weights, double& sum)
+      : weights_(weights), tree_weights_(tree_weights), sum_(sum) {}
+
+  void begin(std::size_t i, std::int32_t group, double scale) {
+    weight_ = tree_weights_[i] * scale;
+    of_block_ = weights_.of_node(weights_.index().block_begin(group));
+    lanes_ = {*weights_.of_group(group), 0.0, 0.0, 0.0};
   }
-  for (; k < row.range_end; ++k) sums[0] += (row.ratios[k] - 1.0) * weights[k];
-  std::size_t j = 0;
-  for (; j + 4 <= row.others.size(); j += 4) {
-    for (std::size_t lane = 0; lane < 4; ++lane) {
-      const std::int32_t other = row.others[j + lane];
-      sums[lane] += (row.ratios[other] - 1.0) * weights[other];
-    }
+  void excess(std::int32_t lane, std::int32_t position, double value) { lanes_[at(lane)] += value * of_block_[position]; }
+  void end() { sum_ += weight_ * ((lanes_[0] + lanes_[1]) + (lanes_[2] + lanes_[3])); }
+
+ private:
+  const TreeWeights& weights_;
+  std::span<const double> tree_weights_;
+  double& sum_;
+  double weight_ = 0.0;
+  const double* of_block_ = nullptr;
+  std::array<double, 4> lanes_{};
+};
+
+// Adds up several scores.
+class ManyScores {
+ public:
+  ManyScores(const TreeWeights& weights, std::span<const double> tree_weights, double* sums)
+      : weights_(weights), tree_weights_(tree_weights), sums_(sums), scores_(weights.scores()) {}
+
+  void begin(std::size_t i, std::int32_t group, double scale) {
+    weight_ = tree_weights_[i] * scale;
+    of_block_ = weights_.of_node(weights_.index().block_begin(group));
+    const double* of_group = weights_.of_group(group);
+    for (std::size_t s = 0; s < scores_; ++s) sums_[s] += weight_ * of_group[s];
   }
-  for (; j < row.others.size(); ++j) sums[0] += (row.ratios[row.others[j]] - 1.0) * weights[row.others[j]];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
+  void excess(std::int32_t, std::int32_t position, double value) {
+    const double* of_node = of_block_ + at(position) * scores_;
+    for (std::size_t s = 0; s < scores_; ++s) sums_[s] += weight_ * value * of_node[s];
+  }
+  void end() {}
+
+ private:
+  const TreeWeights& weights_;
+  std::span<const double> tree_weights_;
+  double* sums_;
+  std::size_t scores_;
+  double weight_ = 0.0;
+  const double* of_block_ = nullptr;
+};
 
 // Computes rows of a kernel matrix; one a thread.
 class GramWorker {
@@ -210,25 +241,30 @@ class GramWorker {
 
   std::span<const double> kernels(const TreeRow& left) {
     std::ranges::fill(kernels_, 0.0);
-    rows_.visit(left.nodes, [&](std::size_t i, const DeltaRow& row) {
-      const double weight = left.weights[i] * row.scale;
-      block_.by_group.add(at(row.group), weight, kernels_.data(), dense_);
-      const std::size_t begin = block_.index.block_begin(row.group);
-      const auto add_excess = [&](std::int32_t position) {
-        block_.by_node.add(begin + at(position), weight * (row.ratios[position] - 1.0), kernels_.data());
-      };
-      for (std::int32_t k = row.range_begin; k < row.range_end; ++k) add_excess(k);
-      for (const std::int32_t k : row.others) add_excess(k);
-    });
+    tree_weights_ = left.weights;
+    rows_.visit(left.nodes, *this);
     dense_.flush(kernels_.size(), kernels_.data());
     return kernels_;
   }
+
+  void begin(std::size_t i, std::int32_t group, double scale) {
+    weight_ = tree_weights_[i] * scale;
+    first_ = block_.index.block_begin(group);
+    block_.by_group.add(at(group), weight_, kernels_.data(), dense_);
+  }
+  void excess(std::int32_t, std::int32_t position, double value) {
+    block_.by_node.add(first_ + at(position), weight_ * value, kernels_.data());
+  }
+  void end() {}
 
  private:
   const GramBlock& block_;
   TreeRows rows_;
   DenseSums dense_;
   std::vector<double> kernels_;
+  std::span<const double> tree_weights_;
+  double weight_ = 0.0;
+  std::size_t first_ = 0;
 };
 
 }  // namespace
@@ -257,24 +293,13 @@ TreeWeights::TreeWeights(const TreeKernel& kernel, const Forest& forest, std::sp
 }
 
 void TreeScorer::add(const TreeRow& tree, double* sums) {
-  const std::size_t scores = weights_.scores();
-  rows_.visit(tree.nodes, [&](std::size_t i, const DeltaRow& row) {
-    const double weight = tree.weights[i] * row.scale;
-    const double* of_group = weights_.of_group(row.group);
-    const double* of_block = weights_.of_node(weights_.index().block_begin(row.group));
-    if (scores == 1) {
-      *sums += weight * (*of_group + excess_sum(row, of_block));
-      return;
-    }
-    for (std::size_t s = 0; s < scores; ++s) sums[s] += weight * of_group[s];
-    const auto add_excess = [&](std::int32_t k) {
-      const double excess = weight * (row.ratios[k] - 1.0);
-      const double* of_node = of_block + at(k) * scores;
-      for (std::size_t s = 0; s < scores; ++s) sums[s] += excess * of_node[s];
-    };
-    for (std::int32_t k = row.range_begin; k < row.range_end; ++k) add_excess(k);
-    for (const std::int32_t k : row.others) add_excess(k);
-  });
+  if (weights_.scores() == 1) {
+    OneScore visitor(weights_, tree.weights, *sums);
+    rows_.visit(tree.nodes, visitor);
+  } else {
+    ManyScores visitor(weights_, tree.weights, sums);
+    rows_.visit(tree.nodes, visitor);
+  }
 }
 
 std::vector<std::int32_t> index_groups(const TreeIndex& index, std::span<const std::int32_t> forest_groups) {

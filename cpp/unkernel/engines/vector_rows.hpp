@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "unkernel/base/flat_map.hpp"
 #include "unkernel/engines/kernel_function.hpp"
 
 namespace unkernel::engines {
@@ -31,7 +32,8 @@ class VectorRows {
   std::size_t first(std::size_t example) const { return static_cast<std::size_t>(offsets_[example]); }
   std::size_t end(std::size_t example) const { return static_cast<std::size_t>(offsets_[example + 1]); }
   Vector vector(std::size_t v) const;
-  std::int32_t columns() const { return column_count_; }
+  // The kernel of an example with itself.
+  double self_kernel(const KernelFunction& kernel, std::size_t example) const;
 
  private:
   std::vector<std::int64_t> offsets_{0};
@@ -40,7 +42,6 @@ class VectorRows {
   std::vector<double> values_;
   std::vector<double> scales_;
   std::vector<double> squared_norms_;
-  std::int32_t column_count_ = 0;
 };
 
 // Chosen examples' vectors by feature: the kernels of one example with all of them cost its postings and one
@@ -60,7 +61,8 @@ class VectorIndex {
   };
 
   KernelFunction kernel_;
-  std::vector<std::int64_t> begins_;  // of each column
+  FlatMap<std::uint64_t, std::int32_t> list_;  // of a column, counted from 1: columns may have any numbers
+  std::vector<std::int64_t> begins_;           // of each list
   std::vector<Posting> postings_;
   std::vector<std::int32_t> example_;  // of each vector: its place among the chosen
   std::vector<double> scales_;

@@ -96,9 +96,13 @@ class ForestCuts final : public Cuts {
       nodes.assign(index.size(), 0.0);
       group_sums.assign(index.group_count(), 0.0);
       engines::TreeRows rows(index, *set_->forest, groups);
+      Spread spread{index, nodes.data(), group_sums.data(), 0.0, {}, 0.0, nullptr};
       for (auto k = static_cast<std::size_t>(part); k < cut.examples.size(); k += spreading_parts) {
         monitor_.throw_if_stopped();
-        spread(rows, index, counts.row(at(cut.examples[k])), cut.coefficients[k], nodes, group_sums);
+        const TreeRow row = counts.row(at(cut.examples[k]));
+        spread.coefficient = cut.coefficients[k];
+        spread.tree_weights = row.weights;
+        rows.visit(row.nodes, spread);
       }
     });
     std::vector<double>& result = by_node.front();
@@ -110,16 +114,24 @@ class ForestCuts final : public Cuts {
     return std::move(result);
   }
 
-  static void spread(engines::TreeRows& rows, const engines::TreeIndex& index, const TreeRow& tree, double coefficient,
-                     std::vector<double>& nodes, std::vector<double>& group_sums) {
-    rows.visit(tree.nodes, [&](std::size_t i, const engines::DeltaRow& row) {
-      const double weight = coefficient * tree.weights[i] * row.scale;
-      group_sums[at(row.group)] += weight;
-      double* block = nodes.data() + index.block_begin(row.group);
-      for (std::int32_t k = row.range_begin; k < row.range_end; ++k) block[k] += weight * (row.ratios[k] - 1.0);
-      for (const std::int32_t k : row.others) block[k] += weight * (row.ratios[k] - 1.0);
-    });
-  }
+  // Adds a tree's part of s(v) to each node v.
+  struct Spread {
+    void begin(std::size_t i, std::int32_t group, double scale) {
+      weight = coefficient * tree_weights[i] * scale;
+      groups[at(group)] += weight;
+      block = nodes + index.block_begin(group);
+    }
+    void excess(std::int32_t, std::int32_t position, double value) { block[position] += weight * value; }
+    void end() {}
+
+    const engines::TreeIndex& index;
+    double* nodes;
+    double* groups;
+    double coefficient;
+    std::span<const double> tree_weights;
+    double weight;
+    double* block;
+  };
 
   std::vector<std::int32_t> forest_groups_;
   std::vector<double> sums_;  // by node of the forest; right for those of the cuts

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 
 #include "unkernel/solve/pair_descent.hpp"
 #include "unkernel/tree/best_bias.hpp"
@@ -18,6 +19,7 @@ using engines::ExampleSet;
 
 constexpr std::size_t first_examples = 1024;  // of each labelling
 constexpr std::size_t fewest_to_add = 256;
+constexpr double finest_pairs = 1e-7;  // what kernels in single precision allow
 constexpr std::int64_t most_steps = std::int64_t{1} << 40;
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
@@ -73,6 +75,9 @@ class Decomposition {
         monitor_(monitor),
         square_(kernel, *examples_, room(examples_->size, options.memory), options.threads),
         self_(engines::self_kernels(kernel, *examples_, options.threads)) {
+    if (!std::ranges::all_of(self_, [](double value) { return std::isfinite(value); })) {
+      throw std::invalid_argument("the kernel of an example with itself is not finite: lower the decay, or normalise the trees");
+    }
     for (const Labelling& labelling : labellings) problems_.emplace_back(labelling, options.bias);
   }
 
@@ -85,10 +90,12 @@ class Decomposition {
       }
       score(open(), unworked());
       for (Problem* problem : open()) settle(*problem);
-      if (open().empty() || round == options_.max_rounds) certify();
+      if (open().empty() || round == options_.max_rounds) certify();  // may find that some are open after all
       publish(round);
       if (open().empty()) break;
-      bring_in(violators());
+      const std::vector<std::int32_t> found = violators();
+      if (!tighten(found.empty())) break;
+      bring_in(found);
     }
     std::vector<Trained> trained;
     for (Problem& problem : problems_) {
@@ -117,7 +124,19 @@ class Decomposition {
   void settle(Problem& problem) {
     problem.evaluate();
     problem.settled = problem.gap() <= options_.tolerance;
-    problem.pair_tolerance = std::clamp(0.1 * problem.gap(), 0.25 * options_.tolerance, problem.pair_tolerance);
+  }
+
+  // How exactly the pairs are solved next: more so as the gap closes, and where nobody else violates anything. False
+  // where single precision allows no more.
+  bool tighten(bool all_are_worked_with) {
+    double loosest = 0.0;
+    for (Problem* problem : open()) {
+      double& tolerance = problem->pair_tolerance;
+      tolerance = std::min(tolerance, std::max(0.1 * problem->gap(), 0.25 * options_.tolerance));
+      if (all_are_worked_with) tolerance *= 0.25;
+      loosest = std::max(loosest, tolerance);
+    }
+    return loosest >= finest_pairs;
   }
 
   // All examples are scored with the weights that there are: the scores of those that were worked with come from a

@@ -1,7 +1,9 @@
 #include "unkernel/tree/sampled.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 #include "unkernel/base/random.hpp"
 #include "unkernel/solve/simplex_qp.hpp"
@@ -154,7 +156,11 @@ Trained train_sampled(const engines::ExampleKernel& kernel, std::shared_ptr<cons
     if (!cut.examples.empty()) {
       const double offset = cut.offset;
       const double pull = std::accumulate(cut.coefficients.begin(), cut.coefficients.end(), 0.0);
-      program.add(cuts->add(std::move(cut)), offset, pull);
+      const std::vector<double> products = cuts->add(std::move(cut));
+      if (!std::ranges::all_of(products, [](double product) { return std::isfinite(product); })) {
+        throw std::invalid_argument("the kernel of an example is not finite: lower the decay, or normalise the trees");
+      }
+      program.add(products, offset, pull);
       program.solve(0.01 * options.epsilon * options.C * total);
     }
     trained.rounds = round;

@@ -61,6 +61,7 @@ def unkernel(
     \b
     [dim]$[/dim] unkernel train a9a.svm.xz model.uk --degree 2 --C 8 --gamma 0.03125
     [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz --output predictions.txt
+    [dim]$[/dim] unkernel train questions.dat trees.uk --kernel sst --decay 0.4
     [dim]$[/dim] unkernel compile libsvm.model compiled.uk
     [dim]$[/dim] unkernel bench compiled.uk rows.svm
     [dim]$[/dim] unkernel inspect model.uk --top 10

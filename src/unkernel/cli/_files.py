@@ -55,12 +55,17 @@ def labels_are_unknown(labels: NDArray[np.float64], classes: NDArray[Any]) -> st
     """Why the labels of a file cannot be compared with a model's classes; None where they can."""
     if classes.dtype.kind not in "biuf":
         return "not known: the classes of the model are not numbers, as labels in files are"
-    strange = ~np.isin(labels, classes.astype(np.float64))
+    return strange_labels(labels, classes.astype(np.float64), "row")
+
+
+def strange_labels(labels: NDArray[Any], classes: NDArray[Any], one: str) -> str | None:
+    """Which labels of a file are no classes of a model; None where all are."""
+    strange = ~np.isin(labels, classes)
     if not strange.any():
         return None
     others = class_labels(np.unique(labels[strange])).tolist()
     return (
-        f"not known: {many(int(strange.sum()), 'row')} of {len(labels):,} have labels that the model "
+        f"not known: {many(int(strange.sum()), one)} of {len(labels):,} have labels that the model "
         f"does not know ({label_words(others)})"
     )
 

@@ -37,6 +37,7 @@ class Learner(ABC):
     step: ClassVar[str]  # what a pass over the rows is called
     measures: ClassVar[tuple[str, ...]]  # what `measure` returns, and is null where it cannot be measured
     own_options: ClassVar[frozenset[str]] = frozenset()  # beside the estimator's parameters
+    reads_trees: ClassVar[bool] = False  # or rows
 
     def __init__(self, given: Given) -> None:
         self.given = given
@@ -56,10 +57,16 @@ class Learner(ABC):
         """The estimator's parameters."""
         chosen = {"seed": 0, "jobs": jobs} | dict(self.given)
         if "class_weight" in chosen:
-            chosen["class_weight"] = _class_weight(chosen["class_weight"])
+            chosen["class_weight"] = _class_weight(chosen["class_weight"], self.label)
         names = inspect.signature(self.estimator).parameters
         options = {name: _OPTION_OF.get(name, name) for name in names}
         return {name: chosen[option] for name, option in options.items() if option in chosen}
+
+    @staticmethod
+    def label(text: str) -> Any:
+        """A class that an option names: an int where it is one, as messages show it; else a float."""
+        value = float(text)
+        return int(value) if value.is_integer() else value
 
     @abstractmethod
     def fit(self, estimator: Any, rows: AnyRows, look: Look) -> None:
@@ -97,9 +104,7 @@ class ClassLearner(Learner):
         """The accuracy, where the labels are the model's."""
         return self.compare(estimator, rows.scores(estimator), rows.targets()[0])
 
-    def compare(
-        self, estimator: Any, scores: NDArray[np.float64], labels: NDArray[np.float64]
-    ) -> dict[str, Any]:
+    def compare(self, estimator: Any, scores: NDArray[np.float64], labels: NDArray[Any]) -> dict[str, Any]:
         """What :meth:`measure` returns, of scores and labels."""
         unknown = labels_are_unknown(labels, estimator.classes_)
         answers = estimator.to_model().decision.choose(scores)
@@ -137,12 +142,12 @@ def gap_words(result: dict[str, Any], passes: str) -> str:
     return f"{result['gap']:.2e} (asked for {result['tol']:g}) after {passes}"
 
 
-def _class_weight(text: str) -> dict[float, float] | str:
+def _class_weight(text: str, label_of: Callable[[str], Any]) -> dict[Any, float] | str:
     if text == "balanced":
         return text
     pairs = [pair.partition("=") for pair in text.split(",")]
     try:
-        weights = {_number(label): float(weight) for label, _, weight in pairs}
+        weights = {label_of(label): float(weight) for label, _, weight in pairs}
     except ValueError:
         raise ValueError(
             f"--class-weight must be balanced or a list such as 1=2.5,-1=1, got {text!r}"
@@ -152,9 +157,3 @@ def _class_weight(text: str) -> dict[float, float] | str:
     if not all(0 < weight < math.inf for weight in weights.values()):
         raise ValueError(f"--class-weight must have positive weights, got {text!r}")
     return weights
-
-
-def _number(text: str) -> float:
-    """An int where it is one, so that messages call the class what the file calls it."""
-    value = float(text)
-    return int(value) if value.is_integer() else value

@@ -11,13 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.cli._console import note, size
+from unkernel.cli._console import many, note, size
 from unkernel.cli._files import label_words
 from unkernel.cli._progress import Display
-from unkernel.engines import CompiledClassifier, compile, load
+from unkernel.engines import CompiledClassifier, TreeClassifier, compile, load
 from unkernel.engines.tables import BITSLICED, CONJUNCTIONS, Tables
 from unkernel.errors import FormatError
-from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel, LinearModel, read_model
+from unkernel.models import (
+    ConjunctionModel,
+    Decision,
+    ExampleKernel,
+    Kernel,
+    KernelModel,
+    LinearModel,
+    TreeModel,
+    read_model,
+)
 from unkernel.models.decision import pairs
 from unkernel.models.load import is_compiled
 
@@ -27,6 +36,7 @@ _FORMATS = {
     "libsvm": "LIBSVM",
     "liblinear": "LIBLINEAR",
     "svmlight": "SVMlight",
+    "svmlight-tk": "SVM-light-TK",
     "tinysvm": "TinySVM",
 }
 _SCHEMES = {
@@ -55,6 +65,7 @@ class Opened:
             return self.classifier
         with display.trying("compiling") as watch, _damage_named(self.path):
             classifier = compile(self.model, n_jobs=threads, watch=watch)
+        assert isinstance(classifier, CompiledClassifier)  # as the model is not of trees
         if not quiet:
             note(
                 f"{self.path}: compiled for this once (engine {classifier.engine}, "
@@ -63,13 +74,26 @@ class Opened:
         return classifier
 
 
-def open_model(path: Path) -> Opened:
+@dataclass(frozen=True, eq=False)
+class OpenedTrees:
+    """A model of trees that was read."""
+
+    path: Path
+    model: TreeModel
+    classifier: TreeClassifier
+
+
+def open_model(path: Path) -> Opened | OpenedTrees:
     """Read a ``.uk`` file of any kind, or a model of another program; a ``FormatError`` if it is none."""
     with _damage_named(path):
         if path.is_file() and is_compiled(path):  # what comes from a pipe can be read only once
             classifier = load(path)
+            if isinstance(classifier, TreeClassifier):
+                return OpenedTrees(path, classifier.model, classifier)
             return Opened(path, classifier.model, classifier, stored_tables=True)
         model = read_model(path)
+        if isinstance(model, TreeModel):
+            return OpenedTrees(path, model, TreeClassifier(model))
         if isinstance(model, KernelModel):
             return Opened(path, model, None)
         return Opened(path, model, CompiledClassifier(model).validate())
@@ -110,12 +134,8 @@ def describe(model: Model) -> dict[str, Any]:
     if model.decision.scheme == "ordinal":
         about["thresholds"] = model.decision.thresholds.tolist()
     if isinstance(model, KernelModel):
-        kernel = model.kernel
+        about |= _kernel_to_json(model.kernel)
         return about | {
-            "kernel": kernel.name,
-            "degree": kernel.degree if kernel.name == "polynomial" else None,
-            "gamma": None if kernel.name in ("linear", "precomputed") else kernel.gamma,
-            "coef0": kernel.coef0 if kernel.name in ("polynomial", "sigmoid") else None,
             "support_vectors": model.n_support,
             "binary": model.binary,
             "used_features": len(np.unique(model.support_vectors.indices)),
@@ -135,7 +155,47 @@ def describe(model: Model) -> dict[str, Any]:
     }
 
 
-def _format(model: Model) -> str:
+def describe_trees(model: TreeModel) -> dict[str, Any]:
+    """What a model of trees is, for JSON; parameters that have no effect are null."""
+    kernel, support = model.kernel, model.support
+    uses_trees, uses_vectors = kernel.combination != "vectors", kernel.combination != "trees"
+    return {
+        "kind": model.kind,
+        "format": _format(model),
+        "scheme": model.decision.scheme,
+        "classes": model.classes.tolist(),
+        "probability": model.decision.probability is not None,
+        "combine": kernel.combination,
+        "kernel": kernel.tree if uses_trees else None,
+        "decay": kernel.decay if uses_trees else None,
+        "width_decay": kernel.width_decay if uses_trees and kernel.tree == "ptk" else None,
+        "normalize": kernel.normalize if uses_trees else None,
+        "tree_pairing": kernel.tree_pairing if uses_trees else None,
+        "tree_weight": kernel.tree_weight if kernel.combination == "sum" else None,
+        "vector_kernel": _kernel_to_json(kernel.vector) if uses_vectors else None,
+        "normalize_vectors": kernel.normalize_vectors if uses_vectors else None,
+        "vector_pairing": kernel.vector_pairing if uses_vectors else None,
+        "support_trees": model.n_support,
+        "subtrees": support.nodes,
+        "productions": support.productions,
+        "labels": support.labels,
+        "tree_channels": list(support.trees),
+        "vector_channels": list(support.vectors),
+        "constants": model.intercepts.tolist(),
+    }
+
+
+def _kernel_to_json(kernel: Kernel) -> dict[str, Any]:
+    """What a kernel has no use for is null."""
+    return {
+        "kernel": kernel.name,
+        "degree": kernel.degree if kernel.name == "polynomial" else None,
+        "gamma": None if kernel.name in ("linear", "precomputed") else kernel.gamma,
+        "coef0": kernel.coef0 if kernel.name in ("polynomial", "sigmoid") else None,
+    }
+
+
+def _format(model: Model | TreeModel) -> str:
     noted = model.origin.get("format")
     return noted if isinstance(noted, str) else "unkernel"
 
@@ -152,7 +212,29 @@ def facts_of(model: Model) -> dict[str, str]:
     return facts | _decision_facts(model.decision)
 
 
-def kind_words(model: Model) -> str:
+def facts_of_trees(model: TreeModel) -> dict[str, str]:
+    """What a model of trees is, for people."""
+    support, kernel = model.support, model.kernel
+    facts = {
+        "kind": kind_words(model),
+        "kernel": kernel.words(),
+        "normalised": _normalised_words(kernel),
+        "support trees": f"{model.n_support:,} of {many(support.nodes, 'subtree')}, "
+        f"{many(support.productions, 'production')} and {many(support.labels, 'label')}",
+    }
+    if len(support.trees) > 1 and kernel.combination != "vectors":
+        paired = "all with all" if kernel.tree_pairing == "all" else "each with its like"
+        facts["trees an example"] = f"{len(support.trees)} at most, compared {paired}"
+    return facts | _decision_facts(model.decision)
+
+
+def _normalised_words(kernel: ExampleKernel) -> str:
+    parts = {"trees": kernel.normalize, "vectors": kernel.normalize_vectors}
+    used = {"trees": ["trees"], "vectors": ["vectors"]}.get(kernel.combination, list(parts))
+    return ", ".join(f"{part}: {'yes' if parts[part] else 'no'}" for part in used)
+
+
+def kind_words(model: Model | TreeModel) -> str:
     """The kind of a model, and whose it is."""
     whose = f", read from {_FORMATS[_format(model)]}" if _format(model) in _FORMATS else ""
     if isinstance(model, ConjunctionModel):

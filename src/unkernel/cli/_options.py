@@ -29,7 +29,9 @@ class EngineName(StrEnum):
 DataFile = Annotated[
     str,
     typer.Argument(
-        metavar="DATA", help="Rows in the svmlight format, plain or .gz, .xz, .bz2, .zst; - reads stdin."
+        metavar="DATA",
+        help="Rows in the svmlight format, or trees where the model is one of trees, plain or .gz, .xz, "
+        ".bz2, .zst; - reads stdin.",
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, such as model.uk.")]
@@ -37,14 +39,16 @@ AnyModelFile = Annotated[
     Path,
     typer.Argument(
         metavar="MODEL",
-        help="A .uk file, or a text model of LIBSVM, LIBLINEAR, SVMlight or TinySVM, plain or compressed.",
+        help="A .uk file, or a text model of LIBSVM, LIBLINEAR, SVMlight, SVM-light-TK or TinySVM, plain or "
+        "compressed.",
     ),
 ]
 SourceFile = Annotated[
     Path,
     typer.Argument(
         metavar="SOURCE",
-        help="A text model of LIBSVM, LIBLINEAR, SVMlight or TinySVM, plain or compressed, or a .uk file.",
+        help="A text model of LIBSVM, LIBLINEAR, SVMlight, SVM-light-TK or TinySVM, plain or compressed, or "
+        "a .uk file.",
     ),
 ]
 
@@ -56,7 +60,7 @@ _counting = partial(_data, "--zero-based/--one-based", help="Whether indices sta
 ZeroBased = Annotated[bool | None, _counting(show_default="0 if there is an index 0")]
 ZeroBasedLikeModel = Annotated[bool | None, _counting(show_default="as in training")]
 TestFile = Annotated[
-    str | None, _data("--test", metavar="FILE", help="Measure the accuracy on these rows, too.")
+    str | None, _data("--test", metavar="FILE", help="Measure the accuracy on these rows or trees, too.")
 ]
 
 Output = Annotated[

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from unkernel._core import Progress as TrainingProgress
 
 
+_STAGES = ("training", "sampling")  # whose gap shrinks
+
+
 class Display:
     """Shows how reading, training and compiling go, on stderr; leaves nothing behind."""
 
@@ -129,7 +132,7 @@ class Display:
 def share_done(progress: TrainingProgress, tol: float) -> float:
     """The gap shrinks about geometrically, from 1 to `tol`: its logarithm tells how far we are."""
     gap = min(max(float(progress.relative_gap), tol), 1.0)
-    current = math.log(gap) / math.log(tol) if progress.stage == "training" and tol < 1 else 0.0
+    current = math.log(gap) / math.log(tol) if progress.stage in _STAGES and tol < 1 else 0.0
     return min((int(progress.finished) + current) / max(int(progress.problems), 1), 1.0)
 
 

@@ -16,14 +16,18 @@ from numpy.typing import NDArray
 
 from unkernel.cli._console import many, size
 from unkernel.cli._files import STANDARD_STREAM, class_labels, only_known_features
+from unkernel.cli._models import Opened
 from unkernel.cli._progress import Display
+from unkernel.cli._trees import TreeExamples, refuse_trees, trees_told
 from unkernel.cutplane.row_files import RowFile
 from unkernel.cutplane.training import TrainingRows, rows_in_files
 from unkernel.data import SvmlightData, read_svmlight
+from unkernel.models.rows import read_for
 
 # Labels, groups, scores and their order, with what the oracles add; and weights beside the cuts.
 _BYTES_A_ROW = 90
 _VECTORS_BESIDE_CUTS = 4
+_WITH_TREES = "train on trees with --model tree"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -136,7 +140,7 @@ class DistantRows:
         return getattr(self.estimator, "zero_based_", self.wanted)
 
 
-Rows = MemoryRows | PackedRows
+Rows = MemoryRows | PackedRows | TreeExamples
 AnyRows = Rows | DistantRows
 
 
@@ -172,10 +176,28 @@ def read(
     file: str, display: Display, jobs: int | None, zero_based: Any, n_features: int | None = None
 ) -> MemoryRows:
     """Read a file into memory."""
+    refuse_trees(file, _WITH_TREES)
     began = time.perf_counter()
-    with display.reading(file) as stream:
+    with display.reading(file) as stream, trees_told(_WITH_TREES):
         data = read_svmlight(stream, n_features=n_features, zero_based=zero_based, n_jobs=jobs)
     return MemoryRows(file, data, time.perf_counter() - began)
+
+
+def expect_rows(opened: Opened, file: str) -> None:
+    """Refuse trees that a model of rows is asked about, before it is made ready."""
+    refuse_trees(file, _answers_for_rows(opened))
+
+
+def _answers_for_rows(opened: Opened) -> str:
+    return f"the model {opened.path} answers for rows"
+
+
+def read_asked(
+    opened: Opened, file: str, display: Display, zero_based: bool | None, jobs: int | None = None
+) -> SvmlightData:
+    """Read what a model is asked about."""
+    with display.reading(file) as stream, trees_told(_answers_for_rows(opened)):
+        return read_for(opened.model, stream, zero_based, jobs)
 
 
 def read_test(file: str, display: Display, jobs: int | None, rows: AnyRows) -> MemoryRows:
@@ -187,6 +209,7 @@ def read_test(file: str, display: Display, jobs: int | None, rows: AnyRows) -> M
 
 def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any) -> PackedRows:
     """Pack files into the estimator's cache, if that is not done already."""
+    refuse_trees(files[0], _WITH_TREES)
     began = time.perf_counter()
     source = source_of(files)
     with display.packing(shown(files)) as watch, _cache_as_option():

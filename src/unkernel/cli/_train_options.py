@@ -12,13 +12,15 @@ import typer
 
 from unkernel.cutplane import CuttingPlaneSVC, RankSVM
 from unkernel.poly import PolySVC
+from unkernel.tree import TreeSVC
 
-_ESTIMATORS = {"poly": PolySVC, "linear": CuttingPlaneSVC, "rank": RankSVM}
+_ESTIMATORS = {"poly": PolySVC, "linear": CuttingPlaneSVC, "rank": RankSVM, "tree": TreeSVC}
 
 _svm = partial(typer.Option, rich_help_panel="The SVM")
 _poly = partial(typer.Option, rich_help_panel="--model poly")
 _linear = partial(typer.Option, rich_help_panel="--model linear")
 _rank = partial(typer.Option, rich_help_panel="--model rank")
+_tree = partial(typer.Option, rich_help_panel="--model tree")
 _solver = partial(typer.Option, rich_help_panel="The solver")
 _large = partial(typer.Option, rich_help_panel="Large data: --model linear and rank")
 
@@ -27,6 +29,7 @@ class ModelKind(StrEnum):
     poly = "poly"
     linear = "linear"
     rank = "rank"
+    tree = "tree"
 
 
 class LossName(StrEnum):
@@ -57,6 +60,35 @@ class SolverName(StrEnum):
     auto = "auto"
     cutting_plane = "cutting_plane"
     dual = "dual"
+    exact = "exact"
+    sampled = "sampled"
+
+
+class TreeKernelName(StrEnum):
+    sst = "sst"
+    st = "st"
+    sst_bow = "sst_bow"
+    ptk = "ptk"
+
+
+class PairingName(StrEnum):
+    same = "same"
+    all = "all"
+
+
+class CombinationName(StrEnum):
+    auto = "auto"
+    trees = "trees"
+    vectors = "vectors"
+    sum = "sum"
+    product = "product"
+
+
+class VectorKernelName(StrEnum):
+    linear = "linear"
+    polynomial = "polynomial"
+    rbf = "rbf"
+    sigmoid = "sigmoid"
 
 
 def _default(parameter: str) -> str:
@@ -75,16 +107,18 @@ DataFiles = Annotated[
     typer.Argument(
         metavar="DATA",
         show_default=False,
-        help="Rows in the svmlight format, plain or .gz, .xz, .bz2, .zst; - reads stdin. Several files, or "
-        "patterns such as 'part-*.svm', with --out-of-core or --dask.",
+        help="Rows in the svmlight format, or trees, plain or .gz, .xz, .bz2, .zst; - reads stdin. Several "
+        "files, or patterns such as 'part-*.svm', with --out-of-core or --dask.",
     ),
 ]
 Kind = Annotated[
-    ModelKind,
+    ModelKind | None,
     _svm(
         "--model",
         help="poly: conjunctions of features, as a polynomial kernel has them; linear: a weight a feature; "
-        "rank: weights that order rows, within the groups that qid: fields name.",
+        "rank: weights that order rows, within the groups that qid: fields name; tree: fragments of trees, "
+        "as a tree kernel counts them.",
+        show_default="tree with --kernel or where DATA holds trees, else poly",
     ),
 ]
 Cost = Annotated[
@@ -92,7 +126,7 @@ Cost = Annotated[
     _svm(
         "--C",
         "-C",
-        help="Weight of the losses; larger fits the rows more closely.",
+        help="Weight of the losses; larger fits the data more closely.",
         show_default=_default("C"),
     ),
 ]
@@ -104,24 +138,30 @@ ClassWeight = Annotated[
     str | None,
     _svm(
         metavar="balanced|LABEL=WEIGHT,…",
-        help="Factors of C, by class; poly and linear.",
+        help="Factors of C, by class; not rank.",
         show_default="all 1",
     ),
 ]
 
 Degree = Annotated[
     int | None,
-    _poly(help="Features in a conjunction, at most: 1, 2 or 3.", show_default=_default("degree")),
+    _poly(
+        help="Features in a conjunction, at most: 1, 2 or 3. Of tree: of the polynomial --vector-kernel.",
+        show_default=_default("degree"),
+    ),
 ]
 Gamma = Annotated[
     str | None,
     _poly(
         metavar="FLOAT|scale|auto",
-        help="Factor of the kernel's inner product.",
+        help="Factor of the kernel's inner product; of tree, where it is a number, of --vector-kernel's.",
         show_default=_default("gamma"),
     ),
 ]
-Coef0 = Annotated[float | None, _poly(help="Constant of the kernel.", show_default=_default("coef0"))]
+Coef0 = Annotated[
+    float | None,
+    _poly(help="Constant of the kernel; of tree: of --vector-kernel.", show_default=_default("coef0")),
+]
 FeatureMap = Annotated[
     FeatureMapName | None,
     _poly(help="The kernel's map, or 1 as every coefficient.", show_default=_default("feature_map")),
@@ -141,11 +181,19 @@ TopRows = Annotated[
 ]
 Solver = Annotated[
     SolverName | None,
-    _linear(help="Both stop at the same gap; dual needs rows in memory.", show_default=_default("solver")),
+    _solver(
+        help="linear: cutting_plane or dual, which stop at the same gap; dual needs rows in memory. tree: "
+        "exact, or sampled, which is approximate and takes the same time for any number of trees.",
+        show_default=_default("solver"),
+    ),
 ]
 Intercept = Annotated[
     bool | None,
-    _linear("--intercept/--no-intercept", help="Whether scores have a constant.", show_default="--intercept"),
+    _solver(
+        "--intercept/--no-intercept",
+        help="Whether scores have a constant; linear and tree.",
+        show_default="--intercept",
+    ),
 ]
 InterceptScaling = Annotated[
     float | None,
@@ -161,12 +209,77 @@ Thresholds = Annotated[
     ),
 ]
 
+TreeKernel = Annotated[
+    TreeKernelName | None,
+    _tree(
+        "--kernel",
+        help="What counts of a tree: connected pieces that keep whole productions (sst), whole subtrees "
+        "(st), those of sst and words (sst_bow), any connected pieces (ptk).",
+        show_default=_default("kernel"),
+    ),
+]
+Decay = Annotated[
+    float | None, _tree(help="lambda: larger fragments count less.", show_default=_default("decay"))
+]
+WidthDecay = Annotated[float | None, _tree(help="mu, of --kernel ptk.", show_default=_default("width_decay"))]
+Normalize = Annotated[
+    bool | None,
+    _tree(
+        "--normalize/--no-normalize",
+        help="Whether each tree's kernel with itself is brought to 1.",
+        show_default="--normalize",
+    ),
+]
+SampleSize = Annotated[
+    int | None,
+    _tree(help="Of --solver sampled: trees in a sample.", show_default=_default("sample_size")),
+]
+Imbalance = Annotated[
+    float | None,
+    _tree(
+        help="How much more a positive tree weighs: above 1 finds more of them, at the price of precision.",
+        show_default=_default("imbalance"),
+    ),
+]
+TreePairing = Annotated[
+    PairingName | None,
+    _tree(
+        help="Where examples have several trees: compare first with first and so on, or all with all.",
+        show_default=_default("tree_pairing"),
+    ),
+]
+Combine = Annotated[
+    CombinationName | None,
+    _tree(
+        help="What of the examples counts; auto is the sum where there are vectors beside the trees.",
+        show_default=_default("combine"),
+    ),
+]
+TreeWeight = Annotated[
+    float | None, _tree(help="Weight of the trees in a sum.", show_default=_default("tree_weight"))
+]
+VectorKernel = Annotated[
+    VectorKernelName | None,
+    _tree(
+        help="Of the vectors beside the trees; with --degree, --gamma, --coef0.",
+        show_default=_default("vector_kernel"),
+    ),
+]
+NormalizeVectors = Annotated[
+    bool | None,
+    _tree(
+        "--normalize-vectors/--no-normalize-vectors",
+        help="Whether each vector's kernel with itself is brought to 1.",
+        show_default="--normalize-vectors",
+    ),
+]
+
 Tolerance = Annotated[
     float | None, _solver(help="Stop at this relative duality gap.", show_default=_default("tol"))
 ]
 MaxIter = Annotated[
     int | None,
-    _solver(help="Stop after so many passes over the rows.", show_default=_default("max_iter")),
+    _solver(help="Stop after so many passes over the rows, or rounds.", show_default=_default("max_iter")),
 ]
 MaxCuts = Annotated[
     int | None,
@@ -179,7 +292,7 @@ Seed = Annotated[
     _solver(
         min=0,
         max=2**32 - 1,
-        help="Of the order in which rows are visited; poly and linear.",
+        help="Of the order in which rows are visited, or of what --solver sampled draws; not rank.",
         show_default="0",
     ),
 ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,13 @@ from scipy import sparse
 from unkernel.cli import _options as options
 from unkernel.cli._console import microseconds, print_facts, print_json, rate, size
 from unkernel.cli._files import as_wide_as
-from unkernel.cli._models import Opened, exactness, open_model
+from unkernel.cli._models import Opened, OpenedTrees, exactness, open_model
 from unkernel.cli._progress import Display
-from unkernel.engines import CompiledClassifier
+from unkernel.cli._rows import expect_rows, read_asked
+from unkernel.cli._trees import read_for, refuse_rows_only
+from unkernel.data import Forest
+from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.engines.classifier import canonical_csr
-from unkernel.models.rows import read_for
 
 _REPETITIONS = 5
 _FEWEST_ROWS = 4096  # fewer are repeated: starting threads must not be what is measured
@@ -35,28 +39,28 @@ def bench(
     jobs: options.Jobs = None,
     json: options.Json = False,
 ) -> None:
-    """Measure how fast a model answers for the rows in a file.
+    """Measure how fast a model answers for the rows, or the trees, in a file.
 
     In batches on one thread and on many; one row at a time from Python, as
-    lists; and how long the file takes to load. Rows are parsed before, and
-    each figure is the best of several, after a warm-up.
+    lists (a tree as text); and how long the file takes to load. Rows are parsed
+    before, and each figure is the best of several, after a warm-up.
 
     \b
     [dim]$[/dim] unkernel bench model.uk rows.svm
     [dim]$[/dim] unkernel bench model.uk rows.svm --jobs 4 --seconds 5
+    [dim]$[/dim] unkernel bench trees.uk questions.dat
     [dim]$[/dim] unkernel bench libsvm.model rows.svm --json | jq .microseconds_per_row
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     threads = options.threads(jobs)
     with Display(quiet=json) as display:
         with display.working("loading"):
             opened, load_seconds = _load(model)
-        classifier = opened.ready(display, threads=threads)
-        with display.reading(data) as stream:
-            rows = read_for(opened.model, stream, zero_based, threads)
-        X = canonical_csr(as_wide_as(opened.model, rows.X, data))
+        if isinstance(opened, OpenedTrees):
+            about, work = _work_on_trees(opened, data, display, zero_based)
+        else:
+            about, work = _work_on_rows(opened, data, display, zero_based, threads)
         with display.working("measuring"):
-            result = {"model": str(model), "data": data} | _describe(opened, classifier, X)
-            result |= _measure(classifier, X, duration, threads)
+            result = {"model": str(model), "data": data} | about | _measure(work, duration, threads)
     result["load_milliseconds"] = 1e3 * load_seconds
     if json:
         print_json(result)
@@ -64,12 +68,62 @@ def bench(
         _print(result)
 
 
-def _load(path: Path) -> tuple[Opened, float]:
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What is measured: a batch of so many examples on some threads, and calls for single ones."""
+
+    count: int
+    batch: Callable[[int], object]
+    one: Callable[..., object]
+    calls: list[tuple[Any, ...]]
+
+
+def _work_on_rows(
+    opened: Opened, data: str, display: Display, zero_based: bool | None, threads: int
+) -> tuple[dict[str, Any], _Work]:
+    expect_rows(opened, data)
+    classifier = opened.ready(display, threads=threads)
+    rows = read_asked(opened, data, display, zero_based, threads)
+    X = canonical_csr(as_wide_as(opened.model, rows.X, data))
+    some, many = X[:_MOST_SINGLE_ROWS], _repeated(X)
+    calls = [_arguments(some, row) for row in range(some.shape[0])]
+    work = _Work(many.shape[0], lambda n: classifier.score_csr(many, n), classifier.score_one, calls)
+    return _describe(opened, classifier, X), work
+
+
+def _work_on_trees(
+    opened: OpenedTrees, data: str, display: Display, zero_based: bool | None
+) -> tuple[dict[str, Any], _Work]:
+    refuse_rows_only([data], zero_based)
+    forest = read_for(opened.model, opened.path, data, display).data.X
+    one, calls = _single_trees(opened.classifier, forest[:_MOST_SINGLE_ROWS])
+    # Few trees are not repeated: a subtree that occurs twice costs nothing the second time.
+    work = _Work(len(forest), lambda n: opened.classifier.raw_scores(forest, n), one, calls)
+    return _describe_trees(opened, forest), work
+
+
+def _single_trees(
+    classifier: TreeClassifier, forest: Forest
+) -> tuple[Callable[..., object], list[tuple[Any, ...]]]:
+    """Trees as text, where a text says all there is to an example; else forests of one."""
+    model = classifier.model
+    if model.kernel.combination == "trees" and len(forest.trees) == len(model.support.trees) == 1:
+        texts = [(text,) for text in forest.brackets() if text]
+        with contextlib.suppress(ValueError):  # a label may be one that brackets cannot have
+            for text in texts:
+                classifier.score_one(*text)
+            return classifier.score_one, texts
+    return classifier.raw_scores, [(forest[place : place + 1], 1) for place in range(len(forest))]
+
+
+def _load(path: Path) -> tuple[Opened | OpenedTrees, float]:
     """The model, and the seconds that reading it took: the best of a few where that is quick."""
     best = math.inf
     for _ in range(_LOADS):
         began = time.perf_counter()
         opened = open_model(path)
+        if isinstance(opened, OpenedTrees):
+            _ = opened.classifier.nbytes  # is known when all is ready to score
         best = min(best, time.perf_counter() - began)
         if best > 1.0 or not path.is_file():  # a pipe can be read only once
             break
@@ -89,14 +143,25 @@ def _describe(opened: Opened, classifier: CompiledClassifier, X: Any) -> dict[st
     }
 
 
-def _measure(classifier: CompiledClassifier, X: Any, duration: float, threads: int) -> dict[str, Any]:
-    many = _repeated(X)
-    count = many.shape[0]
-    single = _best_seconds(lambda: classifier.score_csr(many, 1), duration) / count
+def _describe_trees(opened: OpenedTrees, forest: Forest) -> dict[str, Any]:
+    return {
+        "kind": opened.model.kind,
+        "engine": opened.classifier.engine,
+        "exact": opened.classifier.exact,
+        "compiled_now": False,
+        "rows": len(forest),
+        "subtrees": forest.nodes,
+        "memory_bytes": opened.classifier.nbytes,
+        "file_bytes": opened.path.stat().st_size,
+    }
+
+
+def _measure(work: _Work, duration: float, threads: int) -> dict[str, Any]:
+    single = _best_seconds(lambda: work.batch(1), duration) / work.count
     all_threads = single
     if threads > 1:
-        all_threads = _best_seconds(lambda: classifier.score_csr(many, threads), duration) / count
-    median, best = _one_row_seconds(classifier, X, duration)
+        all_threads = _best_seconds(lambda: work.batch(threads), duration) / work.count
+    median, best = _one_row_seconds(work, duration)
     return {
         "threads": threads,
         "microseconds_per_row": {"one_thread": 1e6 * single, "all_threads": 1e6 * all_threads},
@@ -129,17 +194,15 @@ def _passes(work: Callable[[], object], duration: float) -> list[float]:
     return spent
 
 
-def _one_row_seconds(classifier: CompiledClassifier, X: Any, duration: float) -> tuple[float, float]:
+def _one_row_seconds(work: _Work, duration: float) -> tuple[float, float]:
     """Median and best, over passes through some of the rows, of the mean time of a call."""
-    some = X[:_MOST_SINGLE_ROWS]
-    calls = [_arguments(some, row) for row in range(some.shape[0])]
-    score_one = classifier.score_one
+    one, calls = work.one, work.calls
 
-    def work() -> None:
+    def all_calls() -> None:
         for arguments in calls:
-            score_one(*arguments)
+            one(*arguments)
 
-    spent = _passes(work, duration)
+    spent = _passes(all_calls, duration)
     return statistics.median(spent) / len(calls), min(spent) / len(calls)
 
 
@@ -155,20 +218,28 @@ def _print(result: dict[str, Any]) -> None:
     times, speeds, one = (
         result[name] for name in ("microseconds_per_row", "rows_per_second", "score_one_microseconds")
     )
-    threads = result["threads"]
+    threads, unit = result["threads"], "tree" if "subtrees" in result else "row"
+
+    def speed(which: str) -> str:
+        return f"{microseconds(times[which])} µs/{unit} ({speeds[which]:,.0f} {unit}s/s)"
+
     facts = {
         "engine": f"{result['engine']}, {exactness(result['exact'])}",
-        "rows": f"{result['rows']:,} with {result['features_per_row']:.1f} features each",
-        "one thread": f"{microseconds(times['one_thread'])} µs/row ({speeds['one_thread']:,.0f} rows/s)",
+        f"{unit}s": _size_words(result),
+        "one thread": speed("one_thread"),
     }
     if threads > 1:
-        facts[f"{threads} threads"] = (
-            f"{microseconds(times['all_threads'])} µs/row ({speeds['all_threads']:,.0f} rows/s), "
-            f"{result['scaling']:.2f} times as fast"
-        )
+        facts[f"{threads} threads"] = f"{speed('all_threads')}, {result['scaling']:.2f} times as fast"
+    median, best = microseconds(one["median"]), microseconds(one["best"])
     facts |= {
-        "one row, Python": f"{microseconds(one['median'])} µs median, {microseconds(one['best'])} µs best",
+        f"one {unit}, Python": f"{median} µs median, {best} µs best",
         "loading": f"{result['load_milliseconds']:.3g} ms",
         "bytes": f"{size(result['file_bytes'])} in the file, {size(result['memory_bytes'])} in memory",
     }
     print_facts(result["model"], facts)
+
+
+def _size_words(result: dict[str, Any]) -> str:
+    if "subtrees" in result:
+        return f"{result['rows']:,} with {result['subtrees']:,} different subtrees in all"
+    return f"{result['rows']:,} with {result['features_per_row']:.1f} features each"

@@ -14,10 +14,20 @@ from unkernel.cli import _options as options
 from unkernel.cli import _plot
 from unkernel.cli._console import print_facts, print_json, seconds, size, warn
 from unkernel.cli._files import refuse_special_file, refuse_unwritable
-from unkernel.cli._models import Opened, describe, exactness, facts_of, open_model
+from unkernel.cli._models import (
+    Opened,
+    OpenedTrees,
+    describe,
+    describe_trees,
+    exactness,
+    facts_of,
+    facts_of_trees,
+    open_model,
+)
 from unkernel.cli._progress import Display
+from unkernel.cli._rows import expect_rows
 from unkernel.cli._tables import candidates_to_json, print_candidates
-from unkernel.engines import CompiledClassifier
+from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.engines import compile as compile_model
 from unkernel.engines.compiling import parse_bytes
 from unkernel.errors import FormatError
@@ -46,13 +56,15 @@ def compile(
 
     Builds the engines that suit the model, measures each on typical rows,
     and keeps the fastest, with the model, in one file that loads at once.
-    All engines but pruned give the very scores of the model.
+    All engines but pruned give the very scores of the model. Models of trees
+    have one engine, which needs no choice.
 
     \b
     [dim]$[/dim] unkernel compile libsvm.model model.uk
     [dim]$[/dim] unkernel compile libsvm.model.xz model.uk --sample typical.svm --memory 200M
     [dim]$[/dim] unkernel compile svmlight.model model.uk --engine pruned --threshold 0.001
     [dim]$[/dim] unkernel compile libsvm.model model.uk --plot tried.svg
+    [dim]$[/dim] unkernel compile svm-light-tk.model model.uk
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     _refuse_options(engine, memory, threshold)
     _refuse_places(model, plot, source, sample)
@@ -61,6 +73,10 @@ def compile(
         with display.working(f"reading {source.name}"):
             opened = open_model(source)
         read = time.perf_counter()
+        if isinstance(opened, OpenedTrees):
+            _refuse_for_trees(opened, engine, memory, sample, plot)
+        elif sample is not None:
+            expect_rows(opened, sample)
         with display.trying("compiling") as watch, _in_words_of_options():
             classifier = compile_model(
                 opened.model,
@@ -93,6 +109,18 @@ def _refuse_options(engine: options.EngineName, memory: str | None, threshold: f
     if memory is not None:
         with _in_words_of_options():
             parse_bytes(memory)
+
+
+def _refuse_for_trees(
+    opened: OpenedTrees, engine: options.EngineName, memory: str | None, sample: str | None, plot: Path | None
+) -> None:
+    """Models of trees have one engine: there is nothing to choose, and nothing to measure."""
+    given = {"--memory": memory, "--sample": sample, "--plot": plot}
+    chosen = [name for name, value in given.items() if value is not None]
+    if engine != options.EngineName.auto:
+        chosen.append("--engine")
+    if chosen:
+        raise ValueError(f"{opened.path}: models of trees have one engine; leave out {' and '.join(chosen)}")
 
 
 def _refuse_places(model: Path, plot: Path | None, source: Path, sample: str | None) -> None:
@@ -129,21 +157,26 @@ def _engine_option(found: re.Match[str]) -> str:
     return f"--engine {found[1]}" + (f" or {found[3]}" if found[2] else "")
 
 
-def _describe(opened: Opened, classifier: CompiledClassifier, model: Path) -> dict[str, Any]:
+def _describe(
+    opened: Opened | OpenedTrees, classifier: CompiledClassifier | TreeClassifier, model: Path
+) -> dict[str, Any]:
+    read = describe_trees(opened.model) if isinstance(opened, OpenedTrees) else describe(opened.model)
     return {
         "source": str(opened.path),
         "model": str(model),
-        "read": describe(opened.model) | {"file_bytes": opened.path.stat().st_size},
+        "read": read | {"file_bytes": opened.path.stat().st_size},
         "engine": classifier.engine,
         "exact": classifier.exact,
         "model_bytes": model.stat().st_size,
         "compiled_bytes": classifier.nbytes,
-        "candidates": candidates_to_json(classifier.candidates),
+        "candidates": candidates_to_json(classifier.candidates)
+        if isinstance(classifier, CompiledClassifier)
+        else [],
     }
 
 
-def _draw(plot: Path | None, classifier: CompiledClassifier, source: Path) -> str | None:
-    if plot is None:
+def _draw(plot: Path | None, classifier: CompiledClassifier | TreeClassifier, source: Path) -> str | None:
+    if plot is None or isinstance(classifier, TreeClassifier):
         return None
     if not _plot.drawable(classifier.candidates):
         warn(f"{plot}: not drawn, as nothing was measured: give rows to measure on with --sample")
@@ -152,10 +185,16 @@ def _draw(plot: Path | None, classifier: CompiledClassifier, source: Path) -> st
     return str(plot)
 
 
-def _print(result: dict[str, Any], opened: Opened, classifier: CompiledClassifier) -> None:
+def _print(
+    result: dict[str, Any], opened: Opened | OpenedTrees, classifier: CompiledClassifier | TreeClassifier
+) -> None:
     spent = result["seconds"]
-    print_facts(result["source"], facts_of(opened.model))
-    print_candidates(classifier.candidates)
+    if isinstance(opened, OpenedTrees):
+        print_facts(result["source"], facts_of_trees(opened.model))
+    else:
+        print_facts(result["source"], facts_of(opened.model))
+    if isinstance(classifier, CompiledClassifier):
+        print_candidates(classifier.candidates)
     facts = {
         "engine": f"{classifier.engine}, {exactness(classifier.exact)}",
         "bytes": f"{size(result['model_bytes'])} in the file, {size(result['compiled_bytes'])} compiled",

@@ -10,14 +10,14 @@ from rich.text import Text
 from unkernel.cli import _options as options
 from unkernel.cli._console import many, on_one_line, print_facts, print_json
 from unkernel.cli._files import class_labels
-from unkernel.cli._models import Opened, first_index, open_model, score_names, strongest
+from unkernel.cli._models import Opened, OpenedTrees, first_index, open_model, score_names, strongest
 from unkernel.cli._names import read_names, shown
 from unkernel.cli._progress import Display
+from unkernel.cli._rows import expect_rows, read_asked
 from unkernel.cli._tables import new_table, print_table
 from unkernel.data import SvmlightData
 from unkernel.engines import CompiledClassifier, Explanation
 from unkernel.models import ConjunctionModel, KernelModel
-from unkernel.models.rows import read_for
 
 _MOST_COLUMNS = 6  # of scores, side by side
 Numbers = float | list[float]
@@ -45,10 +45,12 @@ def explain(
     [dim]$[/dim] unkernel explain libsvm.model rows.svm --json | jq .contributions[0]
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     opened = open_model(model)
+    if isinstance(opened, OpenedTrees):
+        raise ValueError(f"{model}: models of trees cannot be explained yet; models of rows can")
+    expect_rows(opened, data)
     names = read_names(features, first_index(opened.model))
     with Display(quiet=json) as display:
-        with display.reading(data) as stream:
-            rows = read_for(opened.model, stream, zero_based)
+        rows = read_asked(opened, data, display, zero_based)
         if row > rows.X.shape[0]:
             raise ValueError(f"{data}: has {many(rows.X.shape[0], 'row')}, so there is no row {row:,}")
         with display.working("explaining"):

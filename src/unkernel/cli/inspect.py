@@ -12,9 +12,12 @@ from unkernel.cli import _options as options
 from unkernel.cli._console import many, print_facts, print_json, results, size
 from unkernel.cli._models import (
     Opened,
+    OpenedTrees,
     describe,
+    describe_trees,
     exactness,
     facts_of,
+    facts_of_trees,
     first_index,
     open_model,
     strongest,
@@ -58,6 +61,9 @@ def inspect(
     [dim]$[/dim] unkernel inspect model.uk --json | jq .conjunctions_by_order
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     opened = open_model(model)
+    if isinstance(opened, OpenedTrees):
+        _inspect_trees(opened, top, features, json=json)
+        return
     names = read_names(features, first_index(opened.model))
     found = _describe(model, opened)
     heaviest = _heaviest(opened, top, names, json) if top else None
@@ -68,6 +74,28 @@ def inspect(
     _print(found, opened)
     if heaviest is not None and heaviest.entries:
         _print_heaviest(heaviest, opened)
+
+
+def _inspect_trees(opened: OpenedTrees, top: int, features: str | None, *, json: bool) -> None:
+    if top:
+        raise ValueError(f"{opened.path}: the fragments of trees cannot be listed yet; leave out --top")
+    if features is not None:
+        raise ValueError(f"{opened.path}: --features names the features of rows, and this model is of trees")
+    found: dict[str, Any] = {"file": str(opened.path), "file_bytes": opened.path.stat().st_size}
+    found |= describe_trees(opened.model)
+    found |= {
+        "engine": opened.classifier.engine,
+        "exact": opened.classifier.exact,
+        "compiled_bytes": opened.classifier.nbytes,
+        "origin": opened.model.origin,
+    }
+    if json:
+        print_json(found)
+        return
+    facts = facts_of_trees(opened.model)
+    facts["bytes"] = f"{size(found['file_bytes'])} in the file, {size(found['compiled_bytes'])} compiled"
+    print_facts(found["file"], facts)
+    _print_origin(found["origin"])
 
 
 def _describe(path: Path, opened: Opened) -> dict[str, Any]:
@@ -145,10 +173,14 @@ def _print(found: dict[str, Any], opened: Opened) -> None:
     if "feature_map" in found:
         facts["feature map"] = _feature_map_words(found)
     print_facts(found["file"], facts)
-    if origin := found["origin"]:
-        print_facts("training", {name.replace("_", " "): _short(value) for name, value in origin.items()})
+    _print_origin(found["origin"])
     if opened.classifier is not None and opened.classifier.candidates:
         print_candidates(opened.classifier.candidates)
+
+
+def _print_origin(origin: dict[str, Any]) -> None:
+    if origin:
+        print_facts("training", {name.replace("_", " "): _short(value) for name, value in origin.items()})
 
 
 def _feature_words(found: dict[str, Any], opened: Opened) -> str:

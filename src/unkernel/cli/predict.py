@@ -1,10 +1,12 @@
-"""``unkernel predict``: a model answers for a file of rows."""
+"""``unkernel predict``: a model answers for a file of rows or of trees."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,16 @@ from unkernel.cli._files import (
     refuse_unwritable,
 )
 from unkernel.cli._measures import compare_ranks, rank_facts
-from unkernel.cli._models import Model, is_ranking, open_model
+from unkernel.cli._models import Model, Opened, OpenedTrees, is_ranking, open_model
 from unkernel.cli._progress import Display
+from unkernel.cli._rows import expect_rows, read_asked
+from unkernel.cli._trees import TreeExamples, detection_facts, read_for, refuse_rows_only
+from unkernel.cli._trees import compare as compare_trees
 from unkernel.data import SvmlightData
 from unkernel.data.files import writing
+from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.engines.classifier import canonical_csr
-from unkernel.models.rows import read_for
+from unkernel.models import TreeModel
 
 _ROWS_PER_WRITE = 1 << 16
 _QUALITY = (
@@ -38,6 +44,9 @@ _QUALITY = (
     "ordered_pairs",
     "groups",
     "mean_absolute_error",
+    "precision",
+    "recall",
+    "f1",
 )
 
 
@@ -53,10 +62,11 @@ def predict(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Predict the labels of the rows in a file.
+    """Predict the labels of the rows, or of the trees, in a file.
 
     Prints the accuracy, if the labels in the file are classes of the model;
-    for regression models, the mean squared error; for models that rank, the
+    for two classes of trees, also precision, recall and F1 of the second; for
+    regression models, the mean squared error; for models that rank, the
     share of pairs of rows (of the same qid:) that are in order. Features that a
     model from `unkernel train` has never seen are ignored, with a warning.
 
@@ -70,6 +80,7 @@ def predict(
     [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz
     [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz --output predictions.txt --scores
     [dim]$[/dim] unkernel predict libsvm.model rows.svm --output predictions.txt --probability
+    [dim]$[/dim] unkernel predict trees.uk questions.dat --output predictions.txt --scores
     [dim]$[/dim] zcat rows.gz | unkernel predict model.uk - --output - | sort | uniq -c
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     _refuse_output(output, model, data, scores=scores, probability=probability, json=json)
@@ -79,15 +90,14 @@ def predict(
         opened = open_model(model)
         if probability:
             _refuse_without_probabilities(opened.model, model)
-        classifier = opened.ready(display, threads=threads, quiet=quiet)
-        loaded = time.perf_counter()
-        with display.reading(data) as stream:
-            rows = read_for(opened.model, stream, zero_based, threads)
-        X = canonical_csr(as_wide_as(opened.model, rows.X, data))
+        if isinstance(opened, OpenedTrees):
+            asked = _ask_trees(opened, data, display, zero_based, threads)
+        else:
+            asked = _ask_rows(opened, data, display, zero_based, threads, quiet=quiet)
         read = time.perf_counter()
-        decision = classifier.decision
+        decision = opened.model.decision
         with display.working("predicting"):
-            raw = classifier.score_csr(X, threads)
+            raw = asked.score()
             labels = decision.choose(raw)
             numbers = [decision.decide(raw)] if scores else []
             numbers += [decision.probabilities(raw)] if probability else []
@@ -98,13 +108,59 @@ def predict(
         "model": str(model),
         "data": data,
         "output": output,
-        "engine": classifier.engine,
-        "exact": classifier.exact,
+        "engine": asked.classifier.engine,
+        "exact": asked.classifier.exact,
         "compiled_now": opened.classifier is None,
     }
-    result |= _compare(rows, raw, labels, opened.model)
-    spent = {"loading": loaded - began, "reading": read - loaded, "scoring": scored - read}
-    _report(result | {"seconds": spent}, json=json, quiet=quiet)
+    result |= asked.compare(raw, labels)
+    spent = {"loading": asked.loaded - began, "reading": read - asked.loaded, "scoring": scored - read}
+    _report(result | {"seconds": spent}, asked.unit, json=json, quiet=quiet)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Examples of a file, the classifier that answers for them, and when it was ready."""
+
+    classifier: CompiledClassifier | TreeClassifier
+    loaded: float
+    unit: str  # what an example is
+    score: Callable[[], NDArray[np.float64]]
+    compare: Callable[[NDArray[np.float64], NDArray[Any]], dict[str, Any]]
+
+
+def _ask_rows(
+    opened: Opened, data: str, display: Display, zero_based: bool | None, threads: int, *, quiet: bool
+) -> _Asked:
+    expect_rows(opened, data)
+    classifier = opened.ready(display, threads=threads, quiet=quiet)
+    loaded = time.perf_counter()
+    rows = read_asked(opened, data, display, zero_based, threads)
+    X = canonical_csr(as_wide_as(opened.model, rows.X, data))
+    return _Asked(
+        classifier,
+        loaded,
+        unit="row",
+        score=lambda: classifier.score_csr(X, threads),
+        compare=lambda raw, labels: _compare(rows, raw, labels, opened.model),
+    )
+
+
+def _ask_trees(
+    opened: OpenedTrees, data: str, display: Display, zero_based: bool | None, threads: int
+) -> _Asked:
+    refuse_rows_only([data], zero_based)
+    classifier = opened.classifier
+    with display.working("loading"):
+        _ = classifier.nbytes  # is known when all is ready to score
+    loaded = time.perf_counter()
+    examples = read_for(opened.model, opened.path, data, display)
+    return _Asked(
+        classifier,
+        loaded,
+        unit="tree",
+        score=lambda: classifier.raw_scores(examples.data.X, threads),
+        compare=lambda _, labels: _compare_trees(examples, labels, opened.model),
+    )
 
 
 def _refuse_output(
@@ -120,7 +176,9 @@ def _refuse_output(
         refuse_unwritable(Path(output), model, data)
 
 
-def _refuse_without_probabilities(model: Model, path: Path) -> None:
+def _refuse_without_probabilities(model: Model | TreeModel, path: Path) -> None:
+    if isinstance(model, TreeModel):
+        raise ValueError(f"{path}: models of trees have no probabilities; write the --scores in their place")
     if model.decision.scheme == "regression":
         raise ValueError(f"{path}: --probability is for classes, and this model answers with numbers")
     if model.decision.probability is None:
@@ -174,7 +232,12 @@ def _compare(
     return found | {"correct": right, "accuracy": right / len(answers)}
 
 
-def _report(result: dict[str, Any], *, json: bool, quiet: bool) -> None:
+def _compare_trees(examples: TreeExamples, answers: NDArray[Any], model: TreeModel) -> dict[str, Any]:
+    found: dict[str, Any] = dict.fromkeys(_QUALITY) | {"rows": len(answers)}
+    return found | compare_trees(answers, examples.data.y, model.classes)
+
+
+def _report(result: dict[str, Any], unit: str, *, json: bool, quiet: bool) -> None:
     spent = result["seconds"]
     result["rows_per_second"] = {
         "scoring": rate(result["rows"], spent["scoring"]),
@@ -183,15 +246,15 @@ def _report(result: dict[str, Any], *, json: bool, quiet: bool) -> None:
     if json:
         print_json(result)
     elif not quiet:
-        _print(result)
+        _print(result, unit)
 
 
-def _print(result: dict[str, Any]) -> None:
+def _print(result: dict[str, Any], unit: str) -> None:
     speed, spent = result["rows_per_second"], result["seconds"]
-    facts = {"rows": f"{result['rows']:,}"} | _quality(result)
-    facts["scoring"] = f"{speed['scoring']:,.0f} rows/s ({seconds(spent['scoring'])})"
+    facts = {f"{unit}s": f"{result['rows']:,}"} | _quality(result, unit)
+    facts["scoring"] = f"{speed['scoring']:,.0f} {unit}s/s ({seconds(spent['scoring'])})"
     facts["with reading"] = (
-        f"{speed['reading_and_scoring']:,.0f} rows/s ({seconds(spent['reading'])} to read)"
+        f"{speed['reading_and_scoring']:,.0f} {unit}s/s ({seconds(spent['reading'])} to read)"
     )
     if result["output"] not in (None, STANDARD_STREAM):
         facts["written"] = str(result["output"])
@@ -199,15 +262,16 @@ def _print(result: dict[str, Any]) -> None:
     print_facts(result["data"], facts, console)
 
 
-def _quality(result: dict[str, Any]) -> dict[str, str]:
+def _quality(result: dict[str, Any], unit: str) -> dict[str, str]:
     if result["pairs"] is not None:
         facts = rank_facts(result)
     elif result["mean_squared_error"] is not None:
         facts = {"mean squared error": f"{result['mean_squared_error']:.6g}"}
     else:
-        facts = {"accuracy": result["accuracy_note"] or _accuracy_words(result)}
+        facts = {"accuracy": result["accuracy_note"] or _accuracy_words(result, unit)}
+        facts |= detection_facts(result)
     return facts if result["exact"] else facts | {"scores": "APPROXIMATE: the model is pruned"}
 
 
-def _accuracy_words(result: dict[str, Any]) -> str:
-    return f"{percent(result['accuracy'])} ({result['correct']:,} of {many(result['rows'], 'row')})"
+def _accuracy_words(result: dict[str, Any], unit: str) -> str:
+    return f"{percent(result['accuracy'])} ({result['correct']:,} of {many(result['rows'], unit)})"

@@ -1,4 +1,4 @@
-"""``unkernel train``: a file of rows becomes a model."""
+"""``unkernel train``: a file of rows or of trees becomes a model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from unkernel._version import __version__
 from unkernel.cli import _options as options
-from unkernel.cli import _rows
+from unkernel.cli import _rows, _trees
 from unkernel.cli import _train_options as train_options
 from unkernel.cli._console import note, print_facts, print_json, seconds, size, warn
 from unkernel.cli._dask import moved, refuse_address
@@ -29,10 +29,12 @@ from unkernel.cli._rows import AnyRows, DistantRows, MemoryRows
 from unkernel.cli._train_linear import LinearLearner
 from unkernel.cli._train_poly import PolyLearner
 from unkernel.cli._train_rank import RankLearner
+from unkernel.cli._train_tree import TreeLearner
+from unkernel.cli._trees import TreeExamples
 from unkernel.engines.compiling import parse_bytes
 
 _LEARNERS: dict[str, type[Learner]] = {
-    learner.name: learner for learner in (PolyLearner, LinearLearner, RankLearner)
+    learner.name: learner for learner in (PolyLearner, LinearLearner, RankLearner, TreeLearner)
 }
 
 
@@ -40,7 +42,7 @@ def train(
     data: train_options.DataFiles,
     model: options.ModelFile,
     *,
-    kind: train_options.Kind = train_options.ModelKind.poly,
+    kind: train_options.Kind = None,
     C: train_options.Cost = None,
     loss: train_options.Loss = None,
     class_weight: train_options.ClassWeight = None,
@@ -55,6 +57,17 @@ def train(
     intercept: train_options.Intercept = None,
     intercept_scaling: train_options.InterceptScaling = None,
     thresholds: train_options.Thresholds = None,
+    kernel: train_options.TreeKernel = None,
+    decay: train_options.Decay = None,
+    width_decay: train_options.WidthDecay = None,
+    normalize: train_options.Normalize = None,
+    sample_size: train_options.SampleSize = None,
+    imbalance: train_options.Imbalance = None,
+    tree_pairing: train_options.TreePairing = None,
+    combine: train_options.Combine = None,
+    tree_weight: train_options.TreeWeight = None,
+    vector_kernel: train_options.VectorKernel = None,
+    normalize_vectors: train_options.NormalizeVectors = None,
     tol: train_options.Tolerance = None,
     max_iter: train_options.MaxIter = None,
     max_cuts: train_options.MaxCuts = None,
@@ -72,12 +85,15 @@ def train(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Train an SVM on a file of rows: of conjunctions, linear, or one that ranks.
+    """Train an SVM on a file: of conjunctions, linear, one that ranks, or one of trees.
 
     The file has a line a row: [italic]label index:value index:value …[/italic]
     More than two classes are trained one against the rest. For --model rank,
     larger labels should get larger scores; [italic]label qid:3 index:value …[/italic]
     is compared with rows of query 3 only.
+
+    Trees are in lines of SVM-light-TK, [italic]label |BT| (S (NP dogs) (VP bark)) |ET|[/italic]
+    with any number of trees and vectors, or in those of KeLP (.klp).
 
     \b
     [dim]$[/dim] unkernel train a9a.svm.xz model.uk --degree 2 --C 8 --gamma 0.03125
@@ -86,6 +102,8 @@ def train(
     [dim]$[/dim] unkernel train a.svm a.uk --json | jq .training_accuracy
     [dim]$[/dim] unkernel train a.svm a.uk --model linear --C 0.1 --objective roc_area
     [dim]$[/dim] unkernel train letor.txt a.uk --model rank --test letor.t.txt
+    [dim]$[/dim] unkernel train questions.dat model.uk --kernel sst --decay 0.4 --C 1
+    [dim]$[/dim] unkernel train questions.dat model.uk --model tree --test questions.t.dat
     [dim]$[/dim] unkernel train 'day-*.svm.gz' a.uk --model linear --out-of-core --checkpoint kept
     [dim]$[/dim] unkernel train 'day-*.svm.gz' a.uk --model linear --dask tcp://scheduler:8786
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
@@ -105,6 +123,17 @@ def train(
         intercept=intercept,
         intercept_scaling=intercept_scaling,
         thresholds=thresholds,
+        kernel=kernel,
+        decay=decay,
+        width_decay=width_decay,
+        normalize=normalize,
+        sample_size=sample_size,
+        imbalance=imbalance,
+        tree_pairing=tree_pairing,
+        combine=combine,
+        tree_weight=tree_weight,
+        vector_kernel=vector_kernel,
+        normalize_vectors=normalize_vectors,
         tol=tol,
         max_iter=max_iter,
         max_cuts=max_cuts,
@@ -116,7 +145,9 @@ def train(
         dask=dask,
         n_features=n_features,
     )
-    learner = _learner(kind.value, given)
+    learner = _learner(_kind(kind, data, given), given)
+    if learner.reads_trees:
+        _trees.refuse_rows_only(data, zero_based)
     _refuse_together(data, given)
     _refuse_places(model, checkpoint, *data, test)
     threads = options.threads(jobs)
@@ -127,7 +158,10 @@ def train(
         _resumable(checkpoint),
         moved(local, dask, threads) as estimator,
     ):
-        rows = _open(data, display, estimator, given, options.first_index(zero_based))
+        if learner.reads_trees:
+            rows: AnyRows = _trees.read_labelled(data[0], display)
+        else:
+            rows = _open(data, display, estimator, given, options.first_index(zero_based))
         if not (late := isinstance(rows, DistantRows)):
             tests = _read_test(test, display, threads, rows)
         training_seconds, said = _fit(learner, estimator, rows, display)
@@ -145,6 +179,13 @@ def _given(**all_options: Any) -> dict[str, Any]:
     """Those that were given, as plain values."""
     given = {name: value for name, value in all_options.items() if value is not None}
     return {name: value.value if isinstance(value, Enum) else value for name, value in given.items()}
+
+
+def _kind(kind: train_options.ModelKind | None, data: Sequence[str], given: dict[str, Any]) -> str:
+    """Which model, where the user does not say: trees where an option or the data are of trees."""
+    if kind is not None:
+        return kind.value
+    return "tree" if "kernel" in given or _trees.holds_trees(data[0]) else "poly"
 
 
 def _learner(name: str, given: dict[str, Any]) -> Learner:
@@ -228,8 +269,14 @@ def _open(
     return rows
 
 
-def _read_test(test: str | None, display: Display, threads: int, rows: AnyRows) -> MemoryRows | None:
-    return None if test is None else _rows.read_test(test, display, threads, rows)
+def _read_test(
+    test: str | None, display: Display, threads: int, rows: AnyRows
+) -> MemoryRows | TreeExamples | None:
+    if test is None:
+        return None
+    if isinstance(rows, TreeExamples):
+        return _trees.read_test(test, display, rows)
+    return _rows.read_test(test, display, threads, rows)
 
 
 def _fit(learner: Learner, estimator: Any, rows: AnyRows, display: Display) -> tuple[float, list[str]]:
@@ -252,7 +299,9 @@ def _save(estimator: Any, rows: AnyRows, path: Path) -> None:
     dataclasses.replace(model, origin=origin | seed | {"unkernel": __version__}).save(path)
 
 
-def _measure(learner: Learner, estimator: Any, rows: AnyRows, tests: MemoryRows | None) -> dict[str, Any]:
+def _measure(
+    learner: Learner, estimator: Any, rows: AnyRows, tests: MemoryRows | TreeExamples | None
+) -> dict[str, Any]:
     here = None if isinstance(rows, DistantRows) else learner.measure(estimator, rows)
     measured = {name: None if here is None else here[name] for name in learner.measures}
     result = {"data": rows.file, "rows": rows.count, "features": rows.n_features}

@@ -60,7 +60,7 @@ class Forest:
     --------
     >>> forest = Forest(["(S (NP dogs) (VP bark))", "(S (NP cats) (VP bark))"])
     >>> len(forest), forest.nodes
-    (2, 9)
+    (2, 8)
     >>> print(forest[1])
     (S (NP cats) (VP bark))
     """
@@ -125,9 +125,12 @@ class Forest:
             if not -len(self) <= places < len(self):
                 raise IndexError(f"there are {len(self)} examples, and no number {places}")
             return TreeExample(self, int(places) % len(self))
-        places = places if isinstance(places, slice) else np.asarray(places)
-        if isinstance(places, np.ndarray) and places.size == 0:
-            places = places.astype(np.intp)
+        if not isinstance(places, slice):
+            places = np.asarray(places)
+            if places.ndim != 1 or (places.size and places.dtype.kind not in "biu"):
+                raise IndexError("a forest is cut by a number, a slice, a list of numbers or a mask")
+            if places.size == 0:
+                places = places.astype(np.intp)
         trees = {name: roots[places] for name, roots in self._trees.items()}
         vectors = {name: channel[places] for name, channel in self._vectors.items()}
         return self._of(self._table, trees, vectors, self.features)
@@ -237,7 +240,7 @@ class Forest:
             raise TypeError("expected several trees, got one string: put it into a list")
         trees = list(trees)
         if trees and all(isinstance(tree, str) for tree in trees):
-            return np.asarray(self._table.add_brackets([str(tree) for tree in trees]))
+            return np.asarray(self._table.add_brackets([str(tree) for tree in trees], 0))
         roots = np.full(len(trees), _NO_TREE, np.int32)
         for place, tree in enumerate(trees):
             if tree is not None:
@@ -246,7 +249,7 @@ class Forest:
 
     def _add_one(self, tree: Any, place: int) -> int:
         if isinstance(tree, str):
-            return int(np.asarray(self._table.add_brackets([str(tree)]))[0])
+            return int(np.asarray(self._table.add_brackets([str(tree)], place))[0])
         if isinstance(tree, TreeExample):
             return int(np.asarray(self._table.absorb(tree.forest.table, tree.roots()))[0])
         preorder = _as_preorder(tree, place)
@@ -284,6 +287,8 @@ def as_forest(trees: Any) -> Forest:
     """The trees as a forest: itself if it is one, a part of one where all are examples of the same."""
     if isinstance(trees, Forest):
         return trees
+    if isinstance(trees, Mapping):
+        return Forest(trees)
     if isinstance(trees, str | bytes) or not hasattr(trees, "__iter__"):
         raise TypeError(f"expected a list of trees or a Forest, got {type(trees).__name__}")
     trees = list(trees)

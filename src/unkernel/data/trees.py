@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
@@ -18,6 +20,8 @@ from unkernel.data.files import Source, name_of, read_blocks
 from unkernel.data.forest import Forest, Vectors
 from unkernel.errors import FormatError
 
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+_LARGEST_EXACT_INTEGER = 2**53
 FORMATS = ("auto", "brackets", "lines", "conllu")
 
 
@@ -101,31 +105,38 @@ def _first_text(name: str, blocks: Iterator[bytes]) -> bytes:
 
 
 def _read_lines(name: str, first: bytes, blocks: Iterator[bytes]) -> TreeData:
-    table = SubtreeTable()
-    lines = TreeLines(name, table)
-    lines.feed(first)
-    for block in blocks:
-        lines.feed(block)
-    lines.finish()
-    found: dict[str, Any] = dict(lines.take())
-    if not len(found["labels"]):
+    forest, found = example_lines(name, chain([first], blocks))
+    if not len(forest):
         raise FormatError(name, 0, 0, "the file has no examples")
-    trees = {channel: _roots(found, number) for number, channel in enumerate(found["tree_channels"])}
-    vectors = {
-        channel: _vectors(name, found, number) for number, channel in enumerate(found["vector_channels"])
-    }
-    forest = Forest._of(table, trees, vectors, list(found["features"]) or None)
+    if not found["tree_channels"] and not found["vector_channels"]:
+        raise FormatError(name, 0, 0, "the file has labels only: trees stand between |BT| and |ET|")
     queries = found["queries"] if len(found["queries"]) else None
     return TreeData(forest, label_values(found["label_names"])[found["labels"]], queries)
 
 
+def example_lines(name: str, blocks: Iterable[bytes]) -> tuple[Forest, dict[str, Any]]:
+    """The examples of lines that come in blocks, and what else the native reader found in them."""
+    table = SubtreeTable()
+    lines = TreeLines(name, table)
+    for block in blocks:
+        lines.feed(block)
+    lines.finish()
+    found: dict[str, Any] = dict(lines.take())
+    trees = {channel: _roots(found, number) for number, channel in enumerate(found["tree_channels"])}
+    if not trees and not found["vector_channels"]:
+        trees = {"0": _roots(found, 0)}  # so that the forest has as many examples as there are lines
+    vectors = {
+        channel: _vectors(name, found, number) for number, channel in enumerate(found["vector_channels"])
+    }
+    return Forest._of(table, trees, vectors, list(found["features"]) or None), found
+
+
 def label_values(names: list[str]) -> NDArray[Any]:
     """Labels as integers or numbers if all are, else as text."""
-    try:
-        numbers = np.array([float(name) for name in names])
-    except ValueError:
+    if not all(_NUMBER.fullmatch(name) for name in names):
         return np.array(names)
-    if not np.isfinite(numbers).all():
+    numbers = np.array([float(name) for name in names])
+    if not (np.abs(numbers) <= _LARGEST_EXACT_INTEGER).all():
         return np.array(names)
     whole = numbers.astype(np.int64)
     return whole if np.array_equal(whole, numbers) else numbers

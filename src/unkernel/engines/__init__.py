@@ -4,6 +4,7 @@ from unkernel.engines.candidates import Candidate
 from unkernel.engines.classifier import CompiledClassifier, OneRowScorer, load
 from unkernel.engines.compiling import compile
 from unkernel.engines.explaining import Contribution, Explanation
+from unkernel.engines.fragments import Fragment, TreeExplanation
 from unkernel.engines.tree_kernel import TreeKernel
 from unkernel.engines.trees import TreeClassifier
 
@@ -12,8 +13,10 @@ __all__ = [
     "CompiledClassifier",
     "Contribution",
     "Explanation",
+    "Fragment",
     "OneRowScorer",
     "TreeClassifier",
+    "TreeExplanation",
     "TreeKernel",
     "compile",
     "load",

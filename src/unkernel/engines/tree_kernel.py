@@ -41,9 +41,9 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> trees = ["(S (NP dogs) (VP bark))", "(S (NP cats) (VP bark))", "(NP (NP cats) (PP of))"]
     >>> K = TreeKernel("sst", decay=0.5)(trees)
     >>> K.round(3)
-    array([[1.   , 0.6  , 0.   ],
-           [0.6  , 1.   , 0.258],
-           [0.   , 0.258, 1.   ]])
+    array([[1.   , 0.588, 0.   ],
+           [0.588, 1.   , 0.235],
+           [0.   , 0.235, 1.   ]])
     >>> SVC(kernel="precomputed").fit(K, [0, 0, 1]).predict(K)
     array([0, 0, 1])
 
@@ -86,7 +86,7 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> TreeKernel:
         """Keep the trees that others will be compared with."""
-        self.trees_: Forest = as_forest(X)
+        self.trees_: Forest = as_forest(X)[:]  # what the caller adds to theirs later is not meant
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> NDArray[np.float64]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,11 +15,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from unkernel._core import ExampleMachine, OneTreeScorer, Progress, example_machine
 from unkernel.data.forest import Forest, as_forest
+from unkernel.engines.fragments import Fragment, Search, TreeExplanation
 from unkernel.engines.threads import thread_count
 from unkernel.models import Decision
 from unkernel.models.tree import TreeModel
 
 Look = Callable[[Progress], None]
+_NOT_FINITE = "a score is not finite: a tree is too large for the kernel's decay"
 
 
 class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -122,7 +125,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         examples = self.model.kernel.examples(forest, like=self.model.support, threads=threads)
         scores = np.asarray(self._machine.score(examples, threads, look)) + self.model.intercepts
         if not np.isfinite(scores).all():
-            raise ValueError("a score is not finite: a tree is too large for the kernel's decay")
+            raise ValueError(_NOT_FINITE)
         return scores
 
     # --- One tree -------------------------------------------------------------------------------------
@@ -142,6 +145,63 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """A scorer of single trees with memory of its own, for loops in a thread."""
         return OneTreeWorker(self)
 
+    # --- Why ------------------------------------------------------------------------------------------
+
+    def explain(self, tree: Any, top: int = 10, *, of: Any = None) -> TreeExplanation:
+        """The fragments that made the decision, with what each added to the score.
+
+        Parameters
+        ----------
+        tree : tree
+            One, in any of the forms that ``predict`` takes a list of.
+        top : int, default=10
+            How many to list, the largest in size first.
+        of : class, default=None
+            Which class's score; None is the one that wins. For two classes, scores of the first are those of
+            the second with the sign turned.
+
+        Returns
+        -------
+        TreeExplanation
+            Its ``constant``, fragments and ``rest`` add up to ``score``.
+        """
+        forest = tree if isinstance(tree, Forest) else as_forest([tree])
+        if len(forest) != 1:
+            raise ValueError(f"one tree at a time can be explained, got {len(forest)}")
+        scores = self.raw_scores(forest, 1)
+        column, sign, label = self._score_of(of, self.decision.choose(scores)[0])
+        examples = self.model.kernel.examples(forest, like=self.model.support)
+        found, complete = self._search().decisive(examples, _count(top), column)
+        fragments = [replace(one, value=sign * one.value, weight=sign * one.weight) for one in found]
+        score = sign * float(scores[0, column])
+        constant = sign * float(self.model.intercepts[column])
+        rest = score - constant - sum(fragment.value for fragment in fragments)
+        return TreeExplanation(score, label, constant, fragments, rest, complete)
+
+    def heaviest(self, top: int = 10, *, of: Any = None) -> list[Fragment]:
+        """The fragments of the largest weight in the model, of a class (by default, the last one)."""
+        column, sign, _ = self._score_of(of, self.classes_[-1])
+        found, _ = self._search().heaviest(_count(top), column)
+        return [replace(one, value=sign * one.value, weight=sign * one.weight) for one in found]
+
+    def _search(self) -> Search:
+        kernel = self.model.kernel
+        if kernel.combination not in ("trees", "sum"):
+            raise ValueError(
+                f"the kernel is {kernel.words()}: its scores are no sums over fragments of trees"
+            )
+        channels = ["all"] if kernel.tree_pairing == "all" else list(self.model.support.trees)
+        return Search(self._machine, channels, kernel.tree_weight if kernel.combination == "sum" else 1.0)
+
+    def _score_of(self, of: Any, default: Any) -> tuple[int, float, Any]:
+        """Which score speaks of a class, with which sign, and the class."""
+        label = default if of is None else of
+        places = np.flatnonzero(self.classes_ == label)
+        if not len(places):
+            raise ValueError(f"{label!r} is none of the classes {self.classes_.tolist()}")
+        place = int(places[0])
+        return (place, 1.0, label) if self.model.n_scores > 1 else (0, 1.0 if place == 1 else -1.0, label)
+
     # --- Files ----------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -159,6 +219,12 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return f"TreeClassifier({self.model.n_support} support trees, {self.model.kernel.words()})"
 
 
+def _count(top: Any) -> int:
+    if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
+        raise ValueError(f"top must be a whole number from 1 on, got {top!r}")
+    return int(top)
+
+
 @dataclass(frozen=True, eq=False)
 class _Shape:
     """What a score has to become: one number, or a list."""
@@ -167,6 +233,8 @@ class _Shape:
 
     def __call__(self, scores: list[float]) -> float | list[float]:
         shifted = [score + constant for score, constant in zip(scores, self.intercepts, strict=True)]
+        if not all(map(math.isfinite, shifted)):
+            raise ValueError(_NOT_FINITE)
         return shifted[0] if len(shifted) == 1 else shifted
 
 

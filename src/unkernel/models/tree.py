@@ -129,12 +129,18 @@ class ExampleKernel:
             Whether others will be compared with these.
         """
         roots, vectors = forest.channels_like(forest if like is None else like)
+        if (
+            self.tree_pairing == "all"
+        ):  # then every tree meets every other, whatever their channels are called
+            roots = list(forest.trees.values())
+        if self.vector_pairing == "all":
+            vectors = list(forest.vectors.values())
         uses_trees, uses_vectors = self.combination != "vectors", self.combination != "trees"
         return example_set(
             kernel=self.core(),
             forest=forest.table,
             size=len(forest),
-            trees=_tree_channels(roots, self.tree_pairing) if uses_trees else [],
+            trees=_tree_channels(roots, len(forest), self.tree_pairing) if uses_trees else [],
             vectors=_vector_channels(vectors, len(forest), self.vector_pairing) if uses_vectors else [],
             normalize_trees=self.normalize,
             normalize_vectors=self.normalize_vectors,
@@ -174,18 +180,18 @@ def _typed(value: Any, example: Any) -> Any:
     return value
 
 
-def _tree_channels(channels: Sequence[NDArray[np.int32]], pairing: str) -> list[Any]:
-    if pairing == "all" and channels:
-        together = np.ascontiguousarray(np.column_stack(channels))
+def _tree_channels(channels: Sequence[NDArray[np.int32]], size: int, pairing: str) -> list[Any]:
+    if pairing == "all":
+        together = np.column_stack(channels) if channels else np.empty((size, 0), np.int32)
         ends = np.arange(len(together) + 1, dtype=_OFFSET) * together.shape[1]
-        return [(ends, together.reshape(-1))]
+        return [(ends, np.ascontiguousarray(together.reshape(-1)))]
     return [(np.arange(len(roots) + 1, dtype=_OFFSET), np.ascontiguousarray(roots)) for roots in channels]
 
 
 def _vector_channels(channels: Sequence[Vectors | None], size: int, pairing: str) -> list[Any]:
     known = [channel for channel in channels if channel is not None]
-    if pairing == "all" and len(known) > 1:
-        return [_all_vectors(known)]
+    if pairing == "all":
+        return [_all_vectors(known) if known else _one_vector(None, size)]
     return [_one_vector(channel, size) for channel in channels]
 
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from unkernel._core import ExampleSet, train_exact_trees, train_sampled_trees
 from unkernel.data.forest import Forest, as_forest
 from unkernel.data.memory import available_bytes
+from unkernel.engines.fragments import TreeExplanation
 from unkernel.engines.trees import TreeClassifier
 from unkernel.learners import (
     Look,
@@ -361,7 +362,7 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             f"TreeSVC stopped after max_iter={self.max_iter} rounds {ended}: raise max_iter or tol, or "
             "lower C",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
     # --- Answering ------------------------------------------------------------------------------------
@@ -373,6 +374,10 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each tree."""
         return self._ready().predict(X, n_jobs=thread_count(self.n_jobs))
+
+    def explain(self, tree: Any, top: int = 10, *, of: Any = None) -> TreeExplanation:
+        """The fragments that decided on a tree; see :meth:`TreeClassifier.explain`."""
+        return self._ready().explain(tree, top, of=of)
 
     def _ready(self) -> TreeClassifier:
         check_is_fitted(self)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from unkernel.data.files import writing
 from unkernel.models.conjunction import ConjunctionModel
-from unkernel.models.formats import liblinear, libsvm, opal, svmlight, tinysvm
+from unkernel.models.formats import liblinear, libsvm, opal, svmlight, svmlight_tk, tinysvm
 from unkernel.models.formats._text import TextLines, shown
 from unkernel.models.kernel import KernelModel
 from unkernel.models.linear import LinearModel
@@ -17,11 +18,18 @@ from unkernel.models.tree import TreeModel
 
 Model = KernelModel | LinearModel | ConjunctionModel | TreeModel
 
-_READERS: dict[bytes, Callable[[TextLines], KernelModel | LinearModel]] = {
+
+def _read_svmlight(text: TextLines) -> KernelModel | TreeModel:
+    """The version tells SVM-light-TK's models from SVMlight's."""
+    first = text.peek().partition(b"\n")[0]
+    return svmlight_tk.read(text) if b"TK" in first else svmlight.read(text)
+
+
+_READERS: dict[bytes, Callable[[TextLines], KernelModel | LinearModel | TreeModel]] = {
     b"svm_type": libsvm.read,
     b"kernel_type": libsvm.read,
     b"solver_type": liblinear.read,
-    b"SVM-light Version": svmlight.read,
+    svmlight.FIRST_LINE: _read_svmlight,
     b"TinySVM Version": tinysvm.read,
     b"opal #": opal.read,
 }
@@ -29,10 +37,16 @@ _WRITERS: dict[str, Callable[[KernelModel, Callable[[bytes], object]], None]] = 
     "libsvm": libsvm.write,
     "svmlight": svmlight.write,
 }
+_TREE_WRITERS: dict[str, Callable[[TreeModel, Callable[[bytes], object]], None]] = {
+    "svmlight-tk": svmlight_tk.write,
+}
+_FORMATS = (*_WRITERS, *_TREE_WRITERS, "uk")
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model of LIBSVM, LIBLINEAR, SVMlight, TinySVM, opal or unkernel; its first line tells.
+    """Read a model of LIBSVM, LIBLINEAR, SVMlight, SVM-light-TK, TinySVM, opal or unkernel.
+
+    The first line tells which.
 
     Parameters
     ----------
@@ -41,7 +55,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 
     Returns
     -------
-    KernelModel, LinearModel or ConjunctionModel
+    KernelModel, LinearModel, ConjunctionModel or TreeModel
 
     Raises
     ------
@@ -76,12 +90,13 @@ def write_model(model: Model, path: str | os.PathLike[str], *, format: str | Non
 
     Parameters
     ----------
-    model : KernelModel
+    model : KernelModel, or TreeModel
         For LIBSVM: any but one against the rest, with integers as labels. For SVMlight: of the classes -1
-        and 1, without probabilities, its features counted from 1. For ``.uk``: any model.
+        and 1, without probabilities, its features counted from 1. For SVM-light-TK: models of trees, of the
+        classes -1 and 1, no label of a tree with blanks or brackets in it. For ``.uk``: any model.
     path : path
         Compressed as its suffix says (.gz, .xz, .bz2, .zst), and replaced only when all is written.
-    format : {"libsvm", "svmlight", "uk"}, default=None
+    format : {"libsvm", "svmlight", "svmlight-tk", "uk"}, default=None
         None is ``"uk"`` where the path ends in that, else the format that the model was read from.
 
     Raises
@@ -97,21 +112,29 @@ def write_model(model: Model, path: str | os.PathLike[str], *, format: str | Non
     if chosen == "uk":
         model.save(path)
         return
-    if chosen not in _WRITERS:
-        raise ValueError(f"format must be one of {', '.join([*_WRITERS, 'uk'])}, got {chosen!r}")
-    if not isinstance(model, KernelModel):
-        raise ValueError(
-            f"the format {chosen!r} is for models of support vectors, and this is a {type(model).__name__}; "
-            "save it as a .uk file"
-        )
+    if chosen not in _FORMATS:
+        raise ValueError(f"format must be one of {', '.join(_FORMATS)}, got {chosen!r}")
+    write_to = _writer(model, chosen)
     with writing(path) as write:
-        _WRITERS[chosen](model, write)
+        write_to(write)
+
+
+def _writer(model: Model, chosen: str) -> Callable[[Callable[[bytes], object]], None]:
+    if isinstance(model, KernelModel) and chosen in _WRITERS:
+        return partial(_WRITERS[chosen], model)
+    if isinstance(model, TreeModel) and chosen in _TREE_WRITERS:
+        return partial(_TREE_WRITERS[chosen], model)
+    whose = "trees" if chosen in _TREE_WRITERS else "support vectors"
+    raise ValueError(
+        f"the format {chosen!r} is for models of {whose}, and this is a {type(model).__name__}; "
+        "save it as a .uk file"
+    )
 
 
 def _usual_format(model: Model, path: str | os.PathLike[str]) -> str:
     if Path(path).suffix == ".uk":
         return "uk"
     origin = model.origin.get("format")
-    if origin not in _WRITERS:
-        raise ValueError(f"say which format to write: one of {', '.join([*_WRITERS, 'uk'])}")
+    if origin not in (*_WRITERS, *_TREE_WRITERS):
+        raise ValueError(f"say which format to write: one of {', '.join(_FORMATS)}")
     return str(origin)

@@ -1,4 +1,4 @@
-"""SVMlight's models, read and written; those of SVM-light-TK are told from them."""
+"""SVMlight's models, read and written."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from numpy.typing import NDArray
 
 from unkernel.models.decision import Decision
 from unkernel.models.formats._commented import CommentedHeader
-from unkernel.models.formats._text import TextLines, shown
+from unkernel.models.formats._text import TextLines
 from unkernel.models.formats._vectors import Expected, read_vectors
 from unkernel.models.formats._write import vector_lines
 from unkernel.models.kernel import Kernel, KernelModel
+from unkernel.models.tree import TreeModel
 
 _KERNELS = ("linear", "polynomial", "rbf", "sigmoid")
-_FIRST_LINE = b"SVM-light Version "
+FIRST_LINE = b"SVM-light Version "
 
 
 def read(text: TextLines) -> KernelModel:
     """Read the whole file."""
-    version = text.expect("first line").removeprefix(_FIRST_LINE)
-    if b"TK" in version:
-        raise text.error(_no_trees(f"{shown(version)} is SVM-light-TK"))
+    version = text.expect("first line").removeprefix(FIRST_LINE)
     header = CommentedHeader(text)
     kernel = _read_kernel(text, header)
     highest = header.integer("highest feature index", 0)
@@ -40,18 +39,15 @@ def read(text: TextLines) -> KernelModel:
     return signed_model(text, kernel, threshold, said, origin)
 
 
-def _no_trees(why: str) -> str:
-    return (
-        f"{why}: models of trees are not supported yet; train with one of the kernels {', '.join(_KERNELS)}"
-    )
-
-
 def _read_kernel(text: TextLines, header: CommentedHeader) -> Kernel:
     number = header.integer("kernel type", 0)
     if number == 4:
         raise text.error("kernel type 4 is made by its user and not in the file; train with types 0 to 3")
     if number > 4:
-        raise text.error(_no_trees(f"kernel type {number} is not one of SVMlight's"))
+        raise text.error(
+            f"kernel type {number} is not one of SVMlight's: train with one of the kernels "
+            f"{', '.join(_KERNELS)}, or with trees by SVM-light-TK"
+        )
     parameters = read_parameters(header)
     name = _KERNELS[number]
     return checked_kernel(text, name, parameters, parameters.g if name == "rbf" else parameters.s)
@@ -111,24 +107,22 @@ def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
         raise ValueError(
             "the model's features count from 0, and SVMlight's from 1; write it in LIBSVM's format"
         )
-    sign = _sign_of_one(model)
+    sign = sign_of_one(model.decision, "SVMlight", "write the model in LIBSVM's format, or ")
     write_bytes(_header_lines(model, sign * model.intercepts))
     for lines in vector_lines(model.support_vectors, sign * model.coefficients, 1):
         write_bytes(lines)
 
 
-def _sign_of_one(model: KernelModel) -> float:
-    """The sign of scores that speak for class 1."""
-    scheme, labels = model.decision.scheme, model.decision.classes.tolist()
+def sign_of_one(decision: Decision, program: str, otherwise: str = "") -> float:
+    """The sign of scores that speak for class 1, for a format that has the classes -1 and 1 only."""
+    scheme, labels = decision.scheme, decision.classes.tolist()
     if scheme not in ("binary", "one_vs_one") or set(labels) != {-1, 1}:
         raise ValueError(
-            "SVMlight's models are of the classes -1 and 1, without labels of their own; write the model in "
-            "LIBSVM's format, or save it as a .uk file"
+            f"{program}'s models are of the classes -1 and 1, without labels of their own; {otherwise}"
+            "save it as a .uk file"
         )
-    if model.decision.probability is not None:
-        raise ValueError(
-            "SVMlight's format has no probabilities; write the model in LIBSVM's, or save it as a .uk file"
-        )
+    if decision.probability is not None:
+        raise ValueError(f"{program}'s format has no probabilities; {otherwise}save it as a .uk file")
     positive = labels[1] if scheme == "binary" else labels[0]
     return 1.0 if positive == 1 else -1.0
 
@@ -145,8 +139,8 @@ def _header_lines(model: KernelModel, intercepts: NDArray[np.float64]) -> bytes:
         f"{s!r} # kernel parameter -s ",
         f"{r!r} # kernel parameter -r ",
         "empty# kernel parameter -u ",
-        f"{max(model.n_features, _kept(model, 'highest_feature_index'))} # highest feature index ",
-        f"{max(model.n_support, _kept(model, 'training_documents'))} # number of training documents ",
+        f"{max(model.n_features, kept_number(model, 'highest_feature_index'))} # highest feature index ",
+        f"{max(model.n_support, kept_number(model, 'training_documents'))} # number of training documents ",
         f"{model.n_support + 1} # number of support vectors plus 1 ",
         f"{float(-intercepts[0])!r} # threshold b, each following line is a SV (starting with alpha*y)",
         "",
@@ -154,7 +148,7 @@ def _header_lines(model: KernelModel, intercepts: NDArray[np.float64]) -> bytes:
     return "\n".join(lines).encode()
 
 
-def _kept(model: KernelModel, key: str) -> int:
+def kept_number(model: KernelModel | TreeModel, key: str) -> int:
     """A number that the file had which the model was read from."""
     value = model.origin.get(key)
     return value if type(value) is int else 0

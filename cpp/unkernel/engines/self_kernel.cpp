@@ -1,0 +1,120 @@
+#include "unkernel/engines/self_kernel.hpp"
+
+#include <algorithm>
+
+#include "unkernel/engines/tree_index.hpp"
+#include "unkernel/engines/tree_rows.hpp"
+
+namespace unkernel::engines {
+namespace {
+
+// Beyond this many nodes a table of all pairs is too large.
+constexpr std::size_t most_nodes_in_table = 1024;
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+// Adds up the kernel of a tree with itself over an index of it.
+struct Sum {
+  void begin(std::size_t i, std::int32_t group, double scale) {
+    weight = weights[i] * scale;
+    first = index.block_begin(group);
+    matched = group_weight[at(group)];
+  }
+  void excess(std::int32_t, std::int32_t position, double value) {
+    matched += value * weight_of[at(index.node(first + at(position)))];
+  }
+  void end() { total += weight * matched; }
+
+  const TreeIndex& index;
+  std::span<const double> weights;
+  std::span<const double> weight_of;
+  std::span<const double> group_weight;
+  double total;
+  double weight;
+  std::size_t first;
+  double matched;
+};
+
+}  // namespace
+
+SelfKernel::SelfKernel(const TreeKernel& kernel, const Forest& forest)
+    : kernel_(kernel),
+      forest_(forest),
+      constants_(kernel.kind == TreeKernelKind::subtree ? subtree_constants(kernel, forest) : std::vector<double>()),
+      place_(forest.size(), -1),
+      last_(group_count(kernel, forest), -1),
+      partial_(kernel) {}
+
+double SelfKernel::operator()(const TreeRow& row) {
+  return row.nodes.size() <= most_nodes_in_table ? by_pairs(row) : by_index(row);
+}
+
+double SelfKernel::by_pairs(const TreeRow& row) {
+  width_ = row.nodes.size();
+  deltas_.assign(width_ * width_, 0.0);
+  before_.resize(width_);
+  double sum = 0.0;
+  for (std::size_t i = 0; i < width_; ++i) {
+    const NodeId node = row.nodes[i];
+    place_[at(node)] = static_cast<std::int32_t>(i);
+    std::int32_t& last = last_[at(group_of(kernel_, forest_, node))];
+    before_[i] = last;
+    last = static_cast<std::int32_t>(i);
+    for (std::int32_t j = last; j >= 0; j = before_[at(j)]) {
+      const double value = delta(node, row.nodes[at(j)]);
+      deltas_[i * width_ + at(j)] = value;
+      sum += (at(j) == i ? 1.0 : 2.0) * row.weights[i] * row.weights[at(j)] * value;
+    }
+  }
+  for (const NodeId node : row.nodes) {
+    place_[at(node)] = -1;
+    last_[at(group_of(kernel_, forest_, node))] = -1;
+  }
+  return sum;
+}
+
+double SelfKernel::delta(NodeId left, NodeId right) {
+  if (kernel_.kind == TreeKernelKind::subtree) return constants_[at(left)];
+  const auto left_children = forest_.children(left);
+  const auto right_children = forest_.children(right);
+  if (kernel_.by_production()) {
+    double value = kernel_.decay;
+    for (std::size_t k = 0; k < left_children.size(); ++k) {
+      if (forest_.is_leaf(left_children[k]) || forest_.is_leaf(right_children[k])) continue;
+      value *= 1.0 + child_delta(left_children[k], right_children[k]);
+    }
+    return value;
+  }
+  child_deltas_.clear();
+  for (const NodeId a : left_children) {
+    for (const NodeId b : right_children) child_deltas_.push_back(child_delta(a, b));
+  }
+  return partial_(child_deltas_.data(), left_children.size(), right_children.size());
+}
+
+double SelfKernel::child_delta(NodeId left, NodeId right) const {
+  const auto [smaller, larger] = std::minmax(place_[at(left)], place_[at(right)]);
+  return deltas_[at(larger) * width_ + at(smaller)];
+}
+
+double SelfKernel::by_index(const TreeRow& row) const {
+  std::vector<double> weight_of(forest_.size(), 0.0);
+  std::vector<bool> has(forest_.size(), false);
+  for (std::size_t i = 0; i < row.nodes.size(); ++i) {
+    weight_of[at(row.nodes[i])] = row.weights[i];
+    has[at(row.nodes[i])] = true;
+  }
+  std::vector<NodeId> ordered = nodes_in_order(kernel_, forest_);
+  std::erase_if(ordered, [&](NodeId node) { return !has[at(node)]; });
+  const TreeIndex index(kernel_, forest_, ordered);
+  std::vector<std::int32_t> groups(forest_.size(), -1);
+  std::vector<double> group_weight(index.group_count(), 0.0);
+  for (const NodeId node : row.nodes) groups[at(node)] = index.group(group_of(kernel_, forest_, node));
+  for (std::size_t i = 0; i < row.nodes.size(); ++i) group_weight[at(groups[at(row.nodes[i])])] += row.weights[i];
+  TreeRows rows(index, forest_, groups);
+  Sum sum{index, row.weights, weight_of, group_weight, 0.0, 0.0, 0, 0.0};
+  rows.visit(row.nodes, sum);
+  return sum.total;
+}
+
+}  // namespace unkernel::engines

@@ -1,0 +1,366 @@
+"""SVM-light-TK 1.5's models of trees and vectors, read and written.
+
+The program computes with floats: kernel values, feature values and mu are rounded to 24 bits there. Here only
+mu is, which is a parameter of the model; scores agree with the program's to about 1e-6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.data.forest import Forest, Vectors
+from unkernel.data.trees import example_lines
+from unkernel.errors import FormatError
+from unkernel.models.decision import Decision
+from unkernel.models.formats._commented import CommentedHeader
+from unkernel.models.formats._text import TextLines, read_numbers, shown
+from unkernel.models.formats.svmlight import FIRST_LINE, kept_number, sign_of_one
+from unkernel.models.kernel import Kernel
+from unkernel.models.tree import LEAST_DECAY, ExampleKernel, TreeModel
+
+_VERSION = "V5.01-TK-1.5"
+_COMBINED = 5  # the kernel type that -C, -W and -V say more about
+_COMBINATIONS = {"T": "trees", "V": "vectors", "+": "sum", "*": "product"}
+_PAIRINGS = {"S": "same", "A": "all"}
+_TREE_KERNELS = {0: "st", 1: "sst", 2: "sst_bow", 3: "ptk"}
+_VECTOR_KERNELS = {0: "linear", 1: "polynomial", 2: "rbf", 3: "sigmoid"}
+_NORMALIZATIONS = {0: (False, False), 1: (True, False), 2: (False, True), 3: (True, True)}
+
+_OPTIONS = "dgsruLTCFSMNVWU"  # in the order of the header's lines
+_WHOLE, _WORDS = "dFSNU", "uCVW"
+_LEAST_WHOLE = -(2**53)
+
+# The first word of a line, unless that is blank or a comment; the native reader has the same blanks.
+_COEFFICIENT = re.compile(rb"^[ \t\r]*([^ \t\r\n#][^ \t\r\n]*)", re.MULTILINE)
+_SEVERAL_WORDS = re.compile(rb"[\v\f]")
+_QUERY = re.compile(rb"^[ \t\r]*[^ \t\r\n#][^ \t\r\n]*[ \t\r]+(qid:)", re.MULTILINE)
+_NOT_IN_LABELS = re.compile(rb"[\s()\0]|\|[BE]T\|")
+
+
+# --- Reading ------------------------------------------------------------------------------------------
+
+
+def read(text: TextLines) -> TreeModel:
+    """Read the whole file."""
+    version = text.expect("first line").removeprefix(FIRST_LINE)
+    if version != _VERSION.encode():
+        raise text.error(
+            f"{shown(version)} is not a version of SVM-light-TK whose models are known here: {_VERSION} is"
+        )
+    header = CommentedHeader(text)
+    kernel = _Options(text, header).kernel()
+    highest = header.integer("highest feature index", 0)
+    documents = header.integer("number of training documents", 0)
+    vectors_and_1 = header.integer("number of support vectors plus 1", 1)
+    threshold = header.real("threshold b")
+    support, coefficients = _SupportReader(text, vectors_and_1 - 1).read()
+    return TreeModel(
+        kernel=kernel,
+        support=support,
+        coefficients=coefficients.reshape(-1, 1),
+        intercepts=np.array([-threshold]),
+        decision=Decision("binary", np.array([-1, 1])),
+        origin={
+            "format": "svmlight-tk",
+            "version": _VERSION,
+            "highest_feature_index": highest,
+            "training_documents": documents,
+        },
+    )
+
+
+class _Options:
+    """The options of svm_learn that the header keeps. Those that have no effect may be anything."""
+
+    def __init__(self, text: TextLines, header: CommentedHeader) -> None:
+        self._text = text
+        number = header.integer("kernel type", 0)
+        if number != _COMBINED:
+            raise text.error(
+                f"kernel type {number} of SVM-light-TK cannot be read: train with -t {_COMBINED}, and say "
+                "with -C whether trees (T), vectors (V), or both (+ or *) count"
+            )
+        self._values: dict[str, Any] = {}
+        self._lines: dict[str, int] = {}
+        for option in _OPTIONS:
+            self._values[option] = _option(header, option)
+            self._lines[option] = text.line
+
+    def kernel(self) -> ExampleKernel:
+        """The kernel that they make."""
+        if self._values["U"] != 0:
+            raise self._error("U", "the parameters of each tree are in a file of their own, not in the model")
+        combination = self._choice("C", _COMBINATIONS)
+        normalize, normalize_vectors = self._choice("N", _NORMALIZATIONS)
+        chosen = {"combination": combination, "normalize": normalize, "normalize_vectors": normalize_vectors}
+        if combination != "vectors":
+            chosen |= self._of_trees()
+        if combination != "trees":
+            chosen |= self._of_vectors(normalize_vectors)
+        if combination == "sum":
+            chosen["tree_weight"] = self._least("T", 0.0)
+        return ExampleKernel(**chosen)
+
+    def _of_trees(self) -> dict[str, Any]:
+        chosen = {
+            "tree": self._choice("F", _TREE_KERNELS),
+            "tree_pairing": self._choice("W", _PAIRINGS),
+            "decay": self._least("L", LEAST_DECAY),
+        }
+        if chosen["tree"] == "ptk":
+            with np.errstate(over="ignore"):
+                self._values["M"] = float(np.float32(self._values["M"]))
+            chosen["width_decay"] = self._least("M", LEAST_DECAY)
+        return chosen
+
+    def _of_vectors(self, normalize: bool) -> dict[str, Any]:
+        name = self._choice("S", _VECTOR_KERNELS)
+        pairing = self._choice("V", _PAIRINGS)
+        if name == "rbf" and (why := _rbf_is_wrong(normalize, pairing)):
+            raise self._error("S", f"SVM-light-TK does not compute its rbf kernel {why}")
+        gamma = self._values["g" if name == "rbf" else "s"]
+        try:
+            kernel = {
+                "polynomial": lambda: Kernel(name, self._values["d"], gamma, self._values["r"]),
+                "sigmoid": lambda: Kernel(name, gamma=gamma, coef0=self._values["r"]),
+                "rbf": lambda: Kernel(name, gamma=gamma),
+                "linear": lambda: Kernel(name),
+            }[name]()
+        except ValueError as error:
+            raise self._error("g" if name == "rbf" else "d", str(error)) from error
+        return {"vector": kernel, "vector_pairing": pairing}
+
+    def _choice(self, option: str, choices: Mapping[Any, Any]) -> Any:
+        value = self._values[option]
+        first = value[:1] if option in _WORDS else value  # the program looks at no more
+        if first not in choices:
+            known = ", ".join(map(str, choices))
+            raise self._error(option, f"{value!r} cannot be read: train with one of {known}")
+        return choices[first]
+
+    def _least(self, option: str, least: float) -> float:
+        value = float(self._values[option])
+        if not least <= value < np.inf:
+            raise self._error(option, f"expected a number from {least:g} on, got {value!r}")
+        return value
+
+    def _error(self, option: str, reason: str) -> FormatError:
+        return self._text.error(f"kernel parameter -{option}: {reason}", line=self._lines[option])
+
+
+def _option(header: CommentedHeader, option: str) -> Any:
+    about = f"kernel parameter -{option}"
+    if option in _WORDS:
+        return header.words(about).decode("ascii", "backslashreplace")
+    return header.integer(about, _LEAST_WHOLE) if option in _WHOLE else header.real(about)
+
+
+def _rbf_is_wrong(normalize: bool, pairing: str) -> str | None:
+    """Where the program reads memory that nobody has written, or takes the wrong vector's norm."""
+    if normalize:
+        return "with normalised vectors (-N 2 and 3); use -N 0 or 1"
+    return "of all pairs of vectors (-V A); use -V S" if pairing == "all" else None
+
+
+class _SupportReader:
+    """Gives the lines to the native reader, blank lines in the place of the header.
+
+    So the numbers of lines and columns in its errors are the file's own.
+    """
+
+    def __init__(self, text: TextLines, expected: int) -> None:
+        self._text = text
+        self._expected = expected
+        self._line = text.line  # the last one of the blocks before
+        self._count = 0
+        self._coefficients: list[NDArray[np.float64]] = [np.empty(0)]
+
+    def read(self) -> tuple[Forest, NDArray[np.float64]]:
+        forest, found = example_lines(self._text.name, self._blocks())
+        if self._count < self._expected:
+            raise self._text.error(
+                f"{self._count} support vectors, and the number of support vectors plus 1 says "
+                f"{self._expected}: the file has been cut short; get or write it anew",
+                line=self._line,
+            )
+        channels = [*found["tree_channels"], *found["vector_channels"]]
+        if found["features"] or not all(channel.isdigit() for channel in channels):
+            raise self._text.error("trees, vectors and features have no names in such a model", line=0)
+        return forest, np.concatenate(self._coefficients)
+
+    def _blocks(self) -> Iterator[bytes]:
+        yield b"\n" * self._line
+        for block in self._text.rest():
+            self._take_coefficients(block)
+            yield block
+            self._line += block.count(b"\n")
+
+    def _take_coefficients(self, block: bytes) -> None:
+        words = _COEFFICIENT.findall(block)
+        values, bad = read_numbers(self._text.name, b"\n".join(words))
+        if len(values) != len(words) and bad is None:
+            bad = next(place for place, word in enumerate(words) if _SEVERAL_WORDS.search(word))
+        if bad is not None:
+            raise self._error_at(block, bad, f"{shown(words[bad])} is not a finite number, as alpha*y is")
+        if self._count + len(words) > self._expected:
+            raise self._error_at(
+                block,
+                self._expected - self._count,
+                f"more support vectors than the {self._expected} that the number of support vectors plus 1 "
+                "says: correct it, or get or write the file anew",
+            )
+        if (query := _QUERY.search(block)) is not None:
+            line = self._line + block.count(b"\n", 0, query.start()) + 1
+            raise self._text.error("'qid:' is no part of a support vector", line=line)
+        self._count += len(words)
+        self._coefficients.append(values)
+
+    def _error_at(self, block: bytes, number: int, reason: str) -> FormatError:
+        """An error at a coefficient of the block at hand, counted from 0."""
+        begin = next(islice(_COEFFICIENT.finditer(block), number, None)).start(1)
+        line = self._line + block.count(b"\n", 0, begin) + 1
+        return self._text.error(reason, line=line, column=begin - block.rfind(b"\n", 0, begin))
+
+
+# --- Writing ------------------------------------------------------------------------------------------
+
+
+def write(model: TreeModel, write_bytes: Callable[[bytes], object]) -> None:
+    """Write a model of the classes -1 and 1, every coefficient so that it reads back as itself."""
+    sign = sign_of_one(model.decision, "SVM-light-TK")
+    header = _header_lines(model, float(-sign * model.intercepts[0]))
+    trees = _tree_texts(model) if model.kernel.combination != "vectors" else _nothing(model)
+    vectors = _vector_texts(model) if model.kernel.combination != "trees" else _nothing(model)
+    write_bytes(header)
+    coefficients = (sign * model.coefficients[:, 0]).tolist()
+    for coefficient, some_trees, some_vectors in zip(coefficients, trees, vectors, strict=True):
+        line = f"{coefficient!r} {_marked(some_trees, 'T')}{_marked(some_vectors, 'V')}\n"
+        write_bytes(line.encode(errors="surrogateescape"))
+
+
+def _nothing(model: TreeModel) -> list[list[str]]:
+    """Of the trees or vectors that have no effect."""
+    return [[]] * model.n_support
+
+
+def _marked(texts: list[str], mark: str) -> str:
+    """Trees between |BT|, |BT|, .. and |ET|; vectors, of which the first has no mark, up to |EV|."""
+    begin = " |BT| " if mark == "T" else ""
+    return begin + f" |B{mark}| ".join(texts) + f" |E{mark}| " if texts else ""
+
+
+def _header_lines(model: TreeModel, threshold: float) -> bytes:
+    values = _option_values(model.kernel)
+    width = max((vectors.matrix.shape[1] for vectors in model.support.vectors.values()), default=0)
+    lines = [f"SVM-light Version {_VERSION}", f"{_COMBINED} # kernel type"]
+    lines += [f"{values[option]}# kernel parameter -{option} " for option in _OPTIONS]
+    lines += [
+        f"{max(width, kept_number(model, 'highest_feature_index'))} # highest feature index ",
+        f"{max(model.n_support, kept_number(model, 'training_documents'))} # number of training documents ",
+        f"{model.n_support + 1} # number of support vectors plus 1 ",
+        f"{threshold!r} # threshold b, each following line is a SV (starting with alpha*y)",
+        "",
+    ]
+    return "\n".join(lines).encode()
+
+
+def _option_values(kernel: ExampleKernel) -> dict[str, str]:
+    """What the lines of the header say; a line of -u, which is a text, ends where its comment begins."""
+    vector = kernel.vector if kernel.combination != "trees" else Kernel("linear")
+    if vector.name == "rbf" and (why := _rbf_is_wrong(kernel.normalize_vectors, kernel.vector_pairing)):
+        raise ValueError(
+            f"SVM-light-TK does not compute its rbf kernel {why}, or save the model as a .uk file"
+        )
+    affine = vector.name in ("polynomial", "sigmoid")
+    values = {
+        "d": vector.degree,
+        "g": vector.gamma if vector.name == "rbf" else 1.0,
+        "s": vector.gamma if affine else 1.0,
+        "r": vector.coef0 if affine else 1.0,
+        "L": float(kernel.decay),
+        "T": float(kernel.tree_weight),
+        "C": _key(_COMBINATIONS, kernel.combination),
+        "F": _key(_TREE_KERNELS, kernel.tree),
+        "S": _key(_VECTOR_KERNELS, vector.name),
+        "M": float(kernel.width_decay),
+        "N": _key(_NORMALIZATIONS, (kernel.normalize, kernel.normalize_vectors)),
+        "V": _key(_PAIRINGS, kernel.vector_pairing),
+        "W": _key(_PAIRINGS, kernel.tree_pairing),
+        "U": 0,
+    }
+    return {option: f"{value} " for option, value in values.items()} | {"u": "empty"}
+
+
+def _key(choices: Mapping[Any, Any], value: Any) -> Any:
+    return next(key for key, choice in choices.items() if choice == value)
+
+
+def _refuse_names(channels: list[str], what: str) -> None:
+    """Channels go by their places there; one alone may be called anything."""
+    if len(channels) > 1 and channels != [str(place) for place in range(len(channels))]:
+        raise ValueError(
+            f"SVM-light-TK numbers the {what} of an example, and this model's have the names "
+            f"{', '.join(channels)}; name them 0, 1, and so on, or save the model as a .uk file"
+        )
+
+
+def _tree_texts(model: TreeModel) -> list[list[str]]:
+    """The trees of each support vector; one that is missing before others is an empty text."""
+    support = model.support.compact()
+    _refuse_names(list(support.trees), "trees")
+    _refuse_labels(support)
+    table = support.table
+    channels = [roots.tolist() for roots in support.trees.values()]
+    texts: list[list[str]] = []
+    for of_example in map(list, zip(*channels, strict=True)):
+        while of_example and of_example[-1] < 0:
+            of_example.pop()
+        texts.append([table.brackets(root, True) if root >= 0 else "" for root in of_example])
+    return texts
+
+
+def _refuse_labels(support: Forest) -> None:
+    arrays = {name: np.asarray(array) for name, array in support.table.arrays().items()}
+    text, ends = arrays["label_bytes"].tobytes(), arrays["label_ends"].tolist()
+    labels = [text[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+    wrong = next((label for label in labels if _NOT_IN_LABELS.search(label)), None)
+    leaves = arrays["node_labels"][np.diff(arrays["child_begins"]) == 0]
+    if wrong is None and b"" in {labels[leaf] for leaf in leaves.tolist()}:
+        wrong = b""
+    if wrong is not None:
+        raise ValueError(
+            f"SVM-light-TK cannot read the label {shown(wrong)} of a tree: blanks, brackets, |BT| and |ET| "
+            "have a meaning there, and words are not empty; save the model as a .uk file"
+        )
+
+
+def _vector_texts(model: TreeModel) -> list[list[str]]:
+    """The vectors of each support vector."""
+    channels = model.support.vectors
+    _refuse_names(list(channels), "vectors")
+    if model.support.features is not None:
+        raise ValueError("SVM-light-TK numbers features, and this model's have names; save it as a .uk file")
+    texts: list[list[str]] = [[] for _ in range(model.n_support)]
+    for place, vectors in enumerate(channels.values()):
+        for example, text in _present_texts(vectors):
+            if len(texts[example]) < place:
+                raise ValueError(
+                    f"support vector {example + 1} has a vector {place} and none before it, which the format "
+                    "of SVM-light-TK cannot express; save the model as a .uk file"
+                )
+            texts[example].append(text)
+    return texts
+
+
+def _present_texts(vectors: Vectors) -> Iterator[tuple[int, str]]:
+    matrix = vectors.matrix.sorted_indices()
+    columns, values, begins = (part.tolist() for part in (matrix.indices, matrix.data, matrix.indptr))
+    for example in np.flatnonzero(vectors.present).tolist():
+        entries = range(begins[example], begins[example + 1])
+        yield example, " ".join(f"{columns[entry] + 1}:{values[entry]!r}" for entry in entries)
