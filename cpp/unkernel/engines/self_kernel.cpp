@@ -15,24 +15,24 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // Adds up the kernel of a tree with itself over an index of it.
 struct Sum {
-  void begin(std::size_t i, std::int32_t group, double scale) {
-    weight = weights[i] * scale;
-    first = index.block_begin(group);
-    matched = group_weight[at(group)];
+  struct Node {
+    void excess(std::int32_t, std::int32_t position, double value) { matched += value * weight_of[nodes[position]]; }
+    const NodeId* nodes;  // of the block
+    const double* weight_of;
+    double weight;
+    double matched;
+  };
+
+  Node begin(std::size_t i, std::int32_t group, double scale) {
+    return {index.nodes().data() + index.block_begin(group), weight_of.data(), weights[i] * scale, group_weight[at(group)]};
   }
-  void excess(std::int32_t, std::int32_t position, double value) {
-    matched += value * weight_of[at(index.node(first + at(position)))];
-  }
-  void end() { total += weight * matched; }
+  void end(const Node& node) { total += node.weight * node.matched; }
 
   const TreeIndex& index;
   std::span<const double> weights;
   std::span<const double> weight_of;
   std::span<const double> group_weight;
   double total;
-  double weight;
-  std::size_t first;
-  double matched;
 };
 
 }  // namespace
@@ -112,7 +112,7 @@ double SelfKernel::by_index(const TreeRow& row) const {
   for (const NodeId node : row.nodes) groups[at(node)] = index.group(group_of(kernel_, forest_, node));
   for (std::size_t i = 0; i < row.nodes.size(); ++i) group_weight[at(groups[at(row.nodes[i])])] += row.weights[i];
   TreeRows rows(index, forest_, groups);
-  Sum sum{index, row.weights, weight_of, group_weight, 0.0, 0.0, 0, 0.0};
+  Sum sum{index, row.weights, weight_of, group_weight, 0.0};
   rows.visit(row.nodes, sum);
   return sum.total;
 }

@@ -97,11 +97,19 @@ void TreeIndex::list_place(std::int32_t group, std::size_t place, std::span<cons
           listed_.insert(listed_.end(), order.begin(), first);
           listed_.insert(listed_.end(), last, order.end());
         }
+        list_children(group, place, at(list.begin));
       }
       lists_[key(first_place_[at(group)] + static_cast<std::int64_t>(place), child_group)] = list;
     }
     begin = end;
   }
+}
+
+// The children of those that are listed from there on.
+void TreeIndex::list_children(std::int32_t group, std::size_t place, std::size_t from) {
+  const std::int32_t* position = child_positions(group, place);
+  listed_child_.resize(listed_.size());
+  for (std::size_t k = from; k < listed_.size(); ++k) listed_child_[k] = position[listed_[k]];
 }
 
 // Partial trees: any child may match any other of its label.
@@ -132,7 +140,7 @@ void TreeIndex::index_children(const Forest& forest, std::span<const std::int32_
 
 std::size_t TreeIndex::memory() const {
   return (group_map_.capacity() + block_begin_.capacity() + group_.capacity() + node_.capacity() +
-          child_position_.capacity() + listed_.capacity()) * 4 +
+          child_position_.capacity() + listed_.capacity() + listed_child_.capacity()) * 4 +
          (constants_.capacity() + first_place_.capacity() + child_base_.capacity() + child_begin_.capacity() +
           children_.capacity()) * 8 + lists_.size() * 40;
 }

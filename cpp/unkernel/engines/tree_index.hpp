@@ -5,7 +5,7 @@
 // first child it is a range. (Partial trees: for each group and group of any child.)
 // Delta(u, v) differs from the group's constant only for nodes v in one of u's lists.
 //
-// Memory   about 12 bytes a node and 8 a child, and 40 a list
+// Memory   about 12 bytes a node and 12 a child, and 40 a list
 #pragma once
 
 #include <cstddef>
@@ -57,7 +57,12 @@ class TreeIndex {
     const List* list = lists_.find(key(first_place_[at(group)] + static_cast<std::int64_t>(place), child_group));
     return list == nullptr ? List{} : *list;
   }
+  void prefetch_matches(std::int32_t group, std::size_t place, std::int32_t child_group) const {
+    lists_.prefetch(key(first_place_[at(group)] + static_cast<std::int64_t>(place), child_group));
+  }
   std::span<const std::int32_t> listed(const List& list) const { return part(list.begin, list.size); }
+  // For each that is listed: where its child at that place lies in the child's block.
+  const std::int32_t* listed_children(const List& list) const { return listed_child_.data() + list.begin; }
   std::span<const std::int32_t> not_listed(const List& list) const { return part(list.complement_begin, list.complement_size); }
 
   // For each node of the group, in order: where its child at `place` lies in that child's block.
@@ -89,6 +94,7 @@ class TreeIndex {
   void index_places(const Forest& forest, std::span<const std::int32_t> number_of);
   void index_children(const Forest& forest, std::span<const std::int32_t> number_of);
   void list_place(std::int32_t group, std::size_t place, std::span<const std::int32_t> child_groups);
+  void list_children(std::int32_t group, std::size_t place, std::size_t from);
 
   TreeKernel kernel_;
   double constant_;
@@ -102,6 +108,7 @@ class TreeIndex {
   std::vector<std::ptrdiff_t> child_base_;
   std::vector<std::int32_t> child_position_;
   std::vector<std::int32_t> listed_;
+  std::vector<std::int32_t> listed_child_;  // beside `listed_`, of productions
   FlatMap<std::uint64_t, List> lists_;
   std::vector<std::int64_t> child_begin_;
   std::vector<Child> children_;

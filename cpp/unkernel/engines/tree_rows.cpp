@@ -25,6 +25,7 @@ void TreeRows::use(const Forest& forest, std::span<const std::int32_t> groups) {
 void TreeRows::plan(std::span<const NodeId> nodes) {
   if (nodes_.size() < nodes.size()) nodes_.resize(nodes.size());
   matches_.clear();
+  if (index_.kernel().by_production()) prefetch(nodes);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     place_[static_cast<std::size_t>(nodes[i])] = static_cast<std::int32_t>(i);
     Node& node = nodes_[i];
@@ -35,6 +36,19 @@ void TreeRows::plan(std::span<const NodeId> nodes) {
     if (node.group >= 0 && index_.kernel().by_production()) plan_places(i, nodes[i]);
     if (node.group >= 0 && index_.kernel().kind == TreeKernelKind::partial_tree) plan_children(i, nodes[i]);
     node.matches = matches_.size() - node.first_match;
+  }
+}
+
+// The lists are found in a large table, which takes less time when all are on their way at once.
+void TreeRows::prefetch(std::span<const NodeId> nodes) const {
+  for (const NodeId node : nodes) {
+    const std::int32_t group = groups_[static_cast<std::size_t>(node)];
+    if (group < 0) continue;
+    const auto children = forest_->children(node);
+    for (std::size_t place = 0; place < children.size(); ++place) {
+      const std::int32_t below = groups_[static_cast<std::size_t>(children[place])];
+      if (below >= 0) index_.prefetch_matches(group, place, below);
+    }
   }
 }
 
@@ -128,16 +142,17 @@ void TreeRows::multiply_list(Node& node, const Match& match) {
     return;
   }
   const std::span<const std::int32_t> listed = index_.listed(match.list);
-  const std::int32_t* position = index_.child_positions(node.group, static_cast<std::size_t>(match.place));
+  const std::int32_t* position = index_.listed_children(match.list);
   const double scale = child.scale;
   double* row = node.row.get();
   const std::size_t before = node.others.size();
   node.others.resize(before + listed.size());
   std::int32_t* touched = node.others.data() + before;
-  for (const std::int32_t i : listed) {
+  for (std::size_t k = 0; k < listed.size(); ++k) {
+    const std::int32_t i = listed[k];
     *touched = i;
     touched += row[i] < 0.0;
-    row[i] = std::abs(row[i]) * (1.0 + scale * std::abs(below[position[i]]));
+    row[i] = std::abs(row[i]) * (1.0 + scale * std::abs(below[position[k]]));
   }
   node.others.resize(static_cast<std::size_t>(touched - node.others.data()));
 }

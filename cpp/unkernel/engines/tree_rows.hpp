@@ -21,10 +21,11 @@
 namespace unkernel::engines {
 
 // What wants to know of Delta: a class with
-//   begin(i, group, scale)     the tree's node i has Delta = scale against all of its group,
-//   excess(lane, position, e)  but scale (1 + e) against the node at that position of the block; lanes 0 .. 3 take
-//                              turns, so that sums need not wait for each other,
-//   end()                      and that was all of it.
+//   begin(i, group, scale)     the tree's node i has Delta = scale against all of its group; gives a small object with
+//     excess(lane, position, e)  but scale (1 + e) against the node at that position of the block; lanes 0 .. 3 take
+//                                turns, so that sums need not wait for each other; it lives in registers, which the
+//                                visitor would not;
+//   end(object)                that was all of it.
 
 class TreeRows {
  public:
@@ -58,15 +59,16 @@ class TreeRows {
   };
 
   void plan(std::span<const NodeId> nodes);
+  void prefetch(std::span<const NodeId> nodes) const;
   void plan_places(std::size_t i, NodeId id);
   void plan_children(std::size_t i, NodeId id);
   void take_row(Node& node);
   void compute(Node& node, NodeId id);
   bool is_single_range(const Node& node) const;
-  template <bool keep, class Visitor>
-  void visit_single_range(Node& node, Visitor& visitor);
-  template <class Visitor>
-  static void visit_row(const Node& node, Visitor& visitor);
+  template <bool keep, class Taker>
+  Taker visit_single_range(Node& node, Taker taker);
+  template <class Taker>
+  static Taker visit_row(const Node& node, Taker taker);
   void multiply_matches(Node& node);
   void multiply_range(Node& node, const Match& match);
   void multiply_list(Node& node, const Match& match);
@@ -95,8 +97,8 @@ inline bool TreeRows::is_single_range(const Node& node) const {
          nodes_[static_cast<std::size_t>(matches_[node.first_match].child)].row != nullptr;
 }
 
-template <bool keep, class Visitor>
-void TreeRows::visit_single_range(Node& node, Visitor& visitor) {
+template <bool keep, class Taker>
+Taker TreeRows::visit_single_range(Node& node, Taker taker) {
   const Match& match = matches_[node.first_match];
   const Node& child = nodes_[static_cast<std::size_t>(match.child)];
   const double* below = child.row.get();
@@ -106,7 +108,7 @@ void TreeRows::visit_single_range(Node& node, Visitor& visitor) {
   const auto one = [&](std::int32_t lane, std::int32_t k) {
     const double excess = scale * std::abs(below[position[k]]);
     if constexpr (keep) row[k] = 1.0 + excess;
-    visitor.excess(lane, k, excess);
+    taker.excess(lane, k, excess);
   };
   std::int32_t k = match.list.begin;
   const std::int32_t end = match.list.begin + match.list.size;
@@ -121,24 +123,26 @@ void TreeRows::visit_single_range(Node& node, Visitor& visitor) {
     node.range_begin = match.list.begin;
     node.range_end = end;
   }
+  return taker;
 }
 
-template <class Visitor>
-void TreeRows::visit_row(const Node& node, Visitor& visitor) {
+template <class Taker>
+Taker TreeRows::visit_row(const Node& node, Taker taker) {
   const double* row = node.row.get();
   std::int32_t k = node.range_begin;
   for (; k + 4 <= node.range_end; k += 4) {
-    for (std::int32_t lane = 0; lane < 4; ++lane) visitor.excess(lane, k + lane, row[k + lane] - 1.0);
+    for (std::int32_t lane = 0; lane < 4; ++lane) taker.excess(lane, k + lane, row[k + lane] - 1.0);
   }
-  for (; k < node.range_end; ++k) visitor.excess(0, k, row[k] - 1.0);
+  for (; k < node.range_end; ++k) taker.excess(0, k, row[k] - 1.0);
   std::size_t j = 0;
   for (; j + 4 <= node.others.size(); j += 4) {
     for (std::int32_t lane = 0; lane < 4; ++lane) {
       const std::int32_t other = node.others[j + static_cast<std::size_t>(lane)];
-      visitor.excess(lane, other, row[other] - 1.0);
+      taker.excess(lane, other, row[other] - 1.0);
     }
   }
-  for (; j < node.others.size(); ++j) visitor.excess(0, node.others[j], row[node.others[j]] - 1.0);
+  for (; j < node.others.size(); ++j) taker.excess(0, node.others[j], row[node.others[j]] - 1.0);
+  return taker;
 }
 
 template <class Visitor>
@@ -149,16 +153,16 @@ void TreeRows::visit(std::span<const NodeId> nodes, Visitor& visitor) {
     if (node.group < 0) continue;
     const bool single = is_single_range(node);
     if (node.matches > 0 && !single) compute(node, nodes[i]);
-    visitor.begin(i, node.group, node.scale);
+    auto taker = visitor.begin(i, node.group, node.scale);
     if (single && node.uses > 0) {
       take_row(node);
-      visit_single_range<true>(node, visitor);
+      taker = visit_single_range<true>(node, taker);
     } else if (single) {
-      visit_single_range<false>(node, visitor);
+      taker = visit_single_range<false>(node, taker);
     } else if (node.row != nullptr) {
-      visit_row(node, visitor);
+      taker = visit_row(node, taker);
     }
-    visitor.end();
+    visitor.end(taker);
     release_children(node);
     if (node.uses == 0) release(node);
   }

@@ -189,48 +189,53 @@ class OneScore {
   OneScore(const TreeWeights& weights, std::span<const double> tree_weights, double& sum)
       : weights_(weights), tree_weights_(tree_weights), sum_(sum) {}
 
-  void begin(std::size_t i, std::int32_t group, double scale) {
-    weight_ = tree_weights_[i] * scale;
-    of_block_ = weights_.of_node(weights_.index().block_begin(group));
-    lanes_ = {*weights_.of_group(group), 0.0, 0.0, 0.0};
+  struct Node {
+    void excess(std::int32_t lane, std::int32_t position, double value) { lanes[at(lane)] += value * of_block[position]; }
+    const double* of_block;
+    double weight;
+    std::array<double, 4> lanes;
+  };
+
+  Node begin(std::size_t i, std::int32_t group, double scale) {
+    return {weights_.of_node(weights_.index().block_begin(group)), tree_weights_[i] * scale, {*weights_.of_group(group)}};
   }
-  void excess(std::int32_t lane, std::int32_t position, double value) { lanes_[at(lane)] += value * of_block_[position]; }
-  void end() { sum_ += weight_ * ((lanes_[0] + lanes_[1]) + (lanes_[2] + lanes_[3])); }
+  void end(const Node& node) { sum_ += node.weight * ((node.lanes[0] + node.lanes[1]) + (node.lanes[2] + node.lanes[3])); }
 
  private:
   const TreeWeights& weights_;
   std::span<const double> tree_weights_;
   double& sum_;
-  double weight_ = 0.0;
-  const double* of_block_ = nullptr;
-  std::array<double, 4> lanes_{};
 };
 
 // Adds up several scores.
 class ManyScores {
  public:
   ManyScores(const TreeWeights& weights, std::span<const double> tree_weights, double* sums)
-      : weights_(weights), tree_weights_(tree_weights), sums_(sums), scores_(weights.scores()) {}
+      : weights_(weights), tree_weights_(tree_weights), sums_(sums) {}
 
-  void begin(std::size_t i, std::int32_t group, double scale) {
-    weight_ = tree_weights_[i] * scale;
-    of_block_ = weights_.of_node(weights_.index().block_begin(group));
+  struct Node {
+    void excess(std::int32_t, std::int32_t position, double value) {
+      const double* of_node = of_block + at(position) * scores;
+      for (std::size_t s = 0; s < scores; ++s) sums[s] += weight * value * of_node[s];
+    }
+    const double* of_block;
+    double weight;
+    double* sums;
+    std::size_t scores;
+  };
+
+  Node begin(std::size_t i, std::int32_t group, double scale) {
+    const double weight = tree_weights_[i] * scale;
     const double* of_group = weights_.of_group(group);
-    for (std::size_t s = 0; s < scores_; ++s) sums_[s] += weight_ * of_group[s];
+    for (std::size_t s = 0; s < weights_.scores(); ++s) sums_[s] += weight * of_group[s];
+    return {weights_.of_node(weights_.index().block_begin(group)), weight, sums_, weights_.scores()};
   }
-  void excess(std::int32_t, std::int32_t position, double value) {
-    const double* of_node = of_block_ + at(position) * scores_;
-    for (std::size_t s = 0; s < scores_; ++s) sums_[s] += weight_ * value * of_node[s];
-  }
-  void end() {}
+  void end(const Node&) {}
 
  private:
   const TreeWeights& weights_;
   std::span<const double> tree_weights_;
   double* sums_;
-  std::size_t scores_;
-  double weight_ = 0.0;
-  const double* of_block_ = nullptr;
 };
 
 // Computes rows of a kernel matrix; one a thread.
@@ -247,15 +252,22 @@ class GramWorker {
     return kernels_;
   }
 
-  void begin(std::size_t i, std::int32_t group, double scale) {
-    weight_ = tree_weights_[i] * scale;
-    first_ = block_.index.block_begin(group);
-    block_.by_group.add(at(group), weight_, kernels_.data(), dense_);
+  struct Node {
+    void excess(std::int32_t, std::int32_t position, double value) {
+      by_node->add(first + at(position), weight * value, kernels);
+    }
+    const NodeColumns* by_node;
+    std::size_t first;
+    double weight;
+    double* kernels;
+  };
+
+  Node begin(std::size_t i, std::int32_t group, double scale) {
+    const double weight = tree_weights_[i] * scale;
+    block_.by_group.add(at(group), weight, kernels_.data(), dense_);
+    return {&block_.by_node, block_.index.block_begin(group), weight, kernels_.data()};
   }
-  void excess(std::int32_t, std::int32_t position, double value) {
-    block_.by_node.add(first_ + at(position), weight_ * value, kernels_.data());
-  }
-  void end() {}
+  void end(const Node&) {}
 
  private:
   const GramBlock& block_;
@@ -263,8 +275,6 @@ class GramWorker {
   DenseSums dense_;
   std::vector<double> kernels_;
   std::span<const double> tree_weights_;
-  double weight_ = 0.0;
-  std::size_t first_ = 0;
 };
 
 }  // namespace

@@ -96,7 +96,7 @@ class ForestCuts final : public Cuts {
       nodes.assign(index.size(), 0.0);
       group_sums.assign(index.group_count(), 0.0);
       engines::TreeRows rows(index, *set_->forest, groups);
-      Spread spread{index, nodes.data(), group_sums.data(), 0.0, {}, 0.0, nullptr};
+      Spread spread{index, nodes.data(), group_sums.data(), 0.0, {}};
       for (auto k = static_cast<std::size_t>(part); k < cut.examples.size(); k += spreading_parts) {
         monitor_.throw_if_stopped();
         const TreeRow row = counts.row(at(cut.examples[k]));
@@ -116,21 +116,24 @@ class ForestCuts final : public Cuts {
 
   // Adds a tree's part of s(v) to each node v.
   struct Spread {
-    void begin(std::size_t i, std::int32_t group, double scale) {
-      weight = coefficient * tree_weights[i] * scale;
+    struct Node {
+      void excess(std::int32_t, std::int32_t position, double value) { block[position] += weight * value; }
+      double* block;
+      double weight;
+    };
+
+    Node begin(std::size_t i, std::int32_t group, double scale) {
+      const double weight = coefficient * tree_weights[i] * scale;
       groups[at(group)] += weight;
-      block = nodes + index.block_begin(group);
+      return {nodes + index.block_begin(group), weight};
     }
-    void excess(std::int32_t, std::int32_t position, double value) { block[position] += weight * value; }
-    void end() {}
+    void end(const Node&) {}
 
     const engines::TreeIndex& index;
     double* nodes;
     double* groups;
     double coefficient;
     std::span<const double> tree_weights;
-    double weight;
-    double* block;
   };
 
   std::vector<std::int32_t> forest_groups_;

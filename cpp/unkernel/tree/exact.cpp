@@ -83,6 +83,9 @@ class Decomposition {
 
   std::vector<Trained> run() {
     bring_in(first_choice());
+    if (square_.size() == examples_->size) {  // one round is to be enough
+      for (Problem& problem : problems_) problem.pair_tolerance = std::min(problem.pair_tolerance, 2.0 * options_.tolerance);
+    }
     for (std::int64_t round = 1; round <= options_.max_rounds; ++round) {
       for (Problem* problem : open()) {
         solve(*problem);
