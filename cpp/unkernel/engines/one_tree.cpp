@@ -20,7 +20,8 @@ std::vector<double> OneTreeScorer::score(std::string_view tree) {
   data::BracketReader reader(forest, data::WordStyle::apart);
   std::size_t at = data::skip_blanks(tree, 0);
   const NodeId root = reader.read(tree, at);
-  if (data::skip_blanks(tree, at) < tree.size()) throw data::BracketError(at, "there is something behind the tree");
+  at = data::skip_blanks(tree, at);
+  if (at < tree.size()) throw data::BracketError(at, "there is something behind the tree");
   const TreeKernel& kernel = machine_->kernel().tree;
   const TreeWeights& weights = machine_->tree_weights().front();
   const TreeCounts counts = TreeCounts::count(kernel, forest, std::array<std::int64_t, 2>{0, 1}, std::array{root}, normalize_, 1);

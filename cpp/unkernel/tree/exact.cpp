@@ -97,7 +97,10 @@ class Decomposition {
       publish(round);
       if (open().empty()) break;
       const std::vector<std::int32_t> found = violators();
-      if (!tighten(found.empty())) break;
+      if (!tighten(found.empty())) {
+        certify();
+        break;
+      }
       bring_in(found);
     }
     std::vector<Trained> trained;
@@ -130,16 +133,17 @@ class Decomposition {
   }
 
   // How exactly the pairs are solved next: more so as the gap closes, and where nobody else violates anything. False
-  // where single precision allows no more.
+  // where all that can be done has been done: single precision allows no more.
   bool tighten(bool all_are_worked_with) {
-    double loosest = 0.0;
+    bool can_go_on = !all_are_worked_with;
     for (Problem* problem : open()) {
       double& tolerance = problem->pair_tolerance;
+      can_go_on = can_go_on || tolerance > finest_pairs;
       tolerance = std::min(tolerance, std::max(0.1 * problem->gap(), 0.25 * options_.tolerance));
       if (all_are_worked_with) tolerance *= 0.25;
-      loosest = std::max(loosest, tolerance);
+      tolerance = std::max(tolerance, finest_pairs);
     }
-    return loosest >= finest_pairs;
+    return can_go_on;
   }
 
   // All examples are scored with the weights that there are: the scores of those that were worked with come from a
@@ -213,7 +217,8 @@ class Decomposition {
     square_.add(std::span(examples).first(count), monitor_);
   }
 
-  // Drops those that are furthest from being worked on: at a bound, and content there.
+  // Drops those that need work least: at a bound and content there, the most content first; then those that have been
+  // worked with longest. What is dropped stays as it is, and comes back when it violates most.
   void make_room(std::size_t wanted) {
     const auto examples = square_.examples();
     std::vector<double> content(examples.size(), std::numeric_limits<double>::infinity());
@@ -230,9 +235,8 @@ class Decomposition {
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t k) { return content[k]; });
     std::vector<bool> wanted_examples(examples_->size, true);
-    for (std::size_t k = 0; k < std::min(wanted, order.size()) && content[order[k]] > 0.0; ++k) {
-      wanted_examples[at(examples[order[k]])] = false;
-    }
+    const std::size_t excess = square_.size() + wanted - square_.capacity();
+    for (std::size_t k = 0; k < std::min(excess, order.size()); ++k) wanted_examples[at(examples[order[k]])] = false;
     square_.keep(wanted_examples);
   }
 

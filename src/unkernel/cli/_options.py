@@ -72,7 +72,22 @@ Probability = Annotated[
     bool, typer.Option("--probability", help="Write the probability of each class after each label.")
 ]
 Top = Annotated[
-    int, typer.Option("--top", metavar="N", min=0, help="Show the N conjunctions with the largest weights.")
+    int,
+    typer.Option(
+        "--top",
+        metavar="N",
+        min=0,
+        help="Show the N conjunctions, or fragments of trees, of the largest weights.",
+    ),
+]
+OfClass = Annotated[
+    str | None,
+    typer.Option(
+        "--of",
+        metavar="LABEL",
+        help="Of trees: which class's score.",
+        show_default="the class that wins",
+    ),
 ]
 TopOfRow = Annotated[int, typer.Option("--top", metavar="N", min=0, help="Show the N largest contributions.")]
 Row = Annotated[int, typer.Option("--row", metavar="N", min=1, help="Which row of the file; 1 is the first.")]

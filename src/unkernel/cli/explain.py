@@ -1,7 +1,10 @@
-"""``unkernel explain``: which conjunctions made a row's score."""
+"""``unkernel explain``: which conjunctions made a row's score, or which fragments a tree's."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,15 +12,16 @@ from rich.text import Text
 
 from unkernel.cli import _options as options
 from unkernel.cli._console import many, on_one_line, print_facts, print_json
-from unkernel.cli._files import class_labels
+from unkernel.cli._files import class_labels, label_words
 from unkernel.cli._models import Opened, OpenedTrees, first_index, open_model, score_names, strongest
 from unkernel.cli._names import read_names, shown
 from unkernel.cli._progress import Display
 from unkernel.cli._rows import expect_rows, read_asked
 from unkernel.cli._tables import new_table, print_table
+from unkernel.cli._trees import read_for, refuse_rows_only
 from unkernel.data import SvmlightData
-from unkernel.engines import CompiledClassifier, Explanation
-from unkernel.models import ConjunctionModel, KernelModel
+from unkernel.engines import CompiledClassifier, Explanation, Fragment
+from unkernel.models import ConjunctionModel, KernelModel, TreeModel
 
 _MOST_COLUMNS = 6  # of scores, side by side
 Numbers = float | list[float]
@@ -29,6 +33,7 @@ def explain(
     *,
     row: options.Row = 1,
     top: options.TopOfRow = 10,
+    of: options.OfClass = None,
     features: options.Features = None,
     zero_based: options.ZeroBasedLikeModel = None,
     json: options.Json = False,
@@ -37,16 +42,26 @@ def explain(
 
     The constant, the contributions that are listed, and the rest add up to
     the score, exactly. For linear models and polynomial kernels up to
-    degree 4.
+    degree 4; and for models of trees, of which the fragments are listed that
+    have the largest part in the score of a tree.
 
     \b
     [dim]$[/dim] unkernel explain model.uk rows.svm
     [dim]$[/dim] unkernel explain model.uk rows.svm --row 17 --top 20 --features names.txt
+    [dim]$[/dim] unkernel explain trees.uk questions.dat --row 17 --of DESC
     [dim]$[/dim] unkernel explain libsvm.model rows.svm --json | jq .contributions[0]
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     opened = open_model(model)
     if isinstance(opened, OpenedTrees):
-        raise ValueError(f"{model}: models of trees cannot be explained yet; models of rows can")
+        _refuse_for_trees(opened, features, zero_based)
+        found_in_tree = _explain_tree(opened, data, row, top, of, quiet=json)
+        if json:
+            print_json(found_in_tree)
+        else:
+            _print_tree(found_in_tree)
+        return
+    if of is not None:
+        raise ValueError("--of is for models of trees; all scores of a row are shown")
     expect_rows(opened, data)
     names = read_names(features, first_index(opened.model))
     with Display(quiet=json) as display:
@@ -63,14 +78,93 @@ def explain(
         _print(result, opened)
 
 
+def _refuse_for_trees(opened: OpenedTrees, features: str | None, zero_based: bool | None) -> None:
+    refuse_rows_only([], zero_based)
+    if features is not None:
+        raise ValueError(f"{opened.path}: --features names the features of rows, and this model is of trees")
+
+
+def _explain_tree(
+    opened: OpenedTrees, data: str, row: int, top: int, of: str | None, *, quiet: bool
+) -> dict[str, Any]:
+    with Display(quiet=quiet) as display:
+        examples = read_for(opened.model, opened.path, data, display)
+        if row > examples.count:
+            raise ValueError(f"{data}: has {many(examples.count, 'tree')}, so there is no tree {row:,}")
+        with display.working("explaining"), _named(opened.path):
+            tree = examples.data.X[row - 1 : row]
+            found = opened.classifier.explain(tree, max(top, 1), of=_class_called(opened.model, of))
+            answer = opened.classifier.predict(tree, n_jobs=1).tolist()[0]
+    listed = found.fragments[:top]
+    labels = examples.data.y
+    return {
+        "model": str(opened.path),
+        "data": data,
+        "row": row,
+        "label": None if labels is None else class_labels(labels[row - 1 : row]).tolist()[0],
+        "prediction": answer,
+        "of": found.of if isinstance(found.of, str) else np.asarray(found.of).tolist(),
+        "score": found.score,
+        "constant": found.constant,
+        "contributions": [_fragment_to_json(fragment) for fragment in listed],
+        "rest": found.rest + sum(fragment.value for fragment in found.fragments[top:]),
+        "complete": found.complete,
+    }
+
+
+def _class_called(model: TreeModel, label: str | None) -> Any:
+    """The class that an option names; texts and numbers look alike there."""
+    if label is None:
+        return None
+    for known in model.classes.tolist():
+        if label == str(known):
+            return known
+    raise ValueError(f"--of must be one of {label_words(model.classes.tolist())}, got {label!r}")
+
+
+def _fragment_to_json(fragment: Fragment) -> dict[str, Any]:
+    return {
+        "fragment": fragment.text,
+        "tree": fragment.channel,
+        "value": fragment.value,
+        "weight": fragment.weight,
+        "occurrences": fragment.occurrences,
+    }
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Why a model cannot be explained, with its name."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _print_tree(result: dict[str, Any]) -> None:
+    facts = {"prediction": str(result["prediction"]), "explained": f"the score of {result['of']}"}
+    if result["label"] is not None:
+        facts["label in the file"] = str(result["label"])
+    if not result["complete"]:
+        facts["note"] = "the search was given up: there may be fragments with a larger part"
+    print_facts(f"{result['data']}, tree {result['row']:,}", facts)
+    table = new_table()
+    table.add_column("adds", justify="right", no_wrap=True)
+    table.add_column("fragment")
+    table.add_row(f"{result['constant']:+.6g}", "(constant)", style="dim")
+    for part in result["contributions"]:
+        table.add_row(f"{part['value']:+.6g}", Text(on_one_line(part["fragment"])))
+    table.add_row(f"{result['rest']:+.6g}", "(all others)", style="dim")
+    table.add_row(f"{result['score']:+.6g}", "(score)", style="bold")
+    print_table("what adds up to it", table)
+
+
 def _explain(opened: Opened, rows: SvmlightData, row: int, top: int) -> Explanation:
     # What is explained is the model, whichever engine answers for it.
     classifier = CompiledClassifier(opened.model)
-    try:
+    with _named(opened.path):
         chosen = rows.X[row - 1]  # a file's row says what it has, not how wide it is
         return classifier.explain(dict(zip(chosen.indices.tolist(), chosen.data.tolist(), strict=True)), top)
-    except ValueError as error:
-        raise ValueError(f"{opened.path}: {error}") from error
 
 
 def _describe(

@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from unkernel.cli import _options as options
-from unkernel.cli._console import many, print_facts, print_json, results, size
+from unkernel.cli._console import many, on_one_line, print_facts, print_json, results, size
 from unkernel.cli._models import (
     Opened,
     OpenedTrees,
@@ -29,7 +29,7 @@ from unkernel.cli._tables import candidates_to_json, new_table, print_candidates
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.build import LARGEST_EXPANDED_DEGREE
 from unkernel.engines.tables import CONJUNCTIONS
-from unkernel.models import ConjunctionModel, KernelModel
+from unkernel.models import ConjunctionModel, Decision, KernelModel
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ def inspect(
     Features are shown as the training file numbers them: from 1, unless it
     was zero-based; or by their names, with --features. The weight of a
     conjunction is what it adds to the score of a row in which all its
-    features have the value 1.
+    features have the value 1; that of a fragment of trees, what it adds to
+    the score of a tree that has it once, before the tree's norm.
 
     \b
     [dim]$[/dim] unkernel inspect model.uk
@@ -77,8 +78,6 @@ def inspect(
 
 
 def _inspect_trees(opened: OpenedTrees, top: int, features: str | None, *, json: bool) -> None:
-    if top:
-        raise ValueError(f"{opened.path}: the fragments of trees cannot be listed yet; leave out --top")
     if features is not None:
         raise ValueError(f"{opened.path}: --features names the features of rows, and this model is of trees")
     found: dict[str, Any] = {"file": str(opened.path), "file_bytes": opened.path.stat().st_size}
@@ -89,13 +88,47 @@ def _inspect_trees(opened: OpenedTrees, top: int, features: str | None, *, json:
         "compiled_bytes": opened.classifier.nbytes,
         "origin": opened.model.origin,
     }
+    heaviest = _heaviest_fragments(opened, top, quiet=json) if top else []
     if json:
-        print_json(found)
+        print_json(found | ({"top": heaviest} if top else {}))
         return
     facts = facts_of_trees(opened.model)
     facts["bytes"] = f"{size(found['file_bytes'])} in the file, {size(found['compiled_bytes'])} compiled"
     print_facts(found["file"], facts)
     _print_origin(found["origin"])
+    if heaviest:
+        _print_fragments(heaviest, opened.model.decision)
+
+
+def _heaviest_fragments(opened: OpenedTrees, top: int, *, quiet: bool) -> list[dict[str, Any]]:
+    """Of each score, the last class speaking for both of two; then the largest of all."""
+    classes = opened.model.classes.tolist()
+    found: list[dict[str, Any]] = []
+    with Display(quiet=quiet) as display, display.trying("looking for fragments") as watch:
+        for label in classes if len(classes) > 2 else classes[-1:]:
+            watch(str(label))
+            try:
+                fragments = opened.classifier.heaviest(top, of=label)
+            except ValueError as error:
+                raise ValueError(f"{opened.path}: {error}; leave out --top") from error
+            found += [
+                {"fragment": one.text, "tree": one.channel, "class": label, "weight": one.weight}
+                for one in fragments
+            ]
+    return sorted(found, key=lambda one: -abs(one["weight"]))[:top]
+
+
+def _print_fragments(fragments: list[dict[str, Any]], decision: Decision) -> None:
+    classes = decision.classes.tolist()
+    table = new_table()
+    table.add_column("fragment")
+    table.add_column("weight", justify="right", no_wrap=True)
+    table.add_column("speaks for", no_wrap=True)
+    for one in fragments:
+        against = f"not {one['class']}" if len(classes) > 2 else str(classes[0])
+        spoken_for = str(one["class"]) if one["weight"] > 0 else against
+        table.add_row(Text(on_one_line(one["fragment"])), f"{one['weight']:+.6g}", Text(spoken_for))
+    print_table("heaviest fragments", table)
 
 
 def _describe(path: Path, opened: Opened) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def label_values(names: list[str]) -> NDArray[Any]:
     if not all(_NUMBER.fullmatch(name) for name in names):
         return np.array(names)
     numbers = np.array([float(name) for name in names])
-    if not (np.abs(numbers) <= _LARGEST_EXACT_INTEGER).all():
+    if not (np.abs(numbers) < _LARGEST_EXACT_INTEGER).all():
         return np.array(names)
     whole = numbers.astype(np.int64)
     return whole if np.array_equal(whole, numbers) else numbers

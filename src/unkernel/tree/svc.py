@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +36,14 @@ from unkernel.models.tree import COMBINATIONS, LEAST_DECAY, PAIRINGS, TREE_KERNE
 _EXAMPLES_FOR_SAMPLING = 500_000  # from so many on, "auto" samples
 _MOST_SQUARE_BYTES = 1 << 30  # for the kernel matrix of the examples that are worked with
 _SHARE_OF_MEMORY = 4
+
+
+class Targets(NamedTuple):
+    """What is to be learned: each example's class and weight, and the class that each problem is about."""
+
+    codes: NDArray[np.int32]
+    importance: NDArray[np.float64]
+    positives: list[int]
 
 
 class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -229,18 +237,18 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_consistent_length(forest, labels)
         check_classification_targets(labels)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
-        self.classes_, codes = class_codes(labels, weights, "TreeSVC")
-        factors = np.array(class_weights(self.class_weight, self.classes_, codes, weights))
+        classes, codes = class_codes(labels, weights, "TreeSVC")
+        factors = np.array(class_weights(self.class_weight, classes, codes, weights))
         importance = factors[codes] * (1.0 if weights is None else weights)
         kernel = self._example_kernel(forest)
         threads = thread_count(self.n_jobs)
-        self.solver_ = self._choose_solver(len(forest))
+        solver = self._choose_solver(len(forest))
         examples = kernel.examples(forest, indexed=True, threads=threads)
-        watch = (
-            look or Narrator("TreeSVC", self.verbose, "examples" if self.solver_ == "exact" else "cuts").look
-        )
-        train = self._train_exact if self.solver_ == "exact" else self._train_sampled
-        outcomes = train(kernel, examples, codes, importance, watch)
+        watch = look or Narrator("TreeSVC", self.verbose, "examples" if solver == "exact" else "cuts").look
+        train = self._train_exact if solver == "exact" else self._train_sampled
+        positives = [1] if len(classes) == 2 else list(range(len(classes)))  # each against all others
+        outcomes = train(kernel, examples, Targets(codes, importance, positives), watch)
+        self.classes_, self.solver_ = classes, solver
         self._keep(kernel, forest, outcomes)
         return self
 
@@ -269,20 +277,16 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return str(self.solver)
         return "sampled" if examples >= _EXAMPLES_FOR_SAMPLING else "exact"
 
-    def _positives(self) -> list[int]:
-        """The class that each problem sets against the others."""
-        return [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
-
     def _train_exact(
-        self, kernel: ExampleKernel, examples: ExampleSet, codes: Any, importance: Any, look: Look
+        self, kernel: ExampleKernel, examples: ExampleSet, targets: Targets, look: Look
     ) -> list[dict[str, Any]]:
         free = available_bytes()
         trained = train_exact_trees(
             kernel=kernel.core(),
             set=examples,
-            codes=codes,
-            costs=float(self.C) * importance,
-            positives=self._positives(),
+            codes=targets.codes,
+            costs=float(self.C) * targets.importance,
+            positives=targets.positives,
             imbalance=float(self.imbalance),
             tolerance=float(self.tol),
             max_rounds=int(self.max_iter),
@@ -294,20 +298,19 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return [dict(one) for one in trained]
 
     def _train_sampled(
-        self, kernel: ExampleKernel, examples: ExampleSet, codes: Any, importance: Any, look: Look
+        self, kernel: ExampleKernel, examples: ExampleSet, targets: Targets, look: Look
     ) -> list[dict[str, Any]]:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        positives = self._positives()
         return [
             dict(
                 train_sampled_trees(
                     kernel=kernel.core(),
                     set=examples,
-                    codes=codes,
-                    costs=importance,
+                    codes=targets.codes,
+                    costs=targets.importance,
                     positive=positive,
                     problem=problem,
-                    problems=len(positives),
+                    problems=len(targets.positives),
                     imbalance=float(self.imbalance),
                     C=float(self.C),
                     epsilon=float(self.tol),
@@ -320,7 +323,7 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     look=look,
                 )
             )
-            for problem, positive in enumerate(positives)
+            for problem, positive in enumerate(targets.positives)
         ]
 
     def _keep(self, kernel: ExampleKernel, forest: Forest, outcomes: list[dict[str, Any]]) -> None:
@@ -353,14 +356,18 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._warn()
 
     def _warn(self) -> None:
-        ended = (
-            f"at a relative gap of {self.gap_:.2g} (tol={self.tol:g})"
-            if self.solver_ == "exact"
-            else f"while new cuts were still violated by more than tol={self.tol:g}"
-        )
+        if self.solver_ == "sampled":
+            ended = f"while new cuts were still violated by more than tol={self.tol:g}: raise max_iter or tol"
+        elif self.n_iter_ < self.max_iter:
+            ended = (
+                f"at a relative gap of {self.gap_:.2g}: kernels in single precision allow no more; raise tol"
+            )
+        else:
+            ended = (
+                f"at a relative gap of {self.gap_:.2g} (tol={self.tol:g}): raise max_iter or tol, or lower C"
+            )
         warnings.warn(
-            f"TreeSVC stopped after max_iter={self.max_iter} rounds {ended}: raise max_iter or tol, or "
-            "lower C",
+            f"TreeSVC stopped after {self.n_iter_} rounds {ended}",
             ConvergenceWarning,
             stacklevel=6,
         )
