@@ -2,8 +2,8 @@
 
 Two tables with PolySVC beside scikit-learn's ways to the same kind of classifier: one on small dense
 images of digits, one on sparse binary rows, which is what text and parsing have. A third one shows a
-scikit-learn SVC before and after ``compile``, a fourth one linear SVMs and a ranking. Everything in them is
-measured while you wait.
+scikit-learn SVC before and after ``compile``, a fourth one linear SVMs and a ranking, and a fifth one tree
+kernels on the functions of Python's own standard library. Everything in them is measured while you wait.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.svm import SVC, LinearSVC
 
+from unkernel import demo_trees
 from unkernel.cutplane import CuttingPlaneSVC, RankSVM
 from unkernel.engines import Candidate, CompiledClassifier, compile, load
 from unkernel.poly import PolySVC
@@ -102,6 +103,8 @@ def main() -> None:
     _show_compiled(console)
     console.print()
     _show_linear(console)
+    console.print()
+    demo_trees.show(console)
 
 
 def _tables() -> Iterator[tuple[str, Rows, list[Contestant], list[str]]]:

@@ -166,6 +166,7 @@ std::size_t TreeLines::read_trees(std::string_view text, std::size_t at, std::st
     if (mark.size == 0 || mark.kind != "T") {
       refuse(at, root < 0 ? "a tree begins with '('" : "a tree ends with |ET|, or the next one begins with |BT|");
     }
+    if (mark.begins && mark.named != named) refuse(at, "some trees of this line have names, others have none");
     at += mark.size;
     if (!mark.begins) return at;
     name = mark.name;

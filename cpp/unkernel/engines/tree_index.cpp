@@ -115,13 +115,16 @@ void TreeIndex::list_children(std::int32_t group, std::size_t place, std::size_t
 // Partial trees: any child may match any other of its label.
 void TreeIndex::index_children(const Forest& forest, std::span<const std::int32_t> number_of) {
   child_begin_.push_back(0);
-  std::vector<std::pair<std::uint64_t, std::int32_t>> entries;  // (group, child group), place in the block
+  std::vector<std::pair<std::uint64_t, std::int32_t>> entries;  // (group, child group), class
   for (std::size_t i = 0; i < node_.size(); ++i) {
+    const bool is_first = i == 0 || group_[i] != group_[i - 1] || forest.production(node_[i]) != forest.production(node_[i - 1]);
+    if (is_first) classes_.push_back({static_cast<std::int32_t>(i) - block_begin_[at(group_[i])], 0});
+    ++classes_.back().size;
     for (const NodeId child : forest.children(node_[i])) {
       const std::int32_t number = number_of[at(child)];
       const std::int32_t group = group_[at(number)];
       children_.push_back({group, number - block_begin_[at(group)]});
-      entries.emplace_back(key(group_[i], group), static_cast<std::int32_t>(i) - block_begin_[at(group_[i])]);
+      if (is_first) entries.emplace_back(key(group_[i], group), static_cast<std::int32_t>(classes_.size()) - 1);
     }
     child_begin_.push_back(static_cast<std::int64_t>(children_.size()));
   }
@@ -142,7 +145,7 @@ std::size_t TreeIndex::memory() const {
   return (group_map_.capacity() + block_begin_.capacity() + group_.capacity() + node_.capacity() +
           child_position_.capacity() + listed_.capacity() + listed_child_.capacity()) * 4 +
          (constants_.capacity() + first_place_.capacity() + child_base_.capacity() + child_begin_.capacity() +
-          children_.capacity()) * 8 + lists_.size() * 40;
+          children_.capacity() + classes_.capacity()) * 8 + lists_.size() * 40;
 }
 
 }  // namespace unkernel::engines

@@ -2,7 +2,8 @@
 //
 // The nodes of a group lie together; inside, nodes whose first children are in the same group lie together. A list
 // for each (group, place of a child, group of that child) names the nodes that have such a child there; for the
-// first child it is a range. (Partial trees: for each group and group of any child.)
+// first child it is a range. (Partial trees: the nodes of a group that have one production lie together, as a *class*, and
+// a list for each group and group of a child names the classes that have such a child anywhere.)
 // Delta(u, v) differs from the group's constant only for nodes v in one of u's lists.
 //
 // Memory   about 12 bytes a node and 12 a child, and 40 a list
@@ -70,6 +71,14 @@ class TreeIndex {
     return child_position_.data() + child_base_[at(group)] + static_cast<std::ptrdiff_t>(place * block_size(group));
   }
 
+  // Of partial trees: nodes of one production, which follow each other.
+  struct Class {
+    std::int32_t begin;  // in the block
+    std::int32_t size;
+  };
+  const Class& production_class(std::int32_t number) const { return classes_[at(number)]; }
+  std::size_t class_count() const { return classes_.size(); }
+
   // Of partial trees: the children of a node, their groups and places in their blocks.
   struct Child {
     std::int32_t group;
@@ -112,6 +121,7 @@ class TreeIndex {
   FlatMap<std::uint64_t, List> lists_;
   std::vector<std::int64_t> child_begin_;
   std::vector<Child> children_;
+  std::vector<Class> classes_;
 };
 
 }  // namespace unkernel::engines

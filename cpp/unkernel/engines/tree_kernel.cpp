@@ -87,7 +87,7 @@ std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& fore
 std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest) {
   struct Sorted {
     std::int32_t group;
-    std::int32_t first_child_group;
+    std::int32_t part;  // of the group: the first child's group, or the production
     NodeId first_child;
     NodeId node;
     auto operator<=>(const Sorted&) const = default;
@@ -99,7 +99,11 @@ std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& fores
     const std::int32_t group = group_of(kernel, forest, node);
     if (group < 0) continue;
     const NodeId first = forest.is_leaf(node) ? -1 : forest.children(node).front();
-    sorted.push_back({group, first < 0 ? -1 : group_of(kernel, forest, first), first, node});
+    if (kernel.kind == TreeKernelKind::partial_tree) {
+      sorted.push_back({group, forest.production(node), first, node});
+    } else {
+      sorted.push_back({group, first < 0 ? -1 : group_of(kernel, forest, first), first, node});
+    }
   }
   std::ranges::sort(sorted);
   std::vector<NodeId> nodes;
@@ -117,6 +121,48 @@ std::vector<double> subtree_constants(const TreeKernel& kernel, const Forest& fo
     for (const NodeId child : forest.children(node)) constants[i] *= constants[static_cast<std::size_t>(child)];
   }
   return constants;
+}
+
+void ChildPattern::match(std::span<const std::int32_t> left, std::span<const std::int32_t> right, double gap) {
+  pairs_.clear();
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    for (std::size_t j = 0; j < right.size(); ++j) {
+      if (left[i] >= 0 && left[i] == right[j]) pairs_.push_back({static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)});
+    }
+  }
+  if (!is_small()) return;
+  for (std::size_t k = 0; k < pairs_.size(); ++k) {
+    for (std::size_t l = 0; l < k; ++l) {
+      const std::int32_t skipped_left = pairs_[k].left - pairs_[l].left - 1;
+      const std::int32_t skipped_right = pairs_[k].right - pairs_[l].right - 1;
+      const bool can_follow = skipped_left >= 0 && skipped_right >= 0;
+      follows_[k * most_pairs + l] = can_follow ? std::pow(gap, skipped_left + skipped_right) : 0.0;
+    }
+  }
+}
+
+double ChildPattern::sum(const double* deltas) const {
+  const std::size_t count = pairs_.size();
+  if (count == 1) return deltas[0];
+  if (count == 2) return deltas[0] + deltas[1] + follows_[most_pairs] * deltas[0] * deltas[1];
+  double total = 0.0;
+  std::array<double, most_pairs> ending;  // subsequences of the current length that end in this pair
+  for (std::size_t k = 0; k < count; ++k) {
+    ending[k] = deltas[k];
+    total += deltas[k];
+  }
+  for (std::size_t length = 2; length <= longest_subsequence; ++length) {
+    double longer = 0.0;
+    for (std::size_t k = count; k-- > 0;) {  // from the back: those before are still of the length before
+      double before = 0.0;
+      for (std::size_t l = 0; l < k; ++l) before += follows_[k * most_pairs + l] * ending[l];
+      ending[k] = deltas[k] * before;
+      longer += ending[k];
+    }
+    if (longer == 0.0) break;
+    total += longer;
+  }
+  return total;
 }
 
 double PartialTreeSum::operator()(const double* delta, std::size_t height, std::size_t width) {

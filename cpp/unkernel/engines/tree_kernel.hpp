@@ -15,6 +15,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -79,11 +80,37 @@ inline std::size_t group_count(const TreeKernel& kernel, const Forest& forest) {
 std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& forest, const Forest& known);
 
 // Nodes of a forest in the order that an index has them: by group, then by the group of the first child, then by the
-// first child. Sorted once for all indices of parts of the forest; nodes without a group are left out.
+// first child; of partial trees by group, then by production. Sorted once for all indices of parts of the forest; nodes
+// without a group are left out.
 std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest);
 
 // lambda^(number of inner nodes of the subtree), for each node: the constants of the subtree kernel.
 std::vector<double> subtree_constants(const TreeKernel& kernel, const Forest& forest);
+
+// Which children of two nodes have the same label, and how pairs of such pairs can follow each other. The same for all
+// nodes of two productions, so that it is found once for many.
+class ChildPattern {
+ public:
+  // Of child lists with these groups; gap is lambda.
+  void match(std::span<const std::int32_t> left, std::span<const std::int32_t> right, double gap);
+
+  struct Pair {
+    std::int32_t left;
+    std::int32_t right;
+  };
+  std::span<const Pair> pairs() const { return pairs_; }
+  // Sums over pairs pay while there are few; else PartialTreeSum is faster.
+  bool is_small() const { return pairs_.size() <= most_pairs; }
+
+  // SK for the Delta of the pairs, in their order; at most most_pairs of them.
+  double sum(const double* deltas) const;
+
+  static constexpr std::size_t most_pairs = 12;
+
+ private:
+  std::vector<Pair> pairs_;
+  std::array<double, most_pairs * most_pairs> follows_{};  // lambda^gaps where pair k can come after pair l, else 0
+};
 
 // mu (lambda^2 + SK) for nodes with the children whose Delta are delta[i * width + j], 0 where labels differ.
 class PartialTreeSum {

@@ -1,6 +1,7 @@
 #include "unkernel/engines/tree_rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -172,30 +173,73 @@ void TreeRows::multiply_constant(Node& node, std::span<const std::int32_t> posit
 
 void TreeRows::sum_matches(Node& node, NodeId id) {
   const auto children = forest_->children(id);
-  const std::size_t block = index_.block_begin(node.group);
-  double* row = node.row.get();
+  left_groups_.clear();
+  for (const NodeId child : children) left_groups_.push_back(groups_[static_cast<std::size_t>(child)]);
+  seen_.resize(index_.class_count(), 0);
+  ++visits_;
   for (std::size_t k = node.first_match; k < node.first_match + node.matches; ++k) {
-    for (const std::int32_t i : index_.listed(matches_[k].list)) {
-      if (row[i] > 0.0) continue;
-      row[i] = partial_sum(children, block + static_cast<std::size_t>(i)) / node.scale;
-      node.others.push_back(i);
+    for (const std::int32_t number : index_.listed(matches_[k].list)) {
+      std::int32_t& seen = seen_[static_cast<std::size_t>(number)];
+      if (seen != visits_) sum_class(node, children, number);
+      seen = visits_;
     }
   }
 }
 
-double TreeRows::partial_sum(std::span<const NodeId> children, std::size_t number) {
-  const auto others = index_.children(number);
-  child_deltas_.resize(children.size() * others.size());
-  double* delta = child_deltas_.data();
-  for (const NodeId child : children) {
+// All nodes of one production: which of their children match is the same for all, by how much is not.
+void TreeRows::sum_class(Node& node, std::span<const NodeId> children, std::int32_t number) {
+  const TreeIndex::Class nodes = index_.production_class(number);
+  const std::size_t first = index_.block_begin(node.group) + static_cast<std::size_t>(nodes.begin);
+  const std::span<const TreeIndex::Child> others = index_.children(first);
+  right_groups_.clear();
+  for (const TreeIndex::Child& other : others) right_groups_.push_back(other.group);
+  pattern_.match(left_groups_, right_groups_, index_.kernel().decay);
+  sources_.clear();
+  for (const ChildPattern::Pair& pair : pattern_.pairs()) {
+    const NodeId child = children[static_cast<std::size_t>(pair.left)];
     const Node& below = nodes_[static_cast<std::size_t>(place_[static_cast<std::size_t>(child)])];
-    for (const TreeIndex::Child& other : others) {
-      const bool matches = below.group == other.group;
-      const double ratio = below.row == nullptr ? 1.0 : std::abs(below.row[matches ? static_cast<std::size_t>(other.position) : 0]);
-      *delta++ = matches ? below.scale * ratio : 0.0;
-    }
+    sources_.push_back({below.row.get(), below.scale, pair.right});
   }
-  return partial_(child_deltas_.data(), children.size(), others.size());
+  double* row = node.row.get() + nodes.begin;
+  if (pattern_.is_small()) {
+    sum_few(others.data(), others.size(), nodes.size, 1.0 / node.scale, row);
+  } else {
+    sum_many(others.data(), children.size(), others.size(), nodes.size, 1.0 / node.scale, row);
+  }
+  for (std::int32_t i = 0; i < nodes.size; ++i) node.others.push_back(nodes.begin + i);
+}
+
+void TreeRows::sum_few(const TreeIndex::Child* others, std::size_t width, std::int32_t count, double factor, double* row) const {
+  const double leaf = index_.kernel().decay * index_.kernel().decay;
+  factor *= index_.kernel().width_decay;
+  std::array<double, ChildPattern::most_pairs> deltas{};
+  bool varies = false;
+  for (std::size_t k = 0; k < sources_.size(); ++k) {
+    deltas[k] = sources_[k].scale;
+    varies = varies || sources_[k].row != nullptr;
+  }
+  if (!varies) {
+    std::fill_n(row, count, factor * (leaf + pattern_.sum(deltas.data())));
+    return;
+  }
+  for (std::int32_t i = 0; i < count; ++i, others += width) {
+    for (std::size_t k = 0; k < sources_.size(); ++k) {
+      if (sources_[k].row != nullptr) deltas[k] = sources_[k].delta(others);
+    }
+    row[i] = factor * (leaf + pattern_.sum(deltas.data()));
+  }
+}
+
+void TreeRows::sum_many(const TreeIndex::Child* others, std::size_t height, std::size_t width, std::int32_t count, double factor,
+                        double* row) {
+  for (std::int32_t i = 0; i < count; ++i, others += width) {
+    child_deltas_.assign(height * width, 0.0);
+    for (std::size_t k = 0; k < sources_.size(); ++k) {
+      const ChildPattern::Pair pair = pattern_.pairs()[k];
+      child_deltas_[static_cast<std::size_t>(pair.left) * width + static_cast<std::size_t>(pair.right)] = sources_[k].delta(others);
+    }
+    row[i] = factor * partial_(child_deltas_.data(), height, width);
+  }
 }
 
 // Makes a row untouched again, for the next node to use.

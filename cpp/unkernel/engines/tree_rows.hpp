@@ -58,6 +58,16 @@ class TreeRows {
     std::int32_t range_end = 0;
   };
 
+  // Where the Delta of a pair of children is.
+  struct Source {
+    double delta(const TreeIndex::Child* others) const {
+      return row == nullptr ? scale : scale * std::abs(row[others[right].position]);
+    }
+    const double* row;
+    double scale;
+    std::int32_t right;
+  };
+
   void plan(std::span<const NodeId> nodes);
   void prefetch(std::span<const NodeId> nodes) const;
   void plan_places(std::size_t i, NodeId id);
@@ -74,7 +84,9 @@ class TreeRows {
   void multiply_list(Node& node, const Match& match);
   void multiply_constant(Node& node, std::span<const std::int32_t> positions, double factor);
   void sum_matches(Node& node, NodeId id);
-  double partial_sum(std::span<const NodeId> children, std::size_t number);
+  void sum_class(Node& node, std::span<const NodeId> children, std::int32_t number);
+  void sum_few(const TreeIndex::Child* others, std::size_t width, std::int32_t count, double factor, double* row) const;
+  void sum_many(const TreeIndex::Child* others, std::size_t height, std::size_t width, std::int32_t count, double factor, double* row);
   void release(Node& node);
   void release_children(const Node& node);
   void forget(std::span<const NodeId> nodes);
@@ -86,6 +98,13 @@ class TreeRows {
   std::vector<Node> nodes_;
   std::vector<Match> matches_;
   std::vector<std::unique_ptr<double[]>> spare_;           // rows that nothing has touched
+  // Of partial trees.
+  std::vector<std::int32_t> seen_;  // by class: the last visit to a node that looked at it
+  std::int32_t visits_ = 0;
+  ChildPattern pattern_;
+  std::vector<Source> sources_;
+  std::vector<std::int32_t> left_groups_;
+  std::vector<std::int32_t> right_groups_;
   std::vector<double> child_deltas_;
   PartialTreeSum partial_;
 };

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "unkernel/solve/pair_descent.hpp"
 #include "unkernel/tree/best_bias.hpp"
@@ -60,6 +61,7 @@ struct Problem {
   std::vector<double> scores;
   bool bias_wanted;
   bool settled = false;  // the gap is small enough by the scores at hand
+  bool announced = false;
   double bias = 0.0;     // of the pair solver
   double pair_tolerance = 0.01;
   Trained result;
@@ -82,6 +84,7 @@ class Decomposition {
   }
 
   std::vector<Trained> run() {
+    publish("kernels", 0);
     bring_in(first_choice());
     if (square_.size() == examples_->size) {  // one round is to be enough
       for (Problem& problem : problems_) problem.pair_tolerance = std::min(problem.pair_tolerance, 2.0 * options_.tolerance);
@@ -94,7 +97,7 @@ class Decomposition {
       score(open(), unworked());
       for (Problem* problem : open()) settle(*problem);
       if (open().empty() || round == options_.max_rounds) certify();  // may find that some are open after all
-      publish(round);
+      publish("training", round);
       if (open().empty()) break;
       const std::vector<std::int32_t> found = violators();
       if (!tighten(found.empty())) {
@@ -155,15 +158,20 @@ class Decomposition {
     for (Problem* problem : all) settle(*problem);
   }
 
-  void publish(std::int64_t round) {
+  void publish(const char* stage, std::int64_t round) {
+    for (Problem& problem : problems_) {
+      if (problem.settled && !std::exchange(problem.announced, true)) monitor_.finish_one();
+    }
     Progress progress;
-    progress.stage = "training";
+    progress.stage = stage;
     progress.problems = static_cast<std::int64_t>(problems_.size());
     progress.problem = progress.problems - static_cast<std::int64_t>(open().size());
     progress.epoch = round;
     progress.active = static_cast<std::int64_t>(square_.size());
     progress.relative_gap = 0.0;
-    for (const Problem& problem : problems_) progress.relative_gap = std::max(progress.relative_gap, problem.gap());
+    for (const Problem& problem : problems_) {
+      progress.relative_gap = std::max(progress.relative_gap, round == 0 ? 1.0 : problem.gap());
+    }
     progress.objective = problems_.front().result.objective;
     progress.bound = problems_.front().result.dual_objective;
     monitor_.report(progress);
@@ -203,7 +211,7 @@ class Decomposition {
       const auto example = static_cast<std::int32_t>(i);
       if (worst[i] > 0.5 * options_.tolerance && square_.place(example) < 0) found.push_back(example);
     }
-    const std::size_t most = std::min(std::max(fewest_to_add, 3 * square_.size() / 4), std::max(square_.capacity() / 2, fewest_to_add));
+    const std::size_t most = std::min(std::max(fewest_to_add, 3 * square_.size() / 4), square_.capacity() / 2);
     std::ranges::stable_sort(found, std::greater<>(), [&](std::int32_t i) { return worst[at(i)]; });
     if (found.size() > most) found.resize(most);
     std::ranges::sort(found);

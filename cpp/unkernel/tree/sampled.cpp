@@ -144,6 +144,7 @@ Trained train_sampled(const engines::ExampleKernel& kernel, std::shared_ptr<cons
   const std::unique_ptr<Cuts> cuts = make_cuts(options.method, kernel, examples, options.threads, monitor);
   Trained trained;
   progress.stage = "sampling";
+  for (std::int64_t done = 0; done < progress.problem; ++done) monitor.finish_one();
   for (std::int64_t round = 1; round <= options.max_rounds && !trained.converged; ++round) {
     const std::vector<std::int32_t> sample = sampler.draw();
     std::vector<double> scores(sample.size(), 0.0);

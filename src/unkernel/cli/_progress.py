@@ -111,10 +111,10 @@ class Display:
         def look(progress: TrainingProgress) -> None:
             nonlocal done
             done = max(done, share_done(progress, tol))
-            words = _in_words(progress, step)
-            self._bars.update(task, completed=done, words=words, description=progress.stage)
+            words, stage = _in_words(progress, step), progress.stage or "training"
+            self._bars.update(task, completed=done, words=words, description=stage)
             active = f", {many(progress.active, 'row')} active" if step == "epoch" else ""
-            self._say_now_and_then(f"{progress.stage}: {words}{active}")
+            self._say_now_and_then(f"{stage}: {words}{active}")
 
         yield look
         self._bars.remove_task(task)

@@ -29,7 +29,7 @@ _READERS: dict[bytes, Callable[[TextLines], KernelModel | LinearModel | TreeMode
     b"svm_type": libsvm.read,
     b"kernel_type": libsvm.read,
     b"solver_type": liblinear.read,
-    svmlight.FIRST_LINE: _read_svmlight,
+    svmlight.FIRST_LINE.strip(): _read_svmlight,
     b"TinySVM Version": tinysvm.read,
     b"opal #": opal.read,
 }

@@ -71,15 +71,20 @@ def read_parameters(header: CommentedHeader) -> Parameters:
 
 
 def checked_kernel(text: TextLines, name: str, parameters: Parameters, gamma: float) -> Kernel:
-    """The kernel; parameters that are not its own, and may be anything, are left out."""
+    """The kernel; what makes none is an error in the file."""
     try:
-        if name == "polynomial":
-            return Kernel(name, parameters.d, gamma, parameters.r)
-        if name == "sigmoid":
-            return Kernel(name, gamma=gamma, coef0=parameters.r)
-        return Kernel(name, gamma=gamma) if name == "rbf" else Kernel(name)
+        return kernel_of(name, parameters, gamma)
     except ValueError as error:
         raise text.error(str(error)) from error
+
+
+def kernel_of(name: str, parameters: Parameters, gamma: float) -> Kernel:
+    """The kernel; parameters that are not its own, and may be anything, are left out."""
+    if name == "polynomial":
+        return Kernel(name, parameters.d, gamma, parameters.r)
+    if name == "sigmoid":
+        return Kernel(name, gamma=gamma, coef0=parameters.r)
+    return Kernel(name, gamma=gamma) if name == "rbf" else Kernel(name)
 
 
 def signed_model(

@@ -20,7 +20,7 @@ from unkernel.errors import FormatError
 from unkernel.models.decision import Decision
 from unkernel.models.formats._commented import CommentedHeader
 from unkernel.models.formats._text import TextLines, read_numbers, shown
-from unkernel.models.formats.svmlight import FIRST_LINE, kept_number, sign_of_one
+from unkernel.models.formats.svmlight import FIRST_LINE, Parameters, kept_number, kernel_of, sign_of_one
 from unkernel.models.kernel import Kernel
 from unkernel.models.tree import LEAST_DECAY, ExampleKernel, TreeModel
 
@@ -124,14 +124,9 @@ class _Options:
         pairing = self._choice("V", _PAIRINGS)
         if name == "rbf" and (why := _rbf_is_wrong(normalize, pairing)):
             raise self._error("S", f"SVM-light-TK does not compute its rbf kernel {why}")
-        gamma = self._values["g" if name == "rbf" else "s"]
+        parameters = Parameters(*(self._values[option] for option in "dgsr"))
         try:
-            kernel = {
-                "polynomial": lambda: Kernel(name, self._values["d"], gamma, self._values["r"]),
-                "sigmoid": lambda: Kernel(name, gamma=gamma, coef0=self._values["r"]),
-                "rbf": lambda: Kernel(name, gamma=gamma),
-                "linear": lambda: Kernel(name),
-            }[name]()
+            kernel = kernel_of(name, parameters, parameters.g if name == "rbf" else parameters.s)
         except ValueError as error:
             raise self._error("g" if name == "rbf" else "d", str(error)) from error
         return {"vector": kernel, "vector_pairing": pairing}
@@ -215,7 +210,7 @@ class _SupportReader:
                 f"more support vectors than the {self._expected} that the number of support vectors plus 1 "
                 "says: correct it, or get or write the file anew",
             )
-        if (query := _QUERY.search(block)) is not None:
+        if b"qid:" in block and (query := _QUERY.search(block)) is not None:
             line = self._line + block.count(b"\n", 0, query.start()) + 1
             raise self._text.error("'qid:' is no part of a support vector", line=line)
         self._count += len(words)
