@@ -1,11 +1,13 @@
 // Kernels over an index of nodes against all pairs of nodes, and those against the recursions themselves.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/close.hpp"
@@ -14,7 +16,6 @@
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/engines/one_tree.hpp"
 #include "unkernel/engines/self_kernel.hpp"
 #include "unkernel/engines/tree_counts.hpp"
 #include "unkernel/engines/tree_pairs.hpp"
@@ -23,7 +24,6 @@
 namespace {
 
 using namespace unkernel::engines;
-using random_trees::add;
 using random_trees::chain;
 using random_trees::numbers;
 using random_trees::random_tree;

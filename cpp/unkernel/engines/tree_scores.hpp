@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "unkernel/base/monitor.hpp"
@@ -27,6 +28,13 @@ class TreeWeights {
   TreeWeights(const TreeKernel& kernel, const Forest& forest, std::span<const NodeId> order, const TreeCounts& counts,
               std::span<const std::int32_t> chosen, std::span<const double> coefficients, std::size_t scores);
 
+  // An index whose nodes have no weights yet.
+  explicit TreeWeights(TreeIndex index) : index_(std::move(index)), scores_(1) {}
+
+  // Gives each node its weight, weight_of(node) for one score.
+  template <class WeightOf>
+  void assign(const WeightOf& weight_of);
+
   const TreeIndex& index() const { return index_; }
   std::size_t scores() const { return scores_; }
   const double* of_node(std::size_t number) const { return node_weights_.data() + number * scores_; }
@@ -36,11 +44,24 @@ class TreeWeights {
   }
 
  private:
+  void add_up_groups();
+
   TreeIndex index_;
   std::size_t scores_;
   std::vector<double> node_weights_;
   std::vector<double> group_weights_;
 };
+
+template <class WeightOf>
+void TreeWeights::assign(const WeightOf& weight_of) {
+  node_weights_.resize(index_.size());
+  for (std::size_t i = 0; i < node_weights_.size(); ++i) node_weights_[i] = weight_of(index_.node(i));
+  add_up_groups();
+}
+
+// The nodes of the chosen rows, each once; `order` is nodes_in_order, and so is the result.
+std::vector<NodeId> nodes_of(std::span<const NodeId> order, std::size_t forest_size, const TreeCounts& counts,
+                             std::span<const std::int32_t> chosen);
 
 // Scores trees of one forest; one a thread.
 class TreeScorer {

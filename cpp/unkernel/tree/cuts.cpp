@@ -13,6 +13,7 @@ namespace {
 using engines::ExampleKernel;
 using engines::ExampleMachine;
 using engines::ExampleSet;
+using engines::NodeId;
 using engines::TreeRow;
 
 constexpr std::int64_t spreading_parts = 4;  // fixed, so that sums do not depend on the number of threads
@@ -45,38 +46,55 @@ Combined combine(const std::vector<Cut>& cuts, std::span<const double> alphas, s
   return combined;
 }
 
-// One index of the nodes of all cuts so far.
-class ForestCuts final : public Cuts {
+// The nodes of all cuts, of one channel of trees, in two indices: one of most cuts, and one of those that came since. The
+// first is made anew only when the second has grown to a part of it, so that a new cut costs what is new in it. Both are
+// closed; a node that is in both has its weight in the first.
+class CutForest {
  public:
-  ForestCuts(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, int threads, const Monitor& monitor)
-      : Cuts(kernel, std::move(set), threads, monitor),
-        forest_groups_(engines::groups_in(kernel.tree, *set_->forest, *set_->forest)),
-        sums_(set_->forest->size(), 0.0) {}
+  CutForest(const ExampleKernel& kernel, const ExampleSet& set, const engines::TreeCounts& counts, std::span<const std::int32_t> forest_groups)
+      : kernel_(kernel.tree), set_(set), counts_(counts), forest_groups_(forest_groups), owner_(set.forest->size(), -1), sums_(set.forest->size(), 0.0) {}
 
-  void score(std::span<const double> alphas, std::span<const std::int32_t> examples, std::span<double> scores) override {
-    std::ranges::fill(scores, 0.0);
-    machine_of(alphas).add_scores(*set_, examples, threads_, monitor_, scores);
-  }
-
- private:
-  // s(v) = sum over the new cut's nodes u of f(u) Delta(u, v), for all nodes v of all cuts; its product with the
-  // node weights of each cut is that cut's inner product with the new one.
-  std::vector<double> products_of_newest() override {
-    std::vector<double> products(cuts_.size(), 0.0);
-    const Combined all = combine(cuts_, std::vector<double>(cuts_.size(), 1.0), set_->size);
-    for (const engines::TreeCounts& counts : set_->trees) {
-      const engines::TreeWeights weights(kernel_.tree, *set_->forest, set_->order, counts, all.examples, all.coefficients, 1);
-      const std::vector<double> spread = spread_newest(weights, counts);
-      for (std::size_t i = 0; i < spread.size(); ++i) sums_[at(weights.index().node(i))] = spread[i];
-      for (std::size_t t = 0; t < cuts_.size(); ++t) products[t] += along(cuts_[t], counts);
+  void add(std::span<const std::int32_t> examples) {
+    recent_.insert(recent_.end(), examples.begin(), examples.end());
+    if (layers_.empty() || 4 * recent_.size() > settled_.size()) {
+      settled_.insert(settled_.end(), recent_.begin(), recent_.end());
+      recent_.clear();
+      layers_.clear();
+      std::ranges::fill(owner_, -1);
+      add_layer(settled_);
+    } else {
+      layers_.erase(layers_.begin() + 1, layers_.end());
+      std::ranges::replace(owner_, 1, -1);
+      add_layer(recent_);
     }
-    return products;
   }
 
-  double along(const Cut& cut, const engines::TreeCounts& counts) const {
+  // Adds the scores of examples for these weights of nodes of the forest.
+  void add_scores(std::span<const double> weight_of, std::span<const std::int32_t> examples, int threads, const Monitor& monitor,
+                  std::span<double> scores) {
+    for (std::size_t k = 0; k < layers_.size(); ++k) {
+      Layer& layer = layers_[k];
+      layer.weights.assign([&](NodeId node) { return owner_[at(node)] == static_cast<std::int32_t>(k) ? weight_of[at(node)] : 0.0; });
+      engines::add_scores(layer.weights, *set_.forest, layer.groups, counts_, examples, threads, monitor, scores);
+    }
+  }
+
+  // s(v) = sum over the cut's nodes u of f(u) Delta(u, v), for all nodes v of all cuts; its product with the node
+  // weights of another cut is their inner product.
+  void spread(const Cut& cut, int threads, const Monitor& monitor) {
+    for (std::size_t k = 0; k < layers_.size(); ++k) {
+      const std::vector<double> found = spread_over(layers_[k], cut, threads, monitor);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        const std::size_t node = at(layers_[k].weights.index().node(i));
+        if (owner_[node] == static_cast<std::int32_t>(k)) sums_[node] = found[i];
+      }
+    }
+  }
+
+  double along(const Cut& cut) const {
     double sum = 0.0;
     for (std::size_t k = 0; k < cut.examples.size(); ++k) {
-      const TreeRow row = counts.row(at(cut.examples[k]));
+      const TreeRow row = counts_.row(at(cut.examples[k]));
       double score = 0.0;
       for (std::size_t i = 0; i < row.nodes.size(); ++i) score += row.weights[i] * sums_[at(row.nodes[i])];
       sum += cut.coefficients[k] * score;
@@ -84,34 +102,27 @@ class ForestCuts final : public Cuts {
     return sum;
   }
 
-  std::vector<double> spread_newest(const engines::TreeWeights& weights, const engines::TreeCounts& counts) const {
-    const engines::TreeIndex& index = weights.index();
-    const std::vector<std::int32_t> groups = engines::index_groups(index, forest_groups_);
-    const Cut& cut = cuts_.back();
-    std::vector<std::vector<double>> by_node(spreading_parts);
-    std::vector<std::vector<double>> by_group(spreading_parts);
-    parallel_for(threads_, spreading_parts, [&](std::int64_t part) {
-      auto& nodes = by_node[static_cast<std::size_t>(part)];
-      auto& group_sums = by_group[static_cast<std::size_t>(part)];
-      nodes.assign(index.size(), 0.0);
-      group_sums.assign(index.group_count(), 0.0);
-      engines::TreeRows rows(index, *set_->forest, groups);
-      Spread spread{index, nodes.data(), group_sums.data(), 0.0, {}};
-      for (auto k = static_cast<std::size_t>(part); k < cut.examples.size(); k += spreading_parts) {
-        monitor_.throw_if_stopped();
-        const TreeRow row = counts.row(at(cut.examples[k]));
-        spread.coefficient = cut.coefficients[k];
-        spread.tree_weights = row.weights;
-        rows.visit(row.nodes, spread);
-      }
-    });
-    std::vector<double>& result = by_node.front();
-    for (std::size_t part = 1; part < by_node.size(); ++part) {
-      for (std::size_t i = 0; i < result.size(); ++i) result[i] += by_node[part][i];
-      for (std::size_t g = 0; g < by_group[part].size(); ++g) by_group[0][g] += by_group[part][g];
+  void add_node_weights(const Combined& examples, std::vector<double>& weight_of) const {
+    for (std::size_t k = 0; k < examples.examples.size(); ++k) {
+      const TreeRow row = counts_.row(at(examples.examples[k]));
+      for (std::size_t i = 0; i < row.nodes.size(); ++i) weight_of[at(row.nodes[i])] += examples.coefficients[k] * row.weights[i];
     }
-    for (std::size_t i = 0; i < result.size(); ++i) result[i] += by_group[0][at(index.group_of_number(i))];
-    return std::move(result);
+  }
+
+ private:
+  struct Layer {
+    engines::TreeWeights weights;
+    std::vector<std::int32_t> groups;
+  };
+
+  void add_layer(std::span<const std::int32_t> examples) {
+    const std::vector<NodeId> nodes = engines::nodes_of(set_.order, set_.forest->size(), counts_, examples);
+    Layer layer{engines::TreeWeights(engines::TreeIndex(kernel_, *set_.forest, nodes)), {}};
+    layer.groups = engines::index_groups(layer.weights.index(), forest_groups_);
+    for (const NodeId node : nodes) {
+      if (owner_[at(node)] < 0) owner_[at(node)] = static_cast<std::int32_t>(layers_.size());
+    }
+    layers_.push_back(std::move(layer));
   }
 
   // Adds a tree's part of s(v) to each node v.
@@ -136,8 +147,80 @@ class ForestCuts final : public Cuts {
     std::span<const double> tree_weights;
   };
 
+  std::vector<double> spread_over(const Layer& layer, const Cut& cut, int threads, const Monitor& monitor) const {
+    const engines::TreeIndex& index = layer.weights.index();
+    std::vector<std::vector<double>> by_node(spreading_parts);
+    std::vector<std::vector<double>> by_group(spreading_parts);
+    parallel_for(threads, spreading_parts, [&](std::int64_t part) {
+      auto& nodes = by_node[static_cast<std::size_t>(part)];
+      auto& group_sums = by_group[static_cast<std::size_t>(part)];
+      nodes.assign(index.size(), 0.0);
+      group_sums.assign(index.group_count(), 0.0);
+      engines::TreeRows rows(index, *set_.forest, layer.groups);
+      Spread spread{index, nodes.data(), group_sums.data(), 0.0, {}};
+      for (auto k = static_cast<std::size_t>(part); k < cut.examples.size(); k += spreading_parts) {
+        monitor.throw_if_stopped();
+        const TreeRow row = counts_.row(at(cut.examples[k]));
+        spread.coefficient = cut.coefficients[k];
+        spread.tree_weights = row.weights;
+        rows.visit(row.nodes, spread);
+      }
+    });
+    std::vector<double>& result = by_node.front();
+    for (std::size_t part = 1; part < by_node.size(); ++part) {
+      for (std::size_t i = 0; i < result.size(); ++i) result[i] += by_node[part][i];
+      for (std::size_t g = 0; g < by_group[part].size(); ++g) by_group[0][g] += by_group[part][g];
+    }
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] += by_group[0][at(index.group_of_number(i))];
+    return std::move(result);
+  }
+
+  engines::TreeKernel kernel_;
+  const ExampleSet& set_;
+  const engines::TreeCounts& counts_;
+  std::span<const std::int32_t> forest_groups_;
+  std::vector<std::int32_t> settled_;  // examples of the first layer
+  std::vector<std::int32_t> recent_;   // and of the second
+  std::vector<Layer> layers_;
+  std::vector<std::int32_t> owner_;    // of a node of the forest: the first layer that has it
+  std::vector<double> sums_;           // by node of the forest; right for those of the cuts
+};
+
+class ForestCuts final : public Cuts {
+ public:
+  ForestCuts(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, int threads, const Monitor& monitor)
+      : Cuts(kernel, std::move(set), threads, monitor),
+        forest_groups_(engines::groups_in(kernel.tree, *set_->forest, *set_->forest)) {
+    for (const engines::TreeCounts& counts : set_->trees) channels_.emplace_back(kernel, *set_, counts, forest_groups_);
+  }
+
+  void score(std::span<const double> alphas, std::span<const std::int32_t> examples, std::span<double> scores) override {
+    std::ranges::fill(scores, 0.0);
+    const Combined all = combine(cuts_, alphas, set_->size);
+    for (CutForest& channel : channels_) {
+      weight_of_.assign(set_->forest->size(), 0.0);
+      channel.add_node_weights(all, weight_of_);
+      channel.add_scores(weight_of_, examples, threads_, monitor_, scores);
+    }
+  }
+
+ private:
+  std::vector<double> products_of_newest() override {
+    std::vector<double> products(cuts_.size(), 0.0);
+    for (CutForest& channel : channels_) {
+      channel.add(cuts_.back().examples);
+      channel.spread(cuts_.back(), threads_, monitor_);
+      parallel_for(threads_, static_cast<std::int64_t>(cuts_.size()), [&](std::int64_t t) {
+        const auto number = static_cast<std::size_t>(t);
+        products[number] += channel.along(cuts_[number]);
+      });
+    }
+    return products;
+  }
+
   std::vector<std::int32_t> forest_groups_;
-  std::vector<double> sums_;  // by node of the forest; right for those of the cuts
+  std::vector<CutForest> channels_;
+  std::vector<double> weight_of_;  // by node of the forest
 };
 
 // An index for each cut; for scores, one of all cuts if `together`.

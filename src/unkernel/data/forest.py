@@ -231,7 +231,31 @@ class Forest:
             next(iter(self._vectors.values())) if single else self._vectors.get(name)
             for name in other._vectors
         ]
-        return roots, vectors
+        return roots, [None if one is None else self._with_columns_of(other, one) for one in vectors]
+
+    def vectors_like(self, other: Forest) -> list[Vectors]:
+        """All vectors, whatever their channels are called, with the columns that another forest has."""
+        return [self._with_columns_of(other, vectors) for vectors in self._vectors.values()]
+
+    def _with_columns_of(self, other: Forest, vectors: Vectors) -> Vectors:
+        """Vectors whose features have names, with the columns that these names have in another forest.
+
+        Names that it does not have come behind: they match nothing, and still count for norms.
+        """
+        if self is other or self.features == other.features:
+            return vectors
+        if self.features is None or other.features is None:
+            raise ValueError(
+                "the features of one side have names and those of the other have numbers: give both the same"
+            )
+        known = {name: column for column, name in enumerate(other.features)}
+        columns = np.array([known.setdefault(name, len(known)) for name in self.features], dtype=np.int32)
+        matrix = vectors.matrix
+        moved = sparse.csr_matrix(
+            (matrix.data, columns[matrix.indices], matrix.indptr), (matrix.shape[0], len(known))
+        )
+        moved.sort_indices()
+        return Vectors(moved, vectors.present)
 
     # --- Adding ---------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from unkernel.errors import FormatError
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 _LARGEST_EXACT_INTEGER = 2**53
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 FORMATS = ("auto", "brackets", "lines", "conllu")
 
 
@@ -100,7 +101,7 @@ def _first_text(name: str, blocks: Iterator[bytes]) -> bytes:
     for block in blocks:
         begin += block
         if begin.strip():
-            return begin
+            return begin.removeprefix(_BYTE_ORDER_MARK)
     raise FormatError(name, 0, 0, "the file is empty")
 
 

@@ -134,7 +134,7 @@ class ExampleKernel:
         ):  # then every tree meets every other, whatever their channels are called
             roots = list(forest.trees.values())
         if self.vector_pairing == "all":
-            vectors = list(forest.vectors.values())
+            vectors = list(forest.vectors_like(forest if like is None else like))
         uses_trees, uses_vectors = self.combination != "vectors", self.combination != "trees"
         return example_set(
             kernel=self.core(),
