@@ -28,14 +28,17 @@ import lzma
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import compress
-from typing import TypeVar
+from itertools import compress, pairwise
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
 from unkernel import datasets
 
 Item = TypeVar("Item")
+
+CACHE = Path("build/benchmarks/tree")
 
 _TOKEN = re.compile(r"\((?P<label>[^\s()]*)|(?P<word>[^\s()]+)|\)")
 
@@ -187,3 +190,70 @@ def _arguments(fields: list[str]) -> Iterator[tuple[tuple[int, int], str]]:
         first, _, last = span.partition("-")
         if role != "V":
             yield (int(first), int(last)), role
+
+
+# --- Files of examples --------------------------------------------------------------------------------
+
+
+def examples_of(task: str, split: str) -> tuple[Iterable[Any], Iterable[str]]:
+    """Labels and trees: of "trec", "boundaries-10k", "roles-81k", "boundaries-all", ..."""
+    name, _, size = task.partition("-")
+    if name == "trec":
+        return trec(split)
+    limit = None if size == "all" else int(size.removesuffix("k")) * 1000
+    draw = {"boundaries": propbank_boundaries, "roles": propbank_roles}[name]
+    return draw(split, limit if split == "train" else 10_000)
+
+
+def file_of(task: str, split: str = "train", positive: str | None = None) -> Path:
+    """The examples as a file with one a line; with `positive`, that class is +1 and all others -1."""
+    path = CACHE / f"{task}.{split}{'' if positive is None else '.' + positive}.dat"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = candidate_lines(split) if task == "boundaries-all" else example_lines(task, split, positive)
+        part = path.with_suffix(".part")
+        with part.open("w", encoding="utf-8") as file:
+            file.writelines(lines)
+        part.rename(path)
+    return path
+
+
+def example_lines(task: str, split: str, positive: str | None) -> Iterator[str]:
+    for label, tree in zip(*examples_of(task, split), strict=True):
+        sign = label if positive is None else "+1" if label == positive else "-1"
+        yield f"{sign} |BT| {tree} |ET|\n"
+
+
+def candidate_lines(split: str) -> Iterator[str]:
+    """All candidates, none of them kept in memory."""
+    for role, tree in propbank_candidates(split):
+        yield f"{-1 if role is None else 1} |BT| {tree} |ET|\n"
+
+
+# --- Bags, to compare with ----------------------------------------------------------------------------
+
+
+def leaves(tree: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"\s([^\s()]+)\)", tree)]
+
+
+def leaf_pairs(tree: str) -> list[str]:
+    found = leaves(tree)
+    return found + [" ".join(pair) for pair in pairwise(found)]
+
+
+def productions(tree: str) -> list[str]:
+    """Each node with its children: fragments of one production."""
+    found: list[str] = []
+    path: list[list[str]] = []
+    for token in re.finditer(r"\(([^\s()]*)|([^\s()]+)|\)", tree):
+        if token[1] is not None:
+            path.append([token[1]])
+        elif token[2]:
+            path[-1].append(token[2])
+        else:
+            node = path.pop()
+            found.append(" ".join(node))
+            if path:
+                path[-1].append(node[0])
+    return found

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 from sklearn.svm import LinearSVC
 
-from unkernel import PolySVC, demo
+from unkernel import PolySVC, demo, demo_trees
+from unkernel.data.ast_trees import from_ast
 
 
 @pytest.mark.parametrize("kind", [PolySVC, LinearSVC])
@@ -37,7 +41,82 @@ def test_ranking_orders_most_pairs():
     assert min(ours, theirs) > 0.7
 
 
-def test_what_would_take_too_long_is_left_out(capsys, monkeypatch):
+LOOPS = """
+def count_{0}(things, least):
+    found = []
+    for thing in things:
+        if thing.size > least:
+            found.append(thing.name)
+    return found
+"""
+HANDLERS = """
+def open_{0}(place, mode):
+    try:
+        with place.open(mode) as file:
+            return file.read()
+    except OSError:
+        return None
+"""
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """Two packages of three modules each, and what is to be passed over."""
+    for package, text in (("asyncio", LOOPS), ("zebra", HANDLERS)):
+        for module in ("__init__", "first", "second"):
+            path = tmp_path / package / f"{module}.py"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("def short(): pass\n" + "".join(text.format(f"{module}_{i}") for i in range(30)))
+    (tmp_path / "zebra" / "broken.py").write_text("def (")
+    (tmp_path / "zebra" / "tests").mkdir()
+    (tmp_path / "zebra" / "tests" / "test_zebra.py").write_text(LOOPS.format("tests"))
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small" / "__init__.py").write_text(LOOPS.format("small"))
+    return tmp_path
+
+
+def test_whole_modules_are_held_out(library):
+    functions = demo_trees.standard_library(library)
+    names = [node.name for node in functions.nodes]
+    assert sorted(set(functions.packages)) == ["asyncio", "zebra"]
+    assert len(names) == 2 * 3 * 30
+    assert functions.held_out.sum() == 60
+    assert not any("first" in name for name, held in zip(names, functions.held_out, strict=True) if not held)
+    again = demo_trees.standard_library(library)
+    assert [node.name for node in again.nodes] == names
+    assert demo_trees.standard_library(library, count=2).packages.tolist() == functions.packages.tolist()
+
+
+def test_no_sources_no_functions(tmp_path, capsys, monkeypatch):
+    assert demo_trees.standard_library(tmp_path) is None
+    monkeypatch.setattr(demo_trees, "standard_library", lambda: None)
+    demo_trees.show(demo.Console(width=120))
+    assert "left out" in capsys.readouterr().out
+
+
+def test_this_python_has_packages_of_its_own():
+    functions = demo_trees.standard_library(count=2)
+    assert functions is None or len(functions.nodes) >= 2 * 60
+
+
+def test_names_are_hidden_and_nothing_else():
+    tree = from_ast(ast.parse("import os.path as p\nx = f('text', key=y.z + 1)"))
+    hidden = demo_trees.nameless(tree)
+    assert hidden.arities == tree.arities
+    assert not {"x", "y", "z", "f", "p", "key", "os.path", "'text'"} & set(hidden.labels)
+    assert {"Assign", "targets:", "Add", "1", "_"} <= set(hidden.labels)
+
+
+def test_trees_tell_packages_apart_without_names(library):
+    fits = demo_trees.tree_fits(demo_trees.standard_library(library))
+    assert len(fits) == 5
+    assert min(fit.accuracy for fit in fits if fit.name.startswith("TreeSVC")) == 1.0
+    assert min(fit.microseconds for fit in fits) > 0
+
+
+def test_what_would_take_too_long_is_left_out(capsys, monkeypatch, library):
+    functions = demo_trees.standard_library(library)
+    monkeypatch.setattr(demo_trees, "standard_library", lambda: functions)
     rows = demo.binary_rows(count=60)
     contestants = [
         demo.Contestant("PolySVC", PolySVC),
@@ -52,3 +131,5 @@ def test_what_would_take_too_long_is_left_out(capsys, monkeypatch):
     assert "of this machine and this run" in shown
     assert "ROC area" in shown
     assert "diabetes" in shown
+    assert "which package" in shown
+    assert "zebra" in shown

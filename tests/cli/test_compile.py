@@ -158,11 +158,6 @@ def test_engines_that_do_not_suit_the_model(run, golden, tmp_path, choice, reaso
     assert re.search(reason, message)
 
 
-def test_a_model_of_trees_is_refused_by_name(run, golden, tmp_path):
-    message = run("compile", golden / "svmlight-tk-sst.model", tmp_path / "m.uk").error()
-    assert "SVM-light-TK" in message
-
-
 def test_a_model_that_was_there_is_replaced_only_by_a_whole_one(run, golden, compiled_file, tmp_path):
     before = compiled_file.read_bytes()
     (tmp_path / "bad").write_text("svm_type c_svc\nkernel_type rbf\n")

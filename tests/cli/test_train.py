@@ -9,7 +9,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from unkernel import CuttingPlaneSVC, PolySVC, RankSVM, __version__, load, read_svmlight, write_svmlight
+from unkernel import (
+    CuttingPlaneSVC,
+    PolySVC,
+    RankSVM,
+    TreeSVC,
+    __version__,
+    load,
+    read_svmlight,
+    write_svmlight,
+)
 from unkernel.cli import _train_options
 from unkernel.cli._progress import share_done
 
@@ -132,9 +141,16 @@ def test_the_choices_are_those_of_the_estimators():
         (PolySVC, "storage", _train_options.StorageName),
         (CuttingPlaneSVC, "loss", _train_options.LossName),
         (CuttingPlaneSVC, "objective", _train_options.ObjectiveName),
-        (CuttingPlaneSVC, "solver", _train_options.SolverName),
+        (TreeSVC, "kernel", _train_options.TreeKernelName),
+        (TreeSVC, "tree_pairing", _train_options.PairingName),
+        (TreeSVC, "combine", _train_options.CombinationName),
+        (TreeSVC, "vector_kernel", _train_options.VectorKernelName),
     ):
         assert {choice.value for choice in choices} == estimator._parameter_constraints[name][0].options
+    solvers = [
+        estimator._parameter_constraints["solver"][0].options for estimator in (CuttingPlaneSVC, TreeSVC)
+    ]
+    assert {choice.value for choice in _train_options.SolverName} == set.union(*solvers)
 
 
 @pytest.mark.parametrize(
@@ -143,6 +159,7 @@ def test_the_choices_are_those_of_the_estimators():
         (PolySVC, {"penalty", "warm_start"}),
         (CuttingPlaneSVC, {"warm_start"}),
         (RankSVM, {"pair_weight"}),
+        (TreeSVC, set()),
     ],
 )
 def test_every_parameter_of_an_estimator_is_an_option_or_left_out_on_purpose(

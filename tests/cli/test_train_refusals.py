@@ -20,7 +20,7 @@ import pytest
         ("--objective f1", "--objective is not for --model poly, but for linear"),
         ("--out-of-core", "--out-of-core is not for --model poly, but for linear and rank"),
         ("--checkpoint x", "--checkpoint is not for --model poly"),
-        ("--model tree", "--model"),
+        ("--model forest", "--model"),
         ("--model linear --C 0", "--C must be"),
         ("--model linear --max-cuts 1", r"--max-cuts must be an int in the range \[4, 4096\], got 1"),
         ("--model linear --k 3", "--k and --objective precision_at_k need each other"),

@@ -89,6 +89,8 @@ def test_rows_of_any_width(name):
     )
 
 
-def test_models_of_trees_are_refused():
-    with pytest.raises(unkernel.FormatError, match="trees are not supported yet"):
-        unkernel.compile(golden.model_path(golden.REFUSED))
+def test_models_of_trees_have_a_classifier_of_their_own():
+    path = golden.model_path("svmlight-tk-sst")
+    assert isinstance(unkernel.compile(path), unkernel.TreeClassifier)
+    with pytest.raises(ValueError, match="one engine"):
+        unkernel.compile(path, "expanded")

@@ -9,7 +9,6 @@ import numpy as np
 from unkernel import read_svmlight
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden"
-REFUSED = "svmlight-tk-sst"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.model") if not path.stem.startswith("svmlight-tk"))
 
 

@@ -106,6 +106,9 @@ class Forest:
         lengths |= {len(vectors.present) for vectors in self._vectors.values()}
         if len(lengths) > 1:
             raise ValueError(f"all channels must have equally many examples, got {sorted(lengths)}")
+        widest = max((vectors.matrix.shape[1] for vectors in self._vectors.values()), default=0)
+        if self.features is not None and len(self.features) < widest:
+            raise ValueError(f"there are {len(self.features)} names of features for {widest} columns")
 
     # --- As a sequence --------------------------------------------------------------------------------
 
@@ -215,27 +218,25 @@ class Forest:
         self._table = SubtreeTable.from_arrays(**state["arrays"])
         self._trees, self._vectors, self.features = state["trees"], state["vectors"], state["features"]
 
-    def channels_like(self, other: Forest) -> tuple[list[Roots], list[Vectors | None]]:
-        """The channels of this forest by the names, and in the order, that another one has.
+    def roots_like(self, other: Forest) -> list[Roots]:
+        """The trees by the names of the channels, and in their order, that another forest has.
 
-        Where both have a single channel, its name does not matter. One that is missing here has no trees.
+        Where both have a single channel, its name does not matter. In one that is missing here are no trees.
         """
+        if len(self._trees) == 1 and len(other._trees) == 1:
+            return list(self._trees.values())
         nothing = np.full(len(self), _NO_TREE, np.int32)
-        alone = len(self._trees) == 1 and len(other._trees) == 1
-        roots = [
-            next(iter(self._trees.values())) if alone else self._trees.get(name, nothing)
-            for name in other._trees
-        ]
-        single = len(self._vectors) == 1 and len(other._vectors) == 1
-        vectors = [
-            next(iter(self._vectors.values())) if single else self._vectors.get(name)
-            for name in other._vectors
-        ]
-        return roots, [None if one is None else self._with_columns_of(other, one) for one in vectors]
+        return [self._trees.get(name, nothing) for name in other._trees]
 
-    def vectors_like(self, other: Forest) -> list[Vectors]:
-        """All vectors, whatever their channels are called, with the columns that another forest has."""
-        return [self._with_columns_of(other, vectors) for vectors in self._vectors.values()]
+    def vectors_like(self, other: Forest, *, every: bool = False) -> list[Vectors | None]:
+        """The vectors by the channels, and with the columns, that another forest has.
+
+        None where there are none. With `every`, all that there are, whatever their channels are called.
+        """
+        if every or (len(self._vectors) == 1 and len(other._vectors) == 1):
+            return [self._with_columns_of(other, vectors) for vectors in self._vectors.values()]
+        own = [self._vectors.get(name) for name in other._vectors]
+        return [None if vectors is None else self._with_columns_of(other, vectors) for vectors in own]
 
     def _with_columns_of(self, other: Forest, vectors: Vectors) -> Vectors:
         """Vectors whose features have names, with the columns that these names have in another forest.

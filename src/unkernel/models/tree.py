@@ -128,20 +128,23 @@ class ExampleKernel:
         indexed : bool, default=False
             Whether others will be compared with these.
         """
-        roots, vectors = forest.channels_like(forest if like is None else like)
-        if (
-            self.tree_pairing == "all"
-        ):  # then every tree meets every other, whatever their channels are called
-            roots = list(forest.trees.values())
-        if self.vector_pairing == "all":
-            vectors = list(forest.vectors_like(forest if like is None else like))
-        uses_trees, uses_vectors = self.combination != "vectors", self.combination != "trees"
+        other = forest if like is None else like
+        trees: list[Any] = []
+        vectors: list[Any] = []
+        if self.combination != "vectors":
+            # With all, every tree meets every other, whatever their channels are called.
+            every = self.tree_pairing == "all"
+            roots = list(forest.trees.values()) if every else forest.roots_like(other)
+            trees = _tree_channels(roots, len(forest), self.tree_pairing)
+        if self.combination != "trees":
+            own = forest.vectors_like(other, every=self.vector_pairing == "all")
+            vectors = _vector_channels(own, len(forest), self.vector_pairing)
         return example_set(
             kernel=self.core(),
             forest=forest.table,
             size=len(forest),
-            trees=_tree_channels(roots, len(forest), self.tree_pairing) if uses_trees else [],
-            vectors=_vector_channels(vectors, len(forest), self.vector_pairing) if uses_vectors else [],
+            trees=trees,
+            vectors=vectors,
             normalize_trees=self.normalize,
             normalize_vectors=self.normalize_vectors,
             indexed=indexed,
@@ -360,13 +363,13 @@ def _read_support(name: str, arrays: dict[str, NDArray[Any]], settings: dict[str
     if roots.size and not (roots.min() >= -1 and roots.max() < table.nodes):
         raise damaged
     trees = {channel: np.ascontiguousarray(roots[:, k]) for k, channel in enumerate(names)}
-    features = settings.get("features")
-    return Forest._of(
-        table,
-        trees,
-        _read_vectors(name, arrays, settings.get("vector_channels"), size),
-        None if features is None else _names(name, features),
-    )
+    stored = settings.get("features")
+    features = None if stored is None else _names(name, stored)
+    vectors = _read_vectors(name, arrays, settings.get("vector_channels"), size)
+    try:
+        return Forest._of(table, trees, vectors, features)
+    except ValueError as error:
+        raise damaged from error
 
 
 def _names(name: str, stored: Any) -> list[str]:

@@ -1,0 +1,528 @@
+"""Models of trees on the command line: every command takes them, or says why not."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unkernel import TreeSVC, load, read_model, read_trees
+from unkernel.cli import _train_options, _trees
+from unkernel.models.tree import COMBINATIONS, PAIRINGS, TREE_KERNELS, VECTOR_KERNELS
+
+FAST = ("--seconds", "0.01")
+QUESTIONS = [
+    ("HUM", "(SBARQ (WHNP (WP Who)) (SQ (VBD wrote) (NP (NN it))))"),
+    ("HUM", "(SBARQ (WHNP (WP Who)) (SQ (VBZ is) (NP (PRP she))))"),
+    ("HUM", "(SBARQ (WHNP (WP Who)) (SQ (VBD ran)))"),
+    ("LOC", "(SBARQ (WHADVP (WRB Where)) (SQ (VBZ is) (NP (NN it))))"),
+    ("LOC", "(SBARQ (WHADVP (WRB Where)) (SQ (VBD went) (NP (PRP she))))"),
+    ("LOC", "(SBARQ (WHNP (WDT Which) (NN city)) (SQ (VBZ is) (NP (NN it))))"),
+    ("NUM", "(SBARQ (WHADVP (WRB When)) (SQ (VBD wrote) (NP (PRP she)) (NP (NN it))))"),
+    ("NUM", "(SBARQ (WHNP (WHADJP (WRB How) (JJ many)) (NNS books)) (SQ (VBD wrote) (NP (PRP she))))"),
+    ("NUM", "(SBARQ (WHADVP (WRB When)) (SQ (VBD ran)))"),
+]
+
+
+def write_questions(path, questions=QUESTIONS):
+    path.write_text("".join(f"{label} |BT| {tree} |ET|\n" for label, tree in questions))
+    return path
+
+
+@pytest.fixture
+def questions(tmp_path):
+    """Three classes whose names are texts."""
+    return write_questions(tmp_path / "questions.dat")
+
+
+@pytest.fixture
+def tree_files(golden):
+    """Two classes, to train and to test on."""
+    return golden / "trees.train.dat", golden / "trees.test.dat"
+
+
+@pytest.fixture
+def tree_model(tmp_path, tree_files, run):
+    path = tmp_path / "trees.uk"
+    assert run("train", tree_files[0], path, "--quiet").code == 0
+    return path
+
+
+@pytest.fixture
+def vector_files(golden):
+    """Several trees and vectors an example."""
+    return golden / "svmlight-tk-multi.train.dat", golden / "svmlight-tk-multi.test.dat"
+
+
+@pytest.fixture
+def vector_model(tmp_path, vector_files, run):
+    path = tmp_path / "vectors.uk"
+    options = ("--vector-kernel", "polynomial", "--gamma", "0.5", "--tree-weight", "0.3")
+    assert run("train", vector_files[0], path, *options, "--quiet").code == 0
+    return path
+
+
+# --- train --------------------------------------------------------------------------------------------
+
+
+def test_train_tells_what_it_did(run, tree_files, tmp_path):
+    ran = run(
+        "train", tree_files[0], tmp_path / "m.uk", "--kernel", "sst", "--C", "1", "--test", tree_files[1]
+    )
+    assert (ran.code, ran.err) == (0, "")
+    for words in (
+        "160 trees, 2 classes: -1, 1",
+        "subset trees, decay 0.4",
+        "support trees of",
+        "of solver exact",
+        "training accuracy",
+        "test accuracy      71.67 % of 60 trees",
+        "precision 68.97 %, recall 71.43 %",
+    ):
+        assert words in ran.out
+
+
+def test_the_model_is_the_estimators(run, tree_files, tmp_path):
+    options = ["--kernel", "ptk", "--decay", "0.3", "--width-decay", "0.5", "--no-normalize", "--C", "0.1"]
+    options += ["--imbalance", "2", "--no-intercept", "--tol", "1e-4", "--jobs", "1"]
+    found = run("train", tree_files[0], tmp_path / "m.uk", *options, "--json").json
+    X, y = read_trees(tree_files[0])
+    svc = TreeSVC(
+        "ptk", decay=0.3, width_decay=0.5, normalize=False, C=0.1, imbalance=2, fit_intercept=False, tol=1e-4
+    )
+    model = svc.fit(X, y).to_model()
+    trained = load(tmp_path / "m.uk").model
+    assert trained.kernel == model.kernel
+    assert np.array_equal(trained.coefficients, model.coefficients)
+    assert found["objective"] == svc.objective_
+    assert found["learner"] == "TreeSVC"
+    assert (found["kernel"], found["decay"], found["solver"], found["combine"]) == (
+        "ptk",
+        0.3,
+        "exact",
+        "trees",
+    )
+    assert (found["rows"], found["support_trees"]) == (160, model.n_support)
+    assert found["training_accuracy"] == pytest.approx(np.mean(svc.predict(X) == y))
+    assert trained.origin | {"seed": 0, "rows": 160, "tol": 1e-4} == trained.origin
+
+
+def test_sampled(run, tree_files, tmp_path):
+    options = ("--solver", "sampled", "--sample-size", "50", "--seed", "3", "--C", "0.5")
+    for name in ("a.uk", "b.uk"):
+        ran = run("train", tree_files[0], tmp_path / name, *options)
+        assert "of solver sampled" in ran.out
+    a, b = (load(tmp_path / name).model for name in ("a.uk", "b.uk"))
+    assert np.array_equal(a.coefficients, b.coefficients)
+    assert a.origin["solver"] == "sampled"
+    assert a.origin["seed"] == 3
+
+
+def test_classes_that_are_texts(run, questions, tmp_path):
+    path = tmp_path / "q.uk"
+    found = run("train", questions, path, "--C", "10", "--class-weight", "LOC=2,HUM=0.5", "--json").json
+    assert found["classes"] == ["HUM", "LOC", "NUM"]
+    assert found["training_accuracy"] == 1.0
+    assert found["training_f1"] is None
+    ran = run("predict", path, questions, "--output", "-", "--quiet")
+    assert ran.out.split() == [label for label, _ in QUESTIONS]
+    assert "a score a class" in run("inspect", path).out
+
+
+def test_class_weights_are_by_label(run, questions, tree_files, tmp_path):
+    X, y = read_trees(questions)
+    expected = TreeSVC(class_weight={"LOC": 3}).fit(X, y).objective_
+    found = run("train", questions, tmp_path / "m.uk", "--class-weight", "LOC=3", "--json").json
+    assert found["objective"] == pytest.approx(expected, rel=1e-12)
+    X, y = read_trees(tree_files[0])
+    expected = TreeSVC(class_weight={1: 3}).fit(X, y).objective_
+    found = run("train", tree_files[0], tmp_path / "m.uk", "--class-weight", "+1=3", "--json").json
+    assert found["objective"] == pytest.approx(expected, rel=1e-12)
+    message = run("train", questions, tmp_path / "m.uk", "--class-weight", "WHY=3").error()
+    assert "do not occur: ['WHY']" in message
+    assert (
+        "--class-weight must be" in run("train", questions, tmp_path / "m.uk", "--class-weight", "=3").error()
+    )
+
+
+def test_vectors_beside_the_trees(run, vector_files, vector_model):
+    kernel = load(vector_model).model.kernel
+    assert (kernel.combination, kernel.tree_weight, kernel.vector.name) == ("sum", 0.3, "polynomial")
+    assert (kernel.vector.degree, kernel.vector.gamma) == (2, 0.5)
+    found = run("predict", vector_model, vector_files[1], "--json").json
+    assert found["accuracy"] > 0.7
+    ran = run("train", vector_files[0], vector_model, "--combine", "product", "--no-normalize-vectors")
+    assert "41 features" in ran.out
+    assert load(vector_model).model.kernel.combination == "product"
+
+
+def test_a_kelp_file(run, tmp_path):
+    lines = [f"{label} |BT:tree| {tree} |ET| |BV:bow| word:1 |EV|\n" for label, tree in QUESTIONS]
+    (tmp_path / "q.klp.gz").write_bytes(gzip.compress("".join(lines).encode()))
+    ran = run("train", tmp_path / "q.klp.gz", tmp_path / "m.uk", "--combine", "trees", "--C", "10")
+    assert "training accuracy  100.00 %" in ran.out
+    ran = run("predict", tmp_path / "m.uk", write_questions(tmp_path / "q.dat"))
+    assert "100.00 % (9 of 9 trees)" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "trees"),
+    [
+        (b"1 |BT| (A b) |ET|\n", "a", True),
+        (b"\n# of trees\nDESC |BT:x| (A b) |ET|\n", "a", True),
+        (b"1 3:1 |BV| 2:1\n", "a", True),
+        (b"(S (NP dogs))\n", "a", True),
+        (b"1 word:1\n", "a.klp", True),
+        (b"1 1:1 # |BT| is no mark here\n", "a", False),
+        (b"1 1:1\n1 |BT| (A b) |ET|\n", "a", False),
+        (b"", "a", False),
+    ],
+)
+def test_files_of_trees_are_told_from_others(content, name, trees, tmp_path):
+    for compress in (bytes, gzip.compress):
+        (tmp_path / name).write_bytes(compress(content))
+        assert _trees.holds_trees(str(tmp_path / name)) is trees
+    assert not _trees.holds_trees(str(tmp_path / "missing"))
+    assert not _trees.holds_trees(str(tmp_path))
+    assert not _trees.holds_trees("-")
+
+
+def test_from_stdin(tree_files, tmp_path):
+    """What comes from a pipe cannot be looked at before it is read."""
+    command = [sys.executable, "-m", "unkernel.cli", "train", "-", str(tmp_path / "m.uk"), "--json"]
+    content = tree_files[0].read_bytes()
+    done = subprocess.run([*command, "--kernel", "sst"], input=content, capture_output=True, check=True)
+    assert json.loads(done.stdout)["learner"] == "TreeSVC"
+    done = subprocess.run(command, input=content, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.decode().endswith(
+        "/dev/stdin:1:4: this is a line of trees, and not of features; train on trees with --model tree\n"
+    )
+
+
+TRAINING_REFUSED = {
+    "rows": ("binary.test.svm --kernel sst", "binary.test.svm: has no trees .* --combine vectors"),
+    "rows, by name": ("binary.test.svm --model tree", "has no trees"),
+    "rows, an option of trees": (
+        "binary.test.svm --decay 0.4",
+        "--decay is not for --model poly, but for tree",
+    ),
+    "trees for rows": (
+        "trees.train.dat --model linear",
+        "holds trees, and not rows of features; train on trees",
+    ),
+    "tests of rows": ("trees.train.dat --test binary.test.svm", "binary.test.svm: has no trees, and "),
+    "tests of trees": ("binary.test.svm --test trees.test.dat", "trees.test.dat: holds trees"),
+    "no labels": ("brackets.txt", "brackets.txt: has trees and no labels; a line is, for example: 1 "),
+    "a word for gamma": ("trees.train.dat --gamma scale", "--gamma must be a number for --model tree"),
+    "mu": ("trees.train.dat --width-decay 0.2", "--width-decay is for --kernel ptk"),
+    "samples": ("trees.train.dat --solver exact --sample-size 9", "--sample-size is for --solver sampled"),
+    "solver": ("trees.train.dat --solver dual", "--solver must be .* got 'dual'"),
+    "decay": ("trees.train.dat --decay 0", "--decay must be a float in the range .* got 0.0"),
+    "kernel": ("trees.train.dat --kernel poly", "'poly' is not one of"),
+    "objective": ("trees.train.dat --objective f1", "--objective is not for --model tree, but for linear"),
+    "features": ("trees.train.dat --n-features 3", "--n-features is not for --model tree, but for poly"),
+    "counting": ("trees.train.dat --zero-based", "--zero-based and --one-based are for rows"),
+    "cores": ("trees.train.dat --out-of-core", "--out-of-core is not for --model tree"),
+    "no vectors": ("trees.train.dat --combine sum", "has no vectors behind |ET|, which --combine sum needs"),
+    "kernel of rows": (
+        "binary.test.svm --model poly --kernel sst",
+        "--kernel is not for --model poly, but for tree",
+    ),
+    "damaged": ("damaged.dat", "damaged.dat:2:"),
+    "one class": ("one.dat", "only one class"),
+    "missing": ("missing.dat", "missing.dat: No such file"),
+}
+
+
+@pytest.mark.parametrize(("words", "reason"), TRAINING_REFUSED.values(), ids=TRAINING_REFUSED)
+def test_what_train_refuses(run, golden, tmp_path, words, reason):
+    (tmp_path / "brackets.txt").write_text("(S (NP dogs) (VP bark))\n")
+    (tmp_path / "damaged.dat").write_text("1 |BT| (A b) |ET|\n-1 |BT| (A b |ET|\n")
+    (tmp_path / "one.dat").write_text("1 |BT| (A b) |ET|\n1 |BT| (A c) |ET|\n")
+    own = {path.name for path in tmp_path.iterdir()}
+    folders = {word: tmp_path if word in own else golden for word in words.split() if "." in word[1:]}
+    data, *options = [
+        str(folders[word] / word) if word in folders and not word[0].isdigit() else word
+        for word in words.split()
+    ]
+    message = run("train", data, tmp_path / "m.uk", *options).error()
+    assert "Traceback" not in message
+    assert re.search(reason, message), message
+    assert not (tmp_path / "m.uk").exists()
+
+
+def test_several_files_of_trees(run, tree_files, tmp_path):
+    message = run("train", *tree_files, tmp_path / "m.uk", "--model", "tree").error()
+    assert "trees are read from one file" in message
+
+
+def test_labels_of_the_test_file_that_are_unknown(run, questions, tree_files, tmp_path):
+    found = run("train", questions, tmp_path / "m.uk", "--test", tree_files[1], "--json").json
+    assert found["test"]["accuracy"] is None
+    assert found["test"]["accuracy_note"] == (
+        "not known: 60 trees of 60 have labels that the model does not know (-1, 1)"
+    )
+
+
+def test_a_warning_is_one_line(run, tree_files, tmp_path):
+    ran = run("train", tree_files[0], tmp_path / "m.uk", "--max-iter", "1", "--tol", "1e-9")
+    assert ran.code == 0
+    assert len(ran.err.splitlines()) == 1
+    assert ran.err.startswith("unkernel: warning: TreeSVC stopped")
+
+
+def test_progress(run, tree_files, tmp_path):
+    ran = run("train", tree_files[0], tmp_path / "m.uk", "--verbose", "--test", tree_files[1])
+    assert ran.err.splitlines()[:3] == [f"reading {tree_files[0]}", f"reading {tree_files[1]}", "training"]
+
+
+def test_the_options_are_those_of_the_estimator(run, monkeypatch):
+    assert {name.value for name in _train_options.TreeKernelName} == set(TREE_KERNELS)
+    assert {name.value for name in _train_options.PairingName} == set(PAIRINGS)
+    assert {name.value for name in _train_options.CombinationName} == {"auto", *COMBINATIONS}
+    assert {name.value for name in _train_options.VectorKernelName} == set(VECTOR_KERNELS)
+    monkeypatch.setenv("COLUMNS", "200")
+    text = run("train", "--help").out
+    for option in ("--kernel", "--decay", "--sample-size", "--imbalance", "--combine", "--tree-pairing"):
+        assert option in text
+    assert "--normalize" in text
+    assert "--no-normalize" in text
+
+
+# --- predict ------------------------------------------------------------------------------------------
+
+
+def test_predict(run, tree_model, tree_files, tmp_path):
+    ran = run("predict", tree_model, tree_files[1], "--output", tmp_path / "out", "--scores")
+    assert (ran.code, ran.err) == (0, "")
+    assert "accuracy      71.67 % (43 of 60 trees)" in ran.out
+    assert "F1            70.18 % (precision 68.97 %, recall 71.43 %)" in ran.out
+    assert "trees/s" in ran.out
+    labels, scores = np.loadtxt(tmp_path / "out").T
+    X, _ = read_trees(tree_files[1])
+    fast = load(tree_model)
+    assert np.array_equal(labels, fast.predict(X))
+    assert np.array_equal(scores, fast.decision_function(X))
+
+
+def test_predict_as_json(run, tree_model, tree_files):
+    found = run("predict", tree_model, tree_files[1], "--json").json
+    assert (found["rows"], found["correct"], found["engine"], found["exact"]) == (60, 43, "forest", True)
+    X, y = read_trees(tree_files[1])
+    answers = load(tree_model).predict(X)
+    hits = np.sum((answers == 1) & (y == 1))
+    assert found["precision"] == hits / np.sum(answers == 1)
+    assert found["recall"] == hits / np.sum(y == 1)
+    assert found["f1"] == pytest.approx(2 * hits / (np.sum(answers == 1) + np.sum(y == 1)))
+
+
+def test_a_model_of_svmlight_tk(run, golden, tree_files, tmp_path):
+    source = golden / "svmlight-tk-sst.model"
+    ran = run("predict", source, tree_files[1], "--output", tmp_path / "out", "--scores", "--json")
+    assert ran.err == ""
+    expected = np.loadtxt(golden / "svmlight-tk-sst.margins")
+    np.testing.assert_allclose(np.loadtxt(tmp_path / "out")[:, 1], expected, atol=2e-6)
+    assert "tree, read from SVM-light-TK" in run("inspect", source).out
+
+
+def test_trees_without_labels(run, tree_model, tmp_path):
+    (tmp_path / "b.mrg").write_text("(S (NP dogs)\n  (VP bark))\n(FunctionDef (name x))\n")
+    ran = run("predict", tree_model, tmp_path / "b.mrg", "--output", tmp_path / "out")
+    assert "not known: the file has no labels" in ran.out
+    assert len((tmp_path / "out").read_text().splitlines()) == 2
+    assert run("predict", tree_model, tmp_path / "b.mrg", "--json").json["accuracy"] is None
+
+
+def test_labels_that_happen_to_be_numbers(run, tmp_path):
+    """Whether labels are numbers is told file by file, and classes may be texts all the same."""
+    trees = [tree for _, tree in QUESTIONS]
+    train = write_questions(tmp_path / "train.dat", zip(["7", "x", "7"] * 3, trees, strict=True))
+    test = write_questions(tmp_path / "test.dat", [("7", trees[0]), ("7", trees[2])])
+    assert run("train", train, tmp_path / "m.uk", "--C", "1000", "--quiet").code == 0
+    assert run("predict", tmp_path / "m.uk", test, "--json").json["accuracy"] == 1.0
+    write_questions(test, [("7", trees[0]), ("8", trees[2])])
+    note = run("predict", tmp_path / "m.uk", test, "--json").json["accuracy_note"]
+    assert note == "not known: 1 tree of 2 have labels that the model does not know (8)"
+
+
+def test_answers_that_are_never_positive(run, tree_model, tmp_path):
+    """There is no precision where nothing was found, and no recall where there is nothing to find."""
+    X, y = read_trees_where(tree_model, lambda answers, y: answers == -1)
+    (tmp_path / "t.dat").write_text(
+        "".join(f"{label} |BT| {tree} |ET|\n" for tree, label in zip(X, y, strict=True))
+    )
+    found = run("predict", tree_model, tmp_path / "t.dat", "--json").json
+    assert (found["precision"], found["recall"], found["f1"]) == (None, 0.0, 0.0)
+    (tmp_path / "t.dat").write_text("".join(f"-1 |BT| {tree} |ET|\n" for tree in X))
+    found = run("predict", tree_model, tmp_path / "t.dat", "--json").json
+    assert (found["accuracy"], found["recall"], found["f1"]) == (1.0, None, None)
+    assert "F1" not in run("predict", tree_model, tmp_path / "t.dat").out
+
+
+def read_trees_where(model, wanted):
+    golden = Path(__file__).resolve().parents[1] / "golden"
+    X, y = read_trees(golden / "trees.test.dat")
+    chosen = wanted(load(model).predict(X), y)
+    return X[chosen].brackets(), y[chosen]
+
+
+ASKED_WRONGLY = {
+    "rows": (
+        "predict trees.uk binary.test.svm",
+        "binary.test.svm: has no trees, and the model .*trees.uk compares",
+    ),
+    "rows, bench": ("bench trees.uk binary.test.svm", "has no trees"),
+    "rows, explain": ("explain trees.uk binary.test.svm", "has no trees"),
+    "trees": (
+        "predict libsvm-poly2.model trees.test.dat",
+        "holds trees, .*libsvm-poly2.model answers for rows",
+    ),
+    "trees, bench": ("bench libsvm-poly2.model trees.test.dat", "holds trees"),
+    "trees, explain": ("explain libsvm-poly2.model trees.test.dat", "holds trees"),
+    "trees to measure on": ("compile libsvm-poly2.model new.uk --sample trees.test.dat", "holds trees"),
+    "no vectors": (
+        "predict svmlight-tk-multi-V-S-lin.model trees.test.dat",
+        "has no vectors .* compares vectors",
+    ),
+    "probability": ("predict trees.uk trees.test.dat --probability -o new.txt", "no probabilities.*--scores"),
+    "counting": ("predict trees.uk trees.test.dat --one-based", "are for rows, and not for trees"),
+    "counting, bench": ("bench trees.uk trees.test.dat --one-based", "are for rows, and not for trees"),
+    "engine": (
+        "compile trees.uk new.uk --engine split",
+        "models of trees have one engine; leave out --engine",
+    ),
+    "sample": ("compile trees.uk new.uk --sample trees.test.dat", "leave out --sample"),
+    "memory": ("compile trees.uk new.uk --memory 1G", "leave out --memory"),
+    "features": ("inspect trees.uk --features trees.test.dat", "--features names the features of rows"),
+    "features, explain": ("explain trees.uk trees.test.dat --features trees.test.dat", "--features names"),
+    "tree": ("explain trees.uk trees.test.dat --row 61", "has 60 trees, so there is no tree 61"),
+    "class": ("explain trees.uk trees.test.dat --of 7", "--of must be one of -1, 1, got '7'"),
+    "class of rows": ("explain libsvm-poly2.model binary.test.svm --of 1", "--of is for models of trees"),
+    "product": (
+        "explain svmlight-tk-multi-times-lin.model svmlight-tk-multi.test.dat",
+        "no sums over fragments of trees",
+    ),
+    "product, inspect": ("inspect svmlight-tk-multi-times-lin.model --top 3", "leave out --top"),
+    "an unknown kernel": (
+        "predict svmlight-tk-multi-T-N.model trees.test.dat",
+        "model:16: kernel parameter -W",
+    ),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED_WRONGLY.values(), ids=ASKED_WRONGLY)
+def test_what_other_commands_refuse(run, golden, tree_model, tmp_path, asked):
+    words, reason = asked
+    places = {"trees.uk": tree_model, "new.uk": tmp_path / "new.uk", "new.txt": tmp_path / "new.txt"}
+    arguments = [
+        places.get(word, golden / word if (golden / word).is_file() else word) for word in words.split()
+    ]
+    message = run(*arguments).error()
+    assert re.search(reason, message), message
+    assert not (tmp_path / "new.uk").exists()
+
+
+# --- the other commands -------------------------------------------------------------------------------
+
+
+def test_compile(run, golden, tree_files, tmp_path):
+    path = tmp_path / "m.uk"
+    found = run("compile", golden / "svmlight-tk-ptk.model", path, "--json").json
+    assert (found["engine"], found["exact"], found["candidates"]) == ("forest", True, [])
+    assert found["read"]["kernel"] == "ptk"
+    assert found["read"]["format"] == "svmlight-tk"
+    X, _ = read_trees(tree_files[1])
+    expected = read_model(golden / "svmlight-tk-ptk.model").scores(X)[:, 0]
+    np.testing.assert_allclose(load(path).decision_function(X), expected, rtol=1e-12, atol=1e-14)
+    ran = run("compile", golden / "svmlight-tk-ptk.model", path)
+    assert "partial trees, decay 0.4, width decay 0.4" in ran.out
+    assert "forest, exact" in ran.out
+    assert run("compile", path, tmp_path / "again.uk", "--quiet").out == ""
+
+
+def test_inspect(run, vector_model, golden):
+    ran = run("inspect", vector_model)
+    for words in (
+        "0.3 times subset trees, decay 0.4",
+        "plus vectors",
+        "trees: yes, vectors: yes",
+        "3 at most",
+        "TreeSVC",
+    ):
+        assert words in ran.out
+    found = run("inspect", vector_model, "--json").json
+    assert found["vector_kernel"] == {"kernel": "polynomial", "degree": 2, "gamma": 0.5, "coef0": 1.0}
+    assert found["tree_channels"] == ["0", "1", "2"]
+    model = load(vector_model).model
+    assert (found["support_trees"], found["subtrees"]) == (model.n_support, model.support.nodes)
+    assert found["compiled_bytes"] > found["file_bytes"] > 0
+    plain = run("inspect", golden / "svmlight-tk-sst.model", "--json").json
+    assert (plain["width_decay"], plain["tree_weight"], plain["vector_kernel"]) == (None, None, None)
+
+
+def test_the_heaviest_fragments(run, tree_model, questions, tmp_path):
+    found = run("inspect", tree_model, "--top", 5, "--json").json["top"]
+    expected = load(tree_model).heaviest(5)
+    assert [one["fragment"] for one in found] == [fragment.text for fragment in expected]
+    ran = run("inspect", tree_model, "--top", 5)
+    assert "heaviest fragments" in ran.out
+    assert expected[0].text in ran.out
+    run("train", questions, tmp_path / "q.uk", "--quiet", "--C", 10)
+    found = run("inspect", tmp_path / "q.uk", "--top", 30, "--json").json["top"]
+    assert {one["class"] for one in found} == {"HUM", "LOC", "NUM"}
+    weights = [abs(one["weight"]) for one in found]
+    assert weights == sorted(weights, reverse=True)
+    assert "not HUM" in run("inspect", tmp_path / "q.uk", "--top", 30).out
+
+
+def test_explain(run, tree_model, tree_files):
+    found = run("explain", tree_model, tree_files[1], "--row", 3, "--top", 4, "--json").json
+    X, y = read_trees(tree_files[1])
+    fast = load(tree_model)
+    assert found["score"] == fast.explain(X[2], 4).score
+    assert (found["label"], found["prediction"]) == (y[2], fast.predict(X)[2])
+    assert len(found["contributions"]) == 4
+    parts = sum(part["value"] for part in found["contributions"])
+    assert found["constant"] + parts + found["rest"] == pytest.approx(found["score"], rel=1e-12)
+    other = run("explain", tree_model, tree_files[1], "--row", 3, "--top", 4, "--of", -1, "--json").json
+    assert other["score"] == pytest.approx(fast.explain(X[2], 4, of=-1).score)
+    ran = run("explain", tree_model, tree_files[1], "--row", 3, "--top", 4)
+    assert found["contributions"][0]["fragment"] in ran.out
+    assert "(all others)" in ran.out
+    nothing = run("explain", tree_model, tree_files[1], "--row", 3, "--top", 0, "--json").json
+    assert nothing["contributions"] == []
+    assert nothing["constant"] + nothing["rest"] == pytest.approx(found["score"], rel=1e-12)
+
+
+def test_explain_without_labels(run, tree_model, tmp_path):
+    (tmp_path / "b.mrg").write_text("(FunctionDef (name x))\n")
+    assert run("explain", tree_model, tmp_path / "b.mrg", "--json").json["label"] is None
+    assert "label in the file" not in run("explain", tree_model, tmp_path / "b.mrg").out
+
+
+def test_bench(run, tree_model, tree_files):
+    found = run("bench", tree_model, tree_files[1], "--json", "--jobs", 2, *FAST).json
+    assert (found["rows"], found["engine"], found["threads"]) == (60, "forest", 2)
+    assert found["score_one_microseconds"]["best"] > 0
+    ran = run("bench", tree_model, tree_files[1], *FAST)
+    assert "µs/tree" in ran.out
+    assert "one tree, Python" in ran.out
+
+
+def test_bench_of_what_no_text_says(run, vector_model, vector_files, tmp_path, tree_model):
+    """Vectors, several trees, and labels that brackets cannot have."""
+    found = run("bench", vector_model, vector_files[1], "--json", *FAST).json
+    assert found["score_one_microseconds"]["best"] > 0
+    (tmp_path / "s.conllu").write_text(
+        "1\tdogs\tdog\tNOUN\tNN\t_\t2\tnsubj\t_\t_\n2\t(\t(\tVERB\tVB\t_\t0\troot\t_\t_\n\n"
+    )
+    assert run("bench", tree_model, tmp_path / "s.conllu", "--json", *FAST).json["rows"] == 1
+    (tmp_path / "e.dat").write_text("1 |BT| |ET|\n1 |BT| (A b) |ET|\n")
+    assert run("bench", tree_model, tmp_path / "e.dat", "--json", *FAST).json["rows"] == 2

@@ -1,0 +1,170 @@
+"""Trees made up: strategies, labelled ones from a seed; and kernels of whole examples the slow way."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+from scipy import sparse
+
+from reference.tree_kernels import kernel, parse, write
+from unkernel import Forest
+from unkernel.data.forest import Vectors
+
+
+def trees(inner="ABC", words="xyz", *, max_leaves=10, most_children=3):
+    """Trees of a few nodes: few labels, so that many match."""
+    leaf = st.tuples(st.sampled_from(words), st.just(()))
+    return st.recursive(
+        leaf,
+        lambda below: st.tuples(
+            st.sampled_from(inner), st.lists(below, min_size=1, max_size=most_children).map(tuple)
+        ),
+        max_leaves=max_leaves,
+    )
+
+
+def text(tree):
+    """The tree in brackets; a single leaf, too."""
+    return write(tree) if tree[1] else f"({tree[0]})"
+
+
+def as_trees(texts):
+    return [parse(one) for one in texts]
+
+
+def gram(a, b, kind, decay=0.4, width_decay=0.4, *, normalize=True, value=kernel):
+    """All kernels of the trees of a (rows) with those of b, one by one."""
+    return np.array(
+        [[value(x, z, kind, decay, width_decay, normalize=normalize) for z in b] for x in a]
+    ).reshape(len(a), len(b))
+
+
+# --- Chains: too deep for what calls itself --------------------------------------------------------
+
+
+def chain(nodes, word="x", label="X"):
+    """`(X (X (X x)))`, in brackets."""
+    return f"({label} " * nodes + word + ")" * nodes
+
+
+def chain_kernel(n, m, kind, decay, width_decay):
+    """K(chain(n), chain(m)), not normalised, by one sum over the smaller height of two nodes."""
+    heights = np.arange(1, min(n, m) + 1)
+    if kind == "st":
+        return float(np.sum(decay**heights))
+    step = decay if kind == "sst" else width_decay
+    alone = step if kind == "sst" else width_decay * decay**2
+    # Nodes of different heights h < k have h - 1 links in common, of the same height h more: the word.
+    different = np.empty(len(heights) + 1)
+    different[0] = 0.0 if kind == "sst" else alone
+    for i in range(1, len(different)):
+        different[i] = alone + step * different[i - 1]
+    same = np.empty(len(heights))
+    same[0] = decay if kind == "sst" else alone + width_decay * alone
+    for i in range(1, len(same)):
+        same[i] = alone + step * same[i - 1]
+    others = (n - heights) + (m - heights)
+    leaves = 0.0 if kind == "sst" else alone
+    return math.fsum(others * different[:-1]) + math.fsum(same) + leaves
+
+
+# --- Examples: several trees and vectors each -----------------------------------------------------
+
+
+class Example(NamedTuple):
+    """Trees and vectors by channel; None where there is none."""
+
+    trees: tuple
+    vectors: tuple
+
+
+def make_forest(examples):
+    """The forest of examples that have equally many channels."""
+    width = max((len(v) for e in examples for v in e.vectors if v is not None), default=0)
+    forest = Forest(
+        {
+            str(k): [None if t is None else text(t) for t in column]
+            for k, column in channels(examples, "trees")
+        }
+    )
+    vectors = {
+        str(k): Vectors(
+            sparse.csr_matrix([np.zeros(width) if v is None else v for v in column]),
+            np.array([v is not None for v in column]),
+        )
+        for k, column in channels(examples, "vectors")
+    }
+    return Forest._of(forest.table, forest.trees, vectors)
+
+
+def channels(examples, what):
+    return enumerate(zip(*(getattr(example, what) for example in examples), strict=True))
+
+
+def example_kernel(settings, a, b):
+    """The kernel of two examples, by the sums of SVM-light-TK's manual; settings is an ExampleKernel."""
+
+    def pairs(left, right, pairing):
+        both = zip(left, right, strict=False) if pairing == "same" else ((x, z) for x in left for z in right)
+        return [(x, z) for x, z in both if x is not None and z is not None]
+
+    def tree_kernel(x, z):
+        return kernel(x, z, settings.tree, settings.decay, settings.width_decay, normalize=settings.normalize)
+
+    def vector_kernel(x, z):
+        value = vector_value(settings.vector, x, z)
+        if settings.normalize_vectors:
+            norms = (vector_value(settings.vector, v, v) for v in (x, z))
+            value /= math.sqrt(math.prod(norm if norm > 0 else 1.0 for norm in norms))
+        return value
+
+    tree_sum = math.fsum(tree_kernel(x, z) for x, z in pairs(a.trees, b.trees, settings.tree_pairing))
+    vector_sum = math.fsum(
+        vector_kernel(x, z) for x, z in pairs(a.vectors, b.vectors, settings.vector_pairing)
+    )
+    return {
+        "trees": tree_sum,
+        "vectors": vector_sum,
+        "sum": settings.tree_weight * tree_sum + vector_sum,
+        "product": tree_sum * vector_sum,
+    }[settings.combination]
+
+
+def vector_value(function, x, z):
+    product = math.fsum(np.asarray(x) * np.asarray(z))
+    inner = function.gamma * product + function.coef0
+    return {
+        "linear": lambda: product,
+        "polynomial": lambda: inner**function.degree,
+        "rbf": lambda: math.exp(-function.gamma * math.fsum((np.asarray(x) - np.asarray(z)) ** 2)),
+        "sigmoid": lambda: math.tanh(inner),
+    }[function.name]()
+
+
+# --- Something to learn ----------------------------------------------------------------------------
+
+_SUBJECTS = ("(PRP i)", "(PRP we)", "(D the) (N dog)", "(D a) (N cat)", "(D the) (J old) (N man)")
+_VERBS = ("sees", "hears", "finds", "has")
+_OBJECTS = (*_SUBJECTS, "(N fish)", "(J old) (N fish)")
+_SIGNS = (("PP", "in"), ("PP", "on"), ("ADV", "now"), ("ADV", "here"))  # of which a class prefers one
+
+
+def make_problem(seed, rows=120, classes=2, *, noise=0.15, share=None):
+    """Bracket strings and labels: what follows the verb tells the class, often but not always.
+
+    `share` of the rows are of class 1; without it, classes are equally frequent.
+    """
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, classes, rows) if share is None else (rng.random(rows) < share).astype(int)
+    labels[:classes] = np.arange(classes)
+    signs = np.where(rng.random(rows) < noise, rng.integers(0, len(_SIGNS), rows), labels)
+    return [_sentence(rng, *_SIGNS[sign]) for sign in signs], labels
+
+
+def _sentence(rng, label, word):
+    subject, verb, objekt = (rng.choice(choices) for choices in (_SUBJECTS, _VERBS, _OBJECTS))
+    tail = f"({label} {word} (NP {rng.choice(_OBJECTS)}))" if label == "PP" else f"({label} {word})"
+    return f"(S (NP {subject}) (VP (V {verb}) (NP {objekt}) {tail}))"

@@ -1,0 +1,139 @@
+"""Tree kernels on TREC's questions and on treebanks, next to LIBSVM and SVM-light-TK."""
+
+from __future__ import annotations
+
+import lzma
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import recall_score
+from sklearn.svm import SVC
+
+from reference import golden
+from unkernel import Forest, TreeClassifier, TreeKernel, TreeSVC, datasets, read_trees
+
+pytestmark = pytest.mark.slow
+
+# Dual objectives of SVM-light-TK, -t 5 -C T -F 1 -L 0.4 -N 1 -c 1, one class against the others
+SVM_LIGHT_TK = {
+    "ABBR": 107.0902,
+    "DESC": 947.9495,
+    "ENTY": 1591.9707,
+    "HUM": 945.9824,
+    "LOC": 706.9531,
+    "NUM": 549.3647,
+}
+
+
+def path(name, part="train"):
+    try:
+        return datasets.path(name, part)
+    except FileNotFoundError as missing:
+        pytest.skip(str(missing))
+
+
+@cache
+def questions(part):
+    """Trees and coarse classes."""
+    with lzma.open(path("trec-const", part), "rt", encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    return Forest([row[2] for row in rows]), np.array([row[0] for row in rows])
+
+
+def test_descriptions_are_learned_as_libsvm_learns_them():
+    (X, y), (others, truth) = questions("train"), questions("test")
+    clf = TreeSVC(n_jobs=2).fit(X, y == "DESC")
+    assert clf.gap_ <= 1e-3
+    K = TreeKernel(n_jobs=2)(X)
+    peer = SVC(kernel="precomputed", cache_size=1000).fit(K, y == "DESC")
+    coefficients = peer.dual_coef_[0]
+    inner = K[np.ix_(peer.support_, peer.support_)]
+    dual = np.abs(coefficients).sum() - 0.5 * coefficients @ inner @ coefficients
+    assert dual * (1 - 1e-6) <= clf.objective_ <= dual * (1 + 2e-3)
+    assert dual == pytest.approx(SVM_LIGHT_TK["DESC"], rel=1e-5)
+    theirs = peer.predict(TreeKernel(n_jobs=2)(others, X))
+    ours = clf.predict(others)
+    assert np.mean(ours == theirs) > 0.99
+    assert clf.score(others, truth == "DESC") == pytest.approx(0.978, abs=0.003)
+
+
+def test_six_classes():
+    (X, y), (others, truth) = questions("train"), questions("test")
+    clf = TreeSVC(n_jobs=2).fit(X, y)
+    assert clf.classes_.tolist() == sorted(SVM_LIGHT_TK)
+    assert clf.objective_ == pytest.approx(sum(SVM_LIGHT_TK.values()), rel=1e-3)
+    assert clf.score(others, truth) == pytest.approx(0.862, abs=0.003)
+    scores = clf.decision_function(others)
+    fast = TreeClassifier(clf.to_model())
+    np.testing.assert_allclose(
+        [fast.score_one(tree) for tree in others.brackets()], scores, rtol=0, atol=1e-11
+    )
+    np.testing.assert_allclose(clf.to_model().scores(others[:50]), scores[:50], rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", ["st", "sst_bow", "ptk"])
+def test_other_kernels(kind):
+    (X, y), (others, truth) = questions("train"), questions("test")
+    clf = TreeSVC(kind, n_jobs=2).fit(X, y == "HUM")
+    assert clf.gap_ <= 1e-3
+    assert clf.score(others, truth == "HUM") > {"st": 0.9, "sst_bow": 0.94, "ptk": 0.94}[kind]
+
+
+@pytest.mark.parametrize("solver", ["exact", "sampled"])
+def test_rare_questions_are_found_where_they_weigh_more(solver):
+    """ABBR is 1:60."""
+    (X, y), (others, truth) = questions("train"), questions("test")
+    options = {"solver": solver, "C": 0.01, "sample_size": 1000, "tol": 1e-2, "random_state": 0, "n_jobs": 2}
+    plain, found = (
+        recall_score(truth == "ABBR", TreeSVC(imbalance=j, **options).fit(X, y == "ABBR").predict(others))
+        for j in (1.0, 20.0)
+    )
+    assert found > plain + 0.2
+
+
+def test_samples_come_near_the_whole():
+    (X, y), (others, truth) = questions("train"), questions("test")
+    exact = TreeSVC(C=0.1, n_jobs=2).fit(X, y == "DESC")
+    sampled = TreeSVC(C=0.1, solver="sampled", sample_size=2000, tol=5e-3, random_state=0, n_jobs=2)
+    sampled.fit(X, y == "DESC")
+    assert sampled.score(others, truth == "DESC") > exact.score(others, truth == "DESC") - 0.02
+
+
+def test_questions_of_kelp():
+    train, test = (read_trees(path("kelp-trec", part)) for part in ("train", "test"))
+    assert (len(train.X), len(test.X)) == (5452, 500)
+    assert len(train.X.trees) == 5
+    assert set(train.y) == set(SVM_LIGHT_TK)
+    name = next(iter(train.X.trees))
+    one = Forest({name: train.X.brackets(name)})
+    clf = TreeSVC(n_jobs=2).fit(one, train.y == "LOC")
+    assert clf.score(Forest({name: test.X.brackets(name)}), test.y == "LOC") > 0.93
+
+
+def test_a_treebank_there_and_back():
+    with lzma.open(path("ewt-propbank", "dev"), "rt", encoding="utf-8") as file:
+        texts = [line.rstrip("\n").split("\t")[2] for line in file if not line.startswith("P\t")]
+    forest = Forest(texts)
+    assert len(forest) > 1900
+    assert forest.nodes < sum(text.count("(") for text in texts)
+    again = Forest(forest.brackets())
+    assert again.brackets() == forest.brackets()
+    assert [" ".join(one.split()) for one in texts] == [" ".join(one.split()) for one in forest.brackets()]
+
+
+def test_a_treebank_of_dependencies():
+    data = read_trees(path("en_ewt", "dev"))
+    assert len(data.X) == 2001
+    assert data.X.compact().brackets() == data.X.brackets()
+
+
+def test_the_shared_golden_files_are_ours():
+    folder = Path(__file__).resolve().parents[3] / "shared" / "golden"
+    if not folder.is_dir():
+        pytest.skip(f"there is no {folder}")
+    for kind in ("st", "sst", "ptk"):
+        for suffix in ("model", "margins"):
+            name = f"svmlight-tk-{kind}.{suffix}"
+            assert (folder / name).read_bytes() == (golden.FOLDER / name).read_bytes()

@@ -1,0 +1,237 @@
+"""Sampled cutting planes over trees: the same cuts however they are computed, and bounds of the optimum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reference.poly import solve_dual
+from reference.tree_examples import make_problem
+from reference.tree_kernels import KINDS
+from unkernel import Forest, TreeKernel, TreeSVC
+from unkernel._core import train_sampled_trees
+from unkernel.models import ExampleKernel, Kernel
+
+METHODS = ("forest", "usvm", "sdag", "sdag+", "kernels")
+every_kernel = pytest.mark.parametrize("kind", KINDS)
+
+
+def train(forest, y, *, kernel=None, costs=None, method="forest", threads=1, **options):
+    kernel = kernel or ExampleKernel()
+    outcome = train_sampled_trees(
+        kernel=kernel.core(), set=kernel.examples(forest, indexed=True), codes=np.asarray(y, np.int32),
+        costs=np.ones(len(y)) if costs is None else np.asarray(costs, float), method=method, threads=threads,
+        **{"positive": 1, "problem": 0, "problems": 1, "imbalance": 1.0, "C": 1.0, "epsilon": 1e-3,
+           "max_rounds": 40, "sample_size": 60, "bias": True, "seed": 1, "look": None} | options,
+    )  # fmt: skip
+    return dict(outcome)
+
+
+def assert_same(found, expected, tolerance):
+    assert found["rounds"] == expected["rounds"]
+    assert found["converged"] == expected["converged"]
+    for name in ("objective", "dual_objective", "bias"):
+        assert found[name] == pytest.approx(expected[name], rel=tolerance, abs=tolerance)
+    np.testing.assert_allclose(found["coefficients"], expected["coefficients"], rtol=0, atol=tolerance)
+
+
+def problem(seed, rows=200, **options):
+    texts, y = make_problem(seed, rows, **options)
+    return Forest(texts), y
+
+
+# --- The same cuts, however they are computed -------------------------------------------------------
+
+
+@every_kernel
+@pytest.mark.parametrize("bias", [True, False])
+def test_every_method_makes_the_same_cuts(kind, bias):
+    forest, y = problem(1)
+    first, *others = (
+        train(forest, y, kernel=ExampleKernel(kind), method=method, bias=bias, max_rounds=12)
+        for method in METHODS
+    )
+    assert first["rounds"] > 3
+    assert np.count_nonzero(first["coefficients"]) > 20
+    for other in others:
+        assert_same(other, first, 1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_several_channels_by_every_method(method):
+    texts, y = make_problem(2, 120)
+    forest = Forest({"a": texts, "b": texts[::-1]})
+    for pairing in ("same", "all"):
+        kernel = ExampleKernel(tree_pairing=pairing, normalize=False)
+        expected = train(forest, y, kernel=kernel, method="kernels", max_rounds=8)
+        assert_same(train(forest, y, kernel=kernel, method=method, max_rounds=8), expected, 1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_threads_do_not_change_a_bit(method):
+    forest, y = problem(3)
+    alone = train(forest, y, method=method, max_rounds=10)
+    for threads in (2, 3):
+        other = train(forest, y, method=method, max_rounds=10, threads=threads)
+        assert np.array_equal(other["coefficients"], alone["coefficients"])
+        assert (other["bias"], other["objective"]) == (alone["bias"], alone["objective"])
+
+
+def test_the_seed_is_all_that_is_drawn_by():
+    forest, y = problem(4)
+    one, same, other = (train(forest, y, seed=seed) for seed in (7, 7, 8))
+    assert np.array_equal(one["coefficients"], same["coefficients"])
+    assert not np.array_equal(one["coefficients"], other["coefficients"])
+
+
+@pytest.mark.parametrize("method", ["forest", "usvm", "sdag", "sdag+"])
+def test_kernels_that_are_no_sums_over_nodes(method):
+    forest = Forest(["(A b)", "(C d)"], vectors=np.eye(2))
+    kernel = ExampleKernel(combination="product")
+    with pytest.raises(ValueError, match="kernels of trees alone"):
+        train(forest, [0, 1], kernel=kernel, method=method)
+    with pytest.raises(ValueError, match="cuts are computed by"):
+        train(forest, [0, 1], kernel=kernel, method="smo")
+
+
+# --- Where all examples are drawn it is a cutting-plane method --------------------------------------
+
+
+def regularised(K, bias):
+    """The kernel with a constant feature for a bias that is regularised."""
+    return K + 1.0 if bias else K
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("C", [0.05, 1.0])
+def test_all_examples_in_every_sample(bias, C):
+    """The cuts stay below the problem, by at most epsilon of the mean loss at the end."""
+    forest, y = problem(5, 150)
+    signs, epsilon = 2.0 * y - 1, 1e-3
+    found = train(forest, y, C=C, bias=bias, sample_size=150, epsilon=epsilon, max_rounds=1000)
+    assert found["converged"]
+    K = regularised(TreeKernel()(forest), bias)
+    _, optimum = solve_dual(K, signs, np.full(150, C), "hinge", gap=1e-6)
+    allowed = 150 * C * epsilon
+    assert optimum - 1.05 * allowed <= found["dual_objective"] <= optimum * (1 + 1e-6)
+    assert found["objective"] <= optimum * (1 + 1e-6) + 0.05 * allowed
+    coefficients = found["coefficients"]
+    scores = K @ coefficients
+    primal = 0.5 * coefficients @ scores + C * np.maximum(0.0, 1.0 - signs * scores).sum()
+    assert optimum * (1 - 1e-6) <= primal <= found["objective"] + 1.05 * allowed
+    assert found["bias"] == pytest.approx(coefficients.sum() if bias else 0.0, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=15, print_blob=True)
+@given(
+    seed=st.integers(0, 2**31),
+    rows=st.integers(2, 50),
+    C=st.floats(0.01, 20),
+    kind=st.sampled_from(KINDS),
+    bias=st.booleans(),
+)
+def test_cuts_are_below_the_problem(seed, rows, C, kind, bias):
+    forest, y = problem(seed, rows, noise=0.4)
+    found = train(
+        forest, y, C=C, bias=bias, sample_size=rows, kernel=ExampleKernel(kind), epsilon=1e-2, max_rounds=300
+    )
+    K = regularised(TreeKernel(kind)(forest), bias)
+    _, optimum = solve_dual(K, 2.0 * y - 1, np.full(rows, C), "hinge", gap=1e-5)
+    assert found["dual_objective"] <= optimum * (1 + 1e-5)
+    assert found["converged"]
+    assert found["dual_objective"] >= optimum * (1 - 1e-5) - 1.05 * rows * C * 1e-2
+
+
+def test_samples_come_near_the_exact_solution():
+    texts, y = make_problem(6, 800)
+    others, truth = make_problem(7, 400)
+    exact = TreeSVC(C=0.1).fit(texts, y)
+    sampled = TreeSVC(C=0.1, solver="sampled", sample_size=400, tol=1e-2, random_state=0).fit(texts, y)
+    assert sampled.solver_ == "sampled"
+    assert sampled.n_support_ <= 800
+    assert abs(exact.score(others, truth) - sampled.score(others, truth)) < 0.03
+    scores = sampled.decision_function(texts)
+    assert np.corrcoef(scores, exact.decision_function(texts))[0, 1] > 0.97
+
+
+# --- Importances ------------------------------------------------------------------------------------
+
+
+def test_examples_of_no_importance_are_never_drawn():
+    forest, y = problem(8, 100)
+    costs = np.ones(100)
+    costs[::3] = 0.0
+    costs[:2] = 1.0
+    found = train(forest, y, costs=costs, max_rounds=15)
+    coefficients = np.asarray(found["coefficients"])
+    assert (coefficients[costs == 0] == 0).all()
+    assert np.count_nonzero(coefficients[costs > 0]) > 20
+
+
+def test_examples_are_drawn_as_often_as_they_are_important():
+    """With a single cut, its coefficient says how often an example was drawn."""
+    forest, y = problem(9, 60)
+    costs = np.where(np.arange(60) % 2, 3.0, 1.0)
+    found = train(forest, y, costs=costs, max_rounds=1, sample_size=40_000, bias=False)
+    drawn = np.abs(np.asarray(found["coefficients"]))
+    share = drawn / drawn.sum()
+    # 40,000 draws: a share of 1/40 has a standard deviation of 3%, and there are 60 of them
+    np.testing.assert_allclose(share, costs / costs.sum(), rtol=0.15)
+
+
+@pytest.mark.parametrize("solver", ["exact", "sampled"])
+def test_weights_scale_as_c_does(solver):
+    texts, y = make_problem(10, 100)
+    options = {"solver": solver, "random_state": 3, "sample_size": 100, "tol": 1e-3}
+    one = TreeSVC(C=0.5, **options).fit(texts, y)
+    two = TreeSVC(C=0.125, **options).fit(texts, y, np.full(100, 4.0))
+    three = TreeSVC(C=0.125, class_weight={0: 4.0, 1: 4.0}, **options).fit(texts, y)
+    for other in (two, three):
+        assert other.objective_ == pytest.approx(one.objective_, rel=1e-9)
+        np.testing.assert_allclose(other.decision_function(texts), one.decision_function(texts), atol=1e-9)
+
+
+# --- Vectors ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("combination", ["vectors", "sum", "product"])
+def test_vectors_are_cut_by_their_kernels(combination):
+    texts, y = make_problem(11, 80)
+    vectors = np.random.default_rng(0).normal(size=(80, 3)).round(2)
+    forest = Forest(texts, vectors=vectors)
+    kernel = ExampleKernel(combination=combination, tree_weight=0.5, vector=Kernel("rbf", gamma=0.5))
+    found = train(
+        forest, y, kernel=kernel, method="kernels", sample_size=80, bias=False, C=0.2, max_rounds=500
+    )
+    trees, others = TreeKernel()(Forest(texts)), Kernel("rbf", gamma=0.5).matrix(vectors, vectors)
+    K = {"vectors": others, "sum": 0.5 * trees + others, "product": trees * others}[combination]
+    _, optimum = solve_dual(K, 2.0 * y - 1, np.full(80, 0.2), "hinge", gap=1e-5)
+    assert found["converged"]
+    assert optimum - 1.05 * 80 * 0.2 * 1e-3 <= found["dual_objective"] <= optimum * (1 + 1e-5)
+
+
+# --- The estimator ----------------------------------------------------------------------------------
+
+
+def test_the_estimator_draws_by_its_random_state():
+    texts, y = make_problem(12, 300, classes=3)
+    options = {"solver": "sampled", "sample_size": 100, "tol": 1e-2}
+    one, same, threads = (TreeSVC(random_state=1, n_jobs=jobs, **options).fit(texts, y) for jobs in (1, 1, 2))
+    other = TreeSVC(random_state=2, **options).fit(texts, y)
+    for again in (same, threads):
+        assert np.array_equal(again.model_.coefficients, one.model_.coefficients)
+        assert np.array_equal(again.model_.intercepts, one.model_.intercepts)
+    assert not np.array_equal(other.decision_function(texts), one.decision_function(texts))
+    seeded = TreeSVC(random_state=np.random.RandomState(1), **options).fit(texts, y)
+    assert np.array_equal(seeded.model_.intercepts, one.model_.intercepts)
+
+
+def test_says_how_it_ended():
+    texts, y = make_problem(13, 100)
+    clf = TreeSVC(solver="sampled", sample_size=100, tol=1e-2, random_state=0).fit(texts, y)
+    assert clf.n_iter_ > 1
+    assert 0 <= clf.gap_ < 0.05
+    assert clf.objective_ > 0
+    assert clf.to_model().origin["solver"] == "sampled"
