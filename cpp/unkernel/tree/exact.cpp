@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "unkernel/base/parallel.hpp"
 #include "unkernel/solve/pair_descent.hpp"
 #include "unkernel/tree/best_bias.hpp"
 #include "unkernel/tree/working_square.hpp"
@@ -90,10 +91,12 @@ class Decomposition {
       for (Problem& problem : problems_) problem.pair_tolerance = std::min(problem.pair_tolerance, 2.0 * options_.tolerance);
     }
     for (std::int64_t round = 1; round <= options_.max_rounds; ++round) {
-      for (Problem* problem : open()) {
-        solve(*problem);
-        problem->result.rounds = round;
-      }
+      const std::vector<Problem*> problems = open();
+      parallel_for(options_.threads, static_cast<std::int64_t>(problems.size()), [&](std::int64_t i) {
+        Problem& problem = *problems[static_cast<std::size_t>(i)];
+        solve(problem);
+        problem.result.rounds = round;
+      });
       score(open(), unworked());
       for (Problem* problem : open()) settle(*problem);
       if (open().empty() || round == options_.max_rounds) certify();  // may find that some are open after all
@@ -248,7 +251,7 @@ class Decomposition {
     square_.keep(wanted_examples);
   }
 
-  void solve(Problem& problem) {
+  void solve(Problem& problem) const {
     const auto examples = square_.examples();
     const std::size_t n = examples.size();
     std::vector<signed char> labels(n);

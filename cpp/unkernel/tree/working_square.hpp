@@ -15,13 +15,13 @@ namespace unkernel::tree {
 
 class WorkingSquare {
  public:
-  // Room for so many examples of the set; memory is touched as they come.
+  // Room for so many examples of the set, at most; memory is taken as they come.
   WorkingSquare(const engines::ExampleKernel& kernel, const engines::ExampleSet& set, std::size_t capacity, int threads);
 
   std::size_t size() const { return examples_.size(); }
   std::size_t capacity() const { return capacity_; }
   const float* values() const { return values_.data(); }
-  std::size_t stride() const { return capacity_; }
+  std::size_t stride() const { return stride_; }
   // Where an example is, or -1.
   std::int32_t place(std::int32_t example) const { return place_[static_cast<std::size_t>(example)]; }
   std::span<const std::int32_t> examples() const { return examples_; }
@@ -32,9 +32,12 @@ class WorkingSquare {
   void keep(const std::vector<bool>& wanted);
 
  private:
+  void make_wide(std::size_t size);
+
   engines::ExampleKernel kernel_;
   const engines::ExampleSet& set_;
   std::size_t capacity_;
+  std::size_t stride_ = 0;
   int threads_;
   LargeArray<float> values_;
   std::vector<std::int32_t> examples_;
