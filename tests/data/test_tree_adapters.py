@@ -87,6 +87,15 @@ def test_a_subtree_may_be_used_twice_and_stays_as_it_is():
     assert tree == [["it"], [["it"]]]
 
 
+def test_an_nltk_tree_that_contains_itself():
+    inner = Tree("VP", [])
+    inner.append(Tree("S", [inner]))
+    with pytest.raises(ValueError, match="contains itself"):
+        from_nltk(Tree("S", [inner]))
+    shared = Tree("NP", ["dogs"])  # twice, but not below itself
+    assert from_nltk(Tree("S", [shared, shared])).arities == [2, 1, 0, 1, 0]
+
+
 def test_deep_and_wide_nltk_trees():
     tree = Tree("X", ["x"])
     for _ in range(10_000):

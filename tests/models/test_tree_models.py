@@ -21,7 +21,7 @@ from scipy import sparse
 import unkernel
 from reference.models import file_of, header_of
 from reference.tree_examples import make_problem
-from unkernel import Forest, FormatError, TreeClassifier, TreeModel, TreeSVC
+from unkernel import Forest, FormatError, TreeClassifier, TreeModel, TreeSVC, read_trees
 from unkernel.data.forest import Vectors
 from unkernel.models import Decision, ExampleKernel, Kernel, load_model, read_model
 
@@ -122,6 +122,24 @@ def test_arrays_are_mapped_into_memory(path):
     assert not load_model(path).coefficients.flags.writeable
 
 
+def test_features_with_names(path):
+    forest = read_trees(io.BytesIO(b"1 |BV:v| x:1 z:2 |EV|\n-1 |BV:v| y:3 |EV| |BV:w| x:1 |EV|\n")).X
+    model = TreeModel(
+        ExampleKernel(combination="vectors"),
+        forest,
+        np.array([[1.0], [-1.0]]),
+        np.zeros(1),
+        Decision("binary", np.array([0, 1])),
+        {},
+    )
+    model.save(path)
+    assert_same_model(load_model(path), model)
+    by_name = read_trees(io.BytesIO(b"1 |BV:v| y:1 new:5 x:4 |EV|\n")).X
+    assert unkernel.load(path).decision_function(by_name).tolist() == [1.0]  # 4 - 3
+    with pytest.raises(ValueError, match="have names"):
+        unkernel.load(path).predict(Forest({}, vectors={"v": np.eye(1)}))
+
+
 def test_models_of_odd_shapes(path):
     decision = Decision("binary", np.array([0, 1]))
     for forest in (
@@ -138,7 +156,7 @@ def test_models_of_odd_shapes(path):
 
 
 def test_labels_that_are_no_text(path):
-    forest = unkernel.read_trees(io.BytesIO(b"(A \xff)")).X
+    forest = read_trees(io.BytesIO(b"(A \xff)")).X
     model = TreeModel(
         ExampleKernel(), forest, np.ones((1, 1)), np.zeros(1), Decision("binary", np.array([0, 1])), {}
     )
@@ -365,7 +383,7 @@ SETTINGS = {
         [["v", 2**31], ["w", 4]], [["v", 2.0], ["w", 4]], [["v", True], ["w", 4]], [[1, 2], ["w", 4]],
         [["v", 2], ["w", 4], ["x", 1]],
     ],
-    "features": ["one", [1], ["one", "one"], {}],
+    "features": ["one", [1], ["one", "one"], {}, [], ["one"], ["one", "two", "three"]],  # fewer than columns
 }  # fmt: skip
 
 

@@ -396,3 +396,9 @@ def test_auto_samples_where_there_are_many(monkeypatch):
     assert TreeSVC(random_state=0).fit(texts, y).solver_ == "sampled"
     assert TreeSVC(random_state=0).fit(texts[1:], y[1:]).solver_ == "exact"
     assert TreeSVC(solver="exact").fit(texts, y).solver_ == "exact"
+
+
+def test_kernels_that_single_precision_cannot_hold_are_refused():
+    wide = "(A " + "(B x) " * 300 + ")"
+    with pytest.raises(ValueError, match="lower the decay"):
+        TreeSVC(normalize=False, decay=1.0).fit([wide, "(C d)"], [0, 1])

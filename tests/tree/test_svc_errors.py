@@ -155,6 +155,7 @@ def test_classes_that_weigh_nothing(solver):
     ids=str,
 )
 @pytest.mark.parametrize("solver", ["exact", "sampled"])
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")  # of scikit-learn, for NaN
 def test_bad_data_are_named(solver, X, y, error, complaint):
     with pytest.raises(error, match=complaint):
         TreeSVC(solver=solver).fit(X() if X is Forest else X, y)

@@ -137,6 +137,7 @@ void test_words_apart_and_joined() {
   CHECK(read("(NN New \t York)", WordStyle::apart) == "(NN (New)(York))");
   CHECK(read("(NN New \t York)", WordStyle::joined) == "(NN (New York))");
   CHECK(read("(A b (C d))", WordStyle::joined) == "(A (b)(C (d)))");
+  CHECK(read("(A (C d) New York)", WordStyle::joined) == "(A (C (d))(New)(York))");
   CHECK(read("(A b c d (C e f))", WordStyle::joined) == "(A (b)(c)(d)(C (e f)))");
 }
 
@@ -232,6 +233,15 @@ void test_arrays_there_and_back() {
   CHECK(OwnedArrays(copy) == OwnedArrays(forest) && copy.production_count() == forest.production_count());
 }
 
+void test_a_node_that_is_its_own_child_is_refused() {
+  Forest forest;
+  add(forest, "(A b)");
+  OwnedArrays arrays(forest);
+  CHECK(arrays.children == Ids{0});
+  arrays.children[0] = 1;
+  CHECK_THROWS(arrays.restore(), std::invalid_argument);
+}
+
 template <class T>
 void damage(std::vector<T>& values, Random& random) {
   if (values.empty()) return;
@@ -307,6 +317,7 @@ int main() {
   test_preorder();
   test_absorbing_takes_what_is_wanted();
   test_arrays_there_and_back();
+  test_a_node_that_is_its_own_child_is_refused();
   test_damaged_arrays();
   test_lines();
   return 0;

@@ -22,7 +22,8 @@ using engines::ExampleSet;
 constexpr std::size_t first_examples = 1024;  // of each labelling
 constexpr std::size_t fewest_to_add = 256;
 constexpr double finest_pairs = 1e-7;  // what kernels in single precision allow
-constexpr std::int64_t most_steps = std::int64_t{1} << 40;
+constexpr std::int64_t most_steps = 10'000'000;  // of a round: kernels of very different sizes may never settle
+constexpr double largest_kernel = 1e30;           // that single precision can work with
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -78,8 +79,8 @@ class Decomposition {
         monitor_(monitor),
         square_(kernel, *examples_, room(examples_->size, options.memory), options.threads),
         self_(engines::self_kernels(kernel, *examples_, options.threads)) {
-    if (!std::ranges::all_of(self_, [](double value) { return std::isfinite(value); })) {
-      throw std::invalid_argument("the kernel of an example with itself is not finite: lower the decay, or normalise the trees");
+    if (!std::ranges::all_of(self_, [](double value) { return value <= largest_kernel; })) {
+      throw std::invalid_argument("the kernel of an example with itself is not finite, or above 1e30: lower the decay, or normalise the trees");
     }
     for (const Labelling& labelling : labellings) problems_.emplace_back(labelling, options.bias);
   }

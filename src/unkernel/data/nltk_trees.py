@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from unkernel.data.preorder import Preorder
 
@@ -14,6 +14,12 @@ class NltkTree(Protocol):
     def label(self) -> Any: ...
 
     def __iter__(self) -> Iterator[Any]: ...
+
+
+class _Done(NamedTuple):
+    """Stands where all that is below a node has been seen."""
+
+    identity: int
 
 
 def from_nltk(tree: NltkTree) -> Preorder:
@@ -34,7 +40,8 @@ def from_nltk(tree: NltkTree) -> Preorder:
     Raises
     ------
     ValueError
-        A label or a leaf is not a string, such as the pairs ``("dog", "NN")`` of tagged text.
+        A label or a leaf is not a string, such as the pairs ``("dog", "NN")`` of tagged text; or the tree
+        contains itself.
     TypeError
         It is no tree at all.
 
@@ -49,8 +56,17 @@ def from_nltk(tree: NltkTree) -> Preorder:
     labels: list[str] = []
     arities: list[int] = []
     waiting: list[Any] = [tree]
+    above: set[int] = set()  # the nodes that we are below of
     while waiting:
         node = waiting.pop()
+        if isinstance(node, _Done):
+            above.discard(node.identity)
+            continue
+        if not isinstance(node, str):
+            if id(node) in above:
+                raise ValueError(f"the tree contains itself, below its node {_shown(_label(node))}")
+            above.add(id(node))
+            waiting.append(_Done(id(node)))
         children = [] if isinstance(node, str) else list(node)
         labels.append(node if isinstance(node, str) else _label(node))
         arities.append(len(children))

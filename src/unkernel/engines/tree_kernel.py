@@ -24,7 +24,8 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     kernel : {"sst", "st", "sst_bow", "ptk"}, default="sst"
         What trees have in common that counts: connected pieces that keep whole productions ("sst"), whole
-        subtrees ("st"), those of "sst" and words ("sst_bow"), or any connected pieces ("ptk").
+        subtrees ("st"), those of "sst" and words, each of weight decay ("sst_bow"), or any connected pieces
+        ("ptk").
     decay : float, default=0.4
         lambda: what each production of a piece multiplies its weight by. In "ptk", what each child that a
         piece skips multiplies it by, and (squared) each node that it ends in.
