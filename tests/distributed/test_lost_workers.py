@@ -23,17 +23,18 @@ from unkernel.distributed.wire import packed
 TOL = 1e-3
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def process_client() -> Iterator[Any]:
+    """A cluster for each test: a worker that was killed does not always come back."""
     options = {"processes": True, "n_workers": 3, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
+        client.wait_for_workers(3, timeout=120)
         yield client
 
 
 def kill_a_worker(client: Any, after: int) -> Callable[[Any], Callable[..., Any]]:
     """Makes of a method one that kills a worker when it is called for the `after`-th time."""
     calls = 0
-    client.wait_for_workers(3)  # one that another test killed comes back
 
     def wrap(method: Any) -> Callable[..., Any]:
         def wrapped(self: Any, *arguments: Any) -> Any:
@@ -78,7 +79,6 @@ def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
     monkeypatch.setattr("unkernel.distributed.cluster._FETCHING", 0.5)
     finished = cluster._finished
     calls = 0
-    process_client.wait_for_workers(3)
 
     def killing_when_finished(futures: Any, patience: float) -> bool:
         nonlocal calls
