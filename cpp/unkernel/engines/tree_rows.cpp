@@ -179,7 +179,7 @@ void TreeRows::sum_matches(Node& node, NodeId id) {
   ++visits_;
   for (std::size_t k = node.first_match; k < node.first_match + node.matches; ++k) {
     for (const std::int32_t number : index_.listed(matches_[k].list)) {
-      std::int32_t& seen = seen_[static_cast<std::size_t>(number)];
+      std::int64_t& seen = seen_[static_cast<std::size_t>(number)];
       if (seen != visits_) sum_class(node, children, number);
       seen = visits_;
     }

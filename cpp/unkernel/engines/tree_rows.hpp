@@ -99,8 +99,8 @@ class TreeRows {
   std::vector<Match> matches_;
   std::vector<std::unique_ptr<double[]>> spare_;           // rows that nothing has touched
   // Of partial trees.
-  std::vector<std::int32_t> seen_;  // by class: the last visit to a node that looked at it
-  std::int32_t visits_ = 0;
+  std::vector<std::int64_t> seen_;  // by class: the last visit to a node that looked at it
+  std::int64_t visits_ = 0;
   ChildPattern pattern_;
   std::vector<Source> sources_;
   std::vector<std::int32_t> left_groups_;
