@@ -520,3 +520,27 @@ def test_a_forest_is_read_while_it_grows():
     assert len(forest) == 300 + added
     for matrix in matrices:
         assert np.array_equal(matrix, expected)
+
+
+def test_channels_without_a_common_name_are_refused():
+    forest, other = Forest({"a": SMALL, "b": SMALL}), Forest({"c": SMALL, "d": SMALL})
+    with pytest.raises(ValueError, match="none has the same name"):
+        forest.roots_like(other)
+
+
+def test_examples_of_several_trees_are_not_taken_apart():
+    forest = Forest({"a": SMALL, "b": SMALL})
+    with pytest.raises(ValueError, match=r"cut its forest instead"):
+        Forest([forest[0], "(A b)"])
+
+
+def test_threads_that_extend_a_forest_lose_nothing():
+    forest = Forest(SMALL)
+    threads = [
+        threading.Thread(target=lambda: [forest.extend([f"(X w{i})"]) for i in range(50)]) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(forest) == len(SMALL) + 200

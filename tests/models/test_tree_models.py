@@ -479,7 +479,7 @@ def test_little_is_allocated_because_a_file_says_so(tmp_path):
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (taken + (200 << 20),) * 2)
         fast = unkernel.load(sys.argv[1])
-        print(fast.predict(unkernel.Forest(["(S (NP a))"], vectors={"v": np.eye(1)}), n_jobs=1))
+        print(fast.predict(unkernel.Forest({"syntax": ["(S (NP a))"]}, vectors={"v": np.eye(1)}), n_jobs=1))
     """)
     done = subprocess.run(
         [sys.executable, "-c", program, path], capture_output=True, text=True, timeout=60, check=False

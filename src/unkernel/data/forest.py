@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
@@ -19,6 +20,7 @@ from unkernel.data.preorder import Preorder
 
 Roots = NDArray[np.int32]
 _NO_TREE = -1
+_EXTENDING = threading.Lock()
 _FIRST = "0"  # the name of the only channel, where nobody gave one
 
 
@@ -154,7 +156,9 @@ class Forest:
         if self._vectors or len(self._trees) != 1:
             raise ValueError("only a forest of one tree each, without vectors, can be extended")
         (name,) = self._trees
-        self._trees[name] = np.concatenate([self._trees[name], self._add(trees)])
+        added = self._add(trees)
+        with _EXTENDING:
+            self._trees[name] = np.concatenate([self._trees[name], added])
 
     # --- What it holds --------------------------------------------------------------------------------
 
@@ -225,6 +229,11 @@ class Forest:
         """
         if len(self._trees) == 1 and len(other._trees) == 1:
             return list(self._trees.values())
+        if self._trees and other._trees and not set(self._trees) & set(other._trees):
+            raise ValueError(
+                f"the trees are called {', '.join(self._trees)}, and those of the other side "
+                f"{', '.join(other._trees)}: none has the same name"
+            )
         nothing = np.full(len(self), _NO_TREE, np.int32)
         return [self._trees.get(name, nothing) for name in other._trees]
 
@@ -276,6 +285,11 @@ class Forest:
         if isinstance(tree, str):
             return int(np.asarray(self._table.add_brackets([str(tree)], place))[0])
         if isinstance(tree, TreeExample):
+            if tree.forest.vectors or len(tree.forest.trees) != 1:
+                raise ValueError(
+                    f"trees[{place}] has several trees, or vectors, which would be lost; cut its forest "
+                    "instead: forest[[0, 3]]"
+                )
             return int(np.asarray(self._table.absorb(tree.forest.table, tree.roots()))[0])
         preorder = _as_preorder(tree, place)
         return int(self._table.add_preorder(preorder.labels, preorder.arities))

@@ -250,6 +250,10 @@ class OneTreeWorker:
 
     def score_one(self, tree: str) -> float | list[float]:
         """The scores of one tree in brackets."""
+        if not isinstance(tree, str):
+            raise TypeError(
+                f"score_one takes a tree in brackets, got {type(tree).__name__}; predict takes others"
+            )
         if self._scorer is None:
             scores = self._classifier.raw_scores(Forest([tree]), 1)[0].tolist()
             return scores[0] if len(scores) == 1 else list(scores)
