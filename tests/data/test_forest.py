@@ -392,10 +392,10 @@ def test_vectors_of_any_kind():
 
 def test_channels_are_matched_by_name():
     forest = Forest({"a": SMALL, "b": SMALL[::-1]}, vectors={"v": np.eye(3)})
-    other = Forest({"b": SMALL, "c": SMALL}, vectors={"v": np.eye(3), "w": np.eye(3)})
+    other = Forest({"b": SMALL, "a": SMALL, "c": SMALL}, vectors={"v": np.eye(3), "w": np.eye(3)})
     roots, vectors = forest.roots_like(other), forest.vectors_like(other)
     assert roots[0].tolist() == forest.trees["b"].tolist()
-    assert roots[1].tolist() == [-1] * 3
+    assert roots[2].tolist() == [-1] * 3
     assert vectors[0] is forest.vectors["v"]
     assert vectors[1] is None
     alone = Forest({"x": SMALL}).roots_like(Forest(SMALL))
@@ -524,8 +524,20 @@ def test_a_forest_is_read_while_it_grows():
 
 def test_channels_without_a_common_name_are_refused():
     forest, other = Forest({"a": SMALL, "b": SMALL}), Forest({"c": SMALL, "d": SMALL})
-    with pytest.raises(ValueError, match="none has the same name"):
+    with pytest.raises(ValueError, match="the same names"):
         forest.roots_like(other)
+
+
+def test_what_is_asked_about_is_left_alone():
+    vectors = sparse.csr_matrix(np.array([[1.0, 2.0], [0.0, 3.0], [4.0, 0.0]]))
+    forest, other = (Forest({"t": SMALL}, vectors={"v": vectors}) for _ in range(2))
+    forest.features, other.features = ["x", "y"], ["y", "x"]
+    before = forest.vectors["v"].matrix.toarray()
+    (moved,) = forest.vectors_like(other)
+    assert moved.matrix.toarray().tolist() == before[:, ::-1].tolist()
+    assert forest.vectors["v"].matrix.toarray().tolist() == before.tolist()
+    vectors.data[:] = 9.0
+    assert forest.vectors["v"].matrix.toarray().tolist() == before.tolist()
 
 
 def test_examples_of_several_trees_are_not_taken_apart():

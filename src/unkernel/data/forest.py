@@ -229,11 +229,7 @@ class Forest:
         """
         if len(self._trees) == 1 and len(other._trees) == 1:
             return list(self._trees.values())
-        if self._trees and other._trees and not set(self._trees) & set(other._trees):
-            raise ValueError(
-                f"the trees are called {', '.join(self._trees)}, and those of the other side "
-                f"{', '.join(other._trees)}: none has the same name"
-            )
+        _refuse_other_names("trees", list(self._trees), list(other._trees))
         nothing = np.full(len(self), _NO_TREE, np.int32)
         return [self._trees.get(name, nothing) for name in other._trees]
 
@@ -244,6 +240,7 @@ class Forest:
         """
         if every or (len(self._vectors) == 1 and len(other._vectors) == 1):
             return [self._with_columns_of(other, vectors) for vectors in self._vectors.values()]
+        _refuse_other_names("vectors", list(self._vectors), list(other._vectors))
         own = [self._vectors.get(name) for name in other._vectors]
         return [None if vectors is None else self._with_columns_of(other, vectors) for vectors in own]
 
@@ -262,7 +259,7 @@ class Forest:
         columns = np.array([known.setdefault(name, len(known)) for name in self.features], dtype=np.int32)
         matrix = vectors.matrix
         moved = sparse.csr_matrix(
-            (matrix.data, columns[matrix.indices], matrix.indptr), (matrix.shape[0], len(known))
+            (matrix.data.copy(), columns[matrix.indices], matrix.indptr), (matrix.shape[0], len(known))
         )
         moved.sort_indices()
         return Vectors(moved, vectors.present)
@@ -341,6 +338,15 @@ def as_forest(trees: Any) -> Forest:
     return Forest(trees)
 
 
+def _refuse_other_names(what: str, own: list[str], others: list[str]) -> None:
+    """Channels may be missing; but where one is missing and another is new, a name is wrong."""
+    if set(own) - set(others) and set(others) - set(own):
+        raise ValueError(
+            f"the {what} are called {', '.join(own)}, and those of the other side {', '.join(others)}: give "
+            "both the same names"
+        )
+
+
 def _as_preorder(tree: Any, place: int) -> Preorder:
     if isinstance(tree, Preorder):
         return tree
@@ -358,7 +364,7 @@ def _as_preorder(tree: Any, place: int) -> Preorder:
 
 def _whole(matrix: Any) -> Vectors:
     """Vectors that all examples have."""
-    matrix = sparse.csr_matrix(matrix, dtype=np.float64)
+    matrix = sparse.csr_matrix(matrix, dtype=np.float64, copy=True)  # the caller's stays as it is
     matrix.sum_duplicates()
     if not np.isfinite(matrix.data).all():
         raise ValueError("vectors must be finite")
