@@ -34,11 +34,6 @@ class FlatMap {
     return slot.key == no_key ? nullptr : &slot.value;
   }
 
-  // Fetches where a key will be looked for.
-  void prefetch(Key key) const {
-    __builtin_prefetch(&slots_[static_cast<std::size_t>(Random::mix(key)) & (slots_.size() - 1)]);
-  }
-
   std::size_t size() const { return size_; }
 
   // Keeps the room it has grown to, unless that is far more than was used.

@@ -57,7 +57,7 @@ void for_vector_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix,
     own.kernels.assign(matrix.right_chosen.size(), 0.0);
     const auto example = static_cast<std::size_t>(matrix.left_chosen[static_cast<std::size_t>(i)]);
     for (std::size_t channel = 0; channel < channels; ++channel) {
-      indices[channel].add_kernels(matrix.left.vectors[channel], example, 1.0, own.products, own.kernels.data());
+      indices[channel].add_kernels(matrix.left.vectors[channel], example, own.products, own.kernels.data());
     }
     take(static_cast<std::size_t>(i), std::span<const double>(own.kernels));
   });

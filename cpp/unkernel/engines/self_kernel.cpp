@@ -40,10 +40,9 @@ struct Sum {
 SelfKernel::SelfKernel(const TreeKernel& kernel, const Forest& forest)
     : kernel_(kernel),
       forest_(forest),
-      constants_(kernel.kind == TreeKernelKind::subtree ? subtree_constants(kernel, forest) : std::vector<double>()),
+      delta_(kernel, forest),
       place_(forest.size(), -1),
-      last_(group_count(kernel, forest), -1),
-      partial_(kernel) {}
+      last_(group_count(kernel, forest), -1) {}
 
 double SelfKernel::operator()(const TreeRow& row) {
   return row.nodes.size() <= most_nodes_in_table ? by_pairs(row) : by_index(row);
@@ -53,6 +52,7 @@ double SelfKernel::by_pairs(const TreeRow& row) {
   width_ = row.nodes.size();
   deltas_.assign(width_ * width_, 0.0);
   before_.resize(width_);
+  const auto below = [this](NodeId a, NodeId b) { return child_delta(a, b); };
   double sum = 0.0;
   for (std::size_t i = 0; i < width_; ++i) {
     const NodeId node = row.nodes[i];
@@ -61,7 +61,7 @@ double SelfKernel::by_pairs(const TreeRow& row) {
     before_[i] = last;
     last = static_cast<std::int32_t>(i);
     for (std::int32_t j = last; j >= 0; j = before_[at(j)]) {
-      const double value = delta(node, row.nodes[at(j)]);
+      const double value = delta_(node, row.nodes[at(j)], below);
       deltas_[i * width_ + at(j)] = value;
       sum += (at(j) == i ? 1.0 : 2.0) * row.weights[i] * row.weights[at(j)] * value;
     }
@@ -71,25 +71,6 @@ double SelfKernel::by_pairs(const TreeRow& row) {
     last_[at(group_of(kernel_, forest_, node))] = -1;
   }
   return sum;
-}
-
-double SelfKernel::delta(NodeId left, NodeId right) {
-  if (kernel_.kind == TreeKernelKind::subtree) return constants_[at(left)];
-  const auto left_children = forest_.children(left);
-  const auto right_children = forest_.children(right);
-  if (kernel_.by_production()) {
-    double value = kernel_.decay;
-    for (std::size_t k = 0; k < left_children.size(); ++k) {
-      if (forest_.is_leaf(left_children[k]) || forest_.is_leaf(right_children[k])) continue;
-      value *= 1.0 + child_delta(left_children[k], right_children[k]);
-    }
-    return value;
-  }
-  child_deltas_.clear();
-  for (const NodeId a : left_children) {
-    for (const NodeId b : right_children) child_deltas_.push_back(child_delta(a, b));
-  }
-  return partial_(child_deltas_.data(), left_children.size(), right_children.size());
 }
 
 double SelfKernel::child_delta(NodeId left, NodeId right) const {

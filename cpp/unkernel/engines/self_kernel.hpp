@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "unkernel/engines/node_delta.hpp"
 #include "unkernel/engines/tree_counts.hpp"
 #include "unkernel/engines/tree_kernel.hpp"
 
@@ -21,19 +22,16 @@ class SelfKernel {
  private:
   double by_pairs(const TreeRow& row);
   double by_index(const TreeRow& row) const;
-  double delta(NodeId left, NodeId right);
   double child_delta(NodeId left, NodeId right) const;
 
   TreeKernel kernel_;
   const Forest& forest_;
-  std::vector<double> constants_;      // of the subtree kernel
+  NodeDelta delta_;
   std::vector<std::int32_t> place_;    // of a node of the forest, in the row; -1 elsewhere
   std::vector<std::int32_t> last_;     // of a group: the last node of the row that has it; -1 elsewhere
   std::vector<std::int32_t> before_;   // of a node of the row: the one before in its group
   std::vector<double> deltas_;         // by places, the larger one first
   std::size_t width_ = 0;
-  std::vector<double> child_deltas_;
-  PartialTreeSum partial_;
 };
 
 }  // namespace unkernel::engines

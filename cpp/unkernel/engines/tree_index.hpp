@@ -58,9 +58,6 @@ class TreeIndex {
     const List* list = lists_.find(key(first_place_[at(group)] + static_cast<std::int64_t>(place), child_group));
     return list == nullptr ? List{} : *list;
   }
-  void prefetch_matches(std::int32_t group, std::size_t place, std::int32_t child_group) const {
-    lists_.prefetch(key(first_place_[at(group)] + static_cast<std::int64_t>(place), child_group));
-  }
   std::span<const std::int32_t> listed(const List& list) const { return part(list.begin, list.size); }
   // For each that is listed: where its child at that place lies in the child's block.
   const std::int32_t* listed_children(const List& list) const { return listed_child_.data() + list.begin; }

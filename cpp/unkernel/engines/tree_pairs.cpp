@@ -7,10 +7,9 @@ namespace unkernel::engines {
 TreePairs::TreePairs(const TreeKernel& kernel, const Forest& forest)
     : kernel_(kernel),
       forest_(forest),
-      constants_(kernel.kind == TreeKernelKind::subtree ? subtree_constants(kernel, forest) : std::vector<double>()),
+      delta_(kernel, forest),
       left_index_(forest.size(), -1),
-      right_index_(forest.size(), -1),
-      partial_(kernel) {}
+      right_index_(forest.size(), -1) {}
 
 void TreePairs::sort_by_group(const TreeKernel& kernel, const Forest& forest, const TreeRow& row,
                               std::vector<Place>& places) {
@@ -40,11 +39,12 @@ double TreePairs::operator()(const TreeRow& left, const TreeRow& right) {
   for (std::size_t i = 0; i < right.nodes.size(); ++i) right_index_[static_cast<std::size_t>(right.nodes[i])] = static_cast<std::int32_t>(i);
   width_ = right.nodes.size();
   deltas_.assign(left.nodes.size() * width_, 0.0);
+  const auto below = [this](NodeId a, NodeId b) { return child_delta(a, b); };
   double sum = 0.0;
   for (const Pair& pair : pairs_) {
     const auto i = static_cast<std::size_t>(pair.left);
     const auto j = static_cast<std::size_t>(pair.right);
-    const double value = delta(left.nodes[i], right.nodes[j]);
+    const double value = delta_(left.nodes[i], right.nodes[j], below);
     deltas_[i * width_ + j] = value;
     sum += left.weights[i] * right.weights[j] * value;
   }
@@ -53,46 +53,11 @@ double TreePairs::operator()(const TreeRow& left, const TreeRow& right) {
   return sum;
 }
 
-double TreePairs::delta(NodeId left, NodeId right) {
-  switch (kernel_.kind) {
-    case TreeKernelKind::subtree:
-      return constants_[static_cast<std::size_t>(left)];
-    case TreeKernelKind::subset_tree:
-    case TreeKernelKind::subset_tree_words:
-      return kernel_.decay * product_over_children(left, right);
-    case TreeKernelKind::partial_tree:
-      return sum_over_children(left, right);
-  }
-  return 0.0;
-}
-
 // Delta of two children: 0 unless both were a pair.
 double TreePairs::child_delta(NodeId left, NodeId right) const {
   const std::int32_t i = left_index_[static_cast<std::size_t>(left)];
   const std::int32_t j = right_index_[static_cast<std::size_t>(right)];
   return i < 0 || j < 0 ? 0.0 : deltas_[static_cast<std::size_t>(i) * width_ + static_cast<std::size_t>(j)];
-}
-
-double TreePairs::product_over_children(NodeId left, NodeId right) const {
-  const auto left_children = forest_.children(left);
-  const auto right_children = forest_.children(right);
-  double product = 1.0;
-  for (std::size_t k = 0; k < left_children.size(); ++k) {
-    // A word is a pair of its own (or none), never a factor.
-    if (forest_.is_leaf(left_children[k]) || forest_.is_leaf(right_children[k])) continue;
-    product *= 1.0 + child_delta(left_children[k], right_children[k]);
-  }
-  return product;
-}
-
-double TreePairs::sum_over_children(NodeId left, NodeId right) {
-  const auto left_children = forest_.children(left);
-  const auto right_children = forest_.children(right);
-  child_deltas_.clear();
-  for (const NodeId a : left_children) {
-    for (const NodeId b : right_children) child_deltas_.push_back(child_delta(a, b));
-  }
-  return partial_(child_deltas_.data(), left_children.size(), right_children.size());
 }
 
 }  // namespace unkernel::engines

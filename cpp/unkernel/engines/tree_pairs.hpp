@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "unkernel/engines/node_delta.hpp"
 #include "unkernel/engines/tree_counts.hpp"
 #include "unkernel/engines/tree_kernel.hpp"
 
@@ -26,14 +27,11 @@ class TreePairs {
   };
 
   static void sort_by_group(const TreeKernel& kernel, const Forest& forest, const TreeRow& row, std::vector<Place>& places);
-  double delta(NodeId left, NodeId right);
-  double product_over_children(NodeId left, NodeId right) const;
-  double sum_over_children(NodeId left, NodeId right);
   double child_delta(NodeId left, NodeId right) const;
 
   TreeKernel kernel_;
   const Forest& forest_;
-  std::vector<double> constants_;  // of the subtree kernel
+  NodeDelta delta_;
   std::vector<Place> left_places_;
   std::vector<Place> right_places_;
   std::vector<std::int32_t> left_index_;   // of a node of the forest, in its row
@@ -45,8 +43,6 @@ class TreePairs {
     std::int32_t right;
   };
   std::vector<Pair> pairs_;
-  std::vector<double> child_deltas_;
-  PartialTreeSum partial_;
 };
 
 }  // namespace unkernel::engines

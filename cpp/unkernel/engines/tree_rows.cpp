@@ -26,7 +26,6 @@ void TreeRows::use(const Forest& forest, std::span<const std::int32_t> groups) {
 void TreeRows::plan(std::span<const NodeId> nodes) {
   if (nodes_.size() < nodes.size()) nodes_.resize(nodes.size());
   matches_.clear();
-  if (index_.kernel().by_production()) prefetch(nodes);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     place_[static_cast<std::size_t>(nodes[i])] = static_cast<std::int32_t>(i);
     Node& node = nodes_[i];
@@ -37,19 +36,6 @@ void TreeRows::plan(std::span<const NodeId> nodes) {
     if (node.group >= 0 && index_.kernel().by_production()) plan_places(i, nodes[i]);
     if (node.group >= 0 && index_.kernel().kind == TreeKernelKind::partial_tree) plan_children(i, nodes[i]);
     node.matches = matches_.size() - node.first_match;
-  }
-}
-
-// The lists are found in a large table, which takes less time when all are on their way at once.
-void TreeRows::prefetch(std::span<const NodeId> nodes) const {
-  for (const NodeId node : nodes) {
-    const std::int32_t group = groups_[static_cast<std::size_t>(node)];
-    if (group < 0) continue;
-    const auto children = forest_->children(node);
-    for (std::size_t place = 0; place < children.size(); ++place) {
-      const std::int32_t below = groups_[static_cast<std::size_t>(children[place])];
-      if (below >= 0) index_.prefetch_matches(group, place, below);
-    }
   }
 }
 

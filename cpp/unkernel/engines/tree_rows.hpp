@@ -69,7 +69,6 @@ class TreeRows {
   };
 
   void plan(std::span<const NodeId> nodes);
-  void prefetch(std::span<const NodeId> nodes) const;
   void plan_places(std::size_t i, NodeId id);
   void plan_children(std::size_t i, NodeId id);
   void take_row(Node& node);

@@ -95,8 +95,7 @@ VectorIndex::VectorIndex(const KernelFunction& kernel, const VectorRows& rows, s
   });
 }
 
-void VectorIndex::add_kernels(const VectorRows& rows, std::size_t example, double weight, std::vector<double>& products,
-                              double* kernels) const {
+void VectorIndex::add_kernels(const VectorRows& rows, std::size_t example, std::vector<double>& products, double* kernels) const {
   for (std::size_t v = rows.first(example); v < rows.end(example); ++v) {
     const VectorRows::Vector vector = rows.vector(v);
     products.assign(example_.size(), 0.0);
@@ -110,7 +109,7 @@ void VectorIndex::add_kernels(const VectorRows& rows, std::size_t example, doubl
       }
     }
     for (std::size_t i = 0; i < products.size(); ++i) {
-      kernels[example_[i]] += weight * vector.scale * scales_[i] * kernel_(products[i], vector.squared_norm, squared_norms_[i]);
+      kernels[example_[i]] += vector.scale * scales_[i] * kernel_(products[i], vector.squared_norm, squared_norms_[i]);
     }
   }
 }

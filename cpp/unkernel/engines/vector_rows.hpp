@@ -50,9 +50,8 @@ class VectorIndex {
  public:
   VectorIndex(const KernelFunction& kernel, const VectorRows& rows, std::span<const std::int32_t> chosen);
 
-  // Adds weight times the kernel of that example with each chosen one. `products` is a buffer.
-  void add_kernels(const VectorRows& rows, std::size_t example, double weight, std::vector<double>& products,
-                   double* kernels) const;
+  // Adds the kernel of that example with each chosen one. `products` is a buffer.
+  void add_kernels(const VectorRows& rows, std::size_t example, std::vector<double>& products, double* kernels) const;
 
  private:
   struct Posting {

@@ -72,7 +72,7 @@ class CutProgram {
   }
 
   void solve(double accuracy) {
-    objective_ = solve::maximise_on_simplex({offsets_.size(), gram_.data(), offsets_.size(), offsets_.data(), mass_}, alphas_, accuracy);
+    dual_objective_ = solve::maximise_on_simplex({offsets_.size(), gram_.data(), offsets_.size(), offsets_.data(), mass_}, alphas_, accuracy);
   }
 
   // max_t (d_t - w'g_t), at least 0.
@@ -89,7 +89,10 @@ class CutProgram {
   double bias() const {
     return bias_ ? std::inner_product(alphas_.begin(), alphas_.end(), pulls_.begin(), 0.0) : 0.0;
   }
-  double dual_objective() const { return objective_; }
+  double objective() const { return 0.5 * squared_norm() + mass_ * slack(); }
+  double dual_objective() const { return dual_objective_; }
+  // What is left to gain: 0 when the cuts' problem is solved.
+  double gap() const { return objective() - dual_objective_; }
   const std::vector<double>& alphas() const { return alphas_; }
 
  private:
@@ -99,7 +102,7 @@ class CutProgram {
 
   double mass_;
   bool bias_;
-  double objective_ = 0.0;
+  double dual_objective_ = 0.0;
   std::vector<double> gram_;
   std::vector<double> offsets_;
   std::vector<double> pulls_;
@@ -153,7 +156,8 @@ Trained train_sampled(const engines::ExampleKernel& kernel, std::shared_ptr<cons
     Cut cut = most_violated_cut(sample, scores, bias, labelling.labels);
     const double slack = program.slack();
     const double violation = violation_of(cut, sample, scores, bias);
-    trained.converged = round > 1 && violation <= slack + options.epsilon;
+    // The slack means something only where the small dual has been solved.
+    trained.converged = round > 1 && violation <= slack + options.epsilon && program.gap() <= options.epsilon * options.C * total;
     if (!cut.examples.empty()) {
       const double offset = cut.offset;
       const double pull = std::accumulate(cut.coefficients.begin(), cut.coefficients.end(), 0.0);
@@ -168,7 +172,7 @@ Trained train_sampled(const engines::ExampleKernel& kernel, std::shared_ptr<cons
     progress.epoch = round;
     progress.active = static_cast<std::int64_t>(cuts->cuts().size());
     progress.relative_gap = std::max(0.0, violation - slack);
-    progress.objective = 0.5 * program.squared_norm() + options.C * total * program.slack();
+    progress.objective = program.objective();
     progress.bound = program.dual_objective();
     monitor.report(progress);
     monitor.throw_if_stopped();

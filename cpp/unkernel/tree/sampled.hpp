@@ -6,7 +6,8 @@
 //           probability proportional to z_i (by rejection, their Algorithm 3), and those inside the margin make a cut,
 //             g = 1/r sum y_i phi(x_i),   d = 1/r (how many);
 //           then the small dual of all cuts is solved: max_a  d'a - 1/2 a'Ga,  a >= 0,  sum(a) <= C,  w = sum_t a_t g_t.
-// Stop      the new cut is violated by at most epsilon more than those that there are:  d - w'g <= xi + epsilon.
+// Stop      the new cut is violated by at most epsilon more than those that there are:  d - w'g <= xi + epsilon, and
+//           the small dual is solved as exactly.
 //           The cuts are samples, so this is an estimate, and nothing certifies it.
 //
 // Rounds do not depend on the number of examples. The same seed gives the same cuts on any number of threads.

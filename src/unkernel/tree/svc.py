@@ -360,7 +360,8 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ended = f"while new cuts were still violated by more than tol={self.tol:g}: raise max_iter or tol"
         elif self.n_iter_ < self.max_iter:
             ended = (
-                f"at a relative gap of {self.gap_:.2g}: kernels in single precision allow no more; raise tol"
+                f"at a relative gap of {self.gap_:.2g}: kernels in single precision allow no more; raise tol "
+                "or lower C"
             )
         else:
             ended = (
