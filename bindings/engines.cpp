@@ -52,6 +52,12 @@ std::span<const T> array(const nb::dict& table, const char* name) {
   return view(found);
 }
 
+// Of an array that tables of the first version did not have.
+template <class T>
+std::span<const T> newer(const nb::dict& table, const char* name) {
+  return table.contains(name) ? array<T>(table, name) : std::span<const T>{};
+}
+
 // Ranks are of 16 or 32 bits.
 engines::Keys<engines::Borrowed> keys(const nb::dict& table, const char* name) {
   Array<std::uint16_t> narrow;
@@ -67,6 +73,7 @@ nb::object give(Vector&& values) {
   return nb::cast(nb::ndarray<nb::numpy, T>(owner->data(), {owner->size()}, deleter));
 }
 
+const char* const sum_names[] = {"state_sums", "state_pair_sums", "state_triple_sums", "state_quadruple_sums"};
 const char* const level_names[] = {"pairs", "triples", "quadruples"};
 
 Table as_table(ConjunctionArrays&& arrays) {
@@ -86,6 +93,11 @@ Table as_table(ConjunctionArrays&& arrays) {
   table["item_begins"] = give(std::move(arrays.item_begins));
   table["posting_weights"] = give(std::move(arrays.posting_weights));
   table["items"] = std::visit([](auto& items) { return give(std::move(items)); }, arrays.items);
+  table["posting_bits"] = give(std::move(arrays.posting_bits));
+  table["group_begins"] = give(std::move(arrays.group_begins));
+  table["state_begins"] = give(std::move(arrays.state_begins));
+  table["states"] = give(std::move(arrays.states));
+  for (std::size_t k = 0; k < arrays.state_sums.size(); ++k) table[sum_names[k]] = give(std::move(arrays.state_sums[k]));
   for (std::size_t k = 0; k < arrays.levels.size(); ++k) {
     auto& level = arrays.levels[k];
     const std::string name = level_names[k];
@@ -115,7 +127,13 @@ ConjunctionTables conjunction_tables(const nb::dict& table, bool sets, const eng
                            array<std::uint32_t>(table, "posting_begins"),
                            array<std::uint32_t>(table, "item_begins"),
                            keys(table, "items"),
-                           array<double>(table, "posting_weights")};
+                           array<double>(table, "posting_weights"),
+                           newer<std::uint64_t>(table, "posting_bits"),
+                           newer<std::uint32_t>(table, "group_begins"),
+                           newer<std::uint32_t>(table, "state_begins"),
+                           newer<std::uint64_t>(table, "states"),
+                           {}};
+  for (std::size_t k = 0; k < tables.state_sums.size(); ++k) tables.state_sums[k] = newer<double>(table, sum_names[k]);
   for (std::size_t k = 0; k < tables.levels.size(); ++k) {
     const std::string name = level_names[k];
     tables.levels[k] = {keys(table, (name + "_keys").c_str()), array<double>(table, (name + "_weights").c_str()),
@@ -210,8 +228,8 @@ void bind_builders(nb::module_& module) {
   module.def("expand",
              [](Array<std::int32_t> offsets, Array<std::int32_t> columns, Array<double> values, std::int64_t features,
                 Array<double> coefficients, Array<double> intercepts, bool sets, int degree, double gamma, double coef0,
-                std::uint32_t fused, std::uint64_t head, std::uint32_t rare_below, double threshold, double most_bytes,
-                int threads) {
+                std::uint32_t fused, std::uint64_t head, std::uint32_t grouped, double most_sums, std::uint32_t rare_below,
+                double threshold, double most_bytes, int threads) {
                const engines::SupportVectors machine{csr_view(offsets, columns, values, features), view(coefficients), view(intercepts)};
                for (const std::int32_t column : machine.rows.columns) {
                  if (column < 0 || column >= features) throw std::invalid_argument("a column index is outside the matrix");
@@ -221,14 +239,14 @@ void bind_builders(nb::module_& module) {
                }
                const engines::ExpansionPlan plan{feature_map(degree, "kernel", gamma, coef0),
                                                  sets ? engines::Basis::sets : engines::Basis::monomials,
-                                                 {fused, head}, rare_below, threshold, most_bytes};
+                                                 {fused, head}, {grouped, most_sums}, rare_below, threshold, most_bytes};
                ConjunctionArrays arrays;
                watched([&](Monitor& monitor) { arrays = engines::expand(machine, plan, threads, monitor); }, nullptr);
                return as_table(std::move(arrays));
              },
              nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("features"),
              nb::arg("coefficients"), nb::arg("intercepts"), nb::arg("sets"), nb::arg("degree"), nb::arg("gamma"),
-             nb::arg("coef0"), nb::arg("fused"), nb::arg("head"), nb::arg("rare_below"), nb::arg("threshold"),
+             nb::arg("coef0"), nb::arg("fused"), nb::arg("head"), nb::arg("grouped"), nb::arg("most_sums"), nb::arg("rare_below"), nb::arg("threshold"),
              nb::arg("most_bytes"), nb::arg("threads"));
   module.def("arrange",
              [](bool sets, int degree, const std::string& map, double gamma, double coef0, std::int64_t features,

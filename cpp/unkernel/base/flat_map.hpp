@@ -36,6 +36,14 @@ class FlatMap {
 
   std::size_t size() const { return size_; }
 
+  // visit(key, value) for all entries, in no order that means anything.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (const Slot& slot : slots_) {
+      if (slot.key != no_key) visit(slot.key, slot.value);
+    }
+  }
+
   // Keeps the room it has grown to, unless that is far more than was used.
   void clear() {
     slots_.assign(slots_.size() > smallest && 16 * size_ < slots_.size() ? slots_.size() / 4 : slots_.size(),

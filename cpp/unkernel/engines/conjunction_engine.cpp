@@ -5,6 +5,8 @@
 #include <cstddef>
 
 #include "unkernel/engines/dense_head.hpp"
+#include "unkernel/engines/grouped_core.hpp"
+#include "unkernel/engines/overlap.hpp"
 #include "unkernel/engines/row_ranks.hpp"
 #include "unkernel/engines/sums.hpp"
 
@@ -16,6 +18,7 @@ struct ConjunctionScratch {
   ValuedRow valued;
   std::vector<double> value_of_rank;  // of the row, 0 elsewhere
   std::vector<Rank> all;              // the row's ranks, ascending, where it has a tail
+  std::vector<std::uint64_t> bits;    // which of the ranks that postings have bits for
   DenseScratch dense;
 };
 
@@ -23,7 +26,7 @@ template <class KeyType>
 class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, ConjunctionScratch> {
  public:
   explicit ConjunctionEngine(const ConjunctionTables& tables)
-      : tables_(tables), degree_(tables.map.degree), head_(tables_), set_factors_(tables.map), ranking_(tables.columns) {
+      : tables_(tables), degree_(tables.map.degree), core_(tables_), head_(tables_), set_factors_(tables.map), ranking_(tables.columns) {
     for (std::size_t k = 0; k < levels_.size(); ++k) {
       levels_[k] = {std::get<std::span<const KeyType>>(tables.levels[k].keys).data(), tables.levels[k].weights.data(),
                     tables.levels[k].begins.data()};
@@ -33,7 +36,7 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
   }
 
   std::size_t scores() const override { return tables_.scores(); }
-  std::size_t bytes() const override { return engines::bytes(tables_) + ranking_.bytes() + head_.bytes() + 8 * steps_.size(); }
+  std::size_t bytes() const override { return engines::bytes(tables_) + ranking_.bytes() + core_.bytes() + head_.bytes() + 8 * steps_.size(); }
 
   ConjunctionScratch make_scratch() const {
     ConjunctionScratch scratch;
@@ -91,6 +94,7 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
     for (std::size_t p = 0; p + 1 < tables_.item_begins.size(); ++p) {
       longest = std::max<std::size_t>(longest, tables_.item_begins[p + 1] - tables_.item_begins[p]);
     }
+    longest += 64 * tables_.bit_words();
     if (tables_.item_begins.size() < 2) return;
     for (std::size_t c = 0; c <= longest; ++c) {
       const auto overlap = static_cast<double>(c);
@@ -106,7 +110,11 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
     std::copy(tables_.constants.begin(), tables_.constants.end(), out);
     Sums<Width> sums(scores());
     if (tables_.basis == Basis::sets && (row.values == nullptr || all_ones(row.values, row.columns.size()))) {
-      scratch.binary.load(row, ranking_, {tables_.fused, tables_.head});
+      if (tables_.grouped() > 0) {
+        scratch.binary.load_sorted(row, ranking_, tables_.head);
+      } else {
+        scratch.binary.load(row, ranking_, {tables_.fused, tables_.head});
+      }
       score_binary(scratch, sums);
     } else {
       scratch.valued.load(row, ranking_);
@@ -120,13 +128,24 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
   template <std::size_t Width>
   void score_binary(ConjunctionScratch& scratch, Sums<Width>& sums) const {
     const BinaryRow& row = scratch.binary;
+    const std::size_t first = tables_.grouped() > 0 ? add_core(row, sums) : 0;
     if constexpr (Width == 1) {
-      const double sum = head_.sum(row, scratch.dense);
+      const double sum = head_.sum(row, first, scratch.dense);
       sums.add(&sum);
     } else {
-      head_.add(row, sums);
+      head_.add(row, first, sums);
     }
     if (row.tail_size() > 0) add_tail(scratch, sums);
+  }
+
+  // How many of the row's head ranks are done with: the grouped ones, or none if their states are unknown.
+  template <std::size_t Width>
+  std::size_t add_core(const BinaryRow& row, Sums<Width>& sums) const {
+    RowStates states;
+    if (!core_.find(row.bits(), states)) return 0;
+    core_.add(states, sums);
+    const Rank* end = row.head() + row.head_size();
+    return static_cast<std::size_t>(std::lower_bound(row.head(), end, tables_.grouped()) - row.head());
   }
 
   template <std::size_t Width>
@@ -142,11 +161,13 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
     for (std::size_t k = 0; k < row.tail_size(); ++k) all[count++] = row.tail()[k];
     double* present = scratch.value_of_rank.data();
     for (std::size_t k = 0; k < count; ++k) present[all[k]] = 1.0;
+    scratch.bits.assign(tables_.bit_words(), 0);
+    for (std::size_t k = 0; k < count && all[k] < 64 * scratch.bits.size(); ++k) scratch.bits[all[k] / 64] |= std::uint64_t{1} << all[k] % 64;
     for (std::size_t k = first; k < count; ++k) {
       if (all[k] < tables_.rare) {
         add_owner(all[k] - tables_.head, all, k, present, sums);
       } else {
-        add_postings(all[k] - tables_.rare, present, sums);
+        add_postings(all[k] - tables_.rare, scratch.bits, present, sums);
       }
     }
     for (std::size_t k = 0; k < count; ++k) present[all[k]] = 0.0;
@@ -232,11 +253,13 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
   }
 
   template <std::size_t Width>
-  void add_postings(std::size_t owner, const double* present, Sums<Width>& sums) const {
-    for (std::uint32_t p = tables_.posting_begins[owner]; p < tables_.posting_begins[owner + 1]; ++p) {
+  void add_postings(std::size_t owner, std::span<const std::uint64_t> bits, const double* present, Sums<Width>& sums) const {
+    const std::uint32_t last = tables_.posting_begins[owner + 1];
+    for (std::uint32_t p = tables_.posting_begins[owner]; p < last; ++p) {
       const std::uint32_t begin = tables_.item_begins[p];
-      const double overlap = sum_present<false>(items_ + begin, nullptr, tables_.item_begins[p + 1] - begin, present);
-      sums.add(tables_.posting_weights.data() + p * sums.width(), steps_[static_cast<std::size_t>(overlap)]);
+      std::size_t overlap = common_bits(tables_.posting_bits.data() + p * bits.size(), bits);
+      for (std::uint32_t i = begin; i < tables_.item_begins[p + 1]; ++i) overlap += present[place(items_[i], rank_mask())] != 0.0;
+      sums.add(tables_.posting_weights.data() + p * sums.width(), steps_[overlap]);
     }
   }
 
@@ -288,8 +311,10 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
 
   template <std::size_t Width>
   void add_valued_postings(std::size_t owner, double own, const double* values, Sums<Width>& sums) const {
+    const std::size_t words = tables_.bit_words();
     for (std::uint32_t p = tables_.posting_begins[owner]; p < tables_.posting_begins[owner + 1]; ++p) {
       double product = 0.0;
+      for_each_bit(tables_.posting_bits.data() + p * words, words, [&](std::size_t rank) { product += values[rank]; });
       for (std::uint32_t i = tables_.item_begins[p]; i < tables_.item_begins[p + 1]; ++i) {
         product += values[place(items_[i], rank_mask())];
       }
@@ -334,6 +359,7 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
 
   ConjunctionTables tables_;
   int degree_;
+  GroupedCore core_;
   DenseHead head_;
   SetFactors set_factors_;
   Ranking ranking_;

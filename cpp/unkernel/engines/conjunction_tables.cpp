@@ -4,6 +4,9 @@
 #include <bit>
 #include <stdexcept>
 #include <string>
+#include <vector>
+
+#include "unkernel/engines/state_index.hpp"
 
 namespace unkernel::engines {
 namespace {
@@ -43,7 +46,7 @@ void check_head(const ConjunctionTables& tables) {
   const HeadIndex index(tables.map.degree, tables.basis);
   const std::uint64_t ranks = tables.head - tables.fused;
   // A row's head ranks come in the order of its columns, and only ascending ones lead to places inside.
-  for (std::size_t rank = tables.fused; rank + 1 < tables.head; ++rank) {
+  for (std::size_t rank = tables.fused; rank + 1 < tables.head && tables.grouped() == 0; ++rank) {
     if (tables.columns[rank] >= tables.columns[rank + 1]) refuse("the columns of frequent features do not ascend");
   }
   if (ranks > index.most_ranks() || index.count(ranks, tables.fused) > most_entries) refuse("too many frequent features");
@@ -84,6 +87,31 @@ void check_postings(const ConjunctionTables& tables) {
   check_begins(tables.item_begins, postings, size_of(tables.items), "the items of support vectors");
   check_size(tables.posting_weights.size(), postings, tables.scores(), "coefficients");
   if (tables.items.index() != tables.levels[0].keys.index()) refuse("ranks are of different widths");
+  const std::size_t words = tables.bit_words();
+  if (words > most_bit_words || words % 2 != 0 || tables.posting_bits.size() != words * postings) refuse("the bits of support vectors do not fit");
+}
+
+void check_groups(const ConjunctionTables& tables) {
+  const std::size_t groups = tables.group_begins.empty() ? 0 : tables.group_begins.size() - 1;
+  if (groups > 0) {
+    if (groups > most_groups || tables.fused > 0 || tables.head > most_sorted_head || tables.basis != Basis::sets) refuse("the groups");
+    if (tables.grouped() > tables.head) refuse("the groups");
+    check_begins(tables.group_begins, groups, tables.grouped(), "the groups");
+    check_begins(tables.state_begins, groups, tables.states.size(), "the states");
+  } else if (!tables.states.empty() || !tables.state_begins.empty() || !tables.group_begins.empty()) {
+    refuse("the groups");
+  }
+  std::vector<double> counts;
+  for (std::size_t g = 0; g < groups; ++g) {
+    if (tables.group_begins[g + 1] - tables.group_begins[g] > most_features_in_group) refuse("a group has too many features");
+    counts.push_back(tables.state_begins[g + 1] - tables.state_begins[g]);
+  }
+  if (sums_of_states(counts, tables.map.degree) > static_cast<double>(most_entries)) refuse("the groups have too many states");
+  const StateIndex index = groups > 0 ? StateIndex(tables.state_begins, tables.map.degree) : StateIndex();
+  for (std::size_t k = 0; k < tables.state_sums.size(); ++k) {
+    const bool filled = groups > 0 && k < static_cast<std::size_t>(tables.map.degree);
+    check_size(tables.state_sums[k].size(), filled ? index.count(k) : 0, tables.scores(), "sums of states");
+  }
 }
 
 }  // namespace
@@ -92,10 +120,12 @@ ConjunctionTables borrow(const ConjunctionArrays& from) {
   ConjunctionTables to{from.basis, from.map, from.fused, from.head, from.rare, view(from.columns), view(from.constants),
                        view(from.head_low), view(from.head_top), view(from.owner_weights), view(from.owner_begins), view(from.probe_begins),
                        view(from.probes), {}, view(from.posting_begins), view(from.item_begins), view(from.items),
-                       view(from.posting_weights)};
+                       view(from.posting_weights), view(from.posting_bits), view(from.group_begins), view(from.state_begins),
+                       view(from.states), {}};
   for (std::size_t k = 0; k < to.levels.size(); ++k) {
     to.levels[k] = {view(from.levels[k].keys), view(from.levels[k].weights), view(from.levels[k].begins)};
   }
+  for (std::size_t k = 0; k < to.state_sums.size(); ++k) to.state_sums[k] = view(from.state_sums[k]);
   return to;
 }
 
@@ -110,13 +140,16 @@ void check(const ConjunctionTables& tables) {
   check_trie(tables);
   check_probes(tables);
   check_postings(tables);
+  check_groups(tables);
 }
 
 std::size_t bytes(const ConjunctionTables& tables) {
   std::size_t total = tables.columns.size_bytes() + tables.constants.size_bytes() + tables.head_low.size_bytes() + tables.head_top.size_bytes() +
                       tables.owner_weights.size_bytes() + tables.owner_begins.size_bytes() +
                       tables.probe_begins.size_bytes() + tables.probes.size_bytes() + tables.posting_begins.size_bytes() +
-                      tables.item_begins.size_bytes() + bytes_of(tables.items) + tables.posting_weights.size_bytes();
+                      tables.item_begins.size_bytes() + bytes_of(tables.items) + tables.posting_weights.size_bytes() +
+                      tables.posting_bits.size_bytes() + tables.group_begins.size_bytes() + tables.state_begins.size_bytes() + tables.states.size_bytes();
+  for (const auto& sums : tables.state_sums) total += sums.size_bytes();
   for (const auto& level : tables.levels) total += bytes_of(level.keys) + level.weights.size_bytes() + level.begins.size_bytes();
   return total;
 }

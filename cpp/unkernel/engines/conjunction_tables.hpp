@@ -16,11 +16,16 @@
 //
 // Inside the head, ranks that are not fused go by column, so that rows need not be sorted.
 //
+// Or else the first ranks are *grouped* (feature_groups.hpp): what all conjunctions of them add up to is then
+// looked up by the states of the groups, and only owners beyond them are left to the tables above. Rows with
+// a state that was never met are summed up without.
+//
 // The sum over all owners of x telescopes to the kernel sum, wherever the borders lie: they move
 // memory against time, never the result. All scores of a conjunction stand together.
 //
 // Bytes   8 m per head conjunction, 8 m 2^fused per one of a degree below the model's; 8 m + 2 (4 beyond 65,536 features) per trie conjunction, 4 more
-//         where it has partners of its own; 2 (4) per item of a rare support vector.
+//         where it has partners of its own; for each rare feature of a support vector 64 bits for each 64 of
+//         the most frequent features, and 2 (4) bytes per item beyond those; 8 m per sum of states.
 #pragma once
 
 #include <algorithm>
@@ -85,12 +90,19 @@ struct ConjunctionTablesIn {
   std::array<TrieLevel<Hold>, most_degree - 1> levels;  // of pairs, triples, quadruples
   Array<std::uint32_t> posting_begins;  // used - rare + 1, into the postings
   Array<std::uint32_t> item_begins;     // postings + 1, into items
-  Keys<Hold> items;                     // ranks below the owner, ascending
+  Keys<Hold> items;                     // ranks below the owner, ascending, those that have a bit left out
   Array<double> posting_weights;        // postings x scores
+  Array<std::uint64_t> posting_bits;    // postings x words: which of the first 64 x words ranks a vector has
+  Array<std::uint32_t> group_begins;    // groups + 1, into the ranks; empty where nothing is grouped
+  Array<std::uint32_t> state_begins;    // groups + 1, into the states
+  Array<std::uint64_t> states;          // bit k: the group's k-th rank
+  std::array<Array<double>, most_degree> state_sums;  // of 1, 2 .. states, as StateIndex numbers them, x scores
 
   std::size_t scores() const { return constants.size(); }
   std::size_t used() const { return columns.size(); }
-  std::size_t states() const { return std::size_t{1} << fused; }
+  std::size_t fused_states() const { return std::size_t{1} << fused; }
+  std::uint32_t grouped() const { return group_begins.empty() ? 0 : group_begins.back(); }
+  std::size_t bit_words() const { return item_begins.size() < 2 ? 0 : posting_bits.size() / (item_begins.size() - 1); }
 };
 
 // Where the conjunctions U of the head that are not fused lie: in head_low by ConjunctionIndex's
@@ -139,6 +151,10 @@ class HeadIndex {
 };
 
 inline constexpr std::uint32_t most_fused = 8;
+// With grouped ranks, a row's head ranks are sorted by their bits: no more than these.
+inline constexpr std::uint32_t most_sorted_head = 1024;
+// Of a posting; see overlap.hpp.
+inline constexpr std::size_t most_bit_words = 8;
 
 using ConjunctionTables = ConjunctionTablesIn<Borrowed>;
 using ConjunctionArrays = ConjunctionTablesIn<Owned>;

@@ -50,26 +50,26 @@ class DenseHead {
 
   // --- Rows of ones ---
 
-  // What all head conjunctions of a row add to the only score.
-  [[gnu::always_inline]] double sum(const BinaryRow& row, DenseScratch& scratch) const {
+  // What the head conjunctions of a row add to the only score, owners from position `first` on.
+  [[gnu::always_inline]] double sum(const BinaryRow& row, std::size_t first, DenseScratch& scratch) const {
     const double* low = tables_.head_low.data() + row.state();
     switch (index_.degree()) {
-      case 1: return low[0] + gather<true>(tables_.head_top.data(), row.head(), nullptr, row.head_size());
-      case 2: return low[0] + owners_sum<2>(low, row.head(), row.head_size(), scratch);
-      case 3: return low[0] + owners_sum<3>(low, row.head(), row.head_size(), scratch);
-      default: return low[0] + owners_sum<4>(low, row.head(), row.head_size(), scratch);
+      case 1: return low[0] + gather<true>(tables_.head_top.data(), row.head() + first, nullptr, row.head_size() - first);
+      case 2: return low[0] + owners_sum<2>(low, row.head(), first, row.head_size(), scratch);
+      case 3: return low[0] + owners_sum<3>(low, row.head(), first, row.head_size(), scratch);
+      default: return low[0] + owners_sum<4>(low, row.head(), first, row.head_size(), scratch);
     }
   }
 
   // The same for any number of scores.
   template <std::size_t Width>
-  void add(const BinaryRow& row, Sums<Width>& sums) const {
+  void add(const BinaryRow& row, std::size_t first, Sums<Width>& sums) const {
     const std::size_t width = sums.width();
-    const std::size_t step = tables_.states() * width;
+    const std::size_t step = tables_.fused_states() * width;
     const double* low = tables_.head_low.data() + row.state() * width;
     const Rank* f = row.head();
     sums.add(low);
-    for (std::size_t a = 0; a < row.head_size(); ++a) {
+    for (std::size_t a = first; a < row.head_size(); ++a) {
       const double* top = tables_.head_top.data() + top_blocks_[f[a]] * width;
       if (index_.degree() == 1) {
         sums.add(top);
@@ -123,10 +123,11 @@ class DenseHead {
  private:
   // Owners four at a time, because they look at almost the same places.
   template <int Degree>
-  [[gnu::always_inline]] double owners_sum(const double* low, const Rank* f, std::size_t count, DenseScratch& scratch) const {
+  [[gnu::always_inline]] double owners_sum(const double* low, const Rank* f, std::size_t first, std::size_t count, DenseScratch& scratch) const {
+    if (first == count) return 0.0;
     if constexpr (Degree > 2) list_places<Degree>(f, count, scratch);
     double sum = 0.0;
-    std::size_t a = 0;
+    std::size_t a = first;
     for (; a + 4 <= count; a += 4) sum += four_owners<Degree>(low, f, a, scratch);
     for (; a < count; ++a) sum += one_owner<Degree>(low, f, a, scratch);
     return sum;
@@ -168,7 +169,7 @@ class DenseHead {
     const double* block = low + low_blocks_[f[a]];
     const double* top = tables_.head_top.data() + top_blocks_[f[a]];
     if constexpr (Degree == 2) return block[0] + gather<true>(top, f, nullptr, a);
-    const double* pairs = block + tables_.states();
+    const double* pairs = block + tables_.fused_states();
     const double sum = block[0] + gather<true>(pairs, scratch.scaled_singles.data(), nullptr, a);
     if constexpr (Degree == 3) return sum + gather<true>(top, scratch.pairs.data(), nullptr, choose2(a));
     const double* triples = pairs + (std::size_t{f[a]} << tables_.fused);
@@ -185,7 +186,7 @@ class DenseHead {
     for (std::size_t i = 0; i < 4; ++i) {
       const double* block = low + low_blocks_[f[a + i]];
       sums[i] = block[0];
-      rows[i] = block + tables_.states();
+      rows[i] = block + tables_.fused_states();
       top[i] = tables_.head_top.data() + top_blocks_[f[a + i]];
     }
     if constexpr (Degree == 2) {

@@ -351,12 +351,19 @@ void write_postings(const Task& task, Budget& budget, ConjunctionArrays& arrays)
   arrays.item_begins.assign(1, 0);
   arrays.posting_begins.assign(1, 0);
   const auto& vectors = task.vectors;
+  // Bits for as many ranks as have weights of their own, by twos of words.
+  const std::size_t words = arrays.rare == arrays.used() ? 0 : std::min<std::size_t>((arrays.rare + 127) / 128 * 2, most_bit_words);
   for (std::size_t owner = arrays.rare; owner < arrays.used(); ++owner) {
     for (std::uint32_t h = vectors.owner_begins[owner]; h < vectors.owner_begins[owner + 1]; ++h) {
       const std::uint32_t vector = vectors.holders[h];
-      const auto* row = vectors.items.data();
-      budget.spend(4.0 * (vectors.places[h] - vectors.begins[vector]) + 4.0 + 8.0 * static_cast<double>(task.scores));
-      items.insert(items.end(), row + vectors.begins[vector], row + vectors.places[h]);
+      std::uint32_t k = vectors.begins[vector];
+      const std::size_t first = arrays.posting_bits.size();
+      arrays.posting_bits.resize(first + words, 0);
+      for (; k < vectors.places[h] && vectors.items[k] < 64 * words; ++k) {
+        arrays.posting_bits[first + vectors.items[k] / 64] |= std::uint64_t{1} << vectors.items[k] % 64;
+      }
+      budget.spend(4.0 * (vectors.places[h] - k) + 4.0 + 8.0 * static_cast<double>(task.scores + words));
+      items.insert(items.end(), vectors.items.begin() + k, vectors.items.begin() + vectors.places[h]);
       arrays.item_begins.push_back(static_cast<std::uint32_t>(items.size()));
       const double* b = task.coefficients(vector);
       arrays.posting_weights.insert(arrays.posting_weights.end(), b, b + task.scores);
@@ -430,7 +437,9 @@ ConjunctionArrays expand(const SupportVectors& machine, const ExpansionPlan& pla
   const std::size_t scores = machine.intercepts.size();
   const HeadIndex index(plan.map.degree, plan.basis);
   if (machine.rows.columns.size() > most_entries) throw std::length_error("the support vectors have too many entries");
-  const Zones zones = choose_zones(frequencies_of(machine.rows), plan.head, plan.rare_below);
+  const std::vector<std::uint32_t> frequencies = frequencies_of(machine.rows);
+  Zones zones = choose_zones(frequencies, plan.head, plan.rare_below);
+  if (plan.basis == Basis::sets) group_zones(zones, frequencies, machine.rows, plan.groups, plan.map.degree);
   Budget budget(plan.most_bytes);
   budget.spend(8.0 * static_cast<double>(scores) * static_cast<double>(index.count(zones.head - zones.fused, zones.fused)));
   const RankedVectors vectors = rank_vectors(machine.rows, zones.columns, plan.basis == Basis::sets);
@@ -452,6 +461,8 @@ ConjunctionArrays expand(const SupportVectors& machine, const ExpansionPlan& pla
   fill_head(task, zones, threads, monitor, arrays);
   fill_trie(task, zones, threads, monitor, budget, arrays);
   write_postings(task, budget, arrays);
+  budget.spend(zones.groups.order.empty() ? 0.0 : 8.0 * static_cast<double>(scores) * plan.groups.most_sums);
+  sum_states(std::move(zones.groups), threads, arrays);
   finish(arrays);
   return arrays;
 }

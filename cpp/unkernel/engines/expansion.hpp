@@ -32,6 +32,7 @@ struct ExpansionPlan {
   FeatureMap map;            // the kernel's
   Basis basis;               // sets only if every value is 1
   HeadPlan head;             // ranks that get a dense table; none fused unless over sets
+  GroupPlan groups;          // of the first ranks of the head; needs sets, and none fused
   std::uint32_t rare_below;  // features of fewer support vectors are left to their postings; needs sets
   double threshold;          // 0: exact
   double most_bytes;         // of tables; beyond, NotEnoughMemory is thrown as soon as it is noticed

@@ -48,14 +48,14 @@ class Lister {
   void visit_head() {
     const std::uint64_t unfused = tables_.head - tables_.fused;
     const std::size_t width = tables_.scores();
-    std::vector<double> states(tables_.states() * width);
+    std::vector<double> states(tables_.fused_states() * width);
     const ConjunctionIndex& low = index_.low();
     for (Key key = 0; key < index_.low_count(unfused); ++key) {
       const double* from = tables_.head_low.data() + key * states.size();
       std::copy_n(from, states.size(), states.begin());
       take_apart(states);
       const Conjunction u = key == 0 ? Conjunction{} : low.decode(key);
-      for (std::uint32_t mask = 0; mask < tables_.states(); ++mask) visit(set_path(u, mask), states.data() + mask * width);
+      for (std::uint32_t mask = 0; mask < tables_.fused_states(); ++mask) visit(set_path(u, mask), states.data() + mask * width);
     }
     // A conjunction of head_top is one of full degree: numbered by ConjunctionIndex, it comes owner by owner.
     const ConjunctionIndex whole(tables_.map.degree, tables_.basis);
@@ -71,7 +71,7 @@ class Lister {
   void take_apart(std::vector<double>& states) const {
     const std::size_t width = tables_.scores();
     for (std::uint32_t bit = 0; bit < tables_.fused; ++bit) {
-      for (std::size_t state = tables_.states(); state-- > 0;) {
+      for (std::size_t state = tables_.fused_states(); state-- > 0;) {
         if ((state >> bit & 1) == 0) continue;
         for (std::size_t s = 0; s < width; ++s) states[state * width + s] -= states[(state ^ std::size_t{1} << bit) * width + s];
       }

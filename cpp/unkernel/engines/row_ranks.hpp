@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -36,6 +37,32 @@ class BinaryRow {
     if (tail_size_ > 1) sort(tail_.data(), tail_size_);
   }
 
+  // Head ranks in any order of columns: sorted by way of their bits, which are kept.
+  template <class Index>
+  void load_sorted(const RowView<Index>& row, const Ranking& ranking, Rank head) {
+    if (head_.size() < row.columns.size() + 4) make_room(row.columns.size());
+    bits_.assign(head / 64 + 2, 0);
+    Rank* to_tail = tail_.data();
+    const Rank tail_ranks = static_cast<Rank>(ranking.used()) - head;
+    for (const Index column : row.columns) {
+      const Rank rank = ranking.of(column);
+      if (rank < head) bits_[rank / 64] |= std::uint64_t{1} << rank % 64;
+      *to_tail = rank;
+      to_tail += rank - head < tail_ranks;
+    }
+    tail_size_ = static_cast<std::size_t>(to_tail - tail_.data());
+    state_ = 0;
+    head_size_ = 0;
+    for (std::size_t word = 0; word < bits_.size(); ++word) {
+      for (std::uint64_t left = bits_[word]; left != 0; left &= left - 1) {
+        head_[head_size_++] = static_cast<Rank>(64 * word + static_cast<std::size_t>(std::countr_zero(left)));
+      }
+    }
+    if (tail_size_ > 1) sort(tail_.data(), tail_size_);
+  }
+
+  // Of load_sorted.
+  const std::uint64_t* bits() const { return bits_.data(); }
   std::uint32_t state() const { return state_; }
   const Rank* head() const { return head_.data(); }
   std::size_t head_size() const { return head_size_; }
@@ -89,6 +116,7 @@ class BinaryRow {
 
   std::vector<Rank> head_;
   std::vector<Rank> tail_;
+  std::vector<std::uint64_t> bits_;
   std::uint32_t state_ = 0;
   std::size_t head_size_ = 0;
   std::size_t tail_size_ = 0;

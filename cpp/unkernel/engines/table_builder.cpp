@@ -5,6 +5,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "unkernel/engines/state_sums.hpp"
+
 namespace unkernel::engines {
 namespace {
 
@@ -30,6 +32,21 @@ void narrow(Keys<Owned>& keys) {
   LargeVector<std::uint16_t> slim(wide.size());
   std::transform(wide.begin(), wide.end(), slim.begin(), [](std::uint32_t key) { return static_cast<std::uint16_t>(key); });
   keys = std::move(slim);
+}
+
+// The weights of all sets of grouped ranks, Size and more of them: those chosen already, and ranks below `end`.
+template <int Size>
+void copy_sets(const HeadIndex& index, const ConjunctionArrays& arrays, Rank (&ranks)[most_degree], Rank end, SetWeights& weights) {
+  const std::size_t scores = arrays.scores();
+  for (Rank rank = 0; rank < end; ++rank) {
+    ranks[Size - 1] = rank;
+    const double* from = Size == index.degree() ? arrays.head_top.data() + index.top_place(ranks) * scores
+                                                : arrays.head_low.data() + index.low_key(ranks, Size) * scores;
+    std::copy_n(from, scores, weights.of(ranks, Size));
+    if constexpr (Size < most_degree) {
+      if (Size < index.degree()) copy_sets<Size + 1>(index, arrays, ranks, rank, weights);
+    }
+  }
 }
 
 void make_probes(ConjunctionArrays& arrays) {
@@ -71,6 +88,47 @@ Zones choose_zones(std::span<const std::uint32_t> frequencies, HeadPlan head, st
   zones.fused = std::min(head.fused, zones.head);
   std::sort(zones.columns.begin() + zones.fused, zones.columns.begin() + zones.head);
   return zones;
+}
+
+void group_zones(Zones& zones, std::span<const std::uint32_t> frequencies, const data::CsrView<std::int32_t, double>& rows,
+                 const GroupPlan& plan, int degree) {
+  const GroupPlan limited{std::min({plan.features, zones.head, most_sorted_head}), plan.most_sums};
+  if (limited.features == 0 || zones.fused > 0 || zones.head > most_sorted_head) return;
+  std::vector<std::int64_t> head(zones.columns.begin(), zones.columns.begin() + zones.head);
+  std::stable_sort(head.begin(), head.end(), [&](std::int64_t a, std::int64_t b) {
+    return frequencies[static_cast<std::size_t>(a)] > frequencies[static_cast<std::size_t>(b)];
+  });
+  std::vector<Rank> place_of(frequencies.size(), unknown);
+  for (Rank place = 0; place < limited.features; ++place) place_of[static_cast<std::size_t>(head[place])] = place;
+  zones.groups = group_rows(rows, place_of, limited, degree);
+  if (zones.groups.order.empty()) return;
+  for (std::size_t rank = 0; rank < zones.head; ++rank) {
+    zones.columns[rank] = head[rank < limited.features ? zones.groups.order[rank] : rank];
+  }
+}
+
+FeatureGroups group_rows(const data::CsrView<std::int32_t, double>& rows, std::span<const Rank> place_of, const GroupPlan& plan, int degree) {
+  std::vector<std::uint32_t> begins{0}, items;
+  for (std::size_t row = 0; row < static_cast<std::size_t>(rows.rows()); ++row) {
+    for (auto k = static_cast<std::size_t>(rows.offsets[row]); k < static_cast<std::size_t>(rows.offsets[row + 1]); ++k) {
+      const auto column = static_cast<std::size_t>(rows.columns[k]);
+      const Rank place = column < place_of.size() ? place_of[column] : unknown;
+      if (place < plan.features) items.push_back(place);
+    }
+    begins.push_back(static_cast<std::uint32_t>(items.size()));
+  }
+  return group_features({begins, items}, plan, degree);
+}
+
+void sum_states(FeatureGroups&& groups, int threads, ConjunctionArrays& arrays) {
+  if (groups.order.empty()) return;
+  arrays.group_begins.assign(groups.begins.begin(), groups.begins.end());
+  arrays.state_begins.assign(groups.state_begins.begin(), groups.state_begins.end());
+  arrays.states.assign(groups.states.begin(), groups.states.end());
+  SetWeights weights(arrays.grouped(), arrays.map.degree, arrays.scores());
+  Rank ranks[most_degree];
+  copy_sets<1>(HeadIndex(arrays.map.degree, arrays.basis), arrays, ranks, arrays.grouped(), weights);
+  fill_state_sums(weights, threads, arrays);
 }
 
 std::uint64_t head_within(double bytes, const HeadIndex& index, std::uint32_t fused, std::size_t scores, std::uint64_t used) {

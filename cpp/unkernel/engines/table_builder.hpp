@@ -5,7 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "unkernel/data/csr.hpp"
 #include "unkernel/engines/conjunction_tables.hpp"
+#include "unkernel/engines/feature_groups.hpp"
 
 namespace unkernel::engines {
 
@@ -15,6 +17,7 @@ struct Zones {
   std::uint32_t head = 0;
   std::uint32_t rare = 0;
   std::vector<std::int64_t> columns;  // rank -> place in the given list
+  FeatureGroups groups;               // of the first ranks, if any
 };
 
 // The dense part: how many ranks are fused into one feature, and how many there are with those.
@@ -27,6 +30,17 @@ struct HeadPlan {
 // that rows stay in order; then the others by descending frequency. Features that occur less than
 // `rare_below` times are rare.
 Zones choose_zones(std::span<const std::uint32_t> frequencies, HeadPlan head, std::uint32_t rare_below);
+
+// Groups the most frequent ranks of the head, by what occurs together in these rows; they come first then, group
+// by group. Nothing is grouped where that would not fit, or where ranks are fused.
+void group_zones(Zones& zones, std::span<const std::uint32_t> frequencies, const data::CsrView<std::int32_t, double>& rows,
+                 const GroupPlan& plan, int degree);
+
+// Groups of the features that have a place below the plan's number; `place_of` is by column.
+FeatureGroups group_rows(const data::CsrView<std::int32_t, double>& rows, std::span<const Rank> place_of, const GroupPlan& plan, int degree);
+
+// Takes the groups over and sums the head's weights up by their states. The head must be filled.
+void sum_states(FeatureGroups&& groups, int threads, ConjunctionArrays& arrays);
 
 // The most head ranks whose dense tables take at most `bytes`.
 std::uint64_t head_within(double bytes, const HeadIndex& index, std::uint32_t fused, std::size_t scores, std::uint64_t used);

@@ -65,6 +65,8 @@ class Head:
 
     nbytes: float = _NEAR_BYTES
     fused: int = 0
+    grouped: int = 0
+    sum_bytes: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +169,7 @@ def expanded(
     """
     model, kernel = machine.model, machine.model.kernel
     sets = machine.sets if sets is None else sets
-    dense = Head(min(head.nbytes, most_bytes), head.fused)
+    dense = replace(head, nbytes=min(head.nbytes, most_bytes))
     ranks = _head_ranks(dense, kernel.degree, sets, model.n_scores, len(machine.used))
     built = expand(
         offsets=machine.offsets,
@@ -182,6 +184,8 @@ def expanded(
         coef0=float(kernel.coef0),
         fused=ranks["fused"],
         head=ranks["head"],
+        grouped=head.grouped if sets else 0,
+        most_sums=head.sum_bytes / (8 * model.n_scores),
         rare_below=rare_below,
         threshold=threshold,
         most_bytes=most_bytes,

@@ -1,0 +1,38 @@
+// How much two sets of bits have in common.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+namespace unkernel::engines {
+
+// Words come in twos.
+[[gnu::always_inline]] inline std::size_t common_bits(const std::uint64_t* a, std::span<const std::uint64_t> b) {
+#if defined(__aarch64__)
+  // Bytes of counts add up for up to 31 steps; there are never that many.
+  uint8x16_t counts = vdupq_n_u8(0);
+  for (std::size_t k = 0; k < b.size(); k += 2) {
+    counts = vaddq_u8(counts, vcntq_u8(vreinterpretq_u8_u64(vandq_u64(vld1q_u64(a + k), vld1q_u64(b.data() + k)))));
+  }
+  return vaddlvq_u8(counts);
+#else
+  std::size_t count = 0;
+  for (std::size_t k = 0; k < b.size(); ++k) count += static_cast<std::size_t>(std::popcount(a[k] & b[k]));
+  return count;
+#endif
+}
+
+template <class Visit>
+void for_each_bit(const std::uint64_t* words, std::size_t count, const Visit& visit) {
+  for (std::size_t word = 0; word < count; ++word) {
+    for (std::uint64_t left = words[word]; left != 0; left &= left - 1) visit(64 * word + static_cast<std::size_t>(std::countr_zero(left)));
+  }
+}
+
+}  // namespace unkernel::engines
