@@ -93,7 +93,7 @@ Table as_table(ConjunctionArrays&& arrays) {
   table["item_begins"] = give(std::move(arrays.item_begins));
   table["posting_weights"] = give(std::move(arrays.posting_weights));
   table["items"] = std::visit([](auto& items) { return give(std::move(items)); }, arrays.items);
-  table["posting_bits"] = give(std::move(arrays.posting_bits));
+  table["posting_records"] = give(std::move(arrays.posting_records));
   table["group_begins"] = give(std::move(arrays.group_begins));
   table["state_begins"] = give(std::move(arrays.state_begins));
   table["states"] = give(std::move(arrays.states));
@@ -128,7 +128,7 @@ ConjunctionTables conjunction_tables(const nb::dict& table, bool sets, const eng
                            array<std::uint32_t>(table, "item_begins"),
                            keys(table, "items"),
                            array<double>(table, "posting_weights"),
-                           newer<std::uint64_t>(table, "posting_bits"),
+                           newer<std::uint64_t>(table, "posting_records"),
                            newer<std::uint32_t>(table, "group_begins"),
                            newer<std::uint32_t>(table, "state_begins"),
                            newer<std::uint64_t>(table, "states"),
@@ -212,7 +212,64 @@ class BoundEngine {
     return to_numpy(std::move(out), {static_cast<std::size_t>(rows.rows()), engine_->scores()});
   }
 
+  // --- The prefix trie ---
+
+  // By name; None where there is none.
+  nb::object trie() const {
+    const auto trie = conjunctions().trie();
+    if (trie == nullptr) return nb::none();
+    Table table;
+    table["first_child"] = give(std::vector(trie->first_child));
+    table["ranks"] = give(std::vector(trie->ranks));
+    table["counts"] = give(std::vector(trie->counts));
+    table["sums"] = give(std::vector(trie->sums));
+    return table;
+  }
+
+  void set_trie(const Table& table) {
+    const auto copy = [](const auto& values) { return std::vector(values.begin(), values.end()); };
+    auto trie = std::make_shared<engines::PrefixTrie>();
+    trie->first_child = copy(array<std::uint32_t>(table, "first_child"));
+    trie->ranks = copy(array<std::uint32_t>(table, "ranks"));
+    trie->counts = copy(array<std::uint32_t>(table, "counts"));
+    trie->sums = copy(array<double>(table, "sums"));
+    conjunctions().set_trie(std::move(trie));
+  }
+  void drop_trie() { conjunctions().set_trie(nullptr); }
+
+  std::size_t trie_nodes() const {
+    const auto trie = conjunctions().trie();
+    return trie == nullptr ? 0 : trie->nodes() - 1;
+  }
+
+  // Rows are scored with the old trie until the new one is there.
+  void grow_trie(Array<std::int32_t> offsets, Array<std::int32_t> columns, Array<double> values, std::size_t most_nodes,
+                 const std::string& saving, int threads) {
+    const auto rows = csr_view(offsets, columns, values, 0);
+    watched([&](Monitor& monitor) {
+      const auto old = conjunctions().trie();
+      conjunctions().set_trie(std::make_shared<const engines::PrefixTrie>(
+          conjunctions().grown(old.get(), rows, most_nodes, saving_of(saving), threads, monitor)));
+    }, nullptr);
+  }
+
+  void prune_trie(std::size_t most_nodes, const std::string& saving) {
+    const nb::gil_scoped_release unlocked;
+    const auto old = conjunctions().trie();
+    if (old != nullptr) conjunctions().set_trie(std::make_shared<const engines::PrefixTrie>(conjunctions().pruned(*old, most_nodes, saving_of(saving))));
+  }
+
  private:
+  static engines::Saving saving_of(const std::string& name) {
+    if (name != "counted" && name != "entries") throw std::invalid_argument("saving must be 'counted' or 'entries'");
+    return name == "counted" ? engines::Saving::counted : engines::Saving::entries;
+  }
+  engines::ConjunctionEngine& conjunctions() const {
+    auto* found = dynamic_cast<engines::ConjunctionEngine*>(engine_.get());
+    if (found == nullptr) throw std::invalid_argument("only engines of conjunctions have a prefix trie");
+    return *found;
+  }
+
   nb::object tables_;
   std::unique_ptr<engines::Engine> engine_;
   RowScorer one_;
@@ -228,7 +285,7 @@ void bind_builders(nb::module_& module) {
   module.def("expand",
              [](Array<std::int32_t> offsets, Array<std::int32_t> columns, Array<double> values, std::int64_t features,
                 Array<double> coefficients, Array<double> intercepts, bool sets, int degree, double gamma, double coef0,
-                std::uint32_t fused, std::uint64_t head, std::uint32_t grouped, double most_sums, std::uint32_t rare_below,
+                std::uint32_t fused, std::uint64_t head, bool by_frequency, std::uint32_t grouped, double most_sums, std::uint32_t rare_below,
                 double threshold, double most_bytes, int threads) {
                const engines::SupportVectors machine{csr_view(offsets, columns, values, features), view(coefficients), view(intercepts)};
                for (const std::int32_t column : machine.rows.columns) {
@@ -239,32 +296,35 @@ void bind_builders(nb::module_& module) {
                }
                const engines::ExpansionPlan plan{feature_map(degree, "kernel", gamma, coef0),
                                                  sets ? engines::Basis::sets : engines::Basis::monomials,
-                                                 {fused, head}, {grouped, most_sums}, rare_below, threshold, most_bytes};
+                                                 {fused, head, by_frequency}, {grouped, most_sums}, rare_below, threshold, most_bytes};
                ConjunctionArrays arrays;
                watched([&](Monitor& monitor) { arrays = engines::expand(machine, plan, threads, monitor); }, nullptr);
                return as_table(std::move(arrays));
              },
              nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("features"),
              nb::arg("coefficients"), nb::arg("intercepts"), nb::arg("sets"), nb::arg("degree"), nb::arg("gamma"),
-             nb::arg("coef0"), nb::arg("fused"), nb::arg("head"), nb::arg("grouped"), nb::arg("most_sums"), nb::arg("rare_below"), nb::arg("threshold"),
+             nb::arg("coef0"), nb::arg("fused"), nb::arg("head"), nb::arg("by_frequency"), nb::arg("grouped"), nb::arg("most_sums"), nb::arg("rare_below"), nb::arg("threshold"),
              nb::arg("most_bytes"), nb::arg("threads"));
   module.def("arrange",
              [](bool sets, int degree, const std::string& map, double gamma, double coef0, std::int64_t features,
                 Array<std::int64_t> columns, Array<std::uint64_t> keys, Array<double> weights, Array<double> constants,
-                std::uint32_t fused, std::uint64_t head, int threads) {
+                std::uint32_t fused, std::uint64_t head, bool by_frequency, std::uint32_t grouped, double most_sums,
+                Array<std::int32_t> sample_offsets, Array<std::int32_t> sample_columns, Array<double> sample_values, int threads) {
                const engines::ConjunctionWeights model{sets ? engines::Basis::sets : engines::Basis::monomials,
                                                        feature_map(degree, map, gamma, coef0), features, view(columns),
                                                        view(keys), view(weights), view(constants)};
+               const auto sample = csr_view(sample_offsets, sample_columns, sample_values, 0);
                ConjunctionArrays arrays;
                {
                  const nb::gil_scoped_release unlocked;
-                 arrays = engines::arrange(model, {fused, head}, threads);
+                 arrays = engines::arrange(model, {fused, head, by_frequency}, {grouped, most_sums}, sample, threads);
                }
                return as_table(std::move(arrays));
              },
              nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"),
              nb::arg("features"), nb::arg("columns"), nb::arg("keys"), nb::arg("weights"), nb::arg("constants"),
-             nb::arg("fused"), nb::arg("head"), nb::arg("threads"));
+             nb::arg("fused"), nb::arg("head"), nb::arg("by_frequency"), nb::arg("grouped"), nb::arg("most_sums"),
+             nb::arg("sample_offsets"), nb::arg("sample_columns"), nb::arg("sample_values"), nb::arg("threads"));
   module.def("list_heaviest",
              [](const Table& table, bool sets, int degree, const std::string& map, double gamma, double coef0, std::size_t top) {
                const ConjunctionTables tables = conjunction_tables(table, sets, feature_map(degree, map, gamma, coef0));
@@ -327,6 +387,13 @@ void bind_engines(nb::module_& module) {
       .def("score", &BoundEngine::score<std::int32_t>, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
       .def("score", &BoundEngine::score<std::int64_t>, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
       .def("score_one", &BoundEngine::score_one, nb::arg("ids"), nb::arg("values").none() = nb::none())
+      .def_prop_ro("trie_nodes", &BoundEngine::trie_nodes)
+      .def("trie", &BoundEngine::trie)
+      .def("set_trie", &BoundEngine::set_trie, nb::arg("trie"))
+      .def("drop_trie", &BoundEngine::drop_trie)
+      .def("grow_trie", &BoundEngine::grow_trie, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
+           nb::arg("most_nodes"), nb::arg("saving"), nb::arg("threads"))
+      .def("prune_trie", &BoundEngine::prune_trie, nb::kw_only(), nb::arg("most_nodes"), nb::arg("saving"))
       .def("worker", [](const BoundEngine& self) { return std::make_unique<RowScorer>(self.engine()); }, nb::keep_alive<0, 1>());
   bind_builders(module);
   bind_makers(module);

@@ -42,12 +42,16 @@ void check_weights(const ConjunctionWeights& weights, const ConjunctionIndex& in
   }
 }
 
-// The tables' rank of each of the model's: the head goes by column.
-std::vector<Rank> new_ranks(const ConjunctionWeights& weights, const ConjunctionArrays& arrays) {
+// The tables' rank of each of the model's: the head goes by group, by frequency or by column.
+std::vector<Rank> new_ranks(const ConjunctionWeights& weights, const ConjunctionArrays& arrays, const HeadPlan& head, const FeatureGroups& groups) {
   std::vector<std::size_t> order(weights.columns.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto by_column = [&](std::size_t a, std::size_t b) { return weights.columns[a] < weights.columns[b]; };
-  std::sort(order.begin() + arrays.fused, order.begin() + arrays.head, by_column);
+  if (!groups.order.empty()) {
+    std::copy(groups.order.begin(), groups.order.end(), order.begin());
+  } else if (!head.by_frequency) {
+    std::sort(order.begin() + arrays.fused, order.begin() + arrays.head, by_column);
+  }
   std::vector<Rank> ranks(order.size());
   for (std::size_t rank = 0; rank < order.size(); ++rank) ranks[order[rank]] = static_cast<Rank>(rank);
   return ranks;
@@ -166,7 +170,8 @@ class Arranger {
 
 }  // namespace
 
-ConjunctionArrays arrange(const ConjunctionWeights& weights, HeadPlan head, int threads) {
+ConjunctionArrays arrange(const ConjunctionWeights& weights, HeadPlan head, GroupPlan plan,
+                          const data::CsrView<std::int32_t, double>& sample, int threads) {
   if (weights.map.degree > 3) refuse("the degree");
   const ConjunctionIndex index(weights.map.degree, weights.basis);
   check_weights(weights, index);
@@ -176,16 +181,23 @@ ConjunctionArrays arrange(const ConjunctionWeights& weights, HeadPlan head, int 
   arrays.basis = weights.basis;
   arrays.map = weights.map;
   arrays.head = static_cast<std::uint32_t>(std::min<std::uint64_t>(head.ranks, used));
-  arrays.fused = weights.basis == Basis::sets ? std::min(head.fused, arrays.head) : 0;
+  if (head.by_frequency) arrays.head = std::min(arrays.head, most_sorted_head);
+  arrays.fused = weights.basis == Basis::sets && !head.by_frequency ? std::min(head.fused, arrays.head) : 0;
+  FeatureGroups groups;
+  if (weights.basis == Basis::sets && arrays.fused == 0 && !head.by_frequency && arrays.head <= most_sorted_head) {
+    plan.features = std::min(plan.features, arrays.head);
+    groups = group_rows(sample, Ranking(weights.columns), plan, weights.map.degree);
+  }
   arrays.rare = used;
   arrays.constants.assign(weights.constants.begin(), weights.constants.end());
-  std::vector<Rank> ranks = new_ranks(weights, arrays);
+  std::vector<Rank> ranks = new_ranks(weights, arrays, head, groups);
   arrays.columns.resize(used);
   for (std::size_t rank = 0; rank < used; ++rank) arrays.columns[ranks[rank]] = weights.columns[rank];
   arrays.items = LargeVector<std::uint32_t>{};
   Arranger arranger(weights, arrays, std::move(ranks));
   arranger.fill_head();
   arranger.fill_trie(threads);
+  sum_states(std::move(groups), threads, arrays);
   finish(arrays);
   return arrays;
 }

@@ -1,8 +1,11 @@
 #include "unkernel/engines/conjunction_engine.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
+#include <memory>
+#include <stdexcept>
 
 #include "unkernel/engines/dense_head.hpp"
 #include "unkernel/engines/grouped_core.hpp"
@@ -18,14 +21,16 @@ struct ConjunctionScratch {
   ValuedRow valued;
   std::vector<double> value_of_rank;  // of the row, 0 elsewhere
   std::vector<Rank> all;              // the row's ranks, ascending, where it has a tail
-  std::vector<std::uint64_t> bits;    // which of the ranks that postings have bits for
+  std::vector<std::uint16_t> rare_met;  // of each support vector: how many of the row's rare ranks it was met at
+  std::vector<double> rare_products;    // the same for rows of any values
   DenseScratch dense;
+  std::shared_ptr<const PrefixTrie> trie;  // as it was when the rows came
 };
 
 template <class KeyType>
-class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, ConjunctionScratch> {
+class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScratch, ConjunctionEngine> {
  public:
-  explicit ConjunctionEngine(const ConjunctionTables& tables)
+  explicit EngineOfKeys(const ConjunctionTables& tables)
       : tables_(tables), degree_(tables.map.degree), core_(tables_), head_(tables_), set_factors_(tables.map), ranking_(tables.columns) {
     for (std::size_t k = 0; k < levels_.size(); ++k) {
       levels_[k] = {std::get<std::span<const KeyType>>(tables.levels[k].keys).data(), tables.levels[k].weights.data(),
@@ -33,28 +38,64 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
     }
     items_ = std::get<std::span<const KeyType>>(tables.items).data();
     measure_postings();
+    sorted_ = !goes_by_column(tables);
+    for (std::size_t end = tables.record_words(); end <= tables.posting_records.size(); end += tables.record_words()) {
+      vectors_ = std::max<std::size_t>(vectors_, tables.posting_records[end - 1] + 1);
+    }
   }
 
   std::size_t scores() const override { return tables_.scores(); }
-  std::size_t bytes() const override { return engines::bytes(tables_) + ranking_.bytes() + core_.bytes() + head_.bytes() + 8 * steps_.size(); }
+  std::size_t bytes() const override { return engines::bytes(tables_) + ranking_.bytes() + core_.bytes() + head_.bytes() + 8 * steps_.size() + (trie() ? trie()->bytes() : 0); }
 
   ConjunctionScratch make_scratch() const {
     ConjunctionScratch scratch;
     const bool all_dense = tables_.head == tables_.used() && tables_.basis == Basis::sets;
     if (!all_dense) scratch.value_of_rank.assign(rank_mask() + 1, 0.0);
+    scratch.rare_met.assign(vectors_, 0);
     return scratch;
   }
 
   template <class Index>
   void score_row(const RowView<Index>& row, ConjunctionScratch& scratch, double* out) const {
+    if (has_trie_.load(std::memory_order_acquire)) scratch.trie = trie();
     with_width([&]<std::size_t Width>() { score_as<Width>(row, scratch, out); });
   }
 
   template <class Index>
   void score_range(const RowRange<Index>& range, ConjunctionScratch& scratch, double* out) const {
+    if (has_trie_.load(std::memory_order_acquire)) scratch.trie = trie();
     with_width([&]<std::size_t Width>() {
       for (std::size_t row = range.first; row < range.last; ++row, out += scores()) score_as<Width>(range[row], scratch, out);
     });
+  }
+
+  // --- The prefix trie -----------------------------------------------------------------------------
+
+  std::shared_ptr<const PrefixTrie> trie() const override { return trie_.load(); }
+
+  void set_trie(std::shared_ptr<const PrefixTrie> trie) override {
+    if (trie != nullptr) {
+      if (!sorted_ || tables_.grouped() > 0) throw std::invalid_argument("tables with a prefix trie have their ranks by frequency");
+      check(*trie, scores(), tables_.rare);
+    }
+    const bool there = trie != nullptr;
+    trie_.store(std::move(trie));
+    has_trie_.store(there, std::memory_order_release);
+  }
+
+  PrefixTrie grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows, std::size_t most_nodes, Saving saving,
+                   int threads, Monitor& monitor) const override {
+    if (!sorted_ || tables_.grouped() > 0) throw std::invalid_argument("tables with a prefix trie have their ranks by frequency");
+    PrefixTrie trie = grow_trie(old, sequences(rows), most_nodes, cost_of(saving));
+    fill_sums(old, threads, monitor, trie);
+    return trie;
+  }
+
+  PrefixTrie pruned(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const override {
+    PrefixTrie trie = prune_trie(old, most_nodes, cost_of(saving));
+    Monitor monitor;
+    fill_sums(&old, 1, monitor, trie);
+    return trie;
   }
 
  private:
@@ -90,12 +131,14 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
 
   // f(c + 1) - f(c) for all overlaps that can come.
   void measure_postings() {
-    std::size_t longest = 0;
-    for (std::size_t p = 0; p + 1 < tables_.item_begins.size(); ++p) {
-      longest = std::max<std::size_t>(longest, tables_.item_begins[p + 1] - tables_.item_begins[p]);
+    std::size_t longest = 64 * tables_.bit_words() + (tables_.used() - tables_.rare);
+    if (!tables_.has_records()) {
+      longest = 0;
+      for (std::size_t p = 0; p + 1 < tables_.item_begins.size(); ++p) {
+        longest = std::max<std::size_t>(longest, tables_.item_begins[p + 1] - tables_.item_begins[p]);
+      }
+      if (tables_.item_begins.size() < 2) return;
     }
-    longest += 64 * tables_.bit_words();
-    if (tables_.item_begins.size() < 2) return;
     for (std::size_t c = 0; c <= longest; ++c) {
       const auto overlap = static_cast<double>(c);
       steps_.push_back(kernel_of(overlap + 1.0) - kernel_of(overlap));
@@ -110,7 +153,7 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
     std::copy(tables_.constants.begin(), tables_.constants.end(), out);
     Sums<Width> sums(scores());
     if (tables_.basis == Basis::sets && (row.values == nullptr || all_ones(row.values, row.columns.size()))) {
-      if (tables_.grouped() > 0) {
+      if (sorted_) {
         scratch.binary.load_sorted(row, ranking_, tables_.head);
       } else {
         scratch.binary.load(row, ranking_, {tables_.fused, tables_.head});
@@ -128,14 +171,39 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
   template <std::size_t Width>
   void score_binary(ConjunctionScratch& scratch, Sums<Width>& sums) const {
     const BinaryRow& row = scratch.binary;
-    const std::size_t first = tables_.grouped() > 0 ? add_core(row, sums) : 0;
-    if constexpr (Width == 1) {
-      const double sum = head_.sum(row, first, scratch.dense);
-      sums.add(&sum);
-    } else {
-      head_.add(row, first, sums);
+    if (tables_.has_records()) prefetch_records(row);
+    std::size_t first = 0;
+    if (scratch.trie != nullptr) {
+      first = add_prefix(row, *scratch.trie, sums);
+    } else if (tables_.grouped() > 0) {
+      first = add_core(row, sums);
     }
-    if (row.tail_size() > 0) add_tail(scratch, sums);
+    add_owners(first, scratch, sums);
+  }
+
+  // What the conjunctions add whose owner stands at position `first` of the row or later.
+  template <std::size_t Width>
+  [[gnu::always_inline]] void add_owners(std::size_t first, ConjunctionScratch& scratch, Sums<Width>& sums) const {
+    const BinaryRow& row = scratch.binary;
+    if (first < row.head_size() || first == 0) {
+      if constexpr (Width == 1) {
+        const double sum = head_.sum(row, first, scratch.dense);
+        sums.add(&sum);
+      } else {
+        head_.add(row, first, sums);
+      }
+    }
+    const std::size_t in_tail = first > row.head_size() ? first - row.head_size() : 0;
+    if (row.tail_size() > in_tail) add_tail(in_tail, scratch, sums);
+  }
+
+  // The sums of the longest stored beginning, and how long it is.
+  template <std::size_t Width>
+  std::size_t add_prefix(const BinaryRow& row, const PrefixTrie& trie, Sums<Width>& sums) const {
+    StoredPrefix prefix = longest_stored_prefix(trie, {0, 0}, {row.head(), row.head_size()});
+    if (prefix.length == row.head_size()) prefix = longest_stored_prefix(trie, prefix, {row.tail(), row.tail_size()});
+    sums.add(trie.sums.data() + prefix.node * sums.width());
+    return prefix.length;
   }
 
   // How many of the row's head ranks are done with: the grouped ones, or none if their states are unknown.
@@ -149,7 +217,7 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
   }
 
   template <std::size_t Width>
-  void add_tail(ConjunctionScratch& scratch, Sums<Width>& sums) const {
+  void add_tail(std::size_t from, ConjunctionScratch& scratch, Sums<Width>& sums) const {
     const BinaryRow& row = scratch.binary;
     const std::size_t most = tables_.fused + row.head_size() + row.tail_size();
     if (scratch.all.size() < most) scratch.all.resize(2 * most);
@@ -159,17 +227,13 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
     for (std::size_t k = 0; k < row.head_size(); ++k) all[count++] = row.head()[k] + tables_.fused;
     const std::size_t first = count;
     for (std::size_t k = 0; k < row.tail_size(); ++k) all[count++] = row.tail()[k];
+    const std::size_t rare = first + static_cast<std::size_t>(std::lower_bound(all + first, all + count, tables_.rare) - (all + first));
+    if (tables_.has_records() && rare < count) add_records({all, count}, rare, scratch, sums);
+    if (tables_.has_records() && rare == first) return;
     double* present = scratch.value_of_rank.data();
     for (std::size_t k = 0; k < count; ++k) present[all[k]] = 1.0;
-    scratch.bits.assign(tables_.bit_words(), 0);
-    for (std::size_t k = 0; k < count && all[k] < 64 * scratch.bits.size(); ++k) scratch.bits[all[k] / 64] |= std::uint64_t{1} << all[k] % 64;
-    for (std::size_t k = first; k < count; ++k) {
-      if (all[k] < tables_.rare) {
-        add_owner(all[k] - tables_.head, all, k, present, sums);
-      } else {
-        add_postings(all[k] - tables_.rare, scratch.bits, present, sums);
-      }
-    }
+    for (std::size_t k = first + from; k < rare; ++k) add_owner(all[k] - tables_.head, all, k, present, sums);
+    for (std::size_t k = rare; k < count && !tables_.has_records(); ++k) add_postings(all[k] - tables_.rare, present, sums);
     for (std::size_t k = 0; k < count; ++k) present[all[k]] = 0.0;
   }
 
@@ -253,13 +317,62 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
   }
 
   template <std::size_t Width>
-  void add_postings(std::size_t owner, std::span<const std::uint64_t> bits, const double* present, Sums<Width>& sums) const {
-    const std::uint32_t last = tables_.posting_begins[owner + 1];
-    for (std::uint32_t p = tables_.posting_begins[owner]; p < last; ++p) {
+  void add_postings(std::size_t owner, const double* present, Sums<Width>& sums) const {
+    for (std::uint32_t p = tables_.posting_begins[owner]; p < tables_.posting_begins[owner + 1]; ++p) {
       const std::uint32_t begin = tables_.item_begins[p];
-      std::size_t overlap = common_bits(tables_.posting_bits.data() + p * bits.size(), bits);
-      for (std::uint32_t i = begin; i < tables_.item_begins[p + 1]; ++i) overlap += present[place(items_[i], rank_mask())] != 0.0;
-      sums.add(tables_.posting_weights.data() + p * sums.width(), steps_[overlap]);
+      const double overlap = sum_present<false>(items_ + begin, nullptr, tables_.item_begins[p + 1] - begin, present);
+      sums.add(tables_.posting_weights.data() + p * sums.width(), steps_[static_cast<std::size_t>(overlap)]);
+    }
+  }
+
+  // The same where postings are records.
+  template <std::size_t Width>
+  void add_records(std::span<const Rank> ranks, std::size_t first, ConjunctionScratch& scratch, Sums<Width>& sums) const {
+    switch (tables_.bit_words()) {
+      case 0: return add_records_of<Width, 0>(ranks, first, scratch, sums);
+      case 2: return add_records_of<Width, 2>(ranks, first, scratch, sums);
+      case 4: return add_records_of<Width, 4>(ranks, first, scratch, sums);
+      case 6: return add_records_of<Width, 6>(ranks, first, scratch, sums);
+      default: return add_records_of<Width, most_bit_words>(ranks, first, scratch, sums);
+    }
+  }
+
+  // Of the rare ranks that a vector has in common with the row, those before the owner are counted as its records
+  // are passed.
+  template <std::size_t Width, std::size_t Words>
+  void add_records_of(std::span<const Rank> ranks, std::size_t first, ConjunctionScratch& scratch, Sums<Width>& sums) const {
+    std::uint64_t bits[Words + 1] = {};
+    for (std::size_t k = 0; k < first; ++k) bits[ranks[k] / 64] |= std::uint64_t{1} << ranks[k] % 64;
+    std::uint16_t* met = scratch.rare_met.data();
+    const double* steps = steps_.data();
+    Sums<Width> own(sums.width());
+    for (std::size_t k = first; k < ranks.size(); ++k) {
+      for_each_record(ranks[k], [&](const std::uint64_t* record, std::size_t vector) {
+        own.add(reinterpret_cast<const double*>(record + Words), steps[common_bits<Words>(record, bits) + met[vector]++]);
+      });
+    }
+    own.add_to(sums);
+    for (std::size_t k = first; k < ranks.size(); ++k) {
+      for_each_record(ranks[k], [&](const std::uint64_t*, std::size_t vector) { met[vector] = 0; });
+    }
+  }
+
+  template <class Visit>
+  [[gnu::always_inline]] void for_each_record(Rank owner, const Visit& visit) const {
+    const std::size_t stride = tables_.record_words();
+    const std::uint64_t* record = tables_.posting_records.data() + tables_.posting_begins[owner - tables_.rare] * stride;
+    const std::uint64_t* end = tables_.posting_records.data() + tables_.posting_begins[owner - tables_.rare + 1] * stride;
+    for (; record != end; record += stride) visit(record, record[stride - 1]);
+  }
+
+  // Records lie far apart, and the row has other things to do before it reads them.
+  void prefetch_records(const BinaryRow& row) const {
+    const std::size_t stride = tables_.record_words();
+    for (std::size_t k = row.tail_size(); k-- > 0 && row.tail()[k] >= tables_.rare;) {
+      const std::size_t owner = row.tail()[k] - tables_.rare;
+      const auto* first = reinterpret_cast<const char*>(tables_.posting_records.data() + tables_.posting_begins[owner] * stride);
+      const auto* last = reinterpret_cast<const char*>(tables_.posting_records.data() + tables_.posting_begins[owner + 1] * stride);
+      for (const auto* line = first; line < std::min(last, first + 512); line += 64) __builtin_prefetch(line);
     }
   }
 
@@ -267,6 +380,7 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
 
   double* spread(const ValuedRow& row, ConjunctionScratch& scratch) const {
     if (scratch.value_of_rank.empty()) scratch.value_of_rank.assign(rank_mask() + 1, 0.0);
+    if (scratch.rare_products.empty()) scratch.rare_products.assign(vectors_, 0.0);
     for (std::size_t k = 0; k < row.size(); ++k) scratch.value_of_rank[row.ranks()[k]] = row.values()[k];
     return scratch.value_of_rank.data();
   }
@@ -286,10 +400,11 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
         const std::size_t place = owner - tables_.head;
         sums.add(tables_.owner_weights.data() + place * sums.width(), set_factors_(chosen, 1));
         if (degree_ > 1) add_partner_sets<0>(tables_.owner_begins[place], tables_.owner_begins[place + 1], values, chosen, sums);
-      } else {
+      } else if (!tables_.has_records()) {
         add_valued_postings(owner - tables_.rare, row.values()[a], values, sums);
       }
     }
+    if (tables_.has_records()) add_valued_records(row, values, scratch, sums);
     for (std::size_t k = 0; k < row.size(); ++k) values[row.ranks()[k]] = 0.0;
   }
 
@@ -311,14 +426,29 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
 
   template <std::size_t Width>
   void add_valued_postings(std::size_t owner, double own, const double* values, Sums<Width>& sums) const {
-    const std::size_t words = tables_.bit_words();
     for (std::uint32_t p = tables_.posting_begins[owner]; p < tables_.posting_begins[owner + 1]; ++p) {
       double product = 0.0;
-      for_each_bit(tables_.posting_bits.data() + p * words, words, [&](std::size_t rank) { product += values[rank]; });
       for (std::uint32_t i = tables_.item_begins[p]; i < tables_.item_begins[p + 1]; ++i) {
         product += values[place(items_[i], rank_mask())];
       }
       sums.add(tables_.posting_weights.data() + p * sums.width(), kernel_of(product + own) - kernel_of(product));
+    }
+  }
+
+  template <std::size_t Width>
+  void add_valued_records(const ValuedRow& row, const double* values, ConjunctionScratch& scratch, Sums<Width>& sums) const {
+    const auto first = static_cast<std::size_t>(std::lower_bound(row.ranks(), row.ranks() + row.size(), tables_.rare) - row.ranks());
+    for (std::size_t k = first; k < row.size(); ++k) {
+      const double own = row.values()[k];
+      for_each_record(row.ranks()[k], [&](const std::uint64_t* record, std::size_t vector) {
+        double product = scratch.rare_products[vector];
+        scratch.rare_products[vector] += own;
+        for_each_bit(record, tables_.bit_words(), [&](std::size_t rank) { product += values[rank]; });
+        sums.add(reinterpret_cast<const double*>(record + tables_.bit_words()), kernel_of(product + own) - kernel_of(product));
+      });
+    }
+    for (std::size_t k = first; k < row.size(); ++k) {
+      for_each_record(row.ranks()[k], [&](const std::uint64_t*, std::size_t vector) { scratch.rare_products[vector] = 0.0; });
     }
   }
 
@@ -364,16 +494,101 @@ class ConjunctionEngine final : public EngineOf<ConjunctionEngine<KeyType>, Conj
   SetFactors set_factors_;
   Ranking ranking_;
   std::array<Level, most_degree - 1> levels_;
+  // Sequences of the ranks that rows have before the rare ones.
+  Sequences sequences(const data::CsrView<std::int32_t, double>& rows) const {
+    Sequences found;
+    BinaryRow binary;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(rows.rows()); ++i) {
+      const auto begin = static_cast<std::size_t>(rows.offsets[i]);
+      const auto end = static_cast<std::size_t>(rows.offsets[i + 1]);
+      binary.load_sorted(RowView<std::int32_t>{rows.columns.subspan(begin, end - begin)}, ranking_, tables_.head);
+      found.ranks.insert(found.ranks.end(), binary.head(), binary.head() + binary.head_size());
+      const Rank* tail = binary.tail();
+      found.ranks.insert(found.ranks.end(), tail, std::lower_bound(tail, tail + binary.tail_size(), tables_.rare));
+      found.begins.push_back(found.ranks.size());
+    }
+    return found;
+  }
+
+  PrefixCost cost_of(Saving saving) const {
+    return [this, saving](Rank rank, std::size_t depth) {
+      double conjunctions = 1.0, total = 0.0;
+      for (int k = 1; k < degree_; ++k) {
+        conjunctions *= static_cast<double>(depth) - static_cast<double>(k);
+        conjunctions /= k;
+        total += conjunctions;
+      }
+      return saving == Saving::counted || rank < tables_.head ? total : entries_of(rank, depth);
+    };
+  }
+
+  // About as many as an owner in the trie makes a row of `depth` ranks look at.
+  double entries_of(Rank owner, std::size_t depth) const {
+    if (degree_ < 2) return 1.0;
+    const std::size_t place_of = owner - tables_.head;
+    const std::uint32_t begin = tables_.owner_begins[place_of], end = tables_.owner_begins[place_of + 1];
+    const auto partners = static_cast<double>(end - begin);
+    const double met = std::min(partners, static_cast<double>(depth));
+    const double below = degree_ > 2 && end > begin ? static_cast<double>(levels_[0].begins[end] - levels_[0].begins[begin]) / partners : 0.0;
+    return met * (1.0 + below);
+  }
+
+  // Level by level: each node's sums are its parent's and what its last rank adds.
+  void fill_sums(const PrefixTrie* old, int threads, Monitor& monitor, PrefixTrie& trie) const {
+    trie.sums.assign(trie.nodes() * scores(), 0.0);
+    std::vector<std::uint32_t> parents(trie.nodes(), 0), in_old(trie.nodes(), 0);
+    for (std::uint32_t i = 0; i < trie.nodes(); ++i) {
+      for (std::uint32_t c = trie.first_child[i]; c < trie.first_child[i + 1]; ++c) {
+        parents[c] = i;
+        if (old != nullptr && (i == 0 || in_old[i] != 0)) in_old[c] = old->child(in_old[i], trie.ranks[c]);
+      }
+    }
+    for (std::size_t begin = 1, end = trie.nodes() > 1 ? trie.first_child[1] : 1; begin < end;) {
+      parallel_ranges(threads, static_cast<std::int64_t>(end - begin), 1024, [&](std::int64_t first, std::int64_t last) {
+        monitor.throw_if_stopped();
+        ConjunctionScratch scratch = make_scratch();
+        for (std::size_t i = begin + static_cast<std::size_t>(first); i < begin + static_cast<std::size_t>(last); ++i) {
+          if (in_old[i] != 0) {
+            std::copy_n(old->sums.data() + in_old[i] * scores(), scores(), trie.sums.data() + i * scores());
+          } else {
+            fill_node(static_cast<std::uint32_t>(i), parents, scratch, trie);
+          }
+        }
+      });
+      const std::size_t next = trie.first_child[end];
+      begin = end;
+      end = next;
+    }
+  }
+
+  void fill_node(std::uint32_t node, const std::vector<std::uint32_t>& parents, ConjunctionScratch& scratch, PrefixTrie& trie) const {
+    std::vector<Rank> path;
+    for (std::uint32_t i = node; i != 0; i = parents[i]) path.push_back(trie.ranks[i]);
+    std::reverse(path.begin(), path.end());
+    scratch.binary.assign(path, tables_.head);
+    double* out = trie.sums.data() + node * scores();
+    std::copy_n(trie.sums.data() + parents[node] * scores(), scores(), out);
+    with_width([&]<std::size_t Width>() {
+      Sums<Width> sums(scores());
+      add_owners(path.size() - 1, scratch, sums);
+      sums.add_to(out);
+    });
+  }
+
   const KeyType* items_ = nullptr;
   std::vector<double> steps_;  // f(c + 1) - f(c)
+  bool sorted_ = false;        // head ranks do not go by column
+  std::atomic<std::shared_ptr<const PrefixTrie>> trie_;
+  std::atomic<bool> has_trie_ = false;  // asking this costs nothing
+  std::size_t vectors_ = 0;    // support vectors with a rare rank, where they are counted
 };
 
 }  // namespace
 
-std::unique_ptr<Engine> make_conjunction_engine(const ConjunctionTables& tables) {
+std::unique_ptr<ConjunctionEngine> make_conjunction_engine(const ConjunctionTables& tables) {
   check(tables);
-  if (tables.levels[0].keys.index() == 0) return std::make_unique<ConjunctionEngine<std::uint16_t>>(tables);
-  return std::make_unique<ConjunctionEngine<std::uint32_t>>(tables);
+  if (tables.levels[0].keys.index() == 0) return std::make_unique<EngineOfKeys<std::uint16_t>>(tables);
+  return std::make_unique<EngineOfKeys<std::uint32_t>>(tables);
 }
 
 }  // namespace unkernel::engines

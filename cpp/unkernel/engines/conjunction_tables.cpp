@@ -45,10 +45,7 @@ void check_size(std::size_t size, std::size_t entries, std::size_t width, const 
 void check_head(const ConjunctionTables& tables) {
   const HeadIndex index(tables.map.degree, tables.basis);
   const std::uint64_t ranks = tables.head - tables.fused;
-  // A row's head ranks come in the order of its columns, and only ascending ones lead to places inside.
-  for (std::size_t rank = tables.fused; rank + 1 < tables.head && tables.grouped() == 0; ++rank) {
-    if (tables.columns[rank] >= tables.columns[rank + 1]) refuse("the columns of frequent features do not ascend");
-  }
+  if (!goes_by_column(tables) && (tables.fused > 0 || tables.head > most_sorted_head)) refuse("the columns of frequent features do not ascend");
   if (ranks > index.most_ranks() || index.count(ranks, tables.fused) > most_entries) refuse("too many frequent features");
   check_size(tables.head_low.size(), index.low_count(ranks) << tables.fused, tables.scores(), "weights of frequent features");
   check_size(tables.head_top.size(), index.top(ranks), tables.scores(), "weights of frequent features");
@@ -80,15 +77,27 @@ void check_trie(const ConjunctionTables& tables) {
   }
 }
 
+void check_records(const ConjunctionTables& tables) {
+  const std::size_t stride = tables.record_words();
+  const std::size_t postings = tables.posting_records.size() / stride;
+  if (tables.bit_words() > most_bit_words || tables.posting_records.size() % stride != 0) refuse("the records of support vectors do not fit");
+  if (!tables.posting_weights.empty() || tables.item_begins.size() != 1) refuse("support vectors are kept twice");
+  check_begins(tables.posting_begins, tables.used() - tables.rare, postings, "the support vectors");
+  for (std::size_t p = 0; p < postings; ++p) {
+    const std::uint64_t* record = tables.posting_records.data() + p * stride;
+    if (record[stride - 1] >= postings) refuse("a support vector's number is too large");  // each has a posting
+    if (tables.rare % 64 != 0 && record[tables.rare / 64] >> tables.rare % 64 != 0) refuse("a support vector has bits of no rank");
+  }
+}
+
 void check_postings(const ConjunctionTables& tables) {
   if (tables.item_begins.empty()) refuse("the support vectors do not fit");
+  if (tables.items.index() != tables.levels[0].keys.index()) refuse("ranks are of different widths");
+  if (tables.has_records()) return check_records(tables);
   const std::size_t postings = tables.item_begins.size() - 1;
   check_begins(tables.posting_begins, tables.used() - tables.rare, postings, "the support vectors");
   check_begins(tables.item_begins, postings, size_of(tables.items), "the items of support vectors");
   check_size(tables.posting_weights.size(), postings, tables.scores(), "coefficients");
-  if (tables.items.index() != tables.levels[0].keys.index()) refuse("ranks are of different widths");
-  const std::size_t words = tables.bit_words();
-  if (words > most_bit_words || words % 2 != 0 || tables.posting_bits.size() != words * postings) refuse("the bits of support vectors do not fit");
 }
 
 void check_groups(const ConjunctionTables& tables) {
@@ -120,13 +129,18 @@ ConjunctionTables borrow(const ConjunctionArrays& from) {
   ConjunctionTables to{from.basis, from.map, from.fused, from.head, from.rare, view(from.columns), view(from.constants),
                        view(from.head_low), view(from.head_top), view(from.owner_weights), view(from.owner_begins), view(from.probe_begins),
                        view(from.probes), {}, view(from.posting_begins), view(from.item_begins), view(from.items),
-                       view(from.posting_weights), view(from.posting_bits), view(from.group_begins), view(from.state_begins),
+                       view(from.posting_weights), view(from.posting_records), view(from.group_begins), view(from.state_begins),
                        view(from.states), {}};
   for (std::size_t k = 0; k < to.levels.size(); ++k) {
     to.levels[k] = {view(from.levels[k].keys), view(from.levels[k].weights), view(from.levels[k].begins)};
   }
   for (std::size_t k = 0; k < to.state_sums.size(); ++k) to.state_sums[k] = view(from.state_sums[k]);
   return to;
+}
+
+bool goes_by_column(const ConjunctionTables& tables) {
+  const auto head = tables.columns.subspan(tables.fused, tables.head - tables.fused);
+  return tables.grouped() == 0 && std::is_sorted(head.begin(), head.end());
 }
 
 void check(const ConjunctionTables& tables) {
@@ -148,7 +162,7 @@ std::size_t bytes(const ConjunctionTables& tables) {
                       tables.owner_weights.size_bytes() + tables.owner_begins.size_bytes() +
                       tables.probe_begins.size_bytes() + tables.probes.size_bytes() + tables.posting_begins.size_bytes() +
                       tables.item_begins.size_bytes() + bytes_of(tables.items) + tables.posting_weights.size_bytes() +
-                      tables.posting_bits.size_bytes() + tables.group_begins.size_bytes() + tables.state_begins.size_bytes() + tables.states.size_bytes();
+                      tables.posting_records.size_bytes() + tables.group_begins.size_bytes() + tables.state_begins.size_bytes() + tables.states.size_bytes();
   for (const auto& sums : tables.state_sums) total += sums.size_bytes();
   for (const auto& level : tables.levels) total += bytes_of(level.keys) + level.weights.size_bytes() + level.begins.size_bytes();
   return total;

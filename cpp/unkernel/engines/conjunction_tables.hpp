@@ -14,7 +14,8 @@
 // 2^fused states: the entry of a conjunction U of other head ranks (numbered 0, 1 .. from `fused` on) has
 // for each state m the sum of the weights of all U ∪ T, T ⊆ m. One load then stands for many.
 //
-// Inside the head, ranks that are not fused go by column, so that rows need not be sorted.
+// Inside the head, ranks that are not fused go by column, so that rows need not be sorted; or, where a prefix trie
+// wants it, by frequency.
 //
 // Or else the first ranks are *grouped* (feature_groups.hpp): what all conjunctions of them add up to is then
 // looked up by the states of the groups, and only owners beyond them are left to the tables above. Rows with
@@ -24,8 +25,8 @@
 // memory against time, never the result. All scores of a conjunction stand together.
 //
 // Bytes   8 m per head conjunction, 8 m 2^fused per one of a degree below the model's; 8 m + 2 (4 beyond 65,536 features) per trie conjunction, 4 more
-//         where it has partners of its own; for each rare feature of a support vector 64 bits for each 64 of
-//         the most frequent features, and 2 (4) bytes per item beyond those; 8 m per sum of states.
+//         where it has partners of its own; for each rare feature of a support vector 8 m and 2 (4) per item, or a
+//         bit for each common rank and 4; 8 m per sum of states.
 #pragma once
 
 #include <algorithm>
@@ -68,6 +69,9 @@ struct TrieLevel {
   typename Hold<std::uint32_t>::Array begins;  // entries + 1, into the next level; empty on the last
 };
 
+// Words of bits for so many ranks, by twos.
+constexpr std::size_t bit_words_for(std::size_t ranks) { return (ranks + 127) / 128 * 2; }
+
 template <template <class> class Hold>
 struct ConjunctionTablesIn {
   template <class T>
@@ -90,9 +94,11 @@ struct ConjunctionTablesIn {
   std::array<TrieLevel<Hold>, most_degree - 1> levels;  // of pairs, triples, quadruples
   Array<std::uint32_t> posting_begins;  // used - rare + 1, into the postings
   Array<std::uint32_t> item_begins;     // postings + 1, into items
-  Keys<Hold> items;                     // ranks below the owner, ascending, those that have a bit left out
+  Keys<Hold> items;                     // ranks below the owner, ascending
   Array<double> posting_weights;        // postings x scores
-  Array<std::uint64_t> posting_bits;    // postings x words: which of the first 64 x words ranks a vector has
+  // Where few enough ranks are common, in place of items and weights, so that a posting is one piece: a bit
+  // for each common rank the vector has; its weights; its number.
+  Array<std::uint64_t> posting_records;
   Array<std::uint32_t> group_begins;    // groups + 1, into the ranks; empty where nothing is grouped
   Array<std::uint32_t> state_begins;    // groups + 1, into the states
   Array<std::uint64_t> states;          // bit k: the group's k-th rank
@@ -102,7 +108,9 @@ struct ConjunctionTablesIn {
   std::size_t used() const { return columns.size(); }
   std::size_t fused_states() const { return std::size_t{1} << fused; }
   std::uint32_t grouped() const { return group_begins.empty() ? 0 : group_begins.back(); }
-  std::size_t bit_words() const { return item_begins.size() < 2 ? 0 : posting_bits.size() / (item_begins.size() - 1); }
+  bool has_records() const { return !posting_records.empty(); }
+  std::size_t bit_words() const { return bit_words_for(rare); }
+  std::size_t record_words() const { return bit_words() + scores() + 1; }
 };
 
 // Where the conjunctions U of the head that are not fused lie: in head_low by ConjunctionIndex's
@@ -151,15 +159,18 @@ class HeadIndex {
 };
 
 inline constexpr std::uint32_t most_fused = 8;
-// With grouped ranks, a row's head ranks are sorted by their bits: no more than these.
+// Head ranks that do not go by column are sorted by their bits: no more than these.
 inline constexpr std::uint32_t most_sorted_head = 1024;
-// Of a posting; see overlap.hpp.
+// Of a posting; more common ranks have no bits.
 inline constexpr std::size_t most_bit_words = 8;
 
 using ConjunctionTables = ConjunctionTablesIn<Borrowed>;
 using ConjunctionArrays = ConjunctionTablesIn<Owned>;
 
 ConjunctionTables borrow(const ConjunctionArrays& arrays);
+
+// Whether a row in the order of its columns has its head ranks in order; else they are to be sorted.
+bool goes_by_column(const ConjunctionTables& tables);
 
 // Throws std::invalid_argument unless everything that leads from array to array stays inside. Weights
 // are not read, nor are the keys of the trie: whatever they are, they lead nowhere.

@@ -230,7 +230,7 @@ class DenseHead {
   void add_set(const Rank* ranks, const double* values, int size, Sums<Width>& sums) const {
     const double factor = set_factors_(values, size);
     std::uint32_t mask = 0;
-    Rank rest[most_degree];
+    Rank rest[most_degree] = {};
     int unfused = 0;
     for (int i = 0; i < size; ++i) {
       if (ranks[i] < tables_.fused) {

@@ -125,9 +125,10 @@ struct RowRange {
 };
 
 // An engine, given a Derived that has make_scratch(), score_row(RowView<Index>, Scratch&, double* out)
-// and score_range(RowRange<Index>, Scratch&, double* out), all for rows that are in order.
-template <class Derived, class Scratch>
-class EngineOf : public Engine {
+// and score_range(RowRange<Index>, Scratch&, double* out), all for rows that are in order. Base is Engine, or what
+// adds to it.
+template <class Derived, class Scratch, class Base = Engine>
+class EngineOf : public Base {
  public:
   std::unique_ptr<Worker> worker() const final { return std::make_unique<ScratchWorker>(self().make_scratch()); }
   void score(const RowView<std::int32_t>& row, Worker& worker, double* out) const final {

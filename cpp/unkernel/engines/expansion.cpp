@@ -1,6 +1,7 @@
 #include "unkernel/engines/expansion.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <mutex>
 #include <stdexcept>
@@ -346,30 +347,56 @@ class Budget {
 
 // --- The rare -----------------------------------------------------------------------------------------
 
+// Support vectors that have some rare rank, numbered as they are met.
+class VectorNumbers {
+ public:
+  explicit VectorNumbers(std::size_t vectors) : number_of_(vectors, 0) {}
+  std::uint32_t of(std::uint32_t vector) {
+    if (number_of_[vector] == 0) number_of_[vector] = ++count_;
+    return number_of_[vector] - 1;
+  }
+
+ private:
+  std::vector<std::uint32_t> number_of_;
+  std::uint32_t count_ = 0;
+};
+
+void write_record(std::span<const Rank> ranks, const double* weights, std::uint32_t number, ConjunctionArrays& arrays) {
+  const std::size_t begin = arrays.posting_records.size();
+  arrays.posting_records.resize(begin + arrays.record_words(), 0);
+  std::uint64_t* record = arrays.posting_records.data() + begin;
+  for (const Rank rank : ranks) {
+    if (rank < arrays.rare) record[rank / 64] |= std::uint64_t{1} << rank % 64;
+  }
+  for (std::size_t s = 0; s < arrays.scores(); ++s) record[arrays.bit_words() + s] = std::bit_cast<std::uint64_t>(weights[s]);
+  record[arrays.record_words() - 1] = number;
+}
+
 void write_postings(const Task& task, Budget& budget, ConjunctionArrays& arrays) {
   auto& items = std::get<LargeVector<std::uint32_t>>(arrays.items);
   arrays.item_begins.assign(1, 0);
   arrays.posting_begins.assign(1, 0);
   const auto& vectors = task.vectors;
-  // Bits for as many ranks as have weights of their own, by twos of words.
-  const std::size_t words = arrays.rare == arrays.used() ? 0 : std::min<std::size_t>((arrays.rare + 127) / 128 * 2, most_bit_words);
+  const bool as_records = arrays.bit_words() <= most_bit_words;
+  VectorNumbers numbers(vectors.begins.size());
+  std::size_t postings = 0;
   for (std::size_t owner = arrays.rare; owner < arrays.used(); ++owner) {
-    for (std::uint32_t h = vectors.owner_begins[owner]; h < vectors.owner_begins[owner + 1]; ++h) {
+    for (std::uint32_t h = vectors.owner_begins[owner]; h < vectors.owner_begins[owner + 1]; ++h, ++postings) {
       const std::uint32_t vector = vectors.holders[h];
-      std::uint32_t k = vectors.begins[vector];
-      const std::size_t first = arrays.posting_bits.size();
-      arrays.posting_bits.resize(first + words, 0);
-      for (; k < vectors.places[h] && vectors.items[k] < 64 * words; ++k) {
-        arrays.posting_bits[first + vectors.items[k] / 64] |= std::uint64_t{1} << vectors.items[k] % 64;
-      }
-      budget.spend(4.0 * (vectors.places[h] - k) + 4.0 + 8.0 * static_cast<double>(task.scores + words));
-      items.insert(items.end(), vectors.items.begin() + k, vectors.items.begin() + vectors.places[h]);
-      arrays.item_begins.push_back(static_cast<std::uint32_t>(items.size()));
+      const std::span<const Rank> ranks(vectors.items.data() + vectors.begins[vector], vectors.items.data() + vectors.places[h]);
       const double* b = task.coefficients(vector);
-      arrays.posting_weights.insert(arrays.posting_weights.end(), b, b + task.scores);
+      if (as_records) {
+        budget.spend(8.0 * static_cast<double>(arrays.record_words()));
+        write_record(ranks, b, numbers.of(vector), arrays);
+      } else {
+        budget.spend(4.0 * static_cast<double>(ranks.size()) + 4.0 + 8.0 * static_cast<double>(task.scores));
+        items.insert(items.end(), ranks.begin(), ranks.end());
+        arrays.item_begins.push_back(static_cast<std::uint32_t>(items.size()));
+        arrays.posting_weights.insert(arrays.posting_weights.end(), b, b + task.scores);
+      }
     }
     if (items.size() > most_entries) throw std::length_error("there are too many rare features: lower `rare`");
-    arrays.posting_begins.push_back(static_cast<std::uint32_t>(arrays.item_begins.size() - 1));
+    arrays.posting_begins.push_back(static_cast<std::uint32_t>(postings));
   }
 }
 

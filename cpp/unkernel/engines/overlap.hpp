@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
@@ -12,18 +11,19 @@
 
 namespace unkernel::engines {
 
-// Words come in twos.
-[[gnu::always_inline]] inline std::size_t common_bits(const std::uint64_t* a, std::span<const std::uint64_t> b) {
+// Of so many words, an even number.
+template <std::size_t Words>
+[[gnu::always_inline]] inline std::size_t common_bits(const std::uint64_t* a, const std::uint64_t* b) {
+  static_assert(Words % 2 == 0 && Words < 2 * 32, "counts of bytes are added up in a byte");
 #if defined(__aarch64__)
-  // Bytes of counts add up for up to 31 steps; there are never that many.
   uint8x16_t counts = vdupq_n_u8(0);
-  for (std::size_t k = 0; k < b.size(); k += 2) {
-    counts = vaddq_u8(counts, vcntq_u8(vreinterpretq_u8_u64(vandq_u64(vld1q_u64(a + k), vld1q_u64(b.data() + k)))));
+  for (std::size_t k = 0; k < Words; k += 2) {
+    counts = vaddq_u8(counts, vcntq_u8(vreinterpretq_u8_u64(vandq_u64(vld1q_u64(a + k), vld1q_u64(b + k)))));
   }
   return vaddlvq_u8(counts);
 #else
   std::size_t count = 0;
-  for (std::size_t k = 0; k < b.size(); ++k) count += static_cast<std::size_t>(std::popcount(a[k] & b[k]));
+  for (std::size_t k = 0; k < Words; ++k) count += static_cast<std::size_t>(std::popcount(a[k] & b[k]));
   return count;
 #endif
 }

@@ -61,6 +61,16 @@ class BinaryRow {
     if (tail_size_ > 1) sort(tail_.data(), tail_size_);
   }
 
+  // The row of these ranks, ascending; no bits are kept.
+  void assign(std::span<const Rank> ranks, Rank head) {
+    if (head_.size() < ranks.size() + 4) make_room(ranks.size());
+    state_ = 0;
+    head_size_ = static_cast<std::size_t>(std::lower_bound(ranks.begin(), ranks.end(), head) - ranks.begin());
+    tail_size_ = ranks.size() - head_size_;
+    std::copy_n(ranks.begin(), head_size_, head_.begin());
+    std::copy(ranks.begin() + static_cast<std::ptrdiff_t>(head_size_), ranks.end(), tail_.begin());
+  }
+
   // Of load_sorted.
   const std::uint64_t* bits() const { return bits_.data(); }
   std::uint32_t state() const { return state_; }

@@ -21,6 +21,7 @@ class Sums {
   void add_to(double* out) const {
     for (std::size_t s = 0; s < Width; ++s) out[s] += sum_[s];
   }
+  void add_to(Sums& other) const { other.add(sum_); }
 
  private:
   double sum_[Width] = {};
@@ -40,6 +41,7 @@ class Sums<0> {
   void add_to(double* out) const {
     for (std::size_t s = 0; s < sum_.size(); ++s) out[s] += sum_[s];
   }
+  void add_to(Sums& other) const { other.add(sum_.data()); }
 
  private:
   std::vector<double> sum_;

@@ -86,6 +86,11 @@ Zones choose_zones(std::span<const std::uint32_t> frequencies, HeadPlan head, st
   zones.rare = static_cast<std::uint32_t>(common - zones.columns.begin());
   zones.head = static_cast<std::uint32_t>(std::min<std::uint64_t>(head.ranks, zones.rare));
   zones.fused = std::min(head.fused, zones.head);
+  if (head.by_frequency) {
+    zones.head = std::min(zones.head, most_sorted_head);
+    zones.fused = 0;
+    return zones;
+  }
   std::sort(zones.columns.begin() + zones.fused, zones.columns.begin() + zones.head);
   return zones;
 }
@@ -98,23 +103,21 @@ void group_zones(Zones& zones, std::span<const std::uint32_t> frequencies, const
   std::stable_sort(head.begin(), head.end(), [&](std::int64_t a, std::int64_t b) {
     return frequencies[static_cast<std::size_t>(a)] > frequencies[static_cast<std::size_t>(b)];
   });
-  std::vector<Rank> place_of(frequencies.size(), unknown);
-  for (Rank place = 0; place < limited.features; ++place) place_of[static_cast<std::size_t>(head[place])] = place;
-  zones.groups = group_rows(rows, place_of, limited, degree);
+  zones.groups = group_rows(rows, Ranking(head), limited, degree);
   if (zones.groups.order.empty()) return;
   for (std::size_t rank = 0; rank < zones.head; ++rank) {
     zones.columns[rank] = head[rank < limited.features ? zones.groups.order[rank] : rank];
   }
 }
 
-FeatureGroups group_rows(const data::CsrView<std::int32_t, double>& rows, std::span<const Rank> place_of, const GroupPlan& plan, int degree) {
+FeatureGroups group_rows(const data::CsrView<std::int32_t, double>& rows, const Ranking& ranking, const GroupPlan& plan, int degree) {
   std::vector<std::uint32_t> begins{0}, items;
   for (std::size_t row = 0; row < static_cast<std::size_t>(rows.rows()); ++row) {
     for (auto k = static_cast<std::size_t>(rows.offsets[row]); k < static_cast<std::size_t>(rows.offsets[row + 1]); ++k) {
-      const auto column = static_cast<std::size_t>(rows.columns[k]);
-      const Rank place = column < place_of.size() ? place_of[column] : unknown;
-      if (place < plan.features) items.push_back(place);
+      const Rank rank = ranking.of(rows.columns[k]);
+      if (rank < plan.features) items.push_back(rank);
     }
+    std::sort(items.begin() + begins.back(), items.end());
     begins.push_back(static_cast<std::uint32_t>(items.size()));
   }
   return group_features({begins, items}, plan, degree);

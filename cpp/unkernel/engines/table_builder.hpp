@@ -24,6 +24,7 @@ struct Zones {
 struct HeadPlan {
   std::uint32_t fused;
   std::uint64_t ranks;
+  bool by_frequency;  // for a prefix trie; at most most_sorted_head ranks then, and none fused
 };
 
 // The most frequent features come first: those to be fused; then the rest of the head, by column, so
@@ -36,8 +37,8 @@ Zones choose_zones(std::span<const std::uint32_t> frequencies, HeadPlan head, st
 void group_zones(Zones& zones, std::span<const std::uint32_t> frequencies, const data::CsrView<std::int32_t, double>& rows,
                  const GroupPlan& plan, int degree);
 
-// Groups of the features that have a place below the plan's number; `place_of` is by column.
-FeatureGroups group_rows(const data::CsrView<std::int32_t, double>& rows, std::span<const Rank> place_of, const GroupPlan& plan, int degree);
+// Groups of the features whose rank is below the plan's number.
+FeatureGroups group_rows(const data::CsrView<std::int32_t, double>& rows, const Ranking& ranking, const GroupPlan& plan, int degree);
 
 // Takes the groups over and sums the head's weights up by their states. The head must be filled.
 void sum_states(FeatureGroups&& groups, int threads, ConjunctionArrays& arrays);

@@ -61,12 +61,26 @@ def simplified(model: Model) -> Model:
 
 @dataclass(frozen=True)
 class Head:
-    """The dense part of tables of conjunctions: how large, and how many features are fused into one."""
+    """The part of tables of conjunctions that is for the most frequent features.
+
+    Attributes
+    ----------
+    nbytes : float
+        Of the dense table.
+    fused : int
+        Features that are fused into one.
+    grouped : int
+        Features that are grouped, so that sums over the states of groups stand for their conjunctions; these
+        take ``sum_bytes``. Not together with fused ones.
+    by_frequency : bool
+        Ranks go by frequency, as a prefix trie wants it; nothing is fused or grouped then.
+    """
 
     nbytes: float = _NEAR_BYTES
     fused: int = 0
     grouped: int = 0
     sum_bytes: float = 0.0
+    by_frequency: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,10 +196,7 @@ def expanded(
         degree=kernel.degree,
         gamma=float(kernel.gamma),
         coef0=float(kernel.coef0),
-        fused=ranks["fused"],
-        head=ranks["head"],
-        grouped=head.grouped if sets else 0,
-        most_sums=head.sum_bytes / (8 * model.n_scores),
+        **ranks,
         rare_below=rare_below,
         threshold=threshold,
         most_bytes=most_bytes,
@@ -308,8 +319,8 @@ def linear(model: LinearModel) -> Tables:
     )
 
 
-def conjunctions(model: ConjunctionModel, *, head: Head, threads: int = 1) -> Tables:
-    """The weights that a learner found."""
+def conjunctions(model: ConjunctionModel, *, head: Head, sample: Any = None, threads: int = 1) -> Tables:
+    """The weights that a learner found; what is grouped is grouped by the rows of the sample."""
     parameters = {
         "sets": model.sets,
         "degree": model.degree,
@@ -325,6 +336,7 @@ def conjunctions(model: ConjunctionModel, *, head: Head, threads: int = 1) -> Ta
         constants=model.constants,
         features=model.n_features,
         head=head,
+        sample=sample,
         threads=threads,
     )
 
@@ -335,11 +347,17 @@ def default_head(model: ConjunctionModel) -> Head:
     return Head(nbytes=max(_NEAR_BYTES, sparse))
 
 
-def _head_ranks(head: Head, degree: int, sets: bool, scores: int, used: int) -> dict[str, int]:
-    """How many ranks of the dense part are fused, and how many there are with those."""
+def _head_ranks(head: Head, degree: int, sets: bool, scores: int, used: int) -> dict[str, Any]:
+    """What native builders are told of the head."""
     fused = head.fused if sets else 0
     ranks = head_within(bytes=head.nbytes, degree=degree, sets=sets, fused=fused, scores=scores, used=used)
-    return {"fused": fused, "head": int(ranks)}
+    return {
+        "fused": fused,
+        "head": int(ranks),
+        "by_frequency": head.by_frequency,
+        "grouped": head.grouped if sets else 0,
+        "most_sums": head.sum_bytes / (8 * scores),
+    }
 
 
 def _arranged(
@@ -351,6 +369,7 @@ def _arranged(
     constants: NDArray[np.float64],
     features: int,
     head: Head,
+    sample: Any = None,
     threads: int = 1,
 ) -> Tables:
     ranks = _head_ranks(head, parameters["degree"], parameters["sets"], len(constants), len(columns))
@@ -365,8 +384,10 @@ def _arranged(
         keys=np.ascontiguousarray(keys),
         weights=np.ascontiguousarray(weights).reshape(-1),
         constants=np.ascontiguousarray(constants),
-        fused=ranks["fused"],
-        head=ranks["head"],
+        **ranks,
+        sample_offsets=np.zeros(1, np.int32) if sample is None else sample.indptr.astype(np.int32),
+        sample_columns=np.empty(0, np.int32) if sample is None else sample.indices.astype(np.int32),
+        sample_values=np.empty(0) if sample is None else sample.data,
         threads=threads,
     )
     return Tables.of(CONJUNCTIONS, parameters, built)

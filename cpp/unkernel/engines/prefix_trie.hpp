@@ -1,0 +1,83 @@
+// The feature-sequence trie of Yoshinaga & Kitsuregawa 2009, section 3: what frequent beginnings of rows add up to.
+//
+// Rows are sequences of ascending ranks. A node stands for a beginning that was met often, and holds the sum over
+// all conjunctions inside it, for each score; a row looks for the longest of its beginnings that has a node, and
+// adds only what conjunctions with a later feature weigh. So the sums are the same with any trie.
+//
+// Nodes are numbered level by level, so the children of a node stand together, by ascending rank, and those of
+// the next node follow: where they begin is one number a node.
+//
+// Bytes   12 + 8 m per node: rank, first child, how often it was met (kept to grow on), m sums.
+// Query   a binary search among the children for each step.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "unkernel/engines/ranking.hpp"
+
+namespace unkernel::engines {
+
+// Node 0 is the empty beginning.
+struct PrefixTrie {
+  std::vector<std::uint32_t> first_child;  // nodes + 1
+  std::vector<Rank> ranks;                 // nodes; the root's is 0
+  std::vector<std::uint32_t> counts;       // nodes: source rows that pass, at most 2^32 - 1
+  std::vector<double> sums;                // nodes x scores
+
+  std::size_t nodes() const { return ranks.size(); }
+  std::size_t bytes() const { return 4 * (first_child.size() + ranks.size() + counts.size()) + 8 * sums.size(); }
+
+  // The child of that rank; 0 if there is none.
+  std::uint32_t child(std::uint32_t node, Rank rank) const {
+    const Rank* begin = ranks.data() + first_child[node];
+    const Rank* end = ranks.data() + first_child[node + 1];
+    const Rank* found = std::lower_bound(begin, end, rank);
+    return found != end && *found == rank ? static_cast<std::uint32_t>(found - ranks.data()) : 0;
+  }
+};
+
+struct StoredPrefix {
+  std::uint32_t node;
+  std::size_t length;
+};
+
+// The longest beginning that goes on from another.
+inline StoredPrefix longest_stored_prefix(const PrefixTrie& trie, StoredPrefix prefix, std::span<const Rank> rest) {
+  for (const Rank rank : rest) {
+    const std::uint32_t child = trie.child(prefix.node, rank);
+    if (child == 0) break;
+    prefix = {child, prefix.length + 1};
+  }
+  return prefix;
+}
+
+// Throws std::invalid_argument unless nodes stand as said above and all ranks are below `ranks`.
+void check(const PrefixTrie& trie, std::size_t scores, std::size_t ranks);
+
+// Sequences of ranks, ascending in each.
+struct Sequences {
+  std::vector<std::uint64_t> begins{0};
+  std::vector<Rank> ranks;
+
+  std::size_t size() const { return begins.size() - 1; }
+  std::span<const Rank> operator[](std::size_t i) const { return std::span(ranks).subspan(begins[i], begins[i + 1] - begins[i]); }
+};
+
+// What the last feature of a node of this rank and depth costs to look up.
+using PrefixCost = std::function<double(Rank rank, std::size_t depth)>;
+
+// A trie of the old one's nodes (if there is one) and the beginnings of the rows, without sums. Of more than
+// `most_nodes`, the root not counted, the leaf that saves least is taken away until they are so many: a node saves
+// the share of rows that pass it times its cost (section 3.3). Of equal ones the deeper goes first, then the larger
+// rank. Nodes that come and go while rows are added take at most some times the room of those that stay.
+PrefixTrie grow_trie(const PrefixTrie* old, const Sequences& rows, std::size_t most_nodes, const PrefixCost& cost);
+
+// The same with fewer nodes, also without sums.
+PrefixTrie prune_trie(const PrefixTrie& trie, std::size_t most_nodes, const PrefixCost& cost);
+
+}  // namespace unkernel::engines
