@@ -230,13 +230,14 @@ def test_rare_features_of_real_support_vectors(tmp_path):
 
 @pytest.mark.parametrize("degree", [2, 3, 4])
 def test_columns_out_of_order(degree, tmp_path):
-    """Dense tables are read by ranks that ascend with the columns: else by places that may lie outside."""
+    """With fused features, dense tables are read by ranks that ascend with the columns: else places lie outside."""
     model = make_kernel_model(1, polynomial(degree), features=degree + 2, share=0.9)
-    tables = build.expanded(build.Machine(model), head=build.Head(4e6))
+    tables = build.expanded(build.Machine(model), head=build.Head(4e6, fused=1))
     columns = tables.arrays["columns"]
     assert len(columns) == degree + 1
-    for shift in range(1, len(columns)):
-        turned = dataclasses.replace(tables, arrays=tables.arrays | {"columns": np.roll(columns, shift)})
+    for shift in range(1, len(columns) - 1):
+        mixed = np.concatenate((columns[:1], np.roll(columns[1:], shift)))
+        turned = dataclasses.replace(tables, arrays=tables.arrays | {"columns": mixed})
         with pytest.raises(ValueError, match="not a sound table"):
             turned.engine()
 

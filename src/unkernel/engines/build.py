@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -345,6 +346,11 @@ def default_head(model: ConjunctionModel) -> Head:
     """All conjunctions in the dense table where that is hardly larger than a sparse one; else a near one."""
     sparse = float(len(model.keys)) * (12 + 8 * len(model.constants))
     return Head(nbytes=max(_NEAR_BYTES, sparse))
+
+
+def dense_entries(ranks: int, degree: int) -> int:
+    """How many sets of at most `degree` of so many features there are, the empty one among them."""
+    return sum(math.comb(ranks, size) for size in range(degree + 1))
 
 
 def _head_ranks(head: Head, degree: int, sets: bool, scores: int, used: int) -> dict[str, Any]:

@@ -6,12 +6,14 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from unkernel.engines import build
 from unkernel.engines.build import Head, Machine
+from unkernel.engines.prefix_trie import grow, stored_trie, without_trie
 from unkernel.engines.tables import Tables
 from unkernel.models import ConjunctionModel
 
@@ -25,7 +27,13 @@ _MOST_OCCURRENCES = 2e7
 _HEADS = (1e6, 10e6, 100e6)
 _RARE = (8, 32, 128)
 _FUSED = (4, 6)
+# Features to group by degree, and the bytes of their sums, the most promising first.
+_GROUPED = {2: ((256, 8e6), (512, 32e6)), 3: ((128, 60e6), (96, 16e6)), 4: ((48, 32e6), (64, 60e6))}
+# Ranks that have weights of their own beside groups; the others' support vectors are passed over.
+_GROUPED_RANKS = (384, 256)
+_TRIE_SIZES = (3_000_000, 1_000_000, 300_000, 100_000, 30_000, 10_000)
 _PATIENCE_SECONDS = 2.0
+_NEWER = ("grouped", "trie_nodes")  # fields that the first files did not have
 _HOPELESS = 10  # conjunctions of a row for each support vector: passing over those is faster then
 
 
@@ -40,6 +48,10 @@ class Candidate:
         Features of fewer support vectors than this were not expanded (``split``).
     head_bytes, fused
         The size of the dense table that was asked for, and the features that were fused into one.
+    grouped : int
+        Frequent features that were grouped: sums over the states of groups stand for their conjunctions.
+    trie_nodes : int
+        Nodes of the prefix trie.
     nbytes : int
         Bytes of the tables; -1 if they were not built.
     microseconds : float
@@ -53,6 +65,8 @@ class Candidate:
     rare: int = 0
     head_bytes: float = 0.0
     fused: int = 0
+    grouped: int = 0
+    trie_nodes: int = 0
     nbytes: int = -1
     microseconds: float = -1.0
     exact: bool = True
@@ -67,7 +81,7 @@ class Candidate:
     def from_json(cls, stored: Any) -> Candidate:
         """Check what a file says; a ``ValueError`` if it is not what :meth:`to_json` wrote."""
         types = {field.name: type(field.default) for field in fields(cls) if field.name != "engine"}
-        if not isinstance(stored, dict) or set(stored) != {*types, "engine"}:
+        if not isinstance(stored, dict) or {*stored, *_NEWER} != {*types, "engine"}:
             raise ValueError("the table of candidate engines is damaged")
         for name, value in stored.items():
             kind = types.get(name, str)
@@ -116,6 +130,10 @@ def words(candidate: Candidate) -> str:
         parts.append(f"dense {candidate.head_bytes / 1e6:g} MB")
     if candidate.fused:
         parts.append(f"{candidate.fused} fused")
+    if candidate.grouped:
+        parts.append(f"{candidate.grouped} grouped")
+    if candidate.trie_nodes:
+        parts.append(f"trie of {candidate.trie_nodes:,}")
     return ", ".join(parts)
 
 
@@ -161,38 +179,65 @@ def _try_expansions(machine: Machine, bench: Bench, rare: float) -> Iterator[Tri
         memory, threads = bench.memory, bench.threads
         return build.expanded(machine, head=head, rare_below=border, most_bytes=memory, threads=threads)
 
+    search = _Search(bench, make)
     fusable = machine.sets and machine.model.kernel.degree > 1
-    fused = [count for count in _FUSED if fusable and count < len(machine.used)]
-    yield from _try_layouts(bench, make, _rare_to_try(machine, rare), fused)
+    if fusable and machine.occurrences() > _MOST_OCCURRENCES:
+        yield from _try_groups(machine, bench, search)
+        borders = _rare_to_try(machine, rare)
+        yield from search.try_layouts(borders[-1:] if search.is_late() else borders, [])
+        return
+    yield from search.try_layouts(_rare_to_try(machine, rare), _fusable(fusable, len(machine.used)))
+    if fusable:
+        yield from search.try_groups(machine.model.kernel.degree, [search.fastest_borders(1)[0]], np.inf)
+
+
+def _try_groups(machine: Machine, bench: Bench, search: _Search) -> Iterator[Trial]:
+    """Large models: all features that are not grouped or next to that are rare."""
+    model = machine.model
+    ordered = np.sort(machine.frequencies)[::-1]
+    for ranks in _GROUPED_RANKS:
+        if ranks < len(ordered) and not search.is_late():
+            dense = 8.0 * model.n_scores * build.dense_entries(ranks, model.kernel.degree)
+            border = int(ordered[ranks - 1]) + 1
+            yield from search.try_groups(model.kernel.degree, [border], min(dense, bench.memory))
+
+
+def _fusable(fusable: bool, used: int) -> list[int]:
+    return [count for count in _FUSED if fusable and count < used]
 
 
 def try_weights(model: ConjunctionModel, bench: Bench) -> Iterator[Trial]:
     """Layouts for a model that has weights already; only one where there are no rows to measure on."""
 
     def make(_: int, head: Head) -> Tables:
-        return build.conjunctions(model, head=head, threads=bench.threads)
+        return build.conjunctions(model, head=head, sample=bench.sample, threads=bench.threads)
 
     search = _Search(bench, make)
     default = build.default_head(model)
     yield from search.attempt(0, Head(min(default.nbytes, bench.memory)))
     if bench.sample is not None:
         fusable = model.sets and model.degree > 1
-        fused = [count for count in _FUSED if fusable and count < len(model.columns)]
-        yield from _try_layouts(bench, make, [0], fused)
+        yield from search.try_layouts([0], _fusable(fusable, len(model.columns)))
+        if fusable:
+            yield from search.try_groups(model.degree, [0], np.inf)
 
 
-def _try_layouts(bench: Bench, make: Make, borders: list[int], fused: list[int]) -> Iterator[Trial]:
-    """Where rare features begin; for the best two, how large the dense part is; then what is fused."""
-    search = _Search(bench, make)
-    heads = [size for size in _HEADS if size <= bench.memory] or [bench.memory]
-    for border in borders:
-        yield from search.attempt(border, Head(heads[len(heads) // 2]))
-    best = search.fastest_borders(1 if search.is_late() else 2)
-    for border, size in itertools.product(best, heads):
-        yield from search.attempt(border, Head(size))
-    for border, count in itertools.product(best, fused):
-        if not search.is_late():
-            yield from search.attempt(border, Head(search.head_of(border).nbytes, count))
+def try_tries(tables: Tables, base: Candidate, rows: Any, nodes: int | None, bench: Bench) -> Iterator[Trial]:
+    """The prefix trie of these rows on tables that go by frequency: of so many nodes, or of several sizes."""
+    engine = tables.engine()
+    limit = nodes or _TRIE_SIZES[0]
+    bench.look(f"{words(base)}, growing a trie")
+    grow(engine, rows, limit, "counted", bench.threads)
+    sizes = [limit] if nodes else [size for size in _TRIE_SIZES if size <= engine.trie_nodes] or [limit]
+    for size in sizes:
+        engine.prune_trie(most_nodes=size, saving="counted")
+        candidate = replace(base, trie_nodes=int(engine.trie_nodes))
+        grown = replace(tables, arrays=without_trie(tables.arrays) | stored_trie(engine, size))
+        yield bench.trial(candidate, partial(_itself, grown))
+
+
+def _itself(tables: Tables) -> Tables:
+    return tables
 
 
 class _Search:
@@ -209,13 +254,36 @@ class _Search:
         """Whether models are so large that what is left to gain is not worth the wait."""
         return time.perf_counter() - self._began > _PATIENCE_SECONDS
 
+    def try_layouts(self, borders: list[int], fused: list[int]) -> Iterator[Trial]:
+        """Where rare features begin; for the best two, how large the dense part is; then what is fused."""
+        heads = [size for size in _HEADS if size <= self._bench.memory] or [self._bench.memory]
+        if self.is_late():  # of a large model, a large part is wanted
+            heads = heads[-1:]
+        for border in borders:
+            yield from self.attempt(border, Head(heads[len(heads) // 2]))
+        best = self.fastest_borders(1 if self.is_late() else 2)
+        for border, size in itertools.product(best, heads):
+            yield from self.attempt(border, Head(size))
+        for border, count in itertools.product(best, fused):
+            if not self.is_late():
+                yield from self.attempt(border, Head(self.head_of(border).nbytes, count))
+
+    def try_groups(self, degree: int, borders: list[int], dense: float) -> Iterator[Trial]:
+        """Frequent features by the states of groups, with the dense table that goes with the borders."""
+        for border, (features, sum_bytes) in itertools.product(borders, _GROUPED[degree]):
+            if not self.is_late() or dense < np.inf:
+                size = min(dense, self.head_of(border).nbytes if dense == np.inf else dense)
+                sums = min(sum_bytes, self._bench.memory / 2)
+                yield from self.attempt(border, Head(size, grouped=features, sum_bytes=sums))
+
     def attempt(self, rare: int, head: Head) -> Iterator[Trial]:
         """A trial, unless it was made before or could not differ from one that was."""
         if (rare, head) in self._seconds or (
-            not head.fused and head.nbytes > self._all_dense.get(rare, np.inf)
+            not head.fused and not head.grouped and head.nbytes > self._all_dense.get(rare, np.inf)
         ):
             return
-        candidate = Candidate("split" if rare else "expanded", rare, float(head.nbytes), head.fused)
+        engine = "split" if rare else "expanded"
+        candidate = Candidate(engine, rare, float(head.nbytes), head.fused, head.grouped)
         trial = self._bench.trial(candidate, lambda: self._make(rare, head))
         self._seconds[rare, head] = np.inf if trial.tables is None else trial.candidate.microseconds
         if trial.tables is not None and trial.tables.numbers["head"] == trial.tables.numbers["rare"]:
@@ -224,7 +292,7 @@ class _Search:
 
     def fastest_borders(self, count: int) -> list[int]:
         """The borders of the fastest trials, the fastest first."""
-        order = sorted(self._seconds, key=lambda tried: self._seconds[tried])
+        order = sorted(self._seconds, key=lambda tried: (tried[1].grouped > 0, self._seconds[tried]))
         return list(dict.fromkeys(rare for rare, _ in order))[:count]
 
     def head_of(self, rare: int) -> Head:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,7 @@ from unkernel._core import Engine
 from unkernel.engines import build
 from unkernel.engines.candidates import Candidate
 from unkernel.engines.explaining import Explanation, explain
+from unkernel.engines.prefix_trie import PrefixTrie, limit_of, stored_trie, without_trie
 from unkernel.engines.tables import CONJUNCTIONS, Tables
 from unkernel.engines.threads import thread_count
 from unkernel.engines.trees import TreeClassifier
@@ -64,6 +66,8 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_ : int
     nbytes : int
         Bytes that the compiled tables take.
+    trie : PrefixTrie or None
+        What frequent beginnings of rows add up to, where ``compile(trie=...)`` kept that.
 
     Examples
     --------
@@ -137,6 +141,14 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @cached_property
     def _engine(self) -> Engine:
         return self._tables.engine()
+
+    @cached_property
+    def trie(self) -> PrefixTrie | None:
+        """The prefix trie, where ``compile(trie=...)`` found that one pays, or was told to keep it."""
+        limit = limit_of(self._tables.arrays)
+        if not limit:
+            return None
+        return PrefixTrie(self._engine, limit, self._checked_rows)
 
     def validate(self) -> CompiledClassifier:
         """Make the engine now; tables that are not sound are a ``ValueError``."""
@@ -212,13 +224,21 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.decision.probabilities(self._raw_scores(X, n_jobs))
 
     def _raw_scores(self, X: ArrayLike, n_jobs: int | None) -> NDArray[np.float64]:
+        rows = self._checked_rows(X)
+        scores = self.score_csr(rows, thread_count(n_jobs))
+        if self.trie is not None:
+            self.trie.offer(rows)
+        return scores
+
+    def _checked_rows(self, X: ArrayLike) -> Any:
+        """X as a proper CSR matrix of as many columns as the model's rows have."""
         self._check_names(X)
         rows = check_array(X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True)
         if self.model.fixed_width and rows.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {rows.shape[1]} features, but the model was trained on {self.n_features_in_}"
             )
-        return self.score_csr(canonical_csr(rows), thread_count(n_jobs))
+        return canonical_csr(rows)
 
     def _check_names(self, X: Any) -> None:
         """A table whose columns have other names, or another order, than in training is refused."""
@@ -320,7 +340,7 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.model.save(path)
             return
         arrays, settings = model_part(self.model)
-        arrays |= {_ENGINE + name: array for name, array in self._tables.arrays.items()}
+        arrays |= {_ENGINE + name: array for name, array in self._grown_tables().arrays.items()}
         settings |= {
             "tables": self._tables.to_json(),
             "candidates": [candidate.to_json() for candidate in self.candidates],
@@ -331,8 +351,16 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The model that this was compiled from."""
         return self.model
 
+    def _grown_tables(self) -> Tables:
+        """The tables, with the trie as it is by now."""
+        if self.trie is None:
+            return self._tables
+        arrays = without_trie(self._tables.arrays) | stored_trie(self._engine, self.trie.limit)
+        return replace(self._tables, arrays=arrays)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.model, self.tables, self.candidates)
+        tables = None if self.tables is None else self._grown_tables()
+        return type(self), (self.model, tables, self.candidates)
 
     def __repr__(self) -> str:
         about = "" if self.exact else ", approximate"

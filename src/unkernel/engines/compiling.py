@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,17 @@ import numpy as np
 from unkernel.data.memory import available_bytes
 from unkernel.engines import build
 from unkernel.engines.build import Head, Machine, refuse_precomputed, simplified
-from unkernel.engines.candidates import Bench, Candidate, Trial, sample_rows, try_all, try_weights
+from unkernel.engines.candidates import (
+    Bench,
+    Candidate,
+    Trial,
+    sample_rows,
+    try_all,
+    try_tries,
+    try_weights,
+)
 from unkernel.engines.classifier import CompiledClassifier, canonical_csr
+from unkernel.engines.tables import Tables
 from unkernel.engines.threads import thread_count
 from unkernel.engines.trees import TreeClassifier
 from unkernel.models import (
@@ -33,6 +44,9 @@ Watch = Callable[[str], None]
 
 _SHARE_OF_MEMORY = 4  # a quarter of what is free, unless told otherwise
 _NEAR, _LARGE = 4e6, 32e6
+_MOST_SORTED = 64e6  # of a dense table beside a trie
+_MOST_TRIE_NODES = 1 << 31
+_LEFT_OUT = 10  # every so-manyth row for a trie is measured on instead
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -44,6 +58,8 @@ def compile(
     sample: Any = None,
     rare: float = 0.005,
     threshold: float | None = None,
+    trie: Any = None,
+    trie_nodes: int | None = None,
     n_jobs: int | None = None,
     watch: Watch | None = None,
 ) -> CompiledClassifier | TreeClassifier:
@@ -74,6 +90,13 @@ def compile(
     threshold : float, default=None
         For ``"pruned"``: conjunctions whose weight is smaller in size are dropped; for positive and negative
         weights it is scaled by the share of support vectors of that sign.
+    trie : rows or path, default=None
+        Rows of the task, without labels, to grow a prefix trie from: what their frequent beginnings add up
+        to is then looked up at once. For models of conjunctions of binary features. Tries of several sizes
+        are measured, on ``sample`` or on some of these rows that are left out, and none is kept where none
+        pays.
+    trie_nodes : int, default=None
+        Keep a trie of at most so many nodes, whether it pays or not.
     n_jobs : int, default=None
         Threads for building; None and -1 mean all cores.
     watch : callable, default=None
@@ -95,22 +118,27 @@ def compile(
     True
     """
     _check_options(engine, rare, threshold)
+    _check_trie(engine, trie, trie_nodes)
     model = model_of(source)
     if isinstance(model, TreeModel):
-        if engine != "auto" or sample is not None:
-            raise ValueError("models of trees have one engine: leave out engine and sample")
+        if engine != "auto" or sample is not None or trie is not None:
+            raise ValueError("models of trees have one engine: leave out engine, sample and trie")
         return TreeClassifier(model)
     budget = _memory_bytes(memory)
     tell = watch or (lambda _: None)
     threads = thread_count(n_jobs)
     # Who asks for an engine of support vectors gets one, also where the model is a linear one.
     simple = simplified(model) if engine in ("auto", "expanded") else refuse_precomputed(model)
+    source_rows = None if trie is None else _rows(trie, simple)
+    if source_rows is not None and sample is None:
+        source_rows, sample = _left_out(source_rows)
     bench = Bench(_sample(sample, simple), budget, threads, tell)
-    if isinstance(simple, KernelModel):
-        trials = _kernel_trials(Machine(simple), engine, bench, rare, threshold)
-    else:
-        trials = _weight_trials(simple, engine, bench)
-    return _best(model, _with_best_tables(trials), budget)
+    maker = _Maker(simple, engine, bench, rare, threshold)
+    trials = _with_best_tables(maker.trials())
+    if source_rows is not None:
+        with_trie = maker.tries(trials, source_rows, trie_nodes)
+        trials = _with_best_tables(with_trie if trie_nodes else itertools.chain(trials, with_trie))
+    return _best(model, trials, budget)
 
 
 def model_of(source: Any) -> Model | TreeModel:
@@ -134,6 +162,17 @@ def _check_options(engine: str, rare: float, threshold: float | None) -> None:
         raise ValueError("engine='pruned' needs a threshold above 0, and the exact engines have none")
     if threshold is not None and (not _is_number(threshold) or not 0 < threshold < np.inf):
         raise ValueError(f"threshold must be above 0, got {threshold!r}")
+
+
+def _check_trie(engine: str, trie: Any, nodes: int | None) -> None:
+    if trie is None:
+        if nodes is not None:
+            raise ValueError("trie_nodes needs rows to grow a trie from: give them as trie")
+        return
+    if engine in ("inverted", "bitsliced"):
+        raise ValueError(f"engine={engine!r} has no conjunctions, and so no prefix trie; leave out trie")
+    if nodes is not None and (isinstance(nodes, bool) or not 1 <= nodes < _MOST_TRIE_NODES):
+        raise ValueError(f"trie_nodes must be from 1 to {_MOST_TRIE_NODES - 1:,}, got {nodes!r}")
 
 
 def _is_number(value: Any) -> bool:
@@ -168,25 +207,95 @@ def _sample(sample: Any, model: Model) -> Any:
         if not isinstance(model, KernelModel):
             return None
         return canonical_csr(sample_rows(model.support_vectors))
-    if isinstance(sample, str | os.PathLike):
-        sample = rows.read_for(model, sample).X
-    else:
-        sample = rows.checked(sample, model.n_features, model.fixed_width)
-    if sample.shape[0] == 0:
+    given = _rows(sample, model)
+    if given.shape[0] == 0:
         raise ValueError("the sample has no rows to measure on")
-    return canonical_csr(sample_rows(rows.canonical(sample)))
+    return canonical_csr(sample_rows(given))
 
 
-def _kernel_trials(
-    machine: Machine, engine: str, bench: Bench, rare: float, threshold: float | None
-) -> Iterable[Trial]:
-    if engine == "auto":
-        return try_all(machine, bench, rare)
-    if engine == "inverted":
-        return [bench.trial(Candidate("inverted"), lambda: build.inverted(machine))]
-    if engine == "bitsliced":
-        return [bench.trial(Candidate("bitsliced"), lambda: build.bitsliced(machine))]
-    return [_expansion(machine, engine, bench, rare, threshold)]
+def _rows(given: Any, model: Model) -> Any:
+    """Rows of an array, a matrix or a file, as the model takes them."""
+    if isinstance(given, str | os.PathLike):
+        given = rows.read_for(model, given).X
+    else:
+        given = rows.checked(given, model.n_features, model.fixed_width)
+    return canonical_csr(rows.canonical(given))
+
+
+def _left_out(given: Any) -> tuple[Any, Any]:
+    """Rows to grow a trie from, and some others to measure it on."""
+    if given.shape[0] < 2:
+        raise ValueError("trie needs at least 2 rows to grow from and to measure on")
+    places = np.arange(given.shape[0])
+    out = places % _LEFT_OUT == _LEFT_OUT // 2 if len(places) >= _LEFT_OUT else places == len(places) - 1
+    return given[~out], given[out]
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes tables of one model, as the options of ``compile`` say."""
+
+    model: Model
+    engine: str
+    bench: Bench
+    rare: float
+    threshold: float | None
+
+    @cached_property
+    def machine(self) -> Machine:
+        assert isinstance(self.model, KernelModel)
+        return Machine(self.model)
+
+    def trials(self) -> Iterable[Trial]:
+        """The engines that were asked for, measured."""
+        if not isinstance(self.model, KernelModel):
+            return _weight_trials(self.model, self.engine, self.bench)
+        machine, bench = self.machine, self.bench
+        if self.engine == "auto":
+            return try_all(machine, bench, self.rare)
+        if self.engine == "inverted":
+            return [bench.trial(Candidate("inverted"), lambda: build.inverted(machine))]
+        if self.engine == "bitsliced":
+            return [bench.trial(Candidate("bitsliced"), lambda: build.bitsliced(machine))]
+        return [_expansion(machine, self.engine, bench, self.rare, self.threshold)]
+
+    def tries(self, trials: list[Trial], rows: Any, nodes: int | None) -> Iterator[Trial]:
+        """Prefix tries over the engine that was best, or over an expansion where that was no such engine."""
+        best = next((trial.candidate for trial in trials if trial.tables is not None), Candidate("expanded"))
+        if best.engine not in ("expanded", "split", "pruned"):
+            best = Candidate("split", self.machine.rare_below(self.rare))
+        size = min(max(best.head_bytes, _NEAR), _MOST_SORTED, self.bench.memory)
+        base = replace(
+            best, head_bytes=size, fused=0, grouped=0, nbytes=-1, microseconds=-1.0, chosen=False, note=""
+        )
+        self.bench.look(f"{base.engine} by frequency")
+        try:
+            tables = self._by_frequency(Head(size, by_frequency=True), base)
+        except MemoryError:
+            yield Trial(replace(base, note="does not fit into the memory it was given"), None)
+            return
+        if not nodes:
+            yield self.bench.trial(base, lambda: tables)
+        yield from try_tries(tables, base, rows, nodes, self.bench)
+
+    def _by_frequency(self, head: Head, base: Candidate) -> Tables:
+        threads = self.bench.threads
+        if isinstance(self.model, ConjunctionModel) and self.model.sets:
+            return build.conjunctions(self.model, head=head, threads=threads)
+        if not isinstance(self.model, KernelModel) or not self.machine.expandable or not self.machine.sets:
+            raise ValueError(
+                "a prefix trie needs conjunctions of binary features: a polynomial kernel of degree 2 to "
+                f"{build.LARGEST_EXPANDED_DEGREE} over support vectors whose values are all 1, or a model "
+                "that was trained on binary rows; leave out trie"
+            )
+        return build.expanded(
+            self.machine,
+            head=head,
+            rare_below=base.rare,
+            threshold=self.threshold or 0.0,
+            most_bytes=self.bench.memory,
+            threads=threads,
+        )
 
 
 def _with_best_tables(trials: Iterable[Trial]) -> list[Trial]:

@@ -17,6 +17,7 @@ from unkernel._core import (
     inverted_engine,
     list_heaviest,
 )
+from unkernel.engines.prefix_trie import restore_trie
 from unkernel.models.kernel import KERNELS
 
 CONJUNCTIONS, INVERTED, BITSLICED = "conjunctions", "inverted", "bitsliced"
@@ -79,7 +80,9 @@ class Tables:
 
     def engine(self) -> Engine:
         """Make the engine; it reads these very arrays. Tables that are not sound are a ``ValueError``."""
-        return _MAKERS[self.layout]({**self.arrays, **self.numbers}, **self.parameters)
+        engine = _MAKERS[self.layout]({**self.arrays, **self.numbers}, **self.parameters)
+        restore_trie(engine, self.arrays)
+        return engine
 
     def listing(self, top: int) -> dict[str, Any]:
         """The heaviest conjunctions in the tables, and how many there are of each size."""

@@ -1,0 +1,160 @@
+"""The prefix trie of a compiled classifier: what frequent beginnings of rows add up to, kept and grown."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from unkernel._core import Engine
+from unkernel.engines.threads import thread_count
+
+SAVINGS = ("counted", "entries")
+_ARRAYS = ("first_child", "ranks", "counts", "sums")
+_PREFIX = "trie_"
+_LIMIT = _PREFIX + "limit"
+
+Check = Callable[[ArrayLike], Any]  # rows of any kind become CSR, or a ValueError
+
+
+def stored_trie(engine: Engine, limit: int) -> dict[str, NDArray[Any]]:
+    """The arrays of an engine's trie, as tables hold them; none where it has no trie."""
+    trie: Any = engine.trie()
+    if trie is None:
+        return {}
+    arrays = {_PREFIX + name: np.asarray(trie[name]) for name in _ARRAYS}
+    return arrays | {_LIMIT: np.array([limit], np.uint64)}
+
+
+def without_trie(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """What tables hold besides."""
+    return {name: array for name, array in arrays.items() if not name.startswith(_PREFIX)}
+
+
+def restore_trie(engine: Engine, arrays: dict[str, NDArray[Any]]) -> None:
+    """Give an engine the trie that its tables hold, if they do; one that is not sound is a ``ValueError``."""
+    if any(name.startswith(_PREFIX) for name in arrays):
+        engine.set_trie({name: arrays[_PREFIX + name] for name in _ARRAYS if _PREFIX + name in arrays})
+        limit_of(arrays)
+
+
+def limit_of(arrays: dict[str, NDArray[Any]]) -> int:
+    """How many nodes the stored trie may have; 0 where there is none."""
+    limit = arrays.get(_LIMIT)
+    if limit is None and not any(name.startswith(_PREFIX) for name in arrays):
+        return 0
+    if limit is None or limit.dtype != np.uint64 or limit.shape != (1,) or not 0 < limit[0] < 1 << 32:
+        raise ValueError("the limit of the prefix trie is missing or damaged")
+    return int(limit[0])
+
+
+def grow(engine: Engine, rows: Any, most_nodes: int, saving: str, threads: int) -> None:
+    """Add what CSR rows begin with, and take away what saves least."""
+    engine.grow_trie(
+        offsets=np.ascontiguousarray(rows.indptr, np.int32),
+        columns=np.ascontiguousarray(np.minimum(rows.indices, np.iinfo(np.int32).max), np.int32),
+        values=np.ascontiguousarray(rows.data, np.float64),
+        most_nodes=most_nodes,
+        saving=saving,
+        threads=threads,
+    )
+
+
+class PrefixTrie:
+    """What frequent beginnings of rows add up to, in a classifier that ``compile(trie=...)`` made.
+
+    A row's features are sorted by frequency; the longest of its beginnings that has a node is looked up, and
+    only conjunctions with a later feature are added. The scores are the same with any trie.
+
+    Attributes
+    ----------
+    nodes : int
+    limit : int
+        Nodes, at most; :meth:`grow` takes away those that save least.
+    """
+
+    def __init__(self, engine: Engine, limit: int, check: Check) -> None:
+        self._engine = engine
+        self._check = check
+        self._growing = threading.Lock()
+        self._sampler: _Sampler | None = None
+        self.limit = limit
+
+    @property
+    def nodes(self) -> int:
+        """Beginnings that are stored."""
+        return int(self._engine.trie_nodes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all nodes."""
+        return sum(int(array.nbytes) for array in stored_trie(self._engine, self.limit).values())
+
+    def grow(self, rows: ArrayLike, *, saving: str = "counted", n_jobs: int | None = None) -> PrefixTrie:
+        """Learn from more rows, within the limit; rows may be scored meanwhile, by the trie as it was.
+
+        Parameters
+        ----------
+        rows : {array-like, sparse matrix}
+            As they will be asked about. Labels are not needed.
+        saving : {"counted", "entries"}, default="counted"
+            What a node is said to save: the conjunctions its last feature makes with those before it, or the
+            entries of the tables that would be looked at for them; times the rows that pass.
+        n_jobs : int or None, default=None
+            Threads; None and -1 mean all cores.
+        """
+        if saving not in SAVINGS:
+            raise ValueError(f"saving must be one of {', '.join(SAVINGS)}, got {saving!r}")
+        checked = self._check(rows)
+        with self._growing:
+            grow(self._engine, checked, self.limit, saving, thread_count(n_jobs))
+        return self
+
+    def sample(self, share: float, *, batch: int = 10_000) -> PrefixTrie:
+        """Grow from a share of the rows that are predicted from now on; 0 stops that.
+
+        Each time ``batch`` rows have come together, a thread grows the trie aside. Predictions never wait.
+        """
+        if not 0 <= share <= 1 or batch < 1:
+            raise ValueError(f"share must be from 0 to 1 and batch at least 1, got {share!r} and {batch!r}")
+        self._sampler = _Sampler(self, share, batch) if share else None
+        return self
+
+    def offer(self, rows: Any) -> None:
+        """Told of CSR rows that were scored."""
+        if self._sampler is not None:
+            self._sampler.offer(rows)
+
+    def __repr__(self) -> str:
+        return f"PrefixTrie(nodes={self.nodes:,}, limit={self.limit:,})"
+
+
+class _Sampler:
+    """Takes every so-manyth row, and hands over what has come together."""
+
+    def __init__(self, trie: PrefixTrie, share: float, batch: int) -> None:
+        self._trie = trie
+        self._share = share
+        self._batch = batch
+        self._lock = threading.Lock()
+        self._due = 0.0
+        self._waiting: list[Any] = []
+        self._thread: threading.Thread | None = None
+
+    def offer(self, rows: Any) -> None:
+        with self._lock:
+            due = self._due + self._share * np.arange(rows.shape[0] + 1)
+            self._due = float(due[-1] % 1)
+            chosen = np.flatnonzero(np.diff(np.floor(due)))
+            held = sum(part.shape[0] for part in self._waiting)
+            if len(chosen) and held < 2 * self._batch:  # else the trie grows too slowly to hear of all
+                self._waiting.append(rows[chosen])
+            idle = self._thread is None or not self._thread.is_alive()
+            if idle and sum(part.shape[0] for part in self._waiting) >= self._batch:
+                together, self._waiting = sp.vstack(self._waiting, format="csr"), []
+                self._thread = threading.Thread(target=self._trie.grow, args=(together,), daemon=True)
+                self._thread.start()
