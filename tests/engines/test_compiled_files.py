@@ -230,7 +230,7 @@ def test_rare_features_of_real_support_vectors(tmp_path):
 
 @pytest.mark.parametrize("degree", [2, 3, 4])
 def test_columns_out_of_order(degree, tmp_path):
-    """With fused features, dense tables are read by ranks that ascend with the columns: else places lie outside."""
+    """With fused features, ranks must ascend with the columns: else places lie outside the dense tables."""
     model = make_kernel_model(1, polynomial(degree), features=degree + 2, share=0.9)
     tables = build.expanded(build.Machine(model), head=build.Head(4e6, fused=1))
     columns = tables.arrays["columns"]
