@@ -4,12 +4,15 @@
 #include <atomic>
 #include <bit>
 #include <cstddef>
+#include <limits>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 
 #include "unkernel/engines/dense_head.hpp"
 #include "unkernel/engines/grouped_core.hpp"
 #include "unkernel/engines/overlap.hpp"
+#include "unkernel/engines/owner_bounds.hpp"
 #include "unkernel/engines/row_ranks.hpp"
 #include "unkernel/engines/sums.hpp"
 
@@ -25,6 +28,9 @@ struct ConjunctionScratch {
   std::vector<double> rare_products;    // the same for rows of any values
   DenseScratch dense;
   std::shared_ptr<const PrefixTrie> trie;  // as it was when the rows came
+  const OwnerBounds* bounds = nullptr;     // where only decisions are wanted
+  std::vector<Bounds> left;                // what the owners from each position of the tail on can add
+  std::vector<double> so_far;
 };
 
 template <class KeyType>
@@ -67,6 +73,13 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
     with_width([&]<std::size_t Width>() {
       for (std::size_t row = range.first; row < range.last; ++row, out += scores()) score_as<Width>(range[row], scratch, out);
     });
+  }
+
+  void decide(const data::CsrView<std::int32_t, double>& rows, std::span<double> out, int threads) const override {
+    this->score_all(rows, out, threads, [&](ConjunctionScratch& scratch) { scratch.bounds = &bounds(); });
+  }
+  void decide(const data::CsrView<std::int64_t, double>& rows, std::span<double> out, int threads) const override {
+    this->score_all(rows, out, threads, [&](ConjunctionScratch& scratch) { scratch.bounds = &bounds(); });
   }
 
   // --- The prefix trie -----------------------------------------------------------------------------
@@ -143,6 +156,7 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
       const auto overlap = static_cast<double>(c);
       steps_.push_back(kernel_of(overlap + 1.0) - kernel_of(overlap));
     }
+    steps_rise_ = !steps_.empty() && steps_[0] >= 0.0 && std::is_sorted(steps_.begin(), steps_.end());
   }
   double kernel_of(double product) const {
     return FeatureMap::power(tables_.map.gamma * product + tables_.map.coef0, tables_.map.degree);
@@ -228,13 +242,57 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
     const std::size_t first = count;
     for (std::size_t k = 0; k < row.tail_size(); ++k) all[count++] = row.tail()[k];
     const std::size_t rare = first + static_cast<std::size_t>(std::lower_bound(all + first, all + count, tables_.rare) - (all + first));
-    if (tables_.has_records() && rare < count) add_records({all, count}, rare, scratch, sums);
-    if (tables_.has_records() && rare == first) return;
-    double* present = scratch.value_of_rank.data();
-    for (std::size_t k = 0; k < count; ++k) present[all[k]] = 1.0;
-    for (std::size_t k = first + from; k < rare; ++k) add_owner(all[k] - tables_.head, all, k, present, sums);
-    for (std::size_t k = rare; k < count && !tables_.has_records(); ++k) add_postings(all[k] - tables_.rare, present, sums);
-    for (std::size_t k = 0; k < count; ++k) present[all[k]] = 0.0;
+    Tail tail{{all, count}, first + from, rare};
+    if (scratch.bounds != nullptr) list_bounds(tail, scratch);
+    if (tail.owners < rare || !tables_.has_records()) {
+      double* present = scratch.value_of_rank.data();
+      for (std::size_t k = 0; k < count; ++k) present[all[k]] = 1.0;
+      for (; tail.owners < count && (tail.owners < rare || !tables_.has_records()); ++tail.owners) {
+        const std::size_t k = tail.owners;
+        if (is_done(tail, scratch, sums)) break;
+        k < rare ? add_owner(all[k] - tables_.head, all, k, present, sums) : add_postings(all[k] - tables_.rare, present, sums);
+      }
+      for (std::size_t k = 0; k < count; ++k) present[all[k]] = 0.0;
+    }
+    if (tables_.has_records() && tail.owners == rare && rare < count && !is_done(tail, scratch, sums)) add_records(tail, scratch, sums);
+  }
+
+  // A row's ranks, all of them; the owners that are still to come; the first rare one.
+  struct Tail {
+    std::span<const Rank> ranks;
+    std::size_t owners;
+    std::size_t rare;
+  };
+
+  const OwnerBounds& bounds() const {
+    std::call_once(bounds_made_, [&] { bounds_ = std::make_unique<OwnerBounds>(tables_); });
+    return *bounds_;
+  }
+
+  void list_bounds(const Tail& tail, ConjunctionScratch& scratch) const {
+    const std::size_t width = scores();
+    scratch.left.assign((tail.ranks.size() + 1) * width, {0.0, 0.0});
+    for (std::size_t k = tail.ranks.size(); k-- > tail.owners;) {
+      const Bounds* own = scratch.bounds->of(tail.ranks[k] - tables_.head);
+      // Rare vectors have at most the k ranks before the owner in common with the row.
+      const double factor = k < tail.rare ? 1.0 : largest_step(k);
+      for (std::size_t s = 0; s < width; ++s) {
+        const Bounds& later = scratch.left[(k + 1) * width + s];
+        scratch.left[k * width + s] = {later.low + factor * own[s].low, later.high + factor * own[s].high};
+      }
+    }
+  }
+  // Steps may be negative or descend where gamma or coef0 are odd; rows of support vectors are short.
+  double largest_step(std::size_t overlap) const {
+    return steps_rise_ ? steps_[std::min(overlap, steps_.size() - 1)] : std::numeric_limits<double>::infinity();
+  }
+
+  template <std::size_t Width>
+  bool is_done(const Tail& tail, ConjunctionScratch& scratch, const Sums<Width>& sums) const {
+    if (scratch.bounds == nullptr) return false;
+    scratch.so_far.assign(tables_.constants.begin(), tables_.constants.end());
+    sums.add_to(scratch.so_far.data());
+    return is_decided(scratch.so_far, scratch.left.data() + tail.owners * scores());
   }
 
   // The conjunctions that an owner in the trie has with the smaller ranks f[0 .. count).
@@ -327,32 +385,34 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
 
   // The same where postings are records.
   template <std::size_t Width>
-  void add_records(std::span<const Rank> ranks, std::size_t first, ConjunctionScratch& scratch, Sums<Width>& sums) const {
+  void add_records(const Tail& tail, ConjunctionScratch& scratch, Sums<Width>& sums) const {
     switch (tables_.bit_words()) {
-      case 0: return add_records_of<Width, 0>(ranks, first, scratch, sums);
-      case 2: return add_records_of<Width, 2>(ranks, first, scratch, sums);
-      case 4: return add_records_of<Width, 4>(ranks, first, scratch, sums);
-      case 6: return add_records_of<Width, 6>(ranks, first, scratch, sums);
-      default: return add_records_of<Width, most_bit_words>(ranks, first, scratch, sums);
+      case 0: return add_records_of<Width, 0>(tail, scratch, sums);
+      case 2: return add_records_of<Width, 2>(tail, scratch, sums);
+      case 4: return add_records_of<Width, 4>(tail, scratch, sums);
+      case 6: return add_records_of<Width, 6>(tail, scratch, sums);
+      default: return add_records_of<Width, most_bit_words>(tail, scratch, sums);
     }
   }
 
   // Of the rare ranks that a vector has in common with the row, those before the owner are counted as its records
   // are passed.
   template <std::size_t Width, std::size_t Words>
-  void add_records_of(std::span<const Rank> ranks, std::size_t first, ConjunctionScratch& scratch, Sums<Width>& sums) const {
+  void add_records_of(const Tail& tail, ConjunctionScratch& scratch, Sums<Width>& sums) const {
+    const std::span<const Rank> ranks = tail.ranks;
     std::uint64_t bits[Words + 1] = {};
-    for (std::size_t k = 0; k < first; ++k) bits[ranks[k] / 64] |= std::uint64_t{1} << ranks[k] % 64;
+    for (std::size_t k = 0; k < tail.rare; ++k) bits[ranks[k] / 64] |= std::uint64_t{1} << ranks[k] % 64;
     std::uint16_t* met = scratch.rare_met.data();
     const double* steps = steps_.data();
-    Sums<Width> own(sums.width());
-    for (std::size_t k = first; k < ranks.size(); ++k) {
-      for_each_record(ranks[k], [&](const std::uint64_t* record, std::size_t vector) {
+    std::size_t end = tail.rare;
+    for (; end < ranks.size() && !is_done({ranks, end, tail.rare}, scratch, sums); ++end) {
+      Sums<Width> own(sums.width());
+      for_each_record(ranks[end], [&](const std::uint64_t* record, std::size_t vector) {
         own.add(reinterpret_cast<const double*>(record + Words), steps[common_bits<Words>(record, bits) + met[vector]++]);
       });
+      own.add_to(sums);
     }
-    own.add_to(sums);
-    for (std::size_t k = first; k < ranks.size(); ++k) {
+    for (std::size_t k = tail.rare; k < end; ++k) {
       for_each_record(ranks[k], [&](const std::uint64_t*, std::size_t vector) { met[vector] = 0; });
     }
   }
@@ -577,6 +637,9 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
 
   const KeyType* items_ = nullptr;
   std::vector<double> steps_;  // f(c + 1) - f(c)
+  bool steps_rise_ = false;
+  mutable std::once_flag bounds_made_;
+  mutable std::unique_ptr<const OwnerBounds> bounds_;  // made when first asked for
   bool sorted_ = false;        // head ranks do not go by column
   std::atomic<std::shared_ptr<const PrefixTrie>> trie_;
   std::atomic<bool> has_trie_ = false;  // asking this costs nothing

@@ -91,6 +91,10 @@ class Engine {
   // Rows x scores. Any number of threads gives the same result.
   virtual void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out, int threads) const = 0;
   virtual void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out, int threads) const = 0;
+  // The same as far as the sign of the only score goes, or which of several is the largest: where nothing that is left
+  // can change that, it need not be added.
+  virtual void decide(const data::CsrView<std::int32_t, double>& rows, std::span<double> out, int threads) const { score(rows, out, threads); }
+  virtual void decide(const data::CsrView<std::int64_t, double>& rows, std::span<double> out, int threads) const { score(rows, out, threads); }
 };
 
 // Some rows of a matrix, and what holds for all of them: asked of many rows at once, that costs next to
@@ -140,10 +144,28 @@ class EngineOf : public Base {
     self().score_row(own.wide(row), own.scratch, out);
   }
   void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out, int threads) const final {
-    score_all(rows, out, threads);
+    score_all(rows, out, threads, [](Scratch&) {});
   }
   void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out, int threads) const final {
-    score_all(rows, out, threads);
+    score_all(rows, out, threads, [](Scratch&) {});
+  }
+
+ protected:
+  // `prepare` is told of each thread's scratch.
+  template <class Index, class Prepare>
+  void score_all(const data::CsrView<Index, double>& rows, std::span<double> out, int threads, const Prepare& prepare) const {
+    constexpr std::int64_t fewest = 512;  // fewer rows than this are not worth a second thread
+    const std::int64_t grain = std::max(fewest, rows.rows() / (8 * std::max(threads, 1)));
+    const std::size_t width = this->scores();
+    parallel_ranges(threads, rows.rows(), grain, [&](std::int64_t first, std::int64_t last) {
+      Scratch scratch = self().make_scratch();
+      prepare(scratch);
+      const RowRange<Index> range(rows, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+      double* to = out.data() + range.first * width;
+      if (range.ascending) return self().score_range(range, scratch, to);
+      RowSorter<Index> in_order;
+      for (std::size_t row = range.first; row < range.last; ++row, to += width) self().score_row(in_order(range[row]), scratch, to);
+    });
   }
 
  private:
@@ -155,21 +177,6 @@ class EngineOf : public Base {
   };
 
   const Derived& self() const { return static_cast<const Derived&>(*this); }
-
-  template <class Index>
-  void score_all(const data::CsrView<Index, double>& rows, std::span<double> out, int threads) const {
-    constexpr std::int64_t fewest = 512;  // fewer rows than this are not worth a second thread
-    const std::int64_t grain = std::max(fewest, rows.rows() / (8 * std::max(threads, 1)));
-    const std::size_t width = this->scores();
-    parallel_ranges(threads, rows.rows(), grain, [&](std::int64_t first, std::int64_t last) {
-      Scratch scratch = self().make_scratch();
-      const RowRange<Index> range(rows, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
-      double* to = out.data() + range.first * width;
-      if (range.ascending) return self().score_range(range, scratch, to);
-      RowSorter<Index> in_order;
-      for (std::size_t row = range.first; row < range.last; ++row, to += width) self().score_row(in_order(range[row]), scratch, to);
-    });
-  }
 };
 
 }  // namespace unkernel::engines
