@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "unkernel/base/error.hpp"
@@ -42,6 +43,11 @@ std::string in_words(double bytes) {
   return text.substr(0, text.find('.') + 2) + unit;
 }
 
+// Its model is one of support vectors, which are sets, with a polynomial kernel.
+bool can_be_split(const Examples& examples, const engines::FeatureMap& map) {
+  return map.degree >= 2 && map.kind == engines::FeatureMap::Kind::kernel && examples.binary();
+}
+
 [[noreturn]] void refuse(const std::string& what, double bytes, double memory) {
   throw NotEnoughMemory(what + " needs about " + in_words(bytes) + " and " + in_words(memory) +
                               " are available; drop rare features or lower the degree");
@@ -49,7 +55,8 @@ std::string in_words(double bytes) {
 
 }  // namespace
 
-StorageEstimate estimate_storage(const Examples& examples, int degree, int problems) {
+StorageEstimate estimate_storage(const Examples& examples, const engines::FeatureMap& map, int problems, double memory) {
+  const int degree = map.degree;
   const bool binary = examples.binary();
   const engines::ConjunctionIndex index(degree, binary ? engines::Basis::sets : engines::Basis::monomials);
   const auto features = static_cast<std::uint64_t>(examples.used_features());
@@ -74,6 +81,11 @@ StorageEstimate estimate_storage(const Examples& examples, int degree, int probl
   // Columns and their keys, the model beside them, and the places where each feature occurs.
   estimate.condensed_bytes = width * estimate.mapped_nonzeros + estimate.expected_columns * (16.0 + 8.0 * vectors) +
                              model + 12.0 * static_cast<double>(examples.features.size());
+  if (can_be_split(examples, map)) {
+    estimate.split = plan_split(examples, degree, problems, memory);
+  } else {
+    estimate.split.bytes = std::numeric_limits<double>::infinity();
+  }
   return estimate;
 }
 
@@ -87,16 +99,31 @@ Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double m
     if (!fits(estimate.condensed_bytes)) refuse("storage=\"condensed\"", estimate.condensed_bytes, memory);
     return wanted;
   }
+  if (wanted == Storage::split) {
+    if (std::isinf(estimate.split.bytes)) {
+      throw std::invalid_argument(
+          "storage=\"split\" is for degree 2 and 3, feature_map=\"kernel\", and features that are 0 or 1 in rows of "
+          "some thousand at most");
+    }
+    if (!fits(estimate.split.bytes)) refuse("storage=\"split\"", estimate.split.bytes, memory);
+    return wanted;
+  }
   // A table that stays near the processor beats everything; a larger one loses to the condensed
   // rows, whose weights are few and close together.
   constexpr double near_table = 4e6;
   const bool table_is_near = 8.0 * estimate.possible_columns <= near_table;
   if (table_is_near && fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;
+  // Split rows give a model of support vectors, so they are taken only where there is no other way, or where
+  // any other way would fill memory that others could use.
+  constexpr double much = 4e9;
+  const double others = std::min(estimate.on_the_fly_bytes, estimate.condensed_bytes);
+  const bool others_are_large = others > much && estimate.split.bytes <= 0.25 * others;
+  if (fits(estimate.split.bytes) && (!fits(others) || others_are_large)) return Storage::split;
   const bool condensed_is_small = estimate.condensed_bytes <= 4.0 * estimate.on_the_fly_bytes;
   if (condensed_is_small && fits(estimate.condensed_bytes)) return Storage::condensed;
   if (fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;
   if (fits(estimate.condensed_bytes)) return Storage::condensed;
-  refuse("training", std::min(estimate.on_the_fly_bytes, estimate.condensed_bytes), memory);
+  refuse("training", std::min(others, estimate.split.bytes), memory);
 }
 
 }  // namespace unkernel::poly
