@@ -71,15 +71,19 @@ Table as_dict(Trained&& trained, std::size_t rows) {
 }
 
 Table estimate(const Examples& examples, int degree, int problems, double memory) {
-  const poly::StorageEstimate sizes = poly::estimate_storage(examples, feature_map(degree, "kernel", 1.0, 1.0), problems, memory);
+  const poly::StorageEstimate sizes = poly::estimate_storage(examples, degree, problems);
   Table result;
   result["possible_columns"] = sizes.possible_columns;
   result["expected_columns"] = sizes.expected_columns;
   result["mapped_nonzeros"] = sizes.mapped_nonzeros;
   result["on_the_fly_bytes"] = sizes.on_the_fly_bytes;
   result["condensed_bytes"] = sizes.condensed_bytes;
-  result["split_bytes"] = sizes.split.bytes;
-  result["split_head"] = sizes.split.head;
+  if (poly::can_be_split(examples, feature_map(degree, "kernel", 1.0, 1.0))) {
+    const poly::SplitPlan split = poly::plan_split(examples, degree, problems, memory);
+    result["split_bytes"] = split.bytes;
+    result["split_head"] = split.head;
+    result["split_wide"] = split.wide;
+  }
   return result;
 }
 

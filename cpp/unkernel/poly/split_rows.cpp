@@ -14,7 +14,8 @@ constexpr std::int64_t row_grain = 4096;
 constexpr std::int64_t most_codes = std::int64_t{1} << 20;
 
 std::span<const std::int32_t> features_of(const Examples& examples, std::int64_t i) {
-  return {examples.features.data() + examples.offsets[static_cast<std::size_t>(i)], static_cast<std::size_t>(examples.row_size(i))};
+  const auto first = static_cast<std::size_t>(examples.offsets[static_cast<std::size_t>(i)]);
+  return std::span(examples.features).subspan(first, static_cast<std::size_t>(examples.row_size(i)));
 }
 
 // Features below `head`: they come first in a row.
@@ -74,10 +75,10 @@ SplitPlan plan_at(const Examples& examples, std::span<const std::int64_t> counts
   plan.pairs = std::min(pairs_beyond(counts, head), rows * rows);
   const double vectors = std::max(problems, 1);
   const double features = 12.0 * static_cast<double>(examples.features.size());  // here, and in the model
-  plan.bytes = overlaps.codes() > most_codes
-                   ? std::numeric_limits<double>::infinity()
-                   : vectors * 8.0 * (static_cast<double>(index.count(static_cast<std::uint64_t>(head))) + 2.0 * rows) +
-                         (plan.wide ? 8.0 : 4.0) * plan.pairs + 2.0 * features;
+  const auto table = static_cast<double>(index.count(static_cast<std::uint64_t>(head)));
+  if (overlaps.codes() <= most_codes) {
+    plan.bytes = 8.0 * vectors * (table + 2.0 * rows) + (plan.wide ? 8.0 : 4.0) * plan.pairs + 2.0 * features;
+  }
   return plan;
 }
 
@@ -98,7 +99,9 @@ struct Postings {
     rows.resize(static_cast<std::size_t>(offsets.back()));
     for (std::int64_t i = 0; i < examples.rows(); ++i) {
       for (const std::int32_t f : features_of(examples, i)) {
-        if (f >= head) rows[static_cast<std::size_t>(offsets[static_cast<std::size_t>(f - head) + 1]++)] = static_cast<std::int32_t>(i);
+        if (f < head) continue;
+        std::int64_t& next = offsets[static_cast<std::size_t>(f - head) + 1];
+        rows[static_cast<std::size_t>(next++)] = static_cast<std::int32_t>(i);
       }
     }
     offsets.pop_back();
@@ -159,8 +162,9 @@ class CommonBits {
   CommonBits(const Examples& examples, std::int64_t head)
       : words_((static_cast<std::size_t>(head) + 63) / 64), bits_(words_ * static_cast<std::size_t>(examples.rows()), 0) {
     for (std::int64_t i = 0; i < examples.rows(); ++i) {
+      std::uint64_t* row = bits_.data() + static_cast<std::size_t>(i) * words_;
       for (const std::int32_t f : features_of(examples, i)) {
-        if (f < head) bits_[static_cast<std::size_t>(i) * words_ + static_cast<std::size_t>(f) / 64] |= std::uint64_t{1} << (f % 64);
+        if (f < head) row[f / 64] |= std::uint64_t{1} << (f % 64);
       }
     }
   }
@@ -203,7 +207,6 @@ std::vector<double> values_by_code(const engines::FeatureMap& map, const Overlap
 SplitPlan plan_split(const Examples& examples, int degree, int problems, double memory) {
   const std::vector<std::int64_t> counts = frequencies(examples);
   SplitPlan best, smallest;
-  best.bytes = smallest.bytes = std::numeric_limits<double>::infinity();
   bool found = false;
   constexpr double step = 1.25;
   constexpr double largest_head = 1e5;

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "unkernel/base/large_array.hpp"
@@ -34,7 +35,7 @@ struct SplitPlan {
   bool wide = false;        // whether a stored pair takes 8 bytes
   double entries = 0;       // conjunctions of common features, summed over the rows
   double pairs = 0;         // of rows that share a rare feature; an upper bound
-  double bytes = 0;         // of the weights of all problems, the pairs and the model
+  double bytes = std::numeric_limits<double>::infinity();  // of the weights of all problems, pairs and model
 };
 
 // The border that promises the fastest passes among those that fit into `memory` (0: no limit); where none

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "unkernel/base/error.hpp"
@@ -43,9 +42,10 @@ std::string in_words(double bytes) {
   return text.substr(0, text.find('.') + 2) + unit;
 }
 
-// Its model is one of support vectors, which are sets, with a polynomial kernel.
-bool can_be_split(const Examples& examples, const engines::FeatureMap& map) {
-  return map.degree >= 2 && map.kind == engines::FeatureMap::Kind::kernel && examples.binary();
+bool fits(double bytes, double memory) { return memory <= 0.0 || bytes <= memory; }
+
+double least_bytes_of_others(const StorageEstimate& estimate) {
+  return std::min(estimate.on_the_fly_bytes, estimate.condensed_bytes);
 }
 
 [[noreturn]] void refuse(const std::string& what, double bytes, double memory) {
@@ -55,8 +55,7 @@ bool can_be_split(const Examples& examples, const engines::FeatureMap& map) {
 
 }  // namespace
 
-StorageEstimate estimate_storage(const Examples& examples, const engines::FeatureMap& map, int problems, double memory) {
-  const int degree = map.degree;
+StorageEstimate estimate_storage(const Examples& examples, int degree, int problems) {
   const bool binary = examples.binary();
   const engines::ConjunctionIndex index(degree, binary ? engines::Basis::sets : engines::Basis::monomials);
   const auto features = static_cast<std::uint64_t>(examples.used_features());
@@ -81,16 +80,25 @@ StorageEstimate estimate_storage(const Examples& examples, const engines::Featur
   // Columns and their keys, the model beside them, and the places where each feature occurs.
   estimate.condensed_bytes = width * estimate.mapped_nonzeros + estimate.expected_columns * (16.0 + 8.0 * vectors) +
                              model + 12.0 * static_cast<double>(examples.features.size());
-  if (can_be_split(examples, map)) {
-    estimate.split = plan_split(examples, degree, problems, memory);
-  } else {
-    estimate.split.bytes = std::numeric_limits<double>::infinity();
-  }
   return estimate;
 }
 
+// Split rows give a model of support vectors, so they are taken only where there is no other way, or where any
+// other way would fill memory that others could use.
+bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory) {
+  constexpr double much = 4e9;
+  const double others = least_bytes_of_others(estimate);
+  return wanted == Storage::split ||
+         (wanted == Storage::automatic && (others > much || !fits(others, memory)));
+}
+
+// Its model is one of support vectors, which are sets, with a polynomial kernel.
+bool can_be_split(const Examples& examples, const engines::FeatureMap& map) {
+  return map.degree >= 2 && map.kind == engines::FeatureMap::Kind::kernel && examples.binary();
+}
+
 Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double memory) {
-  const auto fits = [&](double bytes) { return memory <= 0.0 || bytes <= memory; };
+  const auto fits = [&](double bytes) { return poly::fits(bytes, memory); };
   if (wanted == Storage::on_the_fly) {
     if (!fits(estimate.on_the_fly_bytes)) refuse("storage=\"on_the_fly\"", estimate.on_the_fly_bytes, memory);
     return wanted;
@@ -113,12 +121,9 @@ Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double m
   constexpr double near_table = 4e6;
   const bool table_is_near = 8.0 * estimate.possible_columns <= near_table;
   if (table_is_near && fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;
-  // Split rows give a model of support vectors, so they are taken only where there is no other way, or where
-  // any other way would fill memory that others could use.
-  constexpr double much = 4e9;
-  const double others = std::min(estimate.on_the_fly_bytes, estimate.condensed_bytes);
-  const bool others_are_large = others > much && estimate.split.bytes <= 0.25 * others;
-  if (fits(estimate.split.bytes) && (!fits(others) || others_are_large)) return Storage::split;
+  const double others = least_bytes_of_others(estimate);
+  const bool split_is_small = estimate.split.bytes <= 0.25 * others || !fits(others);
+  if (split_is_considered(wanted, estimate, memory) && fits(estimate.split.bytes) && split_is_small) return Storage::split;
   const bool condensed_is_small = estimate.condensed_bytes <= 4.0 * estimate.on_the_fly_bytes;
   if (condensed_is_small && fits(estimate.condensed_bytes)) return Storage::condensed;
   if (fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;

@@ -18,11 +18,15 @@ struct StorageEstimate {
   double mapped_nonzeros = 0;   // eq. (10), summed instead of averaged
   double on_the_fly_bytes = 0;  // for all weight vectors that are alive at once, and the model
   double condensed_bytes = 0;
-  SplitPlan split;              // its bytes are infinite for data that cannot be split
+  SplitPlan split;              // its bytes are infinite until it is planned
 };
 
-// `memory` as below: a split is planned for what there is.
-StorageEstimate estimate_storage(const Examples& examples, const engines::FeatureMap& map, int problems, double memory);
+// Of all but the split, which takes time to plan.
+StorageEstimate estimate_storage(const Examples& examples, int degree, int problems);
+
+// Whether a plan of a split could make a difference, and whether there is any for such data.
+bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory);
+bool can_be_split(const Examples& examples, const engines::FeatureMap& map);
 
 // The fastest of those that fit into `memory` bytes (0: no limit). Throws NotEnoughMemory, with the
 // sizes, when none does or when the one asked for does not.

@@ -222,6 +222,14 @@ void check_scale(const engines::FeatureMap& map) {
   }
 }
 
+StorageEstimate estimate_and_plan(const Examples& examples, const TrainOptions& options, int problems) {
+  StorageEstimate estimate = estimate_storage(examples, options.map.degree, problems);
+  if (split_is_considered(options.storage, estimate, options.memory) && can_be_split(examples, options.map)) {
+    estimate.split = plan_split(examples, options.map.degree, problems, options.memory);
+  }
+  return estimate;
+}
+
 }  // namespace
 
 int problem_count(int classes) { return classes == 2 ? 1 : classes; }
@@ -229,7 +237,7 @@ int problem_count(int classes) { return classes == 2 ? 1 : classes; }
 Trained train(const Examples& examples, const TrainOptions& options, const WarmStart& start, Monitor& monitor) {
   check_scale(options.map);
   const int problems = problem_count(static_cast<int>(options.class_weights.size()));
-  const StorageEstimate estimate = estimate_storage(examples, options.map, problems, options.memory);
+  const StorageEstimate estimate = estimate_and_plan(examples, options, problems);
   Trained trained;
   trained.storage = options.map.degree == 1 ? Storage::on_the_fly : choose_storage(options.storage, estimate, options.memory);
   trained.outcomes.resize(static_cast<std::size_t>(problems));

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -44,6 +45,22 @@ class _Start:
     duals: NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """A fitted model, made ready when it is first asked: a fit that is only looked at needs none."""
+
+    model: ConjunctionModel | KernelModel
+    threads: int
+
+    @cached_property
+    def classifier(self) -> CompiledClassifier:
+        if isinstance(self.model, ConjunctionModel):
+            return CompiledClassifier(self.model)
+        compiled = compile(self.model, engine="split", n_jobs=self.threads)
+        assert isinstance(compiled, CompiledClassifier)
+        return compiled
+
+
 class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A support vector machine with a polynomial kernel, trained at the speed of a linear one.
 
@@ -71,13 +88,14 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     feature_map : {"kernel", "plain"}, default="kernel"
         "plain" gives every monomial the coefficient 1 (``gamma`` and ``coef0`` are not used then).
     storage : {"auto", "on_the_fly", "condensed", "split"}, default="auto"
-        Where phi(x) lives while training: computed whenever it is needed, against a dense table of
-        weights ("on_the_fly"); stored as numbers of the conjunctions that occur ("condensed"); or computed for
-        conjunctions of common features, while those with a rare feature are never formed: kernel values
-        between the rows that share rare features stand for them ("split", for 0/1 data, degree 2 or 3 and
-        ``feature_map="kernel"``). The classifier is the same. "auto" takes "split" where neither of the others
-        fits into memory, or where they would need many times what it does; its fitted model is one of
-        support vectors (see ``to_model``).
+        Where phi(x) lives while training; the classifier is the same.
+        "on_the_fly": computed whenever it is needed, against a dense table of weights.
+        "condensed": stored, as numbers of the conjunctions that occur.
+        "split": conjunctions of common features are computed; those with a rare feature are never formed,
+        kernel values between the rows that share rare features stand for them. For 0/1 data, degree 2 or
+        3 and ``feature_map="kernel"``; gives a model of support vectors (see ``to_model``).
+        "auto" takes "split" only where neither of the others fits into memory, or where they would need
+        many times what it does.
     tol : float, default=1e-3
         Training stops when (P - D) / P <= tol, P and D being the primal and the dual objective.
     max_iter : int, default=1000
@@ -260,7 +278,7 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.storage_ = str(trained["storage"])
         as_model = self._kernel_model if self.storage_ == "split" else self._conjunction_model
         self.model_ = as_model(examples, trained)
-        self._compiled = None
+        self._answers = _Answers(self.model_, thread_count(self.n_jobs))
         if self.warm_start:
             self._start = _Start(self.classes_, np.asarray(examples.hashes), np.asarray(trained["duals"]))
         if self.verbose:
@@ -317,23 +335,13 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             origin=self._origin(),
         )
 
-    def _classifier(self) -> CompiledClassifier:
-        """Made when it is first asked: a fit that is only saved as a model needs none."""
-        if self._compiled is None:
-            self._compiled = (
-                compile(self.model_, engine="split", n_jobs=thread_count(self.n_jobs))
-                if isinstance(self.model_, KernelModel)
-                else CompiledClassifier(self.model_)
-            )
-        return self._compiled
-
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Scores: one per row for two classes (positive: ``classes_[1]``), else one per class."""
         check_is_fitted(self)
         rows = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, reset=False
         )
-        scores = self._classifier().score_csr(canonical_csr(rows), thread_count(self.n_jobs))
+        scores = self._answers.classifier.score_csr(canonical_csr(rows), thread_count(self.n_jobs))
         return self.model_.decision.decide(scores)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -355,7 +363,7 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Write the fitted model to a ``.uk`` file; ``unkernel.load`` reads it."""
         model = self.to_model()
         # Support vectors alone would have to be compiled again by who loads them.
-        (self._classifier() if isinstance(model, KernelModel) else model).save(path)
+        (self._answers.classifier if isinstance(model, KernelModel) else model).save(path)
 
 
 def _frozen(array: Any) -> NDArray[Any]:
