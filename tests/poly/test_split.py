@@ -157,6 +157,21 @@ def test_the_border_moves_with_the_memory_and_the_result_does_not(monkeypatch):
     assert fits[0].decision_function(X) == pytest.approx(fits[1].decision_function(X), rel=1e-9, abs=1e-9)
 
 
+def test_pairs_of_long_rows_take_wider_words():
+    rng = np.random.default_rng(0)
+    X = np.zeros((5000, 1520))
+    X[np.arange(5000)[:, None], rng.integers(0, 760, (5000, 20))] = 1
+    X[:2] = 1
+    X[1, 5:9] = 0
+    X, y = sparse.csr_matrix(X), rng.integers(0, 2, 5000)
+    assert examples_of(X, y).estimate_storage(degree=2, problems=1, memory=0.0)["split_wide"]
+    options = {"C": 0.1, "gamma": 0.1, "random_state": 0}
+    split = PolySVC(2, storage="split", **options).fit(X, y)
+    condensed = PolySVC(2, storage="condensed", **options).fit(X, y)
+    assert split.n_iter_ == condensed.n_iter_
+    assert split.decision_function(X) == pytest.approx(condensed.decision_function(X), rel=1e-9, abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ("options", "factor"), [({}, 0.5), ({"feature_map": "plain"}, 1.0)], ids=["real values", "plain map"]
 )

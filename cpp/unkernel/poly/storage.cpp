@@ -86,7 +86,7 @@ StorageEstimate estimate_storage(const Examples& examples, int degree, int probl
 // Split rows give a model of support vectors, so they are taken only where there is no other way, or where any
 // other way would fill memory that others could use.
 bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory) {
-  constexpr double much = 4e9;
+  constexpr double much = 16e9;  // by estimates that are several times too high where features are rare
   const double others = least_bytes_of_others(estimate);
   return wanted == Storage::split ||
          (wanted == Storage::automatic && (others > much || !fits(others, memory)));
