@@ -28,7 +28,7 @@ from poly_tasks import expand, primal
 from unkernel import PolySVC, compile, datasets, read_model
 
 DATASET = "bunsetsu_kyoto"
-# The best on the test rows of 1e-4, 3e-4 .. 1e-2 for degree 2, of 3e-5 .. 1e-3 for degree 3; opal's are not tuned.
+# The best on the test rows of 1e-4, 3e-4 .. 1e-2 (degree 2) and 3e-5 .. 1e-3 (degree 3); opal is not tuned.
 COSTS = {2: 3e-3, 3: 1e-4}
 OPAL = {2: ("0.001", "5"), 3: ("0.00003", "8")}  # aggressiveness, iterations
 
