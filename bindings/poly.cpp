@@ -23,13 +23,13 @@ Examples distinct(Array<Index> offsets, Array<Index> columns, Array<double> valu
   return poly::distinct_examples(rows, view(classes), view(weights), threads);
 }
 
-const char* const storage_names[] = {"auto", "on_the_fly", "condensed"};
+const char* const storage_names[] = {"auto", "on_the_fly", "condensed", "split"};
 
 Storage storage_named(const std::string& name) {
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 4; ++i) {
     if (name == storage_names[i]) return static_cast<Storage>(i);
   }
-  throw std::invalid_argument("storage must be 'auto', 'on_the_fly' or 'condensed'");
+  throw std::invalid_argument("storage must be 'auto', 'on_the_fly', 'condensed' or 'split'");
 }
 
 solve::Loss loss_named(const std::string& name) {
@@ -57,7 +57,7 @@ nb::list outcomes_of(const Trained& trained) {
 }
 
 Table as_dict(Trained&& trained, std::size_t rows) {
-  const std::size_t problems = trained.constants.size();
+  const std::size_t problems = trained.outcomes.size();
   const std::size_t conjunctions = trained.keys.size();
   Table result;
   result["outcomes"] = outcomes_of(trained);
@@ -70,7 +70,7 @@ Table as_dict(Trained&& trained, std::size_t rows) {
   return result;
 }
 
-Table estimate(const Examples& examples, int degree, int problems) {
+Table estimate(const Examples& examples, int degree, int problems, double memory) {
   const poly::StorageEstimate sizes = poly::estimate_storage(examples, degree, problems);
   Table result;
   result["possible_columns"] = sizes.possible_columns;
@@ -78,6 +78,12 @@ Table estimate(const Examples& examples, int degree, int problems) {
   result["mapped_nonzeros"] = sizes.mapped_nonzeros;
   result["on_the_fly_bytes"] = sizes.on_the_fly_bytes;
   result["condensed_bytes"] = sizes.condensed_bytes;
+  if (poly::can_be_split(examples, feature_map(degree, "kernel", 1.0, 1.0))) {
+    const poly::SplitPlan split = poly::plan_split(examples, degree, problems, memory);
+    result["split_bytes"] = split.bytes;
+    result["split_head"] = split.head;
+    result["split_wide"] = split.wide;
+  }
   return result;
 }
 
@@ -105,8 +111,10 @@ void bind_poly(nb::module_& module) {
       .def_prop_ro("binary", &Examples::binary)
       .def_prop_ro("columns", [](const Examples& self) { return copy_to_numpy(self.columns); }, nb::rv_policy::move)
       .def_prop_ro("hashes", [](const Examples& self) { return copy_to_numpy(self.hashes); }, nb::rv_policy::move)
+      .def_prop_ro("offsets", [](const Examples& self) { return copy_to_numpy(self.offsets); }, nb::rv_policy::move)
+      .def_prop_ro("features", [](const Examples& self) { return copy_to_numpy(self.features); }, nb::rv_policy::move)
       .def("variance", &poly::weighted_variance, nb::arg("columns"))
-      .def("estimate_storage", &estimate, nb::arg("degree"), nb::arg("problems"))
+      .def("estimate_storage", &estimate, nb::arg("degree"), nb::arg("problems"), nb::arg("memory"))
       .def("train",
            [](const Examples& self, int degree, const std::string& map, double gamma, double coef0, const std::string& loss,
               double C, std::vector<double> class_weights, const std::string& storage, double memory, double tolerance,

@@ -41,6 +41,22 @@ def test_the_model_is_the_one_that_polysvc_makes(run, train_file, tmp_path):
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
 
 
+def test_a_model_of_support_vectors_is_ready_to_load(run, tmp_path):
+    rng = np.random.default_rng(0)
+    X = (rng.random((300, 40)) < 0.2).astype(float)
+    y = np.where(X[:, 0] + X[:, 1] * X[:, 2] > 0.5, 1, -1)
+    rows, path = tmp_path / "rows.svm", tmp_path / "model.uk"
+    write_svmlight(rows, X, y)
+    options = ("--storage", "split", "--gamma", "0.5")
+    found = run("train", rows, path, *options, "--json").json
+    expected = PolySVC(storage="split", gamma=0.5, random_state=0).fit(X, y)
+    assert found["support_vectors"] == expected.to_model().n_support
+    np.testing.assert_array_equal(load(path).decision_function(X), expected.decision_function(X))
+    assert run("predict", path, rows).code == 0
+    said = run("train", rows, path, *options).out
+    assert re.search(r"model +\d+ support vectors, kernel of degree 2", said)
+
+
 def test_what_a_user_reads(run, train_file, test_file, tmp_path):
     ran = run("train", train_file, tmp_path / "m.uk", "--C", "10", "--test", test_file)
     assert ran.code == 0

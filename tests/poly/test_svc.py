@@ -378,7 +378,7 @@ def test_says_so_when_it_did_not_converge():
 def test_refuses_what_memory_cannot_hold(monkeypatch):
     X, y = large_problem(binary=True)
     monkeypatch.setattr(svc_module, "available_bytes", lambda: 100_000)
-    for storage in ("auto", "on_the_fly", "condensed"):
+    for storage in ("auto", "on_the_fly", "condensed", "split"):
         with pytest.raises(MemoryError, match="available"):
             PolySVC(2, storage=storage).fit(X, y)
 

@@ -42,6 +42,12 @@ std::string in_words(double bytes) {
   return text.substr(0, text.find('.') + 2) + unit;
 }
 
+bool fits(double bytes, double memory) { return memory <= 0.0 || bytes <= memory; }
+
+double least_bytes_of_others(const StorageEstimate& estimate) {
+  return std::min(estimate.on_the_fly_bytes, estimate.condensed_bytes);
+}
+
 [[noreturn]] void refuse(const std::string& what, double bytes, double memory) {
   throw NotEnoughMemory(what + " needs about " + in_words(bytes) + " and " + in_words(memory) +
                               " are available; drop rare features or lower the degree");
@@ -77,8 +83,22 @@ StorageEstimate estimate_storage(const Examples& examples, int degree, int probl
   return estimate;
 }
 
+// Split rows give a model of support vectors, so they are taken only where there is no other way, or where any
+// other way would fill memory that others could use.
+bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory) {
+  constexpr double much = 16e9;  // by estimates that are several times too high where features are rare
+  const double others = least_bytes_of_others(estimate);
+  return wanted == Storage::split ||
+         (wanted == Storage::automatic && (others > much || !fits(others, memory)));
+}
+
+// Its model is one of support vectors, which are sets, with a polynomial kernel.
+bool can_be_split(const Examples& examples, const engines::FeatureMap& map) {
+  return map.degree >= 2 && map.kind == engines::FeatureMap::Kind::kernel && examples.binary();
+}
+
 Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double memory) {
-  const auto fits = [&](double bytes) { return memory <= 0.0 || bytes <= memory; };
+  const auto fits = [&](double bytes) { return poly::fits(bytes, memory); };
   if (wanted == Storage::on_the_fly) {
     if (!fits(estimate.on_the_fly_bytes)) refuse("storage=\"on_the_fly\"", estimate.on_the_fly_bytes, memory);
     return wanted;
@@ -87,16 +107,28 @@ Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double m
     if (!fits(estimate.condensed_bytes)) refuse("storage=\"condensed\"", estimate.condensed_bytes, memory);
     return wanted;
   }
+  if (wanted == Storage::split) {
+    if (std::isinf(estimate.split.bytes)) {
+      throw std::invalid_argument(
+          "storage=\"split\" is for degree 2 and 3, feature_map=\"kernel\", and features that are 0 or 1 in rows of "
+          "some thousand at most");
+    }
+    if (!fits(estimate.split.bytes)) refuse("storage=\"split\"", estimate.split.bytes, memory);
+    return wanted;
+  }
   // A table that stays near the processor beats everything; a larger one loses to the condensed
   // rows, whose weights are few and close together.
   constexpr double near_table = 4e6;
   const bool table_is_near = 8.0 * estimate.possible_columns <= near_table;
   if (table_is_near && fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;
+  const double others = least_bytes_of_others(estimate);
+  const bool split_is_small = estimate.split.bytes <= 0.25 * others || !fits(others);
+  if (split_is_considered(wanted, estimate, memory) && fits(estimate.split.bytes) && split_is_small) return Storage::split;
   const bool condensed_is_small = estimate.condensed_bytes <= 4.0 * estimate.on_the_fly_bytes;
   if (condensed_is_small && fits(estimate.condensed_bytes)) return Storage::condensed;
   if (fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;
   if (fits(estimate.condensed_bytes)) return Storage::condensed;
-  refuse("training", std::min(estimate.on_the_fly_bytes, estimate.condensed_bytes), memory);
+  refuse("training", std::min(others, estimate.split.bytes), memory);
 }
 
 }  // namespace unkernel::poly

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <string>
 
+#include "unkernel/engines/feature_map.hpp"
 #include "unkernel/poly/examples.hpp"
+#include "unkernel/poly/split_rows.hpp"
 
 namespace unkernel::poly {
 
-enum class Storage { automatic, on_the_fly, condensed };
+enum class Storage { automatic, on_the_fly, condensed, split };
 
 struct StorageEstimate {
   double possible_columns = 0;  // C(n + d, d), or its count of sets for binary data
@@ -16,12 +18,18 @@ struct StorageEstimate {
   double mapped_nonzeros = 0;   // eq. (10), summed instead of averaged
   double on_the_fly_bytes = 0;  // for all weight vectors that are alive at once, and the model
   double condensed_bytes = 0;
+  SplitPlan split;              // its bytes are infinite until it is planned
 };
 
+// Of all but the split, which takes time to plan.
 StorageEstimate estimate_storage(const Examples& examples, int degree, int problems);
 
-// The faster of those that fit into `memory` bytes (0: no limit). Throws NotEnoughMemory, with the
-// sizes, when neither does or when the one asked for does not.
+// Whether a plan of a split could make a difference, and whether there is any for such data.
+bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory);
+bool can_be_split(const Examples& examples, const engines::FeatureMap& map);
+
+// The fastest of those that fit into `memory` bytes (0: no limit). Throws NotEnoughMemory, with the
+// sizes, when none does or when the one asked for does not.
 Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double memory);
 
 }  // namespace unkernel::poly

@@ -10,6 +10,7 @@
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/poly/condensed_rows.hpp"
 #include "unkernel/poly/on_the_fly_rows.hpp"
+#include "unkernel/poly/split_rows.hpp"
 
 namespace unkernel::poly {
 namespace {
@@ -19,8 +20,18 @@ using WeightVectors = std::vector<LargeArray<double>>;
 
 // Calls body(rows) with the row view that the run-time choices name; the rest is compiled once for each.
 template <int Degree, bool Binary, class Body>
-void with_storage(const Examples& examples, const TrainOptions& options, Storage storage, const Monitor& monitor,
-                  const Body& body) {
+void with_storage(const Examples& examples, const TrainOptions& options, Storage storage, const SplitPlan& split,
+                  const Monitor& monitor, const Body& body) {
+  if constexpr (Degree > 1 && Binary) {
+    if (storage == Storage::split) {
+      if (split.wide) {
+        body(SplitRows<Degree, std::uint64_t>(examples, options.map, split.head, options.threads, monitor));
+      } else {
+        body(SplitRows<Degree, std::uint32_t>(examples, options.map, split.head, options.threads, monitor));
+      }
+      return;
+    }
+  }
   if constexpr (Degree > 1) {
     if (storage == Storage::condensed) {
       if (longest_segment(examples, Degree) <= 65536) {
@@ -35,22 +46,22 @@ void with_storage(const Examples& examples, const TrainOptions& options, Storage
 }
 
 template <int Degree, class Body>
-void with_basis(const Examples& examples, const TrainOptions& options, Storage storage, const Monitor& monitor,
-                const Body& body) {
+void with_basis(const Examples& examples, const TrainOptions& options, Storage storage, const SplitPlan& split,
+                const Monitor& monitor, const Body& body) {
   if (examples.binary()) {
-    with_storage<Degree, true>(examples, options, storage, monitor, body);
+    with_storage<Degree, true>(examples, options, storage, split, monitor, body);
   } else {
-    with_storage<Degree, false>(examples, options, storage, monitor, body);
+    with_storage<Degree, false>(examples, options, storage, split, monitor, body);
   }
 }
 
 template <class Body>
-void with_rows(const Examples& examples, const TrainOptions& options, Storage storage, const Monitor& monitor,
-               const Body& body) {
+void with_rows(const Examples& examples, const TrainOptions& options, Storage storage, const SplitPlan& split,
+               const Monitor& monitor, const Body& body) {
   switch (options.map.degree) {
-    case 1: return with_basis<1>(examples, options, storage, monitor, body);
-    case 2: return with_basis<2>(examples, options, storage, monitor, body);
-    case 3: return with_basis<3>(examples, options, storage, monitor, body);
+    case 1: return with_basis<1>(examples, options, storage, split, monitor, body);
+    case 2: return with_basis<2>(examples, options, storage, split, monitor, body);
+    case 3: return with_basis<3>(examples, options, storage, split, monitor, body);
     default: throw std::invalid_argument("degree must be 1, 2 or 3");
   }
 }
@@ -211,6 +222,14 @@ void check_scale(const engines::FeatureMap& map) {
   }
 }
 
+StorageEstimate estimate_and_plan(const Examples& examples, const TrainOptions& options, int problems) {
+  StorageEstimate estimate = estimate_storage(examples, options.map.degree, problems);
+  if (split_is_considered(options.storage, estimate, options.memory) && can_be_split(examples, options.map)) {
+    estimate.split = plan_split(examples, options.map.degree, problems, options.memory);
+  }
+  return estimate;
+}
+
 }  // namespace
 
 int problem_count(int classes) { return classes == 2 ? 1 : classes; }
@@ -218,17 +237,17 @@ int problem_count(int classes) { return classes == 2 ? 1 : classes; }
 Trained train(const Examples& examples, const TrainOptions& options, const WarmStart& start, Monitor& monitor) {
   check_scale(options.map);
   const int problems = problem_count(static_cast<int>(options.class_weights.size()));
-  const StorageEstimate estimate = estimate_storage(examples, options.map.degree, problems);
+  const StorageEstimate estimate = estimate_and_plan(examples, options, problems);
   Trained trained;
   trained.storage = options.map.degree == 1 ? Storage::on_the_fly : choose_storage(options.storage, estimate, options.memory);
   trained.outcomes.resize(static_cast<std::size_t>(problems));
   trained.duals.resize(examples.hashes.size() * static_cast<std::size_t>(problems));
   monitor.report({"expanding", 0, problems, 0, 0, examples.rows(), 1.0});
-  with_rows(examples, options, trained.storage, monitor, [&](const auto& rows) {
+  with_rows(examples, options, trained.storage, estimate.split, monitor, [&](const auto& rows) {
     WeightVectors vectors(static_cast<std::size_t>(problems));
     trained.dimension = rows.dimension();
     solve_all(rows, examples, options, start, monitor, vectors, trained);
-    extract(rows, vectors, trained);
+    if (trained.storage != Storage::split) extract(rows, vectors, trained);
   });
   return trained;
 }

@@ -33,6 +33,7 @@ struct WarmStart {
   std::span<const double> duals;          // hashes x problems: the u of solve/loss.hpp
 };
 
+// With Storage::split there are no weights, constants neither: the duals say it all.
 struct Trained {
   std::vector<engines::Key> keys;  // ascending; only conjunctions with some non-zero weight, without the constant
   std::vector<double> weights;     // keys x problems

@@ -46,6 +46,7 @@ class StorageName(StrEnum):
     auto = "auto"
     on_the_fly = "on_the_fly"
     condensed = "condensed"
+    split_ = "split"  # the plain name is a method of strings
 
 
 class ObjectiveName(StrEnum):

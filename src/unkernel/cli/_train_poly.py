@@ -9,6 +9,7 @@ from typing import Any
 from unkernel.cli._console import many, size
 from unkernel.cli._learners import ClassLearner, Look, class_words, gap_words
 from unkernel.cli._rows import AnyRows
+from unkernel.models import KernelModel
 from unkernel.poly import PolySVC
 
 
@@ -34,10 +35,15 @@ class PolyLearner(ClassLearner):
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Add the kernel and the conjunctions."""
         chosen = {name: getattr(estimator, name) for name in ("degree", "coef0", "loss", "feature_map")}
-        found = {
+        model = estimator.to_model()
+        counted = (
+            {"support_vectors": model.n_support}
+            if isinstance(model, KernelModel)
+            else {"conjunctions": model.n_conjunctions}
+        )
+        found = counted | {
             "gamma": estimator.gamma_,
             "storage": estimator.storage_,
-            "conjunctions": estimator.to_model().n_conjunctions,
             "epochs": estimator.n_iter_,
         }
         return super().describe(estimator) | chosen | found
@@ -46,11 +52,16 @@ class PolyLearner(ClassLearner):
         """Data, model, objective and gap."""
         return {
             "data": class_words(result),
-            "model": f"{many(result['conjunctions'], 'conjunction')} of at most "
-            f"{many(result['degree'], 'feature')}, {size(result['model_bytes'])}",
+            "model": f"{_parts(result)}, {size(result['model_bytes'])}",
             "objective": f"{result['objective']:.8g}",
             "gap": gap_words(result, many(result["epochs"], "epoch")),
         }
+
+
+def _parts(result: dict[str, Any]) -> str:
+    if "support_vectors" in result:
+        return f"{many(result['support_vectors'], 'support vector')}, kernel of degree {result['degree']}"
+    return f"{many(result['conjunctions'], 'conjunction')} of at most {many(result['degree'], 'feature')}"
 
 
 def _gamma(text: str) -> float | str:

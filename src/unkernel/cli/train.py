@@ -31,7 +31,8 @@ from unkernel.cli._train_poly import PolyLearner
 from unkernel.cli._train_rank import RankLearner
 from unkernel.cli._train_tree import TreeLearner
 from unkernel.cli._trees import TreeExamples
-from unkernel.engines.compiling import parse_bytes
+from unkernel.engines.compiling import compile, parse_bytes
+from unkernel.models import KernelModel
 
 _LEARNERS: dict[str, type[Learner]] = {
     learner.name: learner for learner in (PolyLearner, LinearLearner, RankLearner, TreeLearner)
@@ -296,7 +297,9 @@ def _save(estimator: Any, rows: AnyRows, path: Path) -> None:
     known = {"zero_based": rows.zero_based, "rows": rows.count}
     known = {name: value for name, value in known.items() if value not in (None, "auto")}
     origin = model.origin | known | {"tol": estimator.tol}
-    dataclasses.replace(model, origin=origin | seed | {"unkernel": __version__}).save(path)
+    described = dataclasses.replace(model, origin=origin | seed | {"unkernel": __version__})
+    # Support vectors alone would have to be compiled by everyone who loads them.
+    (compile(described, engine="split") if isinstance(described, KernelModel) else described).save(path)
 
 
 def _measure(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -19,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unkernel._core import Examples, distinct_examples
 from unkernel.data.memory import available_bytes
-from unkernel.engines import CompiledClassifier
+from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.classifier import canonical_csr
 from unkernel.learners import (
     Look,
@@ -30,7 +32,8 @@ from unkernel.learners import (
     relative_gap,
     thread_count,
 )
-from unkernel.models import ConjunctionModel
+from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
+from unkernel.models.rows import canonical
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,22 @@ class _Start:
     classes: NDArray[Any]
     hashes: NDArray[np.uint64]
     duals: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """A fitted model, made ready when it is first asked: a fit that is only looked at needs none."""
+
+    model: ConjunctionModel | KernelModel
+    threads: int
+
+    @cached_property
+    def classifier(self) -> CompiledClassifier:
+        if isinstance(self.model, ConjunctionModel):
+            return CompiledClassifier(self.model)
+        compiled = compile(self.model, engine="split", n_jobs=self.threads)
+        assert isinstance(compiled, CompiledClassifier)
+        return compiled
 
 
 class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -68,9 +87,15 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     loss : {"hinge", "squared_hinge"}, default="hinge"
     feature_map : {"kernel", "plain"}, default="kernel"
         "plain" gives every monomial the coefficient 1 (``gamma`` and ``coef0`` are not used then).
-    storage : {"auto", "on_the_fly", "condensed"}, default="auto"
-        Where phi(x) lives while training: computed whenever it is needed, against a dense table of
-        weights, or stored as numbers of the conjunctions that occur. The result is the same.
+    storage : {"auto", "on_the_fly", "condensed", "split"}, default="auto"
+        Where phi(x) lives while training; the classifier is the same.
+        "on_the_fly": computed whenever it is needed, against a dense table of weights.
+        "condensed": stored, as numbers of the conjunctions that occur.
+        "split": conjunctions of common features are computed; those with a rare feature are never formed,
+        kernel values between the rows that share rare features stand for them. For 0/1 data, degree 2 or
+        3 and ``feature_map="kernel"``; gives a model of support vectors (see ``to_model``).
+        "auto" takes "split" only where neither of the others fits into memory, or where they would need
+        many times what it does.
     tol : float, default=1e-3
         Training stops when (P - D) / P <= tol, P and D being the primal and the dual objective.
     max_iter : int, default=1000
@@ -118,7 +143,7 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "penalty": [StrOptions({"l2"})],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
         "feature_map": [StrOptions({"kernel", "plain"})],
-        "storage": [StrOptions({"auto", "on_the_fly", "condensed"})],
+        "storage": [StrOptions({"auto", "on_the_fly", "condensed", "split"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -251,21 +276,9 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.gap_ = float(max(relative_gap(primal, dual) for primal, dual, _, _ in outcomes))
         self.n_iter_ = int(max(epochs for _, _, epochs, _ in outcomes))
         self.storage_ = str(trained["storage"])
-        self.model_ = ConjunctionModel(
-            degree=int(self.degree),
-            sets=bool(examples.binary),
-            feature_map=self.feature_map,
-            gamma=self.gamma_,
-            coef0=float(self.coef0),
-            n_features=int(self.n_features_in_),
-            columns=_frozen(examples.columns),
-            keys=_frozen(trained["keys"]),
-            weights=_frozen(trained["weights"]),
-            constants=_frozen(trained["constants"]),
-            classes=self.classes_,
-            origin={"C": float(self.C), "loss": self.loss, "objective": self.objective_, "gap": self.gap_},
-        )
-        self._compiled = CompiledClassifier(self.model_)
+        as_model = self._kernel_model if self.storage_ == "split" else self._conjunction_model
+        self.model_ = as_model(examples, trained)
+        self._answers = _Answers(self.model_, thread_count(self.n_jobs))
         if self.warm_start:
             self._start = _Start(self.classes_, np.asarray(examples.hashes), np.asarray(trained["duals"]))
         if self.verbose:
@@ -283,28 +296,74 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=4,
             )
 
+    def _origin(self) -> dict[str, Any]:
+        return {"C": float(self.C), "loss": self.loss, "objective": self.objective_, "gap": self.gap_}
+
+    def _conjunction_model(self, examples: Examples, trained: dict[str, Any]) -> ConjunctionModel:
+        return ConjunctionModel(
+            degree=int(self.degree),
+            sets=bool(examples.binary),
+            feature_map=self.feature_map,
+            gamma=self.gamma_,
+            coef0=float(self.coef0),
+            n_features=int(self.n_features_in_),
+            columns=_frozen(examples.columns),
+            keys=_frozen(trained["keys"]),
+            weights=_frozen(trained["weights"]),
+            constants=_frozen(trained["constants"]),
+            classes=self.classes_,
+            origin=self._origin(),
+        )
+
+    def _kernel_model(self, examples: Examples, trained: dict[str, Any]) -> KernelModel:
+        """The rows whose dual variables are not zero, with those as coefficients."""
+        columns = np.asarray(examples.columns)[np.asarray(examples.features)]
+        rows = sparse.csr_matrix(
+            (np.ones(len(columns)), columns, np.asarray(examples.offsets)),
+            shape=(int(examples.rows), int(self.n_features_in_)),
+        )
+        duals = np.asarray(trained["duals"])
+        support = np.flatnonzero(duals.any(axis=1))
+        return KernelModel(
+            kernel=Kernel("polynomial", int(self.degree), self.gamma_, float(self.coef0)),
+            support_vectors=canonical(rows[support]),
+            coefficients=_frozen(duals[support]),
+            intercepts=_frozen(np.zeros(duals.shape[1])),
+            decision=Decision("binary" if len(self.classes_) == 2 else "one_vs_rest", self.classes_),
+            n_features=int(self.n_features_in_),
+            fixed_width=True,
+            origin=self._origin(),
+        )
+
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Scores: one per row for two classes (positive: ``classes_[1]``), else one per class."""
         check_is_fitted(self)
         rows = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, reset=False
         )
-        scores = self._compiled.score_csr(canonical_csr(rows), thread_count(self.n_jobs))
-        return self._compiled.decision.decide(scores)
+        scores = self._answers.classifier.score_csr(canonical_csr(rows), thread_count(self.n_jobs))
+        return self.model_.decision.decide(scores)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of each row."""
         scores = self.decision_function(X)
-        return self._compiled.decision.choose(scores.reshape(len(scores), -1))
+        return self.model_.decision.choose(scores.reshape(len(scores), -1))
 
-    def to_model(self) -> ConjunctionModel:
-        """The fitted model as plain data."""
+    def to_model(self) -> ConjunctionModel | KernelModel:
+        """The fitted model as plain data.
+
+        The weights of conjunctions, all that are not zero. Trained with ``storage_ == "split"`` it is the
+        same classifier as a kernel machine, since its conjunctions, many times the training set, were never
+        formed: the support vectors are the distinct rows whose dual variables are not zero.
+        """
         check_is_fitted(self)
         return self.model_
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a ``.uk`` file; ``unkernel.load`` reads it."""
-        self.to_model().save(path)
+        model = self.to_model()
+        # Support vectors alone would have to be compiled again by who loads them.
+        (self._answers.classifier if isinstance(model, KernelModel) else model).save(path)
 
 
 def _frozen(array: Any) -> NDArray[Any]:

@@ -1,0 +1,112 @@
+// phi(x) in two parts, for sets of features of which most are rare: words of a language, say.
+//
+//   common   the conjunctions of the first `head` ranks: computed from x against a dense table (OnTheFlyRows)
+//   rare     the conjunctions with some rarer feature are never formed. What they add to a score,
+//
+//              s_i = sum_j u_j R(x_i, x_j),    R(x, z) = K(x, z) - K(x ∩ head, z ∩ head),
+//
+//            is kept up to date for every row: R is zero unless x_i and x_j share a rare feature, and few pairs do.
+//
+// The two add up to the kernel wherever the border lies, so it moves time and memory, never the result. A rare
+// feature of m rows has up to m C(|x|, 2) conjunctions to visit, but only m^2 pairs of rows.
+//
+// The vector that a solver holds has the dense table first, then s, a number per row. R depends on two small
+// numbers, how many common and how many rare features are shared; a pair is stored as the other row and a code
+// for these two.
+//
+// Memory   8 bytes per conjunction *possible* of common features; 4 bytes (8 where the bits do not suffice) per
+//          row and other row it shares a rare feature with; 4 bytes per feature of x.
+// Cost     of a score: one load and one addition per conjunction of the common features of x. A step also pays
+//          one sequential load, one random load and one store per row that shares a rare feature.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "unkernel/base/large_array.hpp"
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/poly/on_the_fly_rows.hpp"
+
+namespace unkernel::poly {
+
+struct SplitPlan {
+  std::int64_t head = 0;    // ranks whose conjunctions have weights
+  bool wide = false;        // whether a stored pair takes 8 bytes
+  double entries = 0;       // conjunctions of common features, summed over the rows
+  double pairs = 0;         // of rows that share a rare feature; an upper bound
+  double bytes = std::numeric_limits<double>::infinity();  // of the weights of all problems, pairs and model
+};
+
+// The border that promises the fastest passes among those that fit into `memory` (0: no limit); where none
+// does, the one that needs least.
+SplitPlan plan_split(const Examples& examples, int degree, int problems, double memory);
+
+// The rows, of common features alone.
+Examples common_part(const Examples& examples, std::int64_t head);
+
+// R(x_i, x_j) for all pairs of rows that share a rare feature, each row with itself included.
+template <class Word>
+class RareKernel {
+ public:
+  RareKernel(const Examples& examples, const engines::FeatureMap& map, std::int64_t head, int threads, const Monitor& monitor);
+
+  // scores_j += step R(x_i, x_j) for all j
+  void axpy(std::int64_t i, double step, double* scores) const {
+    const Word mask = (Word{1} << code_bits_) - 1;
+    const Word* last = words_.data() + offsets_[static_cast<std::size_t>(i) + 1];
+    for (const Word* word = words_.data() + offsets_[static_cast<std::size_t>(i)]; word < last; ++word) {
+      scores[*word >> code_bits_] += step * values_[*word & mask];
+    }
+  }
+
+  void prefetch_header(std::int64_t i) const { __builtin_prefetch(&offsets_[static_cast<std::size_t>(i)]); }
+  double mean_size() const {
+    const auto rows = static_cast<double>(offsets_.size() - 1);
+    return rows > 0 ? static_cast<double>(words_.size()) / rows : 0.0;
+  }
+
+ private:
+  int code_bits_;
+  std::vector<double> values_;         // R by code
+  LargeVector<std::int64_t> offsets_;  // rows + 1
+  LargeVector<Word> words_;            // other row, then code
+};
+
+template <int Degree, class Word>
+class SplitRows : public KernelRows {
+ public:
+  SplitRows(const Examples& examples, const engines::FeatureMap& map, std::int64_t head, int threads, const Monitor& monitor)
+      : KernelRows(examples, map),
+        common_examples_(common_part(examples, head)),
+        common_(common_examples_, map),
+        rare_(examples, map, head, threads, monitor) {}
+  SplitRows(const SplitRows&) = delete;  // its parts refer to each other
+  SplitRows& operator=(const SplitRows&) = delete;
+
+  std::size_t dimension() const { return common_.dimension() + static_cast<std::size_t>(size()); }
+  double mean_map_size() const { return common_.mean_map_size() + rare_.mean_size(); }
+
+  void prefetch_header(std::int64_t i) const {
+    common_.prefetch_header(i);
+    rare_.prefetch_header(i);
+  }
+  void prefetch(std::int64_t i) const { common_.prefetch(i); }
+
+  double dot(std::int64_t i, const double* weights) const {
+    const double rare = weights[common_.dimension() + static_cast<std::size_t>(i)];
+    return common_.dot(i, weights) + rare;
+  }
+
+  void axpy(std::int64_t i, double step, double* weights) const {
+    common_.axpy(i, step, weights);
+    rare_.axpy(i, step, weights + common_.dimension());
+  }
+
+ private:
+  Examples common_examples_;
+  OnTheFlyRows<Degree, true> common_;
+  RareKernel<Word> rare_;
+};
+
+}  // namespace unkernel::poly
