@@ -203,13 +203,12 @@ class BoundEngine {
 
   template <class Index>
   nb::ndarray<nb::numpy, double> score(Array<Index> offsets, Array<Index> columns, Array<double> values, int threads) const {
-    const auto rows = csr_view(offsets, columns, values, 0);
-    std::vector<double> out(static_cast<std::size_t>(rows.rows()) * engine_->scores());
-    {
-      const nb::gil_scoped_release unlocked;
-      engine_->score(rows, out, threads);
-    }
-    return to_numpy(std::move(out), {static_cast<std::size_t>(rows.rows()), engine_->scores()});
+    return scores_of(csr_view(offsets, columns, values, 0), [&](const auto& rows, auto out) { engine_->score(rows, out, threads); });
+  }
+  // Scores that are only good for decisions.
+  template <class Index>
+  nb::ndarray<nb::numpy, double> decide(Array<Index> offsets, Array<Index> columns, Array<double> values, int threads) const {
+    return scores_of(csr_view(offsets, columns, values, 0), [&](const auto& rows, auto out) { engine_->decide(rows, out, threads); });
   }
 
   // --- The prefix trie ---
@@ -260,6 +259,16 @@ class BoundEngine {
   }
 
  private:
+  template <class Rows, class Fill>
+  nb::ndarray<nb::numpy, double> scores_of(const Rows& rows, const Fill& fill) const {
+    std::vector<double> out(static_cast<std::size_t>(rows.rows()) * engine_->scores());
+    {
+      const nb::gil_scoped_release unlocked;
+      fill(rows, std::span<double>(out));
+    }
+    return to_numpy(std::move(out), {static_cast<std::size_t>(rows.rows()), engine_->scores()});
+  }
+
   static engines::Saving saving_of(const std::string& name) {
     if (name != "counted" && name != "entries") throw std::invalid_argument("saving must be 'counted' or 'entries'");
     return name == "counted" ? engines::Saving::counted : engines::Saving::entries;
@@ -386,6 +395,8 @@ void bind_engines(nb::module_& module) {
       .def_prop_ro("scores", [](const BoundEngine& self) { return self.engine().scores(); })
       .def("score", &BoundEngine::score<std::int32_t>, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
       .def("score", &BoundEngine::score<std::int64_t>, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
+      .def("decide", &BoundEngine::decide<std::int32_t>, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
+      .def("decide", &BoundEngine::decide<std::int64_t>, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
       .def("score_one", &BoundEngine::score_one, nb::arg("ids"), nb::arg("values").none() = nb::none())
       .def_prop_ro("trie_nodes", &BoundEngine::trie_nodes)
       .def("trie", &BoundEngine::trie)
