@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "unkernel/poly/sparse_train.hpp"
 #include "unkernel/poly/train.hpp"
 
 namespace unkernel::bindings {
@@ -48,6 +49,23 @@ Trained train(const Examples& examples, const poly::TrainOptions& options, Array
   return trained;
 }
 
+poly::SparseLoss sparse_loss_named(const std::string& name) {
+  if (name == "squared_hinge") return poly::SparseLoss::squared_hinge;
+  if (name == "logistic") return poly::SparseLoss::logistic;
+  throw std::invalid_argument("loss must be 'squared_hinge' or 'logistic'");
+}
+
+Trained train_sparse(const Examples& examples, const poly::SparseOptions& options, Array<std::uint64_t> start_keys,
+                     Array<double> start_weights, Array<double> start_constants, const Look& look) {
+  const poly::SparseStart start{view(start_keys), view(start_weights), view(start_constants)};
+  const auto scores = static_cast<std::size_t>(poly::problem_count(static_cast<int>(options.class_weights.size())));
+  if (!start.constants.empty() && start.constants.size() != scores) throw std::invalid_argument("the start has other classes");
+  if (start.weights.size() != start.keys.size() * start.constants.size()) throw std::invalid_argument("the start's weights do not fit its keys");
+  Trained trained;
+  watched([&](Monitor& monitor) { trained = poly::train_sparse(examples, options, start, monitor); }, look);
+  return trained;
+}
+
 nb::list outcomes_of(const Trained& trained) {
   nb::list outcomes;
   for (const solve::Outcome& outcome : trained.outcomes) {
@@ -66,7 +84,7 @@ Table as_dict(Trained&& trained, std::size_t rows) {
   result["keys"] = to_numpy(std::move(trained.keys));
   result["weights"] = to_numpy(std::move(trained.weights), {conjunctions, problems});
   result["constants"] = to_numpy(std::move(trained.constants));
-  result["duals"] = to_numpy(std::move(trained.duals), {rows, problems});
+  if (!trained.duals.empty()) result["duals"] = to_numpy(std::move(trained.duals), {rows, problems});
   return result;
 }
 
@@ -121,7 +139,21 @@ void bind_poly(nb::module_& module) {
            nb::kw_only(), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("loss"),
            nb::arg("C"), nb::arg("class_weights"), nb::arg("storage"), nb::arg("memory"), nb::arg("tolerance"),
            nb::arg("max_epochs"), nb::arg("seed"), nb::arg("threads"), nb::arg("start_hashes"), nb::arg("start_duals"),
-           nb::arg("look").none());
+           nb::arg("look").none())
+      .def("train_sparse",
+           [](const Examples& self, int degree, const std::string& map, double gamma, double coef0, const std::string& loss,
+              double l1, double l2, double C, std::vector<double> class_weights, double memory, double tolerance,
+              std::int64_t max_steps, std::uint64_t seed, int threads, Array<std::uint64_t> start_keys,
+              Array<double> start_weights, Array<double> start_constants, const Look& look) {
+             const poly::SparseOptions options{feature_map(degree, map, gamma, coef0), sparse_loss_named(loss), {l1, l2}, C,
+                                               std::move(class_weights), memory, tolerance, max_steps, seed, threads};
+             Trained trained = train_sparse(self, options, start_keys, start_weights, start_constants, look);
+             return as_dict(std::move(trained), static_cast<std::size_t>(self.rows()));
+           },
+           nb::kw_only(), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("loss"),
+           nb::arg("l1"), nb::arg("l2"), nb::arg("C"), nb::arg("class_weights"), nb::arg("memory"), nb::arg("tolerance"),
+           nb::arg("max_steps"), nb::arg("seed"), nb::arg("threads"), nb::arg("start_keys"), nb::arg("start_weights"),
+           nb::arg("start_constants"), nb::arg("look").none());
 
   for (const bool wide : {false, true}) {
     const auto bind = [&](auto* function) {

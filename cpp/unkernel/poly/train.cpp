@@ -203,17 +203,16 @@ void extract(const Rows& rows, const WeightVectors& vectors, Trained& trained) {
   }
 }
 
-// Weights are divided by powers of gamma on their way into the model: those must be ordinary numbers.
+}  // namespace
+
+int problem_count(int classes) { return classes == 2 ? 1 : classes; }
+
 void check_scale(const engines::FeatureMap& map) {
   const double highest = map.monomial(map.degree, 1);
   if (!(highest > 1e-250 && highest < 1e250)) {
     throw std::invalid_argument("gamma to the power of the degree is too small or too large to compute with: scale the features");
   }
 }
-
-}  // namespace
-
-int problem_count(int classes) { return classes == 2 ? 1 : classes; }
 
 Trained train(const Examples& examples, const TrainOptions& options, const WarmStart& start, Monitor& monitor) {
   check_scale(options.map);
