@@ -223,6 +223,36 @@ std::vector<Candidate> ConjunctionSearch::strongest(std::span<const double> row_
   return all;
 }
 
+double ConjunctionSearch::value_at(const Occurrences::Place& place) const {
+  if (examples_.binary()) return 1.0;
+  return examples_.values[static_cast<std::size_t>(examples_.offsets[static_cast<std::size_t>(place.row)] + place.position)];
+}
+
+// Side by side with the feature's own rows, unless those are so many more that it is quicker to look into each row.
+void ConjunctionSearch::keep_holders(std::size_t rank, std::vector<Held>& rows) const {
+  constexpr std::size_t many = 8;
+  const auto holders = occurrences_.of(rank);
+  auto next = holders.begin();
+  std::size_t kept = 0;
+  for (const Held& held : rows) {
+    Occurrences::Place place{held.place.row, 0};
+    if (holders.size() <= many * rows.size()) {
+      while (next != holders.end() && next->row < held.place.row) ++next;
+      if (next == holders.end()) break;
+      if (next->row != held.place.row) continue;
+      place = *next;
+    } else {
+      const std::int32_t* first = examples_.features.data() + examples_.offsets[static_cast<std::size_t>(held.place.row)];
+      const std::int32_t* last = first + held.place.position + 1;
+      const std::int32_t* found = std::lower_bound(first, last, static_cast<std::int32_t>(rank));
+      if (found == last || *found != static_cast<std::int32_t>(rank)) continue;
+      place.position = static_cast<std::int32_t>(found - first);
+    }
+    rows[kept++] = {held.place, held.product * value_at(place)};
+  }
+  rows.resize(kept);
+}
+
 void ConjunctionSearch::append_column(Key key, solve::SparseColumns& columns) const {
   const Conjunction conjunction = index_.decode(key);
   const bool binary = examples_.binary();
@@ -232,20 +262,11 @@ void ConjunctionSearch::append_column(Key key, solve::SparseColumns& columns) co
     }
     return columns.finish(constants_.constant);
   }
-  for (const Occurrences::Place& place : occurrences_.of(conjunction.ranks[0])) {
-    const auto begin = static_cast<std::size_t>(examples_.offsets[static_cast<std::size_t>(place.row)]);
-    const std::int32_t* first = examples_.features.data() + begin;
-    const std::int32_t* last = first + place.position + 1;
-    double product = binary ? 1.0 : examples_.values[begin + static_cast<std::size_t>(place.position)];
-    bool holds = true;
-    for (int k = 1; holds && k < conjunction.size; ++k) {
-      const auto rank = static_cast<std::int32_t>(conjunction.ranks[k]);
-      const std::int32_t* found = std::lower_bound(first, last, rank);
-      holds = found != last && *found == rank;
-      if (holds && !binary) product *= examples_.values[begin + static_cast<std::size_t>(found - first)];
-    }
-    if (!holds) continue;
-    binary ? columns.add_entry(place.row) : columns.add_entry(place.row, product);
+  std::vector<Held> rows;
+  for (const Occurrences::Place& place : occurrences_.of(conjunction.ranks[0])) rows.push_back({place, value_at(place)});
+  for (int k = 1; k < conjunction.size; ++k) keep_holders(conjunction.ranks[k], rows);
+  for (const Held& held : rows) {
+    binary ? columns.add_entry(held.place.row) : columns.add_entry(held.place.row, held.product);
   }
   columns.finish(constants_.of(conjunction));
 }

@@ -68,7 +68,14 @@ class ConjunctionSearch {
 
  private:
   struct Worker;
+  // A row that holds all features of a conjunction looked at so far, where its first one is, and their product.
+  struct Held {
+    Occurrences::Place place;
+    double product;
+  };
 
+  double value_at(const Occurrences::Place& place) const;
+  void keep_holders(std::size_t rank, std::vector<Held>& rows) const;
   template <bool Binary>
   void visit(std::size_t rank, std::span<const double> row_weights, Worker& worker) const;
   template <bool Binary>
