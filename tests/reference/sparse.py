@@ -48,6 +48,17 @@ def minimise(kind, Phi, codes, costs, *, l1=1.0, l2=0.0, outputs=1):
     return done.fun, (done.x[:size] - done.x[size:]).reshape(-1, outputs)
 
 
+def expand_sets(X, **options):
+    """The map of binary rows over sets of features: of all monomials with the same support, the largest."""
+    columns = {}
+    Phi = reference.expand(X, **options)
+    for monomial, column in zip(reference.monomials(X.shape[1], options["degree"]), Phi.T, strict=True):
+        former = columns.setdefault(frozenset(monomial), column)
+        if column.max() > former.max():
+            columns[frozenset(monomial)] = column
+    return np.column_stack(list(columns.values()))
+
+
 def constant_of(model, conjunction):
     """C of a conjunction: of its monomial, or the largest of all monomials with its support."""
     options = {

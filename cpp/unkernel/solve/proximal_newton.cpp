@@ -48,6 +48,7 @@ double best_dual(const ScoreLoss& loss, std::span<const double> gradients, const
 
 struct ProximalNewton::Model {
   std::vector<std::int32_t> columns;
+  std::vector<std::size_t> outputs;  // of each column; a column may be there for several
   std::vector<std::size_t> offsets{0};
   std::vector<std::int32_t> rows;    // renumbered: only rows with a curvature
   std::vector<double> values;        // x_ij sqrt(curvature_i)
@@ -71,13 +72,14 @@ ProximalNewton::ProximalNewton(const SparseColumns& columns, const ScoreLoss& lo
       scores_(rows_ * loss.outputs(), 0.0),
       gradients_(scores_.size()),
       curvature_(rows_),
-      largest_curvature_(rows_) {
+      largest_curvature_(rows_),
+      column_gradients_(loss.outputs()) {
   loss.largest_curvatures(largest_curvature_);
 }
 
 void ProximalNewton::fit_columns() {
   for (auto& weights : weights_) weights.resize(columns_.size(), 0.0);
-  column_gradient_.resize(columns_.size());
+  for (auto& gradients : column_gradients_) gradients.resize(columns_.size());
 }
 
 void ProximalNewton::set_weight(std::size_t column, std::size_t output, double weight) {
@@ -102,28 +104,23 @@ void ProximalNewton::evaluate() {
   fit_columns();
   std::vector<double> strengths;
   double largest = 0.0;
-  // The last output first, so that what the next step needs of output 0 is at hand.
-  for (std::size_t output = weights_.size(); output-- > 0;) {
-    loss_.derivatives(scores_, output, {gradients_.data() + output * rows_, rows_}, curvature_);
-    column_gradients(output);
-    for (const double gradient : column_gradient_) {
-      largest = std::max(largest, std::abs(gradient));
-      if (penalty_.l2 > 0.0 && std::abs(gradient) > penalty_.l1) strengths.push_back(std::abs(gradient));
+  for (std::size_t output = 0; output < weights_.size(); ++output) {
+    double* gradients = gradients_.data() + output * rows_;
+    loss_.derivatives(scores_, output, {gradients, rows_}, curvature_);
+    for (std::size_t j = 0; j < columns_.size(); ++j) {
+      const double strength = std::abs(column_gradients_[output][j] = columns_.dot(j, gradients));
+      largest = std::max(largest, strength);
+      if (penalty_.l2 > 0.0 && strength > penalty_.l1) strengths.push_back(strength);
     }
   }
   objective_ = penalty_total() + loss_.value(scores_);
   dual_objective_ = best_dual(loss_, gradients_, penalty_, strengths, largest);
 }
 
-void ProximalNewton::column_gradients(std::size_t output) {
-  const double* gradient = gradients_.data() + output * rows_;
-  for (std::size_t j = 0; j < columns_.size(); ++j) column_gradient_[j] = columns_.dot(j, gradient);
-}
-
 // How far the optimality condition of a column is from being met.
-double ProximalNewton::column_violation(std::size_t j, std::size_t output) const {
+double ProximalNewton::violation(std::size_t j, std::size_t output) const {
   const double weight = weights_[output][j];
-  const double gradient = column_gradient_[j] + penalty_.l2 * weight;
+  const double gradient = column_gradients_[output][j] + penalty_.l2 * weight;
   if (weight > 0.0) return std::abs(gradient + penalty_.l1);
   if (weight < 0.0) return std::abs(gradient - penalty_.l1);
   return std::max(std::abs(gradient) - penalty_.l1, 0.0);
@@ -134,14 +131,7 @@ bool ProximalNewton::run(double gap, std::int64_t most_steps) {
   for (std::int64_t made = 0; objective_ - dual_objective_ > gap; ++made) {
     if (made == most_steps) return false;
     monitor_.throw_if_stopped();
-    bool moved = false;
-    for (std::size_t output = 0; output < weights_.size(); ++output) {
-      if (output > 0) {
-        loss_.derivatives(scores_, output, {gradients_.data() + output * rows_, rows_}, curvature_);
-        column_gradients(output);
-      }
-      moved = step(output) || moved;
-    }
+    const bool moved = step();
     ++steps_;
     evaluate();
     if (!moved) return objective_ - dual_objective_ <= gap;  // rounding forbids more
@@ -149,13 +139,26 @@ bool ProximalNewton::run(double gap, std::int64_t most_steps) {
   return true;
 }
 
-void ProximalNewton::choose_columns(double largest_violation, std::size_t output, Model& model) const {
+double ProximalNewton::largest_violation() const {
+  double largest = 0.0;
+  for (std::size_t output = 0; output < weights_.size(); ++output) {
+    for (std::size_t j = 0; j < columns_.size(); ++j) largest = std::max(largest, violation(j, output));
+  }
+  return largest;
+}
+
+void ProximalNewton::choose_columns(Model& model) const {
+  const double near = penalty_.l1 - largest_violation();
   for (std::size_t j = 0; j < columns_.size(); ++j) {
-    const double weight = weights_[output][j];
-    if (weight == 0.0 && std::abs(column_gradient_[j]) < penalty_.l1 - largest_violation) continue;
-    model.columns.push_back(static_cast<std::int32_t>(j));
-    model.gradient.push_back(column_gradient_[j]);
-    model.weights.push_back(weight);
+    for (std::size_t output = 0; output < weights_.size(); ++output) {
+      const double weight = weights_[output][j];
+      const double gradient = column_gradients_[output][j];
+      if (weight == 0.0 && std::abs(gradient) < near) continue;
+      model.columns.push_back(static_cast<std::int32_t>(j));
+      model.outputs.push_back(output);
+      model.gradient.push_back(gradient);
+      model.weights.push_back(weight);
+    }
   }
   model.steps.assign(model.columns.size(), 0.0);
   model.curvature.assign(model.columns.size(), 0.0);
@@ -393,15 +396,68 @@ void ProximalNewton::adapt_damping(double length) {
   }
 }
 
-double ProximalNewton::search_line(const Model& model, std::size_t output) {
+// The Hessian of row i by its scores is diag(a) - a a'/n + e I, e the damping: its product with the row's changes t is
+// a_k (t_k - m) + e t_k, m = a't / n.
+void ProximalNewton::descend_jointly(Model& model) {
+  constexpr int most_passes = 100;
+  const std::size_t outputs = weights_.size();
+  std::vector<double> a(rows_ * outputs), t(rows_ * outputs, 0.0), m(rows_, 0.0), e(rows_), n(rows_, 0.0);
+  loss_.joint_curvatures(scores_, a);
+  for (std::size_t i = 0; i < rows_; ++i) {
+    for (std::size_t k = 0; k < outputs; ++k) n[i] += a[i * outputs + k];
+    e[i] = 2.0 * damping_ * largest_curvature_[i];
+    n[i] = std::max(n[i], std::numeric_limits<double>::min());
+  }
+  const auto over_entries = [&](std::size_t c, const auto& visit) {
+    const auto j = static_cast<std::size_t>(model.columns[c]);
+    const auto ids = columns_.rows(j);
+    const double* x = columns_.values(j);
+    const double scale = columns_.scale(j);
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      const auto i = static_cast<std::size_t>(ids[k]);
+      visit(i, i * outputs + model.outputs[c], x != nullptr ? scale * x[k] : scale);
+    }
+  };
+  for (std::size_t c = 0; c < model.columns.size(); ++c) {
+    over_entries(c, [&](std::size_t i, std::size_t place, double x) {
+      model.curvature[c] += x * x * (a[place] * (1.0 - a[place] / n[i]) + e[i]);
+    });
+  }
+  std::vector<std::size_t> order(model.columns.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  double first = 0.0;
+  for (int pass = 0; pass < most_passes; ++pass) {
+    monitor_.throw_if_stopped();
+    random_.shuffle(std::span(order));
+    double violations = 0.0;
+    for (const std::size_t c : order) {
+      double gradient = model.gradient[c];
+      over_entries(c, [&](std::size_t i, std::size_t place, double x) {
+        gradient += x * (a[place] * (t[place] - m[i]) + e[i] * t[place]);
+      });
+      const double step = best_step(model, c, gradient);
+      if (step == 0.0) continue;
+      violations += (model.curvature[c] + penalty_.l2) * std::abs(step);
+      model.steps[c] += step;
+      over_entries(c, [&](std::size_t i, std::size_t place, double x) {
+        t[place] += step * x;
+        m[i] += step * x * a[place] / n[i];
+      });
+    }
+    if (pass == 0) first = violations;
+    if (violations <= accuracy * first) return;
+  }
+}
+
+double ProximalNewton::search_line(const Model& model) {
   constexpr double sufficient = 0.01;
-  std::vector<double> direction(rows_, 0.0);
+  std::vector<double> direction(scores_.size(), 0.0);
   double slope = 0.0;
   double penalty_before = 0.0;
   for (std::size_t k = 0; k < model.columns.size(); ++k) {
     const double d = model.steps[k];
     if (d == 0.0) continue;
-    columns_.axpy(static_cast<std::size_t>(model.columns[k]), d, direction.data());
+    columns_.axpy(static_cast<std::size_t>(model.columns[k]), d, direction.data() + model.outputs[k] * rows_);
     slope += model.gradient[k] * d + penalty_of(model.weights[k] + d) - penalty_of(model.weights[k]);
     penalty_before += penalty_of(model.weights[k]);
   }
@@ -413,31 +469,31 @@ double ProximalNewton::search_line(const Model& model, std::size_t output) {
     for (std::size_t k = 0; k < model.columns.size(); ++k) {
       if (model.steps[k] != 0.0) penalty += penalty_of(model.weights[k] + length * model.steps[k]);
     }
-    const double change = penalty - penalty_before + loss_.value_along(scores_, output, direction, length) - loss_before;
+    const double change = penalty - penalty_before + loss_.value_along(scores_, direction, length) - loss_before;
     if (change > sufficient * length * slope) continue;
     for (std::size_t k = 0; k < model.columns.size(); ++k) {
-      weights_[output][static_cast<std::size_t>(model.columns[k])] = model.weights[k] + length * model.steps[k];
+      weights_[model.outputs[k]][static_cast<std::size_t>(model.columns[k])] = model.weights[k] + length * model.steps[k];
     }
-    double* scores = scores_.data() + output * rows_;
-    for (std::size_t i = 0; i < rows_; ++i) scores[i] += length * direction[i];
+    for (std::size_t i = 0; i < scores_.size(); ++i) scores_[i] += length * direction[i];
     return length;
   }
   return 0.0;
 }
 
-bool ProximalNewton::step(std::size_t output) {
-  double largest = 0.0;
-  for (std::size_t j = 0; j < columns_.size(); ++j) largest = std::max(largest, column_violation(j, output));
-  if (largest == 0.0) return false;
-  damp();
+bool ProximalNewton::step() {
   Model model;
-  choose_columns(largest, output, model);
-  if (gram_pays(model)) {
-    descend_on_gram(model);
+  choose_columns(model);
+  if (weights_.size() > 1) {
+    descend_jointly(model);
   } else {
-    descend(model);
+    damp();
+    if (gram_pays(model)) {
+      descend_on_gram(model);
+    } else {
+      descend(model);
+    }
   }
-  const double length = search_line(model, output);
+  const double length = search_line(model);
   adapt_damping(length);
   return length > 0.0 || damping_ < 1.0;
 }

@@ -1,12 +1,13 @@
 // Proximal Newton for l1- and elastic-net-regularised losses, on stored columns.
 //
 // Problem   min_w  sum_jk [ l1 |w_jk| + l2/2 w_jk^2 ] + sum_i L_i(f_i),   f_ik = sum_j x_ij w_jk     (score_loss.hpp)
-// Step      one output after the other: the loss is replaced by its second-order model at the present scores,
+// Step      the loss is replaced by its second-order model at the present scores,
 //           the model is minimised by coordinate descent (soft-thresholded Newton steps, columns in random order)
 //           to a tenth of its violation, and a backtracking line search goes along the result (Yuan, Ho & Lin, An improved
 //           GLMNET for l1-regularized logistic regression, JMLR 13, 2012). The squared hinge has a generalised
 //           second derivative: rows that keep their margin have none, so they are left out of the model.
-//           The descent works on the entries of the columns, or on the model's Hessian, whichever is cheaper.
+//           The descent works on the entries of the columns, or on the model's Hessian, whichever is cheaper;
+//           for several outputs on the entries, all outputs together.
 // Damping   where lines end early the model's curvatures c_i become c_i + t (largest possible - c_i), t growing up to 1,
 //           where the model lies above the loss and every step is good; t falls again where whole steps succeed.
 // Shrinking a column with w = 0 whose gradient is inside (-l1, l1) by more than the largest violation is
@@ -59,23 +60,24 @@ class ProximalNewton {
   void evaluate();
 
  private:
-  struct Model;  // the quadratic model of one output, on the rows and columns that take part
+  struct Model;  // the quadratic model, on the rows and columns that take part
   class GramDescent;
 
   std::span<const double> scores_of(std::size_t output) const { return {scores_.data() + output * rows_, rows_}; }
   void fit_columns();
-  double column_violation(std::size_t j, std::size_t output) const;
-  void column_gradients(std::size_t output);
-  bool step(std::size_t output);
-  void choose_columns(double largest_violation, std::size_t output, Model& model) const;
+  double violation(std::size_t j, std::size_t output) const;
+  double largest_violation() const;
+  bool step();
+  void choose_columns(Model& model) const;
   bool gram_pays(const Model& model) const;
   void store_entries(Model& model) const;
   void descend(Model& model);
   void descend_on_gram(Model& model);
+  void descend_jointly(Model& model);
   double best_step(const Model& model, std::size_t j, double gradient) const;
   void damp();
   void adapt_damping(double length);
-  double search_line(const Model& model, std::size_t output);  // 0 where no step helps
+  double search_line(const Model& model);  // 0 where no step helps
   double penalty_of(double weight) const;
   double penalty_total() const;
 
@@ -89,10 +91,10 @@ class ProximalNewton {
   std::vector<std::vector<double>> weights_;  // by output
   std::vector<double> scores_;
   std::vector<double> gradients_;
-  std::vector<double> curvature_;        // of the output at hand
+  std::vector<double> curvature_;        // where there is one output
   std::vector<double> largest_curvature_;
   double damping_ = 0.0;
-  std::vector<double> column_gradient_;  // of the output at hand
+  std::vector<std::vector<double>> column_gradients_;  // by output
   double objective_ = 0.0;
   double dual_objective_ = 0.0;
   std::int64_t steps_ = 0;

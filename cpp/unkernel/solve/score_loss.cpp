@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 
 namespace unkernel::solve {
@@ -62,8 +63,10 @@ class OneScoreLoss : public ScoreLoss {
   void largest_curvatures(std::span<double> curvature) const override {
     for (std::size_t i = 0; i < costs_.size(); ++i) curvature[i] = Term::largest_curvature(costs_[i]);
   }
-  double value_along(std::span<const double> scores, std::size_t, std::span<const double> direction,
-                     double step) const override {
+  void joint_curvatures(std::span<const double>, std::span<double>) const override {
+    throw std::logic_error("a loss of one score has no joint curvature");
+  }
+  double value_along(std::span<const double> scores, std::span<const double> direction, double step) const override {
     double total = 0.0;
     for (std::size_t i = 0; i < costs_.size(); ++i) total += Term::value(costs_[i], scores[i] + step * direction[i]);
     return total;
@@ -90,7 +93,7 @@ class SoftmaxLoss : public ScoreLoss {
   std::size_t rows() const override { return totals_.size(); }
   std::size_t outputs() const override { return classes_; }
 
-  double value(std::span<const double> scores) const override { return value_along(scores, 0, {}, 0.0); }
+  double value(std::span<const double> scores) const override { return value_along(scores, {}, 0.0); }
 
   void derivatives(std::span<const double> scores, std::size_t output, std::span<double> gradient,
                    std::span<double> curvature) const override {
@@ -117,13 +120,25 @@ class SoftmaxLoss : public ScoreLoss {
     for (std::size_t i = 0; i < rows(); ++i) curvature[i] = 0.25 * totals_[i];
   }
 
-  double value_along(std::span<const double> scores, std::size_t output, std::span<const double> direction,
-                     double step) const override {
+  void joint_curvatures(std::span<const double> scores, std::span<double> a) const override {
+    for (std::size_t i = 0; i < rows(); ++i) {
+      double* row = a.data() + i * classes_;
+      double largest = scores[i];
+      for (std::size_t k = 0; k < classes_; ++k) largest = std::max(largest, scores[k * rows() + i]);
+      double sum = 0.0;
+      for (std::size_t k = 0; k < classes_; ++k) sum += row[k] = std::exp(scores[k * rows() + i] - largest);
+      for (std::size_t k = 0; k < classes_; ++k) row[k] *= totals_[i] / sum;
+    }
+  }
+
+  double value_along(std::span<const double> scores, std::span<const double> direction, double step) const override {
     double total = 0.0;
     std::vector<double> f(classes_);
     for (std::size_t i = 0; i < rows(); ++i) {
-      for (std::size_t k = 0; k < classes_; ++k) f[k] = scores[k * rows() + i];
-      if (!direction.empty()) f[output] += step * direction[i];
+      for (std::size_t k = 0; k < classes_; ++k) {
+        const std::size_t place = k * rows() + i;
+        f[k] = direction.empty() ? scores[place] : scores[place] + step * direction[place];
+      }
       const double largest = *std::max_element(f.begin(), f.end());
       double sum = 0.0;
       for (const double score : f) sum += std::exp(score - largest);

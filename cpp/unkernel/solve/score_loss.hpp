@@ -31,14 +31,15 @@ class ScoreLoss {
   virtual std::size_t outputs() const { return 1; }
 
   virtual double value(std::span<const double> scores) const = 0;
-  // dL/df and d2L/df2 of one output, row by row.
+  // dL/df and d2L/df2 of one output, row by row; where there are more outputs, see also joint_curvatures.
   virtual void derivatives(std::span<const double> scores, std::size_t output, std::span<double> gradient,
                            std::span<double> curvature) const = 0;
   // The most that the second derivative of a row can be.
   virtual void largest_curvatures(std::span<double> curvature) const = 0;
-  // The value if `step` times `direction` (one number a row) is added to the scores of one output.
-  virtual double value_along(std::span<const double> scores, std::size_t output, std::span<const double> direction,
-                             double step) const = 0;
+  // The Hessian of row i by its scores is diag(a_i) - a_i a_i' / n_i: a (row-major) for all rows, n = their sums.
+  virtual void joint_curvatures(std::span<const double> scores, std::span<double> a) const = 0;
+  // The value if `step` times `direction` is added to the scores.
+  virtual double value_along(std::span<const double> scores, std::span<const double> direction, double step) const = 0;
   // sum_i g_i(-scale dL_i/df) for a scale in [0, 1] and the gradients of all outputs.
   virtual double dual(std::span<const double> gradients, double scale) const = 0;
 };

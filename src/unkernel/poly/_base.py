@@ -29,10 +29,13 @@ from unkernel.learners import (
     thread_count,
 )
 from unkernel.models import ConjunctionModel
+from unkernel.models.decision import Softmax
 
 
 class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifiers whose model is a weight a conjunction."""
+
+    _probability: Softmax | None = None  # where a model's probabilities come from
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -191,6 +194,7 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             weights=_frozen(trained["weights"]),
             constants=_frozen(trained["constants"]),
             classes=self.classes_,
+            probability=self._probability,
             origin=self._origin() | {"objective": self.objective_, "gap": self.gap_},
         )
 
