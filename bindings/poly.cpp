@@ -36,16 +36,21 @@ Storage storage_named(const std::string& name) {
 solve::Loss loss_named(const std::string& name) {
   if (name == "hinge") return solve::Loss::hinge;
   if (name == "squared_hinge") return solve::Loss::squared_hinge;
-  throw std::invalid_argument("loss must be 'hinge' or 'squared_hinge'");
+  throw std::invalid_argument("loss must be 'hinge', 'squared_hinge' or 'logistic'");
 }
 
 using Table = nb::typed<nb::dict, nb::str, nb::any>;
 
-Trained train(const Examples& examples, const poly::TrainOptions& options, Array<std::uint64_t> start_hashes,
+Trained train(const Examples& examples, const poly::TrainOptions& options, bool logistic, Array<std::uint64_t> start_hashes,
               Array<double> start_duals, const Look& look) {
   Trained trained;
   const poly::WarmStart start{view(start_hashes), view(start_duals)};
-  watched([&](Monitor& monitor) { trained = poly::train(examples, options, start, monitor); }, look);
+  watched(
+      [&](Monitor& monitor) {
+        trained = logistic ? poly::train_logistic(examples, options, start, monitor)
+                           : poly::train(examples, options, start, monitor);
+      },
+      look);
   return trained;
 }
 
@@ -130,10 +135,12 @@ void bind_poly(nb::module_& module) {
               double C, std::vector<double> class_weights, const std::string& storage, double memory, double tolerance,
               std::int64_t max_epochs, std::uint64_t seed, int threads, Array<std::uint64_t> start_hashes,
               Array<double> start_duals, const Look& look) {
-             const poly::TrainOptions options{feature_map(degree, map, gamma, coef0), loss_named(loss), C,
+             const bool logistic = loss == "logistic";
+             const poly::TrainOptions options{feature_map(degree, map, gamma, coef0),
+                                              logistic ? solve::Loss::hinge : loss_named(loss), C,
                                               std::move(class_weights), storage_named(storage), memory, tolerance,
                                               max_epochs, seed, threads};
-             Trained trained = train(self, options, start_hashes, start_duals, look);
+             Trained trained = train(self, options, logistic, start_hashes, start_duals, look);
              return as_dict(std::move(trained), static_cast<std::size_t>(self.rows()));
            },
            nb::kw_only(), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("loss"),

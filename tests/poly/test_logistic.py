@@ -26,7 +26,7 @@ from reference import sparse as twin
 from unkernel import PolyLogisticRegression
 
 SHARES = {"l1": (1.0, 0.0), "l2": (0.0, 1.0), "elasticnet": (0.3, 0.7)}
-PENALTIES = ["l1", "elasticnet"]
+PENALTIES = ["l1", "l2", "elasticnet"]
 
 
 def make_problem(seed, *, rows=40, features=5, binary=True, classes=2, duplicates=False):
@@ -66,6 +66,7 @@ def scores_of(clf, X):
         PolyLogisticRegression(random_state=0),
         PolyLogisticRegression(3, class_weight="balanced"),
         PolyLogisticRegression(1, penalty="elasticnet"),
+        PolyLogisticRegression(penalty="l2"),
     ]
 )
 def test_scikit_learn_agrees_that_it_is_an_estimator(estimator, check):

@@ -59,8 +59,11 @@ def expand_sets(X, **options):
     return np.column_stack(list(columns.values()))
 
 
-def constant_of(model, conjunction):
-    """C of a conjunction: of its monomial, or the largest of all monomials with its support."""
+def constant_of(model, conjunction, together=max):
+    """The c of a conjunction: of its monomial, or the largest of all monomials with its support.
+
+    An l2 penalty spreads a weight over them instead: then `together` is sum.
+    """
     options = {
         "degree": model.degree,
         "gamma": model.gamma,
@@ -70,7 +73,7 @@ def constant_of(model, conjunction):
     if not model.sets:
         return math.sqrt(reference.squared_constant(conjunction, **options))
     return math.sqrt(
-        max(
+        together(
             reference.squared_constant(m, **options)
             for m in reference.monomials(len(model.columns), model.degree)
             if set(m) == set(conjunction)
@@ -78,19 +81,20 @@ def constant_of(model, conjunction):
     )
 
 
-def model_weights(model):
+def model_weights(model, together=max):
     """W of a model: its stored weights v = c w, the constant first."""
     order = conjunctions.numbered(len(model.columns), model.degree, model.sets)
-    rows = [model.constants / (constant_of(model, ()) or 1.0)]
+    rows = [model.constants / (constant_of(model, (), together) or 1.0)]
     rows += [
-        v / constant_of(model, order[key]) for key, v in zip(model.keys.tolist(), model.weights, strict=True)
+        v / constant_of(model, order[key], together)
+        for key, v in zip(model.keys.tolist(), model.weights, strict=True)
     ]
     return np.array(rows)
 
 
 def model_objective(kind, model, X, codes, costs, *, l1=1.0, l2=0.0):
     """The objective of a model, from its stored weights alone."""
-    W = model_weights(model)
+    W = model_weights(model, together=max if l1 > 0 else sum)
     F = np.array([conjunctions.score(model, x) for x in X])
     return l1 * np.abs(W).sum() + 0.5 * l2 * (W**2).sum() + loss_and_gradient(kind, F, codes, costs)[0]
 

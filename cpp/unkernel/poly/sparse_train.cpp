@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <stdexcept>
 #include <utility>
 
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/flat_map.hpp"
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/poly/conjunction_search.hpp"
+#include "unkernel/poly/costs.hpp"
 
 namespace unkernel::poly {
 namespace {
@@ -17,32 +17,10 @@ namespace {
 using engines::Key;
 using solve::ScoreLoss;
 
-double cost_of(const SparseOptions& options, const Label& label) {
-  const double cost = options.C * options.class_weights[static_cast<std::size_t>(label.code)] * label.weight;
-  if (!(cost > 0.0) || !std::isfinite(cost)) throw std::invalid_argument("C times the weights must be positive and finite");
-  return cost;
-}
-
-std::vector<solve::Costs> costs_against_rest(const Examples& examples, const SparseOptions& options, std::int64_t problem) {
-  const std::int32_t positive = options.class_weights.size() == 2 ? 1 : static_cast<std::int32_t>(problem);
-  std::vector<solve::Costs> costs(static_cast<std::size_t>(examples.rows()));
-  for (std::int64_t i = 0; i < examples.rows(); ++i) {
-    solve::Costs& row = costs[static_cast<std::size_t>(i)];
-    for (const Label& label : examples.labels_of(i)) {
-      (label.code == positive ? row.positive : row.negative) += cost_of(options, label);
-    }
-  }
-  return costs;
-}
-
 std::unique_ptr<ScoreLoss> loss_of(const Examples& examples, const SparseOptions& options, std::int64_t problem) {
-  if (options.loss == SparseLoss::squared_hinge) {
-    return solve::squared_hinge_loss(costs_against_rest(examples, options, problem));
-  }
-  if (options.class_weights.size() == 2) return solve::logistic_loss(costs_against_rest(examples, options, problem));
-  std::vector<solve::ClassCost> costs;
-  for (const Label& label : examples.labels) costs.push_back({label.code, cost_of(options, label)});
-  return solve::softmax_loss(examples.label_offsets, std::move(costs), options.class_weights.size());
+  const CostFactors factors{options.C, options.class_weights};
+  if (options.loss == SparseLoss::logistic) return logistic_loss_of(examples, factors);
+  return solve::squared_hinge_loss(costs_against_rest(examples, factors, problem));
 }
 
 // The conjunctions in use and their weights: one column each, in the order they entered.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +31,15 @@ from unkernel.learners import (
 )
 from unkernel.models import ConjunctionModel
 from unkernel.models.decision import Softmax
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Dual variables by row, for a warm start."""
+
+    classes: NDArray[Any]
+    hashes: NDArray[np.uint64]
+    duals: NDArray[np.float64]
 
 
 class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -117,6 +127,34 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _look(self, look: Look | None, unit: str) -> Look:
         return look or Narrator(type(self).__name__, self.verbose, unit).look
 
+    def _train_rows(
+        self, examples: Examples, factors: list[float], look: Look | None, *, loss: str
+    ) -> dict[str, Any]:
+        """All weights of an l2 penalty, by the rows."""
+        start: _Start | None = getattr(self, "_start", None) if self.warm_start else None
+        if start is not None and not np.array_equal(start.classes, self.classes_):
+            start = None
+        trained = dict(
+            examples.train(
+                **self._map(),
+                loss=loss,
+                C=float(self.C),
+                class_weights=factors,
+                storage=self.storage,
+                memory=float(available_bytes()),
+                tolerance=float(self.tol),
+                max_epochs=int(self.max_iter),
+                seed=self._seed(),
+                threads=thread_count(self.n_jobs),
+                start_hashes=start.hashes if start else np.empty(0, np.uint64),
+                start_duals=start.duals.reshape(-1) if start else np.empty(0),
+                look=self._look(look, "rows"),
+            )
+        )
+        if self.warm_start:
+            self._start = _Start(self.classes_, np.asarray(examples.hashes), np.asarray(trained["duals"]))
+        return trained
+
     def _train_sparse(
         self,
         examples: Examples,
@@ -127,6 +165,7 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         l1: float,
         l2: float,
     ) -> dict[str, Any]:
+        """The weights of a penalty with an l1 part, by the columns."""
         start = self._former_model(examples) if self.warm_start else None
         return dict(
             examples.train_sparse(

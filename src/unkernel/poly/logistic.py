@@ -36,7 +36,9 @@ class PolyLogisticRegression(PolyLearner):
         Features in a conjunction, at most.
     C : float, default=1.0
         Weight of the losses; larger fits the training set more closely and makes less sparse models.
-    penalty : {"l1", "elasticnet"}, default="l1"
+    penalty : {"l1", "l2", "elasticnet"}, default="l1"
+        Under "l2" all weights are stored, as by :class:`PolySVC`. Where all training data are 0 and 1, equal
+        columns of phi count as one: under "elasticnet" as the longest of them.
     l1_ratio : float in (0, 1], default=0.5
         Share of the l1 penalty in "elasticnet"; not used otherwise.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -46,14 +48,16 @@ class PolyLogisticRegression(PolyLearner):
     feature_map : {"kernel", "plain"}, default="kernel"
         "kernel" weighs conjunctions as the kernel ``(gamma <x, z> + coef0) ** degree`` does; "plain" gives
         every monomial the coefficient 1 (``gamma`` and ``coef0`` are not used then).
+    storage : {"auto", "on_the_fly", "condensed"}, default="auto"
+        As in :class:`PolySVC`, for ``penalty="l2"``.
     tol : float, default=1e-3
         Training stops when (P - D) / P <= tol, P and D being the primal and the dual objective.
     max_iter : int, default=1000
         Newton steps, at most.
     class_weight : dict, "balanced" or None, default=None
     warm_start : bool, default=False
-        Start the next fit from the weights of this one, where features occur in the same order of frequency:
-        for paths of C.
+        Start the next fit from the solution of this one, for paths of C; with an l1 part where features occur
+        in the same order of frequency, under "l2" row by row where rows occur in both.
     n_jobs : int or None, default=None
         Threads; None is 1 and -1 is all. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -88,11 +92,12 @@ class PolyLogisticRegression(PolyLearner):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, 3, closed="both")],
         "C": [Interval(Real, 0, None, closed="neither")],
-        "penalty": [StrOptions({"l1", "elasticnet"})],
+        "penalty": [StrOptions({"l1", "l2", "elasticnet"})],
         "l1_ratio": [Interval(Real, 0, 1, closed="right")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
         "coef0": [Interval(Real, 0, None, closed="left")],
         "feature_map": [StrOptions({"kernel", "plain"})],
+        "storage": [StrOptions({"auto", "on_the_fly", "condensed"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -112,6 +117,7 @@ class PolyLogisticRegression(PolyLearner):
         gamma: float | str = "scale",
         coef0: float = 1.0,
         feature_map: str = "kernel",
+        storage: str = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
         class_weight: dict[Any, float] | str | None = None,
@@ -127,6 +133,7 @@ class PolyLogisticRegression(PolyLearner):
         self.gamma = gamma
         self.coef0 = coef0
         self.feature_map = feature_map
+        self.storage = storage
         self.tol = tol
         self.max_iter = max_iter
         self.class_weight = class_weight
@@ -138,6 +145,8 @@ class PolyLogisticRegression(PolyLearner):
     _probability = Softmax()
 
     def _train(self, examples: Examples, factors: list[float], look: Look | None) -> dict[str, Any]:
+        if self.penalty == "l2":
+            return self._train_rows(examples, factors, look, loss="logistic")
         share = self._l1_share()
         return self._train_sparse(examples, factors, look, loss="logistic", l1=share, l2=1.0 - share)
 

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from unkernel._core import Examples
-from unkernel.data.memory import available_bytes
-from unkernel.learners import Look, thread_count
+from unkernel.learners import Look
 from unkernel.poly._base import PolyLearner
-
-
-@dataclass(frozen=True)
-class _Start:
-    """Dual variables by row, for a warm start."""
-
-    classes: NDArray[Any]
-    hashes: NDArray[np.uint64]
-    duals: NDArray[np.float64]
 
 
 class PolySVC(PolyLearner):
@@ -162,33 +149,8 @@ class PolySVC(PolyLearner):
         if self.penalty == "l1":
             trained = self._train_sparse(examples, factors, look, loss=self.loss, l1=1.0, l2=0.0)
         else:
-            trained = self._train_dual(examples, factors, look)
+            trained = self._train_rows(examples, factors, look, loss=self.loss)
         self.storage_ = str(trained["storage"])
-        return trained
-
-    def _train_dual(self, examples: Examples, factors: list[float], look: Look | None) -> dict[str, Any]:
-        start: _Start | None = getattr(self, "_start", None) if self.warm_start else None
-        if start is not None and not np.array_equal(start.classes, self.classes_):
-            start = None
-        trained = dict(
-            examples.train(
-                **self._map(),
-                loss=self.loss,
-                C=float(self.C),
-                class_weights=factors,
-                storage=self.storage,
-                memory=float(available_bytes()),
-                tolerance=float(self.tol),
-                max_epochs=int(self.max_iter),
-                seed=self._seed(),
-                threads=thread_count(self.n_jobs),
-                start_hashes=start.hashes if start else np.empty(0, np.uint64),
-                start_duals=start.duals.reshape(-1) if start else np.empty(0),
-                look=self._look(look, "rows"),
-            )
-        )
-        if self.warm_start:
-            self._start = _Start(self.classes_, np.asarray(examples.hashes), np.asarray(trained["duals"]))
         return trained
 
     def _origin(self) -> dict[str, Any]:
