@@ -1,6 +1,6 @@
-"""Training l1-regularised models of degree 2: CPU time to an objective, non-zeros, accuracy; beside LIBLINEAR.
+"""Training l1-regularised models of degree 2: CPU time, non-zeros and accuracy, beside LIBLINEAR.
 
-LIBLINEAR's ``-s 5`` (squared hinge) and ``-s 6`` (logistic) get the matrix already expanded, all monomials with
+LIBLINEAR's ``-s 5`` (squared hinge) and ``-s 6`` (logistic) get the matrix expanded, all monomials with
 their constants as eq. (4) of Chang et al. has them: their time is that of ``train`` alone, and what the
 expansion took is given apart. Ours is that of ``fit``, from the raw rows to the finished model. Both run at a
 ladder of tolerances; the time "to a gap of g" is that of the quickest run whose primal objective is within a
