@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import unkernel
-import unkernel.poly.svc as svc_module
+import unkernel.poly._base as base_module
 from reference import poly as reference
 from unkernel import PolySVC
 from unkernel._core import distinct_examples
@@ -136,7 +136,7 @@ def test_auto_takes_it_where_nothing_else_fits(monkeypatch):
     sizes = examples_of(X, y).estimate_storage(degree=3, problems=1, memory=0.0)
     assert sizes["split_bytes"] < min(sizes["on_the_fly_bytes"], sizes["condensed_bytes"])
     assert PolySVC(3, gamma=0.5).fit(X, y).storage_ == "condensed"
-    monkeypatch.setattr(svc_module, "available_bytes", lambda: 1.1 * sizes["split_bytes"])
+    monkeypatch.setattr(base_module, "available_bytes", lambda: 1.1 * sizes["split_bytes"])
     assert PolySVC(3, gamma=0.5).fit(X, y).storage_ == "split"
 
 
@@ -150,7 +150,7 @@ def test_the_border_moves_with_the_memory_and_the_result_does_not(monkeypatch):
     assert tight["split_bytes"] <= 0.5 * free["split_bytes"]
     fits = []
     for sizes in (free, tight):
-        monkeypatch.setattr(svc_module, "available_bytes", lambda sizes=sizes: 1.01 * sizes["split_bytes"])
+        monkeypatch.setattr(base_module, "available_bytes", lambda sizes=sizes: 1.01 * sizes["split_bytes"])
         fits.append(PolySVC(3, C=0.02, gamma=0.5, storage="split", random_state=0).fit(X, y))
     monkeypatch.undo()
     assert fits[0].n_iter_ == fits[1].n_iter_

@@ -21,6 +21,9 @@ struct StorageEstimate {
   SplitPlan split;              // its bytes are infinite until it is planned
 };
 
+// Throws where conjunctions of so many features have no numbers of their own.
+void check_feature_count(const Examples& examples, int degree);
+
 // Of all but the split, which takes time to plan.
 StorageEstimate estimate_storage(const Examples& examples, int degree, int problems);
 
