@@ -1,12 +1,12 @@
 """Answering with prefix tries and groups of features, against the same engine without them, one thread.
 
-Models are trained once by PolySVC on 0/1 rows (kernel (x'z + 1)^d) and kept in ``build/benchmarks``; of degree 4,
-which it does not train, the model has the support vectors of degree 3: for speed alone. The trie grows from the
-training rows and answers the test rows. ``unkernel.compile`` measures all layouts one after the other, each the best
-of some runs; the last table repeats the best of each kind, interleaved, with degree 1 of the same data beside
-them, and pecco if ``--pecco PROGRAM`` names a build of it (see engines.py).
+Models are trained once by PolySVC on 0/1 rows (kernel (x'z + 1)^d) and kept in ``build/benchmarks``; of
+degree 4, which it does not train, the model has the support vectors of degree 3: for speed alone. The trie
+grows from the training rows and answers the test rows. ``unkernel.compile`` measures all layouts one after the
+other, each the best of some runs; the last table repeats the best of each kind, interleaved, and pecco if
+``--pecco PROGRAM`` names a build of it (see engines.py).
 
-    UNKERNEL_DATA=/where/the/data/is python benchmarks/trie.py [--pecco PROGRAM] [--plot FOLDER] [task ...]
+    UNKERNEL_DATA=/where/the/data/is python benchmarks/trie.py [--pecco PROGRAM] [task ...]
     python benchmarks/trie.py --model NAME=model,rows.svm,trie-rows.svm ...        # a model of your own
 """
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -80,7 +81,8 @@ nb::list outcomes_of(const Trained& trained) {
 }
 
 Table as_dict(Trained&& trained, std::size_t rows) {
-  const std::size_t problems = trained.outcomes.size();
+  // A split has no constants of its own; softmax is one problem of several scores.
+  const std::size_t problems = std::max(trained.outcomes.size(), trained.constants.size());
   const std::size_t conjunctions = trained.keys.size();
   Table result;
   result["outcomes"] = outcomes_of(trained);
