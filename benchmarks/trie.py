@@ -2,9 +2,9 @@
 
 Models are trained once by PolySVC on 0/1 rows (kernel (x'z + 1)^d) and kept in ``build/benchmarks``; of
 degree 4, which it does not train, the model has the support vectors of degree 3: for speed alone. The trie
-grows from the training rows and answers the test rows. ``unkernel.compile`` measures all layouts one after the
-other, each the best of some runs; the last table repeats the best of each kind, interleaved, and pecco if
-``--pecco PROGRAM`` names a build of it (see engines.py).
+grows from the training rows and answers the test rows. ``unkernel.compile`` measures all layouts one after
+the other, each the best of some runs; the last table repeats the best of each kind, interleaved, and pecco
+if ``--pecco PROGRAM`` names a build of it (see engines.py).
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/trie.py [--pecco PROGRAM] [task ...]
     python benchmarks/trie.py --model NAME=model,rows.svm,trie-rows.svm ...        # a model of your own
