@@ -24,6 +24,7 @@ _REPETITIONS = 5
 _MOST_SAMPLE_ROWS = 20_000
 # More conjunctions than this, repeats counted, and only splits are tried: they were never slower then.
 _MOST_OCCURRENCES = 2e7
+_MANY_WEIGHTS = 1_000_000  # of trained models: groups are tried first
 _HEADS = (1e6, 10e6, 100e6)
 _RARE = (8, 32, 128)
 _FUSED = (4, 6)
@@ -217,6 +218,10 @@ def try_weights(model: ConjunctionModel, bench: Bench) -> Iterator[Trial]:
     yield from search.attempt(0, Head(min(default.nbytes, bench.memory)))
     if bench.sample is not None:
         fusable = model.sets and model.degree > 1
+        ranks = min(_GROUPED_RANKS[0], len(model.columns))
+        near = 8.0 * len(model.constants) * build.dense_entries(ranks, model.degree)
+        if fusable and len(model.keys) > _MANY_WEIGHTS:
+            yield from search.try_groups(model.degree, [0], near)
         yield from search.try_layouts([0], _fusable(fusable, len(model.columns)))
         if fusable:
             yield from search.try_groups(model.degree, [0], np.inf)
