@@ -38,6 +38,7 @@ using unkernel::engines::check;
 using unkernel::engines::ConjunctionArrays;
 using unkernel::engines::ConjunctionEngine;
 using unkernel::engines::Engine;
+using unkernel::engines::expand;
 using unkernel::engines::ExpansionPlan;
 using unkernel::engines::FeatureMap;
 using unkernel::engines::KernelFunction;

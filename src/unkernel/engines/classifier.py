@@ -140,12 +140,15 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _engine(self) -> Engine:
-        return self._once("_made_engine", lambda: self._tables.engine())
+        return self._once("_made_engine", self._make_engine)
 
     @property
     def trie(self) -> PrefixTrie | None:
         """The prefix trie, where ``compile(trie=...)`` found that one pays, or was told to keep it."""
         return self._once("_made_trie", self._make_trie)
+
+    def _make_engine(self) -> Engine:
+        return self._tables.engine()
 
     def _make_trie(self) -> PrefixTrie | None:
         limit = limit_of(self._tables.arrays)
