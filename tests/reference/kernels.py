@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations, combinations_with_replacement, pairwise
 
 import numpy as np
 from scipy import sparse
@@ -82,6 +82,85 @@ def differences(kernel):
     return [
         sum((-1) ** (k - i) * math.comb(k, i) * f[i] for i in range(k + 1)) for k in range(kernel.degree + 1)
     ]
+
+
+def set_weights(model):
+    """The weights of a set of columns in the expansion, under a model of binary support vectors."""
+    dense = model.support_vectors.toarray().astype(bool)
+    D = differences(model.kernel)
+    known = {}
+
+    def weights(columns):
+        if columns not in known:
+            holders = dense[:, list(columns)].all(axis=1)
+            known[columns] = D[len(columns)] * model.coefficients[holders].sum(axis=0)
+        return known[columns]
+
+    return weights
+
+
+def make_slots_model(seed=0, degree=3, *, scores=1, vectors=40, slots=4, values=3, others=6):
+    """Support vectors that fill slots with one value each, or none, and have some of a few other columns.
+
+    Columns are mixed up, so that they tell nothing of slots or frequencies; the last is nobody's.
+    """
+    rng = np.random.default_rng(seed)
+    S = np.zeros((vectors, slots * values + others + 1))
+    chosen = np.minimum(
+        rng.integers(0, values + 1, (vectors, slots)), rng.integers(0, values + 1, (vectors, slots))
+    )
+    for slot in range(slots):
+        filled = np.flatnonzero(chosen[:, slot] < values)
+        S[filled, slot * values + chosen[filled, slot]] = 1.0
+    S[:, slots * values : -1] = rng.random((vectors, others)) < 0.15
+    S[:, :-1] = S[:, rng.permutation(S.shape[1] - 1)]
+    decision = Decision("binary", np.arange(2)) if scores == 1 else Decision("one_vs_rest", np.arange(scores))
+    return KernelModel(
+        kernel=polynomial(degree),
+        support_vectors=sparse.csr_matrix(S),
+        coefficients=rng.normal(size=(vectors, scores)),
+        intercepts=rng.normal(size=scores),
+        decision=decision,
+        n_features=S.shape[1],
+        fixed_width=False,
+        origin={},
+    )
+
+
+def rows_like(model, seed=0, count=10, wider=3):
+    """Rows to ask a model of slots: its own, made-up ones, all ones, none, unknown columns, other values."""
+    rng = np.random.default_rng(seed)
+    width = model.n_features + wider
+    X = np.zeros((4 * count + 3, width))
+    some = rng.integers(model.n_support, size=count)
+    X[:count, : model.n_features] = model.support_vectors[some].toarray()
+    X[count : 2 * count] = rng.random((count, width)) < 0.3
+    X[2 * count : 3 * count] = X[:count] * (rng.random((count, width)) < 0.8)
+    X[3 * count : 4 * count] = X[count : 2 * count] * rng.normal(size=(count, width))
+    X[-1] = 1.0
+    X[-2, model.n_features :] = 1.0
+    return X
+
+
+def assert_engine(engine, model, X, tolerance=1e-12, *, threads=(1, 2)):
+    """An engine gives a model's scores: of many rows, and of one, in order and not."""
+    rows = sparse.csr_matrix(X)
+    rng = np.random.default_rng(0)
+    mixed = [begin + rng.permutation(end - begin) for begin, end in pairwise(rows.indptr)]
+    order = np.concatenate(mixed)
+
+    def close(found, X):
+        found = np.asarray(found).reshape(X.shape[0], model.n_scores)
+        # Values of both signs cancel out in the kernel before they do in an expansion.
+        assert (np.abs(found - model.scores(X)) <= tolerance * sizes(model, np.abs(X))).all()
+
+    for count in threads:
+        close(engine.score(rows.indptr, rows.indices, rows.data, count), X)
+    close(engine.score(rows.indptr, rows.indices[order], rows.data[order], 1), X)
+    worker = engine.worker()
+    for one in (engine.score_one, worker.score_one):
+        close([one(rows.indices[places], rows.data[places]) for places in mixed], X)
+    close([worker.score_one(rows.indices[places].tolist()) for places in mixed], (X != 0).astype(float))
 
 
 def set_contributions(model, columns):

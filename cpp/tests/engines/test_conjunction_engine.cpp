@@ -40,14 +40,14 @@ std::vector<FeatureMap> maps(int degree) {
 
 // No head, a part, all; with more fused ranks than the head has, too.
 std::vector<HeadPlan> head_plans(Basis basis) {
-  std::vector<HeadPlan> plans{{0, 0}, {0, 5}, {0, 1000}};
-  if (basis == Basis::sets) plans.insert(plans.end(), {{1, 1}, {1, 6}, {3, 7}, {3, 1000}, {8, 4}, {8, 12}, {8, 1000}});
+  std::vector<HeadPlan> plans{{0, 0, false}, {0, 5, false}, {0, 1000, false}};
+  if (basis == Basis::sets) plans.insert(plans.end(), {{1, 1, false}, {1, 6, false}, {3, 7, false}, {3, 1000, false}, {8, 4, false}, {8, 12, false}, {8, 1000, false}});
   return plans;
 }
 
 template <class Index>
 void check_model(const RandomModel& model, HeadPlan plan, const Rows<Index>& rows) {
-  const ConjunctionArrays arrays = arrange(model.view(), plan, 1);
+  const ConjunctionArrays arrays = arrange(model.view(), plan, {0, 0.0}, {}, 1);
   const auto engine = make_conjunction_engine(borrow(arrays));
   CHECK(engine->scores() == model.shape.scores && engine->bytes() >= bytes(borrow(arrays)));
   scoring::check_scores(*engine, rows, tolerance, [&](const scoring::Row& row) { return model.slow_scores(row); });
@@ -97,10 +97,10 @@ void test_equals_the_sum_where_features_are_many() {
   Random random(2);
   for (const Basis basis : {Basis::sets, Basis::monomials}) {
     for (const std::size_t scores : {1U, 4U}) {
-      check_random_model<std::int32_t>({basis, maps(1)[0], 70'000, 70'001, scores}, 8, {{0, 0}, {0, 70'000}}, random);
-      check_random_model<std::int32_t>({basis, maps(2)[0], 70'000, 140'001, scores}, 20, {{0, 0}, {0, 100}}, random);
-      check_random_model<std::int64_t>({basis, maps(3)[0], 400, 500, scores}, 10, {{0, 0}, {0, 60}}, random);
-      check_random_model<std::int64_t>({basis, maps(3)[2], 2'000, std::int64_t{1} << 40, scores}, 10, {{0, 100}}, random);
+      check_random_model<std::int32_t>({basis, maps(1)[0], 70'000, 70'001, scores}, 8, {{0, 0, false}, {0, 70'000, false}}, random);
+      check_random_model<std::int32_t>({basis, maps(2)[0], 70'000, 140'001, scores}, 20, {{0, 0, false}, {0, 100, false}}, random);
+      check_random_model<std::int64_t>({basis, maps(3)[0], 400, 500, scores}, 10, {{0, 0, false}, {0, 60, false}}, random);
+      check_random_model<std::int64_t>({basis, maps(3)[2], 2'000, std::int64_t{1} << 40, scores}, 10, {{0, 100, false}}, random);
     }
   }
 }
@@ -119,8 +119,8 @@ void test_owners_with_many_partners() {
           if (random.below(3) != 0) chosen.push_back(std::move(ranks));
         }
         model.add(std::move(chosen), random);
-        CHECK(!arrange(model.view(), {0, 10}, 1).probes.empty());
-        for (const HeadPlan plan : {HeadPlan{0, 0}, HeadPlan{0, 10}}) check_model(model, plan, rows);
+        CHECK(!arrange(model.view(), {0, 10, false}, {0, 0.0}, {}, 1).probes.empty());
+        for (const HeadPlan plan : {HeadPlan{0, 0, false}, HeadPlan{0, 10, false}}) check_model(model, plan, rows);
       }
     }
   }
@@ -134,7 +134,7 @@ void test_no_conjunctions_and_no_features() {
   for (const HeadPlan plan : head_plans(Basis::sets)) check_model(model, plan, rows);
   model.columns.clear();
   for (const HeadPlan plan : head_plans(Basis::sets)) check_model(model, plan, rows);
-  check_model(model, {0, 0}, Rows<std::int32_t>{});
+  check_model(model, {0, 0, false}, Rows<std::int32_t>{});
 }
 
 void test_threads_change_nothing() {
@@ -148,8 +148,8 @@ void test_threads_change_nothing() {
     }
   }
   model.add(std::move(chosen), random);
-  const ConjunctionArrays arrays = arrange(model.view(), {2, 100}, 1);
-  const ConjunctionArrays by_two = arrange(model.view(), {2, 100}, 2);
+  const ConjunctionArrays arrays = arrange(model.view(), {2, 100, false}, {0, 0.0}, {}, 1);
+  const ConjunctionArrays by_two = arrange(model.view(), {2, 100, false}, {0, 0.0}, {}, 2);
   const auto engine = make_conjunction_engine(borrow(arrays));
   const std::vector<double> alone = scores_of(*engine, rows, 1);
   for (const int threads : {2, 5}) CHECK(scores_of(*engine, rows, threads) == alone);
@@ -164,10 +164,10 @@ void test_a_column_that_occurs_twice() {
   Rows<std::int32_t> twice, with_another;
   for (Rows<std::int32_t>* rows : {&twice, &with_another}) scoring::add_entries({{2, 1.0}, {2, 1.0}, {1, 1.0}}, *rows);
   scoring::add_entries({{0, 0.5}}, with_another);
-  for (const HeadPlan plan : {HeadPlan{0, 0}, HeadPlan{0, 4}}) {
+  for (const HeadPlan plan : {HeadPlan{0, 0, false}, HeadPlan{0, 4, false}}) {
     check_model(model, plan, twice);
     check_model(model, plan, with_another);
-    const ConjunctionArrays arrays = arrange(model.view(), plan, 1);
+    const ConjunctionArrays arrays = arrange(model.view(), plan, {0, 0.0}, {}, 1);
     const auto engine = make_conjunction_engine(borrow(arrays));
     double score = 0.0;
     engine->score(RowView<std::int32_t>{twice.columns}, *engine->worker(), &score);
@@ -180,9 +180,9 @@ void check_refused(const Damage& damage) {
   Random random(7);
   RandomModel model({Basis::sets, maps(2)[0], 6, 8, 2}, random);
   model.add({{0}, {3}, {5, 2}}, random);
-  (void)arrange(model.view(), {0, 3}, 1);
+  (void)arrange(model.view(), {0, 3, false}, {0, 0.0}, {}, 1);
   damage(model);
-  for (const HeadPlan plan : head_plans(Basis::sets)) CHECK_THROWS(arrange(model.view(), plan, 1), std::invalid_argument);
+  for (const HeadPlan plan : head_plans(Basis::sets)) CHECK_THROWS(arrange(model.view(), plan, {0, 0.0}, {}, 1), std::invalid_argument);
 }
 
 void test_what_is_not_a_model_is_refused() {

@@ -51,8 +51,8 @@ ConjunctionArrays expanded(const RandomMachine& machine, const ExpansionPlan& pl
 }
 
 std::vector<HeadPlan> head_plans(Basis basis) {
-  std::vector<HeadPlan> plans{{0, 0}, {0, 6}, {0, 1000}};
-  if (basis == Basis::sets) plans.insert(plans.end(), {{1, 1}, {3, 8}, {8, 5}, {8, 1000}});
+  std::vector<HeadPlan> plans{{0, 0, false}, {0, 6, false}, {0, 1000, false}};
+  if (basis == Basis::sets) plans.insert(plans.end(), {{1, 1, false}, {3, 8, false}, {8, 5, false}, {8, 1000, false}});
   return plans;
 }
 
@@ -70,10 +70,10 @@ void check_all_plans(const RandomMachine& machine, const FeatureMap& map, Basis 
   const auto narrow = rows_to_score<std::int32_t>(kind, random);
   const auto wide = rows_to_score<std::int64_t>(kind, random);
   for (const HeadPlan head : head_plans(basis)) {
-    check_expansion(machine, {map, basis, head, 0, 0.0, unlimited}, narrow);
-    check_expansion(machine, {map, basis, head, 0, 1e-300, unlimited}, wide);
+    check_expansion(machine, {map, basis, head, {0, 0.0}, 0, 0.0, unlimited}, narrow);
+    check_expansion(machine, {map, basis, head, {0, 0.0}, 0, 1e-300, unlimited}, wide);
     for (const std::uint32_t rare_below : {2U, 5U, 1'000'000'000U}) {
-      if (basis == Basis::sets) check_expansion(machine, {map, basis, head, rare_below, 0.0, unlimited}, wide);
+      if (basis == Basis::sets) check_expansion(machine, {map, basis, head, {0, 0.0}, rare_below, 0.0, unlimited}, wide);
     }
   }
 }
@@ -108,9 +108,9 @@ void test_many_partners_and_many_features() {
     for (int score = 0; score < 2; ++score) wide.coefficients.push_back(uniform(random));
   }
   const auto rows = rows_to_score<std::int32_t>({70'000, 12, true}, random);
-  for (const HeadPlan head : {HeadPlan{0, 0}, HeadPlan{3, 12}}) {
-    check_expansion(wide, {kernel_map(2, 0.5, 1.0), Basis::sets, head, 0, 0.0, unlimited}, rows);
-    check_expansion(wide, {kernel_map(4, 0.5, 1.0), Basis::sets, head, 2, 0.0, unlimited}, rows);
+  for (const HeadPlan head : {HeadPlan{0, 0, false}, HeadPlan{3, 12, false}}) {
+    check_expansion(wide, {kernel_map(2, 0.5, 1.0), Basis::sets, head, {0, 0.0}, 0, 0.0, unlimited}, rows);
+    check_expansion(wide, {kernel_map(4, 0.5, 1.0), Basis::sets, head, {0, 0.0}, 2, 0.0, unlimited}, rows);
   }
 }
 
@@ -140,9 +140,9 @@ void test_threads_change_nothing() {
   for (const Basis basis : {Basis::sets, Basis::monomials}) {
     const RandomMachine machine(300, {60, 14, basis == Basis::sets}, 2, random);
     for (const double threshold : {0.0, 0.4}) {
-      const HeadPlan head{basis == Basis::sets ? 3U : 0U, 20};
+      const HeadPlan head{basis == Basis::sets ? 3U : 0U, 20, false};
       const std::uint32_t rare_below = basis == Basis::sets ? 3 : 0;
-      const ExpansionPlan plan{kernel_map(3, 0.5, 1.0), basis, head, rare_below, threshold, unlimited};
+      const ExpansionPlan plan{kernel_map(3, 0.5, 1.0), basis, head, {0, 0.0}, rare_below, threshold, unlimited};
       const ConjunctionArrays alone = expanded(machine, plan);
       for (const int threads : {2, 5}) CHECK(same_arrays(expanded(machine, plan, threads), alone));
     }
@@ -212,7 +212,7 @@ struct Thresholds {
 };
 
 void check_pruned(const RandomMachine& machine, const FeatureMap& map, HeadPlan head, double threshold) {
-  const Weights kept = listed(expanded(machine, {map, Basis::sets, head, 0, threshold, unlimited}));
+  const Weights kept = listed(expanded(machine, {map, Basis::sets, head, {0, 0.0}, 0, threshold, unlimited}));
   const Thresholds thresholds(machine, threshold);
   std::size_t found = 0;
   for (const auto& [columns, weights] : slow_expansion(machine, map)) {
@@ -249,12 +249,12 @@ void test_pruned_are_those_below_the_threshold() {
 void test_too_little_memory_is_noticed() {
   Random random(6);
   const RandomMachine machine(100, {60, 14, true}, 2, random);
-  for (const HeadPlan head : {HeadPlan{0, 0}, HeadPlan{0, 60}, HeadPlan{8, 20}}) {
+  for (const HeadPlan head : {HeadPlan{0, 0, false}, HeadPlan{0, 60, false}, HeadPlan{8, 20, false}}) {
     for (const int threads : {1, 2}) {
-      const ExpansionPlan plan{kernel_map(3, 0.5, 1.0), Basis::sets, head, 0, 0.0, 20'000.0};
+      const ExpansionPlan plan{kernel_map(3, 0.5, 1.0), Basis::sets, head, {0, 0.0}, 0, 0.0, 20'000.0};
       CHECK_THROWS(expanded(machine, plan, threads), NotEnoughMemory);
     }
-    const ConjunctionArrays arrays = expanded(machine, {kernel_map(3, 0.5, 1.0), Basis::sets, head, 0, 0.0, 1e8});
+    const ConjunctionArrays arrays = expanded(machine, {kernel_map(3, 0.5, 1.0), Basis::sets, head, {0, 0.0}, 0, 0.0, 1e8});
     CHECK(static_cast<double>(bytes(borrow(arrays))) <= 1e8);
   }
 }
@@ -262,11 +262,11 @@ void test_too_little_memory_is_noticed() {
 void test_a_stopped_monitor_interrupts() {
   Random random(7);
   const RandomMachine machine(100, {60, 14, true}, 2, random);
-  for (const HeadPlan head : {HeadPlan{0, 0}, HeadPlan{0, 60}}) {
+  for (const HeadPlan head : {HeadPlan{0, 0, false}, HeadPlan{0, 60, false}}) {
     for (const int threads : {1, 2}) {
       Monitor monitor;
       monitor.stop();
-      const ExpansionPlan plan{kernel_map(3, 0.5, 1.0), Basis::sets, head, 0, 0.0, unlimited};
+      const ExpansionPlan plan{kernel_map(3, 0.5, 1.0), Basis::sets, head, {0, 0.0}, 0, 0.0, unlimited};
       CHECK_THROWS(expand(machine.view(), plan, threads, monitor), Interrupted);
     }
   }

@@ -32,7 +32,8 @@ using unkernel::engines::Listing;
 using unkernel::engines::most_degree;
 
 constexpr std::size_t everything = std::numeric_limits<std::size_t>::max();
-constexpr HeadPlan head_plans[] = {{0, 0}, {0, 6}, {0, 14}, {1, 1}, {3, 8}, {8, 14}};
+constexpr HeadPlan head_plans[] = {{0, 0, false}, {0, 6, false}, {0, 6, true}, {0, 14, true}, {0, 14, false},
+                                   {1, 1, false}, {3, 8, false}, {8, 14, false}};
 
 struct Weighed {
   std::vector<std::int64_t> columns;  // ascending, then -1
@@ -106,7 +107,7 @@ void test_lists_what_the_model_has() {
         spread_weights(model, random);
         const std::vector<Weighed> expected = slow_listing(model);
         for (const HeadPlan plan : head_plans) {
-          const ConjunctionArrays arrays = arrange(model.view(), plan, 1);
+          const ConjunctionArrays arrays = arrange(model.view(), plan, {0, 0.0}, {}, 1);
           for (const std::size_t top : {std::size_t{0}, std::size_t{1}, std::size_t{10}, expected.size(), everything}) {
             check_listing(list_heaviest(borrow(arrays), top), expected, top, scores);
           }
@@ -124,10 +125,10 @@ void test_lists_quadruples() {
   const std::vector<double> coefficients{1.0};
   const std::vector<double> intercepts{0.0};
   const FeatureMap map{4, FeatureMap::Kind::kernel, 1.0, 1.0};
-  for (const HeadPlan head : {HeadPlan{0, 0}, HeadPlan{0, 3}, HeadPlan{0, 6}, HeadPlan{3, 5}, HeadPlan{6, 6}}) {
+  for (const HeadPlan head : {HeadPlan{0, 0, false}, HeadPlan{0, 3, false}, HeadPlan{0, 6, false}, HeadPlan{3, 5, false}, HeadPlan{6, 6, false}}) {
     Monitor monitor;
     const ConjunctionArrays arrays = expand({{offsets, columns, values, 10}, coefficients, intercepts},
-                                            {map, Basis::sets, head, 0, 0.0, 1e9}, 1, monitor);
+                                            {map, Basis::sets, head, {0, 0.0}, 0, 0.0, 1e9}, 1, monitor);
     const Listing listing = list_heaviest(borrow(arrays), everything);
     CHECK((listing.counts == std::array<std::uint64_t, 5>{0, 6, 15, 20, 15}));
     const std::vector<double> sizes{60, 50, 24, 15};

@@ -63,13 +63,13 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
 
   template <class Index>
   void score_row(const RowView<Index>& row, ConjunctionScratch& scratch, double* out) const {
-    if (has_trie_.load(std::memory_order_acquire)) scratch.trie = trie();
+    take_trie(scratch);
     with_width([&]<std::size_t Width>() { score_as<Width>(row, scratch, out); });
   }
 
   template <class Index>
   void score_range(const RowRange<Index>& range, ConjunctionScratch& scratch, double* out) const {
-    if (has_trie_.load(std::memory_order_acquire)) scratch.trie = trie();
+    take_trie(scratch);
     with_width([&]<std::size_t Width>() {
       for (std::size_t row = range.first; row < range.last; ++row, out += scores()) score_as<Width>(range[row], scratch, out);
     });
@@ -88,7 +88,7 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
 
   void set_trie(std::shared_ptr<const PrefixTrie> trie) override {
     if (trie != nullptr) {
-      if (!sorted_ || tables_.grouped() > 0) throw std::invalid_argument("tables with a prefix trie have their ranks by frequency");
+      refuse_without_order();
       check(*trie, scores(), tables_.rare);
     }
     const bool there = trie != nullptr;
@@ -98,7 +98,7 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
 
   PrefixTrie grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows, std::size_t most_nodes, Saving saving,
                    int threads, Monitor& monitor) const override {
-    if (!sorted_ || tables_.grouped() > 0) throw std::invalid_argument("tables with a prefix trie have their ranks by frequency");
+    refuse_without_order();
     PrefixTrie trie = grow_trie(old, sequences(rows), most_nodes, cost_of(saving));
     fill_sums(old, threads, monitor, trie);
     return trie;
@@ -117,6 +117,22 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
     const double* weights;
     const std::uint32_t* begins;
   };
+
+  // As it is now.
+  void take_trie(ConjunctionScratch& scratch) const {
+    if (has_trie_.load(std::memory_order_acquire)) {
+      scratch.trie = trie();
+    } else if (scratch.trie != nullptr) {
+      scratch.trie.reset();
+    }
+  }
+
+  // Beginnings of rows are sequences of ranks, which those of fused or grouped features are not.
+  void refuse_without_order() const {
+    if (tables_.basis != Basis::sets || tables_.fused > 0 || tables_.grouped() > 0) {
+      throw std::invalid_argument("a prefix trie needs binary features of which none are fused or grouped");
+    }
+  }
 
   template <class Body>
   void with_width(const Body& body) const {
@@ -565,6 +581,8 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
       found.ranks.insert(found.ranks.end(), binary.head(), binary.head() + binary.head_size());
       const Rank* tail = binary.tail();
       found.ranks.insert(found.ranks.end(), tail, std::lower_bound(tail, tail + binary.tail_size(), tables_.rare));
+      const auto begin_of_row = found.ranks.begin() + static_cast<std::ptrdiff_t>(found.begins.back());
+      found.ranks.erase(std::unique(begin_of_row, found.ranks.end()), found.ranks.end());
       found.begins.push_back(found.ranks.size());
     }
     return found;

@@ -77,16 +77,30 @@ void check_trie(const ConjunctionTables& tables) {
   }
 }
 
+// Whether a record has bits for ranks that are not common.
+bool has_stray_bits(const std::uint64_t* record, const ConjunctionTables& tables) {
+  const std::size_t whole = tables.rare / 64;
+  std::uint64_t stray = tables.rare % 64 == 0 ? 0 : record[whole] >> tables.rare % 64;
+  for (std::size_t word = whole + (tables.rare % 64 != 0); word < tables.bit_words(); ++word) stray |= record[word];
+  return stray != 0;
+}
+
 void check_records(const ConjunctionTables& tables) {
   const std::size_t stride = tables.record_words();
   const std::size_t postings = tables.posting_records.size() / stride;
   if (tables.bit_words() > most_bit_words || tables.posting_records.size() % stride != 0) refuse("the records of support vectors do not fit");
   if (!tables.posting_weights.empty() || tables.item_begins.size() != 1) refuse("support vectors are kept twice");
   check_begins(tables.posting_begins, tables.used() - tables.rare, postings, "the support vectors");
+  // A row that has all rare ranks meets all records of a vector: one for each rank, or counts of overlaps would go
+  // beyond what they can be.
+  const std::size_t most = std::min<std::size_t>(most_records_of_vector, tables.used() - tables.rare);
+  std::vector<std::uint32_t> records_of(postings, 0);
   for (std::size_t p = 0; p < postings; ++p) {
     const std::uint64_t* record = tables.posting_records.data() + p * stride;
-    if (record[stride - 1] >= postings) refuse("a support vector's number is too large");  // each has a posting
-    if (tables.rare % 64 != 0 && record[tables.rare / 64] >> tables.rare % 64 != 0) refuse("a support vector has bits of no rank");
+    const std::uint64_t vector = record[stride - 1];
+    if (vector >= postings) refuse("a support vector's number is too large");  // each has a posting
+    if (++records_of[vector] > most) refuse("a support vector has too many records");
+    if (has_stray_bits(record, tables)) refuse("a support vector has bits of no rank");
   }
 }
 

@@ -163,6 +163,8 @@ inline constexpr std::uint32_t most_fused = 8;
 inline constexpr std::uint32_t most_sorted_head = 1024;
 // Of a posting; more common ranks have no bits.
 inline constexpr std::size_t most_bit_words = 8;
+// Of one support vector: how many of them a row meets is counted in 16 bits.
+inline constexpr std::uint32_t most_records_of_vector = 0xffff;
 
 using ConjunctionTables = ConjunctionTablesIn<Borrowed>;
 using ConjunctionArrays = ConjunctionTablesIn<Owned>;

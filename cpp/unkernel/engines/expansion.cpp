@@ -361,6 +361,17 @@ class VectorNumbers {
   std::uint32_t count_ = 0;
 };
 
+// Whether postings can be records: few enough ranks are common, and no vector has too many others.
+bool go_into_records(const RankedVectors& vectors, const ConjunctionArrays& arrays) {
+  if (arrays.bit_words() > most_bit_words) return false;
+  for (std::size_t v = 0; v + 1 < vectors.begins.size(); ++v) {
+    const auto begin = vectors.items.begin() + static_cast<std::ptrdiff_t>(vectors.begins[v]);
+    const auto end = vectors.items.begin() + static_cast<std::ptrdiff_t>(vectors.begins[v + 1]);
+    if (end - std::lower_bound(begin, end, arrays.rare) > most_records_of_vector) return false;
+  }
+  return true;
+}
+
 void write_record(std::span<const Rank> ranks, const double* weights, std::uint32_t number, ConjunctionArrays& arrays) {
   const std::size_t begin = arrays.posting_records.size();
   arrays.posting_records.resize(begin + arrays.record_words(), 0);
@@ -377,7 +388,7 @@ void write_postings(const Task& task, Budget& budget, ConjunctionArrays& arrays)
   arrays.item_begins.assign(1, 0);
   arrays.posting_begins.assign(1, 0);
   const auto& vectors = task.vectors;
-  const bool as_records = arrays.bit_words() <= most_bit_words;
+  const bool as_records = go_into_records(vectors, arrays);
   VectorNumbers numbers(vectors.begins.size());
   std::size_t postings = 0;
   for (std::size_t owner = arrays.rare; owner < arrays.used(); ++owner) {
@@ -488,7 +499,7 @@ ConjunctionArrays expand(const SupportVectors& machine, const ExpansionPlan& pla
   fill_head(task, zones, threads, monitor, arrays);
   fill_trie(task, zones, threads, monitor, budget, arrays);
   write_postings(task, budget, arrays);
-  budget.spend(zones.groups.order.empty() ? 0.0 : 8.0 * static_cast<double>(scores) * plan.groups.most_sums);
+  budget.spend(8.0 * static_cast<double>(scores) * sums_of_states(zones.groups, plan.map.degree));
   sum_states(std::move(zones.groups), threads, arrays);
   finish(arrays);
   return arrays;

@@ -100,7 +100,7 @@ class Merger {
         }
       }
     }
-    if (!(fewest <= plan_.most_sums)) return false;
+    if (fewest == std::numeric_limits<double>::infinity() || fewest > plan_.most_sums) return false;
     merge(first, second);
     return true;
   }
@@ -199,13 +199,23 @@ void drop_rare(std::vector<std::vector<State>>& states, double most_sums, int de
 }  // namespace
 
 double sums_of_states(std::span<const double> states, int degree) {
-  PowerSums powers;
-  for (const double count : states) powers.add(count, 1.0);
-  return powers.sums(degree);
+  // Not by power sums: where groups are large these cancel out, and files are checked with this.
+  std::vector<double> sums(static_cast<std::size_t>(degree) + 1, 0.0);
+  sums[0] = 1.0;
+  for (const double count : states) {
+    for (std::size_t k = sums.size() - 1; k > 0; --k) sums[k] += count * sums[k - 1];
+  }
+  return std::accumulate(sums.begin() + 1, sums.end(), 0.0);
+}
+
+double sums_of_states(const FeatureGroups& groups, int degree) {
+  std::vector<double> counts;
+  for (std::size_t g = 0; g + 1 < groups.state_begins.size(); ++g) counts.push_back(groups.state_begins[g + 1] - groups.state_begins[g]);
+  return sums_of_states(counts, degree);
 }
 
 FeatureGroups group_features(const GroupedRows& rows, const GroupPlan& plan, int degree) {
-  if (plan.features == 0 || rows.begins.size() < 2) return {};
+  if (plan.features == 0 || rows.begins.size() < 2 || !(plan.most_sums > 0.0)) return {};
   const auto groups = Merger(rows, plan, degree).run();
   if (groups.size() > most_groups) return {};
   auto states = count_states(rows, groups, plan.features);

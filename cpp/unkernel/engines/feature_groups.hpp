@@ -35,6 +35,7 @@ struct GroupedRows {
 
 // How many sums there are of 1 to `degree` states of different groups, which have so many.
 double sums_of_states(std::span<const double> states, int degree);
+double sums_of_states(const FeatureGroups& groups, int degree);
 
 // Begins with single features and merges, two groups at a time, those that leave the fewest sums, while these
 // are few enough. What remains is without groups if there would be too many of them.

@@ -74,7 +74,7 @@ class GroupedCore {
     const std::size_t size = std::bit_ceil(2 * index_.states(g) + 2);
     const std::size_t base = slots_.size();
     slots_.resize(base + size, 0);
-    table_begins_.push_back(static_cast<std::uint32_t>(slots_.size()));
+    table_begins_.push_back(slots_.size());
     for (std::uint32_t s = 0; s < index_.states(g); ++s) {
       std::size_t slot = Random::mix(tables_.states[index_.first(g) + s]) & (size - 1);
       while (slots_[base + slot] != 0) slot = (slot + 1) & (size - 1);
@@ -84,7 +84,7 @@ class GroupedCore {
 
   // One more than its place among the group's; 0 if it is not there. Tables are never full.
   std::uint32_t state_of(std::size_t g, std::uint64_t mask) const {
-    const std::uint32_t base = table_begins_[g];
+    const std::size_t base = table_begins_[g];
     const std::size_t last = table_begins_[g + 1] - base - 1;
     const std::uint64_t* masks = tables_.states.data() + index_.first(g);
     for (std::size_t slot = Random::mix(mask) & last;; slot = (slot + 1) & last) {
@@ -117,7 +117,7 @@ class GroupedCore {
 
   const ConjunctionTables& tables_;
   StateIndex index_;
-  std::vector<std::uint32_t> table_begins_;  // of each group's hash table
+  std::vector<std::size_t> table_begins_;  // of each group's hash table
   std::vector<std::uint32_t> slots_;
 };
 

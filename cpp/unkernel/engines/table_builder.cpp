@@ -111,6 +111,7 @@ void group_zones(Zones& zones, std::span<const std::uint32_t> frequencies, const
 }
 
 FeatureGroups group_rows(const data::CsrView<std::int32_t, double>& rows, const Ranking& ranking, const GroupPlan& plan, int degree) {
+  if (plan.features == 0) return {};
   std::vector<std::uint32_t> begins{0}, items;
   for (std::size_t row = 0; row < static_cast<std::size_t>(rows.rows()); ++row) {
     for (auto k = static_cast<std::size_t>(rows.offsets[row]); k < static_cast<std::size_t>(rows.offsets[row + 1]); ++k) {
@@ -120,7 +121,7 @@ FeatureGroups group_rows(const data::CsrView<std::int32_t, double>& rows, const 
     std::sort(items.begin() + begins.back(), items.end());
     begins.push_back(static_cast<std::uint32_t>(items.size()));
   }
-  return group_features({begins, items}, plan, degree);
+  return group_features({begins, items}, {plan.features, std::min(plan.most_sums, static_cast<double>(most_entries))}, degree);
 }
 
 void sum_states(FeatureGroups&& groups, int threads, ConjunctionArrays& arrays) {

@@ -139,17 +139,26 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("a model of support vectors is made ready by unkernel.compile")
         return build.conjunctions(self.model, head=build.default_head(self.model))
 
-    @cached_property
+    @property
     def _engine(self) -> Engine:
-        return self._tables.engine()
+        return self._once("_made_engine", self._make_engine)
 
-    @cached_property
+    @property
     def trie(self) -> PrefixTrie | None:
         """The prefix trie, where ``compile(trie=...)`` found that one pays, or was told to keep it."""
+        return self._once("_made_trie", self._make_trie)
+
+    def _make_engine(self) -> Engine:
+        return self._tables.engine()
+
+    def _make_trie(self) -> PrefixTrie | None:
         limit = limit_of(self._tables.arrays)
-        if not limit:
-            return None
-        return PrefixTrie(self._engine, limit, self._checked_rows)
+        return PrefixTrie(self._engine, limit, self._checked_rows) if limit else None
+
+    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+        """What is made when first needed; of threads that ask together, all get the same, which may grow."""
+        made = self.__dict__
+        return made[name] if name in made else made.setdefault(name, make())
 
     def validate(self) -> CompiledClassifier:
         """Make the engine now; tables that are not sound are a ``ValueError``."""

@@ -25,6 +25,7 @@ from unkernel.engines.candidates import (
     try_weights,
 )
 from unkernel.engines.classifier import CompiledClassifier, canonical_csr
+from unkernel.engines.prefix_trie import check_limit
 from unkernel.engines.tables import Tables
 from unkernel.engines.threads import thread_count
 from unkernel.engines.trees import TreeClassifier
@@ -45,7 +46,6 @@ Watch = Callable[[str], None]
 _SHARE_OF_MEMORY = 4  # a quarter of what is free, unless told otherwise
 _NEAR, _LARGE = 4e6, 32e6
 _MOST_SORTED = 64e6  # of a dense table beside a trie
-_MOST_TRIE_NODES = 1 << 31
 _LEFT_OUT = 10  # every so-manyth row for a trie is measured on instead
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -130,6 +130,8 @@ def compile(
     # Who asks for an engine of support vectors gets one, also where the model is a linear one.
     simple = simplified(model) if engine in ("auto", "expanded") else refuse_precomputed(model)
     source_rows = None if trie is None else _rows(trie, simple)
+    if source_rows is not None and source_rows.shape[0] == 0:
+        raise ValueError("trie has no rows to grow from")
     if source_rows is not None and sample is None:
         source_rows, sample = _left_out(source_rows)
     bench = Bench(_sample(sample, simple), budget, threads, tell)
@@ -137,7 +139,8 @@ def compile(
     trials = _with_best_tables(maker.trials())
     if source_rows is not None:
         with_trie = maker.tries(trials, source_rows, trie_nodes)
-        trials = _with_best_tables(with_trie if trie_nodes else itertools.chain(trials, with_trie))
+        others = [replace(trial, tables=None) for trial in trials] if trie_nodes else trials
+        trials = _with_best_tables(itertools.chain(others, with_trie))
     return _best(model, trials, budget)
 
 
@@ -171,8 +174,8 @@ def _check_trie(engine: str, trie: Any, nodes: int | None) -> None:
         return
     if engine in ("inverted", "bitsliced"):
         raise ValueError(f"engine={engine!r} has no conjunctions, and so no prefix trie; leave out trie")
-    if nodes is not None and (isinstance(nodes, bool) or not 1 <= nodes < _MOST_TRIE_NODES):
-        raise ValueError(f"trie_nodes must be from 1 to {_MOST_TRIE_NODES - 1:,}, got {nodes!r}")
+    if nodes is not None:
+        check_limit(nodes, "trie_nodes")
 
 
 def _is_number(value: Any) -> bool:
@@ -225,7 +228,7 @@ def _rows(given: Any, model: Model) -> Any:
 def _left_out(given: Any) -> tuple[Any, Any]:
     """Rows to grow a trie from, and some others to measure it on."""
     if given.shape[0] < 2:
-        raise ValueError("trie needs at least 2 rows to grow from and to measure on")
+        raise ValueError("trie needs at least 2 rows, to grow from and to measure on; or give a sample")
     places = np.arange(given.shape[0])
     out = places % _LEFT_OUT == _LEFT_OUT // 2 if len(places) >= _LEFT_OUT else places == len(places) - 1
     return given[~out], given[out]

@@ -17,6 +17,7 @@ SAVINGS = ("counted", "entries")
 _ARRAYS = ("first_child", "ranks", "counts", "sums")
 _PREFIX = "trie_"
 _LIMIT = _PREFIX + "limit"
+_MOST_NODES = (1 << 31) - 1
 
 Check = Callable[[ArrayLike], Any]  # rows of any kind become CSR, or a ValueError
 
@@ -47,18 +48,28 @@ def limit_of(arrays: dict[str, NDArray[Any]]) -> int:
     limit = arrays.get(_LIMIT)
     if limit is None and not any(name.startswith(_PREFIX) for name in arrays):
         return 0
-    if limit is None or limit.dtype != np.uint64 or limit.shape != (1,) or not 0 < limit[0] < 1 << 32:
+    if limit is None or limit.dtype != np.uint64 or limit.shape != (1,) or not 0 < limit[0] <= _MOST_NODES:
         raise ValueError("the limit of the prefix trie is missing or damaged")
     return int(limit[0])
 
 
+def check_limit(nodes: Any, name: str) -> int:
+    """A number of nodes that a trie may have, or a ``ValueError``."""
+    whole = isinstance(nodes, int | np.integer) and not isinstance(nodes, bool)
+    if not whole or not 1 <= nodes <= _MOST_NODES:
+        raise ValueError(f"{name} must be a whole number from 1 to {_MOST_NODES:,}, got {nodes!r}")
+    return int(nodes)
+
+
 def grow(engine: Engine, rows: Any, most_nodes: int, saving: str, threads: int) -> None:
     """Add what CSR rows begin with, and take away what saves least."""
+    if rows.nnz > np.iinfo(np.int32).max:
+        raise ValueError("rows with more than 2^31 entries are too many at once; grow from some at a time")
     engine.grow_trie(
         offsets=np.ascontiguousarray(rows.indptr, np.int32),
         columns=np.ascontiguousarray(np.minimum(rows.indices, np.iinfo(np.int32).max), np.int32),
         values=np.ascontiguousarray(rows.data, np.float64),
-        most_nodes=most_nodes,
+        most_nodes=int(most_nodes),
         saving=saving,
         threads=threads,
     )
@@ -83,6 +94,15 @@ class PrefixTrie:
         self._growing = threading.Lock()
         self._sampler: _Sampler | None = None
         self.limit = limit
+
+    @property
+    def limit(self) -> int:
+        """Nodes, at most, from the next :meth:`grow` on."""
+        return self._limit
+
+    @limit.setter
+    def limit(self, nodes: int) -> None:
+        self._limit = check_limit(nodes, "limit")
 
     @property
     def nodes(self) -> int:
@@ -119,7 +139,7 @@ class PrefixTrie:
 
         Each time ``batch`` rows have come together, a thread grows the trie aside. Predictions never wait.
         """
-        if not 0 <= share <= 1 or batch < 1:
+        if isinstance(share, bool) or not 0 <= share <= 1 or isinstance(batch, bool) or batch < 1:
             raise ValueError(f"share must be from 0 to 1 and batch at least 1, got {share!r} and {batch!r}")
         self._sampler = _Sampler(self, share, batch) if share else None
         return self
@@ -155,6 +175,17 @@ class _Sampler:
                 self._waiting.append(rows[chosen])
             idle = self._thread is None or not self._thread.is_alive()
             if idle and sum(part.shape[0] for part in self._waiting) >= self._batch:
-                together, self._waiting = sp.vstack(self._waiting, format="csr"), []
-                self._thread = threading.Thread(target=self._trie.grow, args=(together,), daemon=True)
+                together, self._waiting = _together(self._waiting), []
+                # One thread of its own: predictions need the other cores.
+                options = {"n_jobs": 1}
+                self._thread = threading.Thread(
+                    target=self._trie.grow, args=(together,), kwargs=options, daemon=True
+                )
                 self._thread.start()
+
+
+def _together(parts: list[Any]) -> Any:
+    """Matrices one above the other, as wide as the widest."""
+    width = max(part.shape[1] for part in parts)
+    same = [sp.csr_matrix((part.data, part.indices, part.indptr), (part.shape[0], width)) for part in parts]
+    return sp.vstack(same, format="csr")

@@ -1,0 +1,334 @@
+"""Grouped features, records of rare ones and heads by frequency: they move time and memory, never scores."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import unkernel
+from reference.grouped import groups_of, number_of_sums, numbered, states_met, states_of, sum_of
+from reference.kernels import (
+    assert_engine,
+    make_kernel_model,
+    make_slots_model,
+    polynomial,
+    rows_like,
+    set_weights,
+)
+from reference.models import make_model, possible
+from unkernel.engines import build
+from unkernel.engines.build import Head
+from unkernel.models import KernelModel
+
+MOST_GROUPS = 24
+
+
+def expanded(model, head, **options):
+    return build.expanded(build.Machine(model), head=head, **options)
+
+
+def column_sets(X):
+    return [frozenset(np.flatnonzero(row).tolist()) for row in X]
+
+
+def grouped(model, features, sums=1e5, nbytes=4e6, **options):
+    return expanded(model, Head(nbytes, grouped=features, sum_bytes=8.0 * model.n_scores * sums), **options)
+
+
+# --- What is grouped -----------------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    degree=st.integers(1, 4),
+    features=st.integers(1, 18),
+    sums=st.sampled_from([1, 20, 300, 1e4]),
+)
+def test_states_are_those_that_were_met(seed, degree, features, sums):
+    model = make_slots_model(seed, degree)
+    tables = grouped(model, features, sums)
+    rows = column_sets(model.support_vectors.toarray())
+    groups = groups_of(tables)
+    if not groups:
+        assert features > MOST_GROUPS
+        return
+    frequencies = np.bincount(model.support_vectors.indices, minlength=model.n_features)
+    together = [column for group in groups for column in group]
+    assert len(set(together)) == len(together) == min(features, np.count_nonzero(frequencies))
+    left = set(np.flatnonzero(frequencies).tolist()) - set(together)
+    assert min(frequencies[together]) >= max((frequencies[c] for c in left), default=0)
+    stored, met = states_of(tables), states_met(groups, rows)
+    assert number_of_sums(stored, degree) <= sums
+    rarest_kept = [
+        min((counts[s] for s in states), default=0) for states, counts in zip(stored, met, strict=True)
+    ]
+    for states, counts in zip(stored, met, strict=True):
+        assert len(set(states)) == len(states) and set(states) <= set(counts)
+        # What was dropped is rarer than all that was kept, of any group.
+        dropped = [counts[s] for s in counts if s not in states]
+        assert max(dropped, default=0) < min((r for r in rarest_kept if r), default=10**9) or not dropped
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    degree=st.integers(1, 4),
+    scores=st.sampled_from([1, 2, 3, 5]),
+    features=st.integers(1, 10),
+)
+def test_sums_are_those_over_all_sets(seed, degree, scores, features):
+    model = make_slots_model(seed, degree, scores=scores, slots=3)
+    tables = grouped(model, features, 2000)
+    states, weights = states_of(tables), set_weights(model)
+    names = ("state_sums", "state_pair_sums", "state_triple_sums", "state_quadruple_sums")
+    for size, name in enumerate(names, 1):
+        found = tables.arrays[name].reshape(-1, scores)
+        expected = (
+            [sum_of(weights, each, degree) for each in numbered(states, size)] if size <= degree else []
+        )
+        np.testing.assert_allclose(found, np.array(expected).reshape(-1, scores), rtol=1e-11, atol=1e-11)
+
+
+def test_slots_become_groups():
+    """Each slot has one value out of four: they are met in four states each, alone or with another."""
+    model = make_slots_model(3, 2, vectors=400, slots=5, values=4, others=0)
+    tables = grouped(model, 20, 5000)
+    states = states_of(tables)
+    assert len(states) <= 5 and number_of_sums(states, 2) <= 5000
+    met = states_met(groups_of(tables), column_sets(model.support_vectors.toarray()))
+    assert [set(group) for group in states] == [set(counts) for counts in met]
+    with_none = grouped(model, 20, 0)
+    assert not with_none.arrays["group_begins"].size
+
+
+def test_too_many_groups_are_none():
+    """Independent features cannot be grouped within so few sums."""
+    model = make_kernel_model(1, polynomial(3), vectors=200, features=42, share=0.5)
+    tables = grouped(model, 40, 12_000)
+    assert not groups_of(tables) and not tables.arrays["states"].size
+    assert_engine(tables.engine(), model, rows_like(model))
+
+
+# --- Scores --------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    degree=st.integers(1, 4),
+    scores=st.sampled_from([1, 2, 3, 5]),
+    features=st.integers(0, 30),
+    sums=st.sampled_from([1, 20, 300, 1e5]),
+    nbytes=st.sampled_from([0, 300, 3000, 4e6]),
+    rare=st.sampled_from([0, 2, 4, 9, 10**9]),
+)
+def test_groups_change_no_score(*, seed, degree, scores, features, sums, nbytes, rare):
+    model = make_slots_model(seed, degree, scores=scores)
+    tables = grouped(model, features, sums, nbytes, rare_below=rare)
+    assert_engine(tables.engine(), model, rows_like(model, seed))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    degree=st.integers(1, 4),
+    scores=st.sampled_from([1, 2, 3, 5]),
+    nbytes=st.sampled_from([0, 8, 100, 3000, 4e6]),
+    rare=st.integers(0, 12) | st.just(10**9),
+    by_frequency=st.booleans(),
+)
+def test_borders_and_order_change_no_score(*, seed, degree, scores, nbytes, rare, by_frequency):
+    model = make_slots_model(seed, degree, scores=scores)
+    tables = expanded(model, Head(nbytes, by_frequency=by_frequency), rare_below=rare)
+    frequencies = np.bincount(model.support_vectors.indices, minlength=model.n_features)
+    in_order = frequencies[tables.arrays["columns"]]
+    assert not by_frequency or (np.diff(in_order) <= 0).all()
+    assert (tables.arrays["posting_records"].size > 0) == (tables.numbers["rare"] < len(in_order))
+    assert_engine(tables.engine(), model, rows_like(model, seed))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    degree=st.integers(1, 3),
+    classes=st.sampled_from([2, 3, 5]),
+    feature_map=st.sampled_from(["kernel", "plain"]),
+    features=st.integers(0, 12),
+    sums=st.sampled_from([1, 30, 1e5]),
+    by_frequency=st.booleans(),
+)
+def test_trained_models(*, seed, degree, classes, feature_map, features, sums, by_frequency):
+    model = make_model(
+        seed,
+        degree=degree,
+        used=10,
+        n_features=14,
+        classes=range(classes),
+        feature_map=feature_map,
+        share=0.5,
+    )
+    rng = np.random.default_rng(seed)
+    X = (rng.random((30, 17)) < 0.4).astype(float)
+    X[0] = 0.0
+    head = Head(4e6, grouped=features, sum_bytes=8.0 * len(model.constants) * sums, by_frequency=by_frequency)
+    plain = build.conjunctions(model, head=Head(4e6)).engine()
+    tables = build.conjunctions(model, head=head, sample=sparse.csr_matrix(X[:15]))
+    assert not features or by_frequency or groups_of(tables)
+    engine = tables.engine()
+    for rows in (sparse.csr_matrix(X), sparse.csr_matrix(X * rng.normal(size=X.shape))):
+        expected = plain.score(rows.indptr, rows.indices, rows.data, 1)
+        sizes = (
+            np.abs(model.constants).sum() + np.abs(model.weights).sum() * max(1, abs(rows).max()) ** degree
+        )
+        for threads in (1, 2):
+            found = engine.score(rows.indptr, rows.indices, rows.data, threads)
+            assert np.abs(np.asarray(found) - expected).max() <= 1e-13 * sizes
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_pruned_weights_can_be_grouped(degree):
+    model = make_slots_model(5, degree, scores=2)
+    X = sparse.csr_matrix(rows_like(model))
+    plain, other, by_frequency = (
+        expanded(model, head, threshold=0.8).engine().score(X.indptr, X.indices, X.data, 1)
+        for head in (Head(), Head(grouped=10, sum_bytes=1e5), Head(by_frequency=True))
+    )
+    exact = expanded(model, Head()).engine().score(X.indptr, X.indices, X.data, 1)
+    assert np.abs(np.asarray(exact) - plain).max() > 1e-3
+    np.testing.assert_allclose(other, plain, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(by_frequency, plain, rtol=1e-11, atol=1e-11)
+
+
+def test_many_rows_on_two_threads():
+    model = make_slots_model(1, 3, vectors=60)
+    X = np.tile(rows_like(model, count=30), (12, 1))
+    for tables in (
+        grouped(model, 12, rare_below=4),
+        expanded(model, Head(300, by_frequency=True), rare_below=4),
+    ):
+        assert_engine(tables.engine(), model, X, threads=(1, 2, 3))
+        rows = sparse.csr_matrix(X)
+        one, two = (tables.engine().score(rows.indptr, rows.indices, rows.data, n) for n in (1, 2))
+        assert np.array_equal(one, two)
+
+
+def test_groups_over_several_words_of_bits():
+    """More than 64 grouped features: a group's bits may lie in two words."""
+    model = make_slots_model(2, 2, vectors=500, slots=24, values=4, others=30)
+    tables = grouped(model, 90, 1e6, rare_below=20)
+    groups = groups_of(tables)
+    assert len([c for group in groups for c in group]) == 90
+    begins = tables.arrays["group_begins"].tolist()
+    assert any(begin // 64 != (end - 1) // 64 for begin, end in itertools.pairwise(begins))
+    assert_engine(tables.engine(), model, rows_like(model))
+
+
+# --- Records -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("common", "words"), [(0, 0), (1, 2), (64, 2), (128, 2), (129, 4), (384, 6), (512, 8), (513, None)]
+)
+def test_records_have_a_bit_for_each_common_feature(common, words):
+    """Beyond 512 common features, support vectors are lists of items."""
+    rng = np.random.default_rng(common)
+    S = np.zeros((9, common + 20))
+    S[:6, :common] = 1.0
+    S[6:, :common] = rng.random((3, common)) < 0.5
+    S[6:, common:] = rng.random((3, 20)) < 0.6
+    base = make_slots_model(1, 2, vectors=9, scores=2)
+    model = KernelModel(
+        kernel=base.kernel,
+        support_vectors=sparse.csr_matrix(S),
+        coefficients=base.coefficients,
+        intercepts=base.intercepts,
+        decision=base.decision,
+        n_features=S.shape[1],
+        fixed_width=False,
+        origin={},
+    )
+    tables = expanded(model, Head(0.0), rare_below=4)
+    assert tables.numbers["rare"] == common
+    records = tables.arrays["posting_records"]
+    if words is None:
+        assert not records.size and tables.arrays["items"].size
+    else:
+        assert records.size == tables.arrays["posting_begins"][-1] * (words + 2 + 1)
+        assert not tables.arrays["items"].size
+    assert_engine(tables.engine(), model, rows_like(model, count=4), 1e-11)
+
+
+@pytest.mark.parametrize(("rare", "as_records"), [(65_535, True), (65_536, False)])
+def test_a_vector_of_very_many_rare_features(rare, as_records):
+    """Overlaps of records are counted in 16 bits."""
+    S = sparse.csr_matrix((np.ones(rare), np.arange(rare), [0, rare, rare]), (2, rare))
+    base = make_slots_model(1, 2, vectors=2)
+    model = KernelModel(
+        kernel=base.kernel,
+        support_vectors=S,
+        coefficients=base.coefficients,
+        intercepts=base.intercepts,
+        decision=base.decision,
+        n_features=rare,
+        fixed_width=False,
+        origin={},
+    )
+    if not as_records:
+        with pytest.raises(MemoryError):  # lists of all features before each
+            expanded(model, Head(0.0), rare_below=10, most_bytes=1e8)
+        return
+    tables = expanded(model, Head(0.0), rare_below=10, most_bytes=1e8)
+    row = np.arange(rare, dtype=np.int32)
+    engine = tables.engine()
+    for count in (rare, 2, rare):  # what was counted is forgotten
+        asked = sparse.csr_matrix((np.ones(count), row[:count], [0, count]), (1, rare))
+        assert engine.score_one(row[:count]) == pytest.approx(model.scores(asked)[0, 0], rel=1e-12)
+
+
+# --- Around them ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "head", [Head(grouped=9, sum_bytes=1e5), Head(300, by_frequency=True), Head(by_frequency=True)]
+)
+def test_listings_are_the_same(head):
+    model = make_slots_model(4, 3)
+    expected = expanded(model, Head(0.0)).listing(10**6)
+    found = expanded(model, head).listing(10**6)
+    assert list(found["counts"]) == list(expected["counts"])
+
+    def by_columns(listing):
+        columns = np.asarray(listing["columns"]).tolist()
+        return dict(zip(map(tuple, columns), np.asarray(listing["weights"])[:, 0].tolist(), strict=True))
+
+    assert by_columns(found) == pytest.approx(by_columns(expected), rel=1e-12)
+
+
+def test_memory_is_counted():
+    """Sums of states count as far as there are any; a plan that could have more is no reason to refuse."""
+    model = make_slots_model(4, 3)
+    tables = grouped(model, 9, 1e9, most_bytes=3e6)
+    assert groups_of(tables)
+    used = tables.nbytes
+    with pytest.raises(MemoryError):
+        grouped(model, 9, 1e9, most_bytes=used / 2)
+
+
+def test_auto_tries_groups():
+    model = make_slots_model(4, 3, vectors=200, scores=3)
+    fast = unkernel.compile(model)
+    tried = [candidate for candidate in fast.candidates if candidate.grouped]
+    assert tried and all(candidate.microseconds > 0 for candidate in tried)
+    X = rows_like(model)
+    found, expected = fast.decision_function(X), model.scores(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    trained = make_model(1, degree=3, used=12, n_features=14, classes=range(3))
+    fast = unkernel.compile(trained, sample=(np.random.default_rng(0).random((200, 14)) < 0.4) * 1.0)
+    assert any(candidate.grouped for candidate in fast.candidates)
+    assert possible(12, 3, True) >= len(trained.keys)

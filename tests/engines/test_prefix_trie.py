@@ -1,0 +1,456 @@
+"""Prefix tries: what they hold is what a dictionary of beginnings would, and scores do not depend on it."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from reference import prefix_tries
+from reference.kernels import assert_engine, assert_scores, make_slots_model, rows_like, set_weights
+from reference.models import make_model
+from unkernel import CompiledClassifier, load
+from unkernel.engines import build
+from unkernel.engines.build import Head
+from unkernel.engines.prefix_trie import PrefixTrie, grow, stored_trie
+from unkernel.models import KernelModel
+
+
+def by_frequency(model, nbytes=4e6, **options):
+    return build.expanded(build.Machine(model), head=Head(nbytes, by_frequency=True), **options)
+
+
+def typical(model, seed=0, count=40):
+    """Binary rows like those of the model."""
+    X = rows_like(model, seed, count)
+    return X[: 3 * count]
+
+
+def column_sets(X):
+    return [frozenset(np.flatnonzero(row).tolist()) for row in np.asarray(X)]
+
+
+def with_trie(model, rows=None, limit=50, nbytes=300, **options):
+    """A classifier with a trie, and nothing measured."""
+    tables = by_frequency(model, nbytes, **options)
+    engine = tables.engine()
+    grow(engine, sparse.csr_matrix(typical(model) if rows is None else rows), limit, "counted", 1)
+    arrays = tables.arrays | stored_trie(engine, limit)
+    return CompiledClassifier(model, type(tables)(tables.layout, tables.parameters, tables.numbers, arrays))
+
+
+# --- What is in it -------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    degree=st.integers(1, 4),
+    scores=st.sampled_from([1, 2, 5]),
+    limits=st.lists(st.integers(1, 200), min_size=1, max_size=3),
+    saving=st.sampled_from(["counted", "entries"]),
+    nbytes=st.sampled_from([0, 200, 4e6]),
+    rare=st.sampled_from([0, 4, 10**9]),
+)
+def test_nodes_are_those_of_the_dictionary(*, seed, degree, scores, limits, saving, nbytes, rare):
+    model = make_slots_model(seed, degree, scores=scores)
+    tables = by_frequency(model, nbytes, rare_below=rare)
+    engine = tables.engine()
+    cost = prefix_tries.counted(degree) if saving == "counted" else prefix_tries.entries(tables, degree)
+    expected = {}
+    for part, limit in enumerate(limits):
+        X = typical(model, seed + part, 8)
+        grow(engine, sparse.csr_matrix(X), limit, saving, 1 + part % 2)
+        expected = prefix_tries.grown(expected, prefix_tries.sequences(tables, column_sets(X)), limit, cost)
+        found = prefix_tries.decoded(engine.trie(), scores)
+        assert {prefix: count for prefix, (count, _) in found.items()} == expected
+        assert engine.trie_nodes == len(expected) - 1 <= limit
+    engine.prune_trie(most_nodes=3, saving=saving)
+    found = prefix_tries.decoded(engine.trie(), scores)
+    in_levels = dict(sorted(expected.items(), key=lambda item: (len(item[0]), item[0])))
+    assert {p: count for p, (count, _) in found.items()} == prefix_tries.pruned(in_levels, 3, cost)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    degree=st.integers(1, 4),
+    scores=st.sampled_from([1, 3]),
+    limit=st.integers(1, 120),
+    nbytes=st.sampled_from([0, 200, 4e6]),
+    rare=st.sampled_from([0, 4]),
+)
+def test_sums_are_those_over_all_sets(*, seed, degree, scores, limit, nbytes, rare):
+    model = make_slots_model(seed, degree, scores=scores)
+    tables = by_frequency(model, nbytes, rare_below=rare)
+    engine, weights = tables.engine(), set_weights(model)
+    columns = tables.arrays["columns"].tolist()
+    for part in range(2):
+        grow(engine, sparse.csr_matrix(typical(model, seed + part, 6)), limit, "counted", 1)
+    for prefix, (_, sums) in prefix_tries.decoded(engine.trie(), scores).items():
+        expected = prefix_tries.partial_sum(weights, prefix, columns, degree)
+        np.testing.assert_allclose(sums, np.broadcast_to(expected, scores), rtol=1e-10, atol=1e-11)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), limit=st.integers(1, 100), nbytes=st.sampled_from([0, 200, 4e6]))
+def test_the_longest_beginning_is_used(seed, limit, nbytes):
+    """Each node's sum is replaced by a number of its own: the score of a row then says which one it met."""
+    model = make_slots_model(seed, 2)
+    tables = by_frequency(model, nbytes)
+    engine, plain = tables.engine(), tables.engine()
+    grow(engine, sparse.csr_matrix(typical(model, seed, 6)), limit, "counted", 1)
+    arrays = {name: np.array(array) for name, array in engine.trie().items()}
+    stored = prefix_tries.decoded(arrays, 1)
+    marks = dict(zip(stored, 1e3 * 2.0 ** np.arange(len(stored)) % 9973, strict=True))
+    arrays["sums"] = arrays["sums"] + np.array(list(marks.values()))
+    engine.set_trie(arrays)
+    for row in column_sets(typical(model, seed + 1, 6)):
+        (sequence,) = prefix_tries.sequences(tables, [row])
+        longest = prefix_tries.longest(stored, sequence)
+        ids = sorted(row)
+        assert engine.score_one(ids) - plain.score_one(ids) == pytest.approx(marks[longest], abs=1e-6)
+
+
+# --- Scores --------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    degree=st.integers(1, 4),
+    scores=st.sampled_from([1, 2, 3, 5]),
+    limit=st.integers(1, 60) | st.just(10**6),
+    saving=st.sampled_from(["counted", "entries"]),
+    nbytes=st.sampled_from([0, 8, 200, 3000, 4e6]),
+    rare=st.sampled_from([0, 2, 4, 9, 10**9]),
+)
+def test_no_trie_changes_a_score(*, seed, degree, scores, limit, saving, nbytes, rare):
+    model = make_slots_model(seed, degree, scores=scores)
+    tables = by_frequency(model, nbytes, rare_below=rare)
+    engine = tables.engine()
+    X = rows_like(model, seed)
+    for part in range(2):
+        grow(engine, sparse.csr_matrix(typical(model, seed + part, 10)), limit, saving, 2)
+        assert engine.trie_nodes <= limit
+        assert_engine(engine, model, X)
+    engine.drop_trie()
+    assert engine.trie() is None and engine.trie_nodes == 0
+    assert_engine(engine, model, X)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    degree=st.integers(1, 3),
+    classes=st.sampled_from([2, 3, 5]),
+    limit=st.integers(1, 300),
+    nbytes=st.sampled_from([0, 300, 4e6]),
+)
+def test_trained_models(seed, degree, classes, limit, nbytes):
+    model = make_model(seed, degree=degree, used=10, n_features=14, classes=range(classes), share=0.5)
+    rng = np.random.default_rng(seed)
+    X = (rng.random((40, 17)) < 0.4).astype(float)
+    X[0] = 0.0
+    plain = build.conjunctions(model, head=Head()).engine()
+    engine = build.conjunctions(model, head=Head(nbytes, by_frequency=True)).engine()
+    grow(engine, sparse.csr_matrix(X[:25]), limit, "counted", 1)
+    sizes = np.abs(model.constants).sum() + np.abs(model.weights).sum()
+    for rows, scale in ((sparse.csr_matrix(X), 1.0), (sparse.csr_matrix(X * rng.random(X.shape)), 1.0)):
+        expected = np.asarray(plain.score(rows.indptr, rows.indices, rows.data, 1))
+        for threads in (1, 2):
+            found = engine.score(rows.indptr, rows.indices, rows.data, threads)
+            assert np.abs(np.asarray(found) - expected).max() <= 1e-13 * sizes * scale
+
+
+@pytest.mark.parametrize("scores", [1, 2])
+def test_tries_over_pruned_weights(scores):
+    model = make_slots_model(5, 3, scores=scores)
+    X = sparse.csr_matrix(rows_like(model))
+    engine = by_frequency(model, 300, threshold=0.8).engine()
+    without = np.asarray(engine.score(X.indptr, X.indices, X.data, 1))
+    grow(engine, sparse.csr_matrix(typical(model)), 70, "entries", 1)
+    assert engine.trie_nodes == 70
+    found = engine.score(X.indptr, X.indices, X.data, 1)
+    np.testing.assert_allclose(found, without, rtol=1e-11, atol=1e-11)
+
+
+def test_columns_that_are_already_by_frequency():
+    """Ranks that happen to go by column, or a head of one rank, are by frequency too."""
+    S = np.tril(np.ones((8, 8)))
+    base = make_slots_model(1, 3, vectors=8)
+    model = KernelModel(
+        kernel=base.kernel,
+        support_vectors=sparse.csr_matrix(S),
+        coefficients=base.coefficients,
+        intercepts=base.intercepts,
+        decision=base.decision,
+        n_features=8,
+        fixed_width=False,
+        origin={},
+    )
+    for nbytes in (0, 8, 100, 4e6):
+        engine = by_frequency(model, nbytes).engine()
+        grow(engine, model.support_vectors, 5, "counted", 1)
+        assert engine.trie_nodes == 5
+        assert_engine(engine, model, rows_like(model))
+
+
+def test_rows_that_teach_little():
+    """Empty rows, unknown columns, huge columns, other values and no rows at all."""
+    model = make_slots_model(2, 3)
+    engine = by_frequency(model, 300).engine()
+    wide = sparse.csr_matrix(
+        (np.ones(6), np.array([0, 2**31 - 1, 2**31, 2**40, 2**62, 2**62 + 1]), [0, 6]), (1, 2**62 + 2)
+    )
+    for rows in (sparse.csr_matrix((0, 5)), sparse.csr_matrix((3, 0)), sparse.csr_matrix((3, 50)), wide):
+        grow(engine, rows, 9, "counted", 1)
+        assert_engine(engine, model, rows_like(model))
+    assert engine.trie_nodes == 1
+    grow(engine, sparse.csr_matrix(typical(model) * 0.5), 9, "counted", 1)
+    assert_engine(engine, model, rows_like(model))
+    with pytest.raises(ValueError, match="saving"):
+        grow(engine, wide, 9, "most", 1)
+
+
+def test_many_rows_on_two_threads():
+    model = make_slots_model(1, 3, vectors=60, scores=2)
+    X = np.tile(rows_like(model, count=30), (12, 1))
+    engine = by_frequency(model, 300, rare_below=4).engine()
+    grow(engine, sparse.csr_matrix(X), 500, "counted", 2)
+    assert_engine(engine, model, X, threads=(1, 2, 3))
+    other = by_frequency(model, 300, rare_below=4).engine()
+    grow(other, sparse.csr_matrix(X), 500, "counted", 1)
+    for name, array in engine.trie().items():
+        assert np.array_equal(array, other.trie()[name])
+
+
+def test_engines_without_conjunctions_have_no_trie():
+    model = make_slots_model(1, 2)
+    for tables in (build.inverted(build.Machine(model)), build.bitsliced(build.Machine(model))):
+        with pytest.raises(ValueError, match="only engines of conjunctions"):
+            grow(tables.engine(), model.support_vectors, 5, "counted", 1)
+    fused = build.expanded(build.Machine(model), head=Head(4e6, fused=2))
+    grouped = build.expanded(build.Machine(model), head=Head(4e6, grouped=4, sum_bytes=1e5))
+    for tables in (fused, grouped):
+        with pytest.raises(ValueError, match="fused or grouped"):
+            grow(tables.engine(), model.support_vectors, 5, "counted", 1)
+
+
+# --- While it grows ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scores", [1, 3])
+def test_scores_are_right_while_a_trie_grows(scores):
+    model = make_slots_model(3, 3, scores=scores, vectors=60)
+    fast = with_trie(model, limit=20, rare_below=4)
+    X = np.tile(rows_like(model, count=25), (12, 1))
+    parts = [typical(model, seed, 10) for seed in range(6)]
+    done = threading.Event()
+    seen = set()
+
+    def score():
+        worker = fast.worker()
+        row = np.flatnonzero(X[3]).tolist()
+        rounds = 0
+        while not done.is_set() or rounds == 0:
+            assert_scores(fast.decision_function(X, n_jobs=2), model, X, 1e-12)
+            assert_scores([worker.score_one(row)], model, X[3:4], 1e-12)
+            assert_scores([fast.score_one(row)], model, X[3:4], 1e-12)
+            rounds += 1
+        return rounds
+
+    with ThreadPoolExecutor(4) as pool:
+        scoring = [pool.submit(score) for _ in range(3)]
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end:
+            for part in parts:
+                fast.trie.grow(part, n_jobs=1)
+                assert fast.trie.nodes <= 20
+                seen.add(tuple(fast._engine.trie()["ranks"].tolist()))
+        done.set()
+        assert all(future.result() > 0 for future in scoring)
+    assert len(seen) > 1  # nodes came and went
+
+
+def test_growing_from_several_threads_forgets_nothing():
+    model = make_slots_model(3, 2)
+    fast = with_trie(model, limit=10**6)
+    before = int(fast._engine.trie()["counts"][0])
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda seed: fast.trie.grow(typical(model, seed, 5), n_jobs=1), range(12)))
+    assert int(fast._engine.trie()["counts"][0]) == before + 12 * 15
+
+
+def test_threads_that_come_first_share_an_engine():
+    model = make_slots_model(3, 2)
+    for _ in range(20):
+        fast = copy.copy(with_trie(model))
+        start = threading.Barrier(4)
+
+        def ask(fast=fast, start=start):
+            start.wait()
+            return fast.trie, fast._engine
+
+        with ThreadPoolExecutor(4) as pool:
+            found = [future.result() for future in [pool.submit(ask) for _ in range(4)]]
+        assert len({id(trie) for trie, _ in found}) == len({id(engine) for _, engine in found}) == 1
+
+
+def wait_for(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert condition()
+
+
+@pytest.mark.parametrize("share", [1.0, 0.25])
+def test_sampling_grows_in_the_background(share):
+    model = make_slots_model(3, 3)
+    fast = with_trie(model, rows=np.zeros((1, 5)), limit=30)
+    assert fast.trie.nodes == 0
+    assert fast.trie.sample(share, batch=50) is fast.trie
+    X = typical(model, 1, 20)
+    for _ in range(3):
+        assert_scores(fast.decision_function(X), model, X, 1e-12)
+    assert fast.trie.nodes == 0 or share == 1.0  # 45 rows of 180 are not yet a batch
+    fast.predict(typical(model, 2, 40))
+    wait_for(lambda: fast.trie.nodes > 0)
+    assert fast.trie.nodes <= 30
+    assert_scores(fast.decision_function(X), model, X, 1e-12)
+    fast.trie.sample(0)
+    wait_for(lambda: not any(t.daemon and t.name.endswith("(grow)") for t in threading.enumerate()))
+    before = int(fast._engine.trie()["counts"][0])
+    for _ in range(3):
+        fast.predict(typical(model, 3, 40))
+    time.sleep(0.05)
+    assert int(fast._engine.trie()["counts"][0]) == before
+
+
+def test_sampling_hears_of_each_row_once():
+    model = make_slots_model(3, 2)
+    fast = with_trie(model, rows=np.zeros((1, 5)), limit=1000)
+    X = typical(model, 1, 5)
+    fast.trie.sample(1.0, batch=len(X))
+    for row in X:
+        assert fast.trie.nodes == 0
+        fast.predict(row[None, :])
+    wait_for(lambda: fast.trie.nodes > 0)
+    sequences = prefix_tries.sequences(fast.tables, column_sets(X))
+    expected = prefix_tries.grown({(): 1}, sequences, 1000, prefix_tries.counted(2))
+    found = prefix_tries.decoded(fast._engine.trie(), 1)
+    assert {prefix: count for prefix, (count, _) in found.items()} == expected
+
+
+def test_sampled_rows_may_differ_in_width():
+    model = make_slots_model(3, 2)
+    fast = with_trie(model, rows=np.zeros((1, 5)), limit=1000)
+    fast.trie.sample(1.0, batch=30)
+    for width in (3, 30, 7, 500):
+        X = np.zeros((10, width))
+        X[:, : min(width, model.n_features)] = typical(model, 1, 10)[:10, : min(width, model.n_features)]
+        assert_scores(
+            fast.decision_function(X), model, X, 1e-12
+        ) if width > model.n_features else fast.predict(X)
+    wait_for(lambda: fast.trie.nodes > 0)
+
+
+@pytest.mark.parametrize(
+    ("share", "batch"), [(-0.1, 10), (1.5, 10), (float("nan"), 10), (0.5, 0), (True, 10), (0.5, True)]
+)
+def test_samples_that_make_no_sense(share, batch):
+    with pytest.raises(ValueError, match="share must be from 0 to 1"):
+        with_trie(make_slots_model(3, 2)).trie.sample(share, batch=batch)
+
+
+@pytest.mark.parametrize("limit", [0, -1, True, 1.5, "many", None, 2**31])
+def test_limits_that_make_no_sense(limit):
+    fast = with_trie(make_slots_model(3, 2))
+    with pytest.raises(ValueError, match="limit must be a whole number from 1"):
+        fast.trie.limit = limit
+    assert fast.trie.limit == 50
+
+
+def test_a_limit_may_change(tmp_path):
+    model = make_slots_model(3, 2)
+    fast = with_trie(model)
+    assert fast.trie.nodes == 50 and repr(fast.trie) == "PrefixTrie(nodes=50, limit=50)"
+    fast.trie.limit = 7
+    assert fast.trie.grow(typical(model)).nodes == 7
+    fast.save(tmp_path / "fast.uk")
+    assert load(tmp_path / "fast.uk").trie.limit == 7
+
+
+def test_rows_to_grow_from_are_checked():
+    fast = with_trie(make_slots_model(3, 2))
+    with pytest.raises(ValueError, match="NaN"):
+        fast.trie.grow([[np.nan] * 19])
+    with pytest.raises(ValueError, match="saving must be one of counted, entries"):
+        fast.trie.grow(np.zeros((1, 19)), saving="most")
+
+
+# --- Files and copies ----------------------------------------------------------------------------------
+
+
+def by_file(fast, folder):
+    fast.save(folder / "fast.uk")
+    return load(folder / "fast.uk")
+
+
+COPIES = {
+    "file": by_file,
+    "pickle": lambda fast, _: pickle.loads(pickle.dumps(fast)),
+    "deepcopy": lambda fast, _: copy.deepcopy(fast),
+    "copy": lambda fast, _: copy.copy(fast),
+}
+
+
+@pytest.mark.parametrize("way", COPIES)
+def test_copies_keep_the_grown_trie_and_grow_apart(way, tmp_path):
+    model = make_slots_model(3, 3, scores=3)
+    fast = with_trie(model, limit=40, rare_below=4)
+    fast.trie.grow(typical(model, 5))
+    X = rows_like(model)
+    other = COPIES[way](fast, tmp_path)
+    assert isinstance(other.trie, PrefixTrie) and other.trie is not fast.trie
+    assert (other.trie.nodes, other.trie.limit) == (fast.trie.nodes, fast.trie.limit) == (40, 40)
+    assert other.trie.nbytes == fast.trie.nbytes > 0 and other.nbytes == fast.nbytes
+    before = {name: np.array(array) for name, array in fast._engine.trie().items()}
+    for name, array in other._engine.trie().items():
+        assert np.array_equal(array, before[name])
+    assert np.array_equal(other.decision_function(X), fast.decision_function(X))
+    other.trie.limit = 90
+    other.trie.grow(typical(model, 7))
+    assert other.trie.nodes == 90
+    assert_scores(other.decision_function(X), model, X, 1e-12)
+    for name, array in fast._engine.trie().items():
+        assert np.array_equal(array, before[name])
+    again = COPIES[way](other, tmp_path)
+    assert again.trie.nodes == 90
+
+
+def test_a_saved_trie_gives_the_same_bytes(tmp_path):
+    fast = with_trie(make_slots_model(3, 3))
+    fast.save(tmp_path / "one.uk")
+    load(tmp_path / "one.uk").save(tmp_path / "two.uk")
+    assert (tmp_path / "one.uk").read_bytes() == (tmp_path / "two.uk").read_bytes()
+
+
+def test_files_may_be_saved_while_the_trie_grows(tmp_path):
+    model = make_slots_model(3, 2)
+    fast = with_trie(model, limit=30)
+    X = rows_like(model)
+    with ThreadPoolExecutor(1) as pool:
+        growing = pool.submit(lambda: [fast.trie.grow(typical(model, s, 10), n_jobs=1) for s in range(40)])
+        while not growing.done():
+            fast.save(tmp_path / "fast.uk")
+            assert_scores(load(tmp_path / "fast.uk").decision_function(X), model, X, 1e-12)
+        growing.result()

@@ -1,0 +1,65 @@
+"""Groups of features and the sums of their states, by itertools."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise, product
+
+import numpy as np
+
+
+def groups_of(tables):
+    """The columns of each group, in the order of their bits."""
+    begins = tables.arrays["group_begins"].tolist()
+    columns = tables.arrays["columns"].tolist()
+    return [columns[begin:end] for begin, end in pairwise(begins)]
+
+
+def states_of(tables):
+    """The states of each group, as sets of columns."""
+    begins = tables.arrays["state_begins"].tolist()
+    masks = tables.arrays["states"].tolist()
+    return [
+        [frozenset(c for bit, c in enumerate(group) if mask >> bit & 1) for mask in masks[begin:end]]
+        for group, begin, end in zip(groups_of(tables), begins, begins[1:], strict=False)
+    ]
+
+
+def states_met(groups, rows):
+    """How often each group is met in each of its states; rows are sets of columns."""
+    met = [{} for _ in groups]
+    for row in rows:
+        for counts, group in zip(met, groups, strict=True):
+            state = frozenset(group) & row
+            if state:
+                counts[state] = counts.get(state, 0) + 1
+    return met
+
+
+def numbered(states, size):
+    """All conjunctions of `size` states of different groups, in the order in which their sums stand."""
+    flat = [state for group in states for state in group]
+    begins = np.cumsum([0, *map(len, states)]).tolist()
+    if size == 1:
+        return [(state,) for state in flat]
+    paths = sorted(tuple(reversed(path)) for path in combinations(range(len(states)), size - 1))
+    return [
+        (*first, last)
+        for path in paths
+        for first in product(*(states[g] for g in path))
+        for last in flat[: begins[path[-1]]]
+    ]
+
+
+def sum_of(weights, conjunction, degree):
+    """What all sets that have a feature of each of these states, and no other, weigh together."""
+    features = sorted(frozenset().union(*conjunction))
+    total = 0.0
+    for size in range(len(conjunction), degree + 1):
+        for chosen in combinations(features, size):
+            if all(state & frozenset(chosen) for state in conjunction):
+                total = total + weights(chosen)
+    return total
+
+
+def number_of_sums(states, degree):
+    return sum(len(numbered(states, size)) for size in range(1, degree + 1))
