@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "unkernel/poly/sparse_train.hpp"
 #include "unkernel/poly/train.hpp"
 
 namespace unkernel::bindings {
@@ -35,16 +36,38 @@ Storage storage_named(const std::string& name) {
 solve::Loss loss_named(const std::string& name) {
   if (name == "hinge") return solve::Loss::hinge;
   if (name == "squared_hinge") return solve::Loss::squared_hinge;
-  throw std::invalid_argument("loss must be 'hinge' or 'squared_hinge'");
+  throw std::invalid_argument("loss must be 'hinge', 'squared_hinge' or 'logistic'");
 }
 
 using Table = nb::typed<nb::dict, nb::str, nb::any>;
 
-Trained train(const Examples& examples, const poly::TrainOptions& options, Array<std::uint64_t> start_hashes,
+Trained train(const Examples& examples, const poly::TrainOptions& options, bool logistic, Array<std::uint64_t> start_hashes,
               Array<double> start_duals, const Look& look) {
   Trained trained;
   const poly::WarmStart start{view(start_hashes), view(start_duals)};
-  watched([&](Monitor& monitor) { trained = poly::train(examples, options, start, monitor); }, look);
+  watched(
+      [&](Monitor& monitor) {
+        trained = logistic ? poly::train_logistic(examples, options, start, monitor)
+                           : poly::train(examples, options, start, monitor);
+      },
+      look);
+  return trained;
+}
+
+poly::SparseLoss sparse_loss_named(const std::string& name) {
+  if (name == "squared_hinge") return poly::SparseLoss::squared_hinge;
+  if (name == "logistic") return poly::SparseLoss::logistic;
+  throw std::invalid_argument("loss must be 'squared_hinge' or 'logistic'");
+}
+
+Trained train_sparse(const Examples& examples, const poly::SparseOptions& options, Array<std::uint64_t> start_keys,
+                     Array<double> start_weights, Array<double> start_constants, const Look& look) {
+  const poly::SparseStart start{view(start_keys), view(start_weights), view(start_constants)};
+  const auto scores = static_cast<std::size_t>(poly::problem_count(static_cast<int>(options.class_weights.size())));
+  if (!start.constants.empty() && start.constants.size() != scores) throw std::invalid_argument("the start has other classes");
+  if (start.weights.size() != start.keys.size() * start.constants.size()) throw std::invalid_argument("the start's weights do not fit its keys");
+  Trained trained;
+  watched([&](Monitor& monitor) { trained = poly::train_sparse(examples, options, start, monitor); }, look);
   return trained;
 }
 
@@ -66,7 +89,7 @@ Table as_dict(Trained&& trained, std::size_t rows) {
   result["keys"] = to_numpy(std::move(trained.keys));
   result["weights"] = to_numpy(std::move(trained.weights), {conjunctions, problems});
   result["constants"] = to_numpy(std::move(trained.constants));
-  result["duals"] = to_numpy(std::move(trained.duals), {rows, problems});
+  if (!trained.duals.empty()) result["duals"] = to_numpy(std::move(trained.duals), {rows, problems});
   return result;
 }
 
@@ -112,16 +135,32 @@ void bind_poly(nb::module_& module) {
               double C, std::vector<double> class_weights, const std::string& storage, double memory, double tolerance,
               std::int64_t max_epochs, std::uint64_t seed, int threads, Array<std::uint64_t> start_hashes,
               Array<double> start_duals, const Look& look) {
-             const poly::TrainOptions options{feature_map(degree, map, gamma, coef0), loss_named(loss), C,
+             const bool logistic = loss == "logistic";
+             const poly::TrainOptions options{feature_map(degree, map, gamma, coef0),
+                                              logistic ? solve::Loss::hinge : loss_named(loss), C,
                                               std::move(class_weights), storage_named(storage), memory, tolerance,
                                               max_epochs, seed, threads};
-             Trained trained = train(self, options, start_hashes, start_duals, look);
+             Trained trained = train(self, options, logistic, start_hashes, start_duals, look);
              return as_dict(std::move(trained), static_cast<std::size_t>(self.rows()));
            },
            nb::kw_only(), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("loss"),
            nb::arg("C"), nb::arg("class_weights"), nb::arg("storage"), nb::arg("memory"), nb::arg("tolerance"),
            nb::arg("max_epochs"), nb::arg("seed"), nb::arg("threads"), nb::arg("start_hashes"), nb::arg("start_duals"),
-           nb::arg("look").none());
+           nb::arg("look").none())
+      .def("train_sparse",
+           [](const Examples& self, int degree, const std::string& map, double gamma, double coef0, const std::string& loss,
+              double l1, double l2, double C, std::vector<double> class_weights, double memory, double tolerance,
+              std::int64_t max_steps, std::uint64_t seed, int threads, Array<std::uint64_t> start_keys,
+              Array<double> start_weights, Array<double> start_constants, const Look& look) {
+             const poly::SparseOptions options{feature_map(degree, map, gamma, coef0), sparse_loss_named(loss), {l1, l2}, C,
+                                               std::move(class_weights), memory, tolerance, max_steps, seed, threads};
+             Trained trained = train_sparse(self, options, start_keys, start_weights, start_constants, look);
+             return as_dict(std::move(trained), static_cast<std::size_t>(self.rows()));
+           },
+           nb::kw_only(), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("loss"),
+           nb::arg("l1"), nb::arg("l2"), nb::arg("C"), nb::arg("class_weights"), nb::arg("memory"), nb::arg("tolerance"),
+           nb::arg("max_steps"), nb::arg("seed"), nb::arg("threads"), nb::arg("start_keys"), nb::arg("start_weights"),
+           nb::arg("start_constants"), nb::arg("look").none());
 
   for (const bool wide : {false, true}) {
     const auto bind = [&](auto* function) {

@@ -3,7 +3,7 @@
 Train polynomial-kernel and tree-kernel SVMs in about the time a linear model takes, and compile any such
 model, of ours or of other programs, into an exact classifier that answers in microseconds.
 
->>> from unkernel import PolySVC, CuttingPlaneSVC, RankSVM, TreeSVC, TreeKernel
+>>> from unkernel import PolySVC, PolyLogisticRegression, CuttingPlaneSVC, RankSVM, TreeSVC, TreeKernel
 >>> from unkernel import compile, load, read_model, read_svmlight, read_trees
 """
 
@@ -13,7 +13,7 @@ from unkernel.data import Forest, datasets, read_svmlight, read_trees, write_svm
 from unkernel.engines import CompiledClassifier, TreeClassifier, TreeKernel, compile, load
 from unkernel.errors import FormatError
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel, read_model, write_model
-from unkernel.poly import PolySVC
+from unkernel.poly import PolyLogisticRegression, PolySVC
 from unkernel.tree import TreeSVC
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "FormatError",
     "KernelModel",
     "LinearModel",
+    "PolyLogisticRegression",
     "PolySVC",
     "RankSVM",
     "TreeClassifier",

@@ -22,7 +22,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import unkernel.poly.svc as svc_module
+import unkernel.poly._base as base_module
 from reference import conjunctions
 from reference import poly as reference
 from unkernel import PolySVC
@@ -377,7 +377,7 @@ def test_says_so_when_it_did_not_converge():
 
 def test_refuses_what_memory_cannot_hold(monkeypatch):
     X, y = large_problem(binary=True)
-    monkeypatch.setattr(svc_module, "available_bytes", lambda: 100_000)
+    monkeypatch.setattr(base_module, "available_bytes", lambda: 100_000)
     for storage in ("auto", "on_the_fly", "condensed"):
         with pytest.raises(MemoryError, match="available"):
             PolySVC(2, storage=storage).fit(X, y)

@@ -2,10 +2,10 @@
 
 #include <atomic>
 #include <bit>
-#include <numeric>
 
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/flat_map.hpp"
+#include "unkernel/poly/occurrences.hpp"
 
 namespace unkernel::poly {
 namespace {
@@ -17,30 +17,6 @@ using engines::Key;
 constexpr std::int64_t row_grain = 4096;
 
 Basis basis_of(const Examples& examples) { return examples.binary() ? Basis::sets : Basis::monomials; }
-
-// Where each feature occurs: row and position in the row, by feature.
-struct Occurrences {
-  struct Place {
-    std::int32_t row;
-    std::int32_t position;
-  };
-  std::vector<std::int64_t> offsets;
-  std::vector<Place> places;
-
-  explicit Occurrences(const Examples& examples) : offsets(static_cast<std::size_t>(examples.used_features()) + 2, 0) {
-    for (const std::int32_t f : examples.features) ++offsets[static_cast<std::size_t>(f) + 2];
-    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-    places.resize(examples.features.size());
-    for (std::size_t i = 0; i < examples.hashes.size(); ++i) {
-      for (std::int64_t k = examples.offsets[i]; k < examples.offsets[i + 1]; ++k) {
-        const auto f = static_cast<std::size_t>(examples.features[static_cast<std::size_t>(k)]);
-        places[static_cast<std::size_t>(offsets[f + 1]++)] = {static_cast<std::int32_t>(i),
-                                                             static_cast<std::int32_t>(k - examples.offsets[i])};
-      }
-    }
-    offsets.pop_back();
-  }
-};
 
 // Gives the conjunctions of one block numbers in the order they turn up. Small blocks use an array
 // over the block, large ones a hash map; both are reused from block to block.

@@ -49,15 +49,21 @@ std::string in_words(double bytes) {
 
 }  // namespace
 
-StorageEstimate estimate_storage(const Examples& examples, int degree, int problems) {
-  const bool binary = examples.binary();
-  const engines::ConjunctionIndex index(degree, binary ? engines::Basis::sets : engines::Basis::monomials);
+void check_feature_count(const Examples& examples, int degree) {
+  const engines::ConjunctionIndex index(degree, examples.binary() ? engines::Basis::sets : engines::Basis::monomials);
   const auto features = static_cast<std::uint64_t>(examples.used_features());
   if (features > index.most_features()) {
     throw std::invalid_argument("too many features (" + std::to_string(features) + ") for degree " +
                                 std::to_string(degree) + "; at most " + std::to_string(index.most_features()) +
                                 " may occur");
   }
+}
+
+StorageEstimate estimate_storage(const Examples& examples, int degree, int problems) {
+  const bool binary = examples.binary();
+  const engines::ConjunctionIndex index(degree, binary ? engines::Basis::sets : engines::Basis::monomials);
+  const auto features = static_cast<std::uint64_t>(examples.used_features());
+  check_feature_count(examples, degree);
   StorageEstimate estimate;
   const auto n = static_cast<double>(features);
   estimate.possible_columns = static_cast<double>(index.count(features));

@@ -18,6 +18,9 @@ struct StorageEstimate {
   double condensed_bytes = 0;
 };
 
+// Throws where conjunctions of so many features have no numbers of their own.
+void check_feature_count(const Examples& examples, int degree);
+
 StorageEstimate estimate_storage(const Examples& examples, int degree, int problems);
 
 // The faster of those that fit into `memory` bytes (0: no limit). Throws NotEnoughMemory, with the

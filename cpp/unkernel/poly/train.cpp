@@ -9,7 +9,9 @@
 #include "unkernel/base/large_array.hpp"
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/poly/condensed_rows.hpp"
+#include "unkernel/poly/costs.hpp"
 #include "unkernel/poly/on_the_fly_rows.hpp"
+#include "unkernel/solve/kernel_newton.hpp"
 
 namespace unkernel::poly {
 namespace {
@@ -56,35 +58,32 @@ void with_rows(const Examples& examples, const TrainOptions& options, Storage st
 }
 
 solve::Coordinates coordinates_of(const Examples& examples, const TrainOptions& options, std::int64_t problem) {
-  const bool binary = options.class_weights.size() == 2;
-  const std::int32_t positive = binary ? 1 : static_cast<std::int32_t>(problem);
-  solve::Coordinates coordinates(static_cast<std::size_t>(examples.rows()));
-  for (std::int64_t i = 0; i < examples.rows(); ++i) {
-    solve::Costs& costs = coordinates[static_cast<std::size_t>(i)].costs;
-    for (const Label& label : examples.labels_of(i)) {
-      const double cost = options.C * options.class_weights[static_cast<std::size_t>(label.code)] * label.weight;
-      if (!(cost > 0.0) || !std::isfinite(cost)) {
-        throw std::invalid_argument("C times the weights must be positive and finite");
-      }
-      (label.code == positive ? costs.positive : costs.negative) += cost;
-    }
-  }
+  const auto costs = costs_against_rest(examples, {options.C, options.class_weights}, problem);
+  solve::Coordinates coordinates(costs.size());
+  for (std::size_t i = 0; i < costs.size(); ++i) coordinates[i].costs = costs[i];
   return coordinates;
+}
+
+// visit(i, duals of all problems) for the rows that an earlier fit knew.
+template <class Visit>
+void for_known_rows(const Examples& examples, const WarmStart& start, std::size_t problems, const Visit& visit) {
+  for (std::size_t i = 0; i < examples.hashes.size(); ++i) {
+    const auto found = std::lower_bound(start.hashes.begin(), start.hashes.end(), examples.hashes[i]);
+    if (found == start.hashes.end() || *found != examples.hashes[i]) continue;
+    visit(i, start.duals.subspan(static_cast<std::size_t>(found - start.hashes.begin()) * problems, problems));
+  }
 }
 
 // Sets u where an earlier fit knew the row.
 void resume(const Examples& examples, const WarmStart& start, std::int64_t problem, std::int64_t problems, bool boxed,
             solve::Coordinates& coordinates) {
-  for (std::size_t i = 0; i < coordinates.size(); ++i) {
-    const auto found = std::lower_bound(start.hashes.begin(), start.hashes.end(), examples.hashes[i]);
-    if (found == start.hashes.end() || *found != examples.hashes[i]) continue;
-    const auto place = static_cast<std::size_t>(found - start.hashes.begin()) * static_cast<std::size_t>(problems);
+  for_known_rows(examples, start, static_cast<std::size_t>(problems), [&](std::size_t i, std::span<const double> duals) {
     solve::Coordinate& c = coordinates[i];
-    const double u = start.duals[place + static_cast<std::size_t>(problem)];
+    const double u = duals[static_cast<std::size_t>(problem)];
     const double low = boxed || c.costs.negative == 0.0 ? -c.costs.negative : u;
     const double high = boxed || c.costs.positive == 0.0 ? c.costs.positive : u;
     c.u = std::clamp(u, std::min(low, high), std::max(low, high));
-  }
+  });
 }
 
 // w += sum_i u_i phi(x_i)
@@ -203,17 +202,16 @@ void extract(const Rows& rows, const WeightVectors& vectors, Trained& trained) {
   }
 }
 
-// Weights are divided by powers of gamma on their way into the model: those must be ordinary numbers.
+}  // namespace
+
+int problem_count(int classes) { return classes == 2 ? 1 : classes; }
+
 void check_scale(const engines::FeatureMap& map) {
   const double highest = map.monomial(map.degree, 1);
   if (!(highest > 1e-250 && highest < 1e250)) {
     throw std::invalid_argument("gamma to the power of the degree is too small or too large to compute with: scale the features");
   }
 }
-
-}  // namespace
-
-int problem_count(int classes) { return classes == 2 ? 1 : classes; }
 
 Trained train(const Examples& examples, const TrainOptions& options, const WarmStart& start, Monitor& monitor) {
   check_scale(options.map);
@@ -228,6 +226,39 @@ Trained train(const Examples& examples, const TrainOptions& options, const WarmS
     WeightVectors vectors(static_cast<std::size_t>(problems));
     trained.dimension = rows.dimension();
     solve_all(rows, examples, options, start, monitor, vectors, trained);
+    extract(rows, vectors, trained);
+  });
+  return trained;
+}
+
+Trained train_logistic(const Examples& examples, const TrainOptions& options, const WarmStart& start, Monitor& monitor) {
+  check_scale(options.map);
+  const int problems = problem_count(static_cast<int>(options.class_weights.size()));
+  const auto outputs = static_cast<std::size_t>(problems);
+  const auto count = static_cast<std::size_t>(examples.rows());
+  Trained trained;
+  trained.storage = options.map.degree == 1
+                        ? Storage::on_the_fly
+                        : choose_storage(options.storage, estimate_storage(examples, options.map.degree, problems), options.memory);
+  const auto loss = logistic_loss_of(examples, {options.C, options.class_weights});
+  std::vector<double> coefficients(count * outputs, 0.0);
+  for_known_rows(examples, start, outputs, [&](std::size_t i, std::span<const double> duals) {
+    for (std::size_t k = 0; k < outputs; ++k) coefficients[k * count + i] = duals[k];
+  });
+  monitor.report({"expanding", 0, 1, 0, 0, examples.rows(), 1.0});
+  with_rows(examples, options, trained.storage, monitor, [&](const auto& rows) {
+    trained.dimension = rows.dimension();
+    solve::KernelNewton solver(rows, *loss, std::move(coefficients), rows.dimension(), monitor);
+    trained.outcomes.push_back(solver.run(options.tolerance, options.max_epochs, {"training", 0, 1, 0, 0, 0, 1.0}));
+    WeightVectors vectors(outputs);
+    trained.duals.resize(count * outputs);
+    for (std::size_t k = 0; k < outputs; ++k) {
+      vectors[k] = LargeArray<double>(rows.dimension());
+      for (std::size_t i = 0; i < count; ++i) {
+        const double u = trained.duals[i * outputs + k] = solver.coefficients(k)[i];
+        if (u != 0.0) rows.axpy(static_cast<std::int64_t>(i), u, vectors[k].data());
+      }
+    }
     extract(rows, vectors, trained);
   });
   return trained;

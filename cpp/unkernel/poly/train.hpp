@@ -46,6 +46,13 @@ struct Trained {
 // One problem for two classes (class 1 is positive), else one per class against the rest.
 int problem_count(int classes);
 
+// Weights are divided by powers of gamma on their way into the model: throws unless those are ordinary numbers.
+void check_scale(const engines::FeatureMap& map);
+
 Trained train(const Examples& examples, const TrainOptions& options, const WarmStart& start, Monitor& monitor);
+
+// l2-regularised logistic regression (solve/kernel_newton.hpp), several classes by softmax: max_epochs are Newton steps,
+// options.loss is not used.
+Trained train_logistic(const Examples& examples, const TrainOptions& options, const WarmStart& start, Monitor& monitor);
 
 }  // namespace unkernel::poly

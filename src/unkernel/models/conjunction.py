@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unkernel.errors import FormatError
 from unkernel.models import container
-from unkernel.models.decision import Decision, classes_from_json, classes_to_json
+from unkernel.models.decision import Decision, Softmax, classes_from_json, classes_to_json
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +39,8 @@ class ConjunctionModel:
     constants : (scores,) float64
     classes : (classes,) array
         Two classes share one score (positive: the second class); more have one each.
+    probability : Softmax or None
+        Whether the model is log-linear, so that its scores have probabilities.
     """
 
     kind: ClassVar[str] = "conjunctions"
@@ -55,6 +57,7 @@ class ConjunctionModel:
     constants: NDArray[np.float64]
     classes: NDArray[Any]
     origin: dict[str, Any] = field(default_factory=dict)
+    probability: Softmax | None = None
 
     @property
     def n_conjunctions(self) -> int:
@@ -69,7 +72,8 @@ class ConjunctionModel:
     @cached_property
     def decision(self) -> Decision:
         """How the scores become classes."""
-        return Decision("binary" if len(self.classes) == 2 else "one_vs_rest", self.classes)
+        scheme = "binary" if len(self.classes) == 2 else "one_vs_rest"
+        return Decision(scheme, self.classes, probability=self.probability)
 
     @property
     def nbytes(self) -> int:
@@ -91,7 +95,7 @@ class ConjunctionModel:
             "n_features": self.n_features,
             "classes": classes_to_json(self.classes),
             "origin": self.origin,
-        }
+        } | ({} if self.probability is None else {"probability": "softmax"})
         arrays = {
             "columns": self.columns.astype("<i8", copy=False),
             "keys": self.keys.astype("<u8", copy=False),
@@ -129,6 +133,7 @@ class ConjunctionModel:
             constants=arrays["constants"],
             classes=classes_from_json(name, settings.get("classes")),
             origin=container.setting(name, settings, "origin", dict, lambda v: True),
+            probability=_probability(name, settings),
         )
         scores = len(model.constants)
         if scores != (1 if len(model.classes) == 2 else len(model.classes)):
@@ -136,3 +141,10 @@ class ConjunctionModel:
         if model.weights.shape != (len(model.keys), scores):
             raise FormatError(name, 0, 0, "the number of weights does not fit the number of conjunctions")
         return model
+
+
+def _probability(name: str, settings: dict[str, Any]) -> Softmax | None:
+    if "probability" not in settings:
+        return None
+    container.setting(name, settings, "probability", str, lambda v: v == "softmax")
+    return Softmax()

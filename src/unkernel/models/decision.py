@@ -38,6 +38,11 @@ class Platt:
     coupled: bool = False
 
 
+@dataclass(frozen=True)
+class Softmax:
+    """Probabilities are in proportion to exp(score); the one score f of two classes stands for 0 and f."""
+
+
 @dataclass(frozen=True, eq=False)
 class Decision:
     """How the scores of a model become answers.
@@ -59,7 +64,8 @@ class Decision:
         scikit-learn's summary of them with a score a class (``"ovr"``).
     break_ties : bool
         Whether classes with equally many votes are told apart by that summary.
-    probability : Platt, or None
+    probability : Platt, Softmax, or None
+        Where probabilities come from: sigmoids that were fitted to pairs of classes, or a log-linear model.
     zero_is_positive : bool
         Whether a score of exactly 0 means ``classes[1]`` in the scheme ``"binary"``: scikit-learn's ``SVC``,
         whose scores are LIBSVM's with the sign turned, has it so.
@@ -77,7 +83,7 @@ class Decision:
     classes: NDArray[Any]
     shape: str = "ovo"
     break_ties: bool = False
-    probability: Platt | None = None
+    probability: Platt | Softmax | None = None
     zero_is_positive: bool = False
     thresholds: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
@@ -88,8 +94,10 @@ class Decision:
         if self.shape not in ("ovo", "ovr"):
             raise ValueError(f"shape must be 'ovo' or 'ovr', got {self.shape!r}")
         self._check_classes()
-        if self.probability is not None:
+        if isinstance(self.probability, Platt):
             self._check_probability(self.probability)
+        elif self.probability is not None and self.scheme not in ("binary", "one_vs_rest"):
+            raise ValueError(f"scheme {self.scheme!r} has no log-linear probabilities")
 
     def _check_classes(self) -> None:
         count = len(self.classes)
@@ -138,7 +146,7 @@ class Decision:
         return chosen
 
     def probabilities(self, scores: Scores) -> NDArray[np.float64]:
-        """The probability of each class for each row, as LIBSVM computes it.
+        """The probability of each class for each row; from sigmoids as LIBSVM computes it.
 
         Raises
         ------
@@ -157,6 +165,8 @@ class Decision:
                 "the model has no probabilities: train it with them (LIBSVM's -b 1), or calibrate a "
                 "classifier with scikit-learn's CalibratedClassifierCV"
             )
+        if isinstance(self.probability, Softmax):
+            return np.exp(log_softmax(scores))
         count = len(self.classes)
         result = np.empty((len(scores), count))
         step = max(1, _COUPLING_NUMBERS // count**2)
@@ -222,16 +232,13 @@ class Decision:
 
     def to_json(self) -> dict[str, Any]:
         """The table that a ``.uk`` file holds."""
-        platt = self.probability
         return {
             "scheme": self.scheme,
             "classes": None if self.scheme == "regression" else classes_to_json(self.classes),
             "shape": self.shape,
             "break_ties": self.break_ties,
             "zero_is_positive": self.zero_is_positive,
-            "probability": None
-            if platt is None
-            else {"a": platt.a.tolist(), "b": platt.b.tolist(), "coupled": platt.coupled},
+            "probability": probability_to_json(self.probability),
         } | ({"thresholds": self.thresholds.tolist()} if self.scheme == "ordinal" else {})
 
     @classmethod
@@ -249,12 +256,14 @@ class Decision:
             else classes_from_json(name, stored.get("classes"))
         )
         try:
-            platt = _platt_from_json(stored.get("probability"))
+            probability = probability_from_json(stored.get("probability"))
             zero_is_positive = stored.get("zero_is_positive", False)
             if not isinstance(zero_is_positive, bool):
                 raise damaged
             thresholds = _reals(stored.get("thresholds", []))
-            return cls(scheme, classes, shape, stored["break_ties"], platt, zero_is_positive, thresholds)
+            return cls(
+                scheme, classes, shape, stored["break_ties"], probability, zero_is_positive, thresholds
+            )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise damaged from error
 
@@ -339,9 +348,31 @@ def _sweep(
     return p
 
 
-def _platt_from_json(stored: Any) -> Platt | None:
+def log_softmax(scores: Scores) -> Scores:
+    """Logarithms of the classes' probabilities in a log-linear model; one score f stands for 0 and f."""
+    if scores.shape[1] == 1:
+        scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+
+
+def probability_to_json(probability: Platt | Softmax | None) -> Any:
+    """What a ``.uk`` file holds of where probabilities come from."""
+    if isinstance(probability, Platt):
+        return {
+            "a": probability.a.tolist(),
+            "b": probability.b.tolist(),
+            "coupled": probability.coupled,
+        }
+    return None if probability is None else "softmax"
+
+
+def probability_from_json(stored: Any) -> Platt | Softmax | None:
+    """The inverse of :func:`probability_to_json`; ``TypeError`` or ``KeyError`` for what is none."""
     if stored is None:
         return None
+    if stored == "softmax":
+        return Softmax()
     if not isinstance(stored, dict) or not isinstance(stored["coupled"], bool):
         raise TypeError("not the table of a sigmoid")
     return Platt(_reals(stored["a"]), _reals(stored["b"]), stored["coupled"])

@@ -2,47 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import warnings
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unkernel._core import Examples, distinct_examples
-from unkernel.data.memory import available_bytes
-from unkernel.engines import CompiledClassifier
-from unkernel.engines.classifier import canonical_csr
-from unkernel.learners import (
-    Look,
-    Narrator,
-    check_weights,
-    class_codes,
-    class_weights,
-    relative_gap,
-    thread_count,
-)
-from unkernel.models import ConjunctionModel
+from unkernel._core import Examples
+from unkernel.learners import Look
+from unkernel.poly._base import PolyLearner
 
 
-@dataclass(frozen=True)
-class _Start:
-    """Dual variables by row, for a warm start."""
-
-    classes: NDArray[Any]
-    hashes: NDArray[np.uint64]
-    duals: NDArray[np.float64]
-
-
-class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PolySVC(PolyLearner):
     """A support vector machine with a polynomial kernel, trained at the speed of a linear one.
 
     Solves, for the kernel ``(gamma <x, z> + coef0) ** degree`` with feature map phi,
@@ -64,20 +34,25 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     coef0 : float, default=1.0
         Constant of the kernel, not negative. ``(gamma, coef0, C)`` and
         ``(gamma / coef0, 1, C * coef0 ** degree)`` give the same classifier.
-    penalty : {"l2"}, default="l2"
+    penalty : {"l2", "l1"}, default="l2"
+        "l1" puts ``|w|_1`` in the place of ``1/2 |w|^2``, so that most weights are exactly 0; it needs the
+        squared hinge. The optimum is that over all conjunctions of phi, but only those that might matter are
+        ever stored. Where all training data are 0 and 1, equal columns of phi count as one.
     loss : {"hinge", "squared_hinge"}, default="hinge"
     feature_map : {"kernel", "plain"}, default="kernel"
         "plain" gives every monomial the coefficient 1 (``gamma`` and ``coef0`` are not used then).
     storage : {"auto", "on_the_fly", "condensed"}, default="auto"
         Where phi(x) lives while training: computed whenever it is needed, against a dense table of
-        weights, or stored as numbers of the conjunctions that occur. The result is the same.
+        weights, or stored as numbers of the conjunctions that occur. The result is the same. Not used by
+        ``penalty="l1"``.
     tol : float, default=1e-3
         Training stops when (P - D) / P <= tol, P and D being the primal and the dual objective.
     max_iter : int, default=1000
-        Passes over the training set, at most.
+        Passes over the training set, at most; Newton steps under ``penalty="l1"``.
     class_weight : dict, "balanced" or None, default=None
     warm_start : bool, default=False
-        Start the next fit from the solution of this one, row by row where rows occur in both.
+        Start the next fit from the solution of this one, row by row where rows occur in both; under
+        ``penalty="l1"`` from its weights, where the features occur in the same order of frequency.
     n_jobs : int or None, default=None
         Threads; None is 1 and -1 is all. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -94,7 +69,7 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     gap_ : float
         Certified relative duality gap, the largest of all problems.
     n_iter_ : int
-        Passes over the training set, the most of all problems.
+        Passes over the training set (Newton steps under ``penalty="l1"``), the most of all problems.
     gamma_ : float
         The value of gamma that was used.
     storage_ : str
@@ -115,7 +90,7 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "C": [Interval(Real, 0, None, closed="neither")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
         "coef0": [Interval(Real, 0, None, closed="left")],
-        "penalty": [StrOptions({"l2"})],
+        "penalty": [StrOptions({"l1", "l2"})],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
         "feature_map": [StrOptions({"kernel", "plain"})],
         "storage": [StrOptions({"auto", "on_the_fly", "condensed"})],
@@ -163,152 +138,20 @@ class PolySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> PolySVC:
-        """Train on rows X with labels y.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            A row of weight k counts as k equal rows; rows of weight 0 do not count at all.
-        """
-        fitted: PolySVC = self.fit_watched(X, y, sample_weight, look=None)
-        return fitted
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_watched(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, look: Look | None
-    ) -> PolySVC:
-        """``fit``, with a function that is shown the progress about twenty times a second."""
-        rows, labels = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
-        )
-        check_classification_targets(labels)
-        weights = None if sample_weight is None else check_weights(sample_weight, rows)
-        self.classes_, codes = class_codes(labels, weights, "PolySVC")
-        examples = self._distinct(canonical_csr(rows), codes, weights)
-        self.gamma_ = self._gamma_value(examples)
-        start = getattr(self, "_start", None) if self.warm_start else None
-        factors = class_weights(self.class_weight, self.classes_, codes, weights)
-        trained = self._train(examples, factors, start, look)
-        self._keep(examples, trained)
-        return self
-
-    def _distinct(self, rows: Any, codes: NDArray[np.int32], weights: NDArray[np.float64] | None) -> Examples:
-        return distinct_examples(
-            offsets=rows.indptr,
-            columns=rows.indices,
-            values=rows.data,
-            features=rows.shape[1],
-            classes=codes,
-            weights=np.empty(0) if weights is None else weights,
-            threads=thread_count(self.n_jobs),
-        )
-
-    def _gamma_value(self, examples: Examples) -> float:
-        if self.gamma == "auto":
-            return 1.0 / float(self.n_features_in_)
-        if self.gamma != "scale":
-            return float(self.gamma)
-        spread = float(self.n_features_in_ * examples.variance(self.n_features_in_))
-        return 1.0 / spread if spread > 0 else 1.0
-
-    def _train(
-        self, examples: Examples, factors: list[float], start: _Start | None, look: Look | None
-    ) -> dict[str, Any]:
-        if start is not None and not np.array_equal(start.classes, self.classes_):
-            start = None
-        return dict(
-            examples.train(
-                degree=int(self.degree),
-                map=self.feature_map,
-                gamma=self.gamma_,
-                coef0=float(self.coef0),
-                loss=self.loss,
-                C=float(self.C),
-                class_weights=factors,
-                storage=self.storage,
-                memory=float(available_bytes()),
-                tolerance=float(self.tol),
-                max_epochs=int(self.max_iter),
-                seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-                threads=thread_count(self.n_jobs),
-                start_hashes=start.hashes if start else np.empty(0, np.uint64),
-                start_duals=start.duals.reshape(-1) if start else np.empty(0),
-                look=look or Narrator("PolySVC", self.verbose, "rows").look,
+    def _check_parameters(self) -> None:
+        if self.penalty == "l1" and self.loss != "squared_hinge":
+            raise ValueError(
+                f"penalty='l1' needs loss='squared_hinge', got loss={self.loss!r}: the l1-regularised hinge "
+                "loss is not offered"
             )
-        )
 
-    def _keep(self, examples: Examples, trained: dict[str, Any]) -> None:
-        outcomes = trained["outcomes"]
-        self.objective_ = float(sum(primal for primal, _, _, _ in outcomes))
-        self.gap_ = float(max(relative_gap(primal, dual) for primal, dual, _, _ in outcomes))
-        self.n_iter_ = int(max(epochs for _, _, epochs, _ in outcomes))
+    def _train(self, examples: Examples, factors: list[float], look: Look | None) -> dict[str, Any]:
+        if self.penalty == "l1":
+            trained = self._train_sparse(examples, factors, look, loss=self.loss, l1=1.0, l2=0.0)
+        else:
+            trained = self._train_rows(examples, factors, look, loss=self.loss)
         self.storage_ = str(trained["storage"])
-        self.model_ = ConjunctionModel(
-            degree=int(self.degree),
-            sets=bool(examples.binary),
-            feature_map=self.feature_map,
-            gamma=self.gamma_,
-            coef0=float(self.coef0),
-            n_features=int(self.n_features_in_),
-            columns=_frozen(examples.columns),
-            keys=_frozen(trained["keys"]),
-            weights=_frozen(trained["weights"]),
-            constants=_frozen(trained["constants"]),
-            classes=self.classes_,
-            origin={"C": float(self.C), "loss": self.loss, "objective": self.objective_, "gap": self.gap_},
-        )
-        self._compiled = CompiledClassifier(self.model_)
-        if self.warm_start:
-            self._start = _Start(self.classes_, np.asarray(examples.hashes), np.asarray(trained["duals"]))
-        if self.verbose:
-            print(
-                f"[PolySVC] {examples.rows} distinct rows, storage={self.storage_}, "
-                f"{trained['dimension']} weights; {self.n_iter_} epochs, objective {self.objective_:.6g}, "
-                f"gap {self.gap_:.2g}"
-            )
-        if not all(converged for _, _, _, converged in outcomes):
-            warnings.warn(
-                f"PolySVC stopped after max_iter={self.max_iter} epochs at a relative gap of "
-                f"{self.gap_:.2g} (tol={self.tol:g}): raise max_iter or tol, or scale the features and "
-                "lower C or gamma",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        return trained
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Scores: one per row for two classes (positive: ``classes_[1]``), else one per class."""
-        check_is_fitted(self)
-        rows = validate_data(
-            self, X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, reset=False
-        )
-        scores = self._compiled.score_csr(canonical_csr(rows), thread_count(self.n_jobs))
-        return self._compiled.decision.decide(scores)
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of each row."""
-        scores = self.decision_function(X)
-        return self._compiled.decision.choose(scores.reshape(len(scores), -1))
-
-    def to_model(self) -> ConjunctionModel:
-        """The fitted model as plain data."""
-        check_is_fitted(self)
-        return self.model_
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a ``.uk`` file; ``unkernel.load`` reads it."""
-        self.to_model().save(path)
-
-
-def _frozen(array: Any) -> NDArray[Any]:
-    """A view that cannot be written to: engines are made of a model once, and must not differ from it."""
-    frozen: NDArray[Any] = np.asarray(array).view()
-    frozen.setflags(write=False)
-    return frozen
+    def _origin(self) -> dict[str, Any]:
+        return {"C": float(self.C), "loss": self.loss, "penalty": self.penalty}

@@ -213,7 +213,7 @@ def _header_lines(model: KernelModel, labels: list[int], counts: list[int]) -> b
     lines += [f"rho {numbers(-model.intercepts)}"]
     if labels:
         lines += ["label " + " ".join(map(str, labels))]
-    if platt is not None:
+    if isinstance(platt, Platt):
         lines += [f"probA {numbers(platt.a)}", f"probB {numbers(platt.b)}"]
     lines += _kept_lines(model)
     if labels:

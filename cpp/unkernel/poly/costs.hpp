@@ -1,0 +1,27 @@
+// What a row of examples costs: C times the weights, by class.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "unkernel/poly/examples.hpp"
+#include "unkernel/solve/score_loss.hpp"
+
+namespace unkernel::poly {
+
+struct CostFactors {
+  double C;
+  const std::vector<double>& class_weights;
+
+  // Throws unless it is positive and finite.
+  double of(const Label& label) const;
+};
+
+// One class against the rest; of two classes, class 1 is positive.
+std::vector<solve::Costs> costs_against_rest(const Examples& examples, const CostFactors& factors, std::int64_t problem);
+
+// The logistic loss of two classes, or the softmax of more.
+std::unique_ptr<solve::ScoreLoss> logistic_loss_of(const Examples& examples, const CostFactors& factors);
+
+}  // namespace unkernel::poly

@@ -1,0 +1,258 @@
+#include "unkernel/poly/sparse_train.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "unkernel/base/error.hpp"
+#include "unkernel/base/flat_map.hpp"
+#include "unkernel/base/parallel.hpp"
+#include "unkernel/poly/conjunction_search.hpp"
+#include "unkernel/poly/costs.hpp"
+
+namespace unkernel::poly {
+namespace {
+
+using engines::Key;
+using solve::ScoreLoss;
+
+std::unique_ptr<ScoreLoss> loss_of(const Examples& examples, const SparseOptions& options, std::int64_t problem) {
+  const CostFactors factors{options.C, options.class_weights};
+  if (options.loss == SparseLoss::logistic) return logistic_loss_of(examples, factors);
+  return solve::squared_hinge_loss(costs_against_rest(examples, factors, problem));
+}
+
+// The conjunctions in use and their weights: one column each, in the order they entered.
+class WorkingSet {
+ public:
+  WorkingSet(const ConjunctionSearch& search, bool binary, double memory) : search_(search), columns_(binary), memory_(memory) {}
+
+  const solve::SparseColumns& columns() const { return columns_; }
+  const std::vector<Key>& keys() const { return keys_; }
+  bool holds(Key key) const { return places_.find(key) != nullptr; }
+
+  std::size_t add(Key key) {
+    if (const std::uint32_t* place = places_.find(key)) return *place;
+    const auto place = static_cast<std::uint32_t>(keys_.size());
+    search_.append_column(key, columns_);
+    if (memory_ > 0.0 && columns_.bytes() > memory_) {
+      throw NotEnoughMemory("the columns of a sparse model do not fit into the memory available; lower C, or drop rare features");
+    }
+    keys_.push_back(key);
+    places_[key] = place;
+    return place;
+  }
+
+ private:
+  const ConjunctionSearch& search_;
+  solve::SparseColumns columns_;
+  double memory_;
+  std::vector<Key> keys_;
+  FlatMap<Key, std::uint32_t> places_;
+};
+
+// One problem: all outputs of one loss.
+class SparseProblem {
+ public:
+  SparseProblem(const ConjunctionSearch& search, const ScoreLoss& loss, const SparseOptions& options, bool binary,
+                int threads, std::uint64_t seed, Monitor& monitor)
+      : search_(search),
+        loss_(loss),
+        options_(options),
+        threads_(threads),
+        monitor_(monitor),
+        working_(search, binary, options.memory),
+        solver_(working_.columns(), loss, options.penalty, seed, monitor) {}
+
+  // `first_score` says which of the start's scores is this problem's first.
+  void resume(const SparseStart& start, std::size_t first_score) {
+    const std::size_t scores = start.constants.size();
+    if (search_.constant_of(0) > 0.0) working_.add(0);
+    for (std::size_t output = 0; output < loss_.outputs() && scores > 0; ++output) {
+      set(0, output, start.constants[first_score + output]);
+    }
+    for (std::size_t k = 0; k < start.keys.size(); ++k) {
+      for (std::size_t output = 0; output < loss_.outputs(); ++output) {
+        set(start.keys[k], output, start.weights[k * scores + first_score + output]);
+      }
+    }
+  }
+
+  solve::Outcome solve(Progress progress) {
+    solve::Outcome outcome;
+    outcome.dual_objective = 0.0;  // losses and penalties are never negative
+    solver_.evaluate();
+    while (true) {
+      const std::vector<Candidate> candidates = strongest_violators();
+      outcome.objective = solver_.objective();
+      outcome.dual_objective = std::max(outcome.dual_objective, dual_over_all(candidates));
+      outcome.epochs = solver_.steps();
+      const double gap = outcome.objective - outcome.dual_objective;
+      const double goal = options_.tolerance * outcome.objective;
+      outcome.converged = gap <= goal;
+      progress.epoch = outcome.epochs;
+      progress.active = static_cast<std::int64_t>(working_.keys().size());
+      progress.relative_gap = outcome.relative_gap();
+      progress.objective = outcome.objective;
+      progress.bound = outcome.dual_objective;
+      monitor_.report(progress);
+      if (outcome.converged || outcome.epochs >= options_.max_steps) return outcome;
+      const bool grown = grow(candidates);
+      const double target = grown ? std::max(0.2 * gap, 0.3 * goal) : 0.3 * std::min(gap, goal);
+      const std::int64_t left = options_.max_steps - outcome.epochs;
+      const bool reached = solver_.run(target, grown ? std::min(left, steps_a_round) : left);
+      if (!grown && !reached && solver_.steps() < options_.max_steps) {
+        if (solver_.steps() == outcome.epochs) return outcome;  // rounding forbids more
+      }
+    }
+  }
+
+  const std::vector<Key>& keys() const { return working_.keys(); }
+  // In score space, as models have them.
+  double weight(std::size_t place, std::size_t output) const {
+    return solver_.weights(output)[place] * working_.columns().scale(place);
+  }
+  std::size_t stored() const { return working_.keys().size(); }
+
+ private:
+  void set(Key key, std::size_t output, double score_weight) {
+    const double constant = search_.constant_of(key);
+    if (score_weight == 0.0 || constant == 0.0) return;
+    solver_.set_weight(working_.add(key), output, score_weight / constant);
+  }
+
+  std::size_t with_weights() const {
+    std::size_t count = 0;
+    for (std::size_t j = 0; j < working_.keys().size(); ++j) {
+      bool used = false;
+      for (std::size_t output = 0; output < loss_.outputs(); ++output) used = used || solver_.weights(output)[j] != 0.0;
+      count += used ? 1 : 0;
+    }
+    return count;
+  }
+
+  std::size_t wanted() const {
+    constexpr std::size_t fewest = 128;
+    return std::max(fewest, with_weights());
+  }
+
+  // Of all outputs together, the strongest value of each conjunction; those of the working set among them.
+  std::vector<Candidate> strongest_violators() {
+    const bool all = options_.penalty.l2 > 0.0;  // each violation costs something
+    const std::size_t most = all ? std::size_t{1} << 60 : wanted() + working_.keys().size() + 1;
+    const std::size_t rows = loss_.rows();
+    std::vector<Candidate> candidates;
+    strengths_.clear();
+    for (std::size_t output = 0; output < loss_.outputs(); ++output) {
+      const auto found = search_.strongest(solver_.gradients().subspan(output * rows, rows),
+                                           {options_.penalty.l1, most, threads_}, monitor_);
+      if (all) {
+        for (const Candidate& candidate : found) strengths_.push_back(candidate.strength);
+      }
+      candidates.insert(candidates.end(), found.begin(), found.end());
+    }
+    std::sort(candidates.begin(), candidates.end());
+    return candidates;
+  }
+
+  double dual_over_all(const std::vector<Candidate>& candidates) {
+    double largest = candidates.empty() ? 0.0 : candidates.front().strength;
+    const std::size_t rows = loss_.rows();
+    for (std::size_t output = 0; output < loss_.outputs(); ++output) {  // the constant is no candidate
+      double sum = 0.0;
+      for (const double gradient : solver_.gradients().subspan(output * rows, rows)) sum += gradient;
+      const double strength = search_.constant_of(0) * std::abs(sum);
+      largest = std::max(largest, strength);
+      if (strength > options_.penalty.l1) strengths_.push_back(strength);
+    }
+    return solve::best_dual(loss_, solver_.gradients(), options_.penalty, strengths_, largest);
+  }
+
+  bool grow(const std::vector<Candidate>& candidates) {
+    std::size_t room = wanted();
+    bool grown = false;
+    for (const Candidate& candidate : candidates) {
+      if (room == 0) break;
+      if (working_.holds(candidate.key)) continue;
+      working_.add(candidate.key);
+      grown = true;
+      --room;
+    }
+    return grown;
+  }
+
+  // A search costs little beside a step on many columns, and better columns help more than better weights.
+  static constexpr std::int64_t steps_a_round = 4;
+
+  const ConjunctionSearch& search_;
+  const ScoreLoss& loss_;
+  const SparseOptions& options_;
+  int threads_;
+  Monitor& monitor_;
+  WorkingSet working_;
+  solve::ProximalNewton solver_;
+  std::vector<double> strengths_;
+};
+
+struct Weighted {
+  Key key;
+  std::size_t score;
+  double weight;
+};
+
+// One row of weights a conjunction, by key.
+void collect(std::vector<Weighted> entries, std::size_t scores, Trained& trained) {
+  std::sort(entries.begin(), entries.end(), [](const Weighted& a, const Weighted& b) { return a.key < b.key; });
+  trained.constants.assign(scores, 0.0);
+  for (const Weighted& entry : entries) {
+    if (entry.key == 0) {
+      trained.constants[entry.score] = entry.weight;
+      continue;
+    }
+    if (trained.keys.empty() || trained.keys.back() != entry.key) {
+      trained.keys.push_back(entry.key);
+      trained.weights.resize(trained.keys.size() * scores, 0.0);
+    }
+    trained.weights[(trained.keys.size() - 1) * scores + entry.score] = entry.weight;
+  }
+}
+
+}  // namespace
+
+Trained train_sparse(const Examples& examples, const SparseOptions& options, const SparseStart& start, Monitor& monitor) {
+  check_scale(options.map);
+  check_feature_count(examples, options.map.degree);
+  const auto scores = static_cast<std::size_t>(problem_count(static_cast<int>(options.class_weights.size())));
+  const auto problems = static_cast<std::int64_t>(options.loss == SparseLoss::logistic ? 1 : scores);
+  const std::size_t outputs = scores / static_cast<std::size_t>(problems);
+  const int threads_each = std::max(1, options.threads / static_cast<int>(std::min<std::int64_t>(problems, 1024)));
+  const ConjunctionSearch search(examples, options.map);
+  std::vector<std::vector<Weighted>> weights(static_cast<std::size_t>(problems));
+  Trained trained;
+  trained.storage = Storage::on_the_fly;
+  trained.outcomes.resize(static_cast<std::size_t>(problems));
+  std::vector<std::size_t> stored(static_cast<std::size_t>(problems));
+  parallel_for(options.threads, problems, [&](std::int64_t number) {
+    const auto p = static_cast<std::size_t>(number);
+    const auto loss = loss_of(examples, options, number);
+    SparseProblem problem(search, *loss, options, examples.binary(), threads_each, options.seed + p, monitor);
+    problem.resume(start, p);
+    trained.outcomes[p] = problem.solve({"training", number, problems, 0, 0, 0, 1.0});
+    for (std::size_t j = 0; j < problem.keys().size(); ++j) {
+      for (std::size_t output = 0; output < outputs; ++output) {
+        const double weight = problem.weight(j, output);
+        if (weight != 0.0) weights[p].push_back({problem.keys()[j], p + output, weight});
+      }
+    }
+    stored[p] = problem.stored();
+    monitor.finish_one();
+  });
+  std::vector<Weighted> all;
+  for (auto& part : weights) all.insert(all.end(), part.begin(), part.end());
+  for (const std::size_t count : stored) trained.dimension = std::max(trained.dimension, count);
+  collect(std::move(all), scores, trained);
+  return trained;
+}
+
+}  // namespace unkernel::poly

@@ -1,0 +1,188 @@
+#include "unkernel/solve/score_loss.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+namespace unkernel::solve {
+namespace {
+
+// log(1 + exp(x)) without overflow.
+double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+
+double entropy_term(double share) { return share > 0.0 ? -share * std::log(share) : 0.0; }
+
+struct SquaredHingeTerm {
+  static double value(const Costs& c, double f) { return SquaredHinge::loss(c, f); }
+  static void derivatives(const Costs& c, double f, double& gradient, double& curvature) {
+    const double below = std::max(1.0 - f, 0.0);
+    const double above = std::max(1.0 + f, 0.0);
+    gradient = 2.0 * (c.negative * above - c.positive * below);
+    curvature = 2.0 * ((above > 0.0 ? c.negative : 0.0) + (below > 0.0 ? c.positive : 0.0));
+  }
+  static double largest_curvature(const Costs& c) { return 2.0 * (c.negative + c.positive); }
+  static double dual(const Costs& c, double u) { return SquaredHinge::dual(c, u); }
+};
+
+struct LogisticTerm {
+  static double value(const Costs& c, double f) { return c.positive * softplus(-f) + c.negative * softplus(f); }
+  static void derivatives(const Costs& c, double f, double& gradient, double& curvature) {
+    const double tail = std::exp(-std::abs(f));
+    const double of_winner = 1.0 / (1.0 + tail);
+    const double of_loser = tail * of_winner;
+    const double positive = f > 0.0 ? of_winner : of_loser;
+    const double negative = f > 0.0 ? of_loser : of_winner;
+    gradient = c.negative * positive - c.positive * negative;
+    curvature = (c.positive + c.negative) * of_winner * of_loser;
+  }
+  static double largest_curvature(const Costs& c) { return 0.25 * (c.negative + c.positive); }
+  static double dual(const Costs& c, double u) {
+    const double total = c.positive + c.negative;
+    if (total == 0.0) return 0.0;
+    const double share = std::clamp((c.positive - u) / total, 0.0, 1.0);
+    return total * (entropy_term(share) + entropy_term(std::clamp((c.negative + u) / total, 0.0, 1.0)));
+  }
+};
+
+template <class Term>
+class OneScoreLoss : public ScoreLoss {
+ public:
+  explicit OneScoreLoss(std::vector<Costs> costs) : costs_(std::move(costs)) {}
+
+  std::size_t rows() const override { return costs_.size(); }
+  double value(std::span<const double> scores) const override {
+    double total = 0.0;
+    for (std::size_t i = 0; i < costs_.size(); ++i) total += Term::value(costs_[i], scores[i]);
+    return total;
+  }
+  void derivatives(std::span<const double> scores, std::size_t, std::span<double> gradient,
+                   std::span<double> curvature) const override {
+    for (std::size_t i = 0; i < costs_.size(); ++i) Term::derivatives(costs_[i], scores[i], gradient[i], curvature[i]);
+  }
+  void largest_curvatures(std::span<double> curvature) const override {
+    for (std::size_t i = 0; i < costs_.size(); ++i) curvature[i] = Term::largest_curvature(costs_[i]);
+  }
+  void joint_curvatures(std::span<const double>, std::span<double>) const override {
+    throw std::logic_error("a loss of one score has no joint curvature");
+  }
+  double value_along(std::span<const double> scores, std::span<const double> direction, double step) const override {
+    double total = 0.0;
+    for (std::size_t i = 0; i < costs_.size(); ++i) total += Term::value(costs_[i], scores[i] + step * direction[i]);
+    return total;
+  }
+  double dual(std::span<const double> gradients, double scale) const override {
+    double total = 0.0;
+    for (std::size_t i = 0; i < costs_.size(); ++i) total += Term::dual(costs_[i], -scale * gradients[i]);
+    return total;
+  }
+
+ private:
+  std::vector<Costs> costs_;
+};
+
+class SoftmaxLoss : public ScoreLoss {
+ public:
+  SoftmaxLoss(std::vector<std::int64_t> offsets, std::vector<ClassCost> costs, std::size_t classes)
+      : offsets_(std::move(offsets)), costs_(std::move(costs)), classes_(classes), totals_(offsets_.size() - 1, 0.0) {
+    for (std::size_t i = 0; i < totals_.size(); ++i) {
+      for (const ClassCost& c : costs_of(i)) totals_[i] += c.cost;
+    }
+  }
+
+  std::size_t rows() const override { return totals_.size(); }
+  std::size_t outputs() const override { return classes_; }
+
+  double value(std::span<const double> scores) const override { return value_along(scores, {}, 0.0); }
+
+  void derivatives(std::span<const double> scores, std::size_t output, std::span<double> gradient,
+                   std::span<double> curvature) const override {
+    for (std::size_t i = 0; i < rows(); ++i) {
+      const double own = scores[output * rows() + i];
+      double others = 0.0;  // relative to the own score
+      for (std::size_t k = 0; k < classes_; ++k) {
+        if (k != output) others += std::exp(std::min(scores[k * rows() + i] - own, 700.0));
+      }
+      const double share = 1.0 / (1.0 + others);
+      gradient[i] = totals_[i] * share;
+      for (const ClassCost& c : costs_of(i)) {
+        if (static_cast<std::size_t>(c.code) == output) gradient[i] -= c.cost;
+      }
+      // Where the row is all of this class the difference of nearly equal numbers would be lost.
+      if (costs_of(i).size() == 1 && static_cast<std::size_t>(costs_of(i)[0].code) == output) {
+        gradient[i] = -totals_[i] * others * share;
+      }
+      curvature[i] = totals_[i] * share * others * share;
+    }
+  }
+
+  void largest_curvatures(std::span<double> curvature) const override {
+    for (std::size_t i = 0; i < rows(); ++i) curvature[i] = 0.25 * totals_[i];
+  }
+
+  void joint_curvatures(std::span<const double> scores, std::span<double> a) const override {
+    for (std::size_t i = 0; i < rows(); ++i) {
+      double* row = a.data() + i * classes_;
+      double largest = scores[i];
+      for (std::size_t k = 0; k < classes_; ++k) largest = std::max(largest, scores[k * rows() + i]);
+      double sum = 0.0;
+      for (std::size_t k = 0; k < classes_; ++k) sum += row[k] = std::exp(scores[k * rows() + i] - largest);
+      for (std::size_t k = 0; k < classes_; ++k) row[k] *= totals_[i] / sum;
+    }
+  }
+
+  double value_along(std::span<const double> scores, std::span<const double> direction, double step) const override {
+    double total = 0.0;
+    std::vector<double> f(classes_);
+    for (std::size_t i = 0; i < rows(); ++i) {
+      for (std::size_t k = 0; k < classes_; ++k) {
+        const std::size_t place = k * rows() + i;
+        f[k] = direction.empty() ? scores[place] : scores[place] + step * direction[place];
+      }
+      const double largest = *std::max_element(f.begin(), f.end());
+      double sum = 0.0;
+      for (const double score : f) sum += std::exp(score - largest);
+      total += totals_[i] * (largest + std::log(sum));
+      for (const ClassCost& c : costs_of(i)) total -= c.cost * f[static_cast<std::size_t>(c.code)];
+    }
+    return total;
+  }
+
+  double dual(std::span<const double> gradients, double scale) const override {
+    double total = 0.0;
+    std::vector<double> shares(classes_);
+    for (std::size_t i = 0; i < rows(); ++i) {
+      if (totals_[i] == 0.0) continue;
+      for (std::size_t k = 0; k < classes_; ++k) shares[k] = scale * gradients[k * rows() + i];
+      for (const ClassCost& c : costs_of(i)) shares[static_cast<std::size_t>(c.code)] += c.cost;
+      for (const double share : shares) total += totals_[i] * entropy_term(std::clamp(share / totals_[i], 0.0, 1.0));
+    }
+    return total;
+  }
+
+ private:
+  std::span<const ClassCost> costs_of(std::size_t i) const {
+    return std::span(costs_).subspan(static_cast<std::size_t>(offsets_[i]), static_cast<std::size_t>(offsets_[i + 1] - offsets_[i]));
+  }
+
+  std::vector<std::int64_t> offsets_;
+  std::vector<ClassCost> costs_;
+  std::size_t classes_;
+  std::vector<double> totals_;
+};
+
+}  // namespace
+
+std::unique_ptr<ScoreLoss> squared_hinge_loss(std::vector<Costs> costs) {
+  return std::make_unique<OneScoreLoss<SquaredHingeTerm>>(std::move(costs));
+}
+
+std::unique_ptr<ScoreLoss> logistic_loss(std::vector<Costs> costs) {
+  return std::make_unique<OneScoreLoss<LogisticTerm>>(std::move(costs));
+}
+
+std::unique_ptr<ScoreLoss> softmax_loss(std::vector<std::int64_t> offsets, std::vector<ClassCost> costs, std::size_t classes) {
+  return std::make_unique<SoftmaxLoss>(std::move(offsets), std::move(costs), classes);
+}
+
+}  // namespace unkernel::solve

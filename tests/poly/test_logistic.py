@@ -1,0 +1,304 @@
+"""PolyLogisticRegression against explicit maps, a general optimiser, LIBLINEAR and scikit-learn."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import unkernel
+from reference import poly as reference
+from reference import sparse as twin
+from unkernel import PolyLogisticRegression
+
+SHARES = {"l1": (1.0, 0.0), "l2": (0.0, 1.0), "elasticnet": (0.3, 0.7)}
+PENALTIES = ["l1", "l2", "elasticnet"]
+
+
+def make_problem(seed, *, rows=40, features=5, binary=True, classes=2, duplicates=False):
+    rng = np.random.default_rng(seed)
+    X = (rng.random((rows, features)) < 0.5).astype(float)
+    if not binary:
+        X *= rng.normal(size=X.shape).round(2)
+    if duplicates:
+        X = X[rng.integers(0, max(rows // 4, 2), rows)]
+    noisy = rng.random(rows) < 0.15
+    y = np.where(noisy, rng.integers(0, classes, rows), (X[:, 0] + 2 * X[:, 1] * X[:, 2] > 0.5).astype(int))
+    y[:classes] = np.arange(classes)
+    return X, y
+
+
+def wide_problem(binary, classes=2, rows=600, features=150):
+    rng = np.random.default_rng(2)
+    X = sparse.random(rows, features, density=0.06, format="csr", random_state=rng)
+    if binary:
+        X.data[:] = 1
+    w = rng.normal(size=features)
+    y = np.digitize(X @ w, np.quantile(X @ w, np.linspace(0, 1, classes + 1)[1:-1]))
+    return X, y
+
+
+def kind_of(classes):
+    return "logistic" if classes == 2 else "softmax"
+
+
+def scores_of(clf, X):
+    scores = clf.decision_function(X)
+    return scores[:, None] if scores.ndim == 1 else scores
+
+
+@parametrize_with_checks(
+    [
+        PolyLogisticRegression(random_state=0),
+        PolyLogisticRegression(3, class_weight="balanced"),
+        PolyLogisticRegression(1, penalty="elasticnet"),
+        PolyLogisticRegression(penalty="l2"),
+    ]
+)
+def test_scikit_learn_agrees_that_it_is_an_estimator(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("binary", [True, False])
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_reaches_the_optimum_on_the_explicit_map(degree, binary, penalty, classes):
+    X, y = make_problem(degree, binary=binary, duplicates=binary, classes=classes)
+    weights = np.random.default_rng(5).integers(0, 4, len(y)).astype(float)
+    weights[:classes] = 1.0
+    clf = PolyLogisticRegression(
+        degree, C=0.7, gamma=0.5, coef0=2.0, penalty=penalty, l1_ratio=0.3, tol=1e-8, random_state=0
+    ).fit(X, y, weights)
+    assert clf.gap_ <= 1e-8
+    l1, l2 = SHARES[penalty]
+    costs, kind = 0.7 * weights, kind_of(classes)
+    stored = twin.model_objective(kind, clf.to_model(), X, y, costs, l1=l1, l2=l2)
+    assert clf.objective_ == pytest.approx(stored, rel=1e-8)
+    expand = twin.expand_sets if penalty == "elasticnet" and binary else reference.expand
+    Phi = expand(X, degree=degree, gamma=0.5, coef0=2.0)
+    expected, _ = twin.minimise(kind, Phi, y, costs, l1=l1, l2=l2, outputs=1 if classes == 2 else classes)
+    assert clf.objective_ == pytest.approx(expected, rel=2e-5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    degree=st.integers(1, 3),
+    binary=st.booleans(),
+    classes=st.integers(2, 4),
+    logarithm=st.floats(-3, 3),
+)
+def test_the_optimum_is_certified_for_any_c(seed, degree, binary, classes, logarithm):
+    X, y = make_problem(seed, rows=25, features=4, binary=binary, duplicates=seed % 2 == 0, classes=classes)
+    C, kind = 10.0**logarithm, kind_of(classes)
+    clf = PolyLogisticRegression(degree, C=C, gamma=0.7, tol=1e-5, max_iter=10**5, random_state=0).fit(X, y)
+    costs = np.full(len(y), C)
+    assert clf.gap_ <= 1e-5
+    objective = twin.model_objective(kind, clf.to_model(), X, y, costs)
+    assert clf.objective_ == pytest.approx(objective, rel=1e-8)
+    Phi = reference.expand(X, degree=degree, gamma=0.7, coef0=1.0)
+    assert twin.dual_bound(kind, Phi, scores_of(clf, X), y, costs) >= objective * (1 - 1e-4)
+
+
+def test_objective_equals_liblinears():
+    X, y = make_problem(11, rows=300, features=7, binary=False)
+    clf = PolyLogisticRegression(C=0.8, gamma=0.3, tol=1e-7).fit(X, y)
+    Phi = reference.expand(X, degree=2, gamma=0.3, coef0=1.0)
+    peer = LogisticRegression(
+        l1_ratio=1, solver="liblinear", C=0.8, fit_intercept=False, tol=1e-9, max_iter=10**5, random_state=0
+    )
+    w = peer.fit(Phi, y).coef_[0]
+    signs = np.where(y == 1, 1.0, -1.0)
+    theirs = np.abs(w).sum() + 0.8 * np.logaddexp(0, -signs * (Phi @ w)).sum()
+    assert clf.objective_ == pytest.approx(theirs, rel=1e-5)
+    assert clf.decision_function(X) == pytest.approx(Phi @ w, abs=1e-2)
+    assert clf.predict_proba(X) == pytest.approx(peer.predict_proba(Phi), abs=1e-3)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_probabilities_equal_scikit_learns(penalty):
+    X, y = make_problem(12, rows=300, features=6, binary=False, classes=3)
+    clf = PolyLogisticRegression(C=0.5, gamma=0.3, penalty=penalty, l1_ratio=0.3, tol=1e-8).fit(X, y)
+    Phi = reference.expand(X, degree=2, gamma=0.3, coef0=1.0)
+    peer = LogisticRegression(
+        C=0.5, l1_ratio=SHARES[penalty][0], solver="saga", fit_intercept=False, tol=1e-8, max_iter=10**5
+    ).fit(Phi, y)
+    assert clf.predict_proba(X) == pytest.approx(peer.predict_proba(Phi), abs=1e-4)
+    assert np.array_equal(clf.predict(X), peer.predict(Phi))
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_probabilities_are_what_scores_say(classes):
+    X, y = wide_problem(True, classes)
+    clf = PolyLogisticRegression(C=2.0).fit(X, y)
+    P = clf.predict_proba(X)
+    assert P.shape == (600, classes)
+    assert P.sum(axis=1) == pytest.approx(1.0)
+    assert np.exp(clf.predict_log_proba(X)) == pytest.approx(P)
+    scores = clf.decision_function(X)
+    if classes == 2:
+        assert P[:, 1] == pytest.approx(1 / (1 + np.exp(-scores)))
+    else:
+        assert pytest.approx(np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)) == P
+    assert np.array_equal(clf.predict(X), clf.classes_[P.argmax(axis=1)])
+
+
+def test_log_probabilities_do_not_underflow():
+    clf = PolyLogisticRegression(1, C=1e6, gamma=1.0).fit([[0.0], [1.0]] * 20, [0, 1] * 20)
+    logs = clf.predict_log_proba([[1e4], [-1e4]])
+    assert np.isfinite(logs).all()
+    assert logs.min() < -1000
+    assert clf.predict_proba([[1e4]]).tolist() == [[0.0, 1.0]]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("engine", [None, "auto", "file"])
+def test_probabilities_survive_files_and_compilation(tmp_path, classes, engine):
+    X, y = wide_problem(True, classes)
+    clf = PolyLogisticRegression(C=2.0).fit(X, y)
+    path = tmp_path / "model.uk"
+    if engine is None:
+        clf.save(path)
+    elif engine == "auto":
+        unkernel.compile(clf).save(path)
+    else:
+        clf.save(path)
+        unkernel.compile(path).save(path)
+    loaded = unkernel.load(path)
+    assert loaded.predict_proba(X) == pytest.approx(clf.predict_proba(X), abs=1e-12)
+    assert np.array_equal(loaded.predict(X), clf.predict(X))
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_threads_change_nothing(degree, classes):
+    X, y = wide_problem(True, classes)
+    one = PolyLogisticRegression(degree, C=2.0, random_state=0).fit(X, y).to_model()
+    three = PolyLogisticRegression(degree, C=2.0, n_jobs=3, random_state=0).fit(X, y).to_model()
+    assert np.array_equal(one.keys, three.keys)
+    assert np.array_equal(one.weights, three.weights)
+
+
+def test_sparser_models_for_smaller_c():
+    X, y = wide_problem(True, 3)
+    sizes = [PolyLogisticRegression(C=C).fit(X, y).to_model().n_conjunctions for C in (0.01, 0.3, 3.0)]
+    assert sizes[0] < sizes[1] < sizes[2] < 5000
+
+
+def test_weights_are_repeated_rows():
+    X, y = make_problem(6, rows=60, binary=False, classes=3)
+    repeats = np.random.default_rng(1).integers(0, 4, 60)
+    repeats[:3] = 1
+    options = {"C": 0.5, "tol": 1e-6, "random_state": 0}
+    weighted = PolyLogisticRegression(**options).fit(X, y, repeats.astype(float)).to_model()
+    repeated = (
+        PolyLogisticRegression(**options).fit(np.repeat(X, repeats, 0), np.repeat(y, repeats)).to_model()
+    )
+    assert np.array_equal(weighted.keys, repeated.keys)
+    assert np.array_equal(weighted.weights, repeated.weights)
+
+
+def test_class_weight_multiplies_c():
+    X, y = make_problem(7, classes=3)
+    factors = {0: 1.0, 1: 3.0, 2: 0.5}
+    one = PolyLogisticRegression(gamma=0.5, class_weight=factors, tol=1e-8).fit(X, y)
+    other = PolyLogisticRegression(gamma=0.5, tol=1e-8).fit(X, y, np.array([factors[k] for k in y]))
+    assert one.objective_ == pytest.approx(other.objective_, rel=1e-7)
+
+
+def test_warm_start_along_a_path_of_c():
+    X, y = wide_problem(True, 3)
+    warm = PolyLogisticRegression(gamma=0.5, tol=1e-5, warm_start=True, random_state=0)
+    steps = fresh_steps = 0
+    for C in np.geomspace(0.2, 4.0, 6):
+        warm.set_params(C=C).fit(X, y)
+        fresh = PolyLogisticRegression(C=C, gamma=0.5, tol=1e-5, random_state=0).fit(X, y)
+        assert warm.objective_ == pytest.approx(fresh.objective_, rel=3e-5)
+        steps, fresh_steps = steps + warm.n_iter_, fresh_steps + fresh.n_iter_
+    assert steps < fresh_steps
+    warm.fit(X, y)
+    assert warm.n_iter_ <= 1
+
+
+def test_a_tiny_c_gives_no_weights():
+    X, y = make_problem(9, classes=3)
+    clf = PolyLogisticRegression(C=1e-6).fit(X, y)
+    assert clf.to_model().n_conjunctions == 0
+    assert clf.gap_ == 0.0
+    assert clf.predict_proba(X) == pytest.approx(1 / 3)
+
+
+def test_lives_in_grid_searches_and_pickles():
+    X, y = wide_problem(False)
+    search = GridSearchCV(
+        PolyLogisticRegression(random_state=0), {"C": [0.1, 1.0]}, cv=3, scoring="neg_log_loss"
+    )
+    search.fit(X, y)
+    clf = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert np.array_equal(clf.predict_proba(X), search.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "complaint"),
+    [
+        ({"degree": 4}, "degree"),
+        ({"C": 0}, "C"),
+        ({"penalty": "l0"}, "penalty"),
+        ({"l1_ratio": 1.5}, "l1_ratio"),
+        ({"l1_ratio": 0.0}, "l1_ratio"),
+        ({"gamma": 0}, "gamma"),
+        ({"tol": 0}, "tol"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"class_weight": {7: 1.0}}, "class_weight"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        PolyLogisticRegression(**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_costs_that_overflow_are_refused():
+    X, y = make_problem(2, binary=False)
+    with pytest.raises(ValueError, match="C"):
+        PolyLogisticRegression(C=1e308).fit(X, y, np.full(len(y), 10.0))
+
+
+def test_says_so_when_it_did_not_converge():
+    X, y = make_problem(9, rows=200, binary=False)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        PolyLogisticRegression(C=1e4, gamma=5.0, tol=1e-9, max_iter=2).fit(X, y)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
+def test_stops_promptly_on_ctrl_c():
+    program = textwrap.dedent("""
+        import numpy as np
+        from unkernel import PolyLogisticRegression
+        rng = np.random.default_rng(0)
+        X, y = rng.random((20000, 40)), rng.integers(0, 3, 20000)
+        print("ready", flush=True)
+        PolyLogisticRegression(3, C=1e3, gamma=10, tol=1e-12, max_iter=10**6).fit(X, y)
+    """)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout.readline() == b"ready\n"
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert b"KeyboardInterrupt" in errors
