@@ -38,6 +38,23 @@ def drawable(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [candidate for candidate in candidates if candidate.nbytes > 0 and candidate.microseconds > 0]
 
 
+def trie_lines(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Those that differ in their tries alone, the smallest first: without one, if that was measured."""
+    lines: dict[Any, dict[int, Candidate]] = {}
+    for candidate in candidates:
+        if not candidate.fused and not candidate.grouped:
+            below = candidate.engine, candidate.rare, candidate.head_bytes
+            lines.setdefault(below, {})[candidate.trie_nodes] = candidate
+    with_tries = [line for line in lines.values() if any(line) and len(line) > 1]
+    return [[line[nodes] for nodes in sorted(line)] for line in with_tries]
+
+
+def _words(candidate: Candidate) -> str:
+    if candidate.trie_nodes:
+        return f"{candidate.trie_nodes:,} nodes"
+    return details(candidate) or candidate.engine
+
+
 def draw(path: Path, candidates: Sequence[Candidate], title: str) -> None:
     """Write a scatter plot, both axes logarithmic; the file appears whole or not at all."""
     figure = _figure_type()(figsize=_INCHES, layout="constrained")
@@ -46,10 +63,13 @@ def draw(path: Path, candidates: Sequence[Candidate], title: str) -> None:
     for engine in dict.fromkeys(candidate.engine for candidate in found):
         of_engine = [candidate for candidate in found if candidate.engine == engine]
         axes.scatter([c.nbytes for c in of_engine], [c.microseconds for c in of_engine], label=engine)
+    for line in trie_lines(found):
+        style = {"linestyle": "--", "color": "grey", "linewidth": 1, "zorder": 0}
+        nbytes, times = [c.nbytes for c in line], [c.microseconds for c in line]
+        axes.plot(nbytes, times, label=f"{line[0].engine}, by nodes of the trie", **style)
     for candidate in found:
         at = (candidate.nbytes, candidate.microseconds)
-        words = details(candidate) or candidate.engine
-        axes.annotate(words, at, xytext=(6, 4), textcoords="offset points", fontsize=7)
+        axes.annotate(_words(candidate), at, xytext=(6, 4), textcoords="offset points", fontsize=7)
         if candidate.chosen:
             axes.scatter(*at, s=180, facecolors="none", edgecolors="black", label="chosen")
     axes.set(xscale="log", yscale="log", xlabel="bytes", ylabel="µs per row, one thread")
