@@ -92,7 +92,7 @@ def test_a_trie_that_was_left_out_is_told(run, golden, rows_file, tmp_path, monk
 
 def test_models_without_a_trie_say_so(run, compiled_file, test_file):
     assert run("inspect", compiled_file, "--json").json["trie"] is None
-    assert "trie" not in run("inspect", compiled_file).out
+    assert " trie " not in run("inspect", compiled_file).out
     assert run("bench", compiled_file, test_file, "--seconds", "0.01", "--json").json["trie"] is None
 
 
