@@ -213,7 +213,7 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         if not all(converged for _, _, _, converged in outcomes):
             warnings.warn(
-                f"{name} stopped after {self.n_iter_} epochs (max_iter={self.max_iter}) at a relative gap of "
+                f"{name} stopped after max_iter={self.max_iter} epochs at a relative gap of "
                 f"{self.gap_:.2g} (tol={self.tol:g}): raise max_iter or tol, or scale the features and "
                 "lower C or gamma",
                 ConvergenceWarning,
