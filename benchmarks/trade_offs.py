@@ -1,13 +1,14 @@
 """What time, memory and accuracy cost each other: tables, and a plot of each in ``build/benchmarks``.
 
-``tries``       µs a row against nodes of the prefix trie, beside the best engine without one; the trie is grown
-                from the training rows and measured on the test rows (Yoshinaga & Kitsuregawa, figures 3 and 5)
-``thresholds``  µs a row against the threshold below which conjunctions are dropped, and the share of labels that
-                stay (their figures 4 and 6)
-``sizes``       accuracy against conjunctions that have a weight, along a path of C: the l1 squared-hinge SVM and
-                the l1 log-linear model, beside the l2 SVM, which has one size (Chang et al., table 7)
+``tries``       µs a row against nodes of the prefix trie, beside the best engine without one; the trie is
+                grown from the training rows and measured on the test rows, as in figures 3, 5 and 6 of
+                Yoshinaga & Kitsuregawa
+``thresholds``  µs a row against the threshold below which conjunctions are dropped, and the share of labels
+                that stay
+``sizes``       accuracy against conjunctions that have a weight, along a path of C: the l1 squared-hinge SVM
+                and the l1 log-linear model, beside the l2 SVM, which has one size (Chang et al., table 7)
 
-    UNKERNEL_DATA=/where/the/data/is python benchmarks/trade_offs.py [tries|thresholds|sizes ...] [--task NAME ...]
+    UNKERNEL_DATA=/where/the/data/is python benchmarks/trade_offs.py [section ...] [--task NAME ...]
 """
 
 from __future__ import annotations

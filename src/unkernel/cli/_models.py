@@ -290,8 +290,8 @@ def zones(tables: Tables) -> dict[str, int]:
 
 def _grouped(tables: Tables) -> int:
     """The features whose conjunctions are looked up by the states of groups."""
-    begins = tables.arrays.get("group_begins", ())
-    return int(begins[-1]) if len(begins) else 0
+    begins = tables.arrays.get("group_begins")
+    return 0 if begins is None or not len(begins) else int(begins[-1])
 
 
 def trie_of(classifier: CompiledClassifier) -> dict[str, int] | None:
