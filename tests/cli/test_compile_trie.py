@@ -199,6 +199,15 @@ def test_lines_of_a_plot_join_what_differs_in_its_trie_alone():
     assert _plot.trie_lines([*others, tries[0]]) == []  # one point is no line
 
 
+def test_words_are_for_what_nothing_else_beats():
+    def measured(nbytes: int, microseconds: float) -> Candidate:
+        return Candidate("expanded", nbytes=nbytes, microseconds=microseconds)
+
+    small, between, slow, fast = measured(1, 9.0), measured(3, 5.0), measured(4, 6.0), measured(5, 1.0)
+    assert _plot.frontier([fast, slow, between, small, measured(5, 2.0)]) == [small, between, fast]
+    assert _plot.frontier([]) == []
+
+
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
 def test_a_plot_has_the_tries(run, golden, rows_file, tmp_path):
     plot = tmp_path / "trade-off.svg"

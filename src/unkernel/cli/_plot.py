@@ -49,10 +49,13 @@ def trie_lines(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     return [[line[nodes] for nodes in sorted(line)] for line in with_tries]
 
 
-def _words(candidate: Candidate) -> str:
-    if candidate.trie_nodes:
-        return f"{candidate.trie_nodes:,} nodes"
-    return details(candidate) or candidate.engine
+def frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those that no other one beats in both time and size."""
+    best: list[Candidate] = []
+    for candidate in sorted(candidates, key=lambda c: (c.nbytes, c.microseconds)):
+        if not best or candidate.microseconds < best[-1].microseconds:
+            best.append(candidate)
+    return best
 
 
 def draw(path: Path, candidates: Sequence[Candidate], title: str) -> None:
@@ -67,9 +70,15 @@ def draw(path: Path, candidates: Sequence[Candidate], title: str) -> None:
         style = {"linestyle": "--", "color": "grey", "linewidth": 1, "zorder": 0}
         nbytes, times = [c.nbytes for c in line], [c.microseconds for c in line]
         axes.plot(nbytes, times, label=f"{line[0].engine}, by nodes of the trie", **style)
+    best = frontier(found)
     for candidate in found:
         at = (candidate.nbytes, candidate.microseconds)
-        axes.annotate(_words(candidate), at, xytext=(6, 4), textcoords="offset points", fontsize=7)
+        if candidate.trie_nodes:
+            words, place = f"{candidate.trie_nodes:,} nodes", (0, 8)
+        else:  # words on all others would hide each other
+            words, place = details(candidate) or candidate.engine, (4, -12)
+        if candidate.trie_nodes or candidate in best:
+            axes.annotate(words, at, xytext=place, textcoords="offset points", fontsize=7, rotation=20)
         if candidate.chosen:
             axes.scatter(*at, s=180, facecolors="none", edgecolors="black", label="chosen")
     axes.set(xscale="log", yscale="log", xlabel="bytes", ylabel="µs per row, one thread")

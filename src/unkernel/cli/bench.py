@@ -226,11 +226,10 @@ def _print(result: dict[str, Any]) -> None:
 
     facts = {
         "engine": f"{result['engine']}, {exactness(result['exact'])}",
-        f"{unit}s": _size_words(result),
-        "one thread": speed("one_thread"),
     }
     if result.get("trie"):
         facts["trie"] = trie_words(result["trie"])
+    facts |= {f"{unit}s": _size_words(result), "one thread": speed("one_thread")}
     if threads > 1:
         facts[f"{threads} threads"] = f"{speed('all_threads')}, {result['scaling']:.2f} times as fast"
     median, best = microseconds(one["median"]), microseconds(one["best"])
