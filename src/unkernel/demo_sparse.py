@@ -33,11 +33,11 @@ def sparse_fits(rows: Any, gamma: float) -> Iterator[SparseFit]:
     shared: dict[str, Any] = {"degree": 2, "gamma": gamma, "random_state": 0}
     learners = {
         "PolySVC": (PolySVC(**shared), (1.0,)),
-        "PolySVC,\npenalty=l1": (
+        "PolySVC, l1": (
             PolySVC(penalty="l1", loss="squared_hinge", warm_start=True, **shared),
             _PATH_OF_C,
         ),
-        "PolyLogisticRegression,\npenalty=l1": (
+        "PolyLogisticRegression, l1": (
             PolyLogisticRegression(penalty="l1", warm_start=True, **shared),
             _PATH_OF_C,
         ),

@@ -215,7 +215,6 @@ def test_a_plot_has_the_tries(run, golden, rows_file, tmp_path):
     ran = run("compile", golden / MODEL, tmp_path / "m.uk", *options)
     assert (ran.code, ran.json["plot"]) == (0, str(plot))
     text = plot.read_text()
-    sizes = {candidate["trie_nodes"] for candidate in ran.json["candidates"]} - {0}
-    for nodes in sizes:
-        assert f"<!-- {nodes:,} nodes -->" in text
-    assert "by nodes of the trie -->" in text
+    assert any(candidate["trie_nodes"] for candidate in ran.json["candidates"])
+    for words in ("bytes", "nodes of the trie", ", with tries", ", with a trie", "without: "):
+        assert words in text

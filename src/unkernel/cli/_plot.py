@@ -1,4 +1,4 @@
-"""A drawing of the engines that were tried: time against size. Needs matplotlib, which is optional."""
+"""A drawing of what was tried: time against size and against tries. Needs matplotlib, which is optional."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from unkernel.engines import Candidate
 _FORMATS = (".png", ".svg", ".pdf")
 _INCHES = (8.0, 5.5)
 _DOTS_PER_INCH = 150
+_TIME = "µs per row, one thread"
 
 
 def refuse_format(path: Path) -> None:
@@ -59,32 +60,52 @@ def frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def draw(path: Path, candidates: Sequence[Candidate], title: str) -> None:
-    """Write a scatter plot, both axes logarithmic; the file appears whole or not at all."""
-    figure = _figure_type()(figsize=_INCHES, layout="constrained")
-    axes = figure.add_subplot()
+    """Write what time and size cost each other; the file appears whole or not at all."""
     found = drawable(candidates)
+    lines = trie_lines(found)
+    panels = 2 if lines else 1
+    figure = _figure_type()(figsize=(panels * _INCHES[0], _INCHES[1]), layout="constrained")
+    axes = figure.add_subplot(1, panels, 1)
+    _draw_all(axes, found, lines)
+    axes.set_title(title, parse_math=False)
+    if lines:
+        _draw_tries(figure.add_subplot(1, panels, 2), found, lines)
+    with replaced(path) as file:
+        figure.savefig(file, format=path.suffix.lower()[1:], dpi=_DOTS_PER_INCH)
+
+
+def _draw_all(axes: Any, found: Sequence[Candidate], lines: Sequence[Sequence[Candidate]]) -> None:
+    """Microseconds against bytes, both logarithmic."""
     for engine in dict.fromkeys(candidate.engine for candidate in found):
         of_engine = [candidate for candidate in found if candidate.engine == engine]
         axes.scatter([c.nbytes for c in of_engine], [c.microseconds for c in of_engine], label=engine)
-    for line in trie_lines(found):
-        style = {"linestyle": "--", "color": "grey", "linewidth": 1, "zorder": 0}
+    for line in lines:
         nbytes, times = [c.nbytes for c in line], [c.microseconds for c in line]
-        axes.plot(nbytes, times, label=f"{line[0].engine}, by nodes of the trie", **style)
-    best = frontier(found)
-    for candidate in found:
+        axes.plot(nbytes, times, "--", color="grey", zorder=0, label=f"{line[0].engine}, with tries")
+    for candidate in frontier(found):  # words on all others would hide each other
         at = (candidate.nbytes, candidate.microseconds)
-        if candidate.trie_nodes:
-            words, place = f"{candidate.trie_nodes:,} nodes", (0, 8)
-        else:  # words on all others would hide each other
-            words, place = details(candidate) or candidate.engine, (4, -12)
-        if candidate.trie_nodes or candidate in best:
-            axes.annotate(words, at, xytext=place, textcoords="offset points", fontsize=7, rotation=20)
-        if candidate.chosen:
-            axes.scatter(*at, s=180, facecolors="none", edgecolors="black", label="chosen")
-    axes.set(xscale="log", yscale="log", xlabel="bytes", ylabel="µs per row, one thread")
-    axes.set_title(title, parse_math=False)
+        words = details(candidate) or candidate.engine
+        axes.annotate(words, at, xytext=(4, -12), textcoords="offset points", fontsize=7)
+    for candidate in (candidate for candidate in found if candidate.chosen):
+        at = (candidate.nbytes, candidate.microseconds)
+        axes.scatter(*at, s=180, facecolors="none", edgecolors="black", label="chosen")
+    axes.set(xscale="log", yscale="log", xlabel="bytes", ylabel=_TIME)
     axes.margins(x=0.25, y=0.15)  # room for the words
     axes.grid(True, which="both", alpha=0.2)
     axes.legend()
-    with replaced(path) as file:
-        figure.savefig(file, format=path.suffix.lower()[1:], dpi=_DOTS_PER_INCH)
+
+
+def _draw_tries(axes: Any, found: Sequence[Candidate], lines: Sequence[Sequence[Candidate]]) -> None:
+    """Microseconds against the nodes of tries, beside what is fastest without one."""
+    for line in lines:
+        with_tries = [candidate for candidate in line if candidate.trie_nodes]
+        nodes, times = [c.trie_nodes for c in with_tries], [c.microseconds for c in with_tries]
+        axes.plot(nodes, times, marker="o", label=f"{line[0].engine}, with a trie")
+    fastest = min((c for c in found if not c.trie_nodes), key=lambda c: c.microseconds, default=None)
+    if fastest is not None:
+        words = ", ".join(part for part in (fastest.engine, details(fastest)) if part)
+        axes.axhline(fastest.microseconds, linestyle=":", color="black", label=f"without: {words}")
+    axes.set(xscale="log", xlabel="nodes of the trie", ylabel=_TIME)
+    axes.set_ylim(bottom=0.0)
+    axes.grid(True, which="both", alpha=0.2)
+    axes.legend(fontsize=8)
