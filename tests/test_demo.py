@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sklearn.svm import LinearSVC
 
-from unkernel import PolySVC, demo, demo_trees
+from unkernel import PolySVC, demo, demo_sparse, demo_trees
 from unkernel.data.ast_trees import from_ast
 
 
@@ -25,6 +25,16 @@ def test_the_digits_are_scaled():
     rows = demo.digits()
     assert (rows.train.min(), rows.train.max()) == (0.0, 1.0)
     assert rows.train.shape[0] + rows.test.shape[0] == 1797
+
+
+def test_sparse_models_grow_with_the_weight_of_losses():
+    dense, *sparse = demo_sparse.sparse_fits(demo.binary_rows(count=600), gamma=0.1)
+    assert len({fit.name for fit in sparse}) == 2
+    for name in {fit.name for fit in sparse}:
+        path = [fit for fit in sparse if fit.name == name]
+        assert [fit.conjunctions for fit in path] == sorted(fit.conjunctions for fit in path)
+        assert 0 <= path[0].conjunctions < path[-1].conjunctions < dense.conjunctions
+        assert max(fit.accuracy for fit in path) > 0.6
 
 
 def test_linear_learners_reach_the_same_objective():

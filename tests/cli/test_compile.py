@@ -42,8 +42,8 @@ def test_the_scores_are_the_models(run, golden, tmp_path, name):
 def test_json_has_all_that_is_shown(run, golden, tmp_path):
     found = run("compile", golden / "libsvm-poly2.model", tmp_path / "m.uk", "--json").json
     assert set(found) == {
-        "source", "model", "read", "engine", "exact", "model_bytes", "compiled_bytes", "candidates",
-        "seconds", "plot",
+        "source", "model", "read", "engine", "exact", "model_bytes", "compiled_bytes", "trie",
+        "candidates", "seconds", "plot",
     }  # fmt: skip
     assert found["read"]["format"] == "libsvm"
     assert found["read"]["kernel"] == "polynomial"
@@ -171,7 +171,7 @@ def test_the_choices_and_defaults_are_those_of_the_function(run, monkeypatch):
     text = run("compile", "--help").out
     renamed = {"n_jobs": "jobs"}
     for name in set(inspect.signature(compile).parameters) - {"source", "watch"}:
-        assert f"--{renamed.get(name, name)}" in text
+        assert f"--{renamed.get(name, name).replace('_', '-')}" in text
 
 
 def test_a_plot_without_matplotlib(run, golden, tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ import pytest
 
 from unkernel import (
     CuttingPlaneSVC,
+    PolyLogisticRegression,
     PolySVC,
     RankSVM,
     TreeSVC,
@@ -172,7 +173,8 @@ def test_the_choices_are_those_of_the_estimators():
 @pytest.mark.parametrize(
     ("estimator", "left_out"),
     [
-        (PolySVC, {"penalty", "warm_start"}),
+        (PolySVC, {"warm_start"}),
+        (PolyLogisticRegression, {"warm_start"}),
         (CuttingPlaneSVC, {"warm_start"}),
         (RankSVM, {"pair_weight"}),
         (TreeSVC, set()),

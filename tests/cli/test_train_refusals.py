@@ -10,8 +10,8 @@ import pytest
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("--model linear --degree 2", "--degree is not for --model linear, but for poly"),
-        ("--model rank --gamma 1", "--gamma is not for --model rank, but for poly"),
+        ("--model linear --degree 2", "--degree is not for --model linear, but for poly and logistic"),
+        ("--model rank --gamma 1", "--gamma is not for --model rank, but for poly and logistic"),
         ("--model linear --storage auto", "--storage is not for --model linear"),
         ("--model rank --loss hinge", "--loss is not for --model rank, but for poly and linear"),
         ("--model rank --seed 1", "--seed is not for --model rank"),

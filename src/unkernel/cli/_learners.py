@@ -34,7 +34,7 @@ class Learner(ABC):
 
     name: ClassVar[str]
     estimator: ClassVar[type]
-    step: ClassVar[str]  # what a pass over the rows is called
+    step: str  # what a pass over the rows is called
     measures: ClassVar[tuple[str, ...]]  # what `measure` returns, and is null where it cannot be measured
     own_options: ClassVar[frozenset[str]] = frozenset()  # beside the estimator's parameters
     reads_trees: ClassVar[bool] = False  # or rows
@@ -48,6 +48,11 @@ class Learner(ABC):
         """The names of the options that say something to this learner."""
         parameters = inspect.signature(cls.estimator).parameters
         return {_OPTION_OF.get(name, name) for name in parameters} | cls.own_options | {"n_features"}
+
+    @classmethod
+    def default(cls, parameter: str) -> Any:
+        """The estimator's."""
+        return inspect.signature(cls.estimator).parameters[parameter].default
 
     @abstractmethod
     def refuse(self) -> None:

@@ -276,10 +276,35 @@ def zones(tables: Tables) -> dict[str, int]:
     if tables.layout == CONJUNCTIONS:
         first_rare = numbers["rare"]
         dense, fused = numbers["head"], numbers["fused"]
-        return {"used": used, "fused": fused, "dense": dense, "rare": used - first_rare}
+        return {
+            "used": used,
+            "fused": fused,
+            "grouped": _grouped(tables),
+            "dense": dense,
+            "rare": used - first_rare,
+        }
     if tables.layout == BITSLICED:
         return {"used": used, "as_bits": numbers["frequent"], "as_lists": used - numbers["frequent"]}
     return {"used": used}
+
+
+def _grouped(tables: Tables) -> int:
+    """The features whose conjunctions are looked up by the states of groups."""
+    begins = tables.arrays.get("group_begins")
+    return 0 if begins is None or not len(begins) else int(begins[-1])
+
+
+def trie_of(classifier: CompiledClassifier) -> dict[str, int] | None:
+    """The prefix trie of a compiled model, for JSON."""
+    trie = classifier.trie
+    if trie is None:
+        return None
+    return {"nodes": trie.nodes, "limit": trie.limit, "bytes": trie.nbytes}
+
+
+def trie_words(trie: dict[str, int]) -> str:
+    """What :func:`trie_of` says, for people."""
+    return f"{many(trie['nodes'], 'node')} of at most {trie['limit']:,}, {size(trie['bytes'])}"
 
 
 def score_names(decision: Decision) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,6 +14,7 @@ import typer
 
 # More threads than this is a mistake, and a system that cannot start them ends the process.
 _MOST_JOBS = 1024
+_THOUSANDS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 _engine = partial(typer.Option, rich_help_panel="The engine")
 _data = partial(typer.Option, rich_help_panel="The data")
@@ -123,6 +126,22 @@ Threshold = Annotated[
     float | None,
     _engine(help="For pruned: conjunctions of smaller weight are dropped.", show_default="none"),
 ]
+Trie = Annotated[
+    str | None,
+    _engine(
+        metavar="FILE",
+        help="Rows to grow a prefix trie from; it is kept where it pays.",
+        show_default="none",
+    ),
+]
+TrieNodes = Annotated[
+    str | None,
+    _engine(
+        metavar="NODES",
+        help="With --trie: keep a trie of at most so many nodes, such as 1M or 300k, whether it pays or not.",
+        show_default="the best of several sizes",
+    ),
+]
 Plot = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw time against size: a .png, .svg or .pdf file."),
@@ -140,6 +159,19 @@ Verbose = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.")]
+
+
+def node_count(words: str | None) -> int | None:
+    """Nodes from such as ``1M``, ``300k``, ``1.5M`` or ``1000000``; k, M and G are powers of 1000."""
+    if words is None:
+        return None
+    found = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kKmMgG]?)\s*", words, re.ASCII)
+    nodes = Fraction(found[1]) * _THOUSANDS[found[2].upper()] if found else Fraction(0)
+    if nodes < 1 or nodes.denominator != 1:
+        raise ValueError(
+            f"--trie-nodes must be a number of nodes, such as 1M, 300k or 1000000, got {words!r}"
+        )
+    return int(nodes)
 
 
 def threads(jobs: int | None) -> int:

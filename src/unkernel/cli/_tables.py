@@ -64,6 +64,10 @@ def details(candidate: Candidate) -> str:
         parts.append(f"dense {candidate.head_bytes / 1e6:.3g} MB")
     if candidate.fused:
         parts.append(f"{candidate.fused} fused")
+    if candidate.grouped:
+        parts.append(f"{candidate.grouped} grouped")
+    if candidate.trie_nodes:
+        parts.append(f"trie of {candidate.trie_nodes:,}")
     return ", ".join(parts)
 
 

@@ -11,13 +11,19 @@ from typing import Annotated, Any
 import typer
 
 from unkernel.cutplane import CuttingPlaneSVC, RankSVM
-from unkernel.poly import PolySVC
+from unkernel.poly import PolyLogisticRegression, PolySVC
 from unkernel.tree import TreeSVC
 
-_ESTIMATORS = {"poly": PolySVC, "linear": CuttingPlaneSVC, "rank": RankSVM, "tree": TreeSVC}
+_ESTIMATORS = {
+    "poly": PolySVC,
+    "logistic": PolyLogisticRegression,
+    "linear": CuttingPlaneSVC,
+    "rank": RankSVM,
+    "tree": TreeSVC,
+}
 
 _svm = partial(typer.Option, rich_help_panel="The SVM")
-_poly = partial(typer.Option, rich_help_panel="--model poly")
+_poly = partial(typer.Option, rich_help_panel="--model poly and logistic")
 _linear = partial(typer.Option, rich_help_panel="--model linear")
 _rank = partial(typer.Option, rich_help_panel="--model rank")
 _tree = partial(typer.Option, rich_help_panel="--model tree")
@@ -27,6 +33,7 @@ _large = partial(typer.Option, rich_help_panel="Large data: --model linear and r
 
 class ModelKind(StrEnum):
     poly = "poly"
+    logistic = "logistic"
     linear = "linear"
     rank = "rank"
     tree = "tree"
@@ -35,6 +42,12 @@ class ModelKind(StrEnum):
 class LossName(StrEnum):
     hinge = "hinge"
     squared_hinge = "squared_hinge"
+
+
+class PenaltyName(StrEnum):
+    l1 = "l1"
+    l2 = "l2"
+    elasticnet = "elasticnet"
 
 
 class FeatureMapName(StrEnum):
@@ -116,7 +129,8 @@ Kind = Annotated[
     ModelKind | None,
     _svm(
         "--model",
-        help="poly: conjunctions of features, as a polynomial kernel has them; linear: a weight a feature; "
+        help="poly: conjunctions of features, as a polynomial kernel has them; logistic: these as a "
+        "log-linear model, with probabilities; linear: a weight a feature; "
         "rank: weights that order rows, within the groups that qid: fields name; tree: fragments of trees, "
         "as a tree kernel counts them.",
         show_default="tree with --kernel or where DATA holds trees, else poly",
@@ -163,13 +177,28 @@ Coef0 = Annotated[
     float | None,
     _poly(help="Constant of the kernel; of tree: of --vector-kernel.", show_default=_default("coef0")),
 ]
+Penalty = Annotated[
+    PenaltyName | None,
+    _poly(
+        help="On the size of weights. With l1 most are 0 and not stored; of poly, it needs --loss "
+        "squared_hinge. elasticnet is for logistic.",
+        show_default=_default("penalty"),
+    ),
+]
+L1Ratio = Annotated[
+    float | None,
+    _poly(help="Share of l1 in --penalty elasticnet.", show_default=_default("l1_ratio")),
+]
 FeatureMap = Annotated[
     FeatureMapName | None,
     _poly(help="The kernel's map, or 1 as every coefficient.", show_default=_default("feature_map")),
 ]
 Storage = Annotated[
     StorageName | None,
-    _poly(help="Where conjunctions live; the model is the same.", show_default=_default("storage")),
+    _poly(
+        help="Where conjunctions live, with --penalty l2; the model is the same.",
+        show_default=_default("storage"),
+    ),
 ]
 
 Objective = Annotated[
@@ -280,7 +309,7 @@ Tolerance = Annotated[
 ]
 MaxIter = Annotated[
     int | None,
-    _solver(help="Stop after so many passes over the rows, or rounds.", show_default=_default("max_iter")),
+    _solver(help="Stop after so many passes over the rows, or steps.", show_default=_default("max_iter")),
 ]
 MaxCuts = Annotated[
     int | None,

@@ -1,4 +1,4 @@
-"""``unkernel train --model poly``."""
+"""``unkernel train --model poly`` and ``--model logistic``."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ import contextlib
 import math
 from typing import Any
 
+import numpy as np
+
 from unkernel.cli._console import many, size
-from unkernel.cli._learners import ClassLearner, Look, class_words, gap_words
-from unkernel.cli._rows import AnyRows
+from unkernel.cli._learners import ClassLearner, Given, Look, class_words, flag, gap_words
+from unkernel.cli._rows import AnyRows, Rows
 from unkernel.models import KernelModel
-from unkernel.poly import PolySVC
+from unkernel.models.decision import log_softmax
+from unkernel.poly import PolyLogisticRegression, PolySVC
 
 
-class PolyLearner(ClassLearner):
-    """Conjunctions of features, as a polynomial kernel has them."""
-
-    name = "poly"
-    estimator = PolySVC
-    step = "epoch"
+class ConjunctionLearner(ClassLearner):
+    """Learners of a weight a conjunction of features."""
 
     def refuse(self) -> None:
-        """All options go together."""
+        """What a penalty does not go with."""
+        penalty = self.given.get("penalty", self.default("penalty"))
+        for option, wanted in (("storage", "l2"), ("l1_ratio", "elasticnet")):
+            if option in self.given and penalty != wanted:
+                raise ValueError(f"{flag(option)} is for --penalty {wanted}, and not for {penalty}")
 
     def parameters(self, jobs: int) -> dict[str, Any]:
         """``--gamma`` may be a number or a word."""
@@ -34,28 +37,85 @@ class PolyLearner(ClassLearner):
 
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Add the kernel and the conjunctions."""
-        chosen = {name: getattr(estimator, name) for name in ("degree", "coef0", "loss", "feature_map")}
         model = estimator.to_model()
-        counted = (
-            {"support_vectors": model.n_support}
-            if isinstance(model, KernelModel)
-            else {"conjunctions": model.n_conjunctions}
-        )
-        found = counted | {
+        by_newton = self.step != "epoch"
+        chosen = {name: getattr(estimator, name) for name in ("degree", "coef0", "penalty", "feature_map")}
+        found = _counts(model) | {
             "gamma": estimator.gamma_,
-            "storage": estimator.storage_,
-            "epochs": estimator.n_iter_,
+            "epochs": None if by_newton else estimator.n_iter_,
+            "newton_steps": estimator.n_iter_ if by_newton else None,
         }
         return super().describe(estimator) | chosen | found
 
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
         """Data, model, objective and gap."""
+        steps = result["newton_steps"] if result["epochs"] is None else result["epochs"]
         return {
             "data": class_words(result),
             "model": f"{_parts(result)}, {size(result['model_bytes'])}",
-            "objective": f"{result['objective']:.8g}",
-            "gap": gap_words(result, many(result["epochs"], "epoch")),
+            "objective": f"{result['objective']:.8g} ({result['loss']}, {result['penalty']})",
+            "gap": gap_words(result, many(steps, self.step)),
         }
+
+
+class PolyLearner(ConjunctionLearner):
+    """Support vector machines, as a polynomial kernel has them."""
+
+    name = "poly"
+    estimator = PolySVC
+    step = "epoch"
+
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
+        if given.get("penalty") == "l1":
+            self.step = "Newton step"
+
+    def refuse(self) -> None:
+        """The l1 penalty goes with one loss alone."""
+        super().refuse()
+        if self.given.get("penalty") == "l1" and self.given.get("loss") != "squared_hinge":
+            raise ValueError("--penalty l1 needs --loss squared_hinge")
+
+    def describe(self, estimator: Any) -> dict[str, Any]:
+        """Add the loss, and where conjunctions were."""
+        return super().describe(estimator) | {"loss": estimator.loss, "storage": estimator.storage_}
+
+
+class LogisticLearner(ConjunctionLearner):
+    """Log-linear models, which answer with probabilities."""
+
+    name = "logistic"
+    estimator = PolyLogisticRegression
+    step = "Newton step"
+    measures = ("accuracy", "log_loss")
+
+    def describe(self, estimator: Any) -> dict[str, Any]:
+        """Add the share of the l1 penalty."""
+        share = estimator.l1_ratio if estimator.penalty == "elasticnet" else None
+        return super().describe(estimator) | {"loss": "logistic", "l1_ratio": share}
+
+    def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
+        """Add how probable the labels are said to be."""
+        scores, labels = rows.scores(estimator), rows.targets()[0]
+        found = self.compare(estimator, scores, labels)
+        if found["accuracy"] is None:
+            return found | {"log_loss": None}
+        right = np.searchsorted(estimator.classes_, labels)
+        logs = np.take_along_axis(log_softmax(scores), right[:, np.newaxis], axis=1)
+        return found | {"log_loss": float(-logs.mean())}
+
+    def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
+        """The accuracy and the mean loss."""
+        facts = super().quality(measured, which)
+        if measured["log_loss"] is not None:
+            facts[f"{which} log loss"] = f"{measured['log_loss']:.6g} a row"
+        return facts
+
+
+def _counts(model: Any) -> dict[str, int]:
+    if isinstance(model, KernelModel):
+        return {"support_vectors": model.n_support}
+    return {"conjunctions": model.n_conjunctions, "weights": int(np.count_nonzero(model.weights))}
 
 
 def _parts(result: dict[str, Any]) -> str:

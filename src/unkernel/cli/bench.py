@@ -16,7 +16,7 @@ from scipy import sparse
 from unkernel.cli import _options as options
 from unkernel.cli._console import microseconds, print_facts, print_json, rate, size
 from unkernel.cli._files import as_wide_as
-from unkernel.cli._models import Opened, OpenedTrees, exactness, open_model
+from unkernel.cli._models import Opened, OpenedTrees, exactness, open_model, trie_of, trie_words
 from unkernel.cli._progress import Display
 from unkernel.cli._rows import expect_rows, read_asked
 from unkernel.cli._trees import read_for, refuse_rows_only
@@ -138,6 +138,7 @@ def _describe(opened: Opened, classifier: CompiledClassifier, X: Any) -> dict[st
         "compiled_now": opened.classifier is None,
         "rows": X.shape[0],
         "features_per_row": X.nnz / X.shape[0],
+        "trie": trie_of(classifier),
         "memory_bytes": classifier.nbytes,
         "file_bytes": opened.path.stat().st_size,
     }
@@ -225,9 +226,10 @@ def _print(result: dict[str, Any]) -> None:
 
     facts = {
         "engine": f"{result['engine']}, {exactness(result['exact'])}",
-        f"{unit}s": _size_words(result),
-        "one thread": speed("one_thread"),
     }
+    if result.get("trie"):
+        facts["trie"] = trie_words(result["trie"])
+    facts |= {f"{unit}s": _size_words(result), "one thread": speed("one_thread")}
     if threads > 1:
         facts[f"{threads} threads"] = f"{speed('all_threads')}, {result['scaling']:.2f} times as fast"
     median, best = microseconds(one["median"]), microseconds(one["best"])

@@ -23,13 +23,15 @@ from unkernel.cli._models import (
     facts_of,
     facts_of_trees,
     open_model,
+    trie_of,
+    trie_words,
 )
 from unkernel.cli._progress import Display
 from unkernel.cli._rows import expect_rows
 from unkernel.cli._tables import candidates_to_json, print_candidates
 from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.engines import compile as compile_model
-from unkernel.engines.compiling import parse_bytes
+from unkernel.engines.compiling import check_trie, parse_bytes
 from unkernel.errors import FormatError
 
 # The function's defaults are the command's.
@@ -47,6 +49,8 @@ def compile(
     sample: options.Sample = _DEFAULT["sample"],
     rare: options.Rare = _DEFAULT["rare"],
     threshold: options.Threshold = _DEFAULT["threshold"],
+    trie: options.Trie = _DEFAULT["trie"],
+    trie_nodes: options.TrieNodes = _DEFAULT["trie_nodes"],
     plot: options.Plot = None,
     jobs: options.Jobs = None,
     json: options.Json = False,
@@ -59,24 +63,32 @@ def compile(
     All engines but pruned give the very scores of the model. Models of trees
     have one engine, which needs no choice.
 
+    With --trie, what frequent beginnings of these rows add up to is looked up
+    at once, if that is faster; the scores are the same.
+
     \b
     [dim]$[/dim] unkernel compile libsvm.model model.uk
     [dim]$[/dim] unkernel compile libsvm.model.xz model.uk --sample typical.svm --memory 200M
     [dim]$[/dim] unkernel compile svmlight.model model.uk --engine pruned --threshold 0.001
     [dim]$[/dim] unkernel compile libsvm.model model.uk --plot tried.svg
+    [dim]$[/dim] unkernel compile model.uk fast.uk --trie corpus.svm --trie-nodes 1M --plot trade-off.png
     [dim]$[/dim] unkernel compile svm-light-tk.model model.uk
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     _refuse_options(engine, memory, threshold)
-    _refuse_places(model, plot, source, sample)
+    nodes = _checked_nodes(engine, trie, trie_nodes)
+    _refuse_places(model, plot, source, sample, trie)
     with Display(quiet=quiet or json) as display:
         began = time.perf_counter()
         with display.working(f"reading {source.name}"):
             opened = open_model(source)
         read = time.perf_counter()
         if isinstance(opened, OpenedTrees):
-            _refuse_for_trees(opened, engine, memory, sample, plot)
-        elif sample is not None:
-            expect_rows(opened, sample)
+            given = {"--memory": memory, "--sample": sample, "--trie": trie, "--plot": plot}
+            _refuse_for_trees(opened, engine, given)
+        else:
+            for rows in (sample, trie):
+                if rows is not None:
+                    expect_rows(opened, rows)
         with display.trying("compiling") as watch, _in_words_of_options():
             classifier = compile_model(
                 opened.model,
@@ -85,6 +97,8 @@ def compile(
                 sample=sample,
                 rare=rare,
                 threshold=threshold,
+                trie=trie,
+                trie_nodes=nodes,
                 n_jobs=options.threads(jobs),
                 watch=watch,
             )
@@ -97,7 +111,7 @@ def compile(
     if json:
         print_json(result)
     elif not quiet:
-        _print(result, opened, classifier)
+        _print(result, opened, classifier, asked_for_trie=trie is not None)
 
 
 def _refuse_options(engine: options.EngineName, memory: str | None, threshold: float | None) -> None:
@@ -111,11 +125,18 @@ def _refuse_options(engine: options.EngineName, memory: str | None, threshold: f
             parse_bytes(memory)
 
 
-def _refuse_for_trees(
-    opened: OpenedTrees, engine: options.EngineName, memory: str | None, sample: str | None, plot: Path | None
-) -> None:
+def _checked_nodes(engine: options.EngineName, trie: str | None, nodes: str | None) -> int | None:
+    """The limit of a trie, if it can have one."""
+    if trie is None and nodes is not None:
+        raise ValueError("--trie-nodes needs rows to grow a trie from: give them with --trie")
+    count = options.node_count(nodes)
+    with _in_words_of_options():
+        check_trie(engine.value, trie, count)
+    return count
+
+
+def _refuse_for_trees(opened: OpenedTrees, engine: options.EngineName, given: dict[str, Any]) -> None:
     """Models of trees have one engine: there is nothing to choose, and nothing to measure."""
-    given = {"--memory": memory, "--sample": sample, "--plot": plot}
     chosen = [name for name, value in given.items() if value is not None]
     if engine != options.EngineName.auto:
         chosen.append("--engine")
@@ -123,8 +144,8 @@ def _refuse_for_trees(
         raise ValueError(f"{opened.path}: models of trees have one engine; leave out {' and '.join(chosen)}")
 
 
-def _refuse_places(model: Path, plot: Path | None, source: Path, sample: str | None) -> None:
-    inputs = [source] if sample is None else [source, Path(sample)]
+def _refuse_places(model: Path, plot: Path | None, source: Path, *rows: str | None) -> None:
+    inputs = [source, *(Path(name) for name in rows if name is not None)]
     refuse_unwritable(model, *inputs)
     refuse_special_file(model)
     if plot is not None:
@@ -150,6 +171,8 @@ def _in_words_of_options() -> Iterator[None]:
 def _as_options(words: str) -> str:
     words = re.sub(r"engine='(\w+)'( or '(\w+)')?", _engine_option, words)
     words = re.sub(r"^(rare|memory|threshold) must", r"--\1 must", words)
+    words = re.sub(r"^trie_nodes must", "--trie-nodes must", words)
+    words = re.sub(r"^trie needs|; leave out trie$", lambda found: found[0].replace("trie", "--trie"), words)
     return re.sub(r"; raise memory$", "; raise --memory", words)
 
 
@@ -169,6 +192,7 @@ def _describe(
         "exact": classifier.exact,
         "model_bytes": model.stat().st_size,
         "compiled_bytes": classifier.nbytes,
+        "trie": trie_of(classifier) if isinstance(classifier, CompiledClassifier) else None,
         "candidates": candidates_to_json(classifier.candidates)
         if isinstance(classifier, CompiledClassifier)
         else [],
@@ -186,7 +210,11 @@ def _draw(plot: Path | None, classifier: CompiledClassifier | TreeClassifier, so
 
 
 def _print(
-    result: dict[str, Any], opened: Opened | OpenedTrees, classifier: CompiledClassifier | TreeClassifier
+    result: dict[str, Any],
+    opened: Opened | OpenedTrees,
+    classifier: CompiledClassifier | TreeClassifier,
+    *,
+    asked_for_trie: bool,
 ) -> None:
     spent = result["seconds"]
     if isinstance(opened, OpenedTrees):
@@ -200,6 +228,8 @@ def _print(
         "bytes": f"{size(result['model_bytes'])} in the file, {size(result['compiled_bytes'])} compiled",
         "time": f"{seconds(spent['reading'])} reading, {seconds(spent['compiling'])} compiling",
     }
+    if asked_for_trie:
+        facts["trie"] = trie_words(result["trie"]) if result["trie"] else "none: it would not be faster"
     if result["plot"]:
         facts["plot"] = result["plot"]
     print_facts(result["model"], facts)

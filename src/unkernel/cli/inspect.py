@@ -21,6 +21,8 @@ from unkernel.cli._models import (
     first_index,
     open_model,
     strongest,
+    trie_of,
+    trie_words,
     zones,
 )
 from unkernel.cli._names import read_names, shown
@@ -145,6 +147,7 @@ def _describe_tables(opened: Opened, classifier: CompiledClassifier) -> dict[str
             "engine": classifier.engine,
             "exact": classifier.exact,
             "zones": zones(classifier._tables),
+            "trie": trie_of(classifier),
             "candidates": candidates_to_json(classifier.candidates),
         }
     if classifier._tables.layout != CONJUNCTIONS:
@@ -199,6 +202,8 @@ def _print(found: dict[str, Any], opened: Opened) -> None:
     if opened.stored_tables:
         facts["engine"] = f"{found['engine']}, {exactness(found['exact'])}"
         facts["zones"] = _zone_words(found["zones"])
+        if found["trie"]:
+            facts["trie"] = trie_words(found["trie"])
     if "conjunctions" in found:
         facts["conjunctions"] = _conjunction_words(found)
     compiled = f", {size(found['compiled_bytes'])} compiled" if "compiled_bytes" in found else ""
@@ -226,8 +231,9 @@ def _feature_words(found: dict[str, Any], opened: Opened) -> str:
 
 def _zone_words(parts: dict[str, int]) -> str:
     if "dense" in parts:
+        joined = f"{parts['grouped']:,} grouped" if parts["grouped"] else f"{parts['fused']:,} fused"
         return (
-            f"{parts['dense']:,} features in the dense table ({parts['fused']:,} fused), "
+            f"{parts['dense']:,} features in the dense table ({joined}), "
             f"{parts['used'] - parts['dense'] - parts['rare']:,} hashed, {parts['rare']:,} rare"
         )
     if "as_bits" in parts:

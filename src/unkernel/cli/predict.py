@@ -183,8 +183,8 @@ def _refuse_without_probabilities(model: Model | TreeModel, path: Path) -> None:
         raise ValueError(f"{path}: --probability is for classes, and this model answers with numbers")
     if model.decision.probability is None:
         raise ValueError(
-            f"{path}: the model has no probabilities; train it with them (svm-train -b 1), or leave out "
-            "--probability"
+            f"{path}: the model has no probabilities; train one that has (--model logistic, svm-train -b 1), "
+            "or leave out --probability"
         )
 
 

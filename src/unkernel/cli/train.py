@@ -27,7 +27,7 @@ from unkernel.cli._learners import Learner, flag
 from unkernel.cli._progress import Display
 from unkernel.cli._rows import AnyRows, DistantRows, MemoryRows
 from unkernel.cli._train_linear import LinearLearner
-from unkernel.cli._train_poly import PolyLearner
+from unkernel.cli._train_poly import LogisticLearner, PolyLearner
 from unkernel.cli._train_rank import RankLearner
 from unkernel.cli._train_tree import TreeLearner
 from unkernel.cli._trees import TreeExamples
@@ -35,7 +35,8 @@ from unkernel.engines.compiling import compile, parse_bytes
 from unkernel.models import KernelModel
 
 _LEARNERS: dict[str, type[Learner]] = {
-    learner.name: learner for learner in (PolyLearner, LinearLearner, RankLearner, TreeLearner)
+    learner.name: learner
+    for learner in (PolyLearner, LogisticLearner, LinearLearner, RankLearner, TreeLearner)
 }
 
 
@@ -46,6 +47,8 @@ def train(
     kind: train_options.Kind = None,
     C: train_options.Cost = None,
     loss: train_options.Loss = None,
+    penalty: train_options.Penalty = None,
+    l1_ratio: train_options.L1Ratio = None,
     class_weight: train_options.ClassWeight = None,
     degree: train_options.Degree = None,
     gamma: train_options.Gamma = None,
@@ -91,7 +94,8 @@ def train(
     The file has a line a row: [italic]label index:value index:value …[/italic]
     More than two classes are trained one against the rest. For --model rank,
     larger labels should get larger scores; [italic]label qid:3 index:value …[/italic]
-    is compared with rows of query 3 only.
+    is compared with rows of query 3 only. --model logistic is no SVM, but has
+    conjunctions, too: it answers with probabilities, of all classes at once.
 
     Trees are in lines of SVM-light-TK, [italic]label |BT| (S (NP dogs) (VP bark)) |ET|[/italic]
     with any number of trees and vectors, or in those of KeLP (.klp).
@@ -101,6 +105,8 @@ def train(
     [dim]$[/dim] unkernel train a.svm.zst a.uk --degree 3 --test a.t.svm.zst
     [dim]$[/dim] unkernel train a.svm a.uk --class-weight 1=2.5,-1=1
     [dim]$[/dim] unkernel train a.svm a.uk --json | jq .training_accuracy
+    [dim]$[/dim] unkernel train a.svm a.uk --penalty l1 --loss squared_hinge
+    [dim]$[/dim] unkernel train a.svm a.uk --model logistic --degree 3 --penalty l1 --C 0.3
     [dim]$[/dim] unkernel train a.svm a.uk --model linear --C 0.1 --objective roc_area
     [dim]$[/dim] unkernel train letor.txt a.uk --model rank --test letor.t.txt
     [dim]$[/dim] unkernel train questions.dat model.uk --kernel sst --decay 0.4 --C 1
@@ -112,6 +118,8 @@ def train(
     given = _given(
         C=C,
         loss=loss,
+        penalty=penalty,
+        l1_ratio=l1_ratio,
         class_weight=class_weight,
         degree=degree,
         gamma=gamma,

@@ -118,7 +118,7 @@ def compile(
     True
     """
     _check_options(engine, rare, threshold)
-    _check_trie(engine, trie, trie_nodes)
+    check_trie(engine, trie, trie_nodes)
     model = model_of(source)
     if isinstance(model, TreeModel):
         if engine != "auto" or sample is not None or trie is not None:
@@ -167,7 +167,8 @@ def _check_options(engine: str, rare: float, threshold: float | None) -> None:
         raise ValueError(f"threshold must be above 0, got {threshold!r}")
 
 
-def _check_trie(engine: str, trie: Any, nodes: int | None) -> None:
+def check_trie(engine: str, trie: Any, nodes: int | None) -> None:
+    """Refuse options of tries that do not go together."""
     if trie is None:
         if nodes is not None:
             raise ValueError("trie_nodes needs rows to grow a trie from: give them as trie")
@@ -268,9 +269,7 @@ class _Maker:
         if best.engine not in ("expanded", "split", "pruned"):
             best = Candidate("split", self.machine.rare_below(self.rare))
         size = min(max(best.head_bytes, _NEAR), _MOST_SORTED, self.bench.memory)
-        base = replace(
-            best, head_bytes=size, fused=0, grouped=0, nbytes=-1, microseconds=-1.0, chosen=False, note=""
-        )
+        base = replace(best, head_bytes=size, fused=0, grouped=0, nbytes=-1, microseconds=-1.0, chosen=False)
         self.bench.look(f"{base.engine} by frequency")
         try:
             tables = self._by_frequency(Head(size, by_frequency=True), base)

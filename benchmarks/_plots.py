@@ -1,0 +1,53 @@
+"""Curves of the benchmarks, as files. Needs matplotlib (the extra ``plot``); without it, nothing is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+INCHES = (7.0, 4.5)
+
+
+@dataclass
+class Curve:
+    """What one contender reached, point by point, in the order in which they are joined."""
+
+    name: str
+    points: list[tuple[float, float]] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)  # one a point, or none
+
+    def add(self, x: float, y: float, words: str = "") -> None:
+        self.points.append((x, y))
+        self.words.append(words)
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What the two directions mean; sizes and times span powers of ten, accuracies do not."""
+
+    x: str
+    y: str
+    x_scale: str = "log"
+    y_scale: str = "log"
+
+
+def draw(path: Path, title: str, axes: Axes, curves: list[Curve]) -> None:
+    """Write the curves that have points; says where, or why not."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        print(f"  {path}: not drawn ({error})")
+        return
+    figure = Figure(figsize=INCHES, layout="constrained")
+    plot = figure.add_subplot()
+    for curve in (found for found in curves if found.points):
+        plot.plot(*zip(*curve.points, strict=True), marker="o", markersize=4, label=curve.name)
+        for at, words in zip(curve.points, curve.words, strict=True):
+            plot.annotate(words, at, xytext=(5, 4), textcoords="offset points", fontsize=7)
+    plot.set(xscale=axes.x_scale, yscale=axes.y_scale, xlabel=axes.x, ylabel=axes.y)
+    plot.set_title(title, parse_math=False)
+    plot.grid(True, which="both", alpha=0.2)
+    plot.legend()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+    print(f"  {path}")

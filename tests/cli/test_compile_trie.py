@@ -1,0 +1,220 @@
+"""``unkernel compile --trie``: what is kept, what is said of it, what is drawn, and what is refused."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from unkernel import load, read_svmlight
+from unkernel.cli import _options, _plot
+from unkernel.cli._tables import details
+from unkernel.engines import Candidate
+
+MODEL, ROWS = "libsvm-poly2.model", "multi.test.svm"
+
+
+@pytest.fixture
+def rows_file(golden):
+    return golden / ROWS
+
+
+def forced(run, golden, tmp_path, nodes, *options):
+    """Compile with a trie of at most so many nodes."""
+    path = tmp_path / "fast.uk"
+    ran = run("compile", golden / MODEL, path, "--trie", golden / ROWS, "--trie-nodes", nodes, *options)
+    assert (ran.code, ran.err) == (0, "")
+    return path, ran
+
+
+@pytest.mark.parametrize(("nodes", "limit"), [("50", 50), ("1k", 1000), (" 0.3 M", 300_000)])
+def test_a_trie_within_its_limit(run, golden, tmp_path, nodes, limit):
+    path, ran = forced(run, golden, tmp_path, nodes, "--json")
+    trie = ran.json["trie"]
+    assert trie["limit"] == limit
+    assert 0 < trie["nodes"] <= limit + 1  # the root is no beginning
+    assert trie["bytes"] > 12 * trie["nodes"]
+    (chosen,) = (candidate for candidate in ran.json["candidates"] if candidate["chosen"])
+    assert chosen["trie_nodes"] == trie["nodes"]
+    classifier = load(path)
+    assert (classifier.trie.nodes, classifier.trie.limit) == (trie["nodes"], limit)
+    X, _ = read_svmlight(golden / ROWS)
+    plain = tmp_path / "plain.uk"
+    assert run("compile", golden / MODEL, plain, "--quiet").code == 0
+    np.testing.assert_allclose(classifier.decision_function(X), load(plain).decision_function(X), rtol=1e-10)
+
+
+@pytest.mark.parametrize("engine", ["expanded", "split", "pruned"])
+def test_engines_that_have_tries(run, golden, tmp_path, engine):
+    threshold = ["--threshold", "0.02"] if engine == "pruned" else []
+    path, ran = forced(run, golden, tmp_path, "1k", "--engine", engine, *threshold)
+    assert (load(path).engine, load(path).exact) == (engine, engine != "pruned")
+    if engine == "pruned":
+        assert "sample labels are the exact model's" in ran.out
+
+
+def test_a_trained_model_has_one_too(run, train_file, model_file, test_file, tmp_path):
+    path = tmp_path / "fast.uk"
+    command = ["compile", model_file, path, "--trie", train_file, "--trie-nodes", "1k", "--json"]
+    assert run(*command).json["trie"]["nodes"] > 0
+    assert run("predict", path, test_file, "--json").json["accuracy"] == 1.0
+
+
+def test_what_a_user_reads(run, golden, rows_file, tmp_path):
+    path, ran = forced(run, golden, tmp_path, "200")
+    (chosen,) = (line for line in ran.out.splitlines() if "←" in line)
+    nodes = load(path).trie.nodes
+    assert f"trie of {nodes:,}" in chosen
+    assert re.search(rf"trie +{nodes:,} nodes of at most 200, [\d.]+ kB", ran.out)
+    assert f"{nodes:,} nodes of at most 200" in run("inspect", path).out
+    assert run("inspect", path, "--json").json["trie"]["limit"] == 200
+    assert f"{nodes:,} nodes" in run("bench", path, rows_file, "--seconds", "0.01").out
+    assert run("bench", path, rows_file, "--seconds", "0.01", "--json").json["trie"]["nodes"] == nodes
+
+
+def test_without_a_limit_tries_are_measured(run, golden, rows_file, tmp_path):
+    path = tmp_path / "fast.uk"
+    found = run("compile", golden / MODEL, path, "--trie", rows_file, "--json").json
+    assert any(candidate["trie_nodes"] for candidate in found["candidates"])
+    assert any(not candidate["trie_nodes"] for candidate in found["candidates"])
+    (chosen,) = (candidate for candidate in found["candidates"] if candidate["chosen"])
+    assert (found["trie"] is not None) == (chosen["trie_nodes"] > 0) == (load(path).trie is not None)
+
+
+def test_a_trie_that_was_left_out_is_told(run, golden, rows_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["unkernel.cli.compile"], "trie_of", lambda _: None)
+    ran = run("compile", golden / MODEL, tmp_path / "m.uk", "--trie", rows_file)
+    assert re.search(r"trie +none: it would not be faster", ran.out)
+
+
+def test_models_without_a_trie_say_so(run, compiled_file, test_file):
+    assert run("inspect", compiled_file, "--json").json["trie"] is None
+    assert " trie " not in run("inspect", compiled_file).out
+    assert run("bench", compiled_file, test_file, "--seconds", "0.01", "--json").json["trie"] is None
+
+
+def test_groups_are_shown(run, tmp_path):
+    """Slots with one value each out of some: what groups are for."""
+    rng = np.random.default_rng(0)
+    words = rng.integers(0, 8, (400, 6)) + 8 * np.arange(6) + 1
+    labels = np.where((words[:, 0] + words[:, 1]) % 3 == 0, 1, -1)
+    lines = [
+        f"{label} {' '.join(f'{word}:1' for word in row)}\n"
+        for label, row in zip(labels, words.tolist(), strict=True)
+    ]
+    (tmp_path / "rows").write_text("".join(lines))
+    assert run("train", tmp_path / "rows", tmp_path / "m.uk", "--gamma", "1", "-q").code == 0
+    path = tmp_path / "fast.uk"
+    found = run("compile", tmp_path / "m.uk", path, "--sample", tmp_path / "rows", "--json").json
+    grouped = [candidate for candidate in found["candidates"] if candidate["grouped"]]
+    assert grouped
+    assert details(Candidate(**grouped[0])).endswith(f"{grouped[0]['grouped']} grouped")
+    zones = run("inspect", path, "--json").json["zones"]
+    (chosen,) = (candidate for candidate in found["candidates"] if candidate["chosen"])
+    assert (zones["grouped"] > 0) == (chosen["grouped"] > 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("--trie-nodes 1M", "--trie-nodes needs rows to grow a trie from: give them with --trie"),
+        ("--trie ROWS --trie-nodes 0", "--trie-nodes must be a number of nodes, such as 1M, .*, got '0'"),
+        ("--trie ROWS --trie-nodes -1", "got '-1'"),
+        ("--trie ROWS --trie-nodes many", "got 'many'"),
+        ("--trie ROWS --trie-nodes 1e6", "got '1e6'"),
+        ("--trie ROWS --trie-nodes 1.5", "got '1.5'"),
+        ("--trie ROWS --trie-nodes 0.0001k", "got '0.0001k'"),
+        ("--trie ROWS --trie-nodes nan", "got 'nan'"),
+        ("--trie ROWS --trie-nodes 1T", "got '1T'"),
+        ("--trie ROWS --trie-nodes ١M", "got '١M'"),
+        ("--trie ROWS --trie-nodes 3G", r"--trie-nodes must be from 1 to 2,147,483,647, got 3000000000"),
+        ("--trie ROWS --trie-nodes 999999999999999G", "--trie-nodes must be from 1 to"),
+        (f"--trie ROWS --trie-nodes {'9' * 5000}", "--trie-nodes must be a number of nodes"),
+        ("--trie ROWS --engine inverted", "--engine inverted has no conjunctions, .* leave out --trie"),
+        ("--trie ROWS --engine bitsliced", "--engine bitsliced has no conjunctions"),
+        ("--trie nowhere.svm", "nowhere.svm: No such file"),
+    ],
+)
+def test_options_that_are_bad(run, golden, tmp_path, options, reason):
+    given = [str(golden / ROWS) if option == "ROWS" else option for option in options.split()]
+    message = run("compile", golden / MODEL, tmp_path / "m.uk", *given).error()
+    assert re.search(reason, message)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "there are no rows in it"),
+        ("1 1:1\n", "--trie needs at least 2 rows"),
+        ("1 1:1\n1 2:nan\n", ":2:"),
+        ("1 |BT| (S a) |ET|\n", "answers for rows"),
+    ],
+)
+def test_rows_that_are_bad(run, golden, tmp_path, text, reason):
+    (tmp_path / "rows").write_text(text)
+    message = run("compile", golden / MODEL, tmp_path / "m.uk", "--trie", tmp_path / "rows").error()
+    assert re.search(reason, message)
+    assert not (tmp_path / "m.uk").exists()
+
+
+@pytest.mark.parametrize("name", ["libsvm-rbf", "liblinear-multi"])
+def test_models_that_have_no_conjunctions(run, golden, rows_file, tmp_path, name):
+    message = run("compile", golden / f"{name}.model", tmp_path / "m.uk", "--trie", rows_file).error()
+    assert re.search("a prefix trie needs conjunctions of binary features.*; leave out --trie", message)
+    assert not (tmp_path / "m.uk").exists()
+
+
+def test_the_rows_are_not_overwritten(run, golden, tmp_path):
+    rows = tmp_path / "rows.svm"
+    rows.write_bytes((golden / ROWS).read_bytes())
+    run("compile", golden / MODEL, rows, "--trie", rows).error()
+    assert rows.read_bytes() == (golden / ROWS).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "nodes"),
+    [("1M", 10**6), ("300k", 300_000), ("1000000", 10**6), ("1.5M", 1_500_000), ("2 K", 2000), ("1.0", 1)],
+)
+def test_how_nodes_are_written(words, nodes):
+    assert _options.node_count(words) == nodes
+
+
+def test_lines_of_a_plot_join_what_differs_in_its_trie_alone():
+    base = Candidate("split", rare=8, head_bytes=4e6, nbytes=10, microseconds=5.0)
+    tries = [
+        Candidate("split", rare=8, head_bytes=4e6, trie_nodes=n, nbytes=10 + n, microseconds=4.0)
+        for n in (300, 30)
+    ]
+    others = [
+        Candidate("split", rare=8, head_bytes=4e6, fused=4, nbytes=9, microseconds=3.0),
+        Candidate("split", rare=8, head_bytes=4e6, grouped=64, nbytes=9, microseconds=3.0),
+        Candidate("expanded", head_bytes=4e6, nbytes=9, microseconds=3.0),
+    ]
+    assert _plot.trie_lines([*others, base, *tries]) == [[base, tries[1], tries[0]]]
+    assert _plot.trie_lines([*others, base]) == []
+    assert _plot.trie_lines([*others, tries[0]]) == []  # one point is no line
+
+
+def test_words_are_for_what_nothing_else_beats():
+    def measured(nbytes: int, microseconds: float) -> Candidate:
+        return Candidate("expanded", nbytes=nbytes, microseconds=microseconds)
+
+    small, between, slow, fast = measured(1, 9.0), measured(3, 5.0), measured(4, 6.0), measured(5, 1.0)
+    assert _plot.frontier([fast, slow, between, small, measured(5, 2.0)]) == [small, between, fast]
+    assert _plot.frontier([]) == []
+
+
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
+def test_a_plot_has_the_tries(run, golden, rows_file, tmp_path):
+    plot = tmp_path / "trade-off.svg"
+    options = ["--trie", rows_file, "--plot", plot, "--json"]
+    ran = run("compile", golden / MODEL, tmp_path / "m.uk", *options)
+    assert (ran.code, ran.json["plot"]) == (0, str(plot))
+    text = plot.read_text()
+    assert any(candidate["trie_nodes"] for candidate in ran.json["candidates"])
+    for words in ("bytes", "nodes of the trie", ", with tries", ", with a trie", "without: "):
+        assert words in text
