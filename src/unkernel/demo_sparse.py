@@ -12,6 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unkernel.models import ConjunctionModel
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
 _PATH_OF_C = (0.02, 0.05, 0.2, 1.0)
@@ -48,7 +49,9 @@ def sparse_fits(rows: Any, gamma: float) -> Iterator[SparseFit]:
             learner.set_params(C=C).fit(rows.train, rows.train_labels)
             seconds = time.perf_counter() - began
             right = float(np.mean(learner.predict(rows.test) == rows.test_labels))
-            yield SparseFit(name, C, seconds, learner.to_model().n_conjunctions, right)
+            model = learner.to_model()
+            assert isinstance(model, ConjunctionModel)
+            yield SparseFit(name, C, seconds, model.n_conjunctions, right)
 
 
 def show(console: Console, rows: Any, gamma: float) -> None:

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 import zstandard
 from scipy import sparse
-from unkernel._core import pack_rows
 
 from reference.row_damage import damaged, damaged_footer
+from unkernel._core import pack_rows
 from unkernel.cutplane import row_files
 from unkernel.cutplane.row_files import open_rows
 from unkernel.data import read_svmlight, write_svmlight

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from unkernel._core import Forest as SubtreeTable
 
 from reference.tree_examples import as_trees, chain, text, trees
 from reference.tree_kernels import nodes, production
 from unkernel import Forest, FormatError, TreeKernel
+from unkernel._core import Forest as SubtreeTable
 from unkernel.data import Sentence
 from unkernel.data.conllu_trees import Word
 from unkernel.data.forest import TreeExample, as_forest

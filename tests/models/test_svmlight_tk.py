@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from unkernel._core import kernel_matrix
 
 import unkernel
 from unkernel import Forest, FormatError, read_trees
+from unkernel._core import kernel_matrix
 from unkernel.data.forest import Vectors
 from unkernel.data.preorder import Preorder
 from unkernel.models import Decision, ExampleKernel, Kernel, TreeModel, read_model, write_model

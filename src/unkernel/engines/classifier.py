@@ -141,12 +141,14 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _engine(self) -> Engine:
-        return self._once("_made_engine", self._make_engine)
+        engine: Engine = self._once("_made_engine", self._make_engine)
+        return engine
 
     @property
     def trie(self) -> PrefixTrie | None:
         """The prefix trie, where ``compile(trie=...)`` found that one pays, or was told to keep it."""
-        return self._once("_made_trie", self._make_trie)
+        trie: PrefixTrie | None = self._once("_made_trie", self._make_trie)
+        return trie
 
     def _make_engine(self) -> Engine:
         return self._tables.engine()
