@@ -13,6 +13,7 @@
 #include "unkernel/engines/grouped_core.hpp"
 #include "unkernel/engines/overlap.hpp"
 #include "unkernel/engines/owner_bounds.hpp"
+#include "unkernel/engines/prefix_sums.hpp"
 #include "unkernel/engines/row_ranks.hpp"
 #include "unkernel/engines/sums.hpp"
 
@@ -611,41 +612,15 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
     return met * (1.0 + below);
   }
 
-  // Level by level: each node's sums are its parent's and what its last rank adds.
   void fill_sums(const PrefixTrie* old, int threads, Monitor& monitor, PrefixTrie& trie) const {
-    trie.sums.assign(trie.nodes() * scores(), 0.0);
-    std::vector<std::uint32_t> parents(trie.nodes(), 0), in_old(trie.nodes(), 0);
-    for (std::uint32_t i = 0; i < trie.nodes(); ++i) {
-      for (std::uint32_t c = trie.first_child[i]; c < trie.first_child[i + 1]; ++c) {
-        parents[c] = i;
-        if (old != nullptr && (i == 0 || in_old[i] != 0)) in_old[c] = old->child(in_old[i], trie.ranks[c]);
-      }
-    }
-    for (std::size_t begin = 1, end = trie.nodes() > 1 ? trie.first_child[1] : 1; begin < end;) {
-      parallel_ranges(threads, static_cast<std::int64_t>(end - begin), 1024, [&](std::int64_t first, std::int64_t last) {
-        monitor.throw_if_stopped();
-        ConjunctionScratch scratch = make_scratch();
-        for (std::size_t i = begin + static_cast<std::size_t>(first); i < begin + static_cast<std::size_t>(last); ++i) {
-          if (in_old[i] != 0) {
-            std::copy_n(old->sums.data() + in_old[i] * scores(), scores(), trie.sums.data() + i * scores());
-          } else {
-            fill_node(static_cast<std::uint32_t>(i), parents, scratch, trie);
-          }
-        }
-      });
-      const std::size_t next = trie.first_child[end];
-      begin = end;
-      end = next;
-    }
+    fill_prefix_sums(
+        old, scores(), threads, monitor, [&] { return make_scratch(); },
+        [&](std::span<const Rank> path, ConjunctionScratch& scratch, double* out) { add_last(path, scratch, out); }, trie);
   }
 
-  void fill_node(std::uint32_t node, const std::vector<std::uint32_t>& parents, ConjunctionScratch& scratch, PrefixTrie& trie) const {
-    std::vector<Rank> path;
-    for (std::uint32_t i = node; i != 0; i = parents[i]) path.push_back(trie.ranks[i]);
-    std::reverse(path.begin(), path.end());
+  // What the last rank of a beginning adds to the sums of the others.
+  void add_last(std::span<const Rank> path, ConjunctionScratch& scratch, double* out) const {
     scratch.binary.assign(path, tables_.head);
-    double* out = trie.sums.data() + node * scores();
-    std::copy_n(trie.sums.data() + parents[node] * scores(), scores(), out);
     with_width([&]<std::size_t Width>() {
       Sums<Width> sums(scores());
       add_owners(path.size() - 1, scratch, sums);
