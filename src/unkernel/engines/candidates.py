@@ -253,11 +253,11 @@ class _Search:
         self._make = make
         self._seconds: dict[tuple[int, Head], float] = {}
         self._all_dense: dict[int, float] = {}  # by border, the size from which on nothing changes
-        self._began = time.perf_counter()
+        self._began = time.process_time()  # what others do on the machine is not ours to wait for
 
     def is_late(self) -> bool:
         """Whether models are so large that what is left to gain is not worth the wait."""
-        return time.perf_counter() - self._began > _PATIENCE_SECONDS
+        return time.process_time() - self._began > _PATIENCE_SECONDS
 
     def try_layouts(self, borders: list[int], fused: list[int]) -> Iterator[Trial]:
         """Where rare features begin; for the best two, how large the dense part is; then what is fused."""
