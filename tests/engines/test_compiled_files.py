@@ -12,13 +12,15 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import unkernel
 from reference import damage
-from reference.kernels import EXACT, make_kernel_model, polynomial, rows_for
+from reference.kernels import EXACT, make_kernel_model, make_slots_model, polynomial, rows_for
 from reference.models import make_model
 from unkernel import FormatError, load
 from unkernel.engines import build
+from unkernel.engines.prefix_trie import grow, stored_trie
 from unkernel.models.kernel import Kernel
 
 BIG = make_kernel_model(1, polynomial(3), vectors=200, features=40, scores=3, fixed_width=True)
@@ -31,9 +33,20 @@ SOURCES = {
     "real": lambda: unkernel.compile(make_kernel_model(2, real=True), "expanded"),
     "rbf": lambda: unkernel.compile(make_kernel_model(2, Kernel("rbf", gamma=0.2)), "bitsliced"),
     "linear": lambda: unkernel.compile(make_kernel_model(2, Kernel("linear"), scores=6)),
+    "grouped": lambda: classifier(BIG, build.Head(grouped=12, sum_bytes=1e5), 50),
+    "by frequency": lambda: classifier(BIG, build.Head(2e4, by_frequency=True), 50),
+    "trie": lambda: unkernel.compile(BIG, "split", rare=50, trie=rows_for(BIG, wider=0), trie_nodes=40),
     "sets": lambda: unkernel.compile(make_model(2, degree=3, classes=["a", "ü", "猫"])),
     "monomials": lambda: unkernel.compile(make_model(2, degree=2, sets=False)),
 }
+
+
+def classifier(model, head, rare):
+    return unkernel.CompiledClassifier(
+        model, build.expanded(build.Machine(model), head=head, rare_below=rare)
+    )
+
+
 every_source = pytest.mark.parametrize("source", SOURCES)
 
 
@@ -43,16 +56,51 @@ def small(layout, folder):
     if layout in ("inverted", "bitsliced"):
         fast = unkernel.compile(SMALL, layout)
     else:
-        machine = build.Machine(SMALL if layout != "real" else make_kernel_model(1, vectors=9, real=True))
-        head = {"dense": build.Head(4e6, 4), "trie": build.Head(0.0), "split": build.Head(200.0)}
-        rare = {"split": 4, "rare": 10**6}.get(layout, 0)
-        tables = build.expanded(machine, head=head.get(layout, build.Head(0.0)), rare_below=rare)
+        machine = build.Machine(MODELS.get(layout, SMALL))
+        head, rare = HEADS.get(layout, build.Head(0.0)), RARE.get(layout, 0)
+        tables = build.expanded(machine, head=head, rare_below=rare)
+        if layout == "prefixes":
+            tables = with_prefixes(tables)
         fast = unkernel.CompiledClassifier(machine.model, tables)
     fast.save(path)
     return path
 
 
-LAYOUTS = ("inverted", "bitsliced", "dense", "trie", "split", "rare", "real")
+def many_common_features():
+    """Some rare features among the first twelve columns, and more common ones than a record has bits for."""
+    S = np.zeros((8, 530))
+    S[:5, 6:] = 1.0
+    S[5:, :12] = np.random.default_rng(1).random((3, 12)) < 0.6
+    model = make_kernel_model(1, polynomial(1), vectors=8, features=530)
+    return dataclasses.replace(model, support_vectors=sparse.csr_matrix(S))
+
+
+def with_prefixes(tables, limit=30):
+    engine = tables.engine()
+    grow(engine, sparse.csr_matrix(rows_for(SMALL, wider=0, count=30)), limit, "counted", 1)
+    return dataclasses.replace(tables, arrays=tables.arrays | stored_trie(engine, limit))
+
+
+MODELS = {
+    "real": make_kernel_model(1, vectors=9, real=True),
+    "items": many_common_features(),
+    "grouped": make_slots_model(1, 3, vectors=60, slots=3, others=2),
+}
+HEADS = {
+    "dense": build.Head(4e6, 4),
+    "split": build.Head(200.0),
+    "grouped": build.Head(4e6, grouped=9, sum_bytes=500.0),
+    "frequency": build.Head(300.0, by_frequency=True),
+    "prefixes": build.Head(300.0, by_frequency=True),
+}
+RARE = {"split": 4, "rare": 10**6, "grouped": 7, "items": 4, "prefixes": 3}
+LAYOUTS = (
+    *("inverted", "bitsliced", "dense", "trie", "split", "rare", "real"),
+    *("grouped", "items", "frequency", "prefixes"),
+)
+# Arrays that files of the first version did not have: they may be missing where they would be empty.
+NEWER = ("posting_records", "group_begins", "state_begins", "states", "state_sums")
+NEWER += ("state_pair_sums", "state_triple_sums", "state_quadruple_sums")
 every_layout = pytest.mark.parametrize("layout", LAYOUTS)
 
 
@@ -130,7 +178,9 @@ def test_a_model_of_support_vectors_must_be_compiled_first(tmp_path):
 # --- Damage --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("layout", "step"), [("inverted", 1), ("split", 11)])
+@pytest.mark.parametrize(
+    ("layout", "step"), [("inverted", 1), ("split", 11), ("grouped", 29), ("prefixes", 29)]
+)
 def test_every_truncation_is_refused(layout, step, tmp_path):
     content = small(layout, tmp_path).read_bytes()
     assert len(content) < 20_000
@@ -150,10 +200,18 @@ def test_small_files_have_the_parts_that_are_damaged(layout, tmp_path):
     sizes = {name: array.size for name, array in loaded.tables.arrays.items()}
     if layout in ("trie", "split", "real"):
         assert sizes["pairs_keys"] and sizes["owner_weights"]
-    if layout in ("split", "rare"):
-        assert sizes["posting_records"]
+    if layout in ("split", "rare", "grouped", "prefixes"):
+        assert sizes["posting_records"] and not sizes["items"]
+    if layout == "items":
+        assert sizes["items"] and sizes["posting_weights"] and not sizes["posting_records"]
     if layout in ("dense", "split"):
         assert sizes["head_top"]
+    if layout == "grouped":
+        assert len(loaded.tables.arrays["group_begins"]) > 2
+        assert sizes["states"] and sizes["state_pair_sums"] and sizes["state_triple_sums"]
+    if layout == "prefixes":
+        assert loaded.trie.nodes == 30 and sizes["trie_ranks"] == 31
+    assert (loaded.tables.layout == "conjunctions") == all(name in sizes for name in NEWER)
 
 
 def run_damage(paths, folder, seed, count):
@@ -218,6 +276,7 @@ def rewrite(path, change):
     header, arrays = damage.parts(path.read_bytes())
     settings = damage.settings_of(header)
     change(settings, arrays)
+    path.unlink()  # the old one may still be mapped
     path.write_bytes(damage.joined(damage.with_settings(header, settings), arrays))
 
 
@@ -279,7 +338,7 @@ def replaced_at(table, path, value):
     return changed
 
 
-@pytest.mark.parametrize("layout", ["inverted", "bitsliced", "split"])
+@pytest.mark.parametrize("layout", ["inverted", "bitsliced", "split", "prefixes"])
 def test_settings_that_were_tampered_with(layout, tmp_path):
     """Every setting becomes anything: refused as a FormatError, or of no consequence."""
     path = small(layout, tmp_path)
@@ -346,11 +405,136 @@ def test_missing_arrays_are_refused(layout, tmp_path):
     path = small(layout, tmp_path)
     content = path.read_bytes()
     names = set(damage.parts(content)[1]) - {"model.sv_values"}  # without values, all are 1
-    for name in sorted(names):
+    missed = {f"engine.{name}" for name in NEWER if damage.parts(content)[1].get(f"engine.{name}")}
+    assert bool(missed) == (layout in ("split", "rare", "grouped", "prefixes"))
+    for name in sorted(names - {f"engine.{newer}" for newer in NEWER} | missed):
         path.write_bytes(content)
         rewrite(path, lambda settings, arrays, name=name: arrays.pop(name))
         with pytest.raises(FormatError):
             load(path)
+
+
+@every_layout
+def test_files_of_the_first_version_are_read(layout, tmp_path):
+    """They had none of the newer arrays, and fewer words about candidates."""
+    path = small(layout, tmp_path)
+    expected = load(path)
+
+    def as_it_was(settings, arrays):
+        for name in NEWER:
+            if not arrays.get(f"engine.{name}", b"x"):
+                del arrays[f"engine.{name}"]
+        for candidate in settings["candidates"]:
+            del candidate["grouped"], candidate["trie_nodes"]
+
+    rewrite(path, as_it_was)
+    old = load(path)
+    X = rows_for(expected.model, wider=0)
+    assert np.array_equal(old.decision_function(X), expected.decision_function(X))
+    assert list(old.candidates) == list(expected.candidates)
+
+
+def test_groups_may_be_left_out_together(tmp_path):
+    """The dense table has all that they sum up."""
+    path = small("grouped", tmp_path)
+    before = load(path)
+    rewrite(path, lambda settings, arrays: [arrays.pop(f"engine.{name}") for name in NEWER[1:]])
+    X = rows_for(before.model, wider=0)
+    np.testing.assert_allclose(load(path).decision_function(X), before.decision_function(X), rtol=1e-11)
+
+
+def changed(name, change):
+    def rewritten(settings, arrays):
+        numbers = np.frombuffer(arrays[f"engine.{name}"], HOSTILE_TYPES[name]).copy()
+        arrays[f"engine.{name}"] = np.asarray(change(numbers)).astype(numbers.dtype).tobytes()
+
+    return rewritten
+
+
+def put(place, value):
+    def change(numbers):
+        numbers[place] = value
+        return numbers
+
+    return change
+
+
+HOSTILE_TYPES = {
+    **dict.fromkeys(("trie_first_child", "trie_ranks", "trie_counts"), "<u4"),
+    **dict.fromkeys(("group_begins", "state_begins"), "<u4"),
+    **{"trie_sums": "<f8", "trie_limit": "<u8", "states": "<u8", "posting_records": "<u8"},
+}
+HOSTILE = {
+    "a rank beyond the common": ("prefixes", "trie_ranks", put(-1, 12)),
+    "a rank beyond all": ("prefixes", "trie_ranks", put(-1, 2**32 - 1)),
+    "ranks that do not ascend": ("prefixes", "trie_ranks", lambda ranks: ranks[::-1]),
+    "a child that is its own parent": ("prefixes", "trie_first_child", put(0, 0)),
+    "children beyond the nodes": ("prefixes", "trie_first_child", put(-1, 32)),
+    "children in between": ("prefixes", "trie_first_child", put(3, 2**32 - 1)),
+    "no nodes": ("prefixes", "trie_ranks", lambda ranks: ranks[:0]),
+    "one count less": ("prefixes", "trie_counts", lambda counts: counts[1:]),
+    "one sum less": ("prefixes", "trie_sums", lambda sums: sums[1:]),
+    "no limit": ("prefixes", "trie_limit", lambda limit: limit[:0]),
+    "a limit of nothing": ("prefixes", "trie_limit", put(0, 0)),
+    "an enormous limit": ("prefixes", "trie_limit", put(0, 2**31)),
+    "groups beyond the dense table": ("grouped", "group_begins", put(-1, 13)),
+    "groups that descend": ("grouped", "group_begins", put(1, 2**32 - 1)),
+    "no first group": ("grouped", "group_begins", lambda begins: begins[1:]),
+    "states beyond all": ("grouped", "state_begins", lambda begins: begins + (begins > 0)),
+    "one state less": ("grouped", "states", lambda states: states[1:]),
+    "a vector beyond all": ("split", "posting_records", put(-1, 2**40)),
+    "a vector that is the number of records": ("split", "posting_records", lambda r: put(-1, len(r) // 4)(r)),
+    "bits of rare features": ("split", "posting_records", put(0, 2**63)),
+    "bits of the second word": ("split", "posting_records", put(1, 1)),
+    "one word less": ("split", "posting_records", lambda records: records[:-1]),
+    "all records of one vector": ("split", "posting_records", put(slice(3, None, 4), 0)),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_hostile_arrays_are_refused(what, tmp_path):
+    layout, name, change = HOSTILE[what]
+    path = small(layout, tmp_path)
+    rewrite(path, changed(name, change))
+    with pytest.raises(FormatError):
+        load(path)
+
+
+HARMLESS = {
+    "states of no feature": ("grouped", "states", lambda states: states * 0),
+    "the same state again": ("grouped", "states", lambda states: states * 0 + 1),
+    "bits outside the group": ("grouped", "states", lambda states: states | 1 << 63),
+    "counts of nothing": ("prefixes", "trie_counts", lambda counts: counts * 0),
+    "enormous counts": ("prefixes", "trie_counts", lambda counts: counts * 0 - 1),
+    "a limit below the nodes": ("prefixes", "trie_limit", put(0, 1)),
+}
+
+
+@pytest.mark.parametrize("what", HARMLESS)
+def test_arrays_that_change_no_score(what, tmp_path):
+    layout, name, change = HARMLESS[what]
+    path = small(layout, tmp_path)
+    X = rows_for(SMALL, wider=0)
+    expected = load(path).decision_function(X)
+    rewrite(path, changed(name, change))
+    loaded = load(path)
+    if "again" not in what:  # else the sums of another state are taken
+        np.testing.assert_allclose(loaded.decision_function(X), expected, rtol=1e-11)
+    if loaded.trie is not None:
+        assert loaded.trie.grow(X).nodes <= loaded.trie.limit
+        np.testing.assert_allclose(loaded.decision_function(X), expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("layout", ["inverted", "bitsliced", "dense", "grouped"])
+def test_tries_where_there_can_be_none_are_refused(layout, tmp_path):
+    other = damage.parts(small("prefixes", tmp_path).read_bytes())
+    path = small(layout, tmp_path)
+    header, arrays = damage.parts(path.read_bytes())
+    for name in [name for name in other[1] if name.startswith("engine.trie_")]:
+        header[name], arrays[name] = other[0][name], other[1][name]
+    path.write_bytes(damage.joined(header, arrays))
+    with pytest.raises(FormatError):
+        load(path)
 
 
 @every_layout

@@ -163,6 +163,8 @@ def ask(fast, rows):
         lambda: fast.score_one([11, 3, 0, 7, 999]),
         lambda: fast.explain([0, 3, 5], top=3),
         lambda: fast.heaviest(5),
+        *(lambda X=X: fast.trie and fast.trie.grow(X, n_jobs=1) for X in rows),
+        lambda: fast.predict(rows[0], n_jobs=1),
     ):
         with contextlib.suppress(ValueError):
             question()

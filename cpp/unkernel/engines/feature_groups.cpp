@@ -100,7 +100,9 @@ class Merger {
         }
       }
     }
-    if (fewest == std::numeric_limits<double>::infinity() || fewest > plan_.most_sums) return false;
+    // Too many sums are fewer after a merge that saves some.
+    const bool goes_on = fewest <= plan_.most_sums || fewest < all.sums(degree_);
+    if (fewest == std::numeric_limits<double>::infinity() || !goes_on) return false;
     merge(first, second);
     return true;
   }

@@ -38,7 +38,8 @@ double sums_of_states(std::span<const double> states, int degree);
 double sums_of_states(const FeatureGroups& groups, int degree);
 
 // Begins with single features and merges, two groups at a time, those that leave the fewest sums, while these
-// are few enough. What remains is without groups if there would be too many of them.
+// are few enough, or become fewer. What remains is without groups if there would be too many of them; if there are
+// still too many sums, the rarest states are left out.
 FeatureGroups group_features(const GroupedRows& rows, const GroupPlan& plan, int degree);
 
 }  // namespace unkernel::engines

@@ -149,7 +149,8 @@ void check(const PrefixTrie& trie, std::size_t scores, std::size_t ranks) {
   if (trie.first_child[0] != 1 || trie.first_child[nodes] != nodes) refuse("the children do not fit");
   for (std::size_t i = 0; i < nodes; ++i) {
     // Children come after their parent, so that no walk is endless.
-    if (trie.first_child[i] > trie.first_child[i + 1] || trie.first_child[i] <= i) refuse("the children do not fit");
+    const bool fits = i < trie.first_child[i] && trie.first_child[i] <= trie.first_child[i + 1] && trie.first_child[i + 1] <= nodes;
+    if (!fits) refuse("the children do not fit");
     if (trie.ranks[i] >= std::max<std::size_t>(ranks, 1)) refuse("a rank is too large");
     for (std::size_t c = trie.first_child[i]; c < trie.first_child[i + 1]; ++c) {
       const bool ascends = (i == 0 || trie.ranks[c] > trie.ranks[i]) && (c == trie.first_child[i] || trie.ranks[c] > trie.ranks[c - 1]);
