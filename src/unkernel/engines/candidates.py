@@ -185,7 +185,9 @@ def _try_expansions(machine: Machine, bench: Bench, rare: float) -> Iterator[Tri
     if fusable and machine.occurrences() > _MOST_OCCURRENCES:
         yield from _try_groups(machine, bench, search)
         borders = _rare_to_try(machine, rare)
-        yield from search.try_layouts(borders[-1:] if search.is_late() else borders, [])
+        # Of higher degrees each takes seconds to build, and groups were never slower.
+        wait = machine.model.kernel.degree > 2 and search.is_late()
+        yield from search.try_layouts(borders[-1:] if wait else borders, [])
         return
     yield from search.try_layouts(_rare_to_try(machine, rare), _fusable(fusable, len(machine.used)))
     if fusable:
