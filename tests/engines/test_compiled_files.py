@@ -93,7 +93,7 @@ HEADS = {
     "frequency": build.Head(300.0, by_frequency=True),
     "prefixes": build.Head(300.0, by_frequency=True),
 }
-RARE = {"split": 4, "rare": 10**6, "grouped": 7, "items": 4, "prefixes": 3}
+RARE = {"split": 4, "rare": 10**6, "grouped": 12, "items": 4, "prefixes": 3}
 LAYOUTS = (
     *("inverted", "bitsliced", "dense", "trie", "split", "rare", "real"),
     *("grouped", "items", "frequency", "prefixes"),

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,7 @@ from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel
 from unkernel.models.load import COMPILED, model_from, model_part
 
 Model = KernelModel | LinearModel | ConjunctionModel
+_Made = TypeVar("_Made")
 _ENGINE = "engine."
 _BY_LARGEST = ("binary", "one_class", "one_vs_rest")  # schemes that ask for a sign, or for the largest score
 
@@ -157,9 +158,9 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         limit = limit_of(self._tables.arrays)
         return PrefixTrie(self._engine, limit, self._checked_rows) if limit else None
 
-    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+    def _once(self, name: str, make: Callable[[], _Made]) -> _Made:
         """What is made when first needed; of threads that ask together, all get the same, which may grow."""
-        made = self.__dict__
+        made: dict[str, _Made] = self.__dict__
         return made[name] if name in made else made.setdefault(name, make())
 
     def validate(self) -> CompiledClassifier:
