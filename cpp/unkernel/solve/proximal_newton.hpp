@@ -45,7 +45,8 @@ class ProximalNewton {
                  Monitor& monitor);
 
   // Steps until P - D <= `gap` for the columns there are, or `most_steps` are made; true for the former.
-  bool run(double gap, std::int64_t most_steps);
+  // `rough`: models are minimised by a few passes only, which pays while better columns are still to come.
+  bool run(double gap, std::int64_t most_steps, bool rough = false);
 
   // Gives a column of output k a weight; the scores follow.
   void set_weight(std::size_t column, std::size_t output, double weight);
@@ -67,11 +68,12 @@ class ProximalNewton {
   void fit_columns();
   double violation(std::size_t j, std::size_t output) const;
   double largest_violation() const;
-  bool step();
+  bool step(bool rough);
   void choose_columns(Model& model) const;
   bool gram_pays(const Model& model) const;
   void store_entries(Model& model) const;
   void descend(Model& model);
+  void descend_in_place(Model& model);
   void descend_on_gram(Model& model);
   void descend_jointly(Model& model);
   double best_step(const Model& model, std::size_t j, double gradient) const;
@@ -94,6 +96,7 @@ class ProximalNewton {
   std::vector<double> curvature_;        // where there is one output
   std::vector<double> largest_curvature_;
   double damping_ = 0.0;
+  bool hurried_ = false;                 // whether rough steps were asked for
   std::vector<std::vector<double>> column_gradients_;  // by output
   double objective_ = 0.0;
   double dual_objective_ = 0.0;
