@@ -7,7 +7,8 @@
 //           GLMNET for l1-regularized logistic regression, JMLR 13, 2012). The squared hinge has a generalised
 //           second derivative: rows that keep their margin have none, so they are left out of the model.
 //           The descent works on the entries of the columns, or on the model's Hessian, whichever is cheaper;
-//           for several outputs on the entries, all outputs together.
+//           for several outputs on the entries, all outputs together. Rough steps make a few passes only. A
+//           curvature in the Hessian is renewed where it changed by more than a fifth.
 // Damping   where lines end early the model's curvatures c_i become c_i + t (largest possible - c_i), t growing up to 1,
 //           where the model lies above the loss and every step is good; t falls again where whole steps succeed.
 // Shrinking a column with w = 0 whose gradient is inside (-l1, l1) by more than the largest violation is
