@@ -98,10 +98,12 @@ class SparseProblem {
       progress.bound = outcome.dual_objective;
       monitor_.report(progress);
       if (outcome.converged || outcome.epochs >= options_.max_steps) return outcome;
-      const bool grown = grow(candidates);
+      const std::size_t room = wanted();
+      const std::size_t added = grow(candidates, room);
+      const bool grown = added > 0;
       const double target = grown ? std::max(0.2 * gap, 0.3 * goal) : 0.3 * std::min(gap, goal);
       const std::int64_t left = options_.max_steps - outcome.epochs;
-      const bool reached = solver_.run(target, grown ? std::min(left, steps_a_round) : left);
+      const bool reached = solver_.run(target, grown ? std::min(left, steps_a_round) : left, 4 * added >= room && rough_pays());
       if (!grown && !reached && solver_.steps() < options_.max_steps) {
         if (solver_.steps() == outcome.epochs) return outcome;  // rounding forbids more
       }
@@ -131,6 +133,10 @@ class SparseProblem {
     }
     return count;
   }
+
+  // While as many columns are missing as may enter at once, good weights for those there are would be wasted. But
+  // under the squared hinge most rows soon have no curvature, and models without them are cheap to solve well.
+  bool rough_pays() const { return options_.loss == SparseLoss::logistic; }
 
   std::size_t wanted() const {
     constexpr std::size_t fewest = 128;
@@ -169,17 +175,16 @@ class SparseProblem {
     return solve::best_dual(loss_, solver_.gradients(), options_.penalty, strengths_, largest);
   }
 
-  bool grow(const std::vector<Candidate>& candidates) {
-    std::size_t room = wanted();
-    bool grown = false;
+  // How many columns were added.
+  std::size_t grow(const std::vector<Candidate>& candidates, std::size_t room) {
+    std::size_t added = 0;
     for (const Candidate& candidate : candidates) {
-      if (room == 0) break;
+      if (added == room) break;
       if (working_.holds(candidate.key)) continue;
       working_.add(candidate.key);
-      grown = true;
-      --room;
+      ++added;
     }
-    return grown;
+    return added;
   }
 
   // A search costs little beside a step on many columns, and better columns help more than better weights.

@@ -7,7 +7,8 @@
 //           GLMNET for l1-regularized logistic regression, JMLR 13, 2012). The squared hinge has a generalised
 //           second derivative: rows that keep their margin have none, so they are left out of the model.
 //           The descent works on the entries of the columns, or on the model's Hessian, whichever is cheaper;
-//           for several outputs on the entries, all outputs together.
+//           for several outputs on the entries, all outputs together. Rough steps make a few passes only. A
+//           curvature in the Hessian is renewed where it changed by more than a fifth.
 // Damping   where lines end early the model's curvatures c_i become c_i + t (largest possible - c_i), t growing up to 1,
 //           where the model lies above the loss and every step is good; t falls again where whole steps succeed.
 // Shrinking a column with w = 0 whose gradient is inside (-l1, l1) by more than the largest violation is
@@ -45,7 +46,8 @@ class ProximalNewton {
                  Monitor& monitor);
 
   // Steps until P - D <= `gap` for the columns there are, or `most_steps` are made; true for the former.
-  bool run(double gap, std::int64_t most_steps);
+  // `rough`: models are minimised by a few passes only, which pays while better columns are still to come.
+  bool run(double gap, std::int64_t most_steps, bool rough = false);
 
   // Gives a column of output k a weight; the scores follow.
   void set_weight(std::size_t column, std::size_t output, double weight);
@@ -67,11 +69,12 @@ class ProximalNewton {
   void fit_columns();
   double violation(std::size_t j, std::size_t output) const;
   double largest_violation() const;
-  bool step();
+  bool step(bool rough);
   void choose_columns(Model& model) const;
   bool gram_pays(const Model& model) const;
   void store_entries(Model& model) const;
   void descend(Model& model);
+  void descend_in_place(Model& model);
   void descend_on_gram(Model& model);
   void descend_jointly(Model& model);
   double best_step(const Model& model, std::size_t j, double gradient) const;
@@ -94,6 +97,7 @@ class ProximalNewton {
   std::vector<double> curvature_;        // where there is one output
   std::vector<double> largest_curvature_;
   double damping_ = 0.0;
+  bool hurried_ = false;                 // whether rough steps were asked for
   std::vector<std::vector<double>> column_gradients_;  // by output
   double objective_ = 0.0;
   double dual_objective_ = 0.0;

@@ -1,11 +1,12 @@
 #include "unkernel/solve/weighted_gram.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace unkernel::solve {
 
-void WeightedGram::update(std::span<const std::int32_t> wanted, std::span<const double> weights) {
+void WeightedGram::update(std::span<const std::int32_t> wanted, std::span<const double> weights, double slack) {
   places_.resize(columns_.size(), -1);
   std::vector<std::int32_t> added;
   for (const std::int32_t column : wanted) {
@@ -16,7 +17,7 @@ void WeightedGram::update(std::span<const std::int32_t> wanted, std::span<const 
     restart(wanted);
     added.clear();
   }
-  change_weights(weights);
+  change_weights(weights, slack);
   if (!added.empty()) extend(added);
 }
 
@@ -51,12 +52,12 @@ void WeightedGram::list_rows() {
 }
 
 // Below the diagonal first, then mirrored.
-void WeightedGram::change_weights(std::span<const double> weights) {
+void WeightedGram::change_weights(std::span<const double> weights, double slack) {
   const std::size_t count = size();
   bool changed = false;
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     const double change = weights[i] - weights_[i];
-    if (change == 0.0) continue;
+    if (std::abs(change) <= slack * weights_[i]) continue;
     changed = true;
     weights_[i] = weights[i];
     const std::int32_t* ids = ids_.data() + offsets_[i];

@@ -18,8 +18,8 @@ class WeightedGram {
  public:
   WeightedGram(const SparseColumns& columns, std::size_t rows) : columns_(columns), weights_(rows, 0.0) {}
 
-  // Afterwards all of `wanted` are members (others may still be), and the weights are these.
-  void update(std::span<const std::int32_t> wanted, std::span<const double> weights);
+  // Afterwards all of `wanted` are members (others may still be), and the weights are these, but for relative changes up to `slack`.
+  void update(std::span<const std::int32_t> wanted, std::span<const double> weights, double slack);
 
   std::size_t size() const { return members_.size(); }
   std::size_t member(std::int32_t column) const { return static_cast<std::size_t>(places_[static_cast<std::size_t>(column)]); }
@@ -31,7 +31,7 @@ class WeightedGram {
   }
   void restart(std::span<const std::int32_t> wanted);
   void extend(std::span<const std::int32_t> added);
-  void change_weights(std::span<const double> weights);
+  void change_weights(std::span<const double> weights, double slack);
   void list_rows();
 
   const SparseColumns& columns_;
