@@ -130,8 +130,11 @@ def test_groups_are_shown(run, tmp_path):
         ("--trie ROWS --trie-nodes nan", "got 'nan'"),
         ("--trie ROWS --trie-nodes 1T", "got '1T'"),
         ("--trie ROWS --trie-nodes ١M", "got '١M'"),
-        ("--trie ROWS --trie-nodes 3G", r"--trie-nodes must be from 1 to 2,147,483,647, got 3000000000"),
-        ("--trie ROWS --trie-nodes 999999999999999G", "--trie-nodes must be from 1 to"),
+        (
+            "--trie ROWS --trie-nodes 3G",
+            r"--trie-nodes must be a whole number from 1 to 2,147,483,647, got 3000000000",
+        ),
+        ("--trie ROWS --trie-nodes 999999999999999G", "--trie-nodes must be a whole number from 1 to"),
         (f"--trie ROWS --trie-nodes {'9' * 5000}", "--trie-nodes must be a number of nodes"),
         ("--trie ROWS --engine inverted", "--engine inverted has no conjunctions, .* leave out --trie"),
         ("--trie ROWS --engine bitsliced", "--engine bitsliced has no conjunctions"),

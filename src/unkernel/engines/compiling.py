@@ -379,7 +379,7 @@ def _best(model: Model, trials: list[Trial], budget: float) -> CompiledClassifie
     """The one trial that has kept its tables."""
     chosen = next((trial for trial in trials if trial.tables is not None), None)
     if chosen is None or chosen.tables is None:
-        least = min((t.candidate.nbytes for t in trials if t.candidate.nbytes > 0), default=0)
+        least = min((t.candidate.nbytes for t in trials if t.candidate.nbytes > budget), default=0)
         needs = f"the smallest that was tried takes {least:,} bytes" if least else "the tables do not fit"
         raise MemoryError(f"no engine fits into {budget:,.0f} bytes ({needs}); raise memory")
     table = [replace(t.candidate, chosen=t is chosen) for t in trials]

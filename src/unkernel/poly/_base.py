@@ -172,7 +172,7 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         if self.warm_start:
             self._start = _Start(self.classes_, np.asarray(examples.hashes), np.asarray(trained["duals"]))
-        return trained
+        return trained | {"unit": "Newton steps" if loss == "logistic" else "epochs"}
 
     def _train_sparse(
         self,
@@ -186,7 +186,7 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> dict[str, Any]:
         """The weights of a penalty with an l1 part, by the columns."""
         start = self._former_model(examples) if self.warm_start else None
-        return dict(
+        trained = dict(
             examples.train_sparse(
                 **self._map(),
                 loss=loss,
@@ -205,6 +205,7 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 look=self._look(look, "conjunctions"),
             )
         )
+        return trained | {"unit": "Newton steps"}
 
     def _former_model(self, examples: Examples) -> ConjunctionModel | None:
         """The model of the last fit, if it numbers conjunctions in the same way."""
@@ -232,12 +233,12 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.verbose:
             print(
                 f"[{name}] {examples.rows} distinct rows, storage={trained['storage']}, "
-                f"{trained['dimension']} weights; {self.n_iter_} epochs, objective {self.objective_:.6g}, "
+                f"{trained['dimension']} weights; {self.n_iter_} {trained['unit']}, objective {self.objective_:.6g}, "
                 f"gap {self.gap_:.2g}"
             )
         if not all(converged for _, _, _, converged in outcomes):
             warnings.warn(
-                f"{name} stopped after max_iter={self.max_iter} epochs at a relative gap of "
+                f"{name} stopped after max_iter={self.max_iter} {trained['unit']} at a relative gap of "
                 f"{self.gap_:.2g} (tol={self.tol:g}): raise max_iter or tol, or scale the features and "
                 "lower C or gamma",
                 ConvergenceWarning,
