@@ -233,8 +233,8 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.verbose:
             print(
                 f"[{name}] {examples.rows} distinct rows, storage={trained['storage']}, "
-                f"{trained['dimension']} weights; {self.n_iter_} {trained['unit']}, objective {self.objective_:.6g}, "
-                f"gap {self.gap_:.2g}"
+                f"{trained['dimension']} weights; {self.n_iter_} {trained['unit']}, "
+                f"objective {self.objective_:.6g}, gap {self.gap_:.2g}"
             )
         if not all(converged for _, _, _, converged in outcomes):
             warnings.warn(
