@@ -230,6 +230,11 @@ void check_scale(const engines::FeatureMap& map) {
   if (!(highest > 1e-250 && highest < 1e250)) {
     throw std::invalid_argument("gamma to the power of the degree is too small or too large to compute with: scale the features");
   }
+  for (int size = 0; size < map.degree; ++size) {
+    if (!(map.monomial(size, 1) < 1e250)) {
+      throw std::invalid_argument("coef0 to the power of the degree is too large to compute with: lower coef0");
+    }
+  }
 }
 
 Trained train(const Examples& examples, const TrainOptions& options, const WarmStart& start, Monitor& monitor) {

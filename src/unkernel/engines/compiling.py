@@ -276,6 +276,8 @@ class _Maker:
         except MemoryError:
             yield Trial(replace(base, note="does not fit into the memory it was given"), None)
             return
+        if tables.arrays["columns"].max(initial=0) >= np.iinfo(np.int32).max:
+            raise ValueError("a prefix trie needs columns below 2,147,483,647; leave out trie")
         if not nodes:
             yield self.bench.trial(base, lambda: tables)
         yield from try_tries(tables, base, rows, nodes, self.bench)
