@@ -182,7 +182,7 @@ def _try_expansions(machine: Machine, bench: Bench, rare: float) -> Iterator[Tri
 
     search = _Search(bench, make)
     fusable = machine.sets and machine.model.kernel.degree > 1
-    if fusable and machine.occurrences() > _MOST_OCCURRENCES:
+    if is_large(machine):
         yield from _try_groups(machine, bench, search)
         borders = _rare_to_try(machine, rare)
         # Of higher degrees each takes seconds to build, and groups were never slower.
@@ -203,6 +203,21 @@ def _try_groups(machine: Machine, bench: Bench, search: _Search) -> Iterator[Tri
             dense = 8.0 * model.n_scores * build.dense_entries(ranks, model.kernel.degree)
             border = int(ordered[ranks - 1]) + 1
             yield from search.try_groups(model.kernel.degree, [border], min(dense, bench.memory))
+
+
+def grouped_head(machine: Machine, border: int, memory: float) -> Head:
+    """What is first tried of groups, for a border of rare features that is given."""
+    degree = machine.model.kernel.degree
+    common = int((machine.frequencies >= border).sum())
+    dense = 8.0 * machine.model.n_scores * build.dense_entries(min(common, _GROUPED_RANKS[0]), degree)
+    features, sum_bytes = _GROUPED[degree][0]
+    return Head(min(dense, memory), grouped=features, sum_bytes=min(sum_bytes, memory / 2))
+
+
+def is_large(machine: Machine) -> bool:
+    """Whether there are so many conjunctions that groups are worth their building."""
+    fusable = machine.sets and machine.model.kernel.degree > 1
+    return fusable and machine.occurrences() > _MOST_OCCURRENCES
 
 
 def _fusable(fusable: bool, used: int) -> list[int]:

@@ -19,6 +19,8 @@ from unkernel.engines.candidates import (
     Bench,
     Candidate,
     Trial,
+    grouped_head,
+    is_large,
     sample_rows,
     try_all,
     try_tries,
@@ -332,7 +334,9 @@ def _expansion(machine: Machine, engine: str, bench: Bench, rare: float, thresho
         )
     below = machine.rare_below(rare) if engine == "split" else 0
     head = Head(min(_LARGE if machine.occurrences() > _LARGE / 8 else _NEAR, bench.memory))
-    candidate = Candidate(engine, below, float(head.nbytes), exact=engine != "pruned")
+    if engine == "split" and is_large(machine):
+        head = grouped_head(machine, below, bench.memory)
+    candidate = Candidate(engine, below, float(head.nbytes), grouped=head.grouped, exact=engine != "pruned")
     trial = bench.trial(
         candidate,
         lambda: build.expanded(
