@@ -185,3 +185,15 @@ def test_watchers_hear_of_the_trie():
     unkernel.compile(MODEL, "split", rare=4, trie=ROWS, trie_nodes=10, watch=told.append)
     assert any("growing a trie" in words for words in told)
     assert any("trie of 10" in words for words in told)
+
+
+@pytest.mark.filterwarnings("ignore:.*features.*")
+def test_files_may_have_features_that_the_model_does_not_know(tmp_path):
+    X = np.random.default_rng(0).integers(0, 2, (40, 6)).astype(float)
+    model = unkernel.PolySVC(2, gamma=1).fit(X, X[:, 0] != X[:, 1]).to_model()
+    wider = sparse.csr_matrix(np.hstack([X, np.ones((40, 2))]))
+    unkernel.write_svmlight(tmp_path / "rows.svm", wider, np.zeros(40))
+    fast = unkernel.compile(model, trie=tmp_path / "rows.svm", trie_nodes=20)
+    np.testing.assert_allclose(
+        fast.decision_function(X), unkernel.CompiledClassifier(model).decision_function(X)
+    )

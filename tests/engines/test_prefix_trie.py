@@ -454,3 +454,22 @@ def test_files_may_be_saved_while_the_trie_grows(tmp_path):
             fast.save(tmp_path / "fast.uk")
             assert_scores(load(tmp_path / "fast.uk").decision_function(X), model, X, 1e-12)
         growing.result()
+
+
+def test_rows_that_wait_to_be_learnt_from_are_few():
+    classifier = with_trie(make_slots_model(0, 2))
+    trie = classifier.trie.sample(1.0, batch=10)
+    with trie._growing:  # as if it took long
+        for _ in range(5):
+            classifier.predict(np.ones((200, classifier.n_features_in_)))
+        assert sum(part.shape[0] for part in trie._sampler._waiting) <= 20
+    trie._sampler._thread.join()
+
+
+@pytest.mark.parametrize(
+    ("share", "batch"), [("0.1", 10), (None, 10), (0.1, "x"), (0.1, 1.5), (0.1, float("inf"))]
+)
+def test_shares_and_batches_that_are_refused(share, batch):
+    trie = with_trie(make_slots_model(0, 2)).trie
+    with pytest.raises(ValueError, match="share must be|batch must be"):
+        trie.sample(share, batch=batch)

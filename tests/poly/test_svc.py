@@ -11,6 +11,7 @@ import textwrap
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,10 +23,11 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import unkernel
 import unkernel.poly._base as base_module
 from reference import conjunctions
 from reference import poly as reference
-from unkernel import PolySVC
+from unkernel import PolyLogisticRegression, PolySVC
 
 
 def make_problem(seed, *, rows=60, features=6, binary=True, classes=2, duplicates=False):
@@ -407,3 +409,12 @@ def test_stops_promptly_on_ctrl_c():
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert b"KeyboardInterrupt" in errors
+
+
+@pytest.mark.parametrize("learner", [PolySVC(2, gamma=1), PolyLogisticRegression(2, gamma=1)])
+def test_what_is_compiled_knows_the_names_of_columns(learner):
+    frame = pd.DataFrame([[0, 0], [0, 1], [1, 0], [1, 1]], columns=["a", "b"])
+    fast = unkernel.compile(learner.fit(frame, [0, 1, 1, 0]))
+    np.testing.assert_array_equal(fast.predict(frame), learner.predict(frame))
+    with pytest.raises(ValueError, match="names"):
+        fast.predict(frame[["b", "a"]])

@@ -135,8 +135,11 @@ def compile(
     if source_rows is not None and source_rows.shape[0] == 0:
         raise ValueError("trie has no rows to grow from")
     if source_rows is not None and sample is None:
-        source_rows, sample = _left_out(source_rows)
-    bench = Bench(_sample(sample, simple), budget, threads, tell)
+        source_rows, left_out = _left_out(source_rows)
+        measured = canonical_csr(sample_rows(left_out))
+    else:
+        measured = _sample(sample, simple)
+    bench = Bench(measured, budget, threads, tell)
     maker = _Maker(simple, engine, bench, rare, threshold)
     trials = _with_best_tables(maker.trials())
     if source_rows is not None:

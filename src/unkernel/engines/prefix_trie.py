@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -139,8 +140,10 @@ class PrefixTrie:
 
         Each time ``batch`` rows have come together, a thread grows the trie aside. Predictions never wait.
         """
-        if isinstance(share, bool) or not 0 <= share <= 1 or isinstance(batch, bool) or batch < 1:
-            raise ValueError(f"share must be from 0 to 1 and batch at least 1, got {share!r} and {batch!r}")
+        if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= share <= 1:
+            raise ValueError(f"share must be a number from 0 to 1, got {share!r}")
+        if isinstance(batch, bool) or not isinstance(batch, Integral) or batch < 1:
+            raise ValueError(f"batch must be a whole number of rows, at least 1, got {batch!r}")
         self._sampler = _Sampler(self, share, batch) if share else None
         return self
 
@@ -170,17 +173,16 @@ class _Sampler:
             due = self._due + self._share * np.arange(rows.shape[0] + 1)
             self._due = float(due[-1] % 1)
             chosen = np.flatnonzero(np.diff(np.floor(due)))
+            # No more than two batches wait: the trie may grow too slowly to hear of all.
             held = sum(part.shape[0] for part in self._waiting)
-            if len(chosen) and held < 2 * self._batch:  # else the trie grows too slowly to hear of all
+            if len(chosen := chosen[: max(2 * self._batch - held, 0)]):
                 self._waiting.append(rows[chosen])
             idle = self._thread is None or not self._thread.is_alive()
             if idle and sum(part.shape[0] for part in self._waiting) >= self._batch:
                 together, self._waiting = _together(self._waiting), []
-                # One thread of its own: predictions need the other cores.
+                # One thread of its own: predictions need the other cores. Who leaves Python waits for it.
                 options = {"n_jobs": 1}
-                self._thread = threading.Thread(
-                    target=self._trie.grow, args=(together,), kwargs=options, daemon=True
-                )
+                self._thread = threading.Thread(target=self._trie.grow, args=(together,), kwargs=options)
                 self._thread.start()
 
 

@@ -283,7 +283,10 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _full_origin(self) -> dict[str, Any]:
-        return self._origin() | {"objective": self.objective_, "gap": self.gap_}
+        origin = self._origin() | {"objective": self.objective_, "gap": self.gap_}
+        if hasattr(self, "feature_names_in_"):
+            origin["feature_names"] = [str(name) for name in self.feature_names_in_]
+        return origin
 
     def _scores(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self)

@@ -37,8 +37,9 @@ class PolyLogisticRegression(PolyLearner):
     C : float, default=1.0
         Weight of the losses; larger fits the training set more closely and makes less sparse models.
     penalty : {"l1", "l2", "elasticnet"}, default="l1"
-        Under "l2" all weights are stored, as by :class:`PolySVC`. Where all training data are 0 and 1, equal
-        columns of phi count as one: under "elasticnet" as the longest of them.
+        Under "l2" all weights are stored, as by :class:`PolySVC`. Where all training data are 0 and 1,
+        all monomials of the same features are one conjunction; "elasticnet" is over these, each with the
+        longest of its monomials' columns, and not over all monomials.
     l1_ratio : float in (0, 1], default=0.5
         Share of the l1 penalty in "elasticnet"; not used otherwise.
     gamma : {"scale", "auto"} or float, default="scale"

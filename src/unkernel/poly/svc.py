@@ -37,7 +37,8 @@ class PolySVC(PolyLearner):
     penalty : {"l2", "l1"}, default="l2"
         "l1" puts ``|w|_1`` in the place of ``1/2 |w|^2``, so that most weights are exactly 0; it needs the
         squared hinge. The optimum is that over all conjunctions of phi, but only those that might matter are
-        ever stored. Where all training data are 0 and 1, equal columns of phi count as one.
+        ever stored. Where all training data are 0 and 1,
+        all monomials of the same features are one conjunction.
     loss : {"hinge", "squared_hinge"}, default="hinge"
     feature_map : {"kernel", "plain"}, default="kernel"
         "plain" gives every monomial the coefficient 1 (``gamma`` and ``coef0`` are not used then).
