@@ -471,5 +471,5 @@ def test_rows_that_wait_to_be_learnt_from_are_few():
 )
 def test_shares_and_batches_that_are_refused(share, batch):
     trie = with_trie(make_slots_model(0, 2)).trie
-    with pytest.raises(ValueError, match="share must be|batch must be"):
+    with pytest.raises(ValueError, match=r"(share|batch) must be"):
         trie.sample(share, batch=batch)
