@@ -292,11 +292,13 @@ class _Search:
 
     def try_groups(self, degree: int, borders: list[int], dense: float) -> Iterator[Trial]:
         """Frequent features by the states of groups, with the dense table that goes with the borders."""
-        for border, (features, sum_bytes) in itertools.product(borders, _GROUPED[degree]):
-            if not self.is_late() or dense < np.inf:
-                size = min(dense, self.head_of(border).nbytes if dense == np.inf else dense)
-                sums = min(sum_bytes, self._bench.memory / 2)
-                yield from self.attempt(border, Head(size, grouped=features, sum_bytes=sums))
+        layouts = list(itertools.product(borders, _GROUPED[degree]))
+        for tried, (border, (features, sum_bytes)) in enumerate(layouts):
+            if self.is_late() and (tried or dense == np.inf):
+                return
+            size = self.head_of(border).nbytes if dense == np.inf else dense
+            sums = min(sum_bytes, self._bench.memory / 2)
+            yield from self.attempt(border, Head(size, grouped=features, sum_bytes=sums))
 
     def attempt(self, rare: int, head: Head) -> Iterator[Trial]:
         """A trial, unless it was made before or could not differ from one that was."""
