@@ -327,7 +327,7 @@ def test_sampling_grows_in_the_background(share):
     assert fast.trie.nodes <= 30
     assert_scores(fast.decision_function(X), model, X, 1e-12)
     fast.trie.sample(0)
-    wait_for(lambda: not any(t.daemon and t.name.endswith("(grow)") for t in threading.enumerate()))
+    wait_for(lambda: not any(t.name.endswith("(grow)") for t in threading.enumerate()))
     before = int(fast._engine.trie()["counts"][0])
     for _ in range(3):
         fast.predict(typical(model, 3, 40))
