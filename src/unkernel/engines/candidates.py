@@ -190,28 +190,40 @@ def _try_expansions(machine: Machine, bench: Bench, rare: float) -> Iterator[Tri
         yield from search.try_layouts(borders[-1:] if wait else borders, [])
         return
     yield from search.try_layouts(_rare_to_try(machine, rare), _fusable(fusable, len(machine.used)))
-    if fusable:
-        yield from search.try_groups(machine.model.kernel.degree, [search.fastest_borders(1)[0]], np.inf)
+    if fusable and not search.is_late():
+        border = search.fastest_borders(1)[0]
+        dense = search.head_of(border).nbytes
+        yield from search.attempt_several(
+            border, grouped_heads(machine.model.kernel.degree, dense, bench.memory)
+        )
 
 
 def _try_groups(machine: Machine, bench: Bench, search: _Search) -> Iterator[Trial]:
     """Large models: all features that are not grouped or next to that are rare."""
-    model = machine.model
     ordered = np.sort(machine.frequencies)[::-1]
     for ranks in _GROUPED_RANKS:
         if ranks < len(ordered) and not search.is_late():
-            dense = 8.0 * model.n_scores * build.dense_entries(ranks, model.kernel.degree)
             border = int(ordered[ranks - 1]) + 1
-            yield from search.try_groups(model.kernel.degree, [border], min(dense, bench.memory))
+            yield from search.attempt_several(border, heads_beside_groups(machine, border, bench.memory))
 
 
-def grouped_head(machine: Machine, border: int, memory: float) -> Head:
-    """What is first tried of groups, for a border of rare features that is given."""
+def heads_beside_groups(machine: Machine, border: int, memory: float) -> list[Head]:
+    """Groups, and a dense table of all features that are not below the border, as far as it is worth having."""
     degree = machine.model.kernel.degree
     common = int((machine.frequencies >= border).sum())
-    dense = 8.0 * machine.model.n_scores * build.dense_entries(min(common, _GROUPED_RANKS[0]), degree)
-    features, sum_bytes = _GROUPED[degree][0]
-    return Head(min(dense, memory), grouped=features, sum_bytes=min(sum_bytes, memory / 2))
+    return grouped_heads(degree, _dense_bytes(common, degree, machine.model.n_scores), memory)
+
+
+def grouped_heads(degree: int, dense: float, memory: float) -> list[Head]:
+    """Groups of several sizes beside a dense table of so many bytes, the most promising first."""
+    return [
+        Head(min(dense, memory), grouped=features, sum_bytes=min(sum_bytes, memory / 2))
+        for features, sum_bytes in _GROUPED[degree]
+    ]
+
+
+def _dense_bytes(ranks: int, degree: int, scores: int) -> float:
+    return 8.0 * scores * build.dense_entries(min(ranks, _GROUPED_RANKS[0]), degree)
 
 
 def is_large(machine: Machine) -> bool:
@@ -235,13 +247,13 @@ def try_weights(model: ConjunctionModel, bench: Bench) -> Iterator[Trial]:
     yield from search.attempt(0, Head(min(default.nbytes, bench.memory)))
     if bench.sample is not None:
         fusable = model.sets and model.degree > 1
-        ranks = min(_GROUPED_RANKS[0], len(model.columns))
-        near = 8.0 * len(model.constants) * build.dense_entries(ranks, model.degree)
         if fusable and len(model.keys) > _MANY_WEIGHTS:
-            yield from search.try_groups(model.degree, [0], near)
+            near = _dense_bytes(len(model.columns), model.degree, len(model.constants))
+            yield from search.attempt_several(0, grouped_heads(model.degree, near, bench.memory))
         yield from search.try_layouts([0], _fusable(fusable, len(model.columns)))
-        if fusable:
-            yield from search.try_groups(model.degree, [0], np.inf)
+        if fusable and not search.is_late():
+            near = search.head_of(0).nbytes
+            yield from search.attempt_several(0, grouped_heads(model.degree, near, bench.memory))
 
 
 def try_tries(tables: Tables, base: Candidate, rows: Any, nodes: int | None, bench: Bench) -> Iterator[Trial]:
@@ -290,15 +302,11 @@ class _Search:
             if not self.is_late():
                 yield from self.attempt(border, Head(self.head_of(border).nbytes, count))
 
-    def try_groups(self, degree: int, borders: list[int], dense: float) -> Iterator[Trial]:
-        """Frequent features by the states of groups, with the dense table that goes with the borders."""
-        layouts = list(itertools.product(borders, _GROUPED[degree]))
-        for tried, (border, (features, sum_bytes)) in enumerate(layouts):
-            if self.is_late() and (tried or dense == np.inf):
-                return
-            size = self.head_of(border).nbytes if dense == np.inf else dense
-            sums = min(sum_bytes, self._bench.memory / 2)
-            yield from self.attempt(border, Head(size, grouped=features, sum_bytes=sums))
+    def attempt_several(self, rare: int, heads: list[Head]) -> Iterator[Trial]:
+        """The first, and the others while there is time."""
+        for tried, head in enumerate(heads):
+            if not tried or not self.is_late():
+                yield from self.attempt(rare, head)
 
     def attempt(self, rare: int, head: Head) -> Iterator[Trial]:
         """A trial, unless it was made before or could not differ from one that was."""

@@ -19,7 +19,7 @@ from unkernel.engines.candidates import (
     Bench,
     Candidate,
     Trial,
-    grouped_head,
+    heads_beside_groups,
     is_large,
     sample_rows,
     try_all,
@@ -338,7 +338,7 @@ def _expansion(machine: Machine, engine: str, bench: Bench, rare: float, thresho
     below = machine.rare_below(rare) if engine == "split" else 0
     head = Head(min(_LARGE if machine.occurrences() > _LARGE / 8 else _NEAR, bench.memory))
     if engine == "split" and is_large(machine):
-        head = grouped_head(machine, below, bench.memory)
+        head = heads_beside_groups(machine, below, bench.memory)[0]
     candidate = Candidate(engine, below, float(head.nbytes), grouped=head.grouped, exact=engine != "pruned")
     trial = bench.trial(
         candidate,
