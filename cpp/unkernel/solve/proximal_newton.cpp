@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <tuple>
 #include <type_traits>
 
 #include "unkernel/base/gather.hpp"
@@ -225,9 +226,10 @@ double ProximalNewton::best_step(const Model& model, std::size_t j, double gradi
   return -weight;
 }
 
-void ProximalNewton::descend(Model& model) {
-  constexpr int most_passes = 100;
-  store_entries(model);
+// Coordinate descent on the quadratic model, in random order, until the conditions of optimality are violated much
+// less on a pass than on the first: `gradient` of a member as it is by now, `moved` where one has made a step.
+template <class Gradient, class Moved>
+void ProximalNewton::descend_in_passes(Model& model, int most_passes, const Gradient& gradient, const Moved& moved) {
   std::vector<std::size_t> order(model.columns.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   double first = 0.0;
@@ -235,26 +237,38 @@ void ProximalNewton::descend(Model& model) {
     monitor_.throw_if_stopped();
     random_.shuffle(std::span(order));
     double violations = 0.0;
-    for (const std::size_t j : order) {
-      const std::size_t begin = model.offsets[j];
-      const std::size_t count = model.offsets[j + 1] - begin;
-      const std::int32_t* rows = model.rows.data() + begin;
-      const double* values = model.values.data() + begin;
-      const double gradient = model.gradient[j] + gather<false>(model.residual.data(), rows, values, count);
-      const double step = best_step(model, j, gradient);
+    for (const std::size_t m : order) {
+      const double step = best_step(model, m, gradient(m));
       if (step == 0.0) continue;
-      violations += (model.curvature[j] + penalty_.l2) * std::abs(step);
-      model.steps[j] += step;
-      scatter<false>(model.residual.data(), rows, values, count, step);
+      violations += (model.curvature[m] + penalty_.l2) * std::abs(step);
+      model.steps[m] += step;
+      moved(m, step);
     }
     if (pass == 0) first = violations;
     if (violations <= accuracy * first) return;
   }
 }
 
+void ProximalNewton::descend(Model& model) {
+  store_entries(model);
+  const auto entries = [&](std::size_t m) {
+    const std::size_t begin = model.offsets[m];
+    return std::tuple(model.rows.data() + begin, model.values.data() + begin, model.offsets[m + 1] - begin);
+  };
+  descend_in_passes(
+      model, 100,
+      [&](std::size_t m) {
+        const auto [rows, values, count] = entries(m);
+        return model.gradient[m] + gather<false>(model.residual.data(), rows, values, count);
+      },
+      [&](std::size_t m, double step) {
+        const auto [rows, values, count] = entries(m);
+        scatter<false>(model.residual.data(), rows, values, count, step);
+      });
+}
+
 // A few passes over the columns as they are: neither the Hessian nor the entries are made ready.
 void ProximalNewton::descend_in_place(Model& model) {
-  constexpr int most_passes = 6;
   std::vector<double> change(rows_, 0.0);  // of the gradients
   const auto visit = [&](auto uniform) {
     constexpr bool ones = decltype(uniform)::value;
@@ -268,30 +282,18 @@ void ProximalNewton::descend_in_place(Model& model) {
       });
       model.curvature[m] = columns_.scale(j) * columns_.scale(j) * sum;
     }
-    std::vector<std::size_t> order(model.columns.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    double first = 0.0;
-    for (int pass = 0; pass < most_passes; ++pass) {
-      monitor_.throw_if_stopped();
-      random_.shuffle(std::span(order));
-      double violations = 0.0;
-      for (const std::size_t m : order) {
-        const auto j = static_cast<std::size_t>(model.columns[m]);
-        const double step = best_step(model, m, model.gradient[m] + columns_.dot(j, change.data()));
-        if (step == 0.0) continue;
-        violations += (model.curvature[m] + penalty_.l2) * std::abs(step);
-        model.steps[m] += step;
-        const auto ids = columns_.rows(j);
-        const double* x = columns_.values(j);
-        const double scaled = step * columns_.scale(j);
-        for (std::size_t k = 0; k < ids.size(); ++k) {
-          const auto i = static_cast<std::size_t>(ids[k]);
-          change[i] += scaled * curvature_[i] * (ones ? 1.0 : x[k]);
-        }
-      }
-      if (pass == 0) first = violations;
-      if (violations <= accuracy * first) return;
-    }
+    descend_in_passes(
+        model, 6, [&](std::size_t m) { return model.gradient[m] + columns_.dot(static_cast<std::size_t>(model.columns[m]), change.data()); },
+        [&](std::size_t m, double step) {
+          const auto j = static_cast<std::size_t>(model.columns[m]);
+          const auto ids = columns_.rows(j);
+          const double* x = columns_.values(j);
+          const double scaled = step * columns_.scale(j);
+          for (std::size_t k = 0; k < ids.size(); ++k) {
+            const auto i = static_cast<std::size_t>(ids[k]);
+            change[i] += scaled * curvature_[i] * (ones ? 1.0 : x[k]);
+          }
+        });
   };
   columns_.uniform() ? visit(std::true_type{}) : visit(std::false_type{});
 }
@@ -447,7 +449,6 @@ void ProximalNewton::adapt_damping(double length) {
 // The Hessian of row i by its scores is diag(a) - a a'/n + e I, e the damping: its product with the row's changes t is
 // a_k (t_k - m) + e t_k, m = a't / n.
 void ProximalNewton::descend_jointly(Model& model) {
-  constexpr int most_passes = 100;
   const std::size_t outputs = weights_.size();
   std::vector<double> a(rows_ * outputs), t(rows_ * outputs, 0.0), m(rows_, 0.0), e(rows_), n(rows_, 0.0);
   loss_.joint_curvatures(scores_, a);
@@ -471,30 +472,21 @@ void ProximalNewton::descend_jointly(Model& model) {
       model.curvature[c] += x * x * (a[place] * (1.0 - a[place] / n[i]) + e[i]);
     });
   }
-  std::vector<std::size_t> order(model.columns.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  double first = 0.0;
-  for (int pass = 0; pass < most_passes; ++pass) {
-    monitor_.throw_if_stopped();
-    random_.shuffle(std::span(order));
-    double violations = 0.0;
-    for (const std::size_t c : order) {
-      double gradient = model.gradient[c];
-      over_entries(c, [&](std::size_t i, std::size_t place, double x) {
-        gradient += x * (a[place] * (t[place] - m[i]) + e[i] * t[place]);
+  descend_in_passes(
+      model, 100,
+      [&](std::size_t c) {
+        double gradient = model.gradient[c];
+        over_entries(c, [&](std::size_t i, std::size_t place, double x) {
+          gradient += x * (a[place] * (t[place] - m[i]) + e[i] * t[place]);
+        });
+        return gradient;
+      },
+      [&](std::size_t c, double step) {
+        over_entries(c, [&](std::size_t i, std::size_t place, double x) {
+          t[place] += step * x;
+          m[i] += step * x * a[place] / n[i];
+        });
       });
-      const double step = best_step(model, c, gradient);
-      if (step == 0.0) continue;
-      violations += (model.curvature[c] + penalty_.l2) * std::abs(step);
-      model.steps[c] += step;
-      over_entries(c, [&](std::size_t i, std::size_t place, double x) {
-        t[place] += step * x;
-        m[i] += step * x * a[place] / n[i];
-      });
-    }
-    if (pass == 0) first = violations;
-    if (violations <= accuracy * first) return;
-  }
 }
 
 double ProximalNewton::search_line(const Model& model) {

@@ -73,6 +73,8 @@ class ProximalNewton {
   void choose_columns(Model& model) const;
   bool gram_pays(const Model& model) const;
   void store_entries(Model& model) const;
+  template <class Gradient, class Moved>
+  void descend_in_passes(Model& model, int most_passes, const Gradient& gradient, const Moved& moved);
   void descend(Model& model);
   void descend_in_place(Model& model);
   void descend_on_gram(Model& model);

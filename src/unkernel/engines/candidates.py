@@ -208,7 +208,7 @@ def _try_groups(machine: Machine, bench: Bench, search: _Search) -> Iterator[Tri
 
 
 def heads_beside_groups(machine: Machine, border: int, memory: float) -> list[Head]:
-    """Groups, and a dense table of all features that are not below the border, as far as it is worth having."""
+    """Groups, and a dense table of the features that are not below the border, as far as it pays."""
     degree = machine.model.kernel.degree
     common = int((machine.frequencies >= border).sum())
     return grouped_heads(degree, _dense_bytes(common, degree, machine.model.n_scores), memory)
