@@ -206,9 +206,10 @@ class _Picture:
             half = (_width(arc.label, _LABEL_SIZE) / 2 + 2) * (1 if begin < end else -1)
             middle = self._middles[arc]
             across = f"H{middle - half:.1f}M{middle + half:.1f} {y:.1f}" if arc.label else ""
-            up = f"M{begin:.1f} {self._base:.1f}V{y + _CORNER:.1f}Q{begin:.1f} {y:.1f} {begin + corner:.1f} {y:.1f}"
+            up = f"M{begin:.1f} {self._base:.1f}V{y + _CORNER:.1f}"
+            turn = f"Q{begin:.1f} {y:.1f} {begin + corner:.1f} {y:.1f}"
             down = f"H{end - corner:.1f}Q{end:.1f} {y:.1f} {end:.1f} {y + _CORNER:.1f}V{foot:.1f}"
-            yield f'<path d="{up}{across}{down}"/>'
+            yield f'<path d="{up}{turn}{across}{down}"/>'
         for word, offset in self._root_offsets.items():
             x, top = self._x[word] + offset, self._height(self._levels) + _LABEL_SIZE / 2
             yield f'<path d="M{x:.1f} {top:.1f}V{foot:.1f}"/>'
