@@ -1,7 +1,8 @@
 """Reading and writing data."""
 
 from unkernel.data import datasets
-from unkernel.data.conllu_trees import Sentence, read_conllu
+from unkernel.data.chunks import ChunkCorpus, ChunkSentence, read_chunks
+from unkernel.data.conll import Sentence, Treebank, Word, read_conllu, read_conllu_parts, read_conllx
 from unkernel.data.forest import Forest, TreeExample
 from unkernel.data.svmlight import (
     SvmlightData,
@@ -13,14 +14,21 @@ from unkernel.data.svmlight import (
 from unkernel.data.trees import TreeData, read_trees
 
 __all__ = [
+    "ChunkCorpus",
+    "ChunkSentence",
     "Forest",
     "Sentence",
     "SvmlightData",
     "SvmlightPart",
     "TreeData",
     "TreeExample",
+    "Treebank",
+    "Word",
     "datasets",
+    "read_chunks",
     "read_conllu",
+    "read_conllu_parts",
+    "read_conllx",
     "read_svmlight",
     "read_svmlight_parts",
     "read_trees",
