@@ -43,8 +43,8 @@ def test_the_names_of_tags():
     ],
 )
 def test_the_same_chunks_in_every_scheme(scheme, tags):
-    assert recoded("B-NP I-NP B-NP B-VP O B-NP".split(), scheme) == tags.split()
-    assert recoded(tags.split(), "IOB2") == "B-NP I-NP B-NP B-VP O B-NP".split()
+    assert recoded(["B-NP", "I-NP", "B-NP", "B-VP", "O", "B-NP"], scheme) == tags.split()
+    assert recoded(tags.split(), "IOB2") == ["B-NP", "I-NP", "B-NP", "B-VP", "O", "B-NP"]
 
 
 @given(tags=any_tags, scheme=st.sampled_from(SCHEMES))
@@ -104,8 +104,8 @@ def test_chunks_do_not_go_over_the_end_of_a_sentence():
 
 
 def test_shares_by_hand():
-    right = corpus_of("B-NP I-NP B-VP B-NP O".split(), "B-PP B-NP".split())
-    found = corpus_of("B-NP I-NP B-VP I-VP O".split(), "B-PP B-NP".split())
+    right = corpus_of(["B-NP", "I-NP", "B-VP", "B-NP", "O"], ["B-PP", "B-NP"])
+    found = corpus_of(["B-NP", "I-NP", "B-VP", "I-VP", "O"], ["B-PP", "B-NP"])
     result = compare_chunks(right, found)
     assert (result.found, result.right, result.correct) == (4, 5, 3)
     assert result.precision == 75.0
@@ -126,7 +126,9 @@ def test_nothing_found_is_nothing_right():
     assert (result.precision, result.recall, result.f1) == (0.0, 0.0, 0.0)
 
 
-@given(st.lists(any_tags.flatmap(lambda a: st.tuples(st.just(a), st.permutations(a))), min_size=1, max_size=5))
+@given(
+    st.lists(any_tags.flatmap(lambda a: st.tuples(st.just(a), st.permutations(a))), min_size=1, max_size=5)
+)
 def test_counts_are_those_of_the_slow_twin(pairs):
     right, found = [list(a) for a, _ in pairs], [list(b) for _, b in pairs]
     result = compare_chunks(corpus_of(*right), corpus_of(*found))

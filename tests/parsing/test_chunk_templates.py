@@ -1,5 +1,8 @@
 """The language of templates, and the features that they make."""
 
+import contextlib
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +13,18 @@ from unkernel import FormatError
 from unkernel._core import ChunkFeatures, restored_chunk_features
 from unkernel.data import ChunkCorpus
 
-ADDRESSES = ["word[0]", "word[-1]", "lower[1]", "pos[0]", "pos[-2]", "shape[0]", "prefix2[0]", "suffix3[+1]", "tag[-1]", "tag[-2]"]
+ADDRESSES = [
+    "word[0]",
+    "word[-1]",
+    "lower[1]",
+    "pos[0]",
+    "pos[-2]",
+    "shape[0]",
+    "prefix2[0]",
+    "suffix3[+1]",
+    "tag[-1]",
+    "tag[-2]",
+]
 words = st.text(st.sampled_from("aBc1-é漢"), min_size=1, max_size=5)
 sentence = st.lists(st.tuples(words, st.sampled_from("NVD"), st.integers(0, 3)), min_size=1, max_size=6)
 template = st.lists(st.sampled_from(ADDRESSES), min_size=1, max_size=3).map("+".join)
@@ -22,7 +36,7 @@ def learned(text: str, sentences: list[Sentence], *, backward: bool = False, min
     answers = np.array([tag for s in sentences for tag in s.tags], np.int32)
     features = ChunkFeatures(text, "own.txt")
     offsets, columns = features.learn(corpus._text, answers, backward=backward, minimum=minimum)
-    return features, [columns[a:b].tolist() for a, b in zip(offsets, offsets[1:], strict=False)]
+    return features, [columns[a:b].tolist() for a, b in pairwise(offsets)]
 
 
 @settings(max_examples=200, deadline=None)
@@ -47,7 +61,7 @@ def test_features_survive_storing(text, given_sentences):
 
 
 def test_comments_blank_lines_and_spaces():
-    text = "\ufeff"[:0] + "# all\n\n  word[0] + pos[-1]   # both\r\n\ttag[-1]\n"
+    text = "# all\n\n  word[0] + pos[-1]   # both\r\n\ttag[-1]\n"
     features, _ = learned(text, [Sentence(["a"], ["N"], [0])])
     assert features.features == 2
     assert features.needs_pos
@@ -88,7 +102,9 @@ def test_a_file_without_templates_is_refused():
 
 
 def test_too_many_templates_are_refused():
-    text = "\n".join(f"word[{i % 10}]+word[{i // 10 % 10}]+word[{i // 100 % 10}]+word[{i // 1000}]" for i in range(1001))
+    text = "\n".join(
+        f"word[{i % 10}]+word[{i // 10 % 10}]+word[{i // 100 % 10}]+word[{i // 1000}]" for i in range(1001)
+    )
     with pytest.raises(FormatError, match="more than 1000 templates"):
         ChunkFeatures(text, "own.txt")
 
@@ -96,17 +112,17 @@ def test_too_many_templates_are_refused():
 @settings(deadline=None)
 @given(st.text())
 def test_any_text_is_read_or_refused(text):
-    try:
+    with contextlib.suppress(FormatError):
         ChunkFeatures(text, "own.txt")
-    except FormatError:
-        pass
 
 
 def test_answers_must_fit_the_text():
     corpus = ChunkCorpus.from_words([["a", "b"]])
     for answers in ([0], [0, -1]):
         with pytest.raises(ValueError, match="answers do not fit"):
-            ChunkFeatures("word[0]", "own.txt").learn(corpus._text, np.array(answers, np.int32), backward=False, minimum=1)
+            ChunkFeatures("word[0]", "own.txt").learn(
+                corpus._text, np.array(answers, np.int32), backward=False, minimum=1
+            )
 
 
 def test_features_are_learned_once():
@@ -139,5 +155,5 @@ def test_damaged_tables_are_refused(name, damage):
         del arrays[name]
     else:
         arrays[name] = damage(arrays[name])
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"twice|out of range|inside|no (proper )?array"):
         restored_chunk_features(text, "own.txt", arrays, features.features)

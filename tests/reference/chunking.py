@@ -50,7 +50,9 @@ def valid(tags: Tags, scheme: str) -> bool:
     return list(tags) == tags_of(chunks_of(tags), len(tags), scheme)
 
 
-def scores_of(right: Sequence[Tags], found: Sequence[Tags]) -> tuple[Counter[str], Counter[str], Counter[str]]:
+def scores_of(
+    right: Sequence[Tags], found: Sequence[Tags]
+) -> tuple[Counter[str], Counter[str], Counter[str]]:
     """Chunks of each type: found, right, and both."""
     counts: tuple[Counter[str], Counter[str], Counter[str]] = (Counter(), Counter(), Counter())
     for own, given in zip(right, found, strict=True):
@@ -67,7 +69,9 @@ def templates_of(text: str) -> list[list[tuple[str, int]]]:
     """Pairs of attribute and position; those that look at tags last."""
     lines = [line.split("#")[0].strip() for line in text.splitlines()]
     made = [
-        [(name, int(offset)) for name, offset in re.findall(r"(\w+)\[([+-]?\d+)\]", line)] for line in lines if line
+        [(name, int(offset)) for name, offset in re.findall(r"(\w+)\[([+-]?\d+)\]", line)]
+        for line in lines
+        if line
     ]
     return sorted(made, key=lambda template: any(name == "tag" for name, _ in template))
 
@@ -84,7 +88,13 @@ def value(attribute: str, word: str, pos: str) -> str:
         return small(word)[-int(attribute[6:]) :]
     if attribute == "shape":
         kinds = [
-            "X" if c.isascii() and c.isupper() else "x" if not c.isascii() or c.islower() else "d" if c.isdigit() else c
+            "X"
+            if c.isascii() and c.isupper()
+            else "x"
+            if not c.isascii() or c.islower()
+            else "d"
+            if c.isdigit()
+            else c
             for c in word
         ]
         return "".join(kind for kind, _ in itertools.groupby(kinds))
@@ -95,7 +105,11 @@ Feature = tuple[int, tuple[str | int, ...]]
 
 
 def features_at(
-    templates: list[list[tuple[str, int]]], words: Sequence[str], pos: Sequence[str], tags: Sequence[int], i: int
+    templates: list[list[tuple[str, int]]],
+    words: Sequence[str],
+    pos: Sequence[str],
+    tags: Sequence[int],
+    i: int,
 ) -> list[Feature]:
     """The features of the i-th word in the order of reading, where `tags` are the classes of those before."""
 
@@ -130,29 +144,33 @@ def numbered_rows(
     return numbers, [sorted(numbers[f] for f in row if f in numbers) for row in seen]
 
 
-def decode(
-    words: list[str],
-    pos: list[str],
-    templates: list[list[tuple[str, int]]],
-    numbers: dict[Feature, int],
-    classes: list[str],
-    score: Callable[[list[int]], Sequence[float]],
-    scheme: str,
-    backward: bool,
-) -> list[str]:
-    """The tags of a sentence, inside's scheme, best first among those after which the sentence can be valid."""
-    step = -1 if backward else 1
+@dataclass
+class Model:
+    templates: list[list[tuple[str, int]]]
+    numbers: dict[Feature, int]
+    classes: list[str]
+    score: Callable[[list[int]], Sequence[float]]
+    scheme: str
+    backward: bool
+
+
+def decode(words: list[str], pos: list[str], model: Model) -> list[str]:
+    """The tags of a sentence in the model's scheme: each the best after which the sentence can be valid."""
+    step = -1 if model.backward else 1
     words, pos = words[::step], pos[::step]
     chosen: list[int] = []
     for i in range(len(words)):
-        row = [numbers[f] for f in features_at(templates, words, pos, chosen, i) if f in numbers]
-        scores = score(sorted(row))
-        chosen.append(max(_allowed(classes, chosen, scheme, step, i == len(words) - 1), key=lambda k: (scores[k], -k)))
-    return [classes[k] for k in chosen][::step]
+        features = features_at(model.templates, words, pos, chosen, i)
+        scores = model.score(sorted(model.numbers[f] for f in features if f in model.numbers))
+        allowed = _allowed(model.classes, chosen, model.scheme, step, i == len(words) - 1)
+        chosen.append(max(allowed, key=lambda k, scores=scores: (scores[k], -k)))
+    return [model.classes[k] for k in chosen][::step]
 
 
 def _allowed(classes: list[str], chosen: list[int], scheme: str, step: int, last: bool) -> list[int]:
     """Classes after which some end makes the sentence valid; behind the last word nothing comes."""
     ends: list[list[str]] = [[]] if last else [[], *([tag] for tag in classes)]
     before = [classes[k] for k in chosen]
-    return [k for k, tag in enumerate(classes) if any(valid([*before, tag, *end][::step], scheme) for end in ends)]
+    return [
+        k for k, tag in enumerate(classes) if any(valid([*before, tag, *end][::step], scheme) for end in ends)
+    ]

@@ -15,6 +15,15 @@ bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_small(char c) { return c >= 'a' && c <= 'z'; }
 bool continues_letter(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
+std::string_view first_letters(std::string_view word, int letters) {
+  std::size_t end = 0;
+  for (int k = 0; k < letters && end < word.size(); ++k) {
+    ++end;
+    while (end < word.size() && continues_letter(word[end])) ++end;
+  }
+  return word.substr(0, end);
+}
+
 class TemplateReader {
  public:
   TemplateReader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
@@ -82,7 +91,7 @@ class TemplateReader {
     for (const auto& [word, kind] : {std::pair{std::string_view("prefix"), ChunkAttributeKind::prefix}, {"suffix", ChunkAttributeKind::suffix}}) {
       if (name.size() == 7 && name.starts_with(word) && name[6] >= '1' && name[6] <= '9') return {kind, name[6] - '0'};
     }
-    refuse(start, std::string("'").append(name.empty() ? line_.substr(start, 1) : name)
+    refuse(start, std::string("'").append(name.empty() ? first_letters(line_.substr(start), 1) : name)
                       .append("' is no attribute: there are word, lower, pos, shape, prefix1 to prefix9, suffix1 to suffix9 and tag"));
   }
 
@@ -132,15 +141,6 @@ char small(char c) { return is_capital(c) ? static_cast<char>(c + ('a' - 'A')) :
 
 void append_small(std::string_view word, std::string& to) {
   for (const char c : word) to.push_back(small(c));
-}
-
-std::string_view first_letters(std::string_view word, int letters) {
-  std::size_t end = 0;
-  for (int k = 0; k < letters && end < word.size(); ++k) {
-    ++end;
-    while (end < word.size() && continues_letter(word[end])) ++end;
-  }
-  return word.substr(0, end);
 }
 
 std::string_view last_letters(std::string_view word, int letters) {

@@ -57,10 +57,10 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
     gamma : float, default=0.1
         Factor of the inner product in the kernel ``(gamma <x, z> + 1) ** degree``.
     learner : {"svm", "logistic"}, default="svm"
-        :class:`~unkernel.PolySVC`, one class against the rest, or :class:`~unkernel.PolyLogisticRegression` with an
-        l1 penalty, whose models are smaller.
+        :class:`~unkernel.PolySVC`, one class against the rest, or
+        :class:`~unkernel.PolyLogisticRegression` with an l1 penalty.
     templates : {"default", "yamcha"} or path, default="default"
-        Which features there are: ours, those of the paper, or a file of your own (docs/parsing.md).
+        Which features there are: ours, those of the paper, or a file of your own (docs/chunking.md).
     direction : {"forward", "backward"}, default="forward"
         Whether sentences are read from their first word on or from their last.
     scheme : {"IOB1", "IOB2", "IOE1", "IOE2", "IOBES"}, default="IOB2"
@@ -214,8 +214,8 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         }
         if self.learner == "logistic":
             return PolyLogisticRegression(**shared)
-        # Most conjunctions of words occur once: a weight of each for every tag would take many times the memory that
-        # support vectors do, and no less time.
+        # Most conjunctions of words occur once: a weight of each for every tag would take many times the
+        # memory that support vectors do, and no less time.
         return PolySVC(**shared, storage="split" if self.degree > 1 else "auto")
 
     @property
@@ -235,8 +235,8 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
     def _refuse_without_pos(self, corpus: ChunkCorpus) -> None:
         if self._features.needs_pos and len(corpus) and corpus.n_columns - corpus.tagged < 2:
             raise ValueError(
-                f"{corpus.name}: the templates look at parts of speech, and the text has none: it needs a second "
-                "column, or give templates without pos"
+                f"{corpus.name}: the templates look at parts of speech, and the text has none: it needs a "
+                "second column, or give templates without pos"
             )
 
     # --- Answers --------------------------------------------------------------------------------------
@@ -253,8 +253,8 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         source : path, open file, ChunkCorpus or lists of words
-            A text of as many columns as the training text has tags in its last, which are replaced; one of fewer
-            columns gets tags as a new last column.
+            A text of as many columns as the training text has tags in its last, which are replaced; one of
+            fewer columns gets tags as a new last column.
         tags : lists of str, default=None
             The parts of speech of lists of words.
         n_jobs : int, default=None
@@ -293,7 +293,9 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         if isinstance(source, list | tuple):
             return ChunkCorpus.from_words(source, *([] if tags is None else [tags]))
         if tags is not None:
-            raise ValueError("tags are given with lists of words; a text has parts of speech in its second column")
+            raise ValueError(
+                "tags are given with lists of words; a text has parts of speech in its second column"
+            )
         if isinstance(source, ChunkCorpus):
             return source
         corpus = read_chunks(source, tagged=False)
@@ -344,7 +346,9 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         stored["templates"] = os.fspath(self.templates)
         if not isinstance(self.random_state, int | None):
             stored["random_state"] = None
-        return {name: value.item() if isinstance(value, np.generic) else value for name, value in stored.items()}
+        return {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in stored.items()
+        }
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -379,7 +383,11 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         chunker.types_ = container.setting(name, settings, "types", list, _are_names)
         chunker.dev_result_ = None
         count = container.setting(name, settings, "features", int, lambda number: 0 <= number < 2**31)
-        own = {key.removeprefix(_FEATURES): np.asarray(array) for key, array in arrays.items() if key.startswith(_FEATURES)}
+        own = {
+            key.removeprefix(_FEATURES): np.asarray(array)
+            for key, array in arrays.items()
+            if key.startswith(_FEATURES)
+        }
         chunker._features = restored_chunk_features(chunker._template_text, name, own, count)
         chunker._classes = np.array(container.proper_array(name, arrays, "classes", [np.dtype(np.int32)], 1))
         tags = len(chunk_tag_names(chunker.types_))
@@ -392,7 +400,10 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         if "_features" in state:
-            state["_features"] = ({n: np.asarray(a) for n, a in self._features.arrays().items()}, self.n_features_)
+            state["_features"] = (
+                {n: np.asarray(a) for n, a in self._features.arrays().items()},
+                self.n_features_,
+            )
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
