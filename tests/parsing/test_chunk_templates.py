@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.chunking import Sentence, numbered_rows, templates_of
 
+from reference.chunking import Sentence, numbered_rows, templates_of
 from unkernel import FormatError
 from unkernel._core import ChunkFeatures, restored_chunk_features
 from unkernel.data import ChunkCorpus

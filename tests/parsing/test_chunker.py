@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
 from reference.chunking import (
     SCHEMES,
     Model,
@@ -19,9 +22,6 @@ from reference.chunking import (
     templates_of,
     valid,
 )
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-
 from unkernel import FormatError
 from unkernel.data import ChunkCorpus, datasets, read_chunks
 from unkernel.models import container

@@ -30,7 +30,7 @@ from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.compiling import ENGINES
 from unkernel.errors import FormatError
 from unkernel.learners import thread_count
-from unkernel.models import container
+from unkernel.models import ConjunctionModel, KernelModel, container
 from unkernel.parsing.chunk_result import ChunkResult, read_tags, result_of
 from unkernel.parsing.parts import restore_parts, store_parts
 from unkernel.poly import PolyLogisticRegression, PolySVC
@@ -38,7 +38,9 @@ from unkernel.poly import PolyLogisticRegression, PolySVC
 KIND = "chunker"
 _FILES = {"default": "chunk.txt", "yamcha": "yamcha.txt"}
 _FEATURES = "features."
-_MEASURED_ROWS = 4096
+# Features of fewer support vectors stay with these: their conjunctions, at a weight for every tag, would be
+# most of the tables. A smaller number makes larger tables that are no faster, a larger one slower ones.
+_RARE = 32
 
 
 class Chunker(BaseEstimator):  # type: ignore[misc]
@@ -68,7 +70,8 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
     minimum : int, default=1
         Features that occur less often in the training text are left out.
     engine : str, default="auto"
-        As for :func:`unkernel.compile`.
+        As for :func:`unkernel.compile`, but for ``"auto"``, which does not measure: it is ``"split"`` for
+        support vectors and ``"expanded"`` for weights.
     tol : float, default=0.01
         Training stops at this relative duality gap.
     n_jobs : int or None, default=None
@@ -175,9 +178,11 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{corpus.name}: Chunker needs a text with at least two different tags")
         self.n_columns_ = corpus.n_columns
         self._learn(corpus, answers.reshape(-1).astype(np.int32))
-        self.dev_result_ = None if dev_corpus is None else self.evaluate(dev_corpus)
-        if self.verbose and self.dev_result_ is not None:
-            print(f"[Chunker] on {dev_corpus.name}: {self.dev_result_}")
+        self.dev_result_ = None
+        if dev_corpus is not None:
+            self.dev_result_ = self.evaluate(dev_corpus)
+            if self.verbose:
+                print(f"[Chunker] on {dev_corpus.name}: {self.dev_result_}")
         return self
 
     def _learn(self, corpus: ChunkCorpus, answers: NDArray[np.int32]) -> None:
@@ -195,10 +200,7 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
                 f"{self.n_features_:,} features"
             )
         model = self._learner().fit(rows, answers).to_model()
-        sample = rows[:: max(1, rows.shape[0] // _MEASURED_ROWS)]
-        compiled = compile(model, engine=self.engine, sample=sample, n_jobs=thread_count(self.n_jobs))
-        assert isinstance(compiled, CompiledClassifier)
-        self.classifier_ = compiled
+        self.classifier_ = compiled = self._compiled(model)
         if self.verbose:
             print(f"[Chunker] {compiled}, {compiled.nbytes / 1e6:,.1f} MB")
 
@@ -217,6 +219,15 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         # Most conjunctions of words occur once: a weight of each for every tag would take many times the
         # memory that support vectors do, and no less time.
         return PolySVC(**shared, storage="split" if self.degree > 1 else "auto")
+
+    def _compiled(self, model: KernelModel | ConjunctionModel) -> CompiledClassifier:
+        """Ready to answer; not by a measurement, so that the same text always gives the same file."""
+        engine = self.engine
+        if engine == "auto":
+            engine = "split" if isinstance(model, KernelModel) else "expanded"
+        compiled = compile(model, engine=engine, rare=_RARE, n_jobs=thread_count(self.n_jobs))
+        assert isinstance(compiled, CompiledClassifier)
+        return compiled
 
     @property
     def _backward(self) -> bool:
