@@ -122,13 +122,13 @@ auto symbols(const ColumnText& text, int column) {
     const std::string_view name = names.name(static_cast<std::int32_t>(i));
     list.append(nb::str(name.data(), name.size()));
   }
-  return nb::typed<nb::tuple, nb::any, nb::list>(nb::make_tuple(to_numpy(std::move(numbers)), list));
+  return nb::typed<nb::tuple, nb::any, nb::typed<nb::list, nb::str>>(nb::make_tuple(to_numpy(std::move(numbers)), list));
 }
 
 // What was wrong with each bad sentence, as exceptions.
-nb::list skipped(const ColumnText& text) {
+nb::typed<nb::list, nb::any> skipped(const ColumnText& text) {
   const nb::object type = nb::module_::import_("unkernel.errors").attr("FormatError");
-  nb::list list;
+  nb::typed<nb::list, nb::any> list;
   for (std::size_t i = 0; i < text.skipped().size(); ++i) {
     const FormatError error = text.why_skipped(i);
     list.append(type(error.file, error.line, error.column, error.reason));
@@ -200,6 +200,8 @@ void bind_columns(nb::module_& module) {
       .def_prop_ro("file", &ColumnText::file)
       .def_prop_ro("format", [](const ColumnText& text) { return format_name(text.format()); })
       .def_prop_ro("columns", &ColumnText::columns)
+      .def_prop_ro("trees", [](const ColumnText& text) { return check_name(text.options().trees); })
+      .def_prop_ro("skip_bad_sentences", [](const ColumnText& text) { return text.options().skip_bad_sentences; })
       .def_prop_ro("first_line", &ColumnText::first_line)
       .def_prop_ro("sentences", &ColumnText::sentences)
       .def_prop_ro("tokens", &ColumnText::tokens)

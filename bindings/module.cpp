@@ -31,6 +31,7 @@ NB_MODULE(_core, module) {
   bind_cutplane(module);
   bind_tree(module);
   bind_chunks(module);
+  bind_arc_eager(module);
 }
 
 }  // namespace unkernel::bindings

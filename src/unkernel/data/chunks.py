@@ -18,6 +18,7 @@ from unkernel.data.columns import (
     flat,
     numbered,
     read_text,
+    rewritten,
     text_of,
 )
 from unkernel.data.files import Source
@@ -111,8 +112,8 @@ def _restored(lines: bytes, file: str, line: int, tagged: bool) -> ChunkSentence
 class ChunkCorpus(ColumnCorpus[ChunkSentence]):
     r"""Sentences with a tag a word, as :func:`read_chunks` gives them. Never changes.
 
-    A corpus is a sequence of :class:`ChunkSentence`: ``len(corpus)``, ``corpus[0]``, ``for sentence in corpus``.
-    Slices and lists of numbers give corpora.
+    A corpus is a sequence of :class:`ChunkSentence`: ``len(corpus)``, ``corpus[0]``,
+    ``for sentence in corpus``. Slices and lists of numbers give corpora.
 
     Attributes
     ----------
@@ -196,7 +197,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         """The same from an array of all words; a tag is a number in `names`."""
         column = self.n_columns - self.tagged
         data = self._text.write_column(column, numbers, names) if len(self) else self.to_bytes()
-        return self._of(text_of(data, "chunks", name=self.name), True)
+        return self._of(rewritten(self._text, data), True)
 
     @classmethod
     def from_words(
@@ -254,8 +255,8 @@ def read_chunks(
     tagged : bool or "auto", default="auto"
         Whether the last column is a tag. ``"auto"``: in lines of three columns or more.
     on_error : {"raise", "skip"}, default="raise"
-        What becomes of bad sentences: the first is a FormatError, or all are left out of the sentences, stay in
-        the text, and are listed in ``skipped``.
+        What becomes of bad sentences: the first is a FormatError, or all are left out of the sentences,
+        stay in the text, and are listed in ``skipped``.
 
     Returns
     -------
@@ -280,5 +281,7 @@ def read_chunks(
     if tagged == "auto":
         return ChunkCorpus._of(text, text.columns > 2)
     if tagged and text.columns == 1:
-        raise FormatError(text.file, text.sentence_line(0), 0, "1 column, where a word and its tag are expected")
+        raise FormatError(
+            text.file, text.sentence_line(0), 0, "1 column, where a word and its tag are expected"
+        )
     return ChunkCorpus._of(text, bool(tagged))

@@ -1,7 +1,8 @@
 """What corpora of columns have in common: treebanks (:mod:`.conll`) and chunked text (:mod:`.chunks`).
 
-The native ``ColumnText`` owns the bytes of a file and knows where its sentences, tokens and fields are. Corpora and
-sentences are views of it; what is written differs from what was read only in the columns that were replaced.
+The native ``ColumnText`` owns the bytes of a file and knows where its sentences, tokens and fields are.
+Corpora and sentences are views of it; what is written differs from what was read only in the columns that
+were replaced.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from numbers import Number
 from typing import Any, Generic, Literal, Self, TypeVar, overload
 
 import numpy as np
@@ -26,7 +28,9 @@ LONGEST_SENTENCE = 1 << 26
 _MEMORY_NAME = "<memory>"
 
 
-def read_text(source: Source, format: Format, *, trees: str = "none", on_error: OnError = "raise") -> ColumnText:
+def read_text(
+    source: Source, format: Format, *, trees: str = "none", on_error: OnError = "raise"
+) -> ColumnText:
     """The whole of a file."""
     skip = check_on_error(on_error)
     return ColumnText(b"".join(read_blocks(source)), name_of(source), format, 0, trees, skip, 1)
@@ -35,6 +39,18 @@ def read_text(source: Source, format: Format, *, trees: str = "none", on_error: 
 def text_of(data: bytes, format: Format, *, name: str = _MEMORY_NAME) -> ColumnText:
     """Text that was made here."""
     return ColumnText(data, name, format, 0, "none", False, 1)
+
+
+def rewritten(text: ColumnText, data: bytes) -> ColumnText:
+    """The text with other columns: bad sentences that were skipped are skipped again."""
+    skip, trees = text.skip_bad_sentences, text.trees if text.skip_bad_sentences else "none"
+    again = ColumnText(data, text.file, text.format, 0, trees, skip, text.first_line)
+    if again.sentences != text.sentences:
+        raise ValueError(
+            f"{text.sentences} sentences become {again.sentences} when they are read again, as bad ones were "
+            "skipped: leave these out (corpus[:]), and then replace columns"
+        )
+    return again
 
 
 def check_on_error(on_error: str) -> bool:
@@ -78,7 +94,8 @@ def blocks(
     >>> import io
     >>> from unkernel.data.columns import blocks
     >>> text = b"He PRP B-NP\nsaw VBD B-VP\n\nNo DT B-NP\n\n"
-    >>> [(block.first_line, block.sentences, block.text) for block in blocks(io.BytesIO(text), "chunks", size=30)]
+    >>> found = blocks(io.BytesIO(text), "chunks", size=30)
+    >>> [(block.first_line, block.sentences, block.text) for block in found]
     [(1, 1, b'He PRP B-NP\nsaw VBD B-VP\n\n'), (4, 1, b'No DT B-NP\n\n')]
     """
     skip, name = check_on_error(on_error), name_of(source)
@@ -136,7 +153,9 @@ class ColumnCorpus(Sequence[_Sentence], Generic[_Sentence]):
         chosen = np.arange(len(self))[places]
         if chosen.ndim != 1:
             raise IndexError("sentences are chosen by a number, a slice or a list of numbers")
-        return self._with_text(text_of(self._copied(chosen.tolist()), self._format, name=f"{self.name} (part)"))
+        return self._with_text(
+            text_of(self._copied(chosen.tolist()), self._format, name=f"{self.name} (part)")
+        )
 
     def _copied(self, numbers: Iterable[int]) -> bytes:
         parts = []
@@ -190,7 +209,7 @@ class ColumnCorpus(Sequence[_Sentence], Generic[_Sentence]):
         return self._text.text
 
     def write(self, target: Source) -> None:
-        """Write the text to a path, compressed as its suffix says (.gz, .xz, .bz2, .zst), or to an open file."""
+        """Write the text to a path, compressed as its suffix says (.gz, .xz, .bz2, .zst), or an open file."""
         with writing(target) as write:
             write(self.to_bytes())
 
@@ -200,7 +219,7 @@ class ColumnCorpus(Sequence[_Sentence], Generic[_Sentence]):
 
 def flat(values: Any, lengths: NDArray[np.int64], what: str) -> Any:
     """One value a word: as it is, or joined where it is a list for each sentence."""
-    if len(values) and not isinstance(values[0], str | int | np.generic):
+    if len(values) and not isinstance(values[0], str | Number):
         check_lengths([len(own) for own in values], lengths.tolist(), what)
         values = list(chain.from_iterable(values))
     if len(values) != lengths.sum():

@@ -20,6 +20,7 @@ from unkernel.data.columns import (
     head_numbers,
     numbered,
     read_text,
+    rewritten,
     text_of,
 )
 from unkernel.data.files import Source
@@ -63,7 +64,8 @@ class Word(NamedTuple):
 class Sentence:
     r"""A sentence of a :class:`Treebank`: its words, a list a column, and its comments. Never changes.
 
-    Multiword tokens (``1-2``) and empty nodes (``1.1``) are not among the words; they are in ``str(sentence)``.
+    Multiword tokens (``1-2``) and empty nodes (``1.1``) are not among the words; they are in
+    ``str(sentence)``.
 
     Attributes
     ----------
@@ -201,10 +203,10 @@ def _restored(lines: bytes, file: str, format: str, line: int) -> Sentence:
 
 
 class Treebank(ColumnCorpus[Sentence]):
-    r"""Sentences with their dependencies, as :func:`read_conllu` and :func:`read_conllx` give them. Never changes.
+    r"""Sentences with their dependencies, as :func:`read_conllu` and :func:`read_conllx` give them.
 
-    A treebank is a sequence of :class:`Sentence`: ``len(bank)``, ``bank[0]``, ``for sentence in bank``. Slices and
-    lists of numbers give treebanks: ``bank[:100]``, ``bank[[3, 1]]``.
+    A treebank is a sequence of :class:`Sentence`: ``len(bank)``, ``bank[0]``, ``for sentence in bank``.
+    Slices and lists of numbers give treebanks: ``bank[:100]``, ``bank[[3, 1]]``. It never changes.
 
     Attributes
     ----------
@@ -222,11 +224,9 @@ class Treebank(ColumnCorpus[Sentence]):
     --------
     >>> from unkernel.data import Treebank
     >>> bank = Treebank.from_words([["They", "saw", "it"]], [["PRON", "VERB", "PRON"]])
-    >>> print(bank.with_trees([[2, 0, 2]], [["nsubj", "root", "obj"]]).to_bytes().decode(), end="")
-    1	They	_	PRON	_	_	2	nsubj	_	_
-    2	saw	_	VERB	_	_	0	root	_	_
-    3	it	_	PRON	_	_	2	obj	_	_
-    <BLANKLINE>
+    >>> parsed = bank.with_trees([[2, 0, 2]], [["nsubj", "root", "obj"]])
+    >>> parsed[0].deprels, parsed.to_bytes()[:24]
+    (['nsubj', 'root', 'obj'], b'1\tThey\t_\tPRON\t_\t_\t2\tns')
     """
 
     columns: ClassVar[tuple[str, ...]] = COLUMNS
@@ -268,8 +268,9 @@ class Treebank(ColumnCorpus[Sentence]):
         return np.asarray(numbers), list(names)
 
     def check_trees(self) -> None:
-        """Raise FormatError, with the line, where heads make no tree: one is missing, or they go round in a circle.
+        """Raise FormatError, with the line, where heads make no tree.
 
+        That is where one is missing, or they go round in a circle.
         A sentence of CoNLL-U must have one root only.
         """
         self._text.check_trees(_TREES[self.format])
@@ -295,7 +296,7 @@ class Treebank(ColumnCorpus[Sentence]):
 
     def _with_trees(self, heads: NDArray[np.int32], relations: NDArray[np.int32], names: list[str]) -> Self:
         """The same from arrays of all words; a relation is a number in `names`, -1 for none."""
-        return self._of(text_of(self._text.write_trees(heads, relations, names), self.format, name=self.name))
+        return self._of(rewritten(self._text, self._text.write_trees(heads, relations, names)))
 
     @classmethod
     def from_words(
@@ -373,8 +374,8 @@ def read_conllu(source: Source, *, trees: bool = False, on_error: OnError = "rai
         Whether every sentence must be a tree: all words have heads, one is the root, and none goes round in a
         circle. Else heads need only be words of the sentence, or ``_``.
     on_error : {"raise", "skip"}, default="raise"
-        What becomes of bad sentences: the first is a FormatError, or all are left out of the sentences, stay in
-        the text, and are listed in ``skipped``.
+        What becomes of bad sentences: the first is a FormatError, or all are left out of the sentences,
+        stay in the text, and are listed in ``skipped``.
 
     Returns
     -------
@@ -383,8 +384,8 @@ def read_conllu(source: Source, *, trees: bool = False, on_error: OnError = "rai
     Raises
     ------
     FormatError
-        A line has not ten columns, words are not numbered 1, 2, 3, ..., a head is not there, or the text is not
-        UTF-8. Line and column are named; the column counts characters, not fields.
+        A line has not ten columns, words are not numbered 1, 2, 3, ..., a head is not there, or the text is
+        not UTF-8. Line and column are named; the column counts characters, not fields.
     OSError
         The file cannot be read.
 
@@ -440,7 +441,9 @@ def read_conllx(source: Source, *, trees: bool = False, on_error: OnError = "rai
     return _read(source, "conllx", trees, on_error)
 
 
-def read_conllu_parts(source: Source, *, on_error: OnError = "raise", size: int = 1 << 20) -> Iterator[Treebank]:
+def read_conllu_parts(
+    source: Source, *, on_error: OnError = "raise", size: int = 1 << 20
+) -> Iterator[Treebank]:
     r"""Read a treebank of any length in parts, in memory that does not grow with it.
 
     Parameters
