@@ -219,7 +219,7 @@ def test_texts_that_do_not_fit_are_refused(chunker, tmp_path):
         chunker.parse([["He"]])
     with pytest.raises(ValueError, match="templates look at parts of speech"):
         Chunker().fit(ChunkCorpus.from_words([["a", "b"]], tags=[["O", "B-X"]]))
-    with pytest.raises(ValueError, match="tags are given with lists of words"):
+    with pytest.raises(ValueError, match="tags go with lists of words"):
         chunker.parse(TEST, tags=[["X"]])
     with pytest.raises(ValueError, match="it has no tags"):
         Chunker().fit(ChunkCorpus.from_words([["a"]], [["N"]]))
@@ -248,6 +248,15 @@ def test_wrong_parameters_are_refused(tmp_path):
     (tmp_path / "latin").write_bytes(b"# \xff\nword[0]\n")
     with pytest.raises(FormatError, match="UTF-8"):
         Chunker(templates=tmp_path / "latin").fit(CORPUS)
+
+
+def test_what_was_learned_stays_when_parameters_change_or_a_fit_fails():
+    chunker = Chunker().fit(CORPUS)
+    before = chunker.parse(TEST)
+    assert chunker.set_params(direction="backward", scheme="IOBES").parse(TEST) == before
+    with pytest.raises(ValueError, match="lower minimum"):
+        chunker.set_params(minimum=10**6).fit(CORPUS)
+    assert chunker.parse(TEST) == before
 
 
 def test_what_is_not_fitted_says_so():
@@ -312,6 +321,8 @@ _DAMAGE = {
     "no templates": lambda _, settings: settings.pop("templates"),
     "bad templates": lambda _, settings: settings.update(templates="wurd[0]"),
     "other templates": lambda _, settings: settings.update(templates="word[0]+pos[0]"),
+    "no scheme": lambda _, settings: settings.update(scheme="IOX"),
+    "no direction": lambda _, settings: settings.pop("direction"),
     "bad parameters": lambda _, settings: settings["parameters"].update(scheme="IOX"),
     "unknown parameters": lambda _, settings: settings["parameters"].update(color="red"),
     "twice a type": lambda _, settings: settings.update(types=["NP"] * len(settings["types"])),

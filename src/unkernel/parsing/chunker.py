@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import resources
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from unkernel._core import (
-    ChunkFeatures,
-    chunk_tag_names,
-    chunk_text,
-    recode_chunks,
-    restored_chunk_features,
-)
+from unkernel._core import ChunkFeatures, recode_chunks
 from unkernel.data import ChunkCorpus, read_chunks
 from unkernel.data.files import Source
 from unkernel.engines import CompiledClassifier, compile
@@ -31,13 +25,12 @@ from unkernel.engines.compiling import ENGINES
 from unkernel.errors import FormatError
 from unkernel.learners import thread_count
 from unkernel.models import ConjunctionModel, KernelModel, container
+from unkernel.parsing.chunk_model import DIRECTIONS, SCHEMES, ChunkModel, refuse_without_pos
 from unkernel.parsing.chunk_result import ChunkResult, read_tags, result_of
-from unkernel.parsing.parts import restore_parts, store_parts
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
 KIND = "chunker"
 _FILES = {"default": "chunk.txt", "yamcha": "yamcha.txt"}
-_FEATURES = "features."
 # Features of fewer support vectors stay with these: their conjunctions, at a weight for every tag, would be
 # most of the tables. A smaller number makes larger tables that are no faster, a larger one slower ones.
 _RARE = 32
@@ -88,9 +81,9 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
     types_ : list of str
         The types of chunks.
     n_features_ : int
-    n_columns_ : int
-        Columns of the training text, the tag included.
     classifier_ : CompiledClassifier
+    model_ : ChunkModel
+        All that was learned.
     dev_result_ : ChunkResult or None
         How good it is on the text that ``fit`` was given as `dev`.
 
@@ -111,8 +104,8 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "learner": [StrOptions({"svm", "logistic"})],
         "templates": [str, os.PathLike],
-        "direction": [StrOptions({"forward", "backward"})],
-        "scheme": [StrOptions({"IOB1", "IOB2", "IOE1", "IOE2", "IOBES"})],
+        "direction": [StrOptions(set(DIRECTIONS))],
+        "scheme": [StrOptions(set(SCHEMES))],
         "minimum": [Interval(Integral, 1, None, closed="left")],
         "engine": [StrOptions(set(ENGINES) - {"pruned"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -167,42 +160,55 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         """
         corpus = _tagged(source)
         dev_corpus = None if dev is None else _tagged(dev)
-        self._template_text, name = _read_templates(self.templates)
-        self._features = ChunkFeatures(self._template_text, name)
-        self._refuse_without_pos(corpus)
-        tags, self.types_ = read_tags(corpus, [])
-        self._classes, answers = np.unique(
-            np.asarray(recode_chunks(corpus.offsets, tags, self.scheme)), return_inverse=True
-        )
-        if len(self._classes) < 2:
-            raise ValueError(f"{corpus.name}: Chunker needs a text with at least two different tags")
-        self.n_columns_ = corpus.n_columns
-        self._learn(corpus, answers.reshape(-1).astype(np.int32))
-        self.dev_result_ = None
+        model = self._learned(corpus)
+        self.model_, self.dev_result_ = model, None
         if dev_corpus is not None:
             self.dev_result_ = self.evaluate(dev_corpus)
-            if self.verbose:
-                print(f"[Chunker] on {dev_corpus.name}: {self.dev_result_}")
+            self._tell(f"on {dev_corpus.name}: {self.dev_result_}")
         return self
 
-    def _learn(self, corpus: ChunkCorpus, answers: NDArray[np.int32]) -> None:
-        offsets, columns = self._features.learn(
-            corpus._text, answers, backward=self._backward, minimum=int(self.minimum)
+    def _learned(self, corpus: ChunkCorpus) -> ChunkModel:
+        templates, name = _read_templates(self.templates)
+        features = ChunkFeatures(templates, name)
+        refuse_without_pos(features, corpus)
+        tags, types = read_tags(corpus, [])
+        recoded = np.asarray(recode_chunks(corpus.offsets, tags, self.scheme))
+        classes, answers = np.unique(recoded, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"{corpus.name}: Chunker needs a text with at least two different tags")
+        return ChunkModel(
+            templates=templates,
+            features=features,
+            types=types,
+            classes=classes,
+            scheme=self.scheme,
+            direction=self.direction,
+            columns=corpus.n_columns,
+            classifier=self._classifier(corpus, features, answers.reshape(-1).astype(np.int32)),
         )
-        if not self.n_features_:
+
+    def _classifier(
+        self, corpus: ChunkCorpus, features: ChunkFeatures, answers: NDArray[np.int32]
+    ) -> CompiledClassifier:
+        """Decides a word's class; the features are numbered on the way."""
+        offsets, columns = features.learn(
+            corpus._text, answers, backward=self.direction == "backward", minimum=int(self.minimum)
+        )
+        if not features.features:
             raise ValueError(f"no feature occurs {self.minimum} times: lower minimum")
-        rows = sparse.csr_matrix(
-            (np.ones(len(columns)), columns, offsets), shape=(len(answers), self.n_features_)
+        self._tell(
+            f"{len(corpus):,} sentences, {corpus.n_words:,} words, {answers.max() + 1} tags, "
+            f"{features.features:,} features"
         )
+        shape = (len(answers), features.features)
+        rows = sparse.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape)
+        compiled = self._compiled(self._learner().fit(rows, answers).to_model())
+        self._tell(f"{compiled}, {compiled.nbytes / 1e6:,.1f} MB")
+        return compiled
+
+    def _tell(self, words: str) -> None:
         if self.verbose:
-            print(
-                f"[Chunker] {len(corpus):,} sentences, {corpus.n_words:,} words, {len(self._classes)} tags, "
-                f"{self.n_features_:,} features"
-            )
-        model = self._learner().fit(rows, answers).to_model()
-        self.classifier_ = compiled = self._compiled(model)
-        if self.verbose:
-            print(f"[Chunker] {compiled}, {compiled.nbytes / 1e6:,.1f} MB")
+            print(f"[Chunker] {words}")
 
     def _learner(self) -> PolySVC | PolyLogisticRegression:
         shared: dict[str, Any] = {
@@ -229,26 +235,33 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         assert isinstance(compiled, CompiledClassifier)
         return compiled
 
+    # --- What was learned -----------------------------------------------------------------------------
+
     @property
-    def _backward(self) -> bool:
-        return self.direction == "backward"
+    def _fitted(self) -> ChunkModel:
+        check_is_fitted(self, "model_")
+        model: ChunkModel = self.model_
+        return model
 
     @property
     def n_features_(self) -> int:
-        """Features of words that training has seen."""
-        return int(self._features.features)
+        """Features that training has seen often enough."""
+        return int(self._fitted.features.features)
 
     @property
     def classes_(self) -> NDArray[np.str_]:
         """The tags, in the scheme that is used inside."""
-        return np.array(chunk_tag_names(self.types_))[self._classes]
+        return np.array(self._fitted.tag_names)[self._fitted.classes]
 
-    def _refuse_without_pos(self, corpus: ChunkCorpus) -> None:
-        if self._features.needs_pos and len(corpus) and corpus.n_columns - corpus.tagged < 2:
-            raise ValueError(
-                f"{corpus.name}: the templates look at parts of speech, and the text has none: it needs a "
-                "second column, or give templates without pos"
-            )
+    @property
+    def types_(self) -> list[str]:
+        """The types of chunks."""
+        return list(self._fitted.types)
+
+    @property
+    def classifier_(self) -> CompiledClassifier:
+        """What decides."""
+        return self._fitted.classifier
 
     # --- Answers --------------------------------------------------------------------------------------
 
@@ -276,8 +289,9 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         ChunkCorpus
             The text with tags in IOB2.
         """
-        corpus = self._corpus(source, tags)
-        return corpus._with_tags(self._answers(corpus, n_jobs), chunk_tag_names(self.types_))
+        model = self._fitted
+        corpus = _untagged(source, tags, model.columns)
+        return corpus._with_tags(model.tags(corpus, self._threads(n_jobs)), model.tag_names)
 
     def evaluate(self, source: Source | ChunkCorpus, *, n_jobs: int | None = None) -> ChunkResult:
         """Find the chunks of a text that has tags, and compare, by the rules of CoNLL-2000.
@@ -292,44 +306,14 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         -------
         ChunkResult
         """
-        check_is_fitted(self, "classifier_")
-        corpus = _tagged(source)
-        _ = self.classifier_._engine  # made when first needed, which is no part of answering
+        model, corpus, threads = self._fitted, _tagged(source), self._threads(n_jobs)
+        model.prepare()
         start = time.process_time()
-        found = self._answers(corpus, n_jobs)
-        return result_of(corpus, found, self.types_, time.process_time() - start)
+        found = model.tags(corpus, threads)
+        return result_of(corpus, found, model.types, time.process_time() - start)
 
-    def _corpus(self, source: Any, tags: Sequence[Sequence[str]] | None) -> ChunkCorpus:
-        check_is_fitted(self, "classifier_")
-        if isinstance(source, list | tuple):
-            return ChunkCorpus.from_words(source, *([] if tags is None else [tags]))
-        if tags is not None:
-            raise ValueError(
-                "tags are given with lists of words; a text has parts of speech in its second column"
-            )
-        if isinstance(source, ChunkCorpus):
-            return source
-        corpus = read_chunks(source, tagged=False)
-        if corpus.n_columns > self.n_columns_:
-            raise ValueError(
-                f"{corpus.name} has {corpus.n_columns} columns, and the training text had {self.n_columns_}"
-            )
-        return ChunkCorpus._of(corpus._text, corpus.n_columns == self.n_columns_)
-
-    def _answers(self, corpus: ChunkCorpus, n_jobs: int | None) -> NDArray[np.int32]:
-        """Tags of all words, in IOB2."""
-        self._refuse_without_pos(corpus)
-        threads = thread_count(self.n_jobs if n_jobs is None else n_jobs)
-        found = chunk_text(
-            corpus._text,
-            self._features,
-            self.classifier_._engine,
-            self._classes,
-            scheme=self.scheme,
-            backward=self._backward,
-            threads=threads,
-        )
-        return np.asarray(found)
+    def _threads(self, n_jobs: int | None) -> int:
+        return thread_count(self.n_jobs if n_jobs is None else n_jobs)
 
     # --- Files ----------------------------------------------------------------------------------------
 
@@ -339,18 +323,8 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
 
     def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
         """What a file holds of it: the kind, arrays and settings."""
-        check_is_fitted(self, "classifier_")
-        arrays, settings = store_parts({"tags": self.classifier_})
-        arrays |= {_FEATURES + name: np.asarray(array) for name, array in self._features.arrays().items()}
-        arrays["classes"] = self._classes
-        settings |= {
-            "parameters": self._stored_parameters(),
-            "templates": self._template_text,
-            "types": self.types_,
-            "features": self.n_features_,
-            "columns": self.n_columns_,
-        }
-        return KIND, arrays, settings
+        arrays, settings = self._fitted.to_container()
+        return KIND, arrays, settings | {"parameters": self._stored_parameters()}
 
     def _stored_parameters(self) -> dict[str, Any]:
         stored = self.get_params(deep=False)
@@ -389,52 +363,30 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
     def _restored(cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Self:
         chunker = cls(**container.setting(name, settings, "parameters", dict, lambda _: True))
         chunker._validate_params()
-        chunker._template_text = container.setting(name, settings, "templates", str, lambda _: True)
-        chunker.n_columns_ = container.setting(name, settings, "columns", int, lambda count: count >= 1)
-        chunker.types_ = container.setting(name, settings, "types", list, _are_names)
-        chunker.dev_result_ = None
-        count = container.setting(name, settings, "features", int, lambda number: 0 <= number < 2**31)
-        own = {
-            key.removeprefix(_FEATURES): np.asarray(array)
-            for key, array in arrays.items()
-            if key.startswith(_FEATURES)
-        }
-        chunker._features = restored_chunk_features(chunker._template_text, name, own, count)
-        chunker._classes = np.array(container.proper_array(name, arrays, "classes", [np.dtype(np.int32)], 1))
-        tags = len(chunk_tag_names(chunker.types_))
-        if len(chunker._classes) < 2 or chunker._classes.min() < 0 or chunker._classes.max() >= tags:
-            raise FormatError(name, 0, 0, "the chunker's tags are not those of its types")
-        chunker.classifier_ = _only_part(name, restore_parts(name, arrays, settings))
-        chunker.parse([])  # the classifier must be one of these tags
+        chunker.model_, chunker.dev_result_ = ChunkModel.from_container(name, arrays, settings), None
         return chunker
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        if "_features" in state:
-            state["_features"] = (
-                {n: np.asarray(a) for n, a in self._features.arrays().items()},
-                self.n_features_,
-            )
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "_features" in state:
-            self._features = restored_chunk_features(self._template_text, "<pickle>", *state["_features"])
-
-
-def _only_part(name: str, parts: dict[str, CompiledClassifier]) -> CompiledClassifier:
-    if list(parts) != ["tags"]:
-        raise FormatError(name, 0, 0, "a chunker holds one classifier, of tags")
-    return parts["tags"]
-
-
-def _are_names(names: list[Any]) -> bool:
-    return all(isinstance(name, str) for name in names)
 
 
 def _tagged(source: Source | ChunkCorpus) -> ChunkCorpus:
     return source if isinstance(source, ChunkCorpus) else read_chunks(source, tagged=True)
+
+
+def _untagged(
+    source: Source | ChunkCorpus | Sequence[Sequence[str]],
+    pos: Sequence[Sequence[str]] | None,
+    columns: int,
+) -> ChunkCorpus:
+    """A text to answer for; one of all columns of the training text has tags, which will be replaced."""
+    if isinstance(source, list | tuple):
+        return ChunkCorpus.from_words(source, *([] if pos is None else [pos]))
+    if pos is not None:
+        raise ValueError("tags go with lists of words; a text has parts of speech in its second column")
+    if isinstance(source, ChunkCorpus):
+        return source
+    corpus = read_chunks(cast(Source, source), tagged=False)
+    if corpus.n_columns > columns:
+        raise ValueError(f"{corpus.name} has {corpus.n_columns} columns, and the training text had {columns}")
+    return ChunkCorpus._of(corpus._text, corpus.n_columns == columns)
 
 
 def _read_templates(templates: str | os.PathLike[str]) -> tuple[str, str]:
