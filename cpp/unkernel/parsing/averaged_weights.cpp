@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <utility>
 
 #include "unkernel/base/random.hpp"
 #include "unkernel/engines/conjunction_index.hpp"
@@ -19,6 +20,31 @@ constexpr std::size_t ahead = 8;  // so many places are fetched before they are 
 std::array<std::uint64_t, 3> columns_of(std::uint64_t key) {
   constexpr std::uint64_t mask = (1 << column_bits) - 1;
   return {key >> 2 * column_bits, key >> column_bits & mask, key & mask};
+}
+
+// For each column that has a rank, one more than that; else 0.
+std::vector<std::uint64_t> places_of(std::span<const std::int64_t> columns) {
+  std::vector<std::uint64_t> ranks;
+  for (std::size_t rank = 0; rank < columns.size(); ++rank) {
+    const auto column = static_cast<std::size_t>(columns[rank]);
+    if (column >= ranks.size()) ranks.resize(column + 1, 0);
+    ranks[column] = rank + 1;
+  }
+  return ranks;
+}
+
+// The number that engines know a conjunction by.
+engines::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks, const engines::ConjunctionIndex& index) {
+  std::uint64_t of[3] = {0, 0, 0};  // one more than each rank, descending
+  for (std::uint64_t column : columns_of(key)) {
+    std::uint64_t rank = column == 0 ? 0 : ranks[column - 1];
+    for (std::uint64_t& other : of) {
+      if (rank > other) std::swap(rank, other);
+    }
+  }
+  const engines::Key first = index.block(of[0] - 1);
+  if (of[1] == 0) return first;
+  return of[2] == 0 ? first + of[1] : first + index.triples(of[0] - 1) + index.triangle(of[1] - 1) + of[2] - 1;
 }
 
 }  // namespace
@@ -134,61 +160,54 @@ void AveragedWeights::grow() {
   corrections_.swap(larger.corrections_);
 }
 
-// Ranks go by how many conjunctions a column is part of.
 ConjunctionWeights AveragedWeights::averages() const {
   std::vector<std::size_t> kept;
-  std::vector<std::int64_t> times;
-  std::size_t constant = keys_.size();
   for (std::size_t place = 0; place < keys_.size(); ++place) {
-    if (keys_[place] == free_place || !takes_part(place)) continue;
-    if (keys_[place] == 0) constant = place;
-    if (keys_[place] != 0) kept.push_back(place);
-    for (const std::uint64_t column : columns_of(keys_[place])) {
-      if (column == 0) continue;
-      if (column > times.size()) times.resize(column, 0);
-      ++times[column - 1];
-    }
+    if (keys_[place] != free_place && keys_[place] != 0 && takes_part(place)) kept.push_back(place);
   }
   ConjunctionWeights result;
-  for (std::size_t column = 0; column < times.size(); ++column) {
-    if (times[column] > 0) result.columns.push_back(static_cast<std::int64_t>(column));
-  }
-  const auto frequency = [&](std::int64_t column) { return times[static_cast<std::size_t>(column)]; };
-  std::stable_sort(result.columns.begin(), result.columns.end(), [&](auto a, auto b) { return frequency(a) > frequency(b); });
-  std::vector<std::uint64_t> ranks(times.size(), 0);
-  for (std::size_t rank = 0; rank < result.columns.size(); ++rank) ranks[static_cast<std::size_t>(result.columns[rank])] = rank;
-
+  result.columns = by_frequency(kept);
+  const std::vector<std::uint64_t> ranks = places_of(result.columns);
   const engines::ConjunctionIndex index(degree_, engines::Basis::sets);
-  const auto number = [&](Key key) {
-    std::array<std::uint64_t, 3> of{};
-    std::size_t size = 0;
-    for (const std::uint64_t column : columns_of(key)) {
-      if (column != 0) of[size++] = ranks[column - 1];
-    }
-    std::sort(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(size), std::greater<>());
-    engines::Key conjunction = index.block(of[0]);
-    if (size == 2) conjunction += 1 + of[1];
-    if (size == 3) conjunction += index.triples(of[0]) + index.triangle(of[1]) + of[2];
-    return conjunction;
-  };
   std::vector<std::pair<engines::Key, std::size_t>> order;
   order.reserve(kept.size());
-  for (const std::size_t place : kept) order.emplace_back(number(keys_[place]), place);
+  for (const std::size_t place : kept) order.emplace_back(number_of(keys_[place], ranks, index), place);
   std::sort(order.begin(), order.end());
-  const auto put = [&](std::size_t place, std::vector<double>& to) {
-    const auto weight = [&](std::size_t c) { return place == keys_.size() ? 0.0F : average(place * classes_ + c); };
-    if (classes_ == 2) {
-      to.push_back(static_cast<double>(weight(1) - weight(0)));
-    } else {
-      for (std::size_t c = 0; c < classes_; ++c) to.push_back(static_cast<double>(weight(c)));
-    }
-  };
   for (const auto& [key, place] : order) {
     result.keys.push_back(key);
-    put(place, result.weights);
+    append_averages(place, result.weights);
   }
-  put(constant, result.constants);
+  const std::size_t constant = place_of(0);
+  if (keys_[constant] == 0 && takes_part(constant)) {
+    append_averages(constant, result.constants);
+  } else {
+    result.constants.assign(classes_ == 2 ? 1 : classes_, 0.0);
+  }
   return result;
+}
+
+// Columns by how many conjunctions they are part of.
+std::vector<std::int64_t> AveragedWeights::by_frequency(std::span<const std::size_t> kept) const {
+  std::vector<std::int64_t> times;
+  for (const std::size_t place : kept) {
+    for (const std::uint64_t column : columns_of(keys_[place])) {
+      if (column > times.size()) times.resize(column, 0);
+      if (column > 0) ++times[column - 1];
+    }
+  }
+  std::vector<std::int64_t> columns;
+  for (std::size_t column = 0; column < times.size(); ++column) {
+    if (times[column] > 0) columns.push_back(static_cast<std::int64_t>(column));
+  }
+  const auto frequency = [&](std::int64_t column) { return times[static_cast<std::size_t>(column)]; };
+  std::stable_sort(columns.begin(), columns.end(), [&](std::int64_t a, std::int64_t b) { return frequency(a) > frequency(b); });
+  return columns;
+}
+
+void AveragedWeights::append_averages(std::size_t place, std::vector<double>& to) const {
+  const std::size_t first = place * classes_;
+  if (classes_ == 2) return to.push_back(static_cast<double>(average(first + 1) - average(first)));
+  for (std::size_t c = 0; c < classes_; ++c) to.push_back(static_cast<double>(average(first + c)));
 }
 
 }  // namespace unkernel::parsing

@@ -51,6 +51,8 @@ class AveragedWeights {
   void grow();
   bool takes_part(std::size_t place) const { return updates_[place] >= minimum_updates_; }
   float average(std::size_t weight) const;
+  std::vector<std::int64_t> by_frequency(std::span<const std::size_t> kept) const;
+  void append_averages(std::size_t place, std::vector<double>& to) const;
 
   int degree_;
   std::size_t classes_;

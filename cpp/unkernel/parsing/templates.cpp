@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -77,7 +78,11 @@ class TemplateReader {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& reason) const { throw FormatError(file_, line_, 0, reason); }
+  [[noreturn]] void refuse(std::initializer_list<std::string_view> pieces_of_reason) const {
+    std::string reason;
+    for (const std::string_view piece : pieces_of_reason) reason.append(piece);
+    throw FormatError(file_, line_, 0, reason);
+  }
 
   void read_line(std::string_view line) {
     if (line == "[moves]") {
@@ -85,9 +90,9 @@ class TemplateReader {
     } else if (line == "[labels]") {
       section_ = &read_.labels;
     } else if (line.front() == '[') {
-      refuse("there is no section " + std::string(line) + ": sections are [moves] and [labels]");
+      refuse({"there is no section ", line, ": sections are [moves] and [labels]"});
     } else if (section_ == nullptr) {
-      refuse("a feature before the first section: write [moves] or [labels] above it");
+      refuse({"a feature before the first section: write [moves] or [labels] above it"});
     } else {
       section_->templates.push_back(read_template(line));
     }
@@ -99,30 +104,30 @@ class TemplateReader {
       made.values.push_back(read_value(value));
       made.text.append(made.text.empty() ? "" : " + ").append(value);
     }
-    if (made.values.size() > most_values) refuse("a feature of more than " + std::to_string(most_values) + " values: the degree joins the rest");
+    if (made.values.size() > most_values) refuse({"a feature of more than ", std::to_string(most_values), " values: the degree joins the rest"});
     const auto same = [&](const Template& other) { return other.text == made.text; };
-    if (std::any_of(section_->templates.begin(), section_->templates.end(), same)) refuse("the feature '" + made.text + "' is there twice");
+    if (std::any_of(section_->templates.begin(), section_->templates.end(), same)) refuse({"the feature '", made.text, "' is there twice"});
     return made;
   }
 
   TemplateValue read_value(std::string_view text) {
     if (const auto bare = named(bare_names, text)) {
-      if (*bare == Attribute::direction && section_ == &read_.moves) refuse("only arcs have a direction: put it under [labels]");
+      if (*bare == Attribute::direction && section_ == &read_.moves) refuse({"only arcs have a direction: put it under [labels]"});
       return {0, *bare};
     }
     const auto parts = pieces(text, '.');
-    if (parts.size() < 2) refuse("'" + std::string(text) + "' is no feature: write an address and an attribute, such as stack.word");
+    if (parts.size() < 2) refuse({"'", text, "' is no feature: write an address and an attribute, such as stack.word"});
     const auto attribute = named(attribute_names, parts.back());
-    if (!attribute) refuse("there is no attribute '" + std::string(parts.back()) + "': there are " + listed(attribute_names));
+    if (!attribute) refuse({"there is no attribute '", parts.back(), "': there are ", listed(attribute_names)});
     return {number_of(read_address(parts)), *attribute};
   }
 
   Address read_address(const std::vector<std::string_view>& parts) {
     Address address = read_base(parts.front());
-    if (parts.size() - 2 > most_steps) refuse("an address of more than " + std::to_string(most_steps) + " steps");
+    if (parts.size() - 2 > most_steps) refuse({"an address of more than ", std::to_string(most_steps), " steps"});
     for (std::size_t k = 1; k + 1 < parts.size(); ++k) {
       const auto step = named(step_names, parts[k]);
-      if (!step) refuse("there is no step '" + std::string(parts[k]) + "': there are " + listed(step_names));
+      if (!step) refuse({"there is no step '", parts[k], "': there are ", listed(step_names)});
       address.steps.push_back(*step);
     }
     return address;
@@ -133,7 +138,7 @@ class TemplateReader {
     const std::string_view name = trimmed(text.substr(0, bracket));
     const bool of_moves = section_ == &read_.moves;
     const auto base = of_moves ? named(move_bases, name) : named(label_bases, name);
-    if (!base) refuse("'" + std::string(name) + "' is no address here: there are " + (of_moves ? listed(move_bases) : listed(label_bases)));
+    if (!base) refuse({"'", name, "' is no address here: there are ", (of_moves ? listed(move_bases) : listed(label_bases))});
     return {*base, bracket == std::string_view::npos ? 0 : read_offset(text.substr(bracket), of_moves), {}};
   }
 
@@ -143,9 +148,9 @@ class TemplateReader {
     const char* last = text.data() + text.size() - 1;
     const auto [end, error] = first < last ? std::from_chars(first, last, offset) : std::from_chars_result{first, std::errc::invalid_argument};
     if (text.back() != ']' || error != std::errc() || end != last || std::abs(offset) > farthest) {
-      refuse("'" + std::string(text) + "' is no place: write a number in brackets, such as [1]");
+      refuse({"'", text, "' is no place: write a number in brackets, such as [1]"});
     }
-    if (of_moves && offset < 0) refuse("the stack and the input count from 0: use the steps before and after for neighbours");
+    if (of_moves && offset < 0) refuse({"the stack and the input count from 0: use the steps before and after for neighbours"});
     return offset;
   }
 
