@@ -27,6 +27,7 @@ from unkernel.data import ChunkCorpus, datasets, read_chunks
 from unkernel.models import container
 from unkernel.parsing import Chunker
 from unkernel.parsing.chunker import _read_templates
+from unkernel.parsing.loading import load
 
 WORDS = ["the", "old", "man", "He", "saw", "sees", "in", "Rome", ",", "up"]
 POS = dict(zip(WORDS, ["DT", "JJ", "NN", "PRP", "VBD", "VBZ", "IN", "NNP", ",", "RP"], strict=True))
@@ -290,7 +291,7 @@ def test_pickles_answer_the_same(chunker):
 def test_saved_chunkers_answer_the_same(tmp_path, parameters):
     chunker = Chunker(**parameters).fit(CORPUS)
     chunker.save(tmp_path / "chunks.uk")
-    again = Chunker.load(tmp_path / "chunks.uk")
+    again = load(tmp_path / "chunks.uk")
     assert again.parse(TEST) == chunker.parse(TEST)
     assert again.get_params() == chunker.get_params()
     assert again.classes_.tolist() == chunker.classes_.tolist()
@@ -302,13 +303,14 @@ def test_own_templates_are_in_the_file(words_only, tmp_path):
     chunker = Chunker(templates=words_only).fit(CORPUS)
     chunker.save(tmp_path / "chunks.uk")
     words_only.unlink()
-    assert Chunker.load(tmp_path / "chunks.uk").parse([["He"]]) == chunker.parse([["He"]])
+    assert load(tmp_path / "chunks.uk").parse([["He"]]) == chunker.parse([["He"]])
 
 
 def test_other_files_are_refused(chunker, tmp_path):
     chunker.classifier_.save(tmp_path / "model.uk")
-    with pytest.raises(FormatError, match="no chunker"):
-        Chunker.load(tmp_path / "model.uk")
+    _, arrays, settings_ = container.read(tmp_path / "model.uk")
+    with pytest.raises(FormatError, match="'parameters' is missing"):
+        Chunker.from_container("model.uk", arrays, settings_)
 
 
 _DAMAGE = {
@@ -327,7 +329,9 @@ _DAMAGE = {
     "unknown parameters": lambda _, settings: settings["parameters"].update(color="red"),
     "twice a type": lambda _, settings: settings.update(types=["NP"] * len(settings["types"])),
     "types that are no names": lambda _, settings: settings.update(types=[1]),
-    "no classifier": lambda _, settings: settings.update(parts={}),
+    "no classifier": lambda _, settings: settings.pop("model"),
+    "another classifier": lambda _, settings: settings["model"].update(kind="tree"),
+    "no engine": lambda _, settings: settings.update(engine="pruned"),
     "no columns": lambda _, settings: settings.update(columns=-1),
     "too few features": lambda _, settings: settings.update(features=3),
 }

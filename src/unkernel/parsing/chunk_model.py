@@ -10,15 +10,29 @@ from numpy.typing import NDArray
 
 from unkernel._core import ChunkFeatures, chunk_tag_names, chunk_text, restored_chunk_features
 from unkernel.data import ChunkCorpus
-from unkernel.engines import CompiledClassifier
+from unkernel.engines import CompiledClassifier, compile
 from unkernel.errors import FormatError
-from unkernel.models import container
-from unkernel.parsing.parts import Arrays, restore_parts, store_parts
+from unkernel.models import KernelModel, TreeModel, container
+from unkernel.models.load import COMPILED, model_from, model_part
 
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES")
 DIRECTIONS = ("forward", "backward")
+ENGINES = ("auto", "inverted", "bitsliced", "expanded", "split")  # exact ones
 _FEATURES = "features."
-_PART = "tags"
+# Features of fewer support vectors stay with these: their conjunctions, at a weight for every tag, would be
+# most of the tables. A smaller number makes larger tables that are no faster, a larger one slower ones.
+_RARE = 32
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def compiled(model: Any, engine: str, n_jobs: int | None = None) -> CompiledClassifier:
+    """A model ready to answer; not by a measurement, so that the same model always gives the same tables."""
+    if engine == "auto":
+        engine = "split" if isinstance(model, KernelModel) and model.kernel.degree > 1 else "expanded"
+    made = compile(model, engine=engine, rare=_RARE, n_jobs=n_jobs)
+    assert isinstance(made, CompiledClassifier)
+    return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +52,8 @@ class ChunkModel:
     scheme, direction : str
     columns : int
         Columns of the training text, the tag included.
+    engine : str
+        What the classifier was compiled to.
     classifier : CompiledClassifier
     """
 
@@ -48,6 +64,7 @@ class ChunkModel:
     scheme: str
     direction: str
     columns: int
+    engine: str
     classifier: CompiledClassifier
 
     @property
@@ -76,8 +93,11 @@ class ChunkModel:
     # --- Files ----------------------------------------------------------------------------------------
 
     def to_container(self) -> tuple[Arrays, dict[str, Any]]:
-        """What a file holds of it: arrays and settings."""
-        arrays, settings = store_parts({_PART: self.classifier})
+        """What a file holds of it: arrays and settings.
+
+        Of the classifier it holds the model alone: tables are many times larger, and soon made.
+        """
+        arrays, settings = model_part(self.classifier.model)
         arrays |= {_FEATURES + name: np.asarray(array) for name, array in self.features.arrays().items()}
         arrays["classes"] = self.classes
         settings |= {
@@ -87,6 +107,7 @@ class ChunkModel:
             "scheme": self.scheme,
             "direction": self.direction,
             "columns": self.columns,
+            "engine": self.engine,
         }
         return arrays, settings
 
@@ -100,9 +121,7 @@ class ChunkModel:
             for key, array in arrays.items()
             if key.startswith(_FEATURES)
         }
-        parts = restore_parts(name, arrays, settings)
-        if list(parts) != [_PART]:
-            raise FormatError(name, 0, 0, "a chunker holds one classifier, of tags")
+        engine = container.setting(name, settings, "engine", str, ENGINES.__contains__)
         model = cls(
             templates=templates,
             features=restored_chunk_features(templates, name, own, count),
@@ -111,7 +130,8 @@ class ChunkModel:
             scheme=container.setting(name, settings, "scheme", str, SCHEMES.__contains__),
             direction=container.setting(name, settings, "direction", str, DIRECTIONS.__contains__),
             columns=container.setting(name, settings, "columns", int, lambda number: number >= 1),
-            classifier=parts[_PART],
+            engine=engine,
+            classifier=compiled(_stored_model(name, arrays, settings), engine),
         )
         if len(model.classes) == 0 or not 0 <= model.classes.min() <= model.classes.max() < len(
             model.tag_names
@@ -126,6 +146,13 @@ class ChunkModel:
 
 def _unpickled(arrays: Arrays, settings: dict[str, Any]) -> ChunkModel:
     return ChunkModel.from_container("<pickle>", arrays, settings)
+
+
+def _stored_model(name: str, arrays: Arrays, settings: dict[str, Any]) -> Any:
+    model = model_from(name, COMPILED, arrays, settings)  # the one inside
+    if isinstance(model, TreeModel):
+        raise FormatError(name, 0, 0, "a chunker's model is not one of trees")
+    return model
 
 
 def _are_names(names: list[Any]) -> bool:

@@ -20,20 +20,23 @@ from sklearn.utils.validation import check_is_fitted
 from unkernel._core import ChunkFeatures, recode_chunks
 from unkernel.data import ChunkCorpus, read_chunks
 from unkernel.data.files import Source
-from unkernel.engines import CompiledClassifier, compile
-from unkernel.engines.compiling import ENGINES
+from unkernel.engines import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.learners import thread_count
-from unkernel.models import ConjunctionModel, KernelModel, container
-from unkernel.parsing.chunk_model import DIRECTIONS, SCHEMES, ChunkModel, refuse_without_pos
+from unkernel.models import container
+from unkernel.parsing.chunk_model import (
+    DIRECTIONS,
+    ENGINES,
+    SCHEMES,
+    ChunkModel,
+    compiled,
+    refuse_without_pos,
+)
 from unkernel.parsing.chunk_result import ChunkResult, read_tags, result_of
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
 KIND = "chunker"
 _FILES = {"default": "chunk.txt", "yamcha": "yamcha.txt"}
-# Features of fewer support vectors stay with these: their conjunctions, at a weight for every tag, would be
-# most of the tables. A smaller number makes larger tables that are no faster, a larger one slower ones.
-_RARE = 32
 
 
 class Chunker(BaseEstimator):  # type: ignore[misc]
@@ -107,7 +110,7 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         "direction": [StrOptions(set(DIRECTIONS))],
         "scheme": [StrOptions(set(SCHEMES))],
         "minimum": [Interval(Integral, 1, None, closed="left")],
-        "engine": [StrOptions(set(ENGINES) - {"pruned"})],
+        "engine": [StrOptions(set(ENGINES))],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -184,6 +187,7 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
             scheme=self.scheme,
             direction=self.direction,
             columns=corpus.n_columns,
+            engine=self.engine,
             classifier=self._classifier(corpus, features, answers.reshape(-1).astype(np.int32)),
         )
 
@@ -202,9 +206,10 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         )
         shape = (len(answers), features.features)
         rows = sparse.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape)
-        compiled = self._compiled(self._learner().fit(rows, answers).to_model())
-        self._tell(f"{compiled}, {compiled.nbytes / 1e6:,.1f} MB")
-        return compiled
+        model = self._learner().fit(rows, answers).to_model()
+        classifier = compiled(model, self.engine, thread_count(self.n_jobs))
+        self._tell(f"{classifier}, {classifier.nbytes / 1e6:,.1f} MB")
+        return classifier
 
     def _tell(self, words: str) -> None:
         if self.verbose:
@@ -225,15 +230,6 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         # Most conjunctions of words occur once: a weight of each for every tag would take many times the
         # memory that support vectors do, and no less time.
         return PolySVC(**shared, storage="split" if self.degree > 1 else "auto")
-
-    def _compiled(self, model: KernelModel | ConjunctionModel) -> CompiledClassifier:
-        """Ready to answer; not by a measurement, so that the same text always gives the same file."""
-        engine = self.engine
-        if engine == "auto":
-            engine = "split" if isinstance(model, KernelModel) else "expanded"
-        compiled = compile(model, engine=engine, rare=_RARE, n_jobs=thread_count(self.n_jobs))
-        assert isinstance(compiled, CompiledClassifier)
-        return compiled
 
     # --- What was learned -----------------------------------------------------------------------------
 
@@ -318,7 +314,7 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
     # --- Files ----------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the chunker to a ``.uk`` file, whole or not at all."""
+        """Write the chunker to a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
         container.write(path, *self.to_container())
 
     def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
@@ -336,27 +332,13 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         }
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what ``save`` wrote.
-
-        Raises
-        ------
-        FormatError
-            If the file is not a chunker, or is damaged.
-        """
-        kind, arrays, settings = container.read(path)
-        if kind != KIND:
-            raise FormatError(os.fspath(path), 0, 0, f"a file of kind {kind!r}, which is no chunker")
-        return cls.from_container(os.fspath(path), arrays, settings)
-
-    @classmethod
     def from_container(cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Self:
         """Check what the file `name` holds and make a chunker of it."""
         try:
             return cls._restored(name, arrays, settings)
         except FormatError:
             raise
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise FormatError(name, 0, 0, f"the chunker is damaged: {error}") from error
 
     @classmethod
