@@ -8,13 +8,14 @@ from typing import Any
 from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.engines.classifier import classifier_from
 from unkernel.models import container
-from unkernel.parsing import arc_eager
+from unkernel.parsing import arc_eager, chunker
 from unkernel.parsing.arc_eager import ArcEagerParser
+from unkernel.parsing.chunker import Chunker
 
-PARSERS: dict[str, type[Any]] = {arc_eager.KIND: ArcEagerParser}
+PARSERS: dict[str, type[Any]] = {arc_eager.KIND: ArcEagerParser, chunker.KIND: Chunker}
 
 
-def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier | ArcEagerParser:
+def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier | ArcEagerParser | Chunker:
     """Read a ``.uk`` file and make it ready: a classifier, a parser or a chunker.
 
     A file that ``compile`` made is mapped into memory, and so shared among the processes that load it.
@@ -34,6 +35,6 @@ def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier | 
     name = os.fspath(path)
     kind, arrays, settings = container.read(path)
     if kind in PARSERS:
-        parser: ArcEagerParser = PARSERS[kind].from_container(name, arrays, settings)
+        parser: ArcEagerParser | Chunker = PARSERS[kind].from_container(name, arrays, settings)
         return parser
     return classifier_from(name, kind, arrays, settings)
