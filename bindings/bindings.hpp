@@ -28,6 +28,7 @@ void bind_engines(nb::module_& module);
 void bind_poly(nb::module_& module);
 void bind_cutplane(nb::module_& module);
 void bind_tree(nb::module_& module);
+void bind_bunsetsu(nb::module_& module);
 
 // "kernel" or "plain"
 engines::FeatureMap feature_map(int degree, const std::string& kind, double gamma, double coef0);

@@ -29,6 +29,7 @@ NB_MODULE(_core, module) {
   bind_poly(module);
   bind_cutplane(module);
   bind_tree(module);
+  bind_bunsetsu(module);
 }
 
 }  // namespace unkernel::bindings
