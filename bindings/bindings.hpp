@@ -24,6 +24,7 @@ namespace unkernel::bindings {
 namespace nb = nanobind;
 
 void bind_data(nb::module_& module);
+void bind_columns(nb::module_& module);
 void bind_engines(nb::module_& module);
 void bind_poly(nb::module_& module);
 void bind_cutplane(nb::module_& module);

@@ -1,14 +1,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include <cmath>
 #include <string>
 
 #include "bindings.hpp"
-#include "rows.hpp"
+#include "bound_engine.hpp"
+#include "tables.hpp"
 #include "unkernel/engines/arrangement.hpp"
 #include "unkernel/engines/bitsliced_engine.hpp"
-#include "unkernel/engines/conjunction_engine.hpp"
 #include "unkernel/engines/expansion.hpp"
 #include "unkernel/engines/inverted_engine.hpp"
 #include "unkernel/engines/listing.hpp"
@@ -34,43 +33,14 @@ namespace {
 
 using engines::ConjunctionArrays;
 using engines::ConjunctionTables;
-using Table = nb::typed<nb::dict, nb::str, nb::any>;
 
-// --- Arrays by name, to and from Python ---------------------------------------------------------------
-
-nb::object item(const nb::dict& table, const char* name) {
-  if (!table.contains(name)) throw std::invalid_argument(std::string("the compiled model has no array '") + name + "'");
-  return table[name];
-}
-
-template <class T>
-std::span<const T> array(const nb::dict& table, const char* name) {
-  Array<T> found;
-  if (!nb::try_cast<Array<T>>(item(table, name), found, false)) {
-    throw std::invalid_argument(std::string("the compiled model has no proper array '") + name + "'");
-  }
-  return view(found);
-}
-
-// Of an array that tables of the first version did not have.
-template <class T>
-std::span<const T> newer(const nb::dict& table, const char* name) {
-  return table.contains(name) ? array<T>(table, name) : std::span<const T>{};
-}
+// --- Tables, to and from Python ---------------------------------------------------------------------------
 
 // Ranks are of 16 or 32 bits.
 engines::Keys<engines::Borrowed> keys(const nb::dict& table, const char* name) {
   Array<std::uint16_t> narrow;
   if (nb::try_cast<Array<std::uint16_t>>(item(table, name), narrow, false)) return view(narrow);
   return array<std::uint32_t>(table, name);
-}
-
-template <class Vector>
-nb::object give(Vector&& values) {
-  using T = typename std::decay_t<Vector>::value_type;
-  auto* owner = new std::decay_t<Vector>(std::move(values));
-  const nb::capsule deleter(owner, [](void* p) noexcept { delete static_cast<std::decay_t<Vector>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T>(owner->data(), {owner->size()}, deleter));
 }
 
 const char* const sum_names[] = {"state_sums", "state_pair_sums", "state_triple_sums", "state_quadruple_sums"};
@@ -145,144 +115,6 @@ ConjunctionTables conjunction_tables(const nb::dict& table, bool sets, const eng
 engines::VectorSumTables vector_sum(const nb::dict& table, const engines::KernelFunction& kernel) {
   return {kernel, array<double>(table, "coefficients"), array<double>(table, "intercepts"), array<double>(table, "norms")};
 }
-
-// --- Engines -------------------------------------------------------------------------------------------
-
-nb::object as_python(const std::vector<double>& scores) {
-  for (const double score : scores) {
-    if (!std::isfinite(score)) throw std::invalid_argument("a score is not finite: the values are too large for the kernel; scale them");
-  }
-  if (scores.size() == 1) return nb::float_(scores[0]);
-  const std::vector<double> kept = scores;  // making a list may run Python code, which may score other rows
-  nb::list list;
-  for (const double score : kept) list.append(score);
-  return list;
-}
-
-// An engine's worker and the room for a row from Python. Not for two threads at a time.
-class RowScorer {
- public:
-  explicit RowScorer(const engines::Engine& engine) : engine_(engine), worker_(engine.worker()), scores_(engine.scores()) {}
-
-  nb::object score(nb::handle ids, nb::handle given_values) {
-    // Values first: what reads them may run Python code, and a list of plain ints is read without.
-    const std::vector<double> values = values_of(ids, given_values);
-    const FeatureIds features(ids, ids_);
-    if (!given_values.is_none() && values.size() != features.size()) throw std::invalid_argument("the row changed while it was read");
-    const double* x = given_values.is_none() ? nullptr : values.data();
-    if (features.wide()) {
-      engine_.score(engines::RowView<std::int64_t>{features.wide_ids(), x}, *worker_, scores_.data());
-    } else {
-      engine_.score(engines::RowView<std::int32_t>{features.narrow_ids(), x}, *worker_, scores_.data());
-    }
-    return as_python(scores_);
-  }
-
- private:
-  std::vector<double> values_of(nb::handle ids, nb::handle values) {
-    if (values.is_none()) return {};
-    std::vector<std::int64_t> room;
-    return read_values(values, FeatureIds(ids, room).size());
-  }
-
-  const engines::Engine& engine_;
-  std::unique_ptr<engines::Worker> worker_;
-  std::vector<double> scores_;
-  std::vector<std::int64_t> ids_;
-};
-
-// An engine and the Python objects whose memory it reads.
-class BoundEngine {
- public:
-  BoundEngine(std::unique_ptr<engines::Engine> engine, nb::object tables)
-      : tables_(std::move(tables)), engine_(std::move(engine)), one_(*engine_) {}
-
-  const engines::Engine& engine() const { return *engine_; }
-  // Under the interpreter's lock there is one caller at a time, so one worker will do.
-  nb::object score_one(nb::handle ids, nb::handle values) { return one_.score(ids, values); }
-
-  template <class Index>
-  nb::ndarray<nb::numpy, double> score(Array<Index> offsets, Array<Index> columns, Array<double> values, int threads) const {
-    return scores_of(csr_view(offsets, columns, values, 0), [&](const auto& rows, auto out) { engine_->score(rows, out, threads); });
-  }
-  // Scores that are only good for decisions.
-  template <class Index>
-  nb::ndarray<nb::numpy, double> decide(Array<Index> offsets, Array<Index> columns, Array<double> values, int threads) const {
-    return scores_of(csr_view(offsets, columns, values, 0), [&](const auto& rows, auto out) { engine_->decide(rows, out, threads); });
-  }
-
-  // --- The prefix trie ---
-
-  // By name; None where there is none.
-  nb::object trie() const {
-    const auto trie = conjunctions().trie();
-    if (trie == nullptr) return nb::none();
-    Table table;
-    table["first_child"] = give(std::vector(trie->first_child));
-    table["ranks"] = give(std::vector(trie->ranks));
-    table["counts"] = give(std::vector(trie->counts));
-    table["sums"] = give(std::vector(trie->sums));
-    return table;
-  }
-
-  void set_trie(const Table& table) {
-    const auto copy = [](const auto& values) { return std::vector(values.begin(), values.end()); };
-    auto trie = std::make_shared<engines::PrefixTrie>();
-    trie->first_child = copy(array<std::uint32_t>(table, "first_child"));
-    trie->ranks = copy(array<std::uint32_t>(table, "ranks"));
-    trie->counts = copy(array<std::uint32_t>(table, "counts"));
-    trie->sums = copy(array<double>(table, "sums"));
-    conjunctions().set_trie(std::move(trie));
-  }
-  void drop_trie() { conjunctions().set_trie(nullptr); }
-
-  std::size_t trie_nodes() const {
-    const auto trie = conjunctions().trie();
-    return trie == nullptr ? 0 : trie->nodes() - 1;
-  }
-
-  // Rows are scored with the old trie until the new one is there.
-  void grow_trie(Array<std::int32_t> offsets, Array<std::int32_t> columns, Array<double> values, std::size_t most_nodes,
-                 const std::string& saving, int threads) {
-    const auto rows = csr_view(offsets, columns, values, 0);
-    watched([&](Monitor& monitor) {
-      const auto old = conjunctions().trie();
-      conjunctions().set_trie(std::make_shared<const engines::PrefixTrie>(
-          conjunctions().grown(old.get(), rows, most_nodes, saving_of(saving), threads, monitor)));
-    }, nullptr);
-  }
-
-  void prune_trie(std::size_t most_nodes, const std::string& saving) {
-    const nb::gil_scoped_release unlocked;
-    const auto old = conjunctions().trie();
-    if (old != nullptr) conjunctions().set_trie(std::make_shared<const engines::PrefixTrie>(conjunctions().pruned(*old, most_nodes, saving_of(saving))));
-  }
-
- private:
-  template <class Rows, class Fill>
-  nb::ndarray<nb::numpy, double> scores_of(const Rows& rows, const Fill& fill) const {
-    std::vector<double> out(static_cast<std::size_t>(rows.rows()) * engine_->scores());
-    {
-      const nb::gil_scoped_release unlocked;
-      fill(rows, std::span<double>(out));
-    }
-    return to_numpy(std::move(out), {static_cast<std::size_t>(rows.rows()), engine_->scores()});
-  }
-
-  static engines::Saving saving_of(const std::string& name) {
-    if (name != "counted" && name != "entries") throw std::invalid_argument("saving must be 'counted' or 'entries'");
-    return name == "counted" ? engines::Saving::counted : engines::Saving::entries;
-  }
-  engines::ConjunctionEngine& conjunctions() const {
-    auto* found = dynamic_cast<engines::ConjunctionEngine*>(engine_.get());
-    if (found == nullptr) throw std::invalid_argument("only engines of conjunctions have a prefix trie");
-    return *found;
-  }
-
-  nb::object tables_;
-  std::unique_ptr<engines::Engine> engine_;
-  RowScorer one_;
-};
 
 void bind_builders(nb::module_& module) {
   using engines::HeadIndex;

@@ -25,6 +25,7 @@ NB_MODULE(_core, module) {
   module.doc() = "The native core of unkernel. Its names are private: use the package.";
   nb::register_exception_translator(translate_errors, nullptr);
   bind_data(module);
+  bind_columns(module);
   bind_engines(module);
   bind_poly(module);
   bind_cutplane(module);

@@ -357,16 +357,19 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         A model that ``compile`` never saw is written as it is, without tables.
         """
+        container.write(path, *self.to_container())
+
+    def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
+        """What a file holds of it: the kind, arrays and settings."""
         if self.tables is None:
-            self.model.save(path)
-            return
+            return self.model.kind, *self.model.to_container()
         arrays, settings = model_part(self.model)
         arrays |= {_ENGINE + name: array for name, array in self._grown_tables().arrays.items()}
         settings |= {
             "tables": self._tables.to_json(),
             "candidates": [candidate.to_json() for candidate in self.candidates],
         }
-        container.write(path, COMPILED, arrays, settings)
+        return COMPILED, arrays, settings
 
     def to_model(self) -> Model:
         """The model that this was compiled from."""
@@ -436,8 +439,13 @@ def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
     >>> clf = load("model.uk")  # doctest: +SKIP
     >>> clf.predict(X)  # doctest: +SKIP
     """
-    name = os.fspath(path)
-    kind, arrays, settings = container.read(path)
+    return classifier_from(os.fspath(path), *container.read(path))
+
+
+def classifier_from(
+    name: str, kind: Any, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
+) -> CompiledClassifier | TreeClassifier:
+    """Check what the file `name` holds and make a classifier of it."""
     try:
         model = model_from(name, kind, arrays, settings)
         if isinstance(model, TreeModel):

@@ -1,0 +1,192 @@
+// Texts of columns: treebanks and chunked corpora. `data::ColumnText` is what parsers take.
+#include "bindings.hpp"
+
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "unkernel/data/column_text.hpp"
+#include "unkernel/data/name_table.hpp"
+
+namespace unkernel::bindings {
+namespace {
+
+using data::ColumnText;
+
+data::ColumnFormat column_format(const std::string& name) {
+  if (name == "conllu") return data::ColumnFormat::conllu;
+  if (name == "conllx") return data::ColumnFormat::conllx;
+  if (name == "chunks") return data::ColumnFormat::chunks;
+  throw std::invalid_argument("the format is 'conllu', 'conllx' or 'chunks', not '" + name + "'");
+}
+
+const char* format_name(data::ColumnFormat format) {
+  switch (format) {
+    case data::ColumnFormat::conllu: return "conllu";
+    case data::ColumnFormat::conllx: return "conllx";
+    case data::ColumnFormat::chunks: return "chunks";
+  }
+  return "";
+}
+
+data::TreeCheck tree_check(const std::string& name) {
+  if (name == "none") return data::TreeCheck::none;
+  if (name == "forest") return data::TreeCheck::forest;
+  if (name == "tree") return data::TreeCheck::tree;
+  throw std::invalid_argument("trees are checked as 'none', 'forest' or 'tree', not '" + name + "'");
+}
+
+std::int64_t checked(std::int64_t number, std::int64_t count, const char* what) {
+  if (number >= 0 && number < count) return number;
+  throw std::out_of_range(std::string(what) + " " + std::to_string(number) + " of " + std::to_string(count));
+}
+
+int checked_column(const ColumnText& text, int column) {
+  return static_cast<int>(checked(column, text.columns(), "column"));
+}
+
+nb::bytes to_bytes(std::string_view text) { return nb::bytes(text.data(), text.size()); }
+
+// The memory stays the text's, which the array keeps alive.
+template <class T>
+nb::ndarray<nb::numpy, const T> shared(std::span<const T> values, nb::handle owner) {
+  return nb::ndarray<nb::numpy, const T>(values.data(), {values.size()}, owner);
+}
+
+void create(ColumnText* self, const nb::bytes& text, std::string file, const std::string& format, int columns,
+            const std::string& trees, bool skip_bad_sentences, std::int64_t first_line) {
+  const data::ColumnOptions options{column_format(format), columns, tree_check(trees), skip_bad_sentences, first_line};
+  const std::string_view bytes(text.c_str(), text.size());
+  const nb::gil_scoped_release unlocked;
+  new (self) ColumnText(std::string(bytes), std::move(file), options);
+}
+
+// The fields of a column, of the tokens from `begin` to `end`.
+nb::typed<nb::list, nb::str> fields(const ColumnText& text, int column, std::int64_t begin, std::int64_t end) {
+  checked_column(text, column);
+  checked(end, text.tokens() + 1, "the end at token");
+  checked(begin, end + 1, "the begin at token");
+  nb::typed<nb::list, nb::str> list;
+  for (std::int64_t token = begin; token < end; ++token) {
+    const std::string_view field = text.field(token, column);
+    list.append(nb::str(field.data(), field.size()));
+  }
+  return list;
+}
+
+// The different strings of a column in the order of their first sight, and the number of each token's.
+auto symbols(const ColumnText& text, int column) {
+  checked_column(text, column);
+  std::vector<std::int32_t> numbers(static_cast<std::size_t>(text.tokens()));
+  data::NameTable names;
+  {
+    const nb::gil_scoped_release unlocked;
+    for (std::size_t token = 0; token < numbers.size(); ++token) {
+      numbers[token] = names.add(text.field(static_cast<std::int64_t>(token), column));
+    }
+  }
+  nb::list list;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string_view name = names.name(static_cast<std::int32_t>(i));
+    list.append(nb::str(name.data(), name.size()));
+  }
+  return nb::typed<nb::tuple, nb::any, nb::list>(nb::make_tuple(to_numpy(std::move(numbers)), list));
+}
+
+// What was wrong with each bad sentence, as exceptions.
+nb::list skipped(const ColumnText& text) {
+  const nb::object type = nb::module_::import_("unkernel.errors").attr("FormatError");
+  nb::list list;
+  for (std::size_t i = 0; i < text.skipped().size(); ++i) {
+    const FormatError error = text.why_skipped(i);
+    list.append(type(error.file, error.line, error.column, error.reason));
+  }
+  return list;
+}
+
+nb::bytes write_trees(const ColumnText& text, const Array<std::int32_t>& heads, const Array<std::int32_t>& relations,
+                      const std::vector<std::string>& names) {
+  std::string written;
+  {
+    const nb::gil_scoped_release unlocked;
+    written = data::write_trees(text, view(heads), {view(relations), names});
+  }
+  return to_bytes(written);
+}
+
+nb::bytes write_column(const ColumnText& text, int column, const Array<std::int32_t>& values,
+                       const std::vector<std::string>& names) {
+  std::string written;
+  {
+    const nb::gil_scoped_release unlocked;
+    written = data::write_column(text, column, {view(values), names});
+  }
+  return to_bytes(written);
+}
+
+void bind_places(nb::class_<ColumnText>& type) {
+  type.def(
+          "first_token",
+          [](const ColumnText& text, std::int64_t s) { return text.first_token(checked(s, text.sentences() + 1, "sentence")); },
+          nb::arg("sentence"))
+      .def(
+          "line", [](const ColumnText& text, std::int64_t token) { return text.line(checked(token, text.tokens(), "token")); },
+          nb::arg("token"))
+      .def(
+          "sentence_line",
+          [](const ColumnText& text, std::int64_t s) { return text.sentence_line(checked(s, text.sentences(), "sentence")); },
+          nb::arg("sentence"))
+      .def(
+          "sentence_text",
+          [](const ColumnText& text, std::int64_t s) {
+            return to_bytes(text.sentence_text(checked(s, text.sentences(), "sentence")));
+          },
+          nb::arg("sentence"))
+      .def(
+          "fault",
+          [](const ColumnText& text, std::int64_t token, int column, const std::string& reason) {
+            throw text.fault(checked(token, text.tokens(), "token"), checked_column(text, column), reason);
+          },
+          nb::arg("token"), nb::arg("column"), nb::arg("reason"));
+}
+
+}  // namespace
+
+void bind_columns(nb::module_& module) {
+  nb::class_<ColumnText> type(module, "ColumnText");
+  type.def("__init__", &create, nb::arg("text"), nb::arg("file"), nb::arg("format"), nb::arg("columns"), nb::arg("trees"),
+           nb::arg("skip_bad_sentences"), nb::arg("first_line"))
+      .def_prop_ro("text", [](const ColumnText& text) { return to_bytes(text.text()); })
+      .def_prop_ro("file", &ColumnText::file)
+      .def_prop_ro("format", [](const ColumnText& text) { return format_name(text.format()); })
+      .def_prop_ro("columns", &ColumnText::columns)
+      .def_prop_ro("first_line", &ColumnText::first_line)
+      .def_prop_ro("sentences", &ColumnText::sentences)
+      .def_prop_ro("tokens", &ColumnText::tokens)
+      .def_prop_ro("first_tokens",
+                   [](nb::handle_t<ColumnText> self) { return shared(nb::cast<const ColumnText&>(self).first_tokens(), self); })
+      .def_prop_ro("heads",
+                   [](nb::handle_t<ColumnText> self) { return shared(nb::cast<const ColumnText&>(self).heads(), self); })
+      .def("fields", &fields, nb::arg("column"), nb::arg("begin"), nb::arg("end"))
+      .def("symbols", &symbols, nb::arg("column"))
+      .def("skipped", &skipped)
+      .def(
+          "check_trees", [](const ColumnText& text, const std::string& check) { text.check_trees(tree_check(check)); },
+          nb::arg("check"), nb::call_guard<nb::gil_scoped_release>())
+      .def("write_trees", &write_trees, nb::arg("heads"), nb::arg("relations"), nb::arg("names"))
+      .def("write_column", &write_column, nb::arg("column"), nb::arg("values"), nb::arg("names"));
+  bind_places(type);
+  module.def(
+      "whole_sentences",
+      [](const nb::bytes& text, const std::string& format) {
+        return data::whole_sentences({text.c_str(), text.size()}, column_format(format));
+      },
+      nb::arg("text"), nb::arg("format"));
+}
+
+}  // namespace unkernel::bindings

@@ -1,0 +1,1 @@
+"""Parsers and chunkers that decide with compiled models."""
