@@ -20,6 +20,9 @@ namespace {
 using data::BunsetsuText;
 using parsing::BunsetsuFeatures;
 
+using List = nb::typed<nb::list, nb::any>;
+using Tuple = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
+
 std::string_view view_of(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 nb::bytes bytes_of(std::string_view text) { return nb::bytes(text.data(), text.size()); }
 // Any bytes have a text that becomes the same bytes again.
@@ -35,8 +38,8 @@ std::size_t checked(const BunsetsuText& text, std::size_t sentence) {
 }
 
 // Bunsetsu, each a list of morphemes, each a tuple of fields.
-nb::list morphemes_of(const BunsetsuText& text, std::size_t sentence) {
-  nb::list found;
+List morphemes_of(const BunsetsuText& text, std::size_t sentence) {
+  List found;
   for (std::size_t b = text.first_bunsetsu(checked(text, sentence)); b < text.first_bunsetsu(sentence + 1); ++b) {
     nb::list morphemes;
     for (std::size_t m = text.first_morpheme(b); m < text.first_morpheme(b + 1); ++m) {
@@ -49,8 +52,8 @@ nb::list morphemes_of(const BunsetsuText& text, std::size_t sentence) {
   return found;
 }
 
-nb::list skipped_of(const BunsetsuText& text) {
-  nb::list found;
+List skipped_of(const BunsetsuText& text) {
+  List found;
   for (const auto& bad : text.skipped()) found.append(nb::make_tuple(bad.line, bad.column, bad.reason));
   return found;
 }
@@ -109,14 +112,14 @@ BunsetsuFeatures* features_of(const std::vector<std::string>& templates, const n
   return new BunsetsuFeatures(read, data::NameTable::of(view_of(names), view(ends)), copy(begins), copy(values));
 }
 
-nb::list template_names(const BunsetsuFeatures& features) {
-  nb::list names;
+List template_names(const BunsetsuFeatures& features) {
+  List names;
   for (const auto& own : features.templates()) names.append(own.name);
   return names;
 }
 
-nb::tuple decisions_of(parsing::BunsetsuDecisions&& made) {
-  return nb::make_tuple(to_numpy(std::move(made.offsets)), to_numpy(std::move(made.columns)), to_numpy(std::move(made.labels)));
+Tuple decisions_of(parsing::BunsetsuDecisions&& made) {
+  return Tuple(nb::make_tuple(to_numpy(std::move(made.offsets)), to_numpy(std::move(made.columns)), to_numpy(std::move(made.labels))));
 }
 
 void bind_features(nb::module_& module) {
@@ -160,7 +163,7 @@ void bind_features(nb::module_& module) {
                  const nb::gil_scoped_release unlocked;
                  return parsing::bunsetsu_training(text, view(heads), parsing::read_bunsetsu_templates(templates), min_count);
                }();
-               return nb::make_tuple(std::move(made.features), decisions_of(std::move(made.decisions)));
+               return Tuple(nb::make_tuple(std::move(made.features), decisions_of(std::move(made.decisions))));
              },
              nb::arg("text"), nb::arg("heads"), nb::arg("templates"), nb::arg("min_count"));
 }

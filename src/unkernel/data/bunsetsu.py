@@ -82,12 +82,12 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
     Attributes
     ----------
     heads : ndarray of int32
-        Of all bunsetsu, one sentence after another: the number, from 0, of the bunsetsu of the sentence that each
-        depends on, and -1 for a root.
+        Of all bunsetsu, one sentence after another: the number, from 0, of the bunsetsu of the sentence that
+        each depends on, and -1 for a root.
     types : bytes
         A letter for each bunsetsu.
     skipped : list of SkippedSentence
-        What was left out under ``on_error="skip"``. The bytes of these sentences are written as they were read.
+        What was left out under ``on_error="skip"``. Their bytes are written as they were read.
     """
 
     def __init__(self, text: BunsetsuText, heads: NDArray[np.int32], types: bytes) -> None:
@@ -140,7 +140,9 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
         """The same sentences with other dependencies, all of type D unless types are given."""
         given = np.asarray(heads)
         if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
-            raise ValueError(f"heads are a list of integers, got an array of {given.dtype} with shape {given.shape}")
+            raise ValueError(
+                f"heads are a list of integers, got an array of {given.dtype} with shape {given.shape}"
+            )
         if given.size and not np.array_equal(given, given.astype(np.int32)):
             raise ValueError("heads are numbers of bunsetsu, and some of these are far too large")
         own = given.astype(np.int32)
@@ -167,7 +169,7 @@ def _corpus(text: BunsetsuText) -> BunsetsuCorpus:
 
 
 def read_bunsetsu(source: Source, *, on_error: str = "raise") -> BunsetsuCorpus:
-    """Read bunsetsu and their dependencies; docs/formats/bunsetsu.md describes what is read.
+    r"""Read bunsetsu and their dependencies; docs/formats/bunsetsu.md describes what is read.
 
     Parameters
     ----------
@@ -190,7 +192,7 @@ def read_bunsetsu(source: Source, *, on_error: str = "raise") -> BunsetsuCorpus:
     >>> import io
     >>> lines = ["* 0 1D", "本 ほん 本 名詞 普通名詞 * *", "を を を 助詞 格助詞 * *"]
     >>> lines += ["* 1 -1D", "読む よむ 読む 動詞 * 子音動詞マ行 基本形", "EOS", ""]
-    >>> corpus = read_bunsetsu(io.BytesIO("\\n".join(lines).encode()))
+    >>> corpus = read_bunsetsu(io.BytesIO("\n".join(lines).encode()))
     >>> corpus[0].surfaces, corpus[0].heads
     (('本を', '読む'), (1, -1))
     """

@@ -27,8 +27,8 @@ from unkernel.models import container
 from unkernel.parsing.parts import restore_parts, store_parts
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
-# Table 1 of Yoshinaga & Kitsuregawa (2009) with the refinements of J.DepP: the words around the pair, and whether the
-# content words are the same, which tells of coordination.
+# Table 1 of Yoshinaga & Kitsuregawa (2009) with the refinements of J.DepP: the words around the pair, and
+# whether the content words are the same, which tells of coordination.
 TEMPLATES = (
     "before.last.surface",
     "modifier.content.surface",
@@ -69,7 +69,12 @@ TEMPLATES = (
 )
 KIND = "bunsetsu_parser"
 _DECIDES = "depends"
-_SVM_C = {1: 0.01, 2: 0.002, 3: 1e-4, 4: 3e-6}  # the best on the development set of the Kyoto corpus, or near it
+_SVM_C = {
+    1: 0.01,
+    2: 0.002,
+    3: 1e-4,
+    4: 3e-6,
+}  # the best on the development set of the Kyoto corpus, or near it
 _LOGISTIC_C = {1: 1.0, 2: 1.0, 3: 1.0}
 _MOST_SAMPLE_ROWS = 20_000
 
@@ -103,31 +108,32 @@ class BunsetsuEvaluation:
 
     def __str__(self) -> str:
         return (
-            f"dependencies {100 * self.dependency_accuracy:.2f} %, sentences {100 * self.sentence_accuracy:.2f} % "
-            f"of {self.sentences:,}; {self.sentences_per_second:,.0f} sentences/s"
+            f"dependencies {100 * self.dependency_accuracy:.2f} %, "
+            f"sentences {100 * self.sentence_accuracy:.2f} % of {self.sentences:,}; "
+            f"{self.sentences_per_second:,.0f} sentences/s"
         )
 
 
 class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
     """A dependency parser for Japanese: Sassano's linear-time algorithm, deciding with a polynomial kernel.
 
-    From left to right, it is decided of pairs of bunsetsu whether the left one depends on the right one; so every
-    bunsetsu but the last gets a head to its right, and dependencies do not cross. docs/parsing.md tells more.
+    From left to right, it is decided of pairs of bunsetsu whether the left one depends on the right one; so
+    every bunsetsu but the last gets a head to its right, and dependencies do not cross.
 
     Parameters
     ----------
     degree : {1, 2, 3, 4}, default=2
-        Features in a conjunction, at most. Degree 4 is trained by LIBSVM, which takes very long for more than some ten
-        thousand decisions.
+        Features in a conjunction, at most. Degree 4 is trained by LIBSVM, which takes very long for more than
+        some ten thousand decisions.
     C : float, default=None
-        Weight of the losses. By default what was best on newspaper text: 0.01, 0.002, 0.0001 and 0.000003 for degrees 1
-        to 4, and 1 for ``learner="logistic"``.
+        Weight of the losses. By default 0.01, 0.0025, 0.00006 and 0.000003 for degrees 1 to 4, and 1 for
+        ``learner="logistic"``; those of degrees 2 and 3 were the best on newspaper text.
     learner : {"svm", "logistic"}, default="svm"
         "svm": the kernel ``(<x, z> + 1) ** degree`` and the hinge loss. "logistic": a log-linear model over
         conjunctions with an l1 penalty, up to degree 3.
     engine : str, default="auto"
-        What decisions are made with; see :func:`unkernel.compile`. "expanded" is the papers' SVM-KE, "pruned" their
-        SVM-HKE, and "inverted" their PKI; all but "pruned" decide exactly as the model does.
+        What decisions are made with; see :func:`unkernel.compile`. "expanded" is the papers' SVM-KE, "pruned"
+        their SVM-HKE, and "inverted" their PKI; all but "pruned" decide exactly as the model does.
     memory : int or str, default="280M"
         Bytes that the engine's tables may take.
     threshold : float, default=None
@@ -164,7 +170,7 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
     >>> print(parser.evaluate("test.knp"))  # doctest: +SKIP
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "degree": [Interval(Integral, 1, 4, closed="both")],
         "C": [Interval(Real, 0, None, closed="neither"), None],
         "learner": [StrOptions({"svm", "logistic"})],
@@ -234,7 +240,8 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         self.n_decisions_ = X.shape[0]
         if len(np.unique(y)) < 2:
             raise ValueError(
-                f"the training set has {X.shape[0]} decisions, all alike: it needs sentences of three bunsetsu and more"
+                f"the training set has {X.shape[0]} decisions, all alike; "
+                "it needs sentences of three bunsetsu and more"
             )
         self._tell(f"{len(corpus):,} sentences, {X.shape[0]:,} decisions, {X.shape[1]:,} features")
         model = self._estimator().fit(X, y)
@@ -295,9 +302,13 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         """Check what the file `name` holds and make a parser of it."""
         parts = restore_parts(name, arrays, settings)
         if set(parts) != {_DECIDES} or parts[_DECIDES]._engine.scores != 1:
-            raise FormatError(name, 0, 0, "a bunsetsu parser decides with one classifier, which has one score")
+            raise FormatError(
+                name, 0, 0, "a bunsetsu parser decides with one classifier, which has one score"
+            )
         degree = container.setting(name, settings, "degree", int, lambda value: 1 <= value <= 4)
-        learner = container.setting(name, settings, "learner", str, lambda value: value in ("svm", "logistic"))
+        learner = container.setting(
+            name, settings, "learner", str, lambda value: value in ("svm", "logistic")
+        )
         parser = cls(degree, learner=learner)
         parser.classifier_ = parts[_DECIDES]
         parser._features = _restored_features(name, arrays, settings)
@@ -332,7 +343,9 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
             if degree not in _LOGISTIC_C:
                 raise ValueError(f"learner='logistic' has degrees up to 3, got {degree}")
             C = _LOGISTIC_C[degree] if self.C is None else self.C
-            return PolyLogisticRegression(degree, C=C, gamma=1.0, penalty="l1", tol=self.tol, n_jobs=self.n_jobs, **settings)
+            return PolyLogisticRegression(
+                degree, C=C, gamma=1.0, penalty="l1", tol=self.tol, n_jobs=self.n_jobs, **settings
+            )
         C = _SVM_C[degree] if self.C is None else self.C
         if degree > 3:
             return SVC(kernel="poly", degree=degree, C=C, gamma=1.0, coef0=1.0, tol=self.tol)
@@ -340,7 +353,12 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
 
     def _compiled(self, model: Any, X: Any) -> CompiledClassifier:
         step = max(1, X.shape[0] // _MOST_SAMPLE_ROWS)
-        options: dict[str, Any] = {"engine": self.engine, "memory": self.memory, "threshold": self.threshold, "n_jobs": self.n_jobs or 1}
+        options: dict[str, Any] = {
+            "engine": self.engine,
+            "memory": self.memory,
+            "threshold": self.threshold,
+            "n_jobs": self.n_jobs or 1,
+        }
         classifier = compile(model, sample=X[::step], **options)
         if self.trie is not None:
             self.classifier_ = classifier
@@ -350,7 +368,7 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         return classifier
 
     def _met_rows(self, source: BunsetsuSource) -> Any:
-        """The rows that are asked about while these sentences are parsed: the heads that come out tell which."""
+        """The rows that are met while these sentences are parsed: the heads that come out tell which."""
         return self.decisions(self.parse(source))[0]
 
     def _tell(self, what: str) -> None:
@@ -359,7 +377,7 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
 
 
 def compare_heads(corpus: BunsetsuCorpus, heads: NDArray[np.int32], seconds: float) -> BunsetsuEvaluation:
-    """Score heads by those of the corpus: of every sentence all bunsetsu but the last, and sentences as a whole."""
+    """Score heads by those of the corpus: all bunsetsu but the last of each sentence, and whole sentences."""
     first = corpus.first_bunsetsu
     nonempty = first[:-1][np.diff(first) > 0]
     right = np.asarray(heads == corpus.heads)
@@ -380,7 +398,9 @@ def _text(corpus: BunsetsuCorpus) -> BunsetsuText:
     return corpus._text
 
 
-def _restored_features(name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> BunsetsuFeatures:
+def _restored_features(
+    name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
+) -> BunsetsuFeatures:
     templates = settings.get("templates")
     if not isinstance(templates, list) or not all(isinstance(template, str) for template in templates):
         raise FormatError(name, 0, 0, "the parser's file does not say which templates it has")
