@@ -147,8 +147,21 @@ def test_names_of_features(parser):
 
 @pytest.mark.parametrize(
     "name",
-    "|x|modifier|modifier.x|modifier.content.x|modifier.x.surface|same.after.before|same.modifier|between.end|"
-    "between|modifier.content.surface.|modifier.distance|same.x.after".split("|"),
+    [
+        "",
+        "x",
+        "modifier",
+        "modifier.x",
+        "modifier.content.x",
+        "modifier.x.surface",
+        "same.after.before",
+        "same.modifier",
+        "between.end",
+        "between",
+        "modifier.content.surface.",
+        "modifier.distance",
+        "same.x.after",
+    ],
 )
 def test_templates_that_there_are_not(name):
     with pytest.raises(ValueError, match="no such template"):

@@ -136,6 +136,9 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         their SVM-HKE, and "inverted" their PKI; all but "pruned" decide exactly as the model does.
     memory : int or str, default="280M"
         Bytes that the engine's tables may take.
+    rare : float, default=0.002
+        Features that fewer support vectors have are summed up by the support vectors themselves where that is
+        faster; a share of them, or a number. Memory and time depend on it, the result does not.
     threshold : float, default=None
         For ``engine="pruned"``: weights that are smaller are dropped.
     trie : path, file object or BunsetsuCorpus, default=None
@@ -176,6 +179,7 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         "learner": [StrOptions({"svm", "logistic"})],
         "engine": [StrOptions(set(ENGINES))],
         "memory": [Integral, str, None],
+        "rare": [Interval(Real, 0, None, closed="left")],
         "threshold": [Real, None],
         "trie": "no_validation",
         "trie_nodes": [Integral, None],
@@ -195,6 +199,7 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         learner: str = "svm",
         engine: str = "auto",
         memory: int | str | None = "280M",
+        rare: float = 0.002,
         threshold: float | None = None,
         trie: BunsetsuSource | None = None,
         trie_nodes: int | None = None,
@@ -210,6 +215,7 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         self.learner = learner
         self.engine = engine
         self.memory = memory
+        self.rare = rare
         self.threshold = threshold
         self.trie = trie
         self.trie_nodes = trie_nodes
@@ -356,6 +362,7 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         options: dict[str, Any] = {
             "engine": self.engine,
             "memory": self.memory,
+            "rare": self.rare,
             "threshold": self.threshold,
             "n_jobs": self.n_jobs or 1,
         }
