@@ -2,11 +2,13 @@
 #include "bindings.hpp"
 
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <stdexcept>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,6 +32,15 @@ const char* format_name(data::ColumnFormat format) {
     case data::ColumnFormat::conllu: return "conllu";
     case data::ColumnFormat::conllx: return "conllx";
     case data::ColumnFormat::chunks: return "chunks";
+  }
+  return "";
+}
+
+const char* check_name(data::TreeCheck check) {
+  switch (check) {
+    case data::TreeCheck::none: return "none";
+    case data::TreeCheck::forest: return "forest";
+    case data::TreeCheck::tree: return "tree";
   }
   return "";
 }
@@ -58,12 +69,28 @@ nb::ndarray<nb::numpy, const T> shared(std::span<const T> values, nb::handle own
   return nb::ndarray<nb::numpy, const T>(values.data(), {values.size()}, owner);
 }
 
-void create(ColumnText* self, const nb::bytes& text, std::string file, const std::string& format, int columns,
-            const std::string& trees, bool skip_bad_sentences, std::int64_t first_line) {
-  const data::ColumnOptions options{column_format(format), columns, tree_check(trees), skip_bad_sentences, first_line};
+data::ColumnOptions column_options(const std::string& format, int columns, const std::string& trees, bool skip_bad_sentences,
+                                   std::int64_t first_line) {
+  return {column_format(format), columns, tree_check(trees), skip_bad_sentences, first_line};
+}
+
+void create(ColumnText* self, const nb::bytes& text, std::string file, const data::ColumnOptions& options) {
   const std::string_view bytes(text.c_str(), text.size());
   const nb::gil_scoped_release unlocked;
   new (self) ColumnText(std::string(bytes), std::move(file), options);
+}
+
+using State = std::tuple<nb::bytes, std::string, std::string, int, std::string, bool, std::int64_t>;
+
+State state(const ColumnText& text) {
+  const data::ColumnOptions& options = text.options();
+  return {to_bytes(text.text()), text.file(), format_name(options.format), options.columns, check_name(options.trees),
+          options.skip_bad_sentences, options.first_line};
+}
+
+void restore(ColumnText& self, const State& state) {
+  const auto& [text, file, format, columns, trees, skip_bad_sentences, first_line] = state;
+  create(&self, text, file, column_options(format, columns, trees, skip_bad_sentences, first_line));
 }
 
 // The fields of a column, of the tokens from `begin` to `end`.
@@ -95,13 +122,13 @@ auto symbols(const ColumnText& text, int column) {
     const std::string_view name = names.name(static_cast<std::int32_t>(i));
     list.append(nb::str(name.data(), name.size()));
   }
-  return nb::typed<nb::tuple, nb::any, nb::list>(nb::make_tuple(to_numpy(std::move(numbers)), list));
+  return nb::typed<nb::tuple, nb::any, nb::typed<nb::list, nb::str>>(nb::make_tuple(to_numpy(std::move(numbers)), list));
 }
 
 // What was wrong with each bad sentence, as exceptions.
-nb::list skipped(const ColumnText& text) {
+nb::typed<nb::list, nb::any> skipped(const ColumnText& text) {
   const nb::object type = nb::module_::import_("unkernel.errors").attr("FormatError");
-  nb::list list;
+  nb::typed<nb::list, nb::any> list;
   for (std::size_t i = 0; i < text.skipped().size(); ++i) {
     const FormatError error = text.why_skipped(i);
     list.append(type(error.file, error.line, error.column, error.reason));
@@ -159,12 +186,22 @@ void bind_places(nb::class_<ColumnText>& type) {
 
 void bind_columns(nb::module_& module) {
   nb::class_<ColumnText> type(module, "ColumnText");
-  type.def("__init__", &create, nb::arg("text"), nb::arg("file"), nb::arg("format"), nb::arg("columns"), nb::arg("trees"),
-           nb::arg("skip_bad_sentences"), nb::arg("first_line"))
+  type.def(
+          "__init__",
+          [](ColumnText* self, const nb::bytes& text, std::string file, const std::string& format, int columns,
+             const std::string& trees, bool skip_bad_sentences, std::int64_t first_line) {
+            create(self, text, std::move(file), column_options(format, columns, trees, skip_bad_sentences, first_line));
+          },
+          nb::arg("text"), nb::arg("file"), nb::arg("format"), nb::arg("columns"), nb::arg("trees"),
+          nb::arg("skip_bad_sentences"), nb::arg("first_line"))
+      .def("__getstate__", &state)
+      .def("__setstate__", &restore)
       .def_prop_ro("text", [](const ColumnText& text) { return to_bytes(text.text()); })
       .def_prop_ro("file", &ColumnText::file)
       .def_prop_ro("format", [](const ColumnText& text) { return format_name(text.format()); })
       .def_prop_ro("columns", &ColumnText::columns)
+      .def_prop_ro("trees", [](const ColumnText& text) { return check_name(text.options().trees); })
+      .def_prop_ro("skip_bad_sentences", [](const ColumnText& text) { return text.options().skip_bad_sentences; })
       .def_prop_ro("first_line", &ColumnText::first_line)
       .def_prop_ro("sentences", &ColumnText::sentences)
       .def_prop_ro("tokens", &ColumnText::tokens)

@@ -9,7 +9,7 @@ model, of ours or of other programs, into an exact classifier that answers in mi
 
 from unkernel._version import __version__
 from unkernel.cutplane import CuttingPlaneSVC, RankSVM
-from unkernel.data import Forest, datasets, read_svmlight, read_trees, write_svmlight
+from unkernel.data import Forest, datasets, read_conllu, read_svmlight, read_trees, write_svmlight
 from unkernel.engines import CompiledClassifier, TreeClassifier, TreeKernel, compile, load
 from unkernel.errors import FormatError
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel, read_model, write_model
@@ -35,6 +35,7 @@ __all__ = [
     "compile",
     "datasets",
     "load",
+    "read_conllu",
     "read_model",
     "read_svmlight",
     "read_trees",

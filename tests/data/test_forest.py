@@ -17,8 +17,7 @@ from reference.tree_examples import as_trees, chain, text, trees
 from reference.tree_kernels import nodes, production
 from unkernel import Forest, FormatError, TreeKernel
 from unkernel._core import Forest as SubtreeTable
-from unkernel.data import Sentence
-from unkernel.data.conllu_trees import Word
+from unkernel.data import Treebank
 from unkernel.data.forest import TreeExample, as_forest
 from unkernel.data.preorder import Preorder
 
@@ -248,9 +247,13 @@ def test_says_what_it_is():
 
 
 def test_trees_of_every_kind():
-    sentence = Sentence(
-        words=(Word("Dogs", "dog", "NOUN", "NNS", 2, "nsubj"), Word("bark", "bark", "VERB", "VBP", 0, "root"))
-    )
+    sentence = Treebank.from_words(
+        [["Dogs", "bark"]],
+        [["NOUN", "VERB"]],
+        lemmas=[["dog", "bark"]],
+        heads=[[2, 0]],
+        deprels=[["nsubj", "root"]],
+    )[0]
     forest = Forest(
         [
             "(A b)",

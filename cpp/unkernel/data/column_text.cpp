@@ -1,6 +1,7 @@
 #include "unkernel/data/column_text.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -22,7 +23,7 @@ ColumnText::ColumnText(std::string text, std::string file, const ColumnOptions& 
   if (options.first_line < 1) throw std::invalid_argument("lines are counted from 1 on");
   if (options.columns < 0) throw std::invalid_argument("the number of columns must not be negative");
   const bool has_mark = options.first_line == 1 && text_.starts_with(byte_order_mark);
-  const LinePlace all{has_mark ? 3 : 0, static_cast<std::int64_t>(text_.size()), options.first_line};
+  const LinePlace all{has_mark ? std::ssize(byte_order_mark) : 0, static_cast<std::int64_t>(text_.size()), options.first_line};
   ColumnReader(text_, file_, options_, all, index_).read();
 }
 
@@ -72,11 +73,12 @@ FormatError ColumnText::fault(std::int64_t token, int column, const std::string&
 }
 
 std::size_t whole_sentences(std::string_view text, ColumnFormat format) {
+  const std::size_t start = text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
   std::size_t cut = 0;  // behind the blank line that would end a sentence, if there is one above it
   std::size_t end = text.rfind('\n');
-  while (end != std::string_view::npos) {
+  while (end != std::string_view::npos && end >= start) {
     const std::size_t before = end == 0 ? std::string_view::npos : text.rfind('\n', end - 1);
-    const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+    const std::size_t begin = before == std::string_view::npos ? start : before + 1;
     const std::string_view line = text.substr(begin, end - begin);
     if (is_blank_line(line)) {
       cut = end + 1;

@@ -62,6 +62,7 @@ class ColumnText {
 
   const std::string& text() const { return text_; }
   const std::string& file() const { return file_; }
+  const ColumnOptions& options() const { return options_; }
   ColumnFormat format() const { return options_.format; }
   int columns() const { return index_.columns; }
   std::int64_t first_line() const { return options_.first_line; }

@@ -29,8 +29,9 @@ void check_names(const ColumnText& text, const TokenNames& names) {
   const std::string_view ends_it = text.format() == ColumnFormat::chunks ? " \t\n\r" : "\t\n\r";
   for (const std::string& name : names.names) {
     if (name.empty()) throw std::invalid_argument("a label is empty; _ stands for none");
-    if (name.find_first_of(ends_it) != std::string::npos || first_bad_byte(name) < name.size()) {
-      throw std::invalid_argument("the label '" + name + "' has a character that would end its column, or is no text");
+    if (first_bad_byte(name) < name.size()) throw std::invalid_argument("a label is not text in UTF-8, or has a NUL byte");
+    if (name.find_first_of(ends_it) != std::string::npos) {
+      throw std::invalid_argument("the label '" + name + "' has a character that would end its column");
     }
   }
 }

@@ -8,7 +8,8 @@ from unkernel.data.bunsetsu import (
     read_bunsetsu,
     read_bunsetsu_parts,
 )
-from unkernel.data.conllu_trees import Sentence, read_conllu
+from unkernel.data.chunks import ChunkCorpus, ChunkSentence, read_chunks
+from unkernel.data.conll import Sentence, Treebank, Word, read_conllu, read_conllu_parts, read_conllx
 from unkernel.data.forest import Forest, TreeExample
 from unkernel.data.svmlight import (
     SvmlightData,
@@ -22,6 +23,8 @@ from unkernel.data.trees import TreeData, read_trees
 __all__ = [
     "BunsetsuCorpus",
     "BunsetsuSentence",
+    "ChunkCorpus",
+    "ChunkSentence",
     "Forest",
     "Morpheme",
     "Sentence",
@@ -29,10 +32,15 @@ __all__ = [
     "SvmlightPart",
     "TreeData",
     "TreeExample",
+    "Treebank",
+    "Word",
     "datasets",
     "read_bunsetsu",
     "read_bunsetsu_parts",
+    "read_chunks",
     "read_conllu",
+    "read_conllu_parts",
+    "read_conllx",
     "read_svmlight",
     "read_svmlight_parts",
     "read_trees",

@@ -1,104 +1,16 @@
-"""Sentences in the CoNLL-U format, and the trees that dependency kernels compare."""
+"""Dependencies as the trees that tree kernels compare."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from unkernel.data.files import Source, name_of, read_blocks
+from unkernel.data.conll import Sentence, Word
 from unkernel.data.preorder import Preorder
-from unkernel.errors import FormatError
 
 Shape = Literal["grct", "lct", "loct"]
 Lexical = Literal["lemma", "form", "lower"]
 PartOfSpeech = Literal["upos", "xpos"]
-
-_COLUMNS = 10
-_HEAD_COLUMN = 6
-_LONGEST_NUMBER = 9  # digits; no sentence has so many words
-_NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+", re.ASCII)
-
-
-class Word(NamedTuple):
-    """A word of a sentence, with what CoNLL-U says of it; ``"_"`` is nothing said.
-
-    Attributes
-    ----------
-    form, lemma, upos, xpos : str
-        The word as it is written, as a dictionary has it, and its part of speech, the universal and the
-        treebank's own.
-    head : int
-        The number, counted from 1, of the word it depends on; 0 for the root.
-    deprel : str
-        How it depends on that word.
-    feats, deps, misc : str
-        The other columns, as they are in the file.
-    """
-
-    form: str
-    lemma: str
-    upos: str
-    xpos: str
-    head: int
-    deprel: str
-    feats: str = "_"
-    deps: str = "_"
-    misc: str = "_"
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """A sentence: its words and the comments above it, without the ``#``."""
-
-    words: tuple[Word, ...]
-    comments: tuple[str, ...] = ()
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        """The comments ``key = value`` as a table; one without ``=`` is a key with an empty value."""
-        pairs = (comment.partition("=") for comment in self.comments)
-        return {key.strip(): value.strip() for key, _, value in pairs}
-
-
-def read_conllu(path_or_file: Source) -> list[Sentence]:
-    r"""Read a file in the CoNLL-U format: the basic dependencies, one word a line.
-
-    Lines of multiword tokens (``1-2``) and empty nodes (``1.1``) are passed over. Comments are kept with the
-    sentence that follows them.
-
-    Parameters
-    ----------
-    path_or_file : path, or open binary or text file
-        UTF-8. Plain, or compressed by gzip, xz, bzip2 or Zstandard, whatever its name is.
-
-    Returns
-    -------
-    list of Sentence
-
-    Raises
-    ------
-    FormatError
-        A line has not ten columns, words are not numbered 1, 2, 3, ..., a head is not there, a sentence has
-        several roots or its dependencies go round in a circle; or there are no sentences.
-        The column that is named counts characters, not fields.
-    OSError
-        The file cannot be read.
-
-    Examples
-    --------
-    >>> import io
-    >>> from unkernel.data.conllu_trees import read_conllu
-    >>> text = "1\tdogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\n"
-    >>> [(word.form, word.head) for word in read_conllu(io.StringIO(text))[0].words]
-    [('dogs', 2), ('bark', 0)]
-    """
-    name = name_of(path_or_file)
-    sentences = list(_sentences(path_or_file, name))
-    if not sentences:
-        raise FormatError(name, 0, 0, "there are no sentences in it")
-    return sentences
 
 
 def from_sentence(
@@ -150,7 +62,8 @@ def from_sentence(
 
     Examples
     --------
-    >>> from unkernel.data.conllu_trees import Word, from_sentence
+    >>> from unkernel.data.conll import Word
+    >>> from unkernel.data.conllu_trees import from_sentence
     >>> dogs = Word("Dogs", "dog", "NOUN", "NNS", 2, "nsubj")
     >>> bark = Word("bark", "bark", "VERB", "VBP", 0, "root")
     >>> from_sentence([dogs, bark], "loct")
@@ -287,106 +200,3 @@ def _circle(heads: Sequence[int]) -> list[int]:
 def _path(circle: list[int]) -> str:
     shown = [*circle, circle[0]] if len(circle) <= 8 else [*circle[:8], "..."]
     return " → ".join(map(str, shown))
-
-
-# --- The file ---------------------------------------------------------------------------------------
-
-
-class _Line(NamedTuple):
-    """A line of the file, and how to say what is wrong with it."""
-
-    file: str
-    number: int
-    text: str
-
-    def error(self, column: int, reason: str) -> FormatError:
-        return FormatError(self.file, self.number, column, reason)
-
-    def field_error(self, field: int, reason: str) -> FormatError:
-        return self.error(len("\t".join(self.text.split("\t")[:field])) + (2 if field else 1), reason)
-
-
-def _sentences(source: Source, file: str) -> Iterator[Sentence]:
-    comments: list[str] = []
-    words: list[Word] = []
-    lines: list[_Line] = []  # of the words
-    for line in _lines(source, file):
-        if not line.text or line.text.isspace():
-            # Comments that stand by themselves belong to what follows.
-            if words:
-                yield _sentence(words, lines, comments)
-                comments, words, lines = [], [], []
-        elif line.text.startswith("#"):
-            comments.append(line.text[1:].strip())
-        elif word := _word(line, len(words) + 1):
-            words.append(word)
-            lines.append(line)
-    if words:
-        yield _sentence(words, lines, comments)
-
-
-def _sentence(words: list[Word], lines: list[_Line], comments: list[str]) -> Sentence:
-    if fault := _fault([word.head for word in words]):
-        raise lines[fault.place].field_error(_HEAD_COLUMN, fault.reason)
-    return Sentence(tuple(words), tuple(comments))
-
-
-def _word(line: _Line, expected: int) -> Word | None:
-    """The word of a line, or None where it is a multiword token or an empty node."""
-    fields = line.text.split("\t")
-    if len(fields) != _COLUMNS:
-        raise _wrong_number_of_columns(line, len(fields))
-    number, form, lemma, upos, xpos, feats, head, deprel, deps, misc = fields
-    if number != str(expected):
-        if _NOT_A_WORD.fullmatch(number):
-            return None
-        raise line.field_error(0, _wrong_number(number, expected))
-    if not _is_number(head):
-        raise line.field_error(_HEAD_COLUMN, f"the head {_shown(head)} is not a number; the root has 0")
-    if len(head) > _LONGEST_NUMBER:
-        raise line.field_error(_HEAD_COLUMN, f"the head {_shown(head)} is not a word of the sentence")
-    return Word(form, lemma, upos, xpos, int(head), deprel, feats, deps, misc)
-
-
-def _wrong_number_of_columns(line: _Line, found: int) -> FormatError:
-    columns = "1 column" if found == 1 else f"{found} columns"
-    reason = f"{columns} instead of {_COLUMNS}; tabs separate them, and _ stands in an empty one"
-    if found > _COLUMNS:
-        return line.field_error(_COLUMNS, reason)
-    return line.error(len(line.text) + 1, reason)
-
-
-def _wrong_number(number: str, expected: int) -> str:
-    if _is_number(number):
-        return f"word {_shown(number)} where {expected} is expected; an empty line ends a sentence"
-    return f"{_shown(number)} is not the number of a word; {expected} is expected"
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit()
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:37] + "...")
-
-
-def _lines(source: Source, file: str) -> Iterator[_Line]:
-    """The lines of a file as text, without the characters that end them."""
-    for number, line in enumerate(_byte_lines(source), start=1):
-        line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line  # noqa: PLW2901
-        try:
-            yield _Line(file, number, line.removesuffix(b"\r").decode())
-        except UnicodeDecodeError as error:
-            column = len(line[: error.start].decode()) + 1
-            raise FormatError(file, number, column, f"not UTF-8 ({error.reason})") from None
-
-
-def _byte_lines(source: Source) -> Iterator[bytes]:
-    held: list[bytes] = []
-    for block in read_blocks(source):
-        first, *others = block.split(b"\n")
-        held.append(first)
-        for line in others:
-            yield b"".join(held)
-            held = [line]
-    yield b"".join(held)

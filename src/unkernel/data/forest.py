@@ -14,7 +14,8 @@ from scipy import sparse
 
 from unkernel._core import Forest as SubtreeTable
 from unkernel.data.ast_trees import from_ast
-from unkernel.data.conllu_trees import Sentence, from_sentence
+from unkernel.data.conll import Sentence
+from unkernel.data.conllu_trees import from_sentence
 from unkernel.data.nltk_trees import from_nltk
 from unkernel.data.preorder import Preorder
 

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from unkernel._core import Forest as SubtreeTable
 from unkernel._core import TreeLines
-from unkernel.data.conllu_trees import read_conllu
+from unkernel.data.conll import read_conllu
 from unkernel.data.files import Source, name_of, read_blocks
 from unkernel.data.forest import Forest, Vectors
 from unkernel.errors import FormatError
@@ -85,7 +85,10 @@ def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> 
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
     name = name_of(source)
     if format == "conllu" or (format == "auto" and ".conllu" in PurePath(name).suffixes):
-        return TreeData(Forest.from_sentences(read_conllu(source), shape), None, None)
+        sentences = read_conllu(source, trees=True)
+        if not sentences:
+            raise FormatError(name, 0, 0, "there are no sentences in it")
+        return TreeData(Forest.from_sentences(sentences, shape), None, None)
     blocks = read_blocks(source)
     first = _first_text(name, blocks)
     if format == "brackets" or (format == "auto" and first.lstrip()[:1] == b"("):

@@ -21,8 +21,8 @@ from unkernel._core import BunsetsuFeatures, BunsetsuText, bunsetsu_training
 from unkernel.data.bunsetsu import BunsetsuCorpus, BunsetsuSource, bunsetsu_corpus
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.compiling import ENGINES
-from unkernel.engines.threads import thread_count
 from unkernel.errors import FormatError
+from unkernel.learners import thread_count
 from unkernel.models import container
 from unkernel.parsing.parts import restore_parts, store_parts
 from unkernel.poly import PolyLogisticRegression, PolySVC
@@ -80,36 +80,36 @@ _MOST_SAMPLE_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class BunsetsuEvaluation:
+class BunsetsuResult:
     """How well a parser did.
 
     Attributes
     ----------
     dependency_accuracy : float
-        Of all bunsetsu but the last one of each sentence, the share whose head is right.
+        Percentage of bunsetsu whose head is right, without the last one of each sentence.
     sentence_accuracy : float
-        The share of sentences in which all are.
-    dependencies, sentences : int
-        How many there were.
+        Percentage of sentences in which all are.
+    n_dependencies, n_sentences : int
+        Sentences without bunsetsu are not counted.
     seconds : float
-        For parsing, without reading.
+        CPU time of parsing; reading and scoring are not part of it.
+    sentences_per_second : float
     """
 
     dependency_accuracy: float
     sentence_accuracy: float
-    dependencies: int
-    sentences: int
+    n_dependencies: int
+    n_sentences: int
     seconds: float
 
     @property
     def sentences_per_second(self) -> float:
-        """Sentences that were parsed in a second."""
-        return self.sentences / max(self.seconds, 1e-9)
+        return self.n_sentences / self.seconds if self.seconds > 0 else float("inf")
 
     def __str__(self) -> str:
         return (
-            f"dependencies {100 * self.dependency_accuracy:.2f} %, "
-            f"sentences {100 * self.sentence_accuracy:.2f} % of {self.sentences:,}; "
+            f"{self.dependency_accuracy:.2f} % of {self.n_dependencies:,} dependencies, "
+            f"{self.sentence_accuracy:.2f} % of {self.n_sentences:,} sentences; "
             f"{self.sentences_per_second:,.0f} sentences/s"
         )
 
@@ -126,7 +126,7 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         Features in a conjunction, at most. Degree 4 is trained by LIBSVM, which takes very long for more than
         some ten thousand decisions.
     C : float, default=None
-        Weight of the losses. By default 0.01, 0.0025, 0.00006 and 0.000003 for degrees 1 to 4, and 1 for
+        Weight of the losses. By default 0.1, 0.0025, 0.00006 and 0.000003 for degrees 1 to 4, and 1 for
         ``learner="logistic"``; those of degrees 2 and 3 were the best on newspaper text.
     learner : {"svm", "logistic"}, default="svm"
         "svm": the kernel ``(<x, z> + 1) ** degree`` and the hinge loss. "logistic": a log-linear model over
@@ -163,7 +163,7 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
     n_features_ : int
     n_decisions_ : int
         Decisions of the training set.
-    dev_evaluation_ : BunsetsuEvaluation
+    dev_result_ : BunsetsuResult or None
         Where ``fit`` was given ``dev``.
 
     Examples
@@ -253,9 +253,9 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         model = self._estimator().fit(X, y)
         self.classifier_ = self._compiled(model, X)
         self._tell(f"engine {self.classifier_.engine}, {self.classifier_.nbytes / 1e6:.0f} MB")
+        self.dev_result_ = None if dev is None else self.evaluate(dev)
         if dev is not None:
-            self.dev_evaluation_ = self.evaluate(dev)
-            self._tell(f"dev: {self.dev_evaluation_}")
+            self._tell(f"dev: {self.dev_result_}")
         return self
 
     def parse(self, source: BunsetsuSource, *, n_jobs: int | None = None) -> BunsetsuCorpus:
@@ -263,30 +263,20 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         corpus = bunsetsu_corpus(source)
         return corpus.with_heads(self._heads(corpus, n_jobs))
 
-    def evaluate(self, source: BunsetsuSource, *, n_jobs: int | None = None) -> BunsetsuEvaluation:
+    def evaluate(self, source: BunsetsuSource, *, n_jobs: int | None = None) -> BunsetsuResult:
         """Parse sentences, and compare with the heads that they have."""
         corpus = bunsetsu_corpus(source)
-        begin = time.perf_counter()
+        begin = time.process_time()
         heads = self._heads(corpus, n_jobs)
-        seconds = time.perf_counter() - begin
-        return compare_heads(corpus, heads, seconds)
+        seconds = time.process_time() - begin
+        return _result(corpus, heads, seconds)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the parser to a file, which :meth:`load` maps into memory."""
-        arrays, settings = self.to_container()
-        container.write(path, KIND, arrays, settings)
+        """Write the parser to a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
+        container.write(path, *self.to_container())
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what :meth:`save` wrote."""
-        kind, arrays, settings = container.read(path)
-        name = os.fspath(path)
-        if kind != KIND:
-            raise FormatError(name, 0, 0, f"a model of kind {kind!r}, and not a bunsetsu parser")
-        return cls.from_container(name, arrays, settings)
-
-    def to_container(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """What a file holds of it: arrays and settings."""
+    def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
+        """What a file holds of it: the kind, arrays and settings."""
         check_is_fitted(self, "classifier_")
         arrays, settings = store_parts({_DECIDES: self.classifier_})
         arrays |= {
@@ -296,31 +286,64 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
             "template_values": np.asarray(self._features.values),
         }
         settings |= {
+            "parameters": self._stored_parameters(),
             "templates": list(self._features.templates),
-            "degree": int(self.degree),
-            "learner": self.learner,
             "decisions": int(self.n_decisions_),
         }
-        return arrays, settings
+        return KIND, arrays, settings
+
+    def _stored_parameters(self) -> dict[str, Any]:
+        """Without the trie's sentences: what they came to is in the classifier."""
+        stored = self.get_params(deep=False) | {"trie": None, "trie_nodes": None}
+        stored["templates"] = None if self.templates is None else [str(name) for name in self.templates]
+        if not isinstance(self.random_state, int | None):
+            stored["random_state"] = None
+        return {
+            key: value.item() if isinstance(value, np.generic) else value for key, value in stored.items()
+        }
 
     @classmethod
     def from_container(cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Self:
         """Check what the file `name` holds and make a parser of it."""
+        try:
+            return cls._restored(name, arrays, settings)
+        except FormatError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise FormatError(name, 0, 0, f"the parser is damaged: {error}") from error
+
+    @classmethod
+    def _restored(cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Self:
+        parser = cls(**container.setting(name, settings, "parameters", dict, lambda _: True))
+        parser._validate_params()
         parts = restore_parts(name, arrays, settings)
         if set(parts) != {_DECIDES} or parts[_DECIDES]._engine.scores != 1:
             raise FormatError(
                 name, 0, 0, "a bunsetsu parser decides with one classifier, which has one score"
             )
-        degree = container.setting(name, settings, "degree", int, lambda value: 1 <= value <= 4)
-        learner = container.setting(
-            name, settings, "learner", str, lambda value: value in ("svm", "logistic")
-        )
-        parser = cls(degree, learner=learner)
         parser.classifier_ = parts[_DECIDES]
-        parser._features = _restored_features(name, arrays, settings)
+        parser._features = BunsetsuFeatures(
+            container.setting(name, settings, "templates", list, lambda _: True),
+            arrays["feature_names"].astype(np.uint8, casting="no").tobytes(),
+            arrays["feature_name_ends"].astype(np.int64, casting="no"),
+            arrays["template_begins"].astype(np.int32, casting="no"),
+            arrays["template_values"].astype(np.int32, casting="no"),
+        )
         parser.n_features_ = int(parser._features.columns)
         parser.n_decisions_ = container.setting(name, settings, "decisions", int, lambda value: value >= 0)
+        parser.dev_result_ = None
         return parser
+
+    def __getstate__(self) -> dict[str, Any]:
+        if not hasattr(self, "classifier_"):
+            return dict(super().__getstate__())
+        return {"container": self.to_container()[1:]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "container" not in state:
+            super().__setstate__(state)
+            return
+        self.__dict__.update(type(self).from_container("<pickle>", *state["container"]).__dict__)
 
     def decisions(self, source: BunsetsuSource) -> tuple[Any, NDArray[np.int8]]:
         """The decisions that lead to the heads of sentences: rows of features, and 1 where one depends."""
@@ -340,7 +363,7 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
 
     def _heads(self, corpus: BunsetsuCorpus, n_jobs: int | None) -> NDArray[np.int32]:
         check_is_fitted(self, "classifier_")
-        threads = thread_count(n_jobs or self.n_jobs or 1)
+        threads = thread_count(self.n_jobs if n_jobs is None else n_jobs)
         return np.asarray(self._features.parse(_text(corpus), self.classifier_._engine, threads))
 
     def _estimator(self) -> Any:
@@ -383,41 +406,27 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
             print(f"BunsetsuParser: {what}", flush=True)
 
 
-def compare_heads(corpus: BunsetsuCorpus, heads: NDArray[np.int32], seconds: float) -> BunsetsuEvaluation:
-    """Score heads by those of the corpus: all bunsetsu but the last of each sentence, and whole sentences."""
+def _result(corpus: BunsetsuCorpus, heads: NDArray[np.int32], seconds: float) -> BunsetsuResult:
+    """Score heads by those of the corpus; the last bunsetsu of a sentence is no dependency."""
     first = corpus.first_bunsetsu
-    nonempty = first[:-1][np.diff(first) > 0]
+    begins = first[:-1][np.diff(first) > 0]  # of sentences that have any
     right = np.asarray(heads == corpus.heads)
-    right[first[1:][np.diff(first) > 0] - 1] = True  # the last one is no dependency
-    dependencies = len(right) - len(nonempty)
+    right[first[1:][np.diff(first) > 0] - 1] = True
+    dependencies = len(right) - len(begins)
     wrong = int((~right).sum())
-    whole = int(np.logical_and.reduceat(right, nonempty).sum()) if len(nonempty) else 0
-    return BunsetsuEvaluation(
-        dependency_accuracy=(dependencies - wrong) / dependencies if dependencies else 1.0,
-        sentence_accuracy=whole / len(nonempty) if len(nonempty) else 1.0,
-        dependencies=dependencies,
-        sentences=len(nonempty),
+    whole = int(np.logical_and.reduceat(right, begins).sum()) if len(begins) else 0
+    return BunsetsuResult(
+        dependency_accuracy=_percentage(dependencies - wrong, dependencies),
+        sentence_accuracy=_percentage(whole, len(begins)),
+        n_dependencies=dependencies,
+        n_sentences=len(begins),
         seconds=seconds,
     )
 
 
+def _percentage(part: int, of: int) -> float:
+    return 100 * part / of if of else 100.0
+
+
 def _text(corpus: BunsetsuCorpus) -> BunsetsuText:
     return corpus._text
-
-
-def _restored_features(
-    name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
-) -> BunsetsuFeatures:
-    templates = settings.get("templates")
-    if not isinstance(templates, list) or not all(isinstance(template, str) for template in templates):
-        raise FormatError(name, 0, 0, "the parser's file does not say which templates it has")
-    try:
-        return BunsetsuFeatures(
-            templates,
-            arrays["feature_names"].astype(np.uint8, casting="no").tobytes(),
-            arrays["feature_name_ends"].astype(np.int64, casting="no"),
-            arrays["template_begins"].astype(np.int32, casting="no"),
-            arrays["template_values"].astype(np.int32, casting="no"),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise FormatError(name, 0, 0, f"the parser's features are damaged: {error}") from error

@@ -1,37 +1,23 @@
-"""CoNLL-U files: what is read, what is refused, and the trees that become of sentences."""
+"""The trees that become of dependencies."""
 
 from __future__ import annotations
 
-import bz2
-import dataclasses
-import gzip
-import io
 import lzma
-import pickle
 import re
 
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from unkernel.data import datasets
-from unkernel.data.conllu_trees import Sentence, Word, from_sentence, read_conllu
-from unkernel.errors import FormatError
+from unkernel.data.conll import Treebank, Word, read_conllu
+from unkernel.data.conllu_trees import from_sentence
 
 DOGS = (
     Word("Dogs", "dog", "NOUN", "NNS", 2, "nsubj"),
     Word("bark", "bark", "VERB", "VBP", 0, "root"),
     Word("Loudly", "_", "ADV", "RB", 2, "advmod"),
 )
-
-
-def line(number, head, form="w", deprel="dep"):
-    return f"{number}\t{form}\t{form}\tX\tXX\t_\t{head}\t{deprel}\t_\t_\n"
-
-
-def read(text):
-    return read_conllu(io.BytesIO(text.encode()))
 
 
 def data_path(name, part):
@@ -50,157 +36,6 @@ def brackets(tree):
     return done[0]
 
 
-# --- Reading ----------------------------------------------------------------------------------------
-
-TWO = (
-    "# newdoc\n"
-    "# sent_id = s1\n"
-    "# text = Give it to 'em = all\n"
-    "1-2\tGivit\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n"
-    "1\tGive\tgive\tVERB\tVB\tMood=Imp\t0\troot\t0:root\t_\n"
-    "2\tit\tit\tPRON\tPRP\tCase=Acc|Number=Sing\t1\tobj\t1:obj\tA=B\n"
-    "2.1\tgone\tgo\tVERB\tVBN\t_\t_\t_\t1:x\t_\n"
-    "\n"
-    "1\t10 000\té\tNUM\tCD\t_\t0\troot\t_\t_\n"
-)
-
-
-def test_words_comments_and_what_is_passed_over():
-    first, second = read(TWO)
-    assert first.words == (
-        Word("Give", "give", "VERB", "VB", 0, "root", "Mood=Imp", "0:root", "_"),
-        Word("it", "it", "PRON", "PRP", 1, "obj", "Case=Acc|Number=Sing", "1:obj", "A=B"),
-    )
-    assert first.comments == ("newdoc", "sent_id = s1", "text = Give it to 'em = all")
-    assert first.metadata == {"newdoc": "", "sent_id": "s1", "text": "Give it to 'em = all"}
-    assert second == Sentence((Word("10 000", "é", "NUM", "CD", 0, "root"),))
-    assert second.metadata == {}
-
-
-def test_sentences_are_values():
-    first, _ = read(TWO)
-    assert {first: 1}[read(TWO)[0]] == 1
-    assert pickle.loads(pickle.dumps(first)) == first
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        first.words = ()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        TWO.replace("\n", "\r\n"),
-        "\ufeff" + TWO,
-        TWO.rstrip("\n"),
-        "\n\n" + TWO + "\n\n\n",
-        TWO.replace("\n\n", "\n \t\n"),
-        TWO + "\n# nothing follows\n",
-        TWO.replace("# newdoc\n", "# newdoc\n\n"),
-    ],
-)
-def test_layout_does_not_matter(text):
-    assert read(text) == read(TWO)
-
-
-@pytest.mark.parametrize(
-    ("suffix", "compress"),
-    [
-        ("", bytes),
-        (".gz", gzip.compress),
-        (".xz", lzma.compress),
-        (".bz2", bz2.compress),
-        (".zst", zstandard.ZstdCompressor().compress),
-    ],
-)
-def test_files_plain_and_compressed(tmp_path, suffix, compress):
-    path = tmp_path / f"two.conllu{suffix}"
-    path.write_bytes(compress(TWO.encode()))
-    assert read_conllu(path) == read_conllu(str(path)) == read(TWO)
-
-
-def test_open_text_files_and_lines_longer_than_a_block():
-    long = line(1, 0, "x" * 9_000_000)
-    assert len(read_conllu(io.StringIO(long + "\n" + TWO))[0].words[0].form) == 9_000_000
-
-
-MALFORMED = [
-    # text, line, column, a piece of the message
-    ("1 w w X XX _ 0 root _ _\n", 1, 24, "1 column instead of 10; tabs"),
-    ("# c\n1\tw\tw\n", 2, 6, "3 columns instead of 10"),
-    (line(1, 0).rstrip("\n") + "\tmore\n", 1, 24, "11 columns instead of 10"),
-    ("1-2\tw\n", 1, 6, "2 columns"),
-    (line("x", 0), 1, 1, "'x' is not the number of a word; 1 is expected"),
-    (line("", 0), 1, 1, "'' is not the number"),
-    (line("1.", 0), 1, 1, "'1.' is not the number"),
-    (line("-1", 0), 1, 1, "'-1' is not the number"),
-    (line("1-", 0), 1, 1, "'1-' is not the number"),
-    (line("١", 0), 1, 1, "'١' is not the number"),
-    (line("x" * 500, 0), 1, 1, "xxx...' is not the number"),
-    (line(2, 0), 1, 1, "word '2' where 1 is expected"),
-    (line(0, 0), 1, 1, "word '0' where 1 is expected"),
-    (line("01", 0), 1, 1, "word '01' where 1 is expected"),
-    (line(1, 0) + line(1, 1), 2, 1, "word '1' where 2 is expected; an empty line"),
-    (line(1, 0) + line(3, 1), 2, 1, "word '3' where 2 is expected"),
-    (line("9" * 6000, 0), 1, 1, "where 1 is expected"),
-    (line(1, "_"), 1, 14, "the head '_' is not a number"),
-    (line(1, ""), 1, 14, "the head '' is not a number"),
-    (line(1, "-1"), 1, 14, "the head '-1' is not a number"),
-    (line(1, "1_0"), 1, 14, "the head '1_0' is not a number"),
-    (line(1, "9" * 6000), 1, 14, "is not a word of the sentence"),
-    (line(1, 0, "é日") + line(2, 3, "é日"), 2, 16, "the head 3 is not a word of the sentence, which has 2"),
-    (line(1, 0) + line(2, 1) + line(3, 0), 3, 14, "a second root; word 1 is one already"),
-    (line(1, 1), 1, 14, "circle, 1 → 1"),
-    (line(1, 2) + line(2, 1), 1, 14, "circle, 1 → 2 → 1"),
-    (line(1, 0) + line(2, 4) + line(3, 2) + line(4, 3), 2, 14, "circle, 2 → 4 → 3 → 2"),
-    (line(1, 3) + line(2, 3) + line(3, 4) + line(4, 3), 3, 14, "circle, 3 → 4 → 3"),
-    (line(1, 0) + "\n" + line(1, 0) + line(2, 2), 4, 14, "circle, 2 → 2"),
-    (line(1, 20) + "".join(line(i, i - 1) for i in range(2, 21)), 1, 14, "→ 14 → ..."),
-    ("", 0, 0, "no sentences"),
-    ("# only a comment\n\n", 0, 0, "no sentences"),
-    ("1-2\tw\t_\t_\t_\t_\t_\t_\t_\t_\n", 0, 0, "no sentences"),
-]
-
-
-@pytest.mark.parametrize("case", MALFORMED)
-def test_malformed_files_are_refused(case):
-    text, number, column, message = case
-    stream = io.BytesIO(text.encode())
-    stream.name = "bad.conllu"
-    with pytest.raises(FormatError) as caught:
-        read_conllu(stream)
-    error = caught.value
-    assert (error.file, error.line, error.column) == ("bad.conllu", number, column)
-    assert message in error.reason
-    assert len(error.reason) < 200
-
-
-def test_bytes_that_are_not_utf8():
-    text = TWO.encode() + b"\n# caf\xc3\xa9 caf\xe9\n"
-    with pytest.raises(FormatError, match="not UTF-8") as caught:
-        read_conllu(io.BytesIO(text))
-    assert (caught.value.line, caught.value.column) == (11, 11)
-
-
-def test_a_damaged_file_and_a_missing_one(tmp_path):
-    path = tmp_path / "cut.conllu.xz"
-    path.write_bytes(lzma.compress(TWO.encode())[:-20])
-    with pytest.raises(FormatError, match="ends early"):
-        read_conllu(path)
-    with pytest.raises(FileNotFoundError):
-        read_conllu(tmp_path / "none.conllu")
-    with pytest.raises(TypeError, match=r"io\.BytesIO"):
-        read_conllu(TWO.encode())
-
-
-@given(st.text(alphabet="01234-._\t\n#a ", max_size=200))
-def test_any_text_is_read_or_refused(text):
-    try:
-        sentences = read(text)
-    except FormatError as error:
-        assert error.line <= text.count("\n") + 1
-    else:
-        assert all(from_sentence(sentence).labels for sentence in sentences)
-
-
 # --- Trees ------------------------------------------------------------------------------------------
 
 
@@ -214,7 +49,9 @@ def test_any_text_is_read_or_refused(text):
 )
 def test_shapes(shape, expected):
     assert brackets(from_sentence(DOGS, shape)) == expected
-    assert from_sentence(Sentence(DOGS), shape) == from_sentence(list(DOGS), shape)
+    forms, lemmas, upos, xpos, heads, deprels = ([column] for column in list(zip(*DOGS, strict=True))[:6])
+    bank = Treebank.from_words(forms, upos, xpos=xpos, lemmas=lemmas, heads=heads, deprels=deprels)
+    assert from_sentence(bank[0], shape) == from_sentence(list(DOGS), shape)
     assert from_sentence(DOGS) == from_sentence(DOGS, "grct")
 
 

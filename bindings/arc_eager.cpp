@@ -1,0 +1,224 @@
+// The arc-eager parser: its frame, its training, and parsing with engines.
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bindings.hpp"
+#include "bound_engine.hpp"
+#include "tables.hpp"
+#include "unkernel/parsing/online_training.hpp"
+
+namespace unkernel::bindings {
+namespace {
+
+using parsing::ParserFrame;
+
+// A frame, and the trees that it learnt from.
+struct BoundFrame {
+  BoundFrame(const std::string& file, std::string_view templates, bool split_moves, bool split_labels, std::int64_t minimum)
+      : frame(file, templates, {split_moves, split_labels, minimum}) {}
+  ParserFrame frame;
+  std::vector<parsing::LabelledTree> trees;
+};
+
+nb::list names_of(const data::NameTable& table) {
+  nb::list names;
+  for (std::size_t k = 0; k < table.size(); ++k) {
+    const std::string_view name = table.name(static_cast<std::int32_t>(k));
+    names.append(nb::str(name.data(), name.size()));
+  }
+  return names;
+}
+
+nb::list classes_of(const parsing::DecisionParts& parts) {
+  nb::list all;
+  for (std::size_t part = 0; part < parts.size(); ++part) all.append(nb::cast(parts.classes(part)));
+  return all;
+}
+
+// --- To and from a file --------------------------------------------------------------------------------
+
+void store_features(const parsing::FeatureSpace& space, const std::string& name, Table& table) {
+  table[(name + "_keys").c_str()] = give(std::vector(space.keys()));
+  table[(name + "_begins").c_str()] = give(std::vector(space.begins()));
+}
+
+Table stored(const BoundFrame& bound) {
+  const ParserFrame& frame = bound.frame;
+  Table table;
+  nb::list strings;
+  for (std::size_t k = 0; k < parsing::string_attributes; ++k) strings.append(names_of(frame.vocabulary().names(static_cast<parsing::Attribute>(k))));
+  table["strings"] = strings;
+  nb::list labels, lifted;
+  for (std::int32_t label = 0; label < static_cast<std::int32_t>(frame.labels().size()); ++label) {
+    const std::string_view name = frame.labels().name(label);
+    if (frame.labels().head_label(label) == parsing::no_label) {
+      labels.append(nb::str(name.data(), name.size()));
+    } else {
+      lifted.append(frame.labels().plain(label));
+      lifted.append(frame.labels().head_label(label));
+    }
+  }
+  table["labels"] = labels;
+  table["lifted_labels"] = lifted;
+  table["root_label"] = frame.root_label();
+  table["move_parts"] = nb::cast(frame.moves().part_of_symbol());
+  table["arc_parts"] = nb::cast(frame.arcs().part_of_symbol());
+  table["move_classes"] = classes_of(frame.moves());
+  table["arc_classes"] = classes_of(frame.arcs());
+  store_features(frame.move_features(), "move", table);
+  store_features(frame.arc_features(), "arc", table);
+  return table;
+}
+
+template <class Value>
+Value plain(const Table& table, const char* name) {
+  Value value;
+  if (!nb::try_cast<Value>(item(table, name), value, false)) throw std::invalid_argument(std::string("the parser's '") + name + "' is damaged");
+  return value;
+}
+
+void restore(BoundFrame& bound, const Table& table) {
+  const auto strings = plain<std::vector<std::vector<std::string_view>>>(table, "strings");
+  if (strings.size() != parsing::string_attributes) throw std::invalid_argument("the parser's strings are damaged");
+  ParserFrame::Stored stored{{},
+                             plain<std::vector<std::string_view>>(table, "labels"),
+                             plain<std::vector<std::int32_t>>(table, "lifted_labels"),
+                             plain<std::int32_t>(table, "root_label"),
+                             plain<std::vector<std::size_t>>(table, "move_parts"),
+                             plain<std::vector<std::size_t>>(table, "arc_parts"),
+                             plain<std::vector<std::vector<std::int32_t>>>(table, "move_classes"),
+                             plain<std::vector<std::vector<std::int32_t>>>(table, "arc_classes"),
+                             array<std::uint64_t>(table, "move_keys"),
+                             array<std::uint64_t>(table, "arc_keys"),
+                             array<std::int64_t>(table, "move_begins"),
+                             array<std::int64_t>(table, "arc_begins")};
+  std::copy(strings.begin(), strings.end(), stored.strings.begin());
+  bound.frame.restore(stored);
+}
+
+// --- Training ------------------------------------------------------------------------------------------
+
+using Trainer = parsing::OnlineTrainer;
+
+Table as_table(parsing::ConjunctionWeights&& weights) {
+  Table table;
+  table["columns"] = give(std::move(weights.columns));
+  table["keys"] = give(std::move(weights.keys));
+  table["weights"] = give(std::move(weights.weights));
+  table["constants"] = give(std::move(weights.constants));
+  return table;
+}
+
+Table averages(const std::vector<parsing::AveragedWeights>& parts, std::size_t part) {
+  if (part >= parts.size()) throw std::out_of_range("there is no such part");
+  parsing::ConjunctionWeights weights;
+  {
+    const nb::gil_scoped_release unlocked;
+    weights = parts[part].averages();
+  }
+  return as_table(std::move(weights));
+}
+
+Table as_table(parsing::DecisionRows&& rows) {
+  Table table;
+  table["offsets"] = give(std::move(rows.offsets));
+  table["columns"] = give(std::move(rows.columns));
+  table["parts"] = give(std::move(rows.parts));
+  table["classes"] = give(std::move(rows.classes));
+  return table;
+}
+
+nb::tuple as_tuple(parsing::Parsed&& parsed) { return nb::make_tuple(to_numpy(std::move(parsed.heads)), to_numpy(std::move(parsed.labels))); }
+
+// --- Parsing -------------------------------------------------------------------------------------------
+
+std::vector<const engines::Engine*> engines_of(const nb::list& list) {
+  std::vector<const engines::Engine*> found;
+  for (const nb::handle one : list) found.push_back(one.is_none() ? nullptr : &nb::cast<const BoundEngine&>(one).engine());
+  return found;
+}
+
+nb::tuple parse_with(const BoundFrame& bound, const nb::list& moves, const nb::list& arcs, const data::ColumnText& text, int threads) {
+  const parsing::ParserEngines engines{engines_of(moves), engines_of(arcs)};
+  parsing::Parsed parsed;
+  watched([&](Monitor&) { parsed = parsing::parse(bound.frame, engines, text, threads); }, nullptr);
+  return as_tuple(std::move(parsed));
+}
+
+void bind_frame(nb::module_& module) {
+  nb::class_<BoundFrame>(module, "ArcEagerFrame")
+      .def(nb::init<const std::string&, std::string_view, bool, bool, std::int64_t>(), nb::arg("file"), nb::arg("templates"),
+           nb::kw_only(), nb::arg("split_moves"), nb::arg("split_labels"), nb::arg("minimum"))
+      .def("learn",
+           [](BoundFrame& self, const data::ColumnText& text) {
+             watched([&](Monitor&) { self.trees = self.frame.learn(text); }, nullptr);
+           },
+           nb::arg("text"))
+      .def("stored", &stored)
+      .def("restore", &restore, nb::arg("table"))
+      .def_prop_ro("labels", [](const BoundFrame& self) {
+        nb::list names;
+        for (std::size_t k = 0; k < self.frame.labels().size(); ++k) {
+          const std::string_view name = self.frame.labels().name(static_cast<std::int32_t>(k));
+          names.append(nb::str(name.data(), name.size()));
+        }
+        return names;
+      })
+      .def_prop_ro("move_classes", [](const BoundFrame& self) { return classes_of(self.frame.moves()); })
+      .def_prop_ro("arc_classes", [](const BoundFrame& self) { return classes_of(self.frame.arcs()); })
+      .def_prop_ro("move_columns", [](const BoundFrame& self) { return self.frame.move_features().columns(); })
+      .def_prop_ro("arc_columns", [](const BoundFrame& self) { return self.frame.arc_features().columns(); })
+      .def_prop_ro("lifted", [](const BoundFrame& self) { return self.frame.lifted(); })
+      .def("rows",
+           [](const BoundFrame& self, const data::ColumnText& text) {
+             parsing::OracleRows rows;
+             watched([&](Monitor&) { rows = parsing::oracle_rows(self.frame, text, self.trees); }, nullptr);
+             return nb::make_tuple(as_table(std::move(rows.moves)), as_table(std::move(rows.arcs)));
+           },
+           nb::arg("text"))
+      .def("parse", &parse_with, nb::arg("moves"), nb::arg("arcs"), nb::arg("text"), nb::kw_only(), nb::arg("threads"));
+}
+
+void bind_trainer(nb::module_& module) {
+  nb::class_<Trainer>(module, "OnlineTrainer")
+      .def(
+          "__init__",
+          [](Trainer* self, const BoundFrame& bound, const data::ColumnText& text, int degree, int label_degree, std::uint32_t minimum_updates,
+             int gold_epochs, double exploration, std::uint64_t seed) {
+            new (self) Trainer(bound.frame, text, bound.trees, {degree, label_degree, minimum_updates, gold_epochs, exploration, seed});
+          },
+          nb::arg("frame"), nb::arg("text"), nb::kw_only(), nb::arg("degree"), nb::arg("label_degree"), nb::arg("minimum_updates"),
+          nb::arg("gold_epochs"), nb::arg("exploration"), nb::arg("seed"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def("run_epoch",
+           [](Trainer& self) {
+             parsing::EpochCounts counts;
+             watched([&](const Monitor& monitor) { counts = self.run_epoch(monitor); }, nullptr);
+             return nb::make_tuple(counts.moves, counts.wrong_moves, counts.arcs, counts.wrong_labels);
+           })
+      .def("parse",
+           [](Trainer& self, const data::ColumnText& text) {
+             parsing::Parsed parsed;
+             watched([&](const Monitor& monitor) { parsed = self.parse(text, monitor); }, nullptr);
+             return as_tuple(std::move(parsed));
+           },
+           nb::arg("text"))
+      .def("move_weights", [](const Trainer& self, std::size_t part) { return averages(self.moves(), part); }, nb::arg("part"))
+      .def("arc_weights", [](const Trainer& self, std::size_t part) { return averages(self.arcs(), part); }, nb::arg("part"));
+}
+
+}  // namespace
+
+void bind_arc_eager(nb::module_& module) {
+  bind_frame(module);
+  bind_trainer(module);
+}
+
+}  // namespace unkernel::bindings

@@ -1,0 +1,213 @@
+#include "unkernel/parsing/averaged_weights.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+#include "unkernel/base/random.hpp"
+#include "unkernel/engines/conjunction_index.hpp"
+
+namespace unkernel::parsing {
+namespace {
+
+constexpr std::uint64_t free_place = ~std::uint64_t{0};
+constexpr std::size_t smallest_table = 1 << 12;
+constexpr int column_bits = 21;
+constexpr std::size_t ahead = 8;  // so many places are fetched before they are needed
+
+// The columns of a conjunction, descending, each one more than it is; zeros behind them.
+std::array<std::uint64_t, 3> columns_of(std::uint64_t key) {
+  constexpr std::uint64_t mask = (1 << column_bits) - 1;
+  return {key >> 2 * column_bits, key >> column_bits & mask, key & mask};
+}
+
+// For each column that has a rank, one more than that; else 0.
+std::vector<std::uint64_t> places_of(std::span<const std::int64_t> columns) {
+  std::vector<std::uint64_t> ranks;
+  for (std::size_t rank = 0; rank < columns.size(); ++rank) {
+    const auto column = static_cast<std::size_t>(columns[rank]);
+    if (column >= ranks.size()) ranks.resize(column + 1, 0);
+    ranks[column] = rank + 1;
+  }
+  return ranks;
+}
+
+// The number that engines know a conjunction by.
+engines::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks, const engines::ConjunctionIndex& index) {
+  std::uint64_t of[3] = {0, 0, 0};  // one more than each rank, descending
+  for (std::uint64_t column : columns_of(key)) {
+    std::uint64_t rank = column == 0 ? 0 : ranks[column - 1];
+    for (std::uint64_t& other : of) {
+      if (rank > other) std::swap(rank, other);
+    }
+  }
+  const engines::Key first = index.block(of[0] - 1);
+  if (of[1] == 0) return first;
+  return of[2] == 0 ? first + of[1] : first + index.triples(of[0] - 1) + index.triangle(of[1] - 1) + of[2] - 1;
+}
+
+}  // namespace
+
+AveragedWeights::AveragedWeights(int degree, std::size_t classes, std::uint32_t minimum_updates)
+    : degree_(degree),
+      classes_(classes),
+      minimum_updates_(std::max<std::uint32_t>(minimum_updates, 1)),
+      keys_(smallest_table, free_place),
+      updates_(smallest_table, 0),
+      weights_(smallest_table * classes, 0.0F),
+      corrections_(smallest_table * classes, 0.0),
+      scores_(classes) {
+  if (degree < 1 || degree > 3) throw std::invalid_argument("online learning takes a degree of 1, 2 or 3");
+}
+
+// Rows ascend, so the first column of a key is the largest.
+void AveragedWeights::list_keys(std::span<const std::int32_t> row) {
+  const auto number = [&](std::size_t k) { return static_cast<Key>(row[k]) + 1; };
+  row_keys_.assign(1, 0);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const Key first = number(i) << 2 * column_bits;
+    row_keys_.push_back(first);
+    if (degree_ < 2) continue;
+    for (std::size_t j = 0; j < i; ++j) {
+      const Key second = first | number(j) << column_bits;
+      row_keys_.push_back(second);
+      if (degree_ < 3) continue;
+      for (std::size_t k = 0; k < j; ++k) row_keys_.push_back(second | number(k));
+    }
+  }
+}
+
+std::size_t AveragedWeights::place_of(Key key) const {
+  const std::size_t mask = keys_.size() - 1;
+  std::size_t place = static_cast<std::size_t>(Random::mix(key)) & mask;
+  while (keys_[place] != free_place && keys_[place] != key) place = (place + 1) & mask;
+  return place;
+}
+
+void AveragedWeights::find_places() {
+  const std::size_t mask = keys_.size() - 1;
+  const std::size_t count = row_keys_.size();
+  places_.resize(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    if (k + ahead < count) __builtin_prefetch(&keys_[static_cast<std::size_t>(Random::mix(row_keys_[k + ahead])) & mask]);
+    places_[k] = place_of(row_keys_[k]);
+  }
+}
+
+std::span<const float> AveragedWeights::score(std::span<const std::int32_t> row) {
+  list_keys(row);
+  find_places();
+  std::fill(scores_.begin(), scores_.end(), 0.0F);
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    if (k + ahead < places_.size()) __builtin_prefetch(&weights_[places_[k + ahead] * classes_]);
+    if (!takes_part(places_[k])) continue;
+    const float* weights = &weights_[places_[k] * classes_];
+    for (std::size_t c = 0; c < classes_; ++c) scores_[c] += weights[c];
+  }
+  return scores_;
+}
+
+std::span<const float> AveragedWeights::averaged_score(std::span<const std::int32_t> row) {
+  list_keys(row);
+  find_places();
+  std::fill(scores_.begin(), scores_.end(), 0.0F);
+  for (const std::size_t place : places_) {
+    for (std::size_t c = 0; takes_part(place) && c < classes_; ++c) scores_[c] += average(place * classes_ + c);
+  }
+  return scores_;
+}
+
+float AveragedWeights::average(std::size_t weight) const {
+  return static_cast<float>(static_cast<double>(weights_[weight]) - corrections_[weight] / examples_);
+}
+
+void AveragedWeights::update(std::size_t right, std::size_t wrong) {
+  for (const Key key : row_keys_) {
+    if (3 * (used_ + 1) > 2 * keys_.size()) grow();
+    const std::size_t place = place_of(key);
+    used_ += keys_[place] == free_place;
+    keys_[place] = key;
+    ++updates_[place];
+    const std::size_t first = place * classes_;
+    weights_[first + right] += 1.0F;
+    corrections_[first + right] += examples_;
+    weights_[first + wrong] -= 1.0F;
+    corrections_[first + wrong] -= examples_;
+  }
+}
+
+void AveragedWeights::grow() {
+  AveragedWeights larger(*this);
+  const std::size_t size = 2 * keys_.size();
+  larger.keys_.assign(size, free_place);
+  larger.updates_.assign(size, 0);
+  larger.weights_.assign(size * classes_, 0.0F);
+  larger.corrections_.assign(size * classes_, 0.0);
+  for (std::size_t from = 0; from < keys_.size(); ++from) {
+    if (keys_[from] == free_place) continue;
+    const std::size_t to = larger.place_of(keys_[from]);
+    larger.keys_[to] = keys_[from];
+    larger.updates_[to] = updates_[from];
+    std::copy_n(weights_.begin() + static_cast<std::ptrdiff_t>(from * classes_), classes_,
+                larger.weights_.begin() + static_cast<std::ptrdiff_t>(to * classes_));
+    std::copy_n(corrections_.begin() + static_cast<std::ptrdiff_t>(from * classes_), classes_,
+                larger.corrections_.begin() + static_cast<std::ptrdiff_t>(to * classes_));
+  }
+  keys_.swap(larger.keys_);
+  updates_.swap(larger.updates_);
+  weights_.swap(larger.weights_);
+  corrections_.swap(larger.corrections_);
+}
+
+ConjunctionWeights AveragedWeights::averages() const {
+  std::vector<std::size_t> kept;
+  for (std::size_t place = 0; place < keys_.size(); ++place) {
+    if (keys_[place] != free_place && keys_[place] != 0 && takes_part(place)) kept.push_back(place);
+  }
+  ConjunctionWeights result;
+  result.columns = by_frequency(kept);
+  const std::vector<std::uint64_t> ranks = places_of(result.columns);
+  const engines::ConjunctionIndex index(degree_, engines::Basis::sets);
+  std::vector<std::pair<engines::Key, std::size_t>> order;
+  order.reserve(kept.size());
+  for (const std::size_t place : kept) order.emplace_back(number_of(keys_[place], ranks, index), place);
+  std::sort(order.begin(), order.end());
+  for (const auto& [key, place] : order) {
+    result.keys.push_back(key);
+    append_averages(place, result.weights);
+  }
+  const std::size_t constant = place_of(0);
+  if (keys_[constant] == 0 && takes_part(constant)) {
+    append_averages(constant, result.constants);
+  } else {
+    result.constants.assign(classes_ == 2 ? 1 : classes_, 0.0);
+  }
+  return result;
+}
+
+// Columns by how many conjunctions they are part of.
+std::vector<std::int64_t> AveragedWeights::by_frequency(std::span<const std::size_t> kept) const {
+  std::vector<std::int64_t> times;
+  for (const std::size_t place : kept) {
+    for (const std::uint64_t column : columns_of(keys_[place])) {
+      if (column > times.size()) times.resize(column, 0);
+      if (column > 0) ++times[column - 1];
+    }
+  }
+  std::vector<std::int64_t> columns;
+  for (std::size_t column = 0; column < times.size(); ++column) {
+    if (times[column] > 0) columns.push_back(static_cast<std::int64_t>(column));
+  }
+  const auto frequency = [&](std::int64_t column) { return times[static_cast<std::size_t>(column)]; };
+  std::stable_sort(columns.begin(), columns.end(), [&](std::int64_t a, std::int64_t b) { return frequency(a) > frequency(b); });
+  return columns;
+}
+
+void AveragedWeights::append_averages(std::size_t place, std::vector<double>& to) const {
+  const std::size_t first = place * classes_;
+  if (classes_ == 2) return to.push_back(static_cast<double>(average(first + 1) - average(first)));
+  for (std::size_t c = 0; c < classes_; ++c) to.push_back(static_cast<double>(average(first + c)));
+}
+
+}  // namespace unkernel::parsing

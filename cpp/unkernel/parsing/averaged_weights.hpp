@@ -1,0 +1,72 @@
+// Weights of conjunctions, learnt online: the averaged perceptron (Freund & Schapire 1999, Collins 2002) on the polynomial map.
+//
+// A row is a set of columns; all its subsets of at most `degree` columns are looked up in a hash table and add up to a score for
+// each class. After a mistake, the conjunctions of the row gain 1 for the right class and lose 1 for the wrong one. The weights
+// that count in the end are the averages over all examples. A conjunction takes part only once it has been corrected
+// `minimum_updates` times (Goldberg & Elhadad 2011), and those that never get so far are not part of the model.
+//
+// An entry takes 12 + 12 bytes a class at a load of at most 2/3; scoring a row of k columns probes C(k,0) + .. + C(k,degree) times.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace unkernel::parsing {
+
+// Conjunctions as models want them: ranks, keys and weights as in engines/conjunction_index.hpp.
+struct ConjunctionWeights {
+  std::vector<std::int64_t> columns;  // of each rank
+  std::vector<std::uint64_t> keys;    // ascending
+  std::vector<double> weights;        // keys x classes; numbers that fit a float
+  std::vector<double> constants;
+};
+
+class AveragedWeights {
+ public:
+  static constexpr std::int32_t most_columns = (1 << 21) - 1;  // three of them fit a key
+
+  AveragedWeights(int degree, std::size_t classes, std::uint32_t minimum_updates);
+
+  std::size_t classes() const { return classes_; }
+  // One more example has been seen; averages go over them.
+  void next_example() { ++examples_; }
+  // With the weights as they are now. The row is remembered for update().
+  std::span<const float> score(std::span<const std::int32_t> row);
+  // With the averages.
+  std::span<const float> averaged_score(std::span<const std::int32_t> row);
+  void update(std::size_t right, std::size_t wrong);
+
+  // Two classes have one weight, positive for the second.
+  ConjunctionWeights averages() const;
+  std::size_t entries() const { return used_; }
+
+ private:
+  using Key = std::uint64_t;
+
+  void list_keys(std::span<const std::int32_t> row);
+  void find_places();
+  std::size_t place_of(Key key) const;
+  void grow();
+  bool takes_part(std::size_t place) const { return updates_[place] >= minimum_updates_; }
+  float average(std::size_t weight) const;
+  std::vector<std::int64_t> by_frequency(std::span<const std::size_t> kept) const;
+  void append_averages(std::size_t place, std::vector<double>& to) const;
+
+  int degree_;
+  std::size_t classes_;
+  std::uint32_t minimum_updates_;
+  double examples_ = 1.0;
+  std::vector<Key> keys_;
+  std::vector<std::uint32_t> updates_;
+  std::vector<float> weights_;
+  std::vector<double> corrections_;  // each times the example it came with
+  std::size_t used_ = 0;
+  // Of the row that was scored last.
+  std::vector<Key> row_keys_;
+  std::vector<std::size_t> places_;
+  std::vector<float> scores_;
+};
+
+}  // namespace unkernel::parsing

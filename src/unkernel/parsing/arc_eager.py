@@ -1,0 +1,543 @@
+"""Dependency parsing, one decision after another: the arc-eager system."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from unkernel._core import ArcEagerFrame, OnlineTrainer
+from unkernel.data import Treebank, read_conllu
+from unkernel.data.files import Source
+from unkernel.engines import CompiledClassifier, compile
+from unkernel.errors import FormatError
+from unkernel.learners import thread_count
+from unkernel.models import ConjunctionModel, container
+from unkernel.parsing.parts import restore_parts, store_parts
+from unkernel.parsing.tree_result import TreeResult, result_of
+from unkernel.poly import PolyLogisticRegression, PolySVC
+
+KIND = "arc_eager_parser"
+_TEMPLATES = {"default": "arc_eager.txt", "chang": "chang.txt"}
+_STRINGS = "strings."
+_MOVES = ("SHIFT", "REDUCE", "LEFT-ARC", "RIGHT-ARC")
+_ARRAYS = ("move_keys", "arc_keys", "move_begins", "arc_begins")
+_LISTS = (
+    "labels",
+    "lifted_labels",
+    "root_label",
+    "move_parts",
+    "arc_parts",
+    "move_classes",
+    "arc_classes",
+)
+
+
+class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
+    """Finds the dependency tree of a sentence in one pass from left to right.
+
+    Words go over a stack, and a classifier on conjunctions of features decides at each step whether to shift
+    the next word, to pop one, or to make an arc; a second one labels the arcs (Nivre 2003; Chang et al. 2010,
+    section 5). Every input gets one tree with one root. Arcs that cross are learnt as lifted ones and put back
+    after parsing (Nivre and Nilsson 2005).
+
+    Parameters
+    ----------
+    degree : {1, 2, 3}, default=2
+        Features in a conjunction, at most.
+    learner : {"online", "svm", "logistic"}, default="online"
+        ``"online"`` is an averaged perceptron that follows its own mistakes while it learns (a dynamic
+        oracle); the others learn from the right moves only: :class:`~unkernel.PolySVC`, one class against the
+        rest, and :class:`~unkernel.PolyLogisticRegression` with an l1 penalty.
+    templates : {"default", "chang"} or path, default="default"
+        Which features there are: ours, those of Table 8 of Chang et al., or a file of your own
+        (docs/parsing.md).
+    epochs : int, default=10
+        Passes over the treebank, of the online learner. With a `dev` treebank the best of them is kept.
+    exploration : float, default=0.9
+        How often the online learner follows its own wrong move.
+    minimum : int, default=2
+        Features that occur less often in training are left out.
+    minimum_updates : int, default=3
+        Conjunctions that the online learner corrected less often are left out.
+    split : {"labels", "both", "none"}, default="labels"
+        Which classifiers are split into one for each part of speech: that of the dependent for labels, that
+        of the next word (`xpos`) for moves, as in Chang et al.
+    C : float, default=0.1
+        Weight of the losses, of ``"svm"`` and ``"logistic"``.
+    tol : float, default=0.01
+        Their relative duality gap at the end of training.
+    engine : str, default="auto"
+        As for :func:`unkernel.compile`.
+    n_jobs : int or None, default=None
+        Threads; None is 1 and -1 is all. The result does not depend on it.
+    random_state : int, RandomState or None, default=0
+        Order in which training visits sentences.
+    verbose : int, default=0
+        1 tells about every epoch; 2 also about the parts.
+
+    Attributes
+    ----------
+    labels_ : list of str
+        The relations that it can give.
+    n_features_ : int
+        Features of moves and of labels, together.
+    move_classifiers_, label_classifiers_ : list of CompiledClassifier or None
+        One for each part; None where a part has one class only.
+    epochs_ : list of dict
+        What each epoch of the online learner saw: shares of wrong moves and labels and, with a `dev`
+        treebank, ``uas`` and ``las``.
+    best_epoch_ : int or None
+        The epoch that was kept.
+    dev_result_ : TreeResult or None
+
+    Examples
+    --------
+    >>> from unkernel.data import Treebank
+    >>> bank = Treebank.from_words(
+    ...     [["They", "saw", "it"], ["Dogs", "bark"]],
+    ...     [["PRON", "VERB", "PRON"], ["NOUN", "VERB"]],
+    ...     heads=[[2, 0, 2], [2, 0]],
+    ...     deprels=[["nsubj", "root", "obj"], ["nsubj", "root"]],
+    ... )
+    >>> parser = ArcEagerParser(minimum=1, minimum_updates=1).fit(bank)
+    >>> parser.parse([["We", "saw", "it"]], tags=[["PRON", "VERB", "PRON"]])[0].heads
+    [2, 0, 2]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "degree": [Interval(Integral, 1, 3, closed="both")],
+        "learner": [StrOptions({"online", "svm", "logistic"})],
+        "templates": [str, os.PathLike],
+        "epochs": [Interval(Integral, 1, 10_000, closed="both")],
+        "exploration": [Interval(Real, 0, 1, closed="both")],
+        "minimum": [Interval(Integral, 1, None, closed="left")],
+        "minimum_updates": [Interval(Integral, 1, 2**31, closed="left")],
+        "split": [StrOptions({"labels", "both", "none"})],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "engine": [str],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        degree: int = 2,
+        *,
+        learner: str = "online",
+        templates: str | os.PathLike[str] = "default",
+        epochs: int = 10,
+        exploration: float = 0.9,
+        minimum: int = 2,
+        minimum_updates: int = 3,
+        split: str = "labels",
+        C: float = 0.1,
+        tol: float = 0.01,
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.degree = degree
+        self.learner = learner
+        self.templates = templates
+        self.epochs = epochs
+        self.exploration = exploration
+        self.minimum = minimum
+        self.minimum_updates = minimum_updates
+        self.split = split
+        self.C = C
+        self.tol = tol
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # --- Training -------------------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, source: Source | Treebank, *, dev: Source | Treebank | None = None) -> Self:
+        """Learn from a treebank.
+
+        Parameters
+        ----------
+        source : path, open file or Treebank
+            CoNLL-U; of a treebank in CoNLL-X, give what :func:`~unkernel.data.read_conllx` read.
+        dev : path, open file or Treebank, default=None
+            Another treebank, to choose the best epoch with and to measure: see ``dev_result_``.
+        """
+        bank = _with_gold_trees(source)
+        dev_bank = None if dev is None else _with_gold_trees(dev)
+        self._template_text, name = _read_templates(self.templates)
+        frame = self._new_frame(name)
+        frame.learn(bank._text)
+        self._frame = frame
+        self._tell(
+            f"{len(bank):,} sentences, {bank.n_words:,} words, {len(frame.labels)} relations, "
+            f"{self.n_features_:,} features, {frame.lifted:,} words lifted"
+        )
+        self.epochs_: list[dict[str, float]] = []
+        self.best_epoch_: int | None = None
+        if self.learner == "online":
+            self._learn_online(bank, dev_bank)
+        else:
+            self._learn_from_rows(bank)
+        self.dev_result_ = None if dev_bank is None else self.evaluate(dev_bank)
+        if self.dev_result_ is not None:
+            self._tell(str(self.dev_result_))
+        return self
+
+    def _new_frame(self, template_file: str) -> ArcEagerFrame:
+        return ArcEagerFrame(
+            template_file,
+            self._template_text,
+            split_moves=self.split == "both",
+            split_labels=self.split != "none",
+            minimum=int(self.minimum),
+        )
+
+    def _tell(self, text: str, level: int = 1) -> None:
+        if int(self.verbose) >= level:
+            print(f"[ArcEagerParser] {text}", flush=True)
+
+    def _learn_online(self, bank: Treebank, dev: Treebank | None) -> None:
+        trainer = OnlineTrainer(
+            self._frame,
+            bank._text,
+            degree=int(self.degree),
+            label_degree=int(self.degree),
+            minimum_updates=int(self.minimum_updates),
+            gold_epochs=_GOLD_EPOCHS,
+            exploration=float(self.exploration),
+            seed=int(check_random_state(self.random_state).randint(2**31)),
+        )
+        best = -1.0
+        for number in range(1, self.epochs + 1):
+            seen = self._run_epoch(trainer, dev, number)
+            last = number == self.epochs
+            if (dev is None and last) or seen.get("las", -1.0) > best:
+                best, self.best_epoch_ = seen.get("las", -1.0), number
+                moves = [trainer.move_weights(part) for part in range(len(self._frame.move_classes))]
+                labels = [trainer.arc_weights(part) for part in range(len(self._frame.arc_classes))]
+        self.move_classifiers_ = self._from_weights(moves, self._frame.move_classes, self._frame.move_columns)
+        self.label_classifiers_ = self._from_weights(labels, self._frame.arc_classes, self._frame.arc_columns)
+
+    def _run_epoch(self, trainer: OnlineTrainer, dev: Treebank | None, number: int) -> dict[str, float]:
+        start = time.process_time()
+        moves, wrong_moves, arcs, wrong_labels = trainer.run_epoch()
+        seen = {"wrong_moves": wrong_moves / max(moves, 1), "wrong_labels": wrong_labels / max(arcs, 1)}
+        text = (
+            f"epoch {number}: {seen['wrong_moves']:.2%} of moves wrong, {seen['wrong_labels']:.2%} of labels"
+        )
+        if dev is not None:
+            heads, labels = trainer.parse(dev._text)
+            result = result_of(dev, self._with_answers(dev, heads, labels), 0.0)
+            seen |= {"uas": result.uas, "las": result.las}
+            text += f"; dev UAS {result.uas:.2f}, LAS {result.las:.2f}"
+        self._tell(f"{text} ({time.process_time() - start:.1f} s)")
+        self.epochs_.append(seen)
+        return seen
+
+    def _from_weights(
+        self, parts: list[Mapping[str, Any]], classes: list[list[int]], columns: int
+    ) -> list[CompiledClassifier | None]:
+        return [
+            self._from_part_weights(part, np.array(own), columns) if len(own) > 1 else None
+            for part, own in zip(parts, classes, strict=True)
+        ]
+
+    def _from_part_weights(
+        self, part: Mapping[str, Any], classes: NDArray[Any], columns: int
+    ) -> CompiledClassifier:
+        keys = np.asarray(part["keys"])
+        constants = np.asarray(part["constants"])
+        model = ConjunctionModel(
+            degree=int(self.degree),
+            sets=True,
+            feature_map="plain",
+            gamma=1.0,
+            coef0=1.0,
+            n_features=max(columns, 1),
+            columns=np.asarray(part["columns"]),
+            keys=keys,
+            weights=np.asarray(part["weights"]).reshape(len(keys), len(constants)),
+            constants=constants,
+            classes=classes,
+            origin={"learner": "ArcEagerParser"},
+        )
+        return CompiledClassifier(model).validate()
+
+    def _learn_from_rows(self, bank: Treebank) -> None:
+        moves, arcs = self._frame.rows(bank._text)
+        self.move_classifiers_ = self._from_rows(moves, self._frame.move_classes, self._frame.move_columns)
+        self.label_classifiers_ = self._from_rows(arcs, self._frame.arc_classes, self._frame.arc_columns)
+
+    def _from_rows(
+        self, rows: Mapping[str, Any], classes: list[list[int]], columns: int
+    ) -> list[CompiledClassifier | None]:
+        offsets, found = np.asarray(rows["offsets"]), np.asarray(rows["columns"])
+        X = sparse.csr_matrix(
+            (np.ones(len(found)), found, offsets), shape=(len(offsets) - 1, max(columns, 1))
+        )
+        parts, places = np.asarray(rows["parts"]), np.asarray(rows["classes"])
+        made: list[CompiledClassifier | None] = []
+        for part, own in enumerate(classes):
+            chosen = np.flatnonzero(parts == part)
+            made.append(self._from_part_rows(X[chosen], np.array(own)[places[chosen]], own))
+            self._tell(
+                f"part {part + 1} of {len(classes)}: {len(chosen):,} rows, {len(own)} classes", level=2
+            )
+        return made
+
+    def _from_part_rows(self, X: Any, y: NDArray[Any], classes: list[int]) -> CompiledClassifier | None:
+        if len(classes) < 2:
+            return None
+        missing = np.setdiff1d(classes, y)  # a label may be in the trees and yet on no row
+        if len(missing):
+            X = sparse.vstack([X, sparse.csr_matrix((len(missing), X.shape[1]))], format="csr")
+            y = np.concatenate([y, missing])
+        compiled = compile(
+            self._row_learner().fit(X, y).to_model(),
+            engine=self.engine,
+            sample=X[:: max(1, X.shape[0] // _MEASURED_ROWS)],
+            n_jobs=thread_count(self.n_jobs),
+        )
+        assert isinstance(compiled, CompiledClassifier)
+        return compiled
+
+    def _row_learner(self) -> PolySVC | PolyLogisticRegression:
+        shared: dict[str, Any] = {
+            "degree": self.degree,
+            "C": self.C,
+            "gamma": 1.0,
+            "tol": self.tol,
+            "n_jobs": self.n_jobs,
+            "random_state": self.random_state,
+            "verbose": max(0, int(self.verbose) - 2),
+        }
+        return PolySVC(**shared) if self.learner == "svm" else PolyLogisticRegression(**shared)
+
+    # --- What it is -----------------------------------------------------------------------------------
+
+    @property
+    def labels_(self) -> list[str]:
+        """The relations that it can give."""
+        return list(self._frame.labels)
+
+    @property
+    def n_features_(self) -> int:
+        """Features of moves and of labels, together."""
+        return int(self._frame.move_columns + self._frame.arc_columns)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all compiled tables."""
+        return sum(part.nbytes for part in self._all_classifiers().values())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "label_classifiers_")
+
+    # --- Answers --------------------------------------------------------------------------------------
+
+    def parse(
+        self,
+        source: Source | Treebank | Sequence[Sequence[str]],
+        tags: Sequence[Sequence[str]] | None = None,
+        *,
+        xpos: Sequence[Sequence[str]] | None = None,
+        n_jobs: int | None = None,
+    ) -> Treebank:
+        """Find the trees of sentences.
+
+        Parameters
+        ----------
+        source : path, open file, Treebank or lists of words
+            Heads and relations that it has are replaced; every other byte stays.
+        tags, xpos : lists of str, default=None
+            Of lists of words: their universal parts of speech and the treebank's own.
+        n_jobs : int, default=None
+            Threads; by default those of the parser. The answers do not depend on it.
+
+        Returns
+        -------
+        Treebank
+        """
+        bank = _bank(source, tags, xpos)
+        return self._with_answers(bank, *self._answers(bank, n_jobs))
+
+    def evaluate(self, source: Source | Treebank, *, n_jobs: int | None = None) -> TreeResult:
+        """Parse a treebank, and compare with the trees it has.
+
+        Parameters
+        ----------
+        source : path, open file or Treebank
+        n_jobs : int, default=None
+            Threads; by default those of the parser.
+
+        Returns
+        -------
+        TreeResult
+        """
+        bank = _with_gold_trees(source)
+        self._engines()  # made when first needed, which is no part of parsing
+        start = time.process_time()
+        answers = self._answers(bank, n_jobs)
+        seconds = time.process_time() - start
+        return result_of(bank, self._with_answers(bank, *answers), seconds)
+
+    def _answers(self, bank: Treebank, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        check_is_fitted(self)
+        moves, labels = self._engines()
+        threads = thread_count(self.n_jobs if n_jobs is None else n_jobs)
+        heads, relations = self._frame.parse(moves, labels, bank._text, threads=threads)
+        return np.asarray(heads), np.asarray(relations)
+
+    def _engines(self) -> tuple[list[Any], list[Any]]:
+        check_is_fitted(self)
+
+        def engine(part: CompiledClassifier | None) -> Any:
+            return None if part is None else part._engine
+
+        return [engine(part) for part in self.move_classifiers_], [
+            engine(part) for part in self.label_classifiers_
+        ]
+
+    def _with_answers(
+        self, bank: Treebank, heads: NDArray[np.int32], relations: NDArray[np.int32]
+    ) -> Treebank:
+        return bank._with_trees(heads, relations, self.labels_)
+
+    # --- Files ----------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the parser to a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
+        container.write(path, *self.to_container())
+
+    def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
+        """What a file holds of it: the kind, arrays and settings."""
+        check_is_fitted(self)
+        arrays, settings = store_parts(self._all_classifiers())
+        stored = self._frame.stored()
+        for number, names in enumerate(stored["strings"]):
+            arrays[f"{_STRINGS}{number}"] = _packed(names)
+        arrays |= {name: np.asarray(stored[name]) for name in _ARRAYS}
+        settings |= {name: stored[name] for name in _LISTS}
+        settings |= {"parameters": self._stored_parameters(), "templates": self._template_text}
+        return KIND, arrays, settings
+
+    def _all_classifiers(self) -> dict[str, CompiledClassifier]:
+        named = [("moves", self.move_classifiers_), ("labels", self.label_classifiers_)]
+        return {
+            f"{name}.{number}": part
+            for name, parts in named
+            for number, part in enumerate(parts)
+            if part is not None
+        }
+
+    def _stored_parameters(self) -> dict[str, Any]:
+        stored = self.get_params(deep=False) | {"templates": os.fspath(self.templates)}
+        if not isinstance(self.random_state, int | None):
+            stored["random_state"] = None
+        return {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in stored.items()
+        }
+
+    @classmethod
+    def from_container(cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Self:
+        """Check what the file `name` holds and make a parser of it."""
+        try:
+            return cls._restored(name, arrays, settings)
+        except FormatError:
+            raise
+        except (TypeError, ValueError, OverflowError) as error:
+            raise FormatError(name, 0, 0, f"the parser is damaged: {error}") from error
+
+    @classmethod
+    def _restored(cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Self:
+        parser = cls(**container.setting(name, settings, "parameters", dict, lambda _: True))
+        parser._validate_params()
+        parser._template_text = container.setting(name, settings, "templates", str, lambda _: True)
+        frame = parser._new_frame(name)
+        table = {key: settings.get(key) for key in _LISTS}
+        table |= {key: np.ascontiguousarray(arrays[key]) for key in _ARRAYS if key in arrays}
+        strings = [key for key in arrays if key.startswith(_STRINGS)]
+        table["strings"] = [_unpacked(name, arrays, f"{_STRINGS}{number}") for number in range(len(strings))]
+        frame.restore(table)
+        parser._frame = frame
+        parts = restore_parts(name, arrays, settings)
+        parser.move_classifiers_ = [parts.get(f"moves.{k}") for k in range(len(frame.move_classes))]
+        parser.label_classifiers_ = [parts.get(f"labels.{k}") for k in range(len(frame.arc_classes))]
+        parser.epochs_, parser.best_epoch_, parser.dev_result_ = [], None, None
+        parser.parse([])  # the classifiers must be those of the parts
+        return parser
+
+    def __getstate__(self) -> dict[str, Any]:
+        if not self.__sklearn_is_fitted__():
+            return dict(super().__getstate__())
+        return {"container": self.to_container()[1:]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "container" not in state:
+            super().__setstate__(state)
+            return
+        arrays, settings = state["container"]
+        self.__dict__.update(type(self).from_container("<pickle>", arrays, settings).__dict__)
+
+
+_GOLD_EPOCHS = 2  # before the online learner follows its own mistakes
+_MEASURED_ROWS = 4096
+
+
+def _bank(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
+    if isinstance(source, list | tuple):
+        return Treebank.from_words(source, tags, xpos=xpos)
+    if tags is not None or xpos is not None:
+        raise ValueError("tags are given with lists of words; a treebank has columns for them")
+    return source if isinstance(source, Treebank) else read_conllu(source)
+
+
+def _with_gold_trees(source: Any) -> Treebank:
+    bank = _bank(source)
+    if not len(bank):
+        raise ValueError(f"{bank.name}: there are no sentences")
+    bank.check_trees()
+    return bank
+
+
+def _read_templates(templates: str | os.PathLike[str]) -> tuple[str, str]:
+    """The text of a template file, and its name for messages."""
+    if isinstance(templates, str) and templates in _TEMPLATES:
+        file = _TEMPLATES[templates]
+        return resources.files(__package__).joinpath("templates", file).read_text("utf-8"), file
+    path = Path(templates)
+    try:
+        return path.read_text("utf-8"), str(path)
+    except FileNotFoundError as error:
+        known = ", ".join(map(repr, _TEMPLATES))
+        raise FileNotFoundError(f"there is no template file {str(path)!r}; ours are {known}") from error
+    except UnicodeDecodeError as error:
+        raise FormatError(str(path), 0, 0, "a template file is text in UTF-8") from error
+
+
+def _packed(names: Sequence[str]) -> NDArray[np.uint8]:
+    """Strings, each ended by a line end, which none has inside."""
+    return np.frombuffer("".join(f"{name}\n" for name in names).encode(), dtype=np.uint8)
+
+
+def _unpacked(file: str, arrays: dict[str, NDArray[Any]], key: str) -> list[str]:
+    packed = container.proper_array(file, arrays, key, [np.dtype(np.uint8)], 1)
+    return packed.tobytes().decode().split("\n")[:-1]

@@ -1,0 +1,144 @@
+"""How good parsed trees are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.data import Treebank
+
+_PUNCTUATION = "PUNCT"
+
+
+@dataclass(frozen=True)
+class LabelResult:
+    """How well the words with one relation were found.
+
+    Attributes
+    ----------
+    label : str
+    count : int
+        Words that have it in the treebank.
+    precision, recall : float
+        Shares of the words that were given it, and of those that have it, whose head and relation are right.
+    """
+
+    label: str
+    count: int
+    precision: float
+    recall: float
+
+
+@dataclass(frozen=True)
+class TreeResult:
+    """What :meth:`ArcEagerParser.evaluate` found.
+
+    Attributes
+    ----------
+    uas, las : float
+        Percentage of words with the right head, and with the right head and relation.
+    uas_no_punct, las_no_punct : float
+        The same without punctuation: words whose universal part of speech is ``PUNCT``, or that have no letter
+        or digit where no word has a universal part of speech.
+    exact : float
+        Percentage of sentences without a mistake.
+    n_sentences, n_words : int
+    seconds : float
+        CPU time of parsing; reading and scoring are not part of it.
+    sentences_per_second, words_per_second : float
+    per_label : tuple of LabelResult
+        The most frequent first.
+    """
+
+    uas: float
+    las: float
+    uas_no_punct: float
+    las_no_punct: float
+    exact: float
+    n_sentences: int
+    n_words: int
+    seconds: float
+    per_label: tuple[LabelResult, ...]
+
+    @property
+    def sentences_per_second(self) -> float:
+        return self.n_sentences / self.seconds if self.seconds > 0 else float("inf")
+
+    @property
+    def words_per_second(self) -> float:
+        return self.n_words / self.seconds if self.seconds > 0 else float("inf")
+
+    def __str__(self) -> str:
+        return (
+            f"UAS {self.uas:.2f} %, LAS {self.las:.2f} % of {self.n_words:,} words; without punctuation "
+            f"{self.uas_no_punct:.2f} and {self.las_no_punct:.2f}; {self.exact:.1f} % of {self.n_sentences:,} "
+            f"sentences without a mistake; {self.words_per_second:,.0f} words/s"
+        )
+
+    def table(self) -> str:
+        """The relations, one a line."""
+        width = max([len("relation"), *(len(label.label) for label in self.per_label)])
+        lines = [f"{'relation':{width}}   words  precision  recall"]
+        for one in self.per_label:
+            lines.append(f"{one.label:{width}}  {one.count:6,}  {one.precision:8.2f} %  {one.recall:5.2f} %")
+        return "\n".join(lines)
+
+
+def result_of(gold: Treebank, parsed: Treebank, seconds: float) -> TreeResult:
+    """Compare two treebanks of the same words."""
+    codes, names = gold.symbols("deprel")
+    found, found_names = parsed.symbols("deprel")
+    place = {name: number for number, name in enumerate(names)}
+    extra = [name for name in found_names if name not in place]
+    place |= {name: len(names) + number for number, name in enumerate(extra)}
+    labels = np.array([place[name] for name in found_names], dtype=np.int32)[found]
+    right_head = parsed.heads == gold.heads
+    right = right_head & (labels == codes)
+    counted = ~_punctuation(gold)
+    per_label = _per_label([*names, *extra], codes, labels, right)
+    return TreeResult(
+        uas=_percentage(right_head),
+        las=_percentage(right),
+        uas_no_punct=_percentage(right_head[counted]),
+        las_no_punct=_percentage(right[counted]),
+        exact=_percentage(np.logical_and.reduceat(right, gold.offsets[:-1]) if len(right) else right),
+        n_sentences=len(gold),
+        n_words=gold.n_words,
+        seconds=seconds,
+        per_label=per_label,
+    )
+
+
+def _percentage(right: NDArray[np.bool_]) -> float:
+    return 100.0 * float(right.mean()) if len(right) else float("nan")
+
+
+def _punctuation(bank: Treebank) -> NDArray[np.bool_]:
+    tags, names = bank.symbols("upos")
+    if set(names) - {"_"}:
+        marks: NDArray[np.bool_] = np.array([name == _PUNCTUATION for name in names])[tags]
+        return marks
+    forms, names = bank.symbols("form")
+    bare: NDArray[np.bool_] = np.array([not any(map(str.isalnum, name)) for name in names], dtype=bool)[forms]
+    return bare
+
+
+def _per_label(
+    names: list[str], gold: NDArray[np.int32], found: NDArray[np.int32], right: NDArray[np.bool_]
+) -> tuple[LabelResult, ...]:
+    size = len(names)
+    counts = np.bincount(gold, minlength=size)
+    given = np.bincount(found, minlength=size)
+    hits = np.bincount(gold[right], minlength=size)
+    order = sorted(range(size), key=lambda number: (-counts[number], names[number]))
+    return tuple(
+        LabelResult(
+            names[k],
+            int(counts[k]),
+            100.0 * hits[k] / given[k] if given[k] else float("nan"),
+            100.0 * hits[k] / counts[k] if counts[k] else float("nan"),
+        )
+        for k in order
+    )
