@@ -240,9 +240,7 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
         start = time.process_time()
         moves, wrong_moves, arcs, wrong_labels = trainer.run_epoch()
         seen = {"wrong_moves": wrong_moves / max(moves, 1), "wrong_labels": wrong_labels / max(arcs, 1)}
-        text = (
-            f"epoch {number}: {seen['wrong_moves']:.2%} of moves wrong, {seen['wrong_labels']:.2%} of labels"
-        )
+        text = f"epoch {number}: {seen['wrong_moves']:.2%} of moves wrong, {seen['wrong_labels']:.2%} of labels"
         if dev is not None:
             heads, labels = trainer.parse(dev._text)
             result = result_of(dev, self._with_answers(dev, heads, labels), 0.0)
@@ -290,17 +288,13 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
         self, rows: Mapping[str, Any], classes: list[list[int]], columns: int
     ) -> list[CompiledClassifier | None]:
         offsets, found = np.asarray(rows["offsets"]), np.asarray(rows["columns"])
-        X = sparse.csr_matrix(
-            (np.ones(len(found)), found, offsets), shape=(len(offsets) - 1, max(columns, 1))
-        )
+        X = sparse.csr_matrix((np.ones(len(found)), found, offsets), shape=(len(offsets) - 1, max(columns, 1)))
         parts, places = np.asarray(rows["parts"]), np.asarray(rows["classes"])
         made: list[CompiledClassifier | None] = []
         for part, own in enumerate(classes):
             chosen = np.flatnonzero(parts == part)
             made.append(self._from_part_rows(X[chosen], np.array(own)[places[chosen]], own))
-            self._tell(
-                f"part {part + 1} of {len(classes)}: {len(chosen):,} rows, {len(own)} classes", level=2
-            )
+            self._tell(f"part {part + 1} of {len(classes)}: {len(chosen):,} rows, {len(own)} classes", level=2)
         return made
 
     def _from_part_rows(self, X: Any, y: NDArray[Any], classes: list[int]) -> CompiledClassifier | None:
@@ -416,9 +410,7 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
             engine(part) for part in self.label_classifiers_
         ]
 
-    def _with_answers(
-        self, bank: Treebank, heads: NDArray[np.int32], relations: NDArray[np.int32]
-    ) -> Treebank:
+    def _with_answers(self, bank: Treebank, heads: NDArray[np.int32], relations: NDArray[np.int32]) -> Treebank:
         return bank._with_trees(heads, relations, self.labels_)
 
     # --- Files ----------------------------------------------------------------------------------------

@@ -319,7 +319,7 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         parts = restore_parts(name, arrays, settings)
         if set(parts) != {_DECIDES} or parts[_DECIDES]._engine.scores != 1:
             raise FormatError(
-                name, 0, 0, "a bunsetsu parser decides with one classifier, which has one score"
+                name, 0, 0, "a bunsetsu parser decides with one classifier of one score"
             )
         parser.classifier_ = parts[_DECIDES]
         parser._features = BunsetsuFeatures(
