@@ -31,6 +31,7 @@ void bind_cutplane(nb::module_& module);
 void bind_tree(nb::module_& module);
 void bind_chunks(nb::module_& module);
 void bind_arc_eager(nb::module_& module);
+void bind_bunsetsu(nb::module_& module);
 
 // "kernel" or "plain"
 engines::FeatureMap feature_map(int degree, const std::string& kind, double gamma, double coef0);

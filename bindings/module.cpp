@@ -32,6 +32,7 @@ NB_MODULE(_core, module) {
   bind_tree(module);
   bind_chunks(module);
   bind_arc_eager(module);
+  bind_bunsetsu(module);
 }
 
 }  // namespace unkernel::bindings
