@@ -17,7 +17,7 @@ from unkernel import FormatError
 from unkernel.data import read_bunsetsu
 from unkernel.models import container
 from unkernel.parsing import BunsetsuParser, BunsetsuResult
-from unkernel.parsing.bunsetsu import KIND, TEMPLATES
+from unkernel.parsing.bunsetsu import TEMPLATES
 
 ALL_TEMPLATES = [
     *(f"{role}.{word}.{field}" for role in ("before", "modifier", "candidate", "after")
@@ -73,7 +73,7 @@ def parser():
 
 def loaded_from(path):
     kind, arrays, stored = container.read(path)
-    assert kind == KIND
+    assert kind == BunsetsuParser.kind
     return BunsetsuParser.from_container(str(path), arrays, stored)
 
 
