@@ -113,7 +113,7 @@ def result_of(gold: Treebank, parsed: Treebank, seconds: float) -> TreeResult:
 
 
 def _share(right: NDArray[np.bool_]) -> float:
-    return percentage(np.count_nonzero(right), len(right))
+    return percentage(int(np.count_nonzero(right)), len(right))
 
 
 def _punctuation(bank: Treebank) -> NDArray[np.bool_]:
