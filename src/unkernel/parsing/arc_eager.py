@@ -50,8 +50,8 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
 
     Words go over a stack, and a classifier on conjunctions of features decides at each step whether to shift
     the next word, to pop one, or to make an arc; a second one labels the arcs (Nivre 2003; Chang et al. 2010,
-    section 5). Every input gets one tree with one root. Arcs that cross are learnt as lifted ones and put back
-    after parsing (Nivre and Nilsson 2005).
+    section 5). Every input gets one tree with one root. Arcs that cross are learnt as lifted ones and put
+    back after parsing (Nivre and Nilsson 2005).
 
     Parameters
     ----------
@@ -239,8 +239,9 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
     def _run_epoch(self, trainer: OnlineTrainer, dev: Treebank | None, number: int) -> dict[str, float]:
         start = time.process_time()
         moves, wrong_moves, arcs, wrong_labels = trainer.run_epoch()
-        seen = {"wrong_moves": wrong_moves / max(moves, 1), "wrong_labels": wrong_labels / max(arcs, 1)}
-        text = f"epoch {number}: {seen['wrong_moves']:.2%} of moves wrong, {seen['wrong_labels']:.2%} of labels"
+        wrong = wrong_moves / max(moves, 1), wrong_labels / max(arcs, 1)
+        seen = {"wrong_moves": wrong[0], "wrong_labels": wrong[1]}
+        text = f"epoch {number}: {wrong[0]:.2%} of moves wrong, {wrong[1]:.2%} of labels"
         if dev is not None:
             heads, labels = trainer.parse(dev._text)
             result = result_of(dev, self._with_answers(dev, heads, labels), 0.0)
@@ -251,7 +252,7 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
         return seen
 
     def _from_weights(
-        self, parts: list[Mapping[str, Any]], classes: list[list[int]], columns: int
+        self, parts: Sequence[Mapping[str, Any]], classes: list[list[int]], columns: int
     ) -> list[CompiledClassifier | None]:
         return [
             self._from_part_weights(part, np.array(own), columns) if len(own) > 1 else None
@@ -288,13 +289,15 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
         self, rows: Mapping[str, Any], classes: list[list[int]], columns: int
     ) -> list[CompiledClassifier | None]:
         offsets, found = np.asarray(rows["offsets"]), np.asarray(rows["columns"])
-        X = sparse.csr_matrix((np.ones(len(found)), found, offsets), shape=(len(offsets) - 1, max(columns, 1)))
+        shape = (len(offsets) - 1, max(columns, 1))
+        X = sparse.csr_matrix((np.ones(len(found)), found, offsets), shape=shape)
         parts, places = np.asarray(rows["parts"]), np.asarray(rows["classes"])
         made: list[CompiledClassifier | None] = []
         for part, own in enumerate(classes):
             chosen = np.flatnonzero(parts == part)
             made.append(self._from_part_rows(X[chosen], np.array(own)[places[chosen]], own))
-            self._tell(f"part {part + 1} of {len(classes)}: {len(chosen):,} rows, {len(own)} classes", level=2)
+            done = f"part {part + 1} of {len(classes)}"
+            self._tell(f"{done}: {len(chosen):,} rows, {len(own)} classes", level=2)
         return made
 
     def _from_part_rows(self, X: Any, y: NDArray[Any], classes: list[int]) -> CompiledClassifier | None:
@@ -410,7 +413,9 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
             engine(part) for part in self.label_classifiers_
         ]
 
-    def _with_answers(self, bank: Treebank, heads: NDArray[np.int32], relations: NDArray[np.int32]) -> Treebank:
+    def _with_answers(
+        self, bank: Treebank, heads: NDArray[np.int32], relations: NDArray[np.int32]
+    ) -> Treebank:
         return bank._with_trees(heads, relations, self.labels_)
 
     # --- Files ----------------------------------------------------------------------------------------
