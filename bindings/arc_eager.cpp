@@ -69,8 +69,8 @@ Table stored(const BoundFrame& bound) {
   table["labels"] = labels;
   table["lifted_labels"] = lifted;
   table["root_label"] = frame.root_label();
-  table["move_parts"] = nb::cast(frame.moves().part_of_symbol());
-  table["arc_parts"] = nb::cast(frame.arcs().part_of_symbol());
+  table["move_parts"] = nb::cast(frame.moves().part_of_case());
+  table["arc_parts"] = nb::cast(frame.arcs().part_of_case());
   table["move_classes"] = classes_of(frame.moves());
   table["arc_classes"] = classes_of(frame.arcs());
   store_features(frame.move_features(), "move", table);
@@ -92,8 +92,8 @@ void restore(BoundFrame& bound, const Table& table) {
                              plain<std::vector<std::string_view>>(table, "labels"),
                              plain<std::vector<std::int32_t>>(table, "lifted_labels"),
                              plain<std::int32_t>(table, "root_label"),
-                             plain<std::vector<std::size_t>>(table, "move_parts"),
-                             plain<std::vector<std::size_t>>(table, "arc_parts"),
+                             plain<std::vector<std::int32_t>>(table, "move_parts"),
+                             plain<std::vector<std::int32_t>>(table, "arc_parts"),
                              plain<std::vector<std::vector<std::int32_t>>>(table, "move_classes"),
                              plain<std::vector<std::vector<std::int32_t>>>(table, "arc_classes"),
                              array<std::uint64_t>(table, "move_keys"),

@@ -10,7 +10,8 @@ namespace {
 
 namespace conll = data::conll;
 
-constexpr std::uint64_t class_bits = 20;  // of keys of counts: symbol, then class
+constexpr std::uint64_t class_bits = 20;  // of keys of counts: case, then class
+constexpr std::int64_t fewest_lifted = 5;
 
 UsedAttributes with_tags(UsedAttributes used, const FrameOptions& options) {
   if (options.split_labels) used[static_cast<std::size_t>(Attribute::upos)] = true;
@@ -22,41 +23,40 @@ UsedAttributes with_tags(UsedAttributes used, const FrameOptions& options) {
 
 // --- Parts ---------------------------------------------------------------------------------------------
 
-void DecisionParts::count(const SentenceSymbols& symbols, Word word, std::int32_t decision, Counts& counts) const {
-  const auto symbol = split_ ? static_cast<std::uint64_t>(symbols.of(attribute_, word)) : 0;
-  ++counts[symbol << class_bits | static_cast<std::uint64_t>(decision)];
+void DecisionParts::count(std::size_t of_case, std::int32_t decision, Counts& counts) {
+  ++counts[static_cast<std::uint64_t>(of_case) << class_bits | static_cast<std::uint64_t>(decision)];
 }
 
-void DecisionParts::settle(const Counts& counts, std::size_t symbols, std::int32_t otherwise) {
-  std::map<std::uint64_t, std::pair<std::int64_t, std::vector<std::int32_t>>> by_symbol;
+void DecisionParts::settle(const Counts& counts, std::size_t cases, std::int32_t otherwise) {
+  std::map<std::size_t, std::pair<std::int64_t, std::vector<std::int32_t>>> by_case;
   counts.for_each([&](std::uint64_t key, std::int64_t times) {
-    auto& [total, classes] = by_symbol[key >> class_bits];
+    auto& [total, classes] = by_case[key >> class_bits];
     total += times;
     classes.push_back(static_cast<std::int32_t>(key & ((1 << class_bits) - 1)));
   });
-  std::vector<std::pair<std::int64_t, std::uint64_t>> order;
-  for (const auto& [symbol, seen] : by_symbol) order.emplace_back(-seen.first, symbol);
+  std::vector<std::pair<std::int64_t, std::size_t>> order;
+  for (const auto& [of_case, seen] : by_case) order.emplace_back(-seen.first, of_case);
   std::sort(order.begin(), order.end());
-  part_of_symbol_.assign(split_ ? symbols : 1, 0);
+  part_of_case_.assign(cases, 0);
   classes_.clear();
-  for (const auto& [times, symbol] : order) {
-    part_of_symbol_[symbol] = classes_.size();
-    classes_.push_back(by_symbol[symbol].second);
+  for (const auto& [times, of_case] : order) {
+    part_of_case_[of_case] = static_cast<std::int32_t>(classes_.size());
+    classes_.push_back(by_case[of_case].second);
     std::sort(classes_.back().begin(), classes_.back().end());
   }
   if (classes_.empty()) classes_ = {{otherwise}};
 }
 
-void DecisionParts::restore(std::vector<std::size_t> part_of_symbol, std::vector<std::vector<std::int32_t>> classes, std::size_t symbols,
+void DecisionParts::restore(std::vector<std::int32_t> part_of_case, std::vector<std::vector<std::int32_t>> classes, std::size_t cases,
                             std::size_t limit) {
-  bool sound = part_of_symbol.size() == (split_ ? symbols : 1);
-  for (const std::size_t part : part_of_symbol) sound &= part < classes.size();
+  bool sound = part_of_case.size() == cases;
+  for (const std::int32_t part : part_of_case) sound &= part >= 0 && static_cast<std::size_t>(part) < classes.size();
   for (const auto& some : classes) {
-    sound &= !some.empty();
+    sound &= !some.empty() && std::is_sorted(some.begin(), some.end());
     for (const std::int32_t one : some) sound &= one >= 0 && static_cast<std::size_t>(one) < limit;
   }
   if (!sound) throw std::invalid_argument("the parts of the parser do not fit its tags and labels");
-  part_of_symbol_ = std::move(part_of_symbol);
+  part_of_case_ = std::move(part_of_case);
   classes_ = std::move(classes);
 }
 
@@ -65,9 +65,7 @@ void DecisionParts::restore(std::vector<std::size_t> part_of_symbol, std::vector
 ParserFrame::ParserFrame(const std::string& file, std::string_view template_text, const FrameOptions& options)
     : options_(options),
       templates_(read_templates(file, template_text)),
-      vocabulary_(with_tags(used_attributes(templates_), options)),
-      moves_(Attribute::xpos, options.split_moves),
-      arcs_(Attribute::upos, options.split_labels) {}
+      vocabulary_(with_tags(used_attributes(templates_), options)) {}
 
 void ParserFrame::make_features() {
   move_features_ = std::make_unique<FeatureSpace>(templates_.moves, vocabulary_, labels_.size());
@@ -99,8 +97,27 @@ std::vector<LabelledTree> ParserFrame::read_trees(const data::ColumnText& text) 
   }
   const auto rarer = [](const auto& a, const auto& b) { return a.second < b.second; };
   root_label_ = std::max_element(roots.begin(), roots.end(), rarer)->first;
-  for (LabelledTree& tree : trees) lifted_ += projectivise(tree, labels_);  // after all plain labels have their numbers
+  projectivise_all(trees);  // after all plain labels have their numbers
   return trees;
+}
+
+// Marks of what a word was lifted from are kept where they can be learnt; elsewhere the word just has another head.
+void ParserFrame::projectivise_all(std::span<LabelledTree> trees) {
+  LabelSet all = labels_;
+  for (LabelledTree& tree : trees) lifted_ += projectivise(tree, all);
+  std::vector<std::int64_t> times(all.size(), 0);
+  for (const LabelledTree& tree : trees) {
+    for (std::size_t word = 1; word < tree.labels.size(); ++word) ++times[static_cast<std::size_t>(tree.labels[word])];
+  }
+  std::vector<std::int32_t> kept(all.size());
+  for (std::int32_t label = 0; label < static_cast<std::int32_t>(all.size()); ++label) {
+    const std::int32_t head = all.head_label(label);
+    const bool learnable = head != no_label && times[static_cast<std::size_t>(label)] >= fewest_lifted;
+    kept[static_cast<std::size_t>(label)] = learnable ? labels_.add_lifted(all.plain(label), head) : all.plain(label);
+  }
+  for (LabelledTree& tree : trees) {
+    for (std::size_t word = 1; word < tree.labels.size(); ++word) tree.labels[word] = kept[static_cast<std::size_t>(tree.labels[word])];
+  }
 }
 
 void ParserFrame::count(const data::ColumnText& text, std::span<const LabelledTree> trees) {
@@ -114,19 +131,20 @@ void ParserFrame::count(const data::ColumnText& text, std::span<const LabelledTr
     vocabulary_.look_up(text, static_cast<std::int64_t>(s), symbols);
     for_each_canonical_move(trees[s], state, [&](Move move) {
       move_features_->count(before_move(state, symbols), row, move_counts);
-      moves_.count(symbols, state.next(), static_cast<std::int32_t>(move), move_parts);
+      DecisionParts::count(move_case(state, symbols), static_cast<std::int32_t>(move), move_parts);
       if (!makes_arc(move)) return;
       const Arc arc = arc_of(state, move);
       arc_features_->count(of_arc(state, symbols, arc), row, arc_counts);
     });
     for (std::size_t word = 1; word < trees[s].heads.size(); ++word) {
-      if (trees[s].heads[word] != no_word) arcs_.count(symbols, static_cast<Word>(word), trees[s].labels[word], arc_parts);
+      if (trees[s].heads[word] == no_word) continue;
+      DecisionParts::count(arc_case({trees[s].heads[word], static_cast<Word>(word)}, symbols), trees[s].labels[word], arc_parts);
     }
   }
   move_features_->number(move_counts, options_.minimum);
   arc_features_->number(arc_counts, options_.minimum);
-  moves_.settle(move_parts, options_.split_moves ? vocabulary_.symbols(Attribute::xpos) : 1, static_cast<std::int32_t>(Move::shift));
-  arcs_.settle(arc_parts, options_.split_labels ? vocabulary_.symbols(Attribute::upos) : 1, root_label_);
+  moves_.settle(move_parts, move_cases(), static_cast<std::int32_t>(Move::shift));
+  arcs_.settle(arc_parts, arc_cases(), root_label_);
 }
 
 void ParserFrame::restore(const Stored& stored) {
@@ -149,8 +167,8 @@ void ParserFrame::restore(const Stored& stored) {
   make_features();
   move_features_->restore(stored.move_keys, stored.move_begins);
   arc_features_->restore(stored.arc_keys, stored.arc_begins);
-  moves_.restore(stored.move_parts, stored.move_classes, options_.split_moves ? vocabulary_.symbols(Attribute::xpos) : 1, move_count);
-  arcs_.restore(stored.arc_parts, stored.arc_classes, options_.split_labels ? vocabulary_.symbols(Attribute::upos) : 1, labels_.size());
+  moves_.restore(stored.move_parts, stored.move_classes, move_cases(), move_count);
+  arcs_.restore(stored.arc_parts, stored.arc_classes, arc_cases(), labels_.size());
 }
 
 }  // namespace unkernel::parsing

@@ -19,44 +19,32 @@
 
 namespace unkernel::parsing {
 
-// Which part decides, and among which classes.
+// Which part decides, and among which classes. Cases are what decisions are split by.
 class DecisionParts {
  public:
-  // Split by the symbols of an attribute, or not at all.
-  DecisionParts(Attribute attribute, bool split) : attribute_(attribute), split_(split) {}
-
   std::size_t size() const { return classes_.size(); }
   const std::vector<std::int32_t>& classes(std::size_t part) const { return classes_[part]; }
-  bool split() const { return split_; }
-  Attribute attribute() const { return attribute_; }
+  // Cases that training did not have are decided by the first part.
+  std::size_t part_of(std::size_t of_case) const { return static_cast<std::size_t>(part_of_case_[of_case]); }
+  const std::vector<std::int32_t>& part_of_case() const { return part_of_case_; }
 
-  // Tags that training did not have are decided by the first part.
-  std::size_t part_of(const SentenceSymbols& symbols, Word word) const {
-    if (!split_) return 0;
-    const Symbol symbol = symbols.of(attribute_, word);
-    return symbol < 0 ? 0 : part_of_symbol_[static_cast<std::size_t>(symbol)];
-  }
-
-  // In training: the parts that occur, the most frequent first, and their classes, ascending. Where nothing was counted, there
-  // is one part with the class `otherwise`.
+  // How often each class was seen in each case.
   using Counts = FlatMap<std::uint64_t, std::int64_t>;
-  void count(const SentenceSymbols& symbols, Word word, std::int32_t decision, Counts& counts) const;
-  void settle(const Counts& counts, std::size_t symbols, std::int32_t otherwise);
-
-  const std::vector<std::size_t>& part_of_symbol() const { return part_of_symbol_; }
-  // Throws std::invalid_argument unless every symbol has a part, and every part classes below `limit`.
-  void restore(std::vector<std::size_t> part_of_symbol, std::vector<std::vector<std::int32_t>> classes, std::size_t symbols, std::size_t limit);
+  static void count(std::size_t of_case, std::int32_t decision, Counts& counts);
+  // In training: a part for each case that occurs, the most frequent first, with its classes, ascending. Where nothing was
+  // counted, there is one part with the class `otherwise`.
+  void settle(const Counts& counts, std::size_t cases, std::int32_t otherwise);
+  // Throws std::invalid_argument unless every case has a part, and every part classes below `limit`.
+  void restore(std::vector<std::int32_t> part_of_case, std::vector<std::vector<std::int32_t>> classes, std::size_t cases, std::size_t limit);
 
  private:
-  Attribute attribute_;
-  bool split_;
-  std::vector<std::size_t> part_of_symbol_;
+  std::vector<std::int32_t> part_of_case_;
   std::vector<std::vector<std::int32_t>> classes_;
 };
 
 struct FrameOptions {
   bool split_moves;       // by the xpos tag of the next word
-  bool split_labels;      // by the upos tag of the dependent
+  bool split_labels;      // by the upos tag of the dependent and the side of its head
   std::int64_t minimum;   // how often a feature must occur in training
 };
 
@@ -80,8 +68,8 @@ class ParserFrame {
   const FeatureSpace& arc_features() const { return *arc_features_; }
   std::size_t lifted() const { return lifted_; }
 
-  std::size_t move_part(const ArcEagerState& state, const SentenceSymbols& symbols) const { return moves_.part_of(symbols, state.next()); }
-  std::size_t arc_part(const Arc& arc, const SentenceSymbols& symbols) const { return arcs_.part_of(symbols, arc.child); }
+  std::size_t move_part(const ArcEagerState& state, const SentenceSymbols& symbols) const { return moves_.part_of(move_case(state, symbols)); }
+  std::size_t arc_part(const Arc& arc, const SentenceSymbols& symbols) const { return arcs_.part_of(arc_case(arc, symbols)); }
 
   // As a file holds it; restore() throws std::invalid_argument where that cannot be.
   struct Stored {
@@ -89,7 +77,7 @@ class ParserFrame {
     std::vector<std::string_view> labels;
     std::vector<std::int32_t> lifted_labels;  // pairs: the plain label and the head's, of those behind the plain ones
     std::int32_t root_label;
-    std::vector<std::size_t> move_parts, arc_parts;
+    std::vector<std::int32_t> move_parts, arc_parts;
     std::vector<std::vector<std::int32_t>> move_classes, arc_classes;
     std::span<const FeatureKey> move_keys, arc_keys;
     std::span<const std::int64_t> move_begins, arc_begins;
@@ -97,7 +85,19 @@ class ParserFrame {
   void restore(const Stored& stored);
 
  private:
+  // Case 0 is that of tags which are not known.
+  std::size_t move_case(const ArcEagerState& state, const SentenceSymbols& symbols) const {
+    return options_.split_moves ? static_cast<std::size_t>(symbols.of(Attribute::xpos, state.next()) + 1) : 0;
+  }
+  std::size_t arc_case(const Arc& arc, const SentenceSymbols& symbols) const {
+    const auto tag = static_cast<std::size_t>(symbols.of(Attribute::upos, arc.child) + 1);
+    return options_.split_labels ? 2 * tag + (arc.child < arc.head ? 1 : 0) : 0;
+  }
+  std::size_t move_cases() const { return options_.split_moves ? vocabulary_.symbols(Attribute::xpos) + 1 : 1; }
+  std::size_t arc_cases() const { return options_.split_labels ? 2 * (vocabulary_.symbols(Attribute::upos) + 1) : 1; }
+
   std::vector<LabelledTree> read_trees(const data::ColumnText& text);
+  void projectivise_all(std::span<LabelledTree> trees);
   void make_features();
   void count(const data::ColumnText& text, std::span<const LabelledTree> trees);
 
