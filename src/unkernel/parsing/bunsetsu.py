@@ -396,7 +396,8 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         if self.engine == "auto" and isinstance(model, KernelModel) and self.degree > 2:
             with contextlib.suppress(MemoryError):  # where it does not fit, something else may
                 made = compile(model, "split", **options)
-        made = made or compile(model, self.engine, **options)
+        if made is None:
+            made = compile(model, self.engine, **options)
         assert isinstance(made, CompiledClassifier)
         return made
 
