@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -356,25 +357,28 @@ class BunsetsuParser(BaseParser):
         model = model_of(estimator)
         step = max(1, X.shape[0] // _MOST_SAMPLE_ROWS)
         options: dict[str, Any] = {
-            "engine": self._engine_for(model),
             "memory": self.memory,
             "sample": X[::step],
             "rare": self.rare,
             "threshold": self.threshold,
             "n_jobs": self.n_jobs or 1,
         }
-        classifier = compile(model, **options)
-        if self.trie is not None:
-            self.classifier_ = classifier
-            options |= {"trie": self._met_rows(self.trie), "trie_nodes": self.trie_nodes}
-            classifier = compile(model, **options)
-        assert isinstance(classifier, CompiledClassifier)
-        return classifier
+        self.classifier_ = self._fastest(model, options)
+        if self.trie is None:
+            return self.classifier_
+        rows = self._met_rows(self.trie)
+        return self._fastest(model, options | {"trie": rows, "trie_nodes": self.trie_nodes})
 
-    def _engine_for(self, model: Any) -> str:
+    def _fastest(self, model: Any, options: dict[str, Any]) -> CompiledClassifier:
         """Of support vectors of degree 3 and more, split was always the fastest: others need not be tried."""
-        is_split = self.engine == "auto" and isinstance(model, KernelModel) and self.degree > 2
-        return "split" if is_split else self.engine
+        made = None
+        if self.engine == "auto" and isinstance(model, KernelModel) and self.degree > 2:
+            with contextlib.suppress(MemoryError):  # where it does not fit, something else may
+                made = compile(model, "split", **options)
+        if made is None:
+            made = compile(model, self.engine, **options)
+        assert isinstance(made, CompiledClassifier)
+        return made
 
     def _met_rows(self, source: BunsetsuSource) -> Any:
         """The rows that are met while these sentences are parsed: the heads that come out tell which."""
