@@ -19,6 +19,7 @@ from unkernel.models import KernelModel, container
 from unkernel.models.load import PARSER_KINDS
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker, load
 
+_KINDS_OF_PARTS = {"depends": "dependencies"}
 _LIFTED = "↑"  # marks the relations of lifted arcs, which are put back before anyone sees them
 Parser = ArcEagerParser | BunsetsuParser | Chunker
 
@@ -90,7 +91,7 @@ def parser_facts(found: dict[str, Any]) -> dict[str, str]:
         what = "chunk types" if found["kind"] == Chunker.kind else "relations"
         facts[what] = f"{len(found['answers']):,}: {label_words(found['answers'])}"
     for kind in dict.fromkeys(part["name"].partition(".")[0] for part in found["parts"]):
-        facts[f"model of {kind}"] = _parts_words(_of_kind(kind, found["parts"]))
+        facts[f"model of {_KINDS_OF_PARTS.get(kind, kind)}"] = _parts_words(_of_kind(kind, found["parts"]))
     return facts
 
 
