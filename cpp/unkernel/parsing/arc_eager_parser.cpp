@@ -16,14 +16,19 @@ class PartScorer {
     if (engine_ != nullptr) worker_ = engine_->worker();
   }
 
-  std::span<const double> operator()(std::span<const std::int32_t> columns) {
-    if (engine_ == nullptr) return scores_;
-    double* out = scores_.data() + (engine_->scores() == 1 ? 1 : 0);
-    engine_->score(engines::RowView<std::int32_t>{columns}, *worker_, out);
+  std::span<const double> score(std::span<const std::int32_t> columns) {
+    if (engine_ != nullptr) engine_->score(engines::RowView<std::int32_t>{columns}, *worker_, out());
+    return scores_;
+  }
+  // Scores of which only the largest is certain to be the right one.
+  std::span<const double> decide(std::span<const std::int32_t> columns) {
+    if (engine_ != nullptr) engine_->decide(engines::RowView<std::int32_t>{columns}, *worker_, out());
     return scores_;
   }
 
  private:
+  double* out() { return scores_.data() + (engine_->scores() == 1 ? 1 : 0); }
+
   const engines::Engine* engine_;
   std::unique_ptr<engines::Worker> worker_;
   std::vector<double> scores_;
@@ -36,8 +41,9 @@ class EngineScorer {
     for (std::size_t part = 0; part < frame.arcs().size(); ++part) arcs_.emplace_back(engines.arcs[part], frame.arcs().classes(part).size());
   }
 
-  std::span<const double> move_scores(std::size_t part, std::span<const std::int32_t> columns) { return moves_[part](columns); }
-  std::span<const double> arc_scores(std::size_t part, std::span<const std::int32_t> columns) { return arcs_[part](columns); }
+  std::span<const double> move_scores(std::size_t part, std::span<const std::int32_t> columns) { return moves_[part].score(columns); }
+  std::span<const double> decided_moves(std::size_t part, std::span<const std::int32_t> columns) { return moves_[part].decide(columns); }
+  std::span<const double> decided_arcs(std::size_t part, std::span<const std::int32_t> columns) { return arcs_[part].decide(columns); }
 
  private:
   std::vector<PartScorer> moves_;

@@ -43,14 +43,15 @@ std::size_t best_class(std::span<const Score> scores) {
   return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
-// A Scorer has move_scores(part, columns) and arc_scores(part, columns): a score for each class of the part.
+// A Scorer has move_scores(part, columns): a score for each class of the part; and decided_moves and decided_arcs, which may stop
+// as soon as it is certain which score is the largest.
 template <class Scorer>
 std::int32_t choose_label(const ParserFrame& frame, Scorer& scorer, const Arc& arc, ParseRoom& room) {
   const std::size_t part = frame.arc_part(arc, room.symbols);
   const auto& classes = frame.arcs().classes(part);
   if (classes.size() == 1) return classes.front();
   frame.arc_features().extract(of_arc(room.state, room.symbols, arc), room.row);
-  return classes[best_class(scorer.arc_scores(part, room.row.columns))];
+  return classes[best_class(scorer.decided_arcs(part, room.row.columns))];
 }
 
 template <class Scorer>
@@ -58,7 +59,10 @@ Move choose_move(const ParserFrame& frame, Scorer& scorer, ParseRoom& room) {
   if (room.state.top() == no_word) return Move::shift;  // nothing else is possible
   const std::size_t part = frame.move_part(room.state, room.symbols);
   frame.move_features().extract(before_move(room.state, room.symbols), room.row);
-  return best_move(room.state, std::span(frame.moves().classes(part)), scorer.move_scores(part, room.row.columns));
+  const auto& classes = frame.moves().classes(part);
+  const auto favourite = static_cast<Move>(classes[best_class(scorer.decided_moves(part, room.row.columns))]);
+  if (valid(room.state, favourite)) return favourite;
+  return best_move(room.state, std::span(classes), scorer.move_scores(part, room.row.columns));
 }
 
 // Parses the sentence whose symbols are in the room; its tree is there afterwards.

@@ -20,7 +20,8 @@ class AverageScorer {
  public:
   AverageScorer(std::vector<AveragedWeights>& moves, std::vector<AveragedWeights>& arcs) : moves_(moves), arcs_(arcs) {}
   std::span<const float> move_scores(std::size_t part, std::span<const std::int32_t> columns) { return moves_[part].averaged_score(columns); }
-  std::span<const float> arc_scores(std::size_t part, std::span<const std::int32_t> columns) { return arcs_[part].averaged_score(columns); }
+  std::span<const float> decided_moves(std::size_t part, std::span<const std::int32_t> columns) { return move_scores(part, columns); }
+  std::span<const float> decided_arcs(std::size_t part, std::span<const std::int32_t> columns) { return arcs_[part].averaged_score(columns); }
 
  private:
   std::vector<AveragedWeights>& moves_;
