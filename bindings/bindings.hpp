@@ -29,7 +29,9 @@ void bind_engines(nb::module_& module);
 void bind_poly(nb::module_& module);
 void bind_cutplane(nb::module_& module);
 void bind_tree(nb::module_& module);
+void bind_chunks(nb::module_& module);
 void bind_arc_eager(nb::module_& module);
+void bind_bunsetsu(nb::module_& module);
 
 // "kernel" or "plain"
 engines::FeatureMap feature_map(int degree, const std::string& kind, double gamma, double coef0);

@@ -30,7 +30,9 @@ NB_MODULE(_core, module) {
   bind_poly(module);
   bind_cutplane(module);
   bind_tree(module);
+  bind_chunks(module);
   bind_arc_eager(module);
+  bind_bunsetsu(module);
 }
 
 }  // namespace unkernel::bindings

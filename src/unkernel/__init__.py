@@ -10,9 +10,10 @@ model, of ours or of other programs, into an exact classifier that answers in mi
 from unkernel._version import __version__
 from unkernel.cutplane import CuttingPlaneSVC, RankSVM
 from unkernel.data import Forest, datasets, read_conllu, read_svmlight, read_trees, write_svmlight
-from unkernel.engines import CompiledClassifier, TreeClassifier, TreeKernel, compile, load
+from unkernel.engines import CompiledClassifier, TreeClassifier, TreeKernel, compile
 from unkernel.errors import FormatError
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel, read_model, write_model
+from unkernel.parsing import load
 from unkernel.poly import PolyLogisticRegression, PolySVC
 from unkernel.tree import TreeSVC
 

@@ -1,6 +1,7 @@
 // What tests of engines share: rows as users may give them, and scores beside those of a slow twin.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -83,7 +84,19 @@ inline void check_near(std::span<const double> found, const Sums& expected, doub
   }
 }
 
-// slow(Row) gives Sums. All rows at once, and one by one with one worker.
+// A decision has the sign of the only score, or the largest where the scores have it, unless that lies in the rounding.
+inline void check_decision(std::span<const double> decision, const Sums& expected, double tolerance) {
+  if (expected.size() == 1) {
+    CHECK(std::abs(expected[0].value) <= 1e-9 + tolerance * expected[0].size || (decision[0] > 0.0) == (expected[0].value > 0.0));
+    return;
+  }
+  const auto best = static_cast<std::size_t>(std::max_element(decision.begin(), decision.end()) - decision.begin());
+  for (const Sum& other : expected) {
+    CHECK(expected[best].value >= other.value - 1e-9 - tolerance * (expected[best].size + other.size));
+  }
+}
+
+// slow(Row) gives Sums. All rows at once, and one by one with one worker, which also decides between scores.
 template <class Index, class Slow>
 void check_scores(const Engine& engine, const Rows<Index>& rows, double tolerance, const Slow& slow) {
   const std::size_t width = engine.scores();
@@ -95,6 +108,10 @@ void check_scores(const Engine& engine, const Rows<Index>& rows, double toleranc
     check_near(std::span(together).subspan(row * width, width), expected, tolerance);
     const RowView<Index> view{std::span(rows.columns).subspan(rows.begin(row), rows.end(row) - rows.begin(row)),
                               rows.values.data() + rows.begin(row)};
+    if constexpr (sizeof(Index) == sizeof(std::int32_t)) {
+      engine.decide(view, *worker, alone.data());
+      check_decision(alone, expected, tolerance);
+    }
     engine.score(view, *worker, alone.data());
     check_near(alone, expected, tolerance);
   }

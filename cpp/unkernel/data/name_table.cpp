@@ -41,6 +41,21 @@ std::size_t first_place(std::uint64_t key, std::size_t mask) {
 
 NameTable::NameTable() : slots_(fewest_slots, {0, 0, -1}) {}
 
+NameTable NameTable::of(std::string_view bytes, std::span<const std::int64_t> ends) {
+  NameTable table;
+  std::size_t begin = 0;
+  for (const std::int64_t end : ends) {
+    const auto next = static_cast<std::size_t>(end);  // a negative one lies beyond all
+    if (next < begin || next > bytes.size()) throw std::invalid_argument("the names of a table overlap, or lie beyond its end");
+    const std::size_t known = table.size();
+    table.add(bytes.substr(begin, next - begin));
+    if (table.size() == known) throw std::invalid_argument("a name of a table comes twice");
+    begin = next;
+  }
+  if (begin != bytes.size()) throw std::invalid_argument("there is something behind the names of a table");
+  return table;
+}
+
 std::int32_t NameTable::add(std::string_view name) {
   const std::uint64_t key = key_of(name);
   std::size_t found = place(name, key);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,8 @@ namespace unkernel::data {
 class NameTable {
  public:
   NameTable();
+  // Of what bytes() and ends() gave. Throws std::invalid_argument unless that is what they are.
+  static NameTable of(std::string_view bytes, std::span<const std::int64_t> ends);
 
   // The number of the name, which is added if it is not there.
   std::int32_t add(std::string_view name);

@@ -76,6 +76,13 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
     });
   }
 
+  void decide(const RowView<std::int32_t>& row, Worker& worker, double* out) const override {
+    this->with_scratch(row, worker, [&](const auto& in_order, ConjunctionScratch& scratch) {
+      scratch.bounds = &bounds();
+      score_row(in_order, scratch, out);
+      scratch.bounds = nullptr;
+    });
+  }
   void decide(const data::CsrView<std::int32_t, double>& rows, std::span<double> out, int threads) const override {
     this->score_all(rows, out, threads, [&](ConjunctionScratch& scratch) { scratch.bounds = &bounds(); });
   }

@@ -93,6 +93,7 @@ class Engine {
   virtual void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out, int threads) const = 0;
   // The same as far as the sign of the only score goes, or which of several is the largest: where nothing that is left
   // can change that, it need not be added.
+  virtual void decide(const RowView<std::int32_t>& row, Worker& worker, double* out) const { score(row, worker, out); }
   virtual void decide(const data::CsrView<std::int32_t, double>& rows, std::span<double> out, int threads) const { score(rows, out, threads); }
   virtual void decide(const data::CsrView<std::int64_t, double>& rows, std::span<double> out, int threads) const { score(rows, out, threads); }
 };
@@ -136,12 +137,10 @@ class EngineOf : public Base {
  public:
   std::unique_ptr<Worker> worker() const final { return std::make_unique<ScratchWorker>(self().make_scratch()); }
   void score(const RowView<std::int32_t>& row, Worker& worker, double* out) const final {
-    auto& own = static_cast<ScratchWorker&>(worker);
-    self().score_row(own.narrow(row), own.scratch, out);
+    with_scratch(row, worker, [&](const auto& in_order, Scratch& scratch) { self().score_row(in_order, scratch, out); });
   }
   void score(const RowView<std::int64_t>& row, Worker& worker, double* out) const final {
-    auto& own = static_cast<ScratchWorker&>(worker);
-    self().score_row(own.wide(row), own.scratch, out);
+    with_scratch(row, worker, [&](const auto& in_order, Scratch& scratch) { self().score_row(in_order, scratch, out); });
   }
   void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out, int threads) const final {
     score_all(rows, out, threads, [](Scratch&) {});
@@ -151,6 +150,13 @@ class EngineOf : public Base {
   }
 
  protected:
+  // One row, by `score_row`, which is given the row in order and the worker's scratch.
+  template <class Index, class ScoreRow>
+  static void with_scratch(const RowView<Index>& row, Worker& worker, const ScoreRow& score_row) {
+    auto& own = static_cast<ScratchWorker&>(worker);
+    score_row(own.in_order(row), own.scratch);
+  }
+
   // `prepare` is told of each thread's scratch.
   template <class Index, class Prepare>
   void score_all(const data::CsrView<Index, double>& rows, std::span<double> out, int threads, const Prepare& prepare) const {
@@ -172,6 +178,8 @@ class EngineOf : public Base {
   struct ScratchWorker final : Worker {
     explicit ScratchWorker(Scratch&& made) : scratch(std::move(made)) {}
     Scratch scratch;
+    RowView<std::int32_t> in_order(const RowView<std::int32_t>& row) { return narrow(row); }
+    RowView<std::int64_t> in_order(const RowView<std::int64_t>& row) { return wide(row); }
     RowSorter<std::int32_t> narrow;
     RowSorter<std::int64_t> wide;
   };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 namespace unkernel::engines {
@@ -22,6 +23,7 @@ class Sums {
     for (std::size_t s = 0; s < Width; ++s) out[s] += sum_[s];
   }
   void add_to(Sums& other) const { other.add(sum_); }
+  std::span<double> all() { return sum_; }
 
  private:
   double sum_[Width] = {};
@@ -42,6 +44,7 @@ class Sums<0> {
     for (std::size_t s = 0; s < sum_.size(); ++s) out[s] += sum_[s];
   }
   void add_to(Sums& other) const { other.add(sum_.data()); }
+  std::span<double> all() { return sum_; }
 
  private:
   std::vector<double> sum_;

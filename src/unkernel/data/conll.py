@@ -23,6 +23,7 @@ from unkernel.data.columns import (
     rewritten,
     text_of,
 )
+from unkernel.data.drawing import draw_svg, draw_text
 from unkernel.data.files import Source
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -169,6 +170,28 @@ class Sentence:
     def line(self) -> int:
         return self._source.sentence_line(self._number)
 
+    def draw(self, width: int | None = None) -> str:
+        """The tree for the terminal, a word a line, in lines of at most `width` cells.
+
+        Examples
+        --------
+        >>> words, heads = [["They", "saw", "the", "dog"]], [[2, 0, 4, 2]]
+        >>> print(Treebank.from_words(words, heads=heads)[0].draw(), end="")
+          ╭─── They
+        ──┼─── saw
+          │ ╭─ the
+          ╰─┴─ dog
+        """
+        return draw_text(self, width=width)
+
+    def to_svg(self) -> str:
+        """The tree as arcs over the words, a whole SVG picture."""
+        return draw_svg(self)
+
+    def _repr_html_(self) -> str:
+        """Give notebooks the picture."""
+        return f'<div style="overflow-x: auto">{self.to_svg()}</div>'
+
     def _lines(self) -> str:
         return self._source.sentence_text(self._number).decode()
 
@@ -225,7 +248,7 @@ class Treebank(ColumnCorpus[Sentence]):
     >>> from unkernel.data import Treebank
     >>> bank = Treebank.from_words([["They", "saw", "it"]], [["PRON", "VERB", "PRON"]])
     >>> parsed = bank.with_trees([[2, 0, 2]], [["nsubj", "root", "obj"]])
-    >>> parsed[0].deprels, parsed.to_bytes()[:24]
+    >>> parsed[0].deprels, parsed.to_bytes()[:22]
     (['nsubj', 'root', 'obj'], b'1\tThey\t_\tPRON\t_\t_\t2\tns')
     """
 

@@ -8,13 +8,20 @@ from typing import Any
 from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.engines.classifier import classifier_from
 from unkernel.models import container
-from unkernel.parsing import arc_eager
+from unkernel.parsing import arc_eager, bunsetsu, chunker
 from unkernel.parsing.arc_eager import ArcEagerParser
+from unkernel.parsing.bunsetsu import BunsetsuParser
+from unkernel.parsing.chunker import Chunker
 
-PARSERS: dict[str, type[Any]] = {arc_eager.KIND: ArcEagerParser}
+Parser = ArcEagerParser | BunsetsuParser | Chunker
+PARSERS: dict[str, type[Any]] = {
+    arc_eager.KIND: ArcEagerParser,
+    bunsetsu.KIND: BunsetsuParser,
+    chunker.KIND: Chunker,
+}
 
 
-def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier | ArcEagerParser:
+def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier | Parser:
     """Read a ``.uk`` file and make it ready: a classifier, a parser or a chunker.
 
     A file that ``compile`` made is mapped into memory, and so shared among the processes that load it.
@@ -34,6 +41,6 @@ def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier | 
     name = os.fspath(path)
     kind, arrays, settings = container.read(path)
     if kind in PARSERS:
-        parser: ArcEagerParser = PARSERS[kind].from_container(name, arrays, settings)
+        parser: Parser = PARSERS[kind].from_container(name, arrays, settings)
         return parser
     return classifier_from(name, kind, arrays, settings)

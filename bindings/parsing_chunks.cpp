@@ -1,0 +1,213 @@
+// Chunking: features, answers and counts.
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bindings.hpp"
+#include "bound_engine.hpp"
+#include "tables.hpp"
+#include "unkernel/parsing/chunk_decoder.hpp"
+#include "unkernel/parsing/chunk_features.hpp"
+#include "unkernel/parsing/chunk_tags.hpp"
+#include "unkernel/parsing/chunk_templates.hpp"
+
+namespace unkernel::bindings {
+namespace {
+
+using data::ColumnText;
+using parsing::ChunkFeatures;
+using parsing::ChunkTag;
+
+parsing::ChunkScheme chunk_scheme(const std::string& name) {
+  using parsing::ChunkScheme;
+  if (name == "IOB1") return ChunkScheme::iob1;
+  if (name == "IOB2") return ChunkScheme::iob2;
+  if (name == "IOE1") return ChunkScheme::ioe1;
+  if (name == "IOE2") return ChunkScheme::ioe2;
+  if (name == "IOBES") return ChunkScheme::iobes;
+  throw std::invalid_argument("the scheme is 'IOB1', 'IOB2', 'IOE1', 'IOE2' or 'IOBES', not '" + name + "'");
+}
+
+data::NameTable name_table(const std::vector<std::string>& names) {
+  data::NameTable table;
+  for (const std::string& name : names) table.add(name);
+  if (table.size() != names.size()) throw std::invalid_argument("a type of chunks is given twice");
+  return table;
+}
+
+// Sentences must lie in the text one after another, and tags must be of known types.
+void check_tags(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> tags, std::size_t types) {
+  const bool sound = !first_tokens.empty() && first_tokens.front() == 0 && std::ranges::is_sorted(first_tokens) &&
+                     first_tokens.back() == static_cast<std::int64_t>(tags.size());
+  if (!sound) throw std::invalid_argument("the sentences do not fit the tags");
+  for (const ChunkTag tag : tags) {
+    if (tag < 0 || (tag != parsing::outside && static_cast<std::size_t>(parsing::type_of(tag)) >= types)) {
+      throw std::invalid_argument("a tag is out of range");
+    }
+  }
+}
+
+auto read_chunk_tags(const ColumnText& text, int column, const std::vector<std::string>& types) {
+  if (column < 0 || column >= text.columns()) throw std::out_of_range("there is no column " + std::to_string(column));
+  data::NameTable names = name_table(types);
+  std::vector<ChunkTag> tags;
+  {
+    const nb::gil_scoped_release unlocked;
+    tags = parsing::read_chunk_tags(text, column, names);
+  }
+  nb::typed<nb::list, nb::str> all;
+  for (std::size_t t = 0; t < names.size(); ++t) {
+    const std::string_view name = names.name(static_cast<std::int32_t>(t));
+    all.append(nb::str(name.data(), name.size()));
+  }
+  return nb::typed<nb::tuple, nb::any, nb::typed<nb::list, nb::str>>(nb::make_tuple(to_numpy(std::move(tags)), all));
+}
+
+// Of all tags that types have, by their numbers.
+std::vector<std::string> chunk_tag_names(const std::vector<std::string>& types) {
+  const data::NameTable table = name_table(types);
+  std::vector<std::string> names;
+  for (std::size_t tag = 0; tag <= types.size() * parsing::marks; ++tag) names.push_back(parsing::name_of(static_cast<ChunkTag>(tag), table));
+  return names;
+}
+
+auto recode_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag>& tags, const std::string& scheme) {
+  const auto firsts = view(first_tokens);
+  check_tags(firsts, view(tags), parsing::most_chunk_types);
+  const parsing::ChunkScheme wanted = chunk_scheme(scheme);
+  std::vector<ChunkTag> recoded(view(tags).begin(), view(tags).end());
+  {
+    const nb::gil_scoped_release unlocked;
+    std::vector<parsing::Chunk> room;
+    for (std::size_t s = 0; s + 1 < firsts.size(); ++s) {
+      const auto first = static_cast<std::size_t>(firsts[s]);
+      parsing::recode(std::span(recoded).subspan(first, static_cast<std::size_t>(firsts[s + 1]) - first), wanted, room);
+    }
+  }
+  return to_numpy(std::move(recoded));
+}
+
+// (found, right, correct) of each type, and how many tags are equal.
+auto count_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag>& right, const Array<ChunkTag>& found, std::size_t types) {
+  check_tags(view(first_tokens), view(right), types);
+  check_tags(view(first_tokens), view(found), types);
+  parsing::ChunkScore score;
+  {
+    const nb::gil_scoped_release unlocked;
+    score = parsing::count_chunks(view(first_tokens), view(right), view(found), types);
+  }
+  std::vector<std::int64_t> counts;
+  for (const auto& type : score.types) counts.insert(counts.end(), {type.found, type.right, type.correct});
+  return nb::typed<nb::tuple, nb::any, int>(nb::make_tuple(to_numpy(std::move(counts), {types, 3}), score.equal_tags));
+}
+
+auto learn(ChunkFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers, bool backward, std::int64_t minimum) {
+  if (features.features() > 0) throw std::invalid_argument("these features have been learned already");
+  if (answers.size() != static_cast<std::size_t>(text.tokens()) || std::ranges::any_of(view(answers), [](auto k) { return k < 0; })) {
+    throw std::invalid_argument("the answers do not fit the text");
+  }
+  parsing::ChunkRows rows;
+  {
+    const nb::gil_scoped_release unlocked;
+    rows = features.learn(text, view(answers), backward, minimum);
+  }
+  return nb::typed<nb::tuple, nb::any, nb::any>(nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.columns))));
+}
+
+auto chunk_text(const ColumnText& text, const ChunkFeatures& features, const BoundEngine& engine, const Array<ChunkTag>& classes,
+                const std::string& scheme, bool backward, int threads) {
+  const parsing::ChunkModel model{features, engine.engine(), view(classes), chunk_scheme(scheme), backward};
+  std::vector<ChunkTag> tags;
+  {
+    const nb::gil_scoped_release unlocked;
+    tags = parsing::chunk_text(text, model, threads);
+  }
+  return to_numpy(std::move(tags));
+}
+
+// --- Features in files ------------------------------------------------------------------------------------
+
+std::string numbered(const char* name, std::size_t number) { return name + std::to_string(number); }
+
+Table features_arrays(const ChunkFeatures& features) {
+  Table table;
+  for (std::size_t a = 0; a < features.values().size(); ++a) {
+    const data::NameTable& names = features.values()[a];
+    table[numbered("value_bytes.", a).c_str()] = give(std::vector<std::uint8_t>(names.bytes().begin(), names.bytes().end()));
+    table[numbered("value_ends.", a).c_str()] = give(std::vector(names.ends()));
+  }
+  auto tables = features.tables();
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    table[numbered("ids.", t).c_str()] = give(std::move(tables[t].ids));
+    for (std::size_t k = 0; k < tables[t].joins.size(); ++k) {
+      table[numbered((numbered("joins.", t) + ".").c_str(), k).c_str()] = give(std::move(tables[t].joins[k]));
+    }
+  }
+  return table;
+}
+
+data::NameTable stored_names(const nb::dict& table, std::size_t attribute) {
+  const auto bytes = array<std::uint8_t>(table, numbered("value_bytes.", attribute).c_str());
+  const std::string text(bytes.begin(), bytes.end());
+  data::NameTable names;
+  std::int64_t begin = 0;
+  for (const std::int64_t end : array<std::int64_t>(table, numbered("value_ends.", attribute).c_str())) {
+    if (end < begin || static_cast<std::size_t>(end) > text.size()) throw std::invalid_argument("a value of the words does not lie inside the values");
+    const std::size_t before = names.size();
+    names.add(std::string_view(text).substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
+    if (names.size() == before) throw std::invalid_argument("a value of the words is stored twice");
+    begin = end;
+  }
+  return names;
+}
+
+parsing::ChunkTableArrays stored_table(const nb::dict& table, std::size_t number, std::size_t values) {
+  const auto copy = [](const auto& span) { return std::vector(span.begin(), span.end()); };
+  parsing::ChunkTableArrays arrays{{}, copy(array<std::int32_t>(table, numbered("ids.", number).c_str()))};
+  for (std::size_t k = 0; k + 1 < values; ++k) {
+    arrays.joins.push_back(copy(array<std::uint64_t>(table, numbered((numbered("joins.", number) + ".").c_str(), k).c_str())));
+  }
+  return arrays;
+}
+
+void create(ChunkFeatures* self, std::string_view templates, const std::string& file) {
+  new (self) ChunkFeatures(parsing::read_chunk_templates(templates, file));
+}
+
+ChunkFeatures restored_features(std::string_view text, const std::string& file, const Table& table, std::int32_t features) {
+  parsing::ChunkTemplates templates = parsing::read_chunk_templates(text, file);
+  std::vector<data::NameTable> values;
+  for (std::size_t a = 0; a < templates.attributes.size(); ++a) values.push_back(stored_names(table, a));
+  std::vector<parsing::ChunkTableArrays> tables;
+  for (const auto* part : {&templates.fixed, &templates.dynamic}) {
+    for (const parsing::ChunkTemplate& each : *part) tables.push_back(stored_table(table, tables.size(), each.size()));
+  }
+  return ChunkFeatures(std::move(templates), std::move(values), tables, features);
+}
+
+}  // namespace
+
+void bind_chunks(nb::module_& module) {
+  nb::class_<ChunkFeatures>(module, "ChunkFeatures")
+      .def("__init__", &create, nb::arg("templates"), nb::arg("file"))
+      .def_prop_ro("features", &ChunkFeatures::features)
+      .def_prop_ro("needs_pos", &ChunkFeatures::needs_pos)
+      .def("arrays", &features_arrays)
+      .def("learn", &learn, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"), nb::arg("minimum"));
+  module.def("restored_chunk_features", &restored_features, nb::arg("templates"), nb::arg("file"), nb::arg("arrays"), nb::arg("features"));
+  module.def("read_chunk_tags", &read_chunk_tags, nb::arg("text"), nb::arg("column"), nb::arg("types"));
+  module.def("chunk_tag_names", &chunk_tag_names, nb::arg("types"));
+  module.def("recode_chunks", &recode_chunks, nb::arg("first_tokens"), nb::arg("tags"), nb::arg("scheme"));
+  module.def("count_chunks", &count_chunks, nb::arg("first_tokens"), nb::arg("right"), nb::arg("found"), nb::arg("types"));
+  module.def("chunk_text", &chunk_text, nb::arg("text"), nb::arg("features"), nb::arg("engine"), nb::arg("classes"), nb::kw_only(),
+             nb::arg("scheme"), nb::arg("backward"), nb::arg("threads"));
+}
+
+}  // namespace unkernel::bindings

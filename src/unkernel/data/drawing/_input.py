@@ -1,0 +1,82 @@
+"""What is drawn: words, and for each the place of its head."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+ROOT, NO_HEAD = -1, -2
+
+# These change the direction of what follows; in a picture that would move other words.
+_DIRECTIONS = {*range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+
+
+@dataclass(frozen=True)
+class Dependencies:
+    """A sentence to draw; heads are places from 0 on, ROOT or NO_HEAD."""
+
+    words: list[str]
+    heads: list[int]
+    labels: list[str]
+    tags: list[str]
+
+
+def dependencies(words: Any, heads: Any, labels: Any, tags: Any, base: int) -> Dependencies:
+    """The arguments of both pictures, checked: a sentence with columns, or lists."""
+    if heads is None:
+        if not hasattr(words, "forms"):
+            raise TypeError("give a sentence of a treebank, or words and heads")
+        tags = _first_given(words.upos, words.xpos) if tags is None else tags
+        labels = words.deprels if labels is None else labels
+        words, heads, base = words.forms, words.heads, 1
+    if base not in (0, 1):
+        raise ValueError(f"base must be 0 or 1, the number of the first word, got {base!r}")
+    count = len(words)
+    own_labels, own_tags = (_column(column, count) for column in (labels, tags))
+    return Dependencies(
+        [_shown(str(word)) for word in words], _places(heads, count, base), own_labels, own_tags
+    )
+
+
+def _first_given(*columns: list[str]) -> list[str] | None:
+    return next((column for column in columns if any(value != "_" for value in column)), None)
+
+
+def _column(values: Sequence[str] | None, count: int) -> list[str]:
+    if values is None:
+        return [""] * count
+    if len(values) != count:
+        raise ValueError(f"{len(values)} labels or tags for {count} words")
+    return ["" if value == "_" else _shown(str(value)) for value in values]
+
+
+def _places(heads: Sequence[int], count: int, base: int) -> list[int]:
+    if len(heads) != count:
+        raise ValueError(f"{len(heads)} heads for {count} words")
+    places = [int(head) - base for head in heads]
+    for word, place in enumerate(places):
+        if not NO_HEAD <= place < count or place == word:
+            raise ValueError(f"word {word + base}: the head {heads[word]} is not another of {count} words")
+    return places
+
+
+def _shown(text: str) -> str:
+    """The text without characters that would do something: control the terminal, or turn the line."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if _acts(character) else character for character in text)
+
+
+def _acts(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or ord(character) in _DIRECTIONS
+
+
+def cells(text: str) -> int:
+    """How many cells of a terminal the text takes: East Asian characters two, combining marks none."""
+    return sum(map(character_cells, text))
+
+
+def character_cells(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

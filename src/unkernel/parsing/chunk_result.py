@@ -1,0 +1,162 @@
+"""How good chunks are, by the rules of the shared task of CoNLL-2000."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import count_chunks, read_chunk_tags, recode_chunks
+from unkernel.data import ChunkCorpus
+
+
+@dataclass(frozen=True)
+class ChunkCounts:
+    """Chunks that were found, those that are right, and those that are both: the same words, the same type.
+
+    >>> counts = ChunkCounts(found=4, right=5, correct=3)
+    >>> counts.precision, counts.recall
+    (75.0, 60.0)
+    >>> round(counts.f1, 2)
+    66.67
+    """
+
+    found: int
+    right: int
+    correct: int
+
+    @property
+    def precision(self) -> float:
+        """Of 100 chunks that were found, how many are right."""
+        return _percent(self.correct, self.found)
+
+    @property
+    def recall(self) -> float:
+        """Of 100 right chunks, how many were found."""
+        return _percent(self.correct, self.right)
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
+        return _percent(2 * self.correct, self.found + self.right)
+
+
+@dataclass(frozen=True)
+class ChunkResult:
+    """What ``Chunker.evaluate`` says. Shares are in percent, as the task's own scorer gives them.
+
+    Attributes
+    ----------
+    f1, precision, recall : float
+        Of chunks: one is right if its first word, its last word and its type are.
+    accuracy : float
+        The share of words whose tag is right, in IOB2.
+    per_type : mapping of str to ChunkCounts
+        The same for each type of chunks.
+    found, right, correct : int
+        Chunks in the answers, in the text, and in both.
+    sentences, tokens : int
+    sentences_per_second, tokens_per_second : float
+        By the CPU time of the answers, without reading files; NaN where nothing was timed.
+    """
+
+    f1: float
+    precision: float
+    recall: float
+    accuracy: float
+    per_type: Mapping[str, ChunkCounts]
+    found: int
+    right: int
+    correct: int
+    sentences: int
+    tokens: int
+    sentences_per_second: float
+    tokens_per_second: float
+
+    def __str__(self) -> str:
+        """Give a table, as the task's scorer does."""
+        lines = [
+            f"{self.tokens:,} words in {self.sentences:,} sentences, {self.right:,} chunks: "
+            f"{self.found:,} found, {self.correct:,} of them right",
+            f"{'':10} {'precision':>9} {'recall':>9} {'F1':>9} {'found':>9} {'right':>9}",
+            _line("all", ChunkCounts(self.found, self.right, self.correct)),
+            *(_line(name or "(no type)", counts) for name, counts in sorted(self.per_type.items())),
+            f"tags right: {self.accuracy:.2f} %",
+        ]
+        if np.isfinite(self.tokens_per_second):
+            lines[-1] += (
+                f"; {self.tokens_per_second:,.0f} words, {self.sentences_per_second:,.0f} sentences a second"
+            )
+        return "\n".join(lines)
+
+
+def _line(name: str, counts: ChunkCounts) -> str:
+    shares = f"{counts.precision:9.2f} {counts.recall:9.2f} {counts.f1:9.2f}"
+    return f"{name:10} {shares} {counts.found:9,} {counts.right:9,}"
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100.0 * part / whole if whole else 0.0
+
+
+def compare_chunks(right: ChunkCorpus, found: ChunkCorpus) -> ChunkResult:
+    """Score the tags of one corpus against those of another of the same sentences.
+
+    Parameters
+    ----------
+    right, found : ChunkCorpus
+        In any of the schemes: tags are read as the task's scorer reads them.
+
+    Returns
+    -------
+    ChunkResult
+
+    Examples
+    --------
+    >>> from unkernel.data import ChunkCorpus
+    >>> right = ChunkCorpus.from_words([["He", "gave", "up"]], tags=[["B-NP", "B-VP", "B-PRT"]])
+    >>> compare_chunks(right, right.with_tags(["B-NP", "B-VP", "I-VP"])).recall.__round__(1)
+    33.3
+    """
+    if not np.array_equal(right.offsets, found.offsets):
+        raise ValueError("the two corpora have sentences of different lengths")
+    found_tags, types = read_tags(found, [])
+    return result_of(right, found_tags, types)
+
+
+def read_tags(corpus: ChunkCorpus, types: list[str]) -> tuple[NDArray[np.int32], list[str]]:
+    """The tags of a corpus as IOB2, and their types, of which some may be known."""
+    if not len(corpus):
+        return np.empty(0, np.int32), types
+    if not corpus.tagged:
+        raise ValueError(f"{corpus.name}: its last column must be a tag, and it has no tags")
+    tags, names = read_chunk_tags(corpus._text, corpus.n_columns - 1, types)
+    return np.asarray(recode_chunks(corpus.offsets, tags, "IOB2")), list(names)
+
+
+def result_of(
+    corpus: ChunkCorpus, found: NDArray[np.int32], types: list[str], seconds: float = 0.0
+) -> ChunkResult:
+    """Score tags in IOB2, whose types are `types`, against those of a corpus."""
+    right, all_types = read_tags(corpus, types)
+    counted: tuple[Any, int] = count_chunks(corpus.offsets, right, found, len(all_types))
+    counts, equal = np.asarray(counted[0]), counted[1]
+    total = ChunkCounts(*(int(number) for number in counts.sum(axis=0)))
+    seen = [i for i in range(len(all_types)) if counts[i].any()]
+    return ChunkResult(
+        f1=total.f1,
+        precision=total.precision,
+        recall=total.recall,
+        accuracy=_percent(equal, corpus.n_words),
+        per_type={all_types[i]: ChunkCounts(*(int(number) for number in counts[i])) for i in seen},
+        found=total.found,
+        right=total.right,
+        correct=total.correct,
+        sentences=len(corpus),
+        tokens=corpus.n_words,
+        sentences_per_second=len(corpus) / seconds if seconds > 0 else float("nan"),
+        tokens_per_second=corpus.n_words / seconds if seconds > 0 else float("nan"),
+    )

@@ -1,0 +1,53 @@
+"""The bunsetsu parser on the Kyoto corpus: J.DepP's decisions, and its accuracies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unkernel import datasets
+from unkernel.data import read_bunsetsu
+from unkernel.parsing import BunsetsuParser
+
+
+def path(name, part):
+    try:
+        return datasets.path(name, part)
+    except FileNotFoundError as missing:
+        pytest.skip(str(missing))
+
+
+def row_sums(X):
+    """For each column that occurs, a number that tells in which rows."""
+    columns = X.tocsc()
+    numbers = np.random.default_rng(0).integers(0, 2**62, X.shape[0])
+    used = np.flatnonzero(np.diff(columns.indptr))
+    return used, np.add.reduceat(numbers[columns.indices], columns.indptr[used])
+
+
+@pytest.mark.slow
+def test_features_are_those_of_jdepp():
+    path("bunsetsu_kyoto", "train")
+    expected = datasets.load("bunsetsu_kyoto")
+    corpus = read_bunsetsu(path("kyoto-reading", "train"))
+    parser = BunsetsuParser(1).fit(corpus)
+    X, y = parser.decisions(corpus)
+    assert np.array_equal(y, expected.y > 0)
+    assert np.array_equal(np.diff(X.indptr), np.diff(expected.X.indptr))
+    (used, own), (_, other) = row_sums(X), row_sums(expected.X)
+    # Its rows do not tell the wide question mark from the other.
+    differing = {parser.feature_name(column) for column in used[~np.isin(own, other)]}
+    assert differing == {f"{role}.first.surface={mark}" for role in ("candidate", "after") for mark in "?？"}
+    assert len(own) == len(other) + 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "degree", "least"), [("wac", 2, 91.5), ("kyoto-reading", 2, 91.5)])
+def test_accuracy_on_the_development_set(name, degree, least):
+    parser = BunsetsuParser(degree).fit(path(name, "train"), dev=path(name, "dev"))
+    assert parser.dev_result_.dependency_accuracy >= least
+    corpus = read_bunsetsu(path(name, "dev"))
+    parsed = parser.parse(corpus)
+    X, y = parser.decisions(parsed)
+    assert np.array_equal(parser.classifier_.decision_function(X) > 0, y == 1)  # exact decisions
+    assert np.array_equal(parser.parse(corpus, n_jobs=2).heads, parsed.heads)

@@ -1,0 +1,174 @@
+"""Slow, obvious twins of the bunsetsu reader, features and parser, and sentences to try them on."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+HEADER = re.compile(r"\* (\d+) (-?\d+)([A-Z])( .*)?")
+PHRASE = re.compile(r"\+ (\d+) (-?\d+)([A-Z])( .*)?")
+FIELDS = ("surface", "reading", "lemma", "pos", "subpos", "ctype", "cform")
+
+
+@dataclass
+class Bunsetsu:
+    """Morphemes are dictionaries of fields."""
+
+    head: int
+    type: str
+    morphemes: list
+
+    def word(self, which):
+        """A morpheme, or None."""
+        words = [m for m in self.morphemes if m["pos"] != "特殊"]
+        chosen = {
+            "first": self.morphemes,
+            "last": self.morphemes[::-1],
+            "function": words[::-1],
+            "content": [m for m in words if m["pos"] != "助詞"][::-1],
+        }[which]
+        return chosen[0] if chosen else None
+
+    def particles(self):
+        return {m["surface"] for m in self.morphemes if m["pos"] == "助詞"}
+
+    def marks(self, subpos):
+        return sum(m["pos"] == "特殊" and m["subpos"] == subpos for m in self.morphemes)
+
+
+def read(text):
+    """All sentences, as lists of bunsetsu."""
+    sentences, own = [], []
+    for line in text.splitlines():
+        if line == "EOS":
+            sentences.append(own)
+            own = []
+        elif found := HEADER.fullmatch(line):
+            own.append(Bunsetsu(int(found[2]), found[3], []))
+        elif not PHRASE.fullmatch(line) and (own and line):
+            values = line.split(" ")
+            values = values if len(values) == 7 else [values[k] for k in (0, 1, 2, 3, 5, 7, 9)]
+            own[-1].morphemes.append(dict(zip(FIELDS, values, strict=True)))
+    return sentences
+
+
+def brackets(openings, closings):
+    if openings != closings:
+        return "more open" if openings > closings else "more closed"
+    return "balanced" if openings else "none"
+
+
+def own_values(sentence, number, what):
+    """The values of a property of one bunsetsu."""
+    own = sentence[number]
+    match what:
+        case "beginning":
+            return {"yes" if number == 0 else "no"}
+        case "end":
+            return {"yes" if number == len(sentence) - 1 else "no"}
+        case "brackets":
+            return {brackets(own.marks("括弧始"), own.marks("括弧終"))}
+        case "punctuation":
+            there = [name for name, mark in (("comma", "読点"), ("period", "句点")) if own.marks(mark)]
+            return {" and ".join(there) or "none"}
+        case "particles":
+            return own.particles()
+    raise AssertionError(what)
+
+
+def between_values(sentence, modifier, candidate, heads, what):
+    inside = sentence[modifier + 1 : candidate]
+    if what == "distance":
+        distance = candidate - modifier
+        return {"1" if distance == 1 else "2-5" if distance < 6 else "6-"}
+    if what == "brackets":
+        return {brackets(sum(b.marks("括弧始") for b in inside), sum(b.marks("括弧終") for b in inside))}
+    competitors = [k for k in range(modifier + 1, candidate) if heads[k] == candidate]
+    return set().union(*(sentence[k].particles() for k in competitors))
+
+
+def features(sentence, modifier, candidate, heads, templates):
+    """Names of the features of a pair, given the heads that have been found so far."""
+    numbers = {"before": modifier - 1, "modifier": modifier, "candidate": candidate, "after": candidate + 1}
+    present = {role: number for role, number in numbers.items() if 0 <= number < len(sentence)}
+    found = set()
+    for template in templates:
+        first, *rest = template.split(".")
+        values = set()
+        if first == "same":
+            words = [sentence[present[role]].word("content") if role in present else None for role in rest]
+            if None not in words and words[0]["surface"] == words[1]["surface"]:
+                values = {"yes"}
+        elif first == "between":
+            values = between_values(sentence, modifier, candidate, heads, rest[0])
+        elif first in present and len(rest) == 2:
+            word = sentence[present[first]].word(rest[0])
+            values = {word[rest[1]]} if word else set()
+        elif first in present:
+            values = own_values(sentence, present[first], rest[0])
+        found |= {f"{template}={value}" for value in values}
+    return found
+
+
+def parse(sentence, depends, templates):
+    """The heads, by decisions on names of features; and all decisions, as (features, answer)."""
+    heads, stack, decisions = [-1] * len(sentence), [], []
+    for candidate in range(1, len(sentence)):
+        stack.append(candidate - 1)
+        while stack:
+            if candidate < len(sentence) - 1:
+                names = features(sentence, stack[-1], candidate, heads, templates)
+                answer = depends(stack[-1], candidate, names)
+                decisions.append((names, answer))
+                if not answer:
+                    break
+            heads[stack.pop()] = candidate
+    return heads, decisions
+
+
+def follow(sentence, templates):
+    """The decisions that lead to the sentence's own heads."""
+    return parse(sentence, lambda i, j, _: sentence[i].head == j, templates)[1]
+
+
+# --- Sentences ---------------------------------------------------------------------------------------
+
+WORDS = [
+    *(
+        f"{word} よみ {word} 名詞 {subpos} * *"
+        for word in ("本", "犬", "空")
+        for subpos in ("普通名詞", "地名")
+    ),
+    "読む よむ 読む 動詞 * 子音動詞マ行 基本形",
+    "読ん よん 読む 動詞 * 子音動詞マ行 タ系連用テ形",
+    *(f"{word} {word} {word} 助詞 格助詞 * *" for word in ("が", "を", "に")),
+    "も も も 助詞 副助詞 * *",
+    "、 、 、 特殊 読点 * *",
+    "。 。 。 特殊 句点 * *",
+    "「 「 「 特殊 括弧始 * *",
+    "」 」 」 特殊 括弧終 * *",
+    "* * * 特殊 記号 * *",
+    "# # # 特殊 記号 * *",
+    "+ + + 特殊 記号 * *",
+]
+
+
+@st.composite
+def sentences(draw, most=9):
+    """The lines of a sentence; heads may be anything that files have."""
+    count = draw(st.integers(0, most))
+    lines = draw(st.lists(st.sampled_from(["# S-ID:1", "#", ""]), max_size=2))
+    for number in range(count):
+        # mostly to the right, as they are
+        head = draw(st.integers(number + 1, count - 1) | st.integers(-1, count)) if number < count - 1 else -1
+        lines.append(f"* {number} {head}{draw(st.sampled_from('DDDPIA'))}")
+        lines += draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4))
+    return [*lines, "EOS"]
+
+
+def corpora(most_sentences=6, min_sentences=0):
+    """The text of a corpus."""
+    lists = st.lists(sentences(), min_size=min_sentences, max_size=most_sentences)
+    return lists.map(lambda found: "".join(line + "\n" for lines in found for line in lines))

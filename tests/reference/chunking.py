@@ -1,0 +1,176 @@
+"""Chunking, slow and obvious: tags, templates, features, decoding and counts, a word at a time."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+Tags = Sequence[str]
+Chunks = set[tuple[int, int, str]]
+SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES")
+
+
+def chunks_of(tags: Tags) -> Chunks:
+    """First word, last word and type; by the pairs of neighbours at which the task's scorer cuts."""
+    padded = ["O", *tags, "O"]
+    cuts = [_cut(left, right) for left, right in itertools.pairwise(padded)]
+    begins = [i for i in range(len(tags)) if tags[i] != "O" and cuts[i]]
+    ends = [next(j for j in range(i, len(tags)) if cuts[j + 1]) for i in begins]
+    return {(i, j, tags[i][2:]) for i, j in zip(begins, ends, strict=True)}
+
+
+def _cut(left: str, right: str) -> bool:
+    """Whether no chunk goes over the border between the two."""
+    return "O" in (left, right) or left[2:] != right[2:] or left[0] in "ES" or right[0] in "BS"
+
+
+def tags_of(chunks: Chunks, words: int, scheme: str) -> list[str]:
+    """The tags of chunks."""
+    tags = ["O"] * words
+    firsts, lasts = {(i, kind) for i, _, kind in chunks}, {(j, kind) for _, j, kind in chunks}
+    for first, last, kind in chunks:
+        for i in range(first, last + 1):
+            begin, end = i == first, i == last
+            mark = {
+                "IOB1": "B" if begin and (i - 1, kind) in lasts else "I",
+                "IOB2": "B" if begin else "I",
+                "IOE1": "E" if end and (i + 1, kind) in firsts else "I",
+                "IOE2": "E" if end else "I",
+                "IOBES": "S" if begin and end else "B" if begin else "E" if end else "I",
+            }[scheme]
+            tags[i] = f"{mark}-{kind}" if kind else mark
+    return tags
+
+
+def valid(tags: Tags, scheme: str) -> bool:
+    """Whether the scheme would write these chunks so."""
+    return list(tags) == tags_of(chunks_of(tags), len(tags), scheme)
+
+
+def scores_of(
+    right: Sequence[Tags], found: Sequence[Tags]
+) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """Chunks of each type: found, right, and both."""
+    counts: tuple[Counter[str], Counter[str], Counter[str]] = (Counter(), Counter(), Counter())
+    for own, given in zip(right, found, strict=True):
+        sets = (chunks_of(given), chunks_of(own), chunks_of(given) & chunks_of(own))
+        for counter, chunks in zip(counts, sets, strict=True):
+            counter.update(kind for _, _, kind in chunks)
+    return counts
+
+
+# --- Features -----------------------------------------------------------------------------------------
+
+
+def templates_of(text: str) -> list[list[tuple[str, int]]]:
+    """Pairs of attribute and position; those that look at tags last."""
+    lines = [line.split("#")[0].strip() for line in text.splitlines()]
+    made = [
+        [(name, int(offset)) for name, offset in re.findall(r"(\w+)\[([+-]?\d+)\]", line)]
+        for line in lines
+        if line
+    ]
+    return sorted(made, key=lambda template: any(name == "tag" for name, _ in template))
+
+
+def small(word: str) -> str:
+    return "".join(c.lower() if c.isascii() else c for c in word)
+
+
+def value(attribute: str, word: str, pos: str) -> str:
+    """What an attribute is of a word."""
+    if attribute.startswith("prefix"):
+        return small(word)[: int(attribute[6:])]
+    if attribute.startswith("suffix"):
+        return small(word)[-int(attribute[6:]) :]
+    if attribute == "shape":
+        kinds = [
+            "X"
+            if c.isascii() and c.isupper()
+            else "x"
+            if not c.isascii() or c.islower()
+            else "d"
+            if c.isdigit()
+            else c
+            for c in word
+        ]
+        return "".join(kind for kind, _ in itertools.groupby(kinds))
+    return {"word": word, "lower": small(word), "pos": pos}[attribute]
+
+
+Feature = tuple[int, tuple[str | int, ...]]
+
+
+def features_at(
+    templates: list[list[tuple[str, int]]],
+    words: Sequence[str],
+    pos: Sequence[str],
+    tags: Sequence[int],
+    i: int,
+) -> list[Feature]:
+    """The features of the i-th word in the order of reading, where `tags` are the classes of those before."""
+
+    def one(attribute: str, offset: int) -> str | int:
+        at = i + offset
+        if not 0 <= at < len(words):
+            return ("<", ">")[at >= 0] * 2
+        return tags[at] if attribute == "tag" else "=" + value(attribute, words[at], pos[at])
+
+    return [(number, tuple(one(*part) for part in template)) for number, template in enumerate(templates)]
+
+
+@dataclass
+class Sentence:
+    words: list[str]
+    pos: list[str]
+    tags: list[int]
+
+
+def numbered_rows(
+    templates: list[list[tuple[str, int]]], sentences: Sequence[Sentence], backward: bool, minimum: int
+) -> tuple[dict[Feature, int], list[list[int]]]:
+    """Numbers of features in the order of first sight, and the rows of all words as they are read."""
+    seen: list[list[Feature]] = []
+    for sentence in sentences:
+        step = -1 if backward else 1
+        words, pos, tags = sentence.words[::step], sentence.pos[::step], sentence.tags[::step]
+        seen += [features_at(templates, words, pos, tags, i) for i in range(len(words))]
+    counts = Counter(feature for row in seen for feature in row)  # keeps the order of first sight
+    kept = [feature for feature, count in counts.items() if count >= minimum]
+    numbers = {feature: number for number, feature in enumerate(kept)}
+    return numbers, [sorted(numbers[f] for f in row if f in numbers) for row in seen]
+
+
+@dataclass
+class Model:
+    templates: list[list[tuple[str, int]]]
+    numbers: dict[Feature, int]
+    classes: list[str]
+    score: Callable[[list[int]], Sequence[float]]
+    scheme: str
+    backward: bool
+
+
+def decode(words: list[str], pos: list[str], model: Model) -> list[str]:
+    """The tags of a sentence in the model's scheme: each the best after which the sentence can be valid."""
+    step = -1 if model.backward else 1
+    words, pos = words[::step], pos[::step]
+    chosen: list[int] = []
+    for i in range(len(words)):
+        features = features_at(model.templates, words, pos, chosen, i)
+        scores = model.score(sorted(model.numbers[f] for f in features if f in model.numbers))
+        allowed = _allowed(model.classes, chosen, model.scheme, step, i == len(words) - 1)
+        chosen.append(max(allowed, key=lambda k, scores=scores: (scores[k], -k)))
+    return [model.classes[k] for k in chosen][::step]
+
+
+def _allowed(classes: list[str], chosen: list[int], scheme: str, step: int, last: bool) -> list[int]:
+    """Classes after which some end makes the sentence valid; behind the last word nothing comes."""
+    ends: list[list[str]] = [[]] if last else [[], *([tag] for tag in classes)]
+    before = [classes[k] for k in chosen]
+    return [
+        k for k, tag in enumerate(classes) if any(valid([*before, tag, *end][::step], scheme) for end in ends)
+    ]

@@ -1,0 +1,33 @@
+"""Reads a tree off the picture that was drawn of it for the terminal."""
+
+from __future__ import annotations
+
+LEFT = set("┬┴┼")  # a head's own place on its bar
+UP, DOWN = set("╰├┴┼│"), set("╭├┬┼│")
+
+
+def heads_of(trunks: list[str]) -> list[int]:
+    """The place of each row's head, -1 for a root; `trunks` are the lines up to the words."""
+    return [head_of(trunks, row) for row in range(len(trunks))]
+
+
+def head_of(trunks: list[str], row: int) -> int:
+    column = len(trunks[row]) - 1
+    while column >= 0 and trunks[row][column] not in "╭╰├ ":
+        column -= 1  # along the line, through the word's own bar and under bars that it crosses
+    if column < 0:
+        return -1
+    assert trunks[row][column] != " ", "a line comes from nowhere"
+    return next(other for other in bar(trunks, row, column) if trunks[other][column] in LEFT)
+
+
+def bar(trunks: list[str], row: int, column: int) -> list[int]:
+    """The rows that a bar joins."""
+    first = last = row
+    while trunks[first][column] in UP:
+        first -= 1
+        assert trunks[first][column] in DOWN, "a bar ends in the air"
+    while trunks[last][column] in DOWN:
+        last += 1
+        assert trunks[last][column] in UP, "a bar ends in the air"
+    return list(range(first, last + 1))
