@@ -66,7 +66,7 @@ class Weights:
         return (self.weights[conjunction] - self.corrections[conjunction] / self.examples).astype(np.float32)
 
     def averages(self):
-        """Columns by how many conjunctions they are in; the weights of all numbered conjunctions; constants."""
+        """Columns by how many conjunctions they are in; weights by the numbers of conjunctions; constants."""
         kept = [c for c in self.kept() if c]
         times = Counter(column for c in kept for column in c)
         columns = sorted(times, key=lambda column: (-times[column], column))
@@ -123,14 +123,17 @@ class Trainer:
             return right
         self.counts["wrong moves"] += 1
         weights.update(row, classes.index(right), classes.index(wrong))
-        exploring = self.epochs >= self.gold_epochs and self.random.below(1 << 20) < self.exploration * (1 << 20)
+        exploring = self.epochs >= self.gold_epochs and self.random.below(1 << 20) < self.exploration * (
+            1 << 20
+        )
         return wrong if exploring else right
 
     def learn_label(self, state, sentence, arc, heads, labels):
         part = self.frame.arcs.part(self.frame.arc_case(arc, sentence))
         classes, weights = self.frame.arcs.classes[part], self.arcs[part]
         row = self.frame.row("labels", state, sentence, arc)
-        chosen = int(np.argmax(weights.scores(row)))
+        scores = weights.scores(row)
+        chosen = int(np.argmax(scores))
         weights.examples += 1
         head, child = arc
         if heads[child - 1] != head:
@@ -138,8 +141,9 @@ class Trainer:
         gold = labels[child - 1]
         right = classes.index(self.frame.labels.index(gold))
         self.counts["arcs"] += 1
-        if chosen == right:
+        others = [place for place in range(len(classes)) if place != right]
+        if not others or scores[wrong := max(others, key=scores.__getitem__)] < scores[right]:
             return gold
         self.counts["wrong labels"] += 1
-        weights.update(row, right, chosen)
+        weights.update(row, right, wrong)
         return gold if self.epochs < self.gold_epochs else self.frame.labels[classes[chosen]]
