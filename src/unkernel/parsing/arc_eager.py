@@ -50,8 +50,8 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
 
     Words go over a stack, and a classifier on conjunctions of features decides at each step whether to shift
     the next word, to pop one, or to make an arc; a second one labels the arcs (Nivre 2003; Chang et al. 2010,
-    section 5). Every input gets one tree with one root. Arcs that cross are learnt as lifted ones and put back
-    after parsing (Nivre and Nilsson 2005).
+    section 5). Every input gets one tree with one root. Arcs that cross are learnt as lifted ones and put
+    back after parsing (Nivre and Nilsson 2005).
 
     Parameters
     ----------
@@ -182,10 +182,12 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
         """
         bank = _with_gold_trees(source)
         dev_bank = None if dev is None else _with_gold_trees(dev)
-        self._template_text, name = _read_templates(self.templates)
-        frame = self._new_frame(name)
+        template_text, name = _read_templates(self.templates)
+        frame = self._new_frame(template_text, name)
         frame.learn(bank._text)
-        self._frame = frame
+        for own in _CLASSIFIERS:  # whoever stops the training has no parser, instead of parts of two
+            self.__dict__.pop(own, None)
+        self._template_text, self._frame, self._split = template_text, frame, self.split
         self._tell(
             f"{len(bank):,} sentences, {bank.n_words:,} words, {len(frame.labels)} relations, "
             f"{self.n_features_:,} features, {frame.lifted:,} words lifted"
@@ -201,10 +203,10 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
             self._tell(str(self.dev_result_))
         return self
 
-    def _new_frame(self, template_file: str) -> ArcEagerFrame:
+    def _new_frame(self, template_text: str, template_file: str) -> ArcEagerFrame:
         return ArcEagerFrame(
             template_file,
-            self._template_text,
+            template_text,
             split_moves=self.split == "both",
             split_labels=self.split != "none",
             minimum=int(self.minimum),
@@ -240,7 +242,9 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
         start = time.process_time()
         moves, wrong_moves, arcs, wrong_labels = trainer.run_epoch()
         seen = {"wrong_moves": wrong_moves / max(moves, 1), "wrong_labels": wrong_labels / max(arcs, 1)}
-        text = f"epoch {number}: {seen['wrong_moves']:.2%} of moves wrong, {seen['wrong_labels']:.2%} of labels"
+        text = (
+            f"epoch {number}: {seen['wrong_moves']:.2%} of moves wrong, {seen['wrong_labels']:.2%} of labels"
+        )
         if dev is not None:
             heads, labels = trainer.parse(dev._text)
             result = result_of(dev, self._with_answers(dev, heads, labels), 0.0)
@@ -251,7 +255,7 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
         return seen
 
     def _from_weights(
-        self, parts: list[Mapping[str, Any]], classes: list[list[int]], columns: int
+        self, parts: Sequence[Mapping[str, Any]], classes: list[list[int]], columns: int
     ) -> list[CompiledClassifier | None]:
         return [
             self._from_part_weights(part, np.array(own), columns) if len(own) > 1 else None
@@ -288,13 +292,17 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
         self, rows: Mapping[str, Any], classes: list[list[int]], columns: int
     ) -> list[CompiledClassifier | None]:
         offsets, found = np.asarray(rows["offsets"]), np.asarray(rows["columns"])
-        X = sparse.csr_matrix((np.ones(len(found)), found, offsets), shape=(len(offsets) - 1, max(columns, 1)))
+        X = sparse.csr_matrix(
+            (np.ones(len(found)), found, offsets), shape=(len(offsets) - 1, max(columns, 1))
+        )
         parts, places = np.asarray(rows["parts"]), np.asarray(rows["classes"])
         made: list[CompiledClassifier | None] = []
         for part, own in enumerate(classes):
             chosen = np.flatnonzero(parts == part)
             made.append(self._from_part_rows(X[chosen], np.array(own)[places[chosen]], own))
-            self._tell(f"part {part + 1} of {len(classes)}: {len(chosen):,} rows, {len(own)} classes", level=2)
+            self._tell(
+                f"part {part + 1} of {len(classes)}: {len(chosen):,} rows, {len(own)} classes", level=2
+            )
         return made
 
     def _from_part_rows(self, X: Any, y: NDArray[Any], classes: list[int]) -> CompiledClassifier | None:
@@ -410,7 +418,9 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
             engine(part) for part in self.label_classifiers_
         ]
 
-    def _with_answers(self, bank: Treebank, heads: NDArray[np.int32], relations: NDArray[np.int32]) -> Treebank:
+    def _with_answers(
+        self, bank: Treebank, heads: NDArray[np.int32], relations: NDArray[np.int32]
+    ) -> Treebank:
         return bank._with_trees(heads, relations, self.labels_)
 
     # --- Files ----------------------------------------------------------------------------------------
@@ -441,8 +451,9 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
         }
 
     def _stored_parameters(self) -> dict[str, Any]:
-        stored = self.get_params(deep=False) | {"templates": os.fspath(self.templates)}
-        if not isinstance(self.random_state, int | None):
+        # The parts are those of the split that was learnt, whatever the next one shall be.
+        stored = self.get_params(deep=False) | {"templates": os.fspath(self.templates), "split": self._split}
+        if isinstance(self.random_state, np.random.RandomState):
             stored["random_state"] = None
         return {
             name: value.item() if isinstance(value, np.generic) else value for name, value in stored.items()
@@ -463,7 +474,8 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
         parser = cls(**container.setting(name, settings, "parameters", dict, lambda _: True))
         parser._validate_params()
         parser._template_text = container.setting(name, settings, "templates", str, lambda _: True)
-        frame = parser._new_frame(name)
+        parser._split = parser.split
+        frame = parser._new_frame(parser._template_text, name)
         table = {key: settings.get(key) for key in _LISTS}
         table |= {key: np.ascontiguousarray(arrays[key]) for key in _ARRAYS if key in arrays}
         strings = [key for key in arrays if key.startswith(_STRINGS)]
@@ -480,7 +492,11 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         if not self.__sklearn_is_fitted__():
             return dict(super().__getstate__())
-        return {"container": self.to_container()[1:]}
+        return {
+            "container": self.to_container()[1:],
+            "parameters": self.get_params(deep=False),
+            "training": {name: getattr(self, name) for name in _TRAINING},
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "container" not in state:
@@ -488,8 +504,11 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
             return
         arrays, settings = state["container"]
         self.__dict__.update(type(self).from_container("<pickle>", arrays, settings).__dict__)
+        self.__dict__.update(state["parameters"] | state["training"])
 
 
+_CLASSIFIERS = ("move_classifiers_", "label_classifiers_")
+_TRAINING = ("epochs_", "best_epoch_", "dev_result_")
 _GOLD_EPOCHS = 2  # before the online learner follows its own mistakes
 _MEASURED_ROWS = 4096
 
@@ -517,7 +536,7 @@ def _read_templates(templates: str | os.PathLike[str]) -> tuple[str, str]:
         return resources.files(__package__).joinpath("templates", file).read_text("utf-8"), file
     path = Path(templates)
     try:
-        return path.read_text("utf-8"), str(path)
+        return path.read_text("utf-8-sig"), str(path)
     except FileNotFoundError as error:
         known = ", ".join(map(repr, _TEMPLATES))
         raise FileNotFoundError(f"there is no template file {str(path)!r}; ours are {known}") from error

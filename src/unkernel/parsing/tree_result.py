@@ -40,8 +40,8 @@ class TreeResult:
     uas, las : float
         Percentage of words with the right head, and with the right head and relation.
     uas_no_punct, las_no_punct : float
-        The same without punctuation: words whose universal part of speech is ``PUNCT``, or that have no letter
-        or digit where no word has a universal part of speech.
+        The same without punctuation: words whose universal part of speech is ``PUNCT``, or that have no
+        letter or digit where no word has a universal part of speech.
     exact : float
         Percentage of sentences without a mistake.
     n_sentences, n_words : int
@@ -73,8 +73,8 @@ class TreeResult:
     def __str__(self) -> str:
         return (
             f"UAS {self.uas:.2f} %, LAS {self.las:.2f} % of {self.n_words:,} words; without punctuation "
-            f"{self.uas_no_punct:.2f} and {self.las_no_punct:.2f}; {self.exact:.1f} % of {self.n_sentences:,} "
-            f"sentences without a mistake; {self.words_per_second:,.0f} words/s"
+            f"{self.uas_no_punct:.2f} and {self.las_no_punct:.2f}; {self.exact:.1f} % of "
+            f"{self.n_sentences:,} sentences without a mistake; {self.words_per_second:,.0f} words/s"
         )
 
     def table(self) -> str:
