@@ -1,7 +1,6 @@
-"""The slow, obvious twin of the arc-eager parser: states are lists, costs come from an exhaustive search, features
-are tuples, weights are dictionaries.
+"""The slow, obvious twin of the arc-eager parser: states are lists, and costs come from an exhaustive search.
 
-Words count from 1. A sentence is a list of ``unkernel.data.conll.Word``, a tree two lists, of heads and of labels.
+Words count from 1. A sentence is a list of ``unkernel.data.conll.Word``, a tree two lists: heads and labels.
 """
 
 from __future__ import annotations
@@ -120,11 +119,13 @@ def _search(gold):
 
 
 def canonical_moves(heads):
-    """The moves that build a projective tree: arcs as soon as they can be made, REDUCE only where it is needed."""
+    """The moves that build a projective tree: arcs as soon as possible, REDUCE only where it is needed."""
     state, moves = State(len(heads)), []
     while not state.finished:
         lost = costs(state, heads)
-        moves.append(min((m for m in (LEFT_ARC, RIGHT_ARC, SHIFT, REDUCE) if m in lost), key=lost.__getitem__))
+        moves.append(
+            min((m for m in (LEFT_ARC, RIGHT_ARC, SHIFT, REDUCE) if m in lost), key=lost.__getitem__)
+        )
         state.apply(moves[-1])
     return moves
 
@@ -234,30 +235,42 @@ class Parts:
 # --- Parsing ----------------------------------------------------------------------------------------
 
 
-def parse(frame, sentence, move_scores, label_scores):
+class CloseCallError(Exception):
+    """Two scores are so near that the order of a sum decides which is the larger one."""
+
+
+def parse(frame, sentence, move_scores, label_scores, tolerance=0.0):
     """Greedily; scores are functions of a part and a row. Gives heads and labels."""
     state = State(len(sentence))
     while not state.finished:
-        move = best_move(frame, state, sentence, move_scores)
+        move = best_move(frame, state, sentence, move_scores, tolerance)
         label = None
         if move in (LEFT_ARC, RIGHT_ARC):
             arc = state.arc(move)
             part = frame.arcs.part(frame.arc_case(arc, sentence))
             scores = label_scores(part, frame.row("labels", state, sentence, arc))
-            label = frame.labels[frame.arcs.classes[part][scores.index(max(scores))]]
+            label = frame.labels[best(dict(zip(frame.arcs.classes[part], scores, strict=True)), tolerance)]
         state.apply(move, label)
     labels = [label or frame.root_label for label in state.labels]
     return deprojectivised(state.heads, labels, frame.marks)
 
 
-def best_move(frame, state, sentence, move_scores):
+def best_move(frame, state, sentence, move_scores, tolerance):
     valid = [move for move in MOVES if state.valid(move)]
     if not state.stack:
         return SHIFT
     part = frame.moves.part(frame.move_case(state, sentence))
-    scores = dict(zip(frame.moves.classes[part], move_scores(part, frame.row("moves", state, sentence)), strict=True))
-    known = [move for move in frame.moves.classes[part] if move in valid]
-    return max(known, key=scores.__getitem__) if known else valid[0]
+    scores = move_scores(part, frame.row("moves", state, sentence))
+    known = {m: score for m, score in zip(frame.moves.classes[part], scores, strict=True) if m in valid}
+    return best(known, tolerance) if known else valid[0]
+
+
+def best(scores, tolerance):
+    """The first class of the largest score."""
+    chosen = max(scores, key=scores.__getitem__)
+    if any(scores[chosen] - score < tolerance for one, score in scores.items() if one != chosen):
+        raise CloseCallError
+    return chosen
 
 
 def scores_of(classifiers):

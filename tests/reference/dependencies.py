@@ -15,14 +15,13 @@ def above(heads, word):
 
 def is_tree(heads):
     """Whether there is one root, and every word leads to it."""
-    if heads.count(0) != 1:
-        return False
-    for word in range(1, len(heads) + 1):
-        for _ in heads:
-            word = heads[word - 1] if word else 0
-        if word:
-            return False
-    return True
+    children = {}
+    for word, head in enumerate(heads, start=1):
+        children.setdefault(head, []).append(word)
+    reached = [0]
+    for word in reached:  # which grows meanwhile
+        reached += children.get(word, [])
+    return heads.count(0) == 1 and len(reached) == len(heads) + 1
 
 
 def crossing(heads):

@@ -17,8 +17,7 @@ class Templates:
 
     def __init__(self, text):
         self.sections = {"moves": [], "labels": []}
-        for line in text.split("\n"):
-            line = line.partition("#")[0].strip()
+        for line in (whole.partition("#")[0].strip() for whole in text.split("\n")):
             if line.startswith("["):
                 section = self.sections[line.strip("[]")]
             elif line:
@@ -39,7 +38,7 @@ class Templates:
         return value if attribute in NUMBERS else self.seen[attribute][value]
 
     def features(self, section, state, sentence, arc=None):
-        """For each feature that there is, the number of its template and its values, with their attributes."""
+        """The number of the template of each feature that there is, and its values with their attributes."""
         found = []
         for number, values in enumerate(self.sections[section]):
             filled = [(value.split(".")[-1], filled_value(value, state, sentence, arc)) for value in values]
@@ -118,7 +117,15 @@ def shape(form):
     kinds = ""
     for character in form:
         if character.isascii():
-            kind = "X" if character.isupper() else "x" if character.islower() else "d" if character.isdigit() else character
+            kind = (
+                "X"
+                if character.isupper()
+                else "x"
+                if character.islower()
+                else "d"
+                if character.isdigit()
+                else character
+            )
         else:
             kind = "u"
         if not kinds.endswith(kind):
