@@ -28,8 +28,13 @@ struct BoundFrame {
   std::vector<parsing::LabelledTree> trees;
 };
 
-nb::list names_of(const data::NameTable& table) {
-  nb::list names;
+using Names = nb::typed<nb::list, nb::str>;
+using Classes = nb::typed<nb::list, nb::typed<nb::list, int>>;
+using Arrays = nb::typed<nb::tuple, nb::any, nb::any>;
+using Engines = nb::typed<nb::list, nb::any>;
+
+Names names_of(const data::NameTable& table) {
+  Names names;
   for (std::size_t k = 0; k < table.size(); ++k) {
     const std::string_view name = table.name(static_cast<std::int32_t>(k));
     names.append(nb::str(name.data(), name.size()));
@@ -37,8 +42,8 @@ nb::list names_of(const data::NameTable& table) {
   return names;
 }
 
-nb::list classes_of(const parsing::DecisionParts& parts) {
-  nb::list all;
+Classes classes_of(const parsing::DecisionParts& parts) {
+  Classes all;
   for (std::size_t part = 0; part < parts.size(); ++part) all.append(nb::cast(parts.classes(part)));
   return all;
 }
@@ -136,17 +141,19 @@ Table as_table(parsing::DecisionRows&& rows) {
   return table;
 }
 
-nb::tuple as_tuple(parsing::Parsed&& parsed) { return nb::make_tuple(to_numpy(std::move(parsed.heads)), to_numpy(std::move(parsed.labels))); }
+Arrays as_tuple(parsing::Parsed&& parsed) {
+  return Arrays(nb::make_tuple(to_numpy(std::move(parsed.heads)), to_numpy(std::move(parsed.labels))));
+}
 
 // --- Parsing -------------------------------------------------------------------------------------------
 
-std::vector<const engines::Engine*> engines_of(const nb::list& list) {
+std::vector<const engines::Engine*> engines_of(const Engines& list) {
   std::vector<const engines::Engine*> found;
   for (const nb::handle one : list) found.push_back(one.is_none() ? nullptr : &nb::cast<const BoundEngine&>(one).engine());
   return found;
 }
 
-nb::tuple parse_with(const BoundFrame& bound, const nb::list& moves, const nb::list& arcs, const data::ColumnText& text, int threads) {
+Arrays parse_with(const BoundFrame& bound, const Engines& moves, const Engines& arcs, const data::ColumnText& text, int threads) {
   const parsing::ParserEngines engines{engines_of(moves), engines_of(arcs)};
   parsing::Parsed parsed;
   watched([&](const Monitor& monitor) { parsed = parsing::parse(bound.frame, engines, text, threads, monitor); }, nullptr);
@@ -165,7 +172,7 @@ void bind_frame(nb::module_& module) {
       .def("stored", &stored)
       .def("restore", &restore, nb::arg("table"))
       .def_prop_ro("labels", [](const BoundFrame& self) {
-        nb::list names;
+        Names names;
         for (std::size_t k = 0; k < self.frame.labels().size(); ++k) {
           const std::string_view name = self.frame.labels().name(static_cast<std::int32_t>(k));
           names.append(nb::str(name.data(), name.size()));
@@ -181,7 +188,7 @@ void bind_frame(nb::module_& module) {
            [](const BoundFrame& self, const data::ColumnText& text) {
              parsing::OracleRows rows;
              watched([&](Monitor&) { rows = parsing::oracle_rows(self.frame, text, self.trees); }, nullptr);
-             return nb::make_tuple(as_table(std::move(rows.moves)), as_table(std::move(rows.arcs)));
+             return nb::typed<nb::tuple, Table, Table>(nb::make_tuple(as_table(std::move(rows.moves)), as_table(std::move(rows.arcs))));
            },
            nb::arg("text"))
       .def("parse", &parse_with, nb::arg("moves"), nb::arg("arcs"), nb::arg("text"), nb::kw_only(), nb::arg("threads"));
@@ -201,7 +208,7 @@ void bind_trainer(nb::module_& module) {
            [](Trainer& self) {
              parsing::EpochCounts counts;
              watched([&](const Monitor& monitor) { counts = self.run_epoch(monitor); }, nullptr);
-             return nb::make_tuple(counts.moves, counts.wrong_moves, counts.arcs, counts.wrong_labels);
+             return nb::typed<nb::tuple, int, int, int, int>(nb::make_tuple(counts.moves, counts.wrong_moves, counts.arcs, counts.wrong_labels));
            })
       .def("parse",
            [](Trainer& self, const data::ColumnText& text) {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sklearn.svm import LinearSVC
 
-from unkernel import PolySVC, demo, demo_sparse, demo_trees
+from unkernel import PolySVC, demo, demo_parsing, demo_sparse, demo_trees
 from unkernel.data.ast_trees import from_ast
 
 
@@ -143,3 +143,12 @@ def test_what_would_take_too_long_is_left_out(capsys, monkeypatch, library):
     assert "diabetes" in shown
     assert "which package" in shown
     assert "zebra" in shown
+
+
+def test_pairs_of_words_decide_where_a_phrase_belongs():
+    (linear, quadratic), parsed = demo_parsing.parser_fits(
+        demo_parsing.grammar(1500, seed=0), demo_parsing.grammar(100, seed=1)
+    )
+    assert (linear.degree, quadratic.degree) == (1, 2)
+    assert linear.uas < 99.5 < quadratic.uas
+    assert len(parsed) == 100

@@ -34,7 +34,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.svm import SVC, LinearSVC
 
-from unkernel import demo_sparse, demo_trees
+from unkernel import demo_parsing, demo_sparse, demo_trees
 from unkernel.cutplane import CuttingPlaneSVC, RankSVM
 from unkernel.engines import Candidate, CompiledClassifier, compile, load
 from unkernel.poly import PolySVC
@@ -108,6 +108,8 @@ def main() -> None:
     _show_linear(console)
     console.print()
     demo_trees.show(console)
+    console.print()
+    demo_parsing.show(console)
 
 
 def _tables() -> Iterator[tuple[str, Rows, list[Contestant], list[str]]]:

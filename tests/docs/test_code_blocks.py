@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 
 from unkernel import cli, write_svmlight
+from unkernel.demo_parsing import grammar
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -93,7 +94,7 @@ def run_in_shell(command: str, folder: Path) -> int:
 
 def write_data_files(folder: Path) -> None:
     """Files for the examples, under the names that the pages use: two classes of binary rows that no
-    linear model tells apart well.
+    linear model tells apart well, and a small treebank.
     """
     generator = np.random.default_rng(0)
     X = (generator.random((600, 30)) < 0.3).astype(float)
@@ -107,6 +108,9 @@ def write_data_files(folder: Path) -> None:
         for name in names:
             packed = lzma.compress(text.getvalue()) if name.endswith(".xz") else text.getvalue()
             (folder / name).write_bytes(packed)
+    grammar(40, seed=0).write(folder / "train.conllu")
+    for name in ("dev.conllu", "test.conllu", "raw.conllu"):
+        grammar(10, seed=1).write(folder / name)
 
 
 @pytest.mark.parametrize("page", pages_with_examples(), ids=lambda page: str(page.relative_to(ROOT)))

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from reference import bunsetsu as twin
-from unkernel import FormatError
+from unkernel import FormatError, load
 from unkernel.data import read_bunsetsu
-from unkernel.models import container
 from unkernel.parsing import BunsetsuParser, BunsetsuResult
-from unkernel.parsing.bunsetsu import KIND, TEMPLATES
+from unkernel.parsing.bunsetsu import TEMPLATES
 
 ALL_TEMPLATES = [
     *(f"{role}.{word}.{field}" for role in ("before", "modifier", "candidate", "after")
@@ -69,12 +68,6 @@ def fitted(degree=2, **options):
 @pytest.fixture(scope="module")
 def parser():
     return fitted()
-
-
-def loaded_from(path):
-    kind, arrays, stored = container.read(path)
-    assert kind == KIND
-    return BunsetsuParser.from_container(str(path), arrays, stored)
 
 
 def rows_of(parser, X):
@@ -343,7 +336,7 @@ def test_a_parser_without_training(tmp_path):
 def test_the_same_training_is_the_same_file(tmp_path):
     for name, jobs in (("a", None), ("b", 2)):
         fitted(2, engine="expanded", n_jobs=jobs).save(tmp_path / name)
-    a, b = (loaded_from(tmp_path / name) for name in "ab")
+    a, b = (load(tmp_path / name) for name in "ab")
     assert a.parse(read(TEST)).to_bytes() == b.parse(read(TEST)).to_bytes()
 
 
@@ -353,12 +346,18 @@ def test_the_same_training_is_the_same_file(tmp_path):
 def test_files_give_the_same_parser(options, tmp_path):
     parser = fitted(**options)
     parser.save(tmp_path / "p.uk")
-    loaded = loaded_from(tmp_path / "p.uk")
+    loaded = load(tmp_path / "p.uk")
     assert loaded.parse(read(TEST)).to_bytes() == parser.parse(read(TEST)).to_bytes()
     assert (loaded.degree, loaded.learner) == (parser.degree, parser.learner)
     assert (loaded.n_features_, loaded.n_decisions_) == (parser.n_features_, parser.n_decisions_)
     loaded.save(tmp_path / "again.uk")
     assert (tmp_path / "again.uk").read_bytes() == (tmp_path / "p.uk").read_bytes()
+
+
+def test_where_split_does_not_fit_something_else_is_made():
+    tight = fitted(4, C=1e-3, memory=30_000)
+    assert tight.classifier_.engine != "split"
+    assert tight.parse(read(TEST)).to_bytes() == fitted(4, C=1e-3).parse(read(TEST)).to_bytes()
 
 
 def test_a_pickle_is_the_same_parser(parser):
@@ -405,7 +404,7 @@ def test_damaged_settings_are_refused(parser, change, tmp_path):
     parser.save(path)
     edited(path, change)
     with pytest.raises(FormatError):
-        loaded_from(path)
+        load(path)
 
 
 @settings(deadline=None, max_examples=60)

@@ -26,7 +26,8 @@ from unkernel import FormatError
 from unkernel.data import ChunkCorpus, datasets, read_chunks
 from unkernel.models import container
 from unkernel.parsing import Chunker
-from unkernel.parsing.chunker import _read_templates
+from unkernel.parsing._base import read_templates
+from unkernel.parsing.chunker import _TEMPLATES
 from unkernel.parsing.loading import load
 
 WORDS = ["the", "old", "man", "He", "saw", "sees", "in", "Rome", ",", "up"]
@@ -91,7 +92,7 @@ def words_only(tmp_path: Path) -> Path:
 def test_decoding_is_that_of_the_slow_twin(scheme, direction):
     chunker = Chunker(scheme=scheme, direction=direction, templates="yamcha").fit(CORPUS)
     backward = direction == "backward"
-    templates = templates_of(_read_templates("yamcha")[0])
+    templates = templates_of(read_templates("yamcha", _TEMPLATES)[0])
     classes = chunker.classes_.tolist()
     inside = [
         Sentence(s.words, s.pos, [classes.index(t) for t in tags_of(chunks_of(s.tags), len(s), scheme)])

@@ -112,7 +112,7 @@ def test_copies_know_all_that_the_parser_knew(again, random_state, templates):
     parser.fit(BANK, dev=BANK)
     other = again(parser)
     check_same(parser, other)
-    for name in ("epochs_", "best_epoch_", "dev_result_", "templates"):
+    for name in ("epochs_", "best_epoch_", "dev_result_", "split"):
         assert getattr(other, name) == getattr(parser, name)
     assert type(other.random_state) is type(random_state)
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from unkernel._version import __version__
-from unkernel.cli import bench, compile, explain, inspect, predict, train
+from unkernel.cli import bench, compile, explain, inspect, parse, predict, train
 from unkernel.cli._console import report_error, report_interrupt
 
 __all__ = ["app", "main"]
@@ -40,6 +40,7 @@ app.command()(predict.predict)
 app.command()(inspect.inspect)
 app.command()(explain.explain)
 app.command()(bench.bench)
+app.add_typer(parse.app, name="parse")
 
 
 def _show_version(wanted: bool) -> None:
@@ -66,6 +67,8 @@ def unkernel(
     [dim]$[/dim] unkernel bench compiled.uk rows.svm
     [dim]$[/dim] unkernel inspect model.uk --top 10
     [dim]$[/dim] unkernel explain model.uk a9a.t.svm.xz --row 3
+    [dim]$[/dim] unkernel parse train en.uk train.conllu --dev dev.conllu
+    [dim]$[/dim] unkernel parse run en.uk < raw.conllu > parsed.conllu
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

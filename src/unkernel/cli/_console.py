@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import resource
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -86,6 +87,12 @@ def microseconds(duration: float) -> str:
 
 def size(count: int) -> str:
     return decimal(count)
+
+
+def peak_memory() -> int:
+    """Bytes that this process has had at most."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def rate(count: int, duration: float) -> float:

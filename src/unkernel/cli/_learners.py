@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import InvalidParameterError
 
 from unkernel.cli._console import many, percent, size
 from unkernel.cli._files import label_words, labels_are_unknown
@@ -29,6 +32,41 @@ def flag(option: str) -> str:
     return f"--{option.replace('_', '-')}"
 
 
+def plain_options(**all_options: Any) -> dict[str, Any]:
+    """Those that were given, as plain values."""
+    given = {name: value for name, value in all_options.items() if value is not None}
+    return {name: value.value if isinstance(value, Enum) else value for name, value in given.items()}
+
+
+def default_words(estimators: Mapping[str, type], parameter: str) -> str:
+    """The default of all estimators that have the parameter, or of each."""
+    by_name: dict[Any, list[str]] = {}
+    for name, estimator in estimators.items():
+        if parameter in (found := inspect.signature(estimator).parameters):
+            by_name.setdefault(found[parameter].default, []).append(name)
+    if len(by_name) == 1:
+        return str(*by_name)
+    return "; ".join(f"{', '.join(names)}: {value}" for value, names in by_name.items())
+
+
+def parameter_options(estimator: type) -> dict[str, str]:
+    """The parameters of an estimator, and what the option for each is called."""
+    return {name: _OPTION_OF.get(name, name) for name in inspect.signature(estimator).parameters}
+
+
+def refuse_parameters(estimator: Any) -> None:
+    """The estimator's own checks, before anything is read, in the words of the command line."""
+    try:
+        estimator._validate_params()
+    except InvalidParameterError as error:
+        raise ValueError(_as_options(str(error))) from None
+
+
+def _as_options(words: str) -> str:
+    words = re.sub(r"The '(\w+)' parameter of \w+", lambda match: flag(match[1]), words)
+    return re.sub(r"\. Got (.*) instead\.$", r", got \1", words)
+
+
 class Learner(ABC):
     """A kind of model: which options it has, how it is trained, and what is said of it."""
 
@@ -46,8 +84,7 @@ class Learner(ABC):
     @classmethod
     def options(cls) -> set[str]:
         """The names of the options that say something to this learner."""
-        parameters = inspect.signature(cls.estimator).parameters
-        return {_OPTION_OF.get(name, name) for name in parameters} | cls.own_options | {"n_features"}
+        return set(parameter_options(cls.estimator).values()) | cls.own_options | {"n_features"}
 
     @classmethod
     def default(cls, parameter: str) -> Any:
@@ -63,8 +100,7 @@ class Learner(ABC):
         chosen = {"seed": 0, "jobs": jobs} | dict(self.given)
         if "class_weight" in chosen:
             chosen["class_weight"] = _class_weight(chosen["class_weight"], self.label)
-        names = inspect.signature(self.estimator).parameters
-        options = {name: _OPTION_OF.get(name, name) for name in names}
+        options = parameter_options(self.estimator)
         return {name: chosen[option] for name, option in options.items() if option in chosen}
 
     @staticmethod

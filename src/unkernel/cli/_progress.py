@@ -25,6 +25,7 @@ from unkernel.cli._files import STANDARD_STREAM
 
 if TYPE_CHECKING:
     from unkernel._core import Progress as TrainingProgress
+    from unkernel.parsing import Step
 
 
 _STAGES = ("training", "sampling")  # whose gap shrinks
@@ -117,6 +118,26 @@ class Display:
             self._say_now_and_then(f"{stage}: {words}{active}")
 
         yield look
+        self._bars.remove_task(task)
+
+    @contextlib.contextmanager
+    def steps(self, tol: float) -> Iterator[Callable[[Step], None]]:
+        """A function that shows the steps of training a parser, and how far the solver inside one is."""
+        self._say("training")
+        task = self._bars.add_task("training", total=None, words="")
+
+        def watch(step: Step) -> None:
+            if step.progress is not None:
+                words = f"{step.progress.stage or 'training'}: {_in_words(step.progress, 'epoch')}"
+                share: float | None = share_done(step.progress, tol)
+                self._say_now_and_then(words)
+            else:
+                words, share = step.words, step.share
+                self._say(words)
+            total = None if share is None else 1.0
+            self._bars.update(task, completed=share or 0.0, total=total, words=words)
+
+        yield watch
         self._bars.remove_task(task)
 
     def _say_now_and_then(self, words: str) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from unkernel.cli._learners import default_words
 from unkernel.cutplane import CuttingPlaneSVC, RankSVM
 from unkernel.poly import PolyLogisticRegression, PolySVC
 from unkernel.tree import TreeSVC
@@ -105,15 +105,7 @@ class VectorKernelName(StrEnum):
     sigmoid = "sigmoid"
 
 
-def _default(parameter: str) -> str:
-    """The default of all learners that have the parameter, or of each."""
-    by_model: dict[Any, list[str]] = {}
-    for name, estimator in _ESTIMATORS.items():
-        if parameter in (found := inspect.signature(estimator).parameters):
-            by_model.setdefault(found[parameter].default, []).append(name)
-    if len(by_model) == 1:
-        return str(*by_model)
-    return "; ".join(f"{', '.join(names)}: {value}" for value, names in by_model.items())
+_default = partial(default_words, _ESTIMATORS)
 
 
 DataFiles = Annotated[

@@ -26,6 +26,7 @@ from unkernel.cli._models import (
     zones,
 )
 from unkernel.cli._names import read_names, shown
+from unkernel.cli._parsers import describe_parser, is_parser, open_parser, parser_facts, print_parts
 from unkernel.cli._progress import Display
 from unkernel.cli._tables import candidates_to_json, new_table, print_candidates, print_table
 from unkernel.engines import CompiledClassifier, compile
@@ -61,8 +62,12 @@ def inspect(
     [dim]$[/dim] unkernel inspect model.uk
     [dim]$[/dim] unkernel inspect model.uk --top 20 --features names.txt
     [dim]$[/dim] unkernel inspect libsvm.model
+    [dim]$[/dim] unkernel inspect parser.uk
     [dim]$[/dim] unkernel inspect model.uk --json | jq .conjunctions_by_order
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    if is_parser(model):
+        _inspect_parser(model, top, features, json=json)
+        return
     opened = open_model(model)
     if isinstance(opened, OpenedTrees):
         _inspect_trees(opened, top, features, json=json)
@@ -77,6 +82,24 @@ def inspect(
     _print(found, opened)
     if heaviest is not None and heaviest.entries:
         _print_heaviest(heaviest, opened)
+
+
+def _inspect_parser(path: Path, top: int, features: str | None, *, json: bool) -> None:
+    if top or features is not None:
+        raise ValueError(
+            f"{path}: --top and --features are for models of rows or trees, and this is a parser"
+        )
+    found: dict[str, Any] = {"file": str(path), "file_bytes": path.stat().st_size}
+    found |= describe_parser(open_parser(path))
+    if json:
+        print_json(found)
+        return
+    facts = parser_facts(found)
+    facts["bytes"] = f"{size(found['file_bytes'])} in the file, {size(found['compiled_bytes'])} compiled"
+    print_facts(found["file"], facts)
+    chosen = {name: value for name, value in found["parameters"].items() if value is not None}
+    print_facts("parameters", {name: _short(value) for name, value in chosen.items()})
+    print_parts(found["parts"])
 
 
 def _inspect_trees(opened: OpenedTrees, top: int, features: str | None, *, json: bool) -> None:

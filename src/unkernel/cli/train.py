@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import re
-import resource
-import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from enum import Enum
 from pathlib import Path
 from typing import Any
-
-from sklearn.utils._param_validation import InvalidParameterError
 
 from unkernel._version import __version__
 from unkernel.cli import _options as options
 from unkernel.cli import _rows, _trees
 from unkernel.cli import _train_options as train_options
-from unkernel.cli._console import note, print_facts, print_json, seconds, size, warn
+from unkernel.cli._console import note, peak_memory, print_facts, print_json, seconds, size, warn
 from unkernel.cli._dask import moved, refuse_address
 from unkernel.cli._files import refuse_special_file, refuse_unwritable
-from unkernel.cli._learners import Learner, flag
+from unkernel.cli._learners import Learner, flag, plain_options, refuse_parameters
 from unkernel.cli._progress import Display
 from unkernel.cli._rows import AnyRows, DistantRows, MemoryRows
 from unkernel.cli._train_linear import LinearLearner
@@ -115,7 +109,7 @@ def train(
     [dim]$[/dim] unkernel train 'day-*.svm.gz' a.uk --model linear --dask tcp://scheduler:8786
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     began = time.perf_counter()
-    given = _given(
+    given = plain_options(
         C=C,
         loss=loss,
         penalty=penalty,
@@ -161,7 +155,7 @@ def train(
     _refuse_places(model, checkpoint, *data, test)
     threads = options.threads(jobs)
     local = learner.estimator(**learner.parameters(threads))
-    _refuse_parameters(local)
+    refuse_parameters(local)
     with (
         Display(quiet=quiet or json, verbose=verbose) as display,
         _resumable(checkpoint),
@@ -181,13 +175,7 @@ def train(
             result = _measure(learner, estimator, rows, tests)
     spent = {"reading": rows.seconds, "training": training_seconds, "total": time.perf_counter() - began}
     result |= {"model": str(model), "model_bytes": model.stat().st_size, "warnings": said, "seconds": spent}
-    _report(learner, result | {"peak_memory_bytes": _peak_memory()}, json=json, quiet=quiet)
-
-
-def _given(**all_options: Any) -> dict[str, Any]:
-    """Those that were given, as plain values."""
-    given = {name: value for name, value in all_options.items() if value is not None}
-    return {name: value.value if isinstance(value, Enum) else value for name, value in given.items()}
+    _report(learner, result | {"peak_memory_bytes": peak_memory()}, json=json, quiet=quiet)
 
 
 def _kind(kind: train_options.ModelKind | None, data: Sequence[str], given: dict[str, Any]) -> str:
@@ -239,19 +227,6 @@ def _refuse_places(model: Path, checkpoint: Path | None, *inputs: str | None) ->
         refuse_unwritable(checkpoint / "cuts" if checkpoint.is_dir() else checkpoint)
         if checkpoint.exists() and not checkpoint.is_dir():
             raise ValueError(f"{checkpoint}: --checkpoint is a folder, and this is a file")
-
-
-def _refuse_parameters(estimator: Any) -> None:
-    """The estimator's own checks, before anything is read, in the words of the command line."""
-    try:
-        estimator._validate_params()
-    except InvalidParameterError as error:
-        raise ValueError(_as_options(str(error))) from None
-
-
-def _as_options(words: str) -> str:
-    words = re.sub(r"The '(\w+)' parameter of \w+", lambda match: flag(match[1]), words)
-    return re.sub(r"\. Got (.*) instead\.$", r", got \1", words)
 
 
 @contextlib.contextmanager
@@ -324,11 +299,6 @@ def _measure(
         return result | {"test": None}
     tested = {"file": tests.file, "rows": tests.count} | learner.measure(estimator, tests)
     return result | {"test": tested}
-
-
-def _peak_memory() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def _report(learner: Learner, result: dict[str, Any], *, json: bool, quiet: bool) -> None:

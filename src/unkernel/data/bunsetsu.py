@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, overload
@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import BunsetsuText, whole_bunsetsu_sentences
+from unkernel.data.columns import LONGEST_SENTENCE
 from unkernel.data.files import Source, name_of, read_blocks, writing
+from unkernel.errors import FormatError
 
 ON_ERROR = ("raise", "skip")
 
@@ -111,7 +113,7 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
         """A sentence, or a corpus of some."""
         if isinstance(index, slice):
             lines = b"".join(self._lines(number) for number in range(*index.indices(len(self))))
-            return _corpus(BunsetsuText(lines, "<sentences>", 1, False))
+            return corpus_of(lines, "<sentences>", line=1, skip=False)
         number = range(len(self))[index]
         begin, end = self.first_bunsetsu[number : number + 2]
         return BunsetsuSentence(
@@ -164,7 +166,9 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
         return lines if lines.endswith(b"\n") else lines + b"\n"
 
 
-def _corpus(text: BunsetsuText) -> BunsetsuCorpus:
+def corpus_of(data: bytes, file: str, *, line: int, skip: bool) -> BunsetsuCorpus:
+    """Sentences of a file from its given line on; bad ones are refused or skipped."""
+    text = BunsetsuText(data, file, line, skip)
     return BunsetsuCorpus(text, np.asarray(text.heads), text.types)
 
 
@@ -197,7 +201,7 @@ def read_bunsetsu(source: Source, *, on_error: str = "raise") -> BunsetsuCorpus:
     (('本を', '読む'), (1, -1))
     """
     _check_on_error(on_error)
-    return _corpus(BunsetsuText(b"".join(read_blocks(source)), name_of(source), 1, on_error == "skip"))
+    return corpus_of(b"".join(read_blocks(source)), name_of(source), line=1, skip=on_error == "skip")
 
 
 def read_bunsetsu_parts(
@@ -210,22 +214,27 @@ def read_bunsetsu_parts(
     _check_on_error(on_error)
     if part_bytes < 1:
         raise ValueError(f"part_bytes must be at least 1, got {part_bytes}")
-    return _parts(source, on_error == "skip", part_bytes)
+    return parts_of(read_blocks(source, part_bytes), name_of(source), skip=on_error == "skip")
 
 
-def _parts(source: Source, skip: bool, part_bytes: int) -> Iterator[BunsetsuCorpus]:
-    name, line, held, seen = name_of(source), 1, b"", 0
-    for block in read_blocks(source, part_bytes):
+def parts_of(
+    pieces: Iterable[bytes], name: str, *, skip: bool, longest: int = LONGEST_SENTENCE
+) -> Iterator[BunsetsuCorpus]:
+    """The sentences of a file that comes in pieces of any length."""
+    line, held, seen = 1, b"", 0
+    for block in pieces:
         held += block
         end = whole_bunsetsu_sentences(held, seen)
+        if not end and len(held) > longest:
+            raise FormatError(name, line, 0, f"a sentence of more than {longest} bytes; EOS ends a sentence")
         if end:
-            text = BunsetsuText(held[:end], name, line, skip)
-            line += text.lines
-            yield _corpus(text)
+            corpus = corpus_of(held[:end], name, line=line, skip=skip)
+            line += corpus._text.lines
+            yield corpus
         held = held[end:]
         seen = len(held)
     if held:
-        yield _corpus(BunsetsuText(held, name, line, skip))
+        yield corpus_of(held, name, line=line, skip=skip)
 
 
 def _check_on_error(on_error: str) -> None:

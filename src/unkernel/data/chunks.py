@@ -195,9 +195,11 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
 
     def _with_tags(self, numbers: NDArray[np.int32], names: list[str]) -> Self:
         """The same from an array of all words; a tag is a number in `names`."""
+        return self._of(rewritten(self._text, self._tagged_bytes(numbers, names)), True)
+
+    def _tagged_bytes(self, numbers: NDArray[np.int32], names: list[str]) -> bytes:
         column = self.n_columns - self.tagged
-        data = self._text.write_column(column, numbers, names) if len(self) else self.to_bytes()
-        return self._of(rewritten(self._text, data), True)
+        return bytes(self._text.write_column(column, numbers, names)) if len(self) else self.to_bytes()
 
     @classmethod
     def from_words(

@@ -98,9 +98,16 @@ def blocks(
     >>> [(block.first_line, block.sentences, block.text) for block in found]
     [(1, 1, b'He PRP B-NP\nsaw VBD B-VP\n\n'), (4, 1, b'No DT B-NP\n\n')]
     """
-    skip, name = check_on_error(on_error), name_of(source)
+    skip = check_on_error(on_error)
+    return blocks_of(read_blocks(source, size), name_of(source), format, skip=skip, longest=longest)
+
+
+def blocks_of(
+    pieces: Iterable[bytes], name: str, format: Format, *, skip: bool, longest: int = LONGEST_SENTENCE
+) -> Iterator[ColumnText]:
+    """The same of a file that comes in pieces of any length."""
     held, line, columns = b"", 1, 0
-    for read in read_blocks(source, size):
+    for read in pieces:
         held += read
         end = len(held) if held.isspace() else whole_sentences(held, format)
         if not end and len(held) > longest:
@@ -108,7 +115,7 @@ def blocks(
             raise FormatError(name, line, 0, reason)
         if end:
             block = ColumnText(held[:end], name, format, columns, "none", skip, line)
-            held, line, columns = held[end:], line + held.count(b"\n", 0, end), block.columns
+            held, line, columns = held[end:], line + held.count(b"\n", 0, end), block.columns or columns
             yield block
     if held:
         yield ColumnText(held, name, format, columns, "none", skip, line)

@@ -44,21 +44,25 @@ def name_of(source: Source) -> str:
     return name if isinstance(name, str) else "<stream>"
 
 
-def read_blocks(source: Source, size: int = BLOCK_BYTES) -> Iterator[bytes]:
+def read_blocks(source: Source, size: int = BLOCK_BYTES, *, wait: bool = True) -> Iterator[bytes]:
     """The bytes of a file, decompressed, in blocks of about `size`; all but the last are at least that long.
+
+    With ``wait=False`` they are as long as what there is to read, at most about `size`: nothing that has come
+    through a pipe waits for what has not.
 
     A compressed file that is damaged or ends early is a :class:`~unkernel.errors.FormatError`.
     """
-    with _opened(source) as stream:
+    with _opened(source, wait) as stream:
         blocks = _decompressed(stream, stream.compression(), size)
-        yield from _joined(_with_damage_named(blocks, name_of(source)), size)
+        yield from _joined(_with_damage_named(blocks, name_of(source)), size if wait else 1)
 
 
 class _Stream:
     """Reads bytes from any file object, and can tell what it begins with."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, wait: bool) -> None:
         self._file = file
+        self._read_some = file.read if wait else getattr(file, "read1", file.read)
         self._ahead = io.BytesIO()
 
     def read(self, size: int = -1) -> bytes:
@@ -73,19 +77,19 @@ class _Stream:
         return next((kind for first, kind in _FIRST_BYTES.items() if begin.startswith(first)), "")
 
     def _read_file(self, size: int) -> bytes:
-        block = self._file.read(size)
+        block = self._read_some(size)
         if block is None:
             raise BlockingIOError(f"{name_of(self._file)} has nothing to read yet; open it in blocking mode")
         return block.encode(errors="surrogateescape") if isinstance(block, str) else bytes(block)
 
 
 @contextlib.contextmanager
-def _opened(source: Source) -> Iterator[_Stream]:
+def _opened(source: Source, wait: bool) -> Iterator[_Stream]:
     if isinstance(source, str | os.PathLike):
         with open(source, "rb", buffering=0) as file:  # noqa: PTH123 (any PathLike, not only Path)
-            yield _Stream(file)
+            yield _Stream(file, wait)
     elif hasattr(source, "read"):
-        yield _Stream(source)
+        yield _Stream(source, wait)
     else:
         raise TypeError(
             f"expected a path or an open file, got {type(source).__name__}; wrap bytes in io.BytesIO"

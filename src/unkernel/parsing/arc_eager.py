@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -22,14 +20,13 @@ from unkernel._core import ArcEagerFrame, OnlineTrainer
 from unkernel.data import Treebank, read_conllu
 from unkernel.data.files import Source
 from unkernel.engines import CompiledClassifier, compile
-from unkernel.errors import FormatError
 from unkernel.learners import thread_count
 from unkernel.models import ConjunctionModel, container
+from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, read_templates
 from unkernel.parsing.parts import restore_parts, store_parts
 from unkernel.parsing.tree_result import TreeResult, result_of
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
-KIND = "arc_eager_parser"
 _TEMPLATES = {"default": "arc_eager.txt", "chang": "chang.txt"}
 _STRINGS = "strings."
 _MOVES = ("SHIFT", "REDUCE", "LEFT-ARC", "RIGHT-ARC")
@@ -45,7 +42,7 @@ _LISTS = (
 )
 
 
-class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
+class ArcEagerParser(BaseParser):
     """Finds the dependency tree of a sentence in one pass from left to right.
 
     Words go over a stack, and a classifier on conjunctions of features decides at each step whether to shift
@@ -117,6 +114,9 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
     [2, 0, 2]
     """
 
+    kind = "arc_eager_parser"
+    _fitted_by = "label_classifiers_"
+    _pickled = ("dev_result_", "epochs_", "best_epoch_")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, 3, closed="both")],
         "learner": [StrOptions({"online", "svm", "logistic"})],
@@ -169,7 +169,6 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
 
     # --- Training -------------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, source: Source | Treebank, *, dev: Source | Treebank | None = None) -> Self:
         """Learn from a treebank.
 
@@ -180,27 +179,36 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
         dev : path, open file or Treebank, default=None
             Another treebank, to choose the best epoch with and to measure: see ``dev_result_``.
         """
+        fitted: Self = self.fit_watched(source, dev, None)
+        return fitted
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit_watched(
+        self, source: Source | Treebank, dev: Source | Treebank | None, watch: Watch | None
+    ) -> Self:
+        """``fit``, with a function that is shown every step."""
+        tell = self._teller(watch)
         bank = _with_gold_trees(source)
         dev_bank = None if dev is None else _with_gold_trees(dev)
-        template_text, name = _read_templates(self.templates)
+        template_text, name = read_templates(self.templates, _TEMPLATES)
         frame = self._new_frame(template_text, name)
         frame.learn(bank._text)
         for own in _CLASSIFIERS:  # whoever stops the training has no parser, instead of parts of two
             self.__dict__.pop(own, None)
         self._template_text, self._frame, self._split = template_text, frame, self.split
-        self._tell(
+        tell(
             f"{len(bank):,} sentences, {bank.n_words:,} words, {len(frame.labels)} relations, "
             f"{self.n_features_:,} features, {frame.lifted:,} words lifted"
         )
         self.epochs_: list[dict[str, float]] = []
         self.best_epoch_: int | None = None
         if self.learner == "online":
-            self._learn_online(bank, dev_bank)
+            self._learn_online(bank, dev_bank, tell)
         else:
-            self._learn_from_rows(bank)
+            self._learn_from_rows(bank, tell)
         self.dev_result_ = None if dev_bank is None else self.evaluate(dev_bank)
         if self.dev_result_ is not None:
-            self._tell(str(self.dev_result_))
+            tell(str(self.dev_result_))
         return self
 
     def _new_frame(self, template_text: str, template_file: str) -> ArcEagerFrame:
@@ -212,11 +220,7 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
             minimum=int(self.minimum),
         )
 
-    def _tell(self, text: str, level: int = 1) -> None:
-        if int(self.verbose) >= level:
-            print(f"[ArcEagerParser] {text}", flush=True)
-
-    def _learn_online(self, bank: Treebank, dev: Treebank | None) -> None:
+    def _learn_online(self, bank: Treebank, dev: Treebank | None, tell: Teller) -> None:
         trainer = OnlineTrainer(
             self._frame,
             bank._text,
@@ -229,7 +233,7 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
         )
         best = -1.0
         for number in range(1, self.epochs + 1):
-            seen = self._run_epoch(trainer, dev, number)
+            seen = self._run_epoch(trainer, dev, number, tell)
             last = number == self.epochs
             if (dev is None and last) or seen.get("las", -1.0) > best:
                 best, self.best_epoch_ = seen.get("las", -1.0), number
@@ -238,19 +242,20 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
         self.move_classifiers_ = self._from_weights(moves, self._frame.move_classes, self._frame.move_columns)
         self.label_classifiers_ = self._from_weights(labels, self._frame.arc_classes, self._frame.arc_columns)
 
-    def _run_epoch(self, trainer: OnlineTrainer, dev: Treebank | None, number: int) -> dict[str, float]:
+    def _run_epoch(
+        self, trainer: OnlineTrainer, dev: Treebank | None, number: int, tell: Teller
+    ) -> dict[str, float]:
         start = time.process_time()
         moves, wrong_moves, arcs, wrong_labels = trainer.run_epoch()
-        seen = {"wrong_moves": wrong_moves / max(moves, 1), "wrong_labels": wrong_labels / max(arcs, 1)}
-        text = (
-            f"epoch {number}: {seen['wrong_moves']:.2%} of moves wrong, {seen['wrong_labels']:.2%} of labels"
-        )
+        wrong = wrong_moves / max(moves, 1), wrong_labels / max(arcs, 1)
+        seen = {"wrong_moves": wrong[0], "wrong_labels": wrong[1]}
+        text = f"epoch {number}: {wrong[0]:.2%} of moves wrong, {wrong[1]:.2%} of labels"
         if dev is not None:
             heads, labels = trainer.parse(dev._text)
             result = result_of(dev, self._with_answers(dev, heads, labels), 0.0)
             seen |= {"uas": result.uas, "las": result.las}
             text += f"; dev UAS {result.uas:.2f}, LAS {result.las:.2f}"
-        self._tell(f"{text} ({time.process_time() - start:.1f} s)")
+        tell(f"{text} ({time.process_time() - start:.1f} s)", share=number / self.epochs)
         self.epochs_.append(seen)
         return seen
 
@@ -283,29 +288,30 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
         )
         return CompiledClassifier(model).validate()
 
-    def _learn_from_rows(self, bank: Treebank) -> None:
+    def _learn_from_rows(self, bank: Treebank, tell: Teller) -> None:
         moves, arcs = self._frame.rows(bank._text)
-        self.move_classifiers_ = self._from_rows(moves, self._frame.move_classes, self._frame.move_columns)
-        self.label_classifiers_ = self._from_rows(arcs, self._frame.arc_classes, self._frame.arc_columns)
+        frame = self._frame
+        self.move_classifiers_ = self._from_rows(moves, frame.move_classes, frame.move_columns, tell)
+        self.label_classifiers_ = self._from_rows(arcs, frame.arc_classes, frame.arc_columns, tell)
 
     def _from_rows(
-        self, rows: Mapping[str, Any], classes: list[list[int]], columns: int
+        self, rows: Mapping[str, Any], classes: list[list[int]], columns: int, tell: Teller
     ) -> list[CompiledClassifier | None]:
         offsets, found = np.asarray(rows["offsets"]), np.asarray(rows["columns"])
-        X = sparse.csr_matrix(
-            (np.ones(len(found)), found, offsets), shape=(len(offsets) - 1, max(columns, 1))
-        )
+        shape = (len(offsets) - 1, max(columns, 1))
+        X = sparse.csr_matrix((np.ones(len(found)), found, offsets), shape=shape)
         parts, places = np.asarray(rows["parts"]), np.asarray(rows["classes"])
         made: list[CompiledClassifier | None] = []
         for part, own in enumerate(classes):
             chosen = np.flatnonzero(parts == part)
-            made.append(self._from_part_rows(X[chosen], np.array(own)[places[chosen]], own))
-            self._tell(
-                f"part {part + 1} of {len(classes)}: {len(chosen):,} rows, {len(own)} classes", level=2
-            )
+            made.append(self._from_part_rows(X[chosen], np.array(own)[places[chosen]], own, tell))
+            done = f"part {part + 1} of {len(classes)}"
+            tell(f"{done}: {len(chosen):,} rows, {len(own)} classes", level=2)
         return made
 
-    def _from_part_rows(self, X: Any, y: NDArray[Any], classes: list[int]) -> CompiledClassifier | None:
+    def _from_part_rows(
+        self, X: Any, y: NDArray[Any], classes: list[int], tell: Teller
+    ) -> CompiledClassifier | None:
         if len(classes) < 2:
             return None
         missing = np.setdiff1d(classes, y)  # a label may be in the trees and yet on no row
@@ -313,7 +319,7 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
             X = sparse.vstack([X, sparse.csr_matrix((len(missing), X.shape[1]))], format="csr")
             y = np.concatenate([y, missing])
         compiled = compile(
-            self._row_learner().fit(X, y).to_model(),
+            self._row_learner().fit_watched(X, y, None, tell.look).to_model(),
             engine=self.engine,
             sample=X[:: max(1, X.shape[0] // _MEASURED_ROWS)],
             n_jobs=thread_count(self.n_jobs),
@@ -346,12 +352,16 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
         return int(self._frame.move_columns + self._frame.arc_columns)
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of all compiled tables."""
-        return sum(part.nbytes for part in self._all_classifiers().values())
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "label_classifiers_")
+    def parts_(self) -> dict[str, CompiledClassifier]:
+        """The classifiers that decide, such as ``"moves.0"``; none of parts that have one class only."""
+        check_is_fitted(self)
+        named = [("moves", self.move_classifiers_), ("labels", self.label_classifiers_)]
+        return {
+            f"{name}.{number}": part
+            for name, parts in named
+            for number, part in enumerate(parts)
+            if part is not None
+        }
 
     # --- Answers --------------------------------------------------------------------------------------
 
@@ -404,8 +414,7 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
     def _answers(self, bank: Treebank, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         check_is_fitted(self)
         moves, labels = self._engines()
-        threads = thread_count(self.n_jobs if n_jobs is None else n_jobs)
-        heads, relations = self._frame.parse(moves, labels, bank._text, threads=threads)
+        heads, relations = self._frame.parse(moves, labels, bank._text, threads=self._threads(n_jobs))
         return np.asarray(heads), np.asarray(relations)
 
     def _engines(self) -> tuple[list[Any], list[Any]]:
@@ -423,92 +432,44 @@ class ArcEagerParser(BaseEstimator):  # type: ignore[misc]
     ) -> Treebank:
         return bank._with_trees(heads, relations, self.labels_)
 
+    def _answered(self, bank: Treebank, n_jobs: int | None) -> bytes:
+        """The text with trees; unlike that of ``parse``, it is not read again."""
+        heads, relations = self._answers(bank, n_jobs)
+        return bytes(bank._text.write_trees(heads, relations, self.labels_))
+
     # --- Files ----------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the parser to a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
-        container.write(path, *self.to_container())
-
-    def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-        """What a file holds of it: the kind, arrays and settings."""
-        check_is_fitted(self)
-        arrays, settings = store_parts(self._all_classifiers())
+    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+        arrays, settings = store_parts(self.parts_)
         stored = self._frame.stored()
         for number, names in enumerate(stored["strings"]):
             arrays[f"{_STRINGS}{number}"] = _packed(names)
         arrays |= {name: np.asarray(stored[name]) for name in _ARRAYS}
         settings |= {name: stored[name] for name in _LISTS}
-        settings |= {"parameters": self._stored_parameters(), "templates": self._template_text}
-        return KIND, arrays, settings
-
-    def _all_classifiers(self) -> dict[str, CompiledClassifier]:
-        named = [("moves", self.move_classifiers_), ("labels", self.label_classifiers_)]
-        return {
-            f"{name}.{number}": part
-            for name, parts in named
-            for number, part in enumerate(parts)
-            if part is not None
-        }
+        return arrays, settings | {"templates": self._template_text}
 
     def _stored_parameters(self) -> dict[str, Any]:
         # The parts are those of the split that was learnt, whatever the next one shall be.
-        stored = self.get_params(deep=False) | {"templates": os.fspath(self.templates), "split": self._split}
-        if isinstance(self.random_state, np.random.RandomState):
-            stored["random_state"] = None
-        return {
-            name: value.item() if isinstance(value, np.generic) else value for name, value in stored.items()
-        }
+        return super()._stored_parameters() | {"split": self._split}
 
-    @classmethod
-    def from_container(cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Self:
-        """Check what the file `name` holds and make a parser of it."""
-        try:
-            return cls._restored(name, arrays, settings)
-        except FormatError:
-            raise
-        except (TypeError, ValueError, OverflowError) as error:
-            raise FormatError(name, 0, 0, f"the parser is damaged: {error}") from error
-
-    @classmethod
-    def _restored(cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Self:
-        parser = cls(**container.setting(name, settings, "parameters", dict, lambda _: True))
-        parser._validate_params()
-        parser._template_text = container.setting(name, settings, "templates", str, lambda _: True)
-        parser._split = parser.split
-        frame = parser._new_frame(parser._template_text, name)
+    def _restore(self, name: str, arrays: Arrays, settings: dict[str, Any]) -> None:
+        self._template_text = container.setting(name, settings, "templates", str, lambda _: True)
+        self._split = self.split
+        frame = self._new_frame(self._template_text, name)
         table = {key: settings.get(key) for key in _LISTS}
         table |= {key: np.ascontiguousarray(arrays[key]) for key in _ARRAYS if key in arrays}
         strings = [key for key in arrays if key.startswith(_STRINGS)]
         table["strings"] = [_unpacked(name, arrays, f"{_STRINGS}{number}") for number in range(len(strings))]
         frame.restore(table)
-        parser._frame = frame
+        self._frame = frame
         parts = restore_parts(name, arrays, settings)
-        parser.move_classifiers_ = [parts.get(f"moves.{k}") for k in range(len(frame.move_classes))]
-        parser.label_classifiers_ = [parts.get(f"labels.{k}") for k in range(len(frame.arc_classes))]
-        parser.epochs_, parser.best_epoch_, parser.dev_result_ = [], None, None
-        parser.parse([])  # the classifiers must be those of the parts
-        return parser
-
-    def __getstate__(self) -> dict[str, Any]:
-        if not self.__sklearn_is_fitted__():
-            return dict(super().__getstate__())
-        return {
-            "container": self.to_container()[1:],
-            "parameters": self.get_params(deep=False),
-            "training": {name: getattr(self, name) for name in _TRAINING},
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if "container" not in state:
-            super().__setstate__(state)
-            return
-        arrays, settings = state["container"]
-        self.__dict__.update(type(self).from_container("<pickle>", arrays, settings).__dict__)
-        self.__dict__.update(state["parameters"] | state["training"])
+        self.move_classifiers_ = [parts.get(f"moves.{k}") for k in range(len(frame.move_classes))]
+        self.label_classifiers_ = [parts.get(f"labels.{k}") for k in range(len(frame.arc_classes))]
+        self.epochs_, self.best_epoch_, self.dev_result_ = [], None, None
+        self.parse([])  # the classifiers must be those of the parts
 
 
 _CLASSIFIERS = ("move_classifiers_", "label_classifiers_")
-_TRAINING = ("epochs_", "best_epoch_", "dev_result_")
 _GOLD_EPOCHS = 2  # before the online learner follows its own mistakes
 _MEASURED_ROWS = 4096
 
@@ -529,26 +490,11 @@ def _with_gold_trees(source: Any) -> Treebank:
     return bank
 
 
-def _read_templates(templates: str | os.PathLike[str]) -> tuple[str, str]:
-    """The text of a template file, and its name for messages."""
-    if isinstance(templates, str) and templates in _TEMPLATES:
-        file = _TEMPLATES[templates]
-        return resources.files(__package__).joinpath("templates", file).read_text("utf-8"), file
-    path = Path(templates)
-    try:
-        return path.read_text("utf-8-sig"), str(path)
-    except FileNotFoundError as error:
-        known = ", ".join(map(repr, _TEMPLATES))
-        raise FileNotFoundError(f"there is no template file {str(path)!r}; ours are {known}") from error
-    except UnicodeDecodeError as error:
-        raise FormatError(str(path), 0, 0, "a template file is text in UTF-8") from error
-
-
 def _packed(names: Sequence[str]) -> NDArray[np.uint8]:
     """Strings, each ended by a line end, which none has inside."""
     return np.frombuffer("".join(f"{name}\n" for name in names).encode(), dtype=np.uint8)
 
 
-def _unpacked(file: str, arrays: dict[str, NDArray[Any]], key: str) -> list[str]:
+def _unpacked(file: str, arrays: Arrays, key: str) -> list[str]:
     packed = container.proper_array(file, arrays, key, [np.dtype(np.uint8)], 1)
     return packed.tobytes().decode().split("\n")[:-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 from sklearn.svm import SVC
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -22,8 +22,8 @@ from unkernel.data.bunsetsu import BunsetsuCorpus, BunsetsuSource, bunsetsu_corp
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.compiling import ENGINES, model_of
 from unkernel.errors import FormatError
-from unkernel.learners import thread_count
 from unkernel.models import KernelModel, container
+from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, per_second, percentage
 from unkernel.parsing.parts import restore_parts, store_parts
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
@@ -67,7 +67,6 @@ TEMPLATES = (
     "between.brackets",
     "between.particles",
 )
-KIND = "bunsetsu_parser"
 _DECIDES = "depends"
 _SVM_C = {1: 0.1, 2: 2.5e-3, 3: 6e-5, 4: 3e-6}  # the best on newspaper text; 4: a guess
 _LOGISTIC_C = {1: 1.0, 2: 1.0, 3: 1.0}
@@ -99,7 +98,7 @@ class BunsetsuResult:
 
     @property
     def sentences_per_second(self) -> float:
-        return self.n_sentences / self.seconds if self.seconds > 0 else float("inf")
+        return per_second(self.n_sentences, self.seconds)
 
     def __str__(self) -> str:
         return (
@@ -109,7 +108,7 @@ class BunsetsuResult:
         )
 
 
-class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
+class BunsetsuParser(BaseParser):
     """A dependency parser for Japanese: Sassano's linear-time algorithm, deciding with a polynomial kernel.
 
     From left to right, it is decided of pairs of bunsetsu whether the left one depends on the right one; so
@@ -168,6 +167,8 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
     >>> print(parser.evaluate("test.knp"))  # doctest: +SKIP
     """
 
+    kind = "bunsetsu_parser"
+    _fitted_by = "classifier_"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "degree": [Interval(Integral, 1, 4, closed="both")],
         "C": [Interval(Real, 0, None, closed="neither"), None],
@@ -221,7 +222,6 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, source: BunsetsuSource, *, dev: BunsetsuSource | None = None) -> Self:
         """Train on sentences with their dependencies.
 
@@ -231,6 +231,13 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         dev : path, file object or BunsetsuCorpus, default=None
             Sentences to be scored on when training has ended.
         """
+        fitted: Self = self.fit_watched(source, dev, None)
+        return fitted
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit_watched(self, source: BunsetsuSource, dev: BunsetsuSource | None, watch: Watch | None) -> Self:
+        """``fit``, with a function that is shown every step."""
+        tell = self._teller(watch)
         corpus = bunsetsu_corpus(source)
         names = TEMPLATES if self.templates is None else self.templates
         self._features, decisions = bunsetsu_training(
@@ -244,13 +251,12 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
                 f"the training set has {X.shape[0]} decisions, all alike; "
                 "it needs sentences of three bunsetsu and more"
             )
-        self._tell(f"{len(corpus):,} sentences, {X.shape[0]:,} decisions, {X.shape[1]:,} features")
-        model = self._estimator().fit(X, y)
-        self.classifier_ = self._compiled(model, X)
-        self._tell(f"engine {self.classifier_.engine}, {self.classifier_.nbytes / 1e6:.0f} MB")
+        tell(f"{len(corpus):,} sentences, {X.shape[0]:,} decisions, {X.shape[1]:,} features")
+        self.classifier_ = self._compiled(self._trained(X, y, tell), X)
+        tell(f"engine {self.classifier_.engine}, {self.classifier_.nbytes / 1e6:.0f} MB")
         self.dev_result_ = None if dev is None else self.evaluate(dev)
         if dev is not None:
-            self._tell(f"dev: {self.dev_result_}")
+            tell(f"dev: {self.dev_result_}")
         return self
 
     def parse(self, source: BunsetsuSource, *, n_jobs: int | None = None) -> BunsetsuCorpus:
@@ -266,77 +272,45 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         seconds = time.process_time() - begin
         return _result(corpus, heads, seconds)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the parser to a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
-        container.write(path, *self.to_container())
+    def _answered(self, corpus: BunsetsuCorpus, n_jobs: int | None) -> bytes:
+        return self.parse(corpus, n_jobs=n_jobs).to_bytes()
 
-    def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-        """What a file holds of it: the kind, arrays and settings."""
-        check_is_fitted(self, "classifier_")
-        arrays, settings = store_parts({_DECIDES: self.classifier_})
+    @property
+    def parts_(self) -> dict[str, CompiledClassifier]:
+        """The one classifier that decides, by name."""
+        check_is_fitted(self)
+        return {_DECIDES: self.classifier_}
+
+    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+        arrays, settings = store_parts(self.parts_)
         arrays |= {
             "feature_names": np.frombuffer(self._features.names, np.uint8),
             "feature_name_ends": np.asarray(self._features.name_ends),
             "template_begins": np.asarray(self._features.begins),
             "template_values": np.asarray(self._features.values),
         }
-        settings |= {
-            "parameters": self._stored_parameters(),
-            "templates": list(self._features.templates),
-            "decisions": int(self.n_decisions_),
-        }
-        return KIND, arrays, settings
+        templates, decisions = list(self._features.templates), int(self.n_decisions_)
+        return arrays, settings | {"templates": templates, "decisions": decisions}
 
     def _stored_parameters(self) -> dict[str, Any]:
         """Without the trie's sentences: what they came to is in the classifier."""
-        stored = self.get_params(deep=False) | {"trie": None, "trie_nodes": None}
-        stored["templates"] = None if self.templates is None else [str(name) for name in self.templates]
-        if not isinstance(self.random_state, int | None):
-            stored["random_state"] = None
-        return {
-            key: value.item() if isinstance(value, np.generic) else value for key, value in stored.items()
-        }
+        return super()._stored_parameters() | {"trie": None, "trie_nodes": None}
 
-    @classmethod
-    def from_container(cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Self:
-        """Check what the file `name` holds and make a parser of it."""
-        try:
-            return cls._restored(name, arrays, settings)
-        except FormatError:
-            raise
-        except (KeyError, TypeError, ValueError) as error:
-            raise FormatError(name, 0, 0, f"the parser is damaged: {error}") from error
-
-    @classmethod
-    def _restored(cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Self:
-        parser = cls(**container.setting(name, settings, "parameters", dict, lambda _: True))
-        parser._validate_params()
+    def _restore(self, name: str, arrays: Arrays, settings: dict[str, Any]) -> None:
         parts = restore_parts(name, arrays, settings)
         if set(parts) != {_DECIDES} or parts[_DECIDES]._engine.scores != 1:
             raise FormatError(name, 0, 0, "a bunsetsu parser decides with one classifier of one score")
-        parser.classifier_ = parts[_DECIDES]
-        parser._features = BunsetsuFeatures(
+        self.classifier_ = parts[_DECIDES]
+        self._features = BunsetsuFeatures(
             container.setting(name, settings, "templates", list, lambda _: True),
             arrays["feature_names"].astype(np.uint8, casting="no").tobytes(),
             arrays["feature_name_ends"].astype(np.int64, casting="no"),
             arrays["template_begins"].astype(np.int32, casting="no"),
             arrays["template_values"].astype(np.int32, casting="no"),
         )
-        parser.n_features_ = int(parser._features.columns)
-        parser.n_decisions_ = container.setting(name, settings, "decisions", int, lambda value: value >= 0)
-        parser.dev_result_ = None
-        return parser
-
-    def __getstate__(self) -> dict[str, Any]:
-        if not hasattr(self, "classifier_"):
-            return dict(super().__getstate__())
-        return {"container": self.to_container()[1:]}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if "container" not in state:
-            super().__setstate__(state)
-            return
-        self.__dict__.update(type(self).from_container("<pickle>", *state["container"]).__dict__)
+        self.n_features_ = int(self._features.columns)
+        self.n_decisions_ = container.setting(name, settings, "decisions", int, lambda value: value >= 0)
+        self.dev_result_ = None
 
     def decisions(self, source: BunsetsuSource) -> tuple[Any, NDArray[np.int8]]:
         """The decisions that lead to the heads of sentences: rows of features, and 1 where one depends."""
@@ -356,8 +330,14 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
 
     def _heads(self, corpus: BunsetsuCorpus, n_jobs: int | None) -> NDArray[np.int32]:
         check_is_fitted(self, "classifier_")
-        threads = thread_count(self.n_jobs if n_jobs is None else n_jobs)
-        return np.asarray(self._features.parse(_text(corpus), self.classifier_._engine, threads))
+        engine, threads = self.classifier_._engine, self._threads(n_jobs)
+        return np.asarray(self._features.parse(_text(corpus), engine, threads))
+
+    def _trained(self, X: Any, y: NDArray[np.int8], tell: Teller) -> Any:
+        estimator = self._estimator()
+        if isinstance(estimator, SVC):
+            return estimator.fit(X, y)
+        return estimator.fit_watched(X, y, None, tell.look)
 
     def _estimator(self) -> Any:
         degree, settings = int(self.degree), {"random_state": self.random_state, "verbose": self.verbose}
@@ -377,33 +357,32 @@ class BunsetsuParser(BaseEstimator):  # type: ignore[misc]
         model = model_of(estimator)
         step = max(1, X.shape[0] // _MOST_SAMPLE_ROWS)
         options: dict[str, Any] = {
-            "engine": self._engine_for(model),
             "memory": self.memory,
             "sample": X[::step],
             "rare": self.rare,
             "threshold": self.threshold,
             "n_jobs": self.n_jobs or 1,
         }
-        classifier = compile(model, **options)
-        if self.trie is not None:
-            self.classifier_ = classifier
-            options |= {"trie": self._met_rows(self.trie), "trie_nodes": self.trie_nodes}
-            classifier = compile(model, **options)
-        assert isinstance(classifier, CompiledClassifier)
-        return classifier
+        self.classifier_ = self._fastest(model, options)
+        if self.trie is None:
+            return self.classifier_
+        rows = self._met_rows(self.trie)
+        return self._fastest(model, options | {"trie": rows, "trie_nodes": self.trie_nodes})
 
-    def _engine_for(self, model: Any) -> str:
+    def _fastest(self, model: Any, options: dict[str, Any]) -> CompiledClassifier:
         """Of support vectors of degree 3 and more, split was always the fastest: others need not be tried."""
-        is_split = self.engine == "auto" and isinstance(model, KernelModel) and self.degree > 2
-        return "split" if is_split else self.engine
+        made = None
+        if self.engine == "auto" and isinstance(model, KernelModel) and self.degree > 2:
+            with contextlib.suppress(MemoryError):  # where it does not fit, something else may
+                made = compile(model, "split", **options)
+        if made is None:
+            made = compile(model, self.engine, **options)
+        assert isinstance(made, CompiledClassifier)
+        return made
 
     def _met_rows(self, source: BunsetsuSource) -> Any:
         """The rows that are met while these sentences are parsed: the heads that come out tell which."""
         return self.decisions(self.parse(source))[0]
-
-    def _tell(self, what: str) -> None:
-        if self.verbose:
-            print(f"BunsetsuParser: {what}", flush=True)
 
 
 def _result(corpus: BunsetsuCorpus, heads: NDArray[np.int32], seconds: float) -> BunsetsuResult:
@@ -416,16 +395,12 @@ def _result(corpus: BunsetsuCorpus, heads: NDArray[np.int32], seconds: float) ->
     wrong = int((~right).sum())
     whole = int(np.logical_and.reduceat(right, begins).sum()) if len(begins) else 0
     return BunsetsuResult(
-        dependency_accuracy=_percentage(dependencies - wrong, dependencies),
-        sentence_accuracy=_percentage(whole, len(begins)),
+        dependency_accuracy=percentage(dependencies - wrong, dependencies, of_none=100.0),
+        sentence_accuracy=percentage(whole, len(begins), of_none=100.0),
         n_dependencies=dependencies,
         n_sentences=len(begins),
         seconds=seconds,
     )
-
-
-def _percentage(part: int, of: int) -> float:
-    return 100 * part / of if of else 100.0
 
 
 def _text(corpus: BunsetsuCorpus) -> BunsetsuText:

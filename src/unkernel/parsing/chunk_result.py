@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import count_chunks, read_chunk_tags, recode_chunks
 from unkernel.data import ChunkCorpus
+from unkernel.parsing._base import per_second, percentage
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def _line(name: str, counts: ChunkCounts) -> str:
 
 
 def _percent(part: int, whole: int) -> float:
-    return 100.0 * part / whole if whole else 0.0
+    return percentage(part, whole, of_none=0.0)
 
 
 def compare_chunks(right: ChunkCorpus, found: ChunkCorpus) -> ChunkResult:
@@ -157,6 +158,6 @@ def result_of(
         correct=total.correct,
         sentences=len(corpus),
         tokens=corpus.n_words,
-        sentences_per_second=len(corpus) / seconds if seconds > 0 else float("nan"),
-        tokens_per_second=corpus.n_words / seconds if seconds > 0 else float("nan"),
+        sentences_per_second=per_second(len(corpus), seconds),
+        tokens_per_second=per_second(corpus.n_words, seconds),
     )

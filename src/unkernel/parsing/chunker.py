@@ -5,25 +5,22 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from importlib import resources
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from unkernel._core import ChunkFeatures, recode_chunks
+from unkernel._core import ChunkFeatures, ColumnText, recode_chunks
 from unkernel.data import ChunkCorpus, read_chunks
 from unkernel.data.files import Source
 from unkernel.engines import CompiledClassifier
-from unkernel.errors import FormatError
 from unkernel.learners import thread_count
-from unkernel.models import container
+from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, read_templates
 from unkernel.parsing.chunk_model import (
     DIRECTIONS,
     ENGINES,
@@ -35,11 +32,10 @@ from unkernel.parsing.chunk_model import (
 from unkernel.parsing.chunk_result import ChunkResult, read_tags, result_of
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
-KIND = "chunker"
-_FILES = {"default": "chunk.txt", "yamcha": "yamcha.txt"}
+_TEMPLATES = {"default": "chunk.txt", "yamcha": "yamcha.txt"}
 
 
-class Chunker(BaseEstimator):  # type: ignore[misc]
+class Chunker(BaseParser):
     """Finds phrases: tags words one after another, each answer a feature of the next ones.
 
     The way of Kudo and Matsumoto (2001): a kernel machine decides from the words and parts of speech around a
@@ -101,6 +97,9 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
     ['B-NP', 'B-VP', 'B-NP', 'I-NP']
     """
 
+    kind = "chunker"
+    _noun = "chunker"
+    _fitted_by = "model_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, 3, closed="both")],
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -150,7 +149,6 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
 
     # --- Training -------------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, source: Source | ChunkCorpus, *, dev: Source | ChunkCorpus | None = None) -> Self:
         """Learn from a tagged text.
 
@@ -161,17 +159,26 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         dev : path, open file or ChunkCorpus, default=None
             Another text, to measure what was learned: see ``dev_result_``.
         """
+        fitted: Self = self.fit_watched(source, dev, None)
+        return fitted
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit_watched(
+        self, source: Source | ChunkCorpus, dev: Source | ChunkCorpus | None, watch: Watch | None
+    ) -> Self:
+        """``fit``, with a function that is shown every step."""
+        tell = self._teller(watch)
         corpus = _tagged(source)
         dev_corpus = None if dev is None else _tagged(dev)
-        model = self._learned(corpus)
+        model = self._learned(corpus, tell)
         self.model_, self.dev_result_ = model, None
         if dev_corpus is not None:
             self.dev_result_ = self.evaluate(dev_corpus)
-            self._tell(f"on {dev_corpus.name}: {self.dev_result_}")
+            tell(f"on {dev_corpus.name}: {self.dev_result_}")
         return self
 
-    def _learned(self, corpus: ChunkCorpus) -> ChunkModel:
-        templates, name = _read_templates(self.templates)
+    def _learned(self, corpus: ChunkCorpus, tell: Teller) -> ChunkModel:
+        templates, name = read_templates(self.templates, _TEMPLATES)
         features = ChunkFeatures(templates, name)
         refuse_without_pos(features, corpus)
         tags, types = read_tags(corpus, [])
@@ -188,11 +195,11 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
             direction=self.direction,
             columns=corpus.n_columns,
             engine=self.engine,
-            classifier=self._classifier(corpus, features, answers.reshape(-1).astype(np.int32)),
+            classifier=self._classifier(corpus, features, answers.reshape(-1).astype(np.int32), tell),
         )
 
     def _classifier(
-        self, corpus: ChunkCorpus, features: ChunkFeatures, answers: NDArray[np.int32]
+        self, corpus: ChunkCorpus, features: ChunkFeatures, answers: NDArray[np.int32], tell: Teller
     ) -> CompiledClassifier:
         """Decides a word's class; the features are numbered on the way."""
         offsets, columns = features.learn(
@@ -200,20 +207,16 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         )
         if not features.features:
             raise ValueError(f"no feature occurs {self.minimum} times: lower minimum")
-        self._tell(
+        tell(
             f"{len(corpus):,} sentences, {corpus.n_words:,} words, {answers.max() + 1} tags, "
             f"{features.features:,} features"
         )
         shape = (len(answers), features.features)
         rows = sparse.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape)
-        model = self._learner().fit(rows, answers).to_model()
+        model = self._learner().fit_watched(rows, answers, None, tell.look).to_model()
         classifier = compiled(model, self.engine, thread_count(self.n_jobs))
-        self._tell(f"{classifier}, {classifier.nbytes / 1e6:,.1f} MB")
+        tell(f"{classifier}, {classifier.nbytes / 1e6:,.1f} MB")
         return classifier
-
-    def _tell(self, words: str) -> None:
-        if self.verbose:
-            print(f"[Chunker] {words}")
 
     def _learner(self) -> PolySVC | PolyLogisticRegression:
         shared: dict[str, Any] = {
@@ -259,6 +262,11 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         """What decides."""
         return self._fitted.classifier
 
+    @property
+    def parts_(self) -> dict[str, CompiledClassifier]:
+        """The one classifier that decides, by name."""
+        return {"tags": self._fitted.classifier}
+
     # --- Answers --------------------------------------------------------------------------------------
 
     def parse(
@@ -289,6 +297,12 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         corpus = _untagged(source, tags, model.columns)
         return corpus._with_tags(model.tags(corpus, self._threads(n_jobs)), model.tag_names)
 
+    def _answered(self, corpus: ChunkCorpus, n_jobs: int | None) -> bytes:
+        """The text with tags; unlike that of ``parse``, it is not read again."""
+        model = self._fitted
+        tags = model.tags(corpus, self._threads(n_jobs))
+        return corpus._tagged_bytes(tags, model.tag_names)
+
     def evaluate(self, source: Source | ChunkCorpus, *, n_jobs: int | None = None) -> ChunkResult:
         """Find the chunks of a text that has tags, and compare, by the rules of CoNLL-2000.
 
@@ -308,45 +322,13 @@ class Chunker(BaseEstimator):  # type: ignore[misc]
         found = model.tags(corpus, threads)
         return result_of(corpus, found, model.types, time.process_time() - start)
 
-    def _threads(self, n_jobs: int | None) -> int:
-        return thread_count(self.n_jobs if n_jobs is None else n_jobs)
-
     # --- Files ----------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the chunker to a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
-        container.write(path, *self.to_container())
+    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+        return self._fitted.to_container()
 
-    def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-        """What a file holds of it: the kind, arrays and settings."""
-        arrays, settings = self._fitted.to_container()
-        return KIND, arrays, settings | {"parameters": self._stored_parameters()}
-
-    def _stored_parameters(self) -> dict[str, Any]:
-        stored = self.get_params(deep=False)
-        stored["templates"] = os.fspath(self.templates)
-        if not isinstance(self.random_state, int | None):
-            stored["random_state"] = None
-        return {
-            name: value.item() if isinstance(value, np.generic) else value for name, value in stored.items()
-        }
-
-    @classmethod
-    def from_container(cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Self:
-        """Check what the file `name` holds and make a chunker of it."""
-        try:
-            return cls._restored(name, arrays, settings)
-        except FormatError:
-            raise
-        except (TypeError, ValueError, OverflowError) as error:
-            raise FormatError(name, 0, 0, f"the chunker is damaged: {error}") from error
-
-    @classmethod
-    def _restored(cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Self:
-        chunker = cls(**container.setting(name, settings, "parameters", dict, lambda _: True))
-        chunker._validate_params()
-        chunker.model_, chunker.dev_result_ = ChunkModel.from_container(name, arrays, settings), None
-        return chunker
+    def _restore(self, name: str, arrays: Arrays, settings: dict[str, Any]) -> None:
+        self.model_, self.dev_result_ = ChunkModel.from_container(name, arrays, settings), None
 
 
 def _tagged(source: Source | ChunkCorpus) -> ChunkCorpus:
@@ -365,18 +347,11 @@ def _untagged(
         raise ValueError("tags go with lists of words; a text has parts of speech in its second column")
     if isinstance(source, ChunkCorpus):
         return source
-    corpus = read_chunks(cast(Source, source), tagged=False)
-    if corpus.n_columns > columns:
-        raise ValueError(f"{corpus.name} has {corpus.n_columns} columns, and the training text had {columns}")
-    return ChunkCorpus._of(corpus._text, corpus.n_columns == columns)
+    return to_answer(read_chunks(cast(Source, source), tagged=False)._text, columns)
 
 
-def _read_templates(templates: str | os.PathLike[str]) -> tuple[str, str]:
-    """The text of templates, and what messages call it."""
-    if templates in _FILES:
-        file = resources.files("unkernel.parsing") / "templates" / _FILES[str(templates)]
-        return file.read_text("utf-8"), f"templates {templates!r}"
-    try:
-        return Path(templates).read_text("utf-8"), os.fspath(templates)
-    except UnicodeDecodeError as error:
-        raise FormatError(os.fspath(templates), 0, 0, "templates are UTF-8 text") from error
+def to_answer(text: ColumnText, columns: int) -> ChunkCorpus:
+    """A corpus whose tags are the last of `columns`, where it has so many."""
+    if text.columns > columns:
+        raise ValueError(f"{text.file} has {text.columns} columns, and the training text had {columns}")
+    return ChunkCorpus._of(text, text.columns == columns)

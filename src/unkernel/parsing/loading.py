@@ -8,17 +8,12 @@ from typing import Any
 from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.engines.classifier import classifier_from
 from unkernel.models import container
-from unkernel.parsing import arc_eager, bunsetsu, chunker
 from unkernel.parsing.arc_eager import ArcEagerParser
 from unkernel.parsing.bunsetsu import BunsetsuParser
 from unkernel.parsing.chunker import Chunker
 
 Parser = ArcEagerParser | BunsetsuParser | Chunker
-PARSERS: dict[str, type[Any]] = {
-    arc_eager.KIND: ArcEagerParser,
-    bunsetsu.KIND: BunsetsuParser,
-    chunker.KIND: Chunker,
-}
+PARSERS: dict[str, type[Any]] = {parser.kind: parser for parser in (ArcEagerParser, BunsetsuParser, Chunker)}
 
 
 def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier | Parser:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data import Treebank
+from unkernel.parsing._base import per_second, percentage
 
 _PUNCTUATION = "PUNCT"
 
@@ -64,11 +65,11 @@ class TreeResult:
 
     @property
     def sentences_per_second(self) -> float:
-        return self.n_sentences / self.seconds if self.seconds > 0 else float("inf")
+        return per_second(self.n_sentences, self.seconds)
 
     @property
     def words_per_second(self) -> float:
-        return self.n_words / self.seconds if self.seconds > 0 else float("inf")
+        return per_second(self.n_words, self.seconds)
 
     def __str__(self) -> str:
         return (
@@ -99,11 +100,11 @@ def result_of(gold: Treebank, parsed: Treebank, seconds: float) -> TreeResult:
     counted = ~_punctuation(gold)
     per_label = _per_label([*names, *extra], codes, labels, right)
     return TreeResult(
-        uas=_percentage(right_head),
-        las=_percentage(right),
-        uas_no_punct=_percentage(right_head[counted]),
-        las_no_punct=_percentage(right[counted]),
-        exact=_percentage(np.logical_and.reduceat(right, gold.offsets[:-1]) if len(right) else right),
+        uas=_share(right_head),
+        las=_share(right),
+        uas_no_punct=_share(right_head[counted]),
+        las_no_punct=_share(right[counted]),
+        exact=_share(np.logical_and.reduceat(right, gold.offsets[:-1]) if len(right) else right),
         n_sentences=len(gold),
         n_words=gold.n_words,
         seconds=seconds,
@@ -111,8 +112,8 @@ def result_of(gold: Treebank, parsed: Treebank, seconds: float) -> TreeResult:
     )
 
 
-def _percentage(right: NDArray[np.bool_]) -> float:
-    return 100.0 * float(right.mean()) if len(right) else float("nan")
+def _share(right: NDArray[np.bool_]) -> float:
+    return percentage(int(np.count_nonzero(right)), len(right))
 
 
 def _punctuation(bank: Treebank) -> NDArray[np.bool_]:
@@ -137,8 +138,8 @@ def _per_label(
         LabelResult(
             names[k],
             int(counts[k]),
-            100.0 * hits[k] / given[k] if given[k] else float("nan"),
-            100.0 * hits[k] / counts[k] if counts[k] else float("nan"),
+            percentage(hits[k], given[k]),
+            percentage(hits[k], counts[k]),
         )
         for k in order
     )

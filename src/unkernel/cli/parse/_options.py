@@ -1,0 +1,148 @@
+"""The options of ``unkernel parse``. Defaults are the parsers' own: ``--help`` reads them there."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unkernel.cli._learners import default_words
+from unkernel.cli.parse._tasks import TASKS
+
+_learning = partial(typer.Option, rich_help_panel="Learning")
+_default = partial(default_words, {task.name: task.estimator for task in TASKS.values()})
+
+
+class TaskName(StrEnum):
+    trees = "trees"
+    bunsetsu = "bunsetsu"
+    chunks = "chunks"
+
+
+class LearnerName(StrEnum):
+    online = "online"
+    svm = "svm"
+    logistic = "logistic"
+
+
+class FormatName(StrEnum):
+    conllu = "conllu"
+    conllx = "conllx"
+
+
+class OnErrorName(StrEnum):
+    stop = "stop"
+    skip = "skip"
+
+
+ParserFile = Annotated[Path, typer.Argument(metavar="MODEL", help="The file of a parser, such as en.uk.")]
+TrainFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="TRAIN",
+        help="CoNLL-U or CoNLL-X, bunsetsu in the style of KNP and CaboCha, or columns of chunks; plain or "
+        ".gz, .xz, .bz2, .zst; - reads stdin.",
+    ),
+]
+TestFile = Annotated[
+    str, typer.Argument(metavar="FILE", help="Sentences with the right answers; - reads stdin.")
+]
+InputFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="[FILE]", show_default=False, help="Sentences, plain or compressed; - or nothing reads stdin."
+    ),
+]
+DevFile = Annotated[
+    str | None,
+    typer.Option(
+        "--dev", metavar="FILE", help="Sentences to measure on and, of --learner online, to choose the epoch."
+    ),
+]
+TaskOption = Annotated[
+    TaskName | None,
+    typer.Option("--task", help="What TRAIN holds.", show_default="told by its first lines"),
+]
+Format = Annotated[
+    FormatName | None,
+    typer.Option("--format", help="Of treebanks.", show_default="conllu"),
+]
+
+Degree = Annotated[
+    int | None,
+    _learning(help="Features in a conjunction, at most.", show_default=_default("degree")),
+]
+Learner = Annotated[
+    LearnerName | None,
+    _learning(
+        help="online: an averaged perceptron that follows its own mistakes, for trees; svm; logistic: "
+        "log-linear, with an l1 penalty.",
+        show_default=_default("learner"),
+    ),
+]
+Templates = Annotated[
+    str | None,
+    _learning(
+        metavar="NAME|FILE",
+        help="Which features there are: default or chang for trees, default or yamcha for chunks, or a file; "
+        "for bunsetsu, a file with the name of a template a line.",
+        show_default="default",
+    ),
+]
+Epochs = Annotated[int | None, _learning(help="Passes of --learner online.", show_default=_default("epochs"))]
+Minimum = Annotated[
+    int | None,
+    _learning(
+        help="Features that occur less often are left out; trees and chunks.",
+        show_default=_default("minimum"),
+    ),
+]
+Cost = Annotated[
+    float | None,
+    _learning(
+        "--C",
+        "-C",
+        help="Weight of the losses, of svm and logistic.",
+        show_default=_default("C").replace("None", "by degree"),
+    ),
+]
+Tolerance = Annotated[
+    float | None,
+    _learning(help="Relative duality gap at the end, of svm and logistic.", show_default=_default("tol")),
+]
+Seed = Annotated[
+    int | None,
+    _learning(min=0, max=2**32 - 1, help="Of the order of training.", show_default=_default("random_state")),
+]
+
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where to write; the file appears when all is done.",
+        show_default="stdout",
+    ),
+]
+OnError = Annotated[
+    OnErrorName,
+    typer.Option(
+        "--on-error",
+        help="Of a sentence that is not as it should be: stop there, or skip it: it passes through as it is.",
+    ),
+]
+Draw = Annotated[bool, typer.Option("--draw", help="Write drawings for the terminal in place of columns.")]
+Svg = Annotated[
+    Path | None,
+    typer.Option(
+        "--svg",
+        metavar="PATH",
+        help="Draw arcs: to a .svg file (one sentence), a .html page, or a folder, a numbered file a "
+        "sentence. Columns are then written only with --output.",
+    ),
+]
+Labels = Annotated[bool, typer.Option("--labels", help="Also show each relation.")]

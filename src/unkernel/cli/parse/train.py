@@ -1,0 +1,170 @@
+"""``unkernel parse train``: a treebank, bunsetsu or chunks become a parser."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+from unkernel.cli import _options as options
+from unkernel.cli._console import (
+    many,
+    note,
+    peak_memory,
+    percent,
+    print_facts,
+    print_json,
+    seconds,
+    size,
+    warn,
+)
+from unkernel.cli._files import STANDARD_STREAM, refuse_special_file, refuse_unwritable
+from unkernel.cli._learners import flag, parameter_options, plain_options, refuse_parameters
+from unkernel.cli._parsers import Parser, describe_parser, parser_facts
+from unkernel.cli._progress import Display
+from unkernel.cli.parse import _options as own
+from unkernel.cli.parse._results import describe_result, print_labels, result_facts
+from unkernel.cli.parse._tasks import TASKS, Input, Task, reader
+
+
+def train(
+    model: own.ParserFile,
+    train: own.TrainFile,
+    *,
+    dev: own.DevFile = None,
+    task: own.TaskOption = None,
+    format: own.Format = None,
+    degree: own.Degree = None,
+    learner: own.Learner = None,
+    templates: own.Templates = None,
+    epochs: own.Epochs = None,
+    minimum: own.Minimum = None,
+    C: own.Cost = None,
+    tol: own.Tolerance = None,
+    seed: own.Seed = None,
+    jobs: options.Jobs = None,
+    verbose: options.Verbose = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Train a dependency parser, a parser of Japanese bunsetsu, or a chunker.
+
+    What the file holds says which. With --dev, the answers for other
+    sentences are measured, and the best epoch of the online learner is kept.
+
+    \b
+    [dim]$[/dim] unkernel parse train en.uk train.conllu --dev dev.conllu
+    [dim]$[/dim] unkernel parse train en.uk train.conllu --learner svm --templates chang
+    [dim]$[/dim] unkernel parse train ja.uk train.knp --degree 3
+    [dim]$[/dim] unkernel parse train chunks.uk conll2000.txt.gz --dev test.txt --json
+    """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    began = time.perf_counter()
+    given = plain_options(
+        degree=degree,
+        learner=learner,
+        templates=templates,
+        epochs=epochs,
+        minimum=minimum,
+        C=C,
+        tol=tol,
+        seed=seed,
+    )
+    _refuse_places(model, train, dev)
+    source = Input(train)
+    chosen = source.task() if task is None else TASKS[task.value]
+    if task is None and not (quiet or json):
+        note(f"{train} holds {chosen.words}: --task {chosen.name}")
+    parser = _new_parser(chosen, given, options.threads(jobs))
+    read = reader(chosen, None if format is None else format.value)
+    with Display(quiet=quiet or json, verbose=verbose) as display:
+        corpus = source.read(read, display)
+        measured = None if dev is None else Input(dev).read(read, display)
+        spent, said = _fit(parser, corpus, measured, display)
+        parser.set_params(n_jobs=None).save(model)  # threads are this machine's, and no part of the parser
+    result = {"model": str(model), "model_bytes": model.stat().st_size, "data": train, "task": chosen.name}
+    result |= {"sentences": len(corpus), "words": chosen.count(corpus)}
+    result |= describe_parser(parser) | _describe_training(parser, dev)
+    result |= {"warnings": said, "peak_memory_bytes": peak_memory()}
+    result["seconds"] = {"training": spent, "total": time.perf_counter() - began}
+    _report(chosen, parser, result, json=json, quiet=quiet)
+
+
+def _new_parser(task: Task, given: dict[str, Any], threads: int) -> Parser:
+    """With options that all say something to it."""
+    known = parameter_options(task.estimator)
+    for option in given:
+        if option not in known.values():
+            others = [other.name for other in TASKS.values() if option in parameter_options(other.estimator)]
+            raise ValueError(f"{flag(option)} is not for --task {task.name}, but for {' and '.join(others)}")
+    if task.name == "bunsetsu" and "templates" in given:
+        given = given | {"templates": _template_names(given["templates"])}
+    chosen = {"jobs": threads} | given
+    parser = task.estimator(**{name: chosen[option] for name, option in known.items() if option in chosen})
+    refuse_parameters(parser)
+    return parser
+
+
+def _template_names(file: str) -> list[str] | None:
+    """The templates of bunsetsu are names, one a line."""
+    if file == "default":
+        return None
+    lines = [line.strip() for line in Path(file).read_text("utf-8").splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def _refuse_places(model: Path, train: str, dev: str | None) -> None:
+    if train == dev == STANDARD_STREAM:
+        raise ValueError("stdin can be read only once: give TRAIN or --dev a file")
+    refuse_unwritable(model, *(name for name in (train, dev) if name not in (None, STANDARD_STREAM)))
+    refuse_special_file(model)
+
+
+def _fit(parser: Parser, corpus: Any, dev: Any, display: Display) -> tuple[float, list[str]]:
+    """Train; how long that took, and what the learner warned of."""
+    began = time.perf_counter()
+    with display.steps(parser.tol) as watch, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        parser.fit_watched(corpus, dev, watch)
+    return time.perf_counter() - began, [str(warning.message) for warning in caught]
+
+
+def _describe_training(parser: Parser, dev: str | None) -> dict[str, Any]:
+    measured = parser.dev_result_
+    return {
+        "epochs": getattr(parser, "epochs_", None),
+        "best_epoch": getattr(parser, "best_epoch_", None),
+        "dev": None if measured is None else {"file": dev} | describe_result(measured),
+    }
+
+
+def _report(task: Task, parser: Parser, result: dict[str, Any], *, json: bool, quiet: bool) -> None:
+    for words in result["warnings"]:
+        warn(words)
+    if json:
+        print_json(result)
+    elif not quiet:
+        _print(task, parser, result)
+
+
+def _print(task: Task, parser: Parser, result: dict[str, Any]) -> None:
+    units = many(result["words"], task.unit, "bunsetsu" if task.unit == "bunsetsu" else None)
+    facts = {"data": f"{many(result['sentences'], 'sentence')}, {units}"} | parser_facts(result)
+    if result["best_epoch"] is not None:
+        facts["epoch"] = _epoch_words(result)
+    spent = result["seconds"]
+    facts["time"] = f"{seconds(spent['training'])} training, {seconds(spent['total'])} in all"
+    facts["memory"] = f"{size(result['peak_memory_bytes'])} at its peak"
+    facts["file"] = size(result["model_bytes"])
+    print_facts(result["model"], facts)
+    if parser.dev_result_ is not None:
+        print_facts(result["dev"]["file"], result_facts(parser.dev_result_))
+        print_labels(parser.dev_result_)
+
+
+def _epoch_words(result: dict[str, Any]) -> str:
+    best = result["best_epoch"]
+    seen = result["epochs"][best - 1]
+    measured = f", dev LAS {seen['las']:.2f}" if "las" in seen else ""
+    wrong = f"{percent(seen['wrong_moves'])} of moves wrong, {percent(seen['wrong_labels'])} of labels"
+    return f"{best} of {len(result['epochs'])}: {wrong}{measured}"

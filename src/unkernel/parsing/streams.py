@@ -1,0 +1,283 @@
+"""Streams: sentences are answered as they come, and memory does not grow with their number.
+
+A thread reads ahead. Whatever has come, up to a limit, is cut after its last whole sentence and answered at
+once, by as many threads as are wanted: blocks are large where input is fast, and a sentence that has been
+typed does not wait for the next one. Where blocks begin and end has no effect on the answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from unkernel._core import ColumnText, whole_bunsetsu_sentences, whole_sentences
+from unkernel.data import BunsetsuCorpus, ChunkCorpus, Treebank
+from unkernel.data.bunsetsu import corpus_of, parts_of
+from unkernel.data.columns import OnError, blocks_of, check_on_error
+from unkernel.data.conll import TreebankFormat
+from unkernel.data.files import Source, name_of, read_blocks
+from unkernel.errors import FormatError
+from unkernel.parsing._base import BaseParser
+from unkernel.parsing.arc_eager import ArcEagerParser
+from unkernel.parsing.bunsetsu import BunsetsuParser
+from unkernel.parsing.chunker import Chunker, to_answer
+from unkernel.parsing.loading import Parser
+
+Corpus = Treebank | BunsetsuCorpus | ChunkCorpus
+
+BLOCK_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 18
+_PIECES_AHEAD = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Parsed:
+    """Some sentences of a stream, with answers.
+
+    Attributes
+    ----------
+    data : bytes
+        The lines that were read, byte for byte but for the answers.
+    n_sentences : int
+        Sentences that were answered.
+    n_words : int
+        Their words, or bunsetsu.
+    skipped : list of FormatError
+        What is wrong with those that were not; their lines are in `data` as they were read.
+    """
+
+    data: bytes
+    n_sentences: int
+    n_words: int
+    skipped: list[FormatError]
+    _read: Callable[[bytes], Corpus]
+
+    @property
+    def corpus(self) -> Corpus:
+        """The sentences that were answered."""
+        return self._read(self.data)
+
+
+def parse_stream(
+    parser: Parser,
+    source: Source,
+    *,
+    format: TreebankFormat = "conllu",
+    on_error: OnError = "raise",
+    n_jobs: int | None = None,
+    block_bytes: int = BLOCK_BYTES,
+) -> Iterator[Parsed]:
+    r"""Answer for the sentences of a file of any length, or of a pipe, as they come.
+
+    Parameters
+    ----------
+    parser : ArcEagerParser, BunsetsuParser or Chunker
+    source : path or open file
+        Plain or compressed. Of a pipe, an unbuffered binary file does not wait for more than there is.
+    format : {"conllu", "conllx"}, default="conllu"
+        Of treebanks.
+    on_error : {"raise", "skip"}, default="raise"
+        What becomes of bad sentences. "raise": the answers before the first are given, then FormatError is
+        raised. "skip": all pass through as they are, and are listed.
+    n_jobs : int, default=None
+        Threads; by default those of the parser. The answers do not depend on it.
+    block_bytes : int, default=1 MiB
+        About how much is answered at a time, at most.
+
+    Yields
+    ------
+    Parsed
+
+    Examples
+    --------
+    >>> import io
+    >>> from unkernel.data import ChunkCorpus
+    >>> from unkernel.parsing import Chunker
+    >>> from unkernel.parsing.streams import parse_stream
+    >>> text = ChunkCorpus.from_words([["He", "left"]], [["PRP", "VBD"]], tags=[["B-NP", "B-VP"]])
+    >>> stream = io.BytesIO(b"She PRP\nsaw VBD\n\n")
+    >>> [part.data for part in parse_stream(Chunker().fit(text), stream)]
+    [b'She PRP B-NP\nsaw VBD B-VP\n\n']
+    """
+    skip, style = check_on_error(on_error), _style(parser, format)
+    if block_bytes < 1:
+        raise ValueError(f"block_bytes must be at least 1, got {block_bytes}")
+    return _answers(parser, source, style, skip=skip, n_jobs=n_jobs, block_bytes=block_bytes)
+
+
+def _answers(
+    parser: Parser, source: Source, style: _Style, *, skip: bool, n_jobs: int | None, block_bytes: int
+) -> Iterator[Parsed]:
+    name, line = name_of(source), 1
+    with contextlib.closing(_arriving(source, block_bytes)) as pieces:
+        for corpus in style.corpora(pieces, name):
+            parsed = style.answer(parser, corpus, _Place(name, line), n_jobs)
+            if parsed.skipped and not skip:
+                yield _before(parsed, line, style)
+                raise parsed.skipped[0]
+            yield parsed
+            line += parsed.data.count(b"\n")
+
+
+def _before(parsed: Parsed, first_line: int, style: _Style) -> Parsed:
+    """The sentences above the first bad one. Answers change no line ends, so that it is in the same line."""
+    end = 0
+    for _ in range(parsed.skipped[0].line - first_line):
+        end = parsed.data.index(b"\n", end) + 1
+    data = parsed.data[: style.whole(parsed.data[:end])]
+    corpus = parsed._read(data)
+    return Parsed(data, len(corpus), style.words(corpus), [], parsed._read)
+
+
+# --- What differs between the parsers -----------------------------------------------------------------
+
+
+class _Place(NamedTuple):
+    file: str
+    line: int
+
+
+class _Style:
+    """How sentences are cut, read and written."""
+
+    def corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def whole(self, data: bytes) -> int:
+        """Where the last whole sentence ends."""
+        raise NotImplementedError
+
+    def words(self, corpus: Any) -> int:
+        return int(corpus.n_words)
+
+    def skipped(self, corpus: Any, place: _Place) -> list[FormatError]:
+        return list(corpus.skipped)
+
+    def read(self, data: bytes, place: _Place) -> Corpus:
+        raise NotImplementedError
+
+    def answer(self, parser: Parser, corpus: Any, place: _Place, n_jobs: int | None) -> Parsed:
+        return Parsed(
+            parser._answered(corpus, n_jobs),
+            len(corpus),
+            self.words(corpus),
+            self.skipped(corpus, place),
+            lambda data: self.read(data, place),
+        )
+
+
+class _Trees(_Style):
+    def __init__(self, format: TreebankFormat) -> None:
+        self._format = format
+
+    def corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[Treebank]:
+        return map(Treebank._of, blocks_of(pieces, name, self._format, skip=True))
+
+    def whole(self, data: bytes) -> int:
+        return int(whole_sentences(data, self._format))
+
+    def read(self, data: bytes, place: _Place) -> Treebank:
+        return Treebank._of(ColumnText(data, place.file, self._format, 0, "none", True, place.line))
+
+
+class _Chunks(_Style):
+    def __init__(self, columns: int) -> None:
+        self._columns = columns  # of the training text
+
+    def corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[ChunkCorpus]:
+        return (to_answer(text, self._columns) for text in blocks_of(pieces, name, "chunks", skip=True))
+
+    def whole(self, data: bytes) -> int:
+        return int(whole_sentences(data, "chunks"))
+
+    def read(self, data: bytes, place: _Place) -> ChunkCorpus:
+        return ChunkCorpus._of(ColumnText(data, place.file, "chunks", 0, "none", True, place.line), True)
+
+
+class _Bunsetsu(_Style):
+    def corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[BunsetsuCorpus]:
+        return parts_of(pieces, name, skip=True)
+
+    def whole(self, data: bytes) -> int:
+        return int(whole_bunsetsu_sentences(data, 0))
+
+    def words(self, corpus: BunsetsuCorpus) -> int:
+        return corpus.n_bunsetsu
+
+    def skipped(self, corpus: BunsetsuCorpus, place: _Place) -> list[FormatError]:
+        return [FormatError(place.file, *found) for found in corpus.skipped]
+
+    def read(self, data: bytes, place: _Place) -> BunsetsuCorpus:
+        return corpus_of(data, place.file, line=place.line, skip=True)
+
+
+def _style(parser: BaseParser, format: TreebankFormat) -> _Style:
+    if isinstance(parser, ArcEagerParser):
+        if format not in ("conllu", "conllx"):
+            raise ValueError(f"format must be 'conllu' or 'conllx', got {format!r}")
+        return _Trees(format)
+    if isinstance(parser, Chunker):
+        return _Chunks(parser._fitted.columns)
+    if isinstance(parser, BunsetsuParser):
+        return _Bunsetsu()
+    raise TypeError(f"expected a parser of unkernel.parsing, got {type(parser).__name__}")
+
+
+# --- Reading ahead ------------------------------------------------------------------------------------
+
+
+class _ReadAhead:
+    """A thread that reads what comes, a few pieces ahead, until the file ends or nobody wants more."""
+
+    def __init__(self, source: Source) -> None:
+        self.pieces: queue.Queue[bytes | BaseException | None] = queue.Queue(_PIECES_AHEAD)
+        self.unwanted = threading.Event()
+        # A thread that waits for input cannot be stopped: the process must be able to end without it.
+        threading.Thread(target=self._read, args=(source,), name="unkernel-reader", daemon=True).start()
+
+    def _read(self, source: Source) -> None:
+        try:
+            for piece in read_blocks(source, _PIECE_BYTES, wait=False):
+                if not self._give(piece):
+                    return
+            self._give(None)
+        except BaseException as error:  # it belongs to whoever asked for the pieces
+            self._give(error)
+
+    def _give(self, piece: bytes | BaseException | None) -> bool:
+        while not self.unwanted.is_set():
+            with contextlib.suppress(queue.Full):
+                self.pieces.put(piece, timeout=0.1)
+                return True
+        return False
+
+    def take(self, size: int) -> tuple[bytes, bytes | BaseException | None]:
+        """What has come, about `size` bytes at most, once there is any; its last piece, or what ended it."""
+        held: list[bytes] = []
+        last = self.pieces.get()
+        while isinstance(last, bytes):
+            held.append(last)
+            size -= len(last)
+            if size <= 0 or self.pieces.empty():
+                break
+            last = self.pieces.get()
+        return b"".join(held), last
+
+
+def _arriving(source: Source, size: int) -> Generator[bytes]:
+    """The bytes of a file as they come."""
+    ahead = _ReadAhead(source)
+    try:
+        last: bytes | BaseException | None = b""
+        while isinstance(last, bytes):
+            data, last = ahead.take(size)
+            if data:
+                yield data
+        if last is not None:
+            raise last
+    finally:
+        ahead.unwanted.set()

@@ -1,0 +1,312 @@
+"""``unkernel parse run``: files, pipes, drawings, and sentences that are not as they should be."""
+
+from __future__ import annotations
+
+import os
+import pty
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import unkernel
+from reference.parse_corpora import MAKERS, chunks, treebank
+from unkernel.cli import main
+from unkernel.data.drawing import draw_text
+
+COMMAND = [sys.executable, "-m", "unkernel.cli", "parse", "run"]
+BAD = "1\tbad\n\n"
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory) -> dict[str, Path]:
+    folder, paths = tmp_path_factory.mktemp("models"), {}
+    for task, make in MAKERS.items():
+        paths[task] = folder / f"{task}.uk"
+        (folder / task).write_text(make(60, 0))
+        assert main(["parse", "train", str(paths[task]), str(folder / task), "--quiet"]) == 0
+    return paths
+
+
+@pytest.fixture
+def model(models) -> Path:
+    return models["trees"]
+
+
+@pytest.fixture
+def bank(tmp_path) -> Path:
+    path = tmp_path / "raw.conllu"
+    path.write_text(treebank(12, 5))
+    return path
+
+
+def answered(model: Path, file: Path) -> str:
+    return unkernel.load(model).parse(file).to_bytes().decode()
+
+
+@pytest.mark.parametrize("task", MAKERS)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_columns(run, models, tmp_path, task, jobs):
+    path = tmp_path / "in"
+    path.write_text(MAKERS[task](30, 3))
+    ran = run("parse", "run", models[task], path, "--jobs", jobs)
+    assert (ran.code, ran.out) == (0, answered(models[task], path))
+    assert "30 sentences" in ran.err
+    ran = run("parse", "run", models[task], path, "-o", tmp_path / "out", "-q")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert (tmp_path / "out").read_text() == answered(models[task], path)
+
+
+def test_untagged_chunks_get_a_column(run, models, tmp_path):
+    (tmp_path / "in").write_text(chunks(5, 3, tags=False))
+    (tmp_path / "tagged").write_text(chunks(5, 3))
+    found = run("parse", "run", models["chunks"], tmp_path / "in", "-q").out
+    assert found == run("parse", "run", models["chunks"], tmp_path / "tagged", "-q").out
+
+
+def test_compressed_output(run, model, bank, tmp_path):
+    assert run("parse", "run", model, bank, "-o", tmp_path / "out.conllu.xz", "-q").code == 0
+    assert unkernel.read_conllu(tmp_path / "out.conllu.xz").to_bytes().decode() == answered(model, bank)
+
+
+# --- Bad sentences ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mixed(bank, tmp_path) -> tuple[Path, str]:
+    """A bad sentence in the middle, and the text before it."""
+    good = bank.read_text()
+    path = tmp_path / "mixed.conllu"
+    path.write_text(good + BAD + good)
+    return path, good
+
+
+def test_stopping_at_a_bad_sentence(run, model, bank, mixed, tmp_path):
+    path, good = mixed
+    ran = run("parse", "run", model, path)
+    assert ran.code == 1
+    assert ran.out == answered(model, bank)
+    (line,) = ran.err.splitlines()
+    assert line.startswith(f"unkernel: error: {path}:{good.count(chr(10)) + 1}:")
+    before = set(tmp_path.iterdir())
+    assert run("parse", "run", model, path, "-o", tmp_path / "out").code == 1
+    assert set(tmp_path.iterdir()) == before  # all or nothing
+
+
+def test_skipping_a_bad_sentence(run, model, bank, mixed):
+    path, _ = mixed
+    ran = run("parse", "run", model, path, "--on-error", "skip", "-q")
+    assert ran.code == 0
+    assert ran.out == answered(model, bank) + BAD + answered(model, bank)
+    named, counted = ran.err.splitlines()
+    assert f"{path}:" in named
+    assert "1 sentence passed through" in counted
+
+
+# --- Drawings -----------------------------------------------------------------------------------------
+
+
+def test_trees_for_the_terminal(run, models, bank, tmp_path):
+    trees = unkernel.load(models["trees"]).parse(bank)
+    expected = "".join(f"{draw_text(sentence)}\n" for sentence in trees)
+    assert run("parse", "run", models["trees"], bank, "--draw", "-q").out == expected
+    assert run("parse", "run", models["trees"], bank, "--draw", "-o", tmp_path / "out", "-q").out == ""
+    assert (tmp_path / "out").read_text() == expected
+    (tmp_path / "c").write_text("the DT\ndog NN\nsaw VBD\n. .\n\n")
+    assert (
+        run("parse", "run", models["chunks"], tmp_path / "c", "--draw", "-q").out
+        == "[NP the dog] [VP saw] .\n\n"
+    )
+    (tmp_path / "b").write_text(MAKERS["bunsetsu"](1, 0))
+    drawn = run("parse", "run", models["bunsetsu"], tmp_path / "b", "--draw", "-q").out
+    assert drawn.count("─ ") == len(unkernel.load(models["bunsetsu"]).parse(tmp_path / "b")[0])
+
+
+@pytest.mark.parametrize("task", ["trees", "bunsetsu"])
+def test_arcs(run, models, tmp_path, task):
+    path = tmp_path / "in"
+    path.write_text(MAKERS[task](3, 0))
+    command = ("parse", "run", models[task], path, "-q", "--svg")
+    ran = run(*command, tmp_path / "pictures")
+    assert (ran.code, ran.out) == (0, "")
+    pictures = sorted((tmp_path / "pictures").iterdir())
+    assert [picture.name for picture in pictures] == [f"{number:06}.svg" for number in (1, 2, 3)]
+    assert all(picture.read_text().startswith("<svg ") for picture in pictures)
+    assert run(*command, tmp_path / "page.html").code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<figure>") == page.count("<svg ") == 3
+    assert page.endswith("</html>\n")
+    assert "more than one sentence" in run(*command, tmp_path / "one.svg").error()
+    path.write_text(MAKERS[task](1, 0))
+    assert run(*command, tmp_path / "one.svg", "-o", "-").out == answered(models[task], path)
+    assert (tmp_path / "one.svg").read_text().startswith("<svg ")
+    path.write_text("")
+    assert "no sentence" in run(*command, tmp_path / "none.svg").error()
+    assert not (tmp_path / "none.svg").exists()
+
+
+def test_a_page_escapes_words(run, model, tmp_path):
+    (tmp_path / "in").write_text("# text = <b>&\n1\t<b>&\t_\tX\t_\t_\t_\t_\t_\t_\n\n")
+    assert run("parse", "run", model, tmp_path / "in", "--svg", tmp_path / "<p>.html", "-q").code == 0
+    page = (tmp_path / "<p>.html").read_text()
+    assert "<b>" not in page
+    assert "<p>" not in page
+
+
+# --- Refusals -----------------------------------------------------------------------------------------
+
+
+def test_what_is_refused(run, models, model, bank, tmp_path):
+    (tmp_path / "file").touch()
+    for arguments, reason in (
+        ((model, tmp_path / "nowhere"), "No such file"),
+        ((tmp_path / "nowhere.uk", bank), "No such file"),
+        ((model, bank, "-o", bank), "is an input, too"),
+        ((model, bank, "-o", model), "is an input, too"),
+        ((model, bank, "-o", tmp_path / "a/b"), "there is no folder"),
+        ((model, bank, "--svg", tmp_path / "a/b.svg"), "there is no folder"),
+        ((model, bank, "--svg", tmp_path / "a/b"), "there is no folder"),
+        ((model, bank, "--svg", tmp_path / "file"), "is a file"),
+        ((models["chunks"], bank, "--svg", tmp_path / "x"), "chunks have none"),
+        ((models["chunks"], bank, "--format", "conllx"), "--format is for dependency trees"),
+        ((model, bank, "--on-error", "cry"), "--on-error"),
+    ):
+        assert reason in run("parse", "run", *arguments).error()
+
+
+# --- Processes ----------------------------------------------------------------------------------------
+
+
+def start(*arguments: object, **settings) -> subprocess.Popen[bytes]:
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([*COMMAND, *map(str, arguments)], **(streams | settings))
+
+
+def finish(process: subprocess.Popen[bytes], data: bytes = b"") -> tuple[int, bytes, str]:
+    out, err = process.communicate(data, timeout=60)
+    return process.returncode, out, err.decode()
+
+
+def test_stdin_to_stdout(model, bank):
+    expected = answered(model, bank).encode()
+    for arguments in ((), ("-",), ("-", "-o", "-")):
+        assert finish(start(model, *arguments, "-q"), bank.read_bytes()) == (0, expected, "")
+    with bank.open("rb") as file:
+        assert finish(start(model, "-q", stdin=file)) == (0, expected, "")
+
+
+def test_training_and_measuring_on_stdin(bank, tmp_path):
+    for arguments in (["train", tmp_path / "m.uk", "-", "-q"], ["eval", tmp_path / "m.uk", "-", "--json"]):
+        command = [*COMMAND[:-1], *map(str, arguments)]
+        done = subprocess.run(command, input=bank.read_bytes(), capture_output=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+    assert b'"uas"' in done.stdout
+
+
+def test_a_conversation(model, bank):
+    """Each sentence is answered while the pipe stays open."""
+    process = start(model, "-q")
+    parser = unkernel.load(model)
+    for sentence in unkernel.read_conllu(bank)[:3]:
+        lines = str(sentence).encode() + b"\n"
+        process.stdin.write(lines)
+        process.stdin.flush()
+        expected = parser.parse([sentence.forms], [sentence.upos])[0].heads
+        told = [process.stdout.readline() for _ in lines.splitlines()]
+        assert [int(line.split(b"\t")[6]) for line in told if line[:1].isdigit()] == expected
+    assert finish(process) == (0, b"", "")
+
+
+def test_an_endless_stream_in_bounded_memory(model, bank):
+    """As much address space as the process has when it answers first, and a little more."""
+    process, text = start(model, "-q", "-j", "1"), bank.read_bytes()
+    process.stdin.write(text)
+    process.stdin.flush()
+    os.read(process.stdout.fileno(), 1 << 16)
+    status = Path(f"/proc/{process.pid}/statm")
+    if not status.exists():
+        process.kill()
+        pytest.skip("there is no /proc")
+    at_first = int(status.read_text().split()[1]) * resource.getpagesize()
+    block, largest = text * 100, 0
+    for _ in range(60):  # 25 MB
+        written = 0
+        while written < len(block):
+            _, ready, _ = select.select([], [process.stdin], [], 0)
+            if ready:
+                written += os.write(process.stdin.fileno(), block[written : written + 4096])
+            if select.select([process.stdout], [], [], 0)[0]:
+                os.read(process.stdout.fileno(), 1 << 20)
+        largest = max(largest, int(status.read_text().split()[1]) * resource.getpagesize())
+    process.stdout.close()
+    process.stdin.close()
+    process.wait(20)
+    assert largest - at_first < 30e6
+
+
+def test_nobody_reads_any_more(model, tmp_path):
+    """``unkernel parse run … | head``."""
+    (tmp_path / "in").write_text(treebank(5000, 0))
+    process = start(model, tmp_path / "in")
+    assert process.stdout.readline().startswith(b"# sent_id")
+    process.stdout.close()
+    assert process.wait(20) == 1
+    assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("output", [True, False])
+def test_an_interrupt(model, bank, tmp_path, output):
+    arguments = ["-o", tmp_path / "out"] if output else []
+    process = start(model, "--on-error", "skip", *arguments)
+    process.stdin.write(BAD.encode() + bank.read_bytes())
+    process.stdin.flush()
+    assert b"warning" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    process.wait(20)
+    assert process.returncode == 130
+    assert process.stderr.read() == b"unkernel: interrupted\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["raw.conllu"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
+def test_a_full_disk(model, bank):
+    with Path("/dev/full").open("wb") as full:
+        code, _, err = finish(start(model, bank, stdout=full))
+    assert (code, err) == (2, "unkernel: error: No space left on device\n")
+
+
+def test_a_terminal_sees_how_training_goes(bank, tmp_path):
+    command = [
+        *COMMAND[:-1],
+        "train",
+        str(tmp_path / "m.uk"),
+        str(bank),
+        "--dev",
+        str(bank),
+        "--epochs",
+        "5000",
+    ]
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM="xterm", COLUMNS="120")
+        os.execv(command[0], command)
+    seen, interrupted, limit = "", False, time.monotonic() + 60
+    while time.monotonic() < limit:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                seen += os.read(terminal, 65536).decode(errors="replace")
+            except OSError:  # how Linux says that the other side has gone
+                break
+        if not interrupted and "dev UAS" in seen:
+            os.write(terminal, b"\x03")
+            interrupted = True
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
+    assert "━" in seen
+    assert seen.rstrip().endswith("unkernel: interrupted")
+    assert not (tmp_path / "m.uk").exists()

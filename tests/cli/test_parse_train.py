@@ -1,0 +1,288 @@
+"""``unkernel parse train``, ``eval`` and ``inspect``: every kind of parser, every option, every refusal."""
+
+from __future__ import annotations
+
+import gzip
+import re
+
+import pytest
+
+import unkernel
+from reference.parse_corpora import MAKERS, bunsetsu, chunks, treebank
+from unkernel.cli.parse._tasks import guess
+from unkernel.data import read_conllu
+from unkernel.engines import load as load_classifier
+from unkernel.models.load import PARSER_KINDS
+from unkernel.parsing import ArcEagerParser
+from unkernel.parsing.loading import PARSERS
+
+KINDS = {"trees": "arc_eager_parser", "chunks": "chunker", "bunsetsu": "bunsetsu_parser"}
+
+
+@pytest.fixture(params=MAKERS)
+def files(request, tmp_path):
+    """The task, and files to train and to measure on."""
+    make = MAKERS[request.param]
+    (tmp_path / "train").write_text(make(60, 0))
+    (tmp_path / "dev").write_text(make(20, 1))
+    return request.param, tmp_path / "train", tmp_path / "dev"
+
+
+@pytest.fixture
+def bank(tmp_path):
+    path = tmp_path / "train.conllu"
+    path.write_text(treebank(40, 0))
+    return path
+
+
+def test_training_guesses_the_task_and_measures(run, files, tmp_path):
+    task, train, dev = files
+    ran = run("parse", "train", tmp_path / "m.uk", train, "--dev", dev)
+    assert ran.code == 0, ran.err
+    assert f"--task {task}" in ran.err
+    assert "60 sentences" in ran.out
+    assert re.search(r"model of \w+ +\d+ part", ran.out)
+    assert re.search(r"file +[\d.]+ kB", ran.out)
+    assert {"trees": "nsubj", "chunks": "NP", "bunsetsu": "without a mistake"}[task] in ran.out
+
+
+def test_training_in_json(run, files, tmp_path):
+    task, train, dev = files
+    path = tmp_path / "m.uk"
+    ran = run("parse", "train", path, train, "--dev", dev, "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.json["task"] == task
+    assert ran.json["kind"] == KINDS[task]
+    assert ran.json["sentences"] == 60
+    assert ran.json["model_bytes"] == path.stat().st_size
+    assert sum(part["conjunctions"] or part["support_vectors"] for part in ran.json["parts"]) > 0
+    parser = unkernel.load(path)
+    result = parser.evaluate(dev)
+    measure = {"trees": "las", "chunks": "f1", "bunsetsu": "dependency_accuracy"}[task]
+    assert ran.json["dev"][measure] == getattr(result, measure) > 50
+    assert ran.json["features"] == parser.n_features_
+    evaluated = run("parse", "eval", path, dev, "--json").json
+    assert evaluated[measure] == getattr(result, measure)
+
+
+def test_the_parser_does_not_depend_on_threads(run, files, tmp_path):
+    _, train, dev = files
+    for jobs in (1, 2):
+        assert run("parse", "train", tmp_path / f"{jobs}.uk", train, "--jobs", jobs, "-q").code == 0
+    one, two = (unkernel.load(tmp_path / f"{jobs}.uk") for jobs in (1, 2))
+    assert one.get_params() == two.get_params()
+    assert one.parse(dev).to_bytes() == two.parse(dev).to_bytes()
+
+
+def test_epochs_are_told(run, bank, tmp_path):
+    arguments = ("parse", "train", tmp_path / "m.uk", bank, "--dev", bank, "--epochs", "2")
+    told = run(*arguments, "--verbose").err.splitlines()
+    assert [line.split(":")[0] for line in told if line.startswith("epoch")] == ["epoch 1", "epoch 2"]
+    assert all("dev UAS" in line for line in told if line.startswith("epoch"))
+    described = run(*arguments, "--json").json
+    assert len(described["epochs"]) == 2
+    assert described["best_epoch"] in (1, 2)
+    quiet = run(*arguments, "--quiet")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+
+
+def test_options_reach_the_parser(run, bank, tmp_path):
+    path = tmp_path / "m.uk"
+    options = "--degree 1 --learner logistic --templates chang --minimum 1 --C 0.5 --tol 0.05 --seed 7 -j 1"
+    assert run("parse", "train", path, bank, *options.split(), "-q").code == 0
+    chosen = {
+        "degree": 1,
+        "learner": "logistic",
+        "templates": "chang",
+        "minimum": 1,
+        "C": 0.5,
+        "tol": 0.05,
+        "random_state": 7,
+    }
+    assert unkernel.load(path).get_params().items() >= chosen.items()
+
+
+def test_defaults_are_the_parsers_own(run, bank, tmp_path):
+    assert run("parse", "train", tmp_path / "m.uk", bank, "-q").code == 0
+    assert unkernel.load(tmp_path / "m.uk").get_params() == ArcEagerParser().get_params()
+
+
+@pytest.mark.parametrize("learner", ["svm", "logistic"])
+def test_the_solvers_are_watched(run, bank, tmp_path, learner):
+    ran = run("parse", "train", tmp_path / "m.uk", bank, "--learner", learner, "--verbose")
+    assert ran.code == 0, ran.err
+    assert "part 1 of 1" in ran.err
+
+
+def test_templates_of_bunsetsu_are_names_in_a_file(run, tmp_path):
+    (tmp_path / "train.knp").write_text(bunsetsu(40, 0))
+    (tmp_path / "t.txt").write_text("# mine\nmodifier.last.surface\ncandidate.end\n\nbetween.distance\n")
+    arguments = ("parse", "train", tmp_path / "m.uk", tmp_path / "train.knp", "--templates")
+    assert run(*arguments, tmp_path / "t.txt", "-q").code == 0
+    names = ["modifier.last.surface", "candidate.end", "between.distance"]
+    assert unkernel.load(tmp_path / "m.uk").get_params()["templates"] == names
+    assert run(*arguments, "default", "-q").code == 0
+    assert "No such file" in run(*arguments, tmp_path / "nowhere", "-q").error()
+
+
+def test_conllx_may_have_several_roots(run, tmp_path):
+    two_roots = "".join(f"{i}\tw{i}\t_\tA\tA\t_\t0\tROOT\t_\t_\n" for i in (1, 2)) + "\n"
+    (tmp_path / "train").write_text(treebank(30, 0) + two_roots)
+    assert "root" in run("parse", "train", tmp_path / "m.uk", tmp_path / "train", "-q").error()
+    trained = run("parse", "train", tmp_path / "m.uk", tmp_path / "train", "--format", "conllx", "-q")
+    assert trained.code == 0, trained.err
+    assert run("parse", "eval", tmp_path / "m.uk", tmp_path / "train", "--format", "conllx").code == 0
+    assert run("parse", "run", tmp_path / "m.uk", tmp_path / "train", "--format", "conllx", "-q").code == 0
+
+
+def test_compressed_files(run, tmp_path):
+    with gzip.open(tmp_path / "train.gz", "wt") as file:
+        file.write(chunks(40, 0))
+    ran = run("parse", "train", tmp_path / "m.uk", tmp_path / "train.gz")
+    assert ran.code == 0
+    assert "--task chunks" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("--degree 9", r"--degree must be an int in the range \[1, 3\], got 9"),
+        ("--epochs 0", "--epochs must be"),
+        ("--C 0", "--C must be"),
+        ("--learner magic", "--learner"),
+        ("--templates nowhere.txt", "there is no template file 'nowhere.txt'; ours are 'default', 'chang'"),
+        ("--task nouns", "--task"),
+        ("--task bunsetsu --epochs 3", "--epochs is not for --task bunsetsu, but for trees"),
+        ("--task chunks --format conllx", "--format is for dependency trees, and not for chunks"),
+        ("--task chunks --learner online", "--learner must be"),
+        ("--jobs 0", "--jobs"),
+        ("--seed -1", "--seed"),
+        ("--dev nowhere", "nowhere: No such file"),
+        ("--dev -", "there are no sentences"),
+    ],
+)
+def test_options_that_are_bad(run, bank, tmp_path, options, reason, monkeypatch):
+    monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: PTH123, SIM115
+    ran = run("parse", "train", tmp_path / "m.uk", bank, *options.split(), "-q")
+    assert re.search(reason, ran.error())
+    assert [path.name for path in tmp_path.iterdir()] == ["train.conllu"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "cannot tell what it holds"),
+        ("One day, a letter came.\nIt was long.\n", "cannot tell what it holds"),
+        ("1\ta\t_\tX\t_\t_\t1\troot\t_\t_\n\n", ":1:"),
+        ("1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n\n", "train:1"),
+        ("a DT B-NP\nb NN\n\n", "cannot tell"),
+        ("* 0 -1D\nEOS\n", "train:2"),
+    ],
+)
+def test_training_data_that_is_bad(run, tmp_path, text, reason):
+    (tmp_path / "train").write_text(text)
+    assert reason in run("parse", "train", tmp_path / "m.uk", tmp_path / "train", "-q").error()
+    assert [path.name for path in tmp_path.iterdir()] == ["train"]
+
+
+def test_places_that_cannot_be_written(run, bank, tmp_path):
+    for model in (bank, tmp_path, tmp_path / "nowhere/m.uk"):
+        assert run("parse", "train", model, bank, "-q").code == 2
+    assert read_conllu(bank)
+
+
+def test_guessing():
+    for task, make in MAKERS.items():
+        assert guess(make(3, 0).encode()).name == task
+        assert guess(b"\xef\xbb\xbf" + make(3, 0).replace("\n", "\r\n").encode()).name == task
+        assert guess(make(200, 0).encode()[:3000]).name == task
+    assert guess(b"1-2\tdon't" + 8 * b"\t_" + b"\n").name == "trees"
+    assert guess(b"# words and tags\nword TAG\nother TAG\n") is None
+
+
+# --- What a file is -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def parser_file(run, files, tmp_path):
+    task, train, _ = files
+    assert run("parse", "train", tmp_path / "m.uk", train, "-q").code == 0
+    return task, tmp_path / "m.uk"
+
+
+def test_inspect(run, parser_file):
+    task, path = parser_file
+    ran = run("inspect", path)
+    assert ran.code == 0
+    assert PARSER_KINDS[KINDS[task]] in ran.out
+    for words in ("templates", "parts", "conjunctions", "in the file"):
+        assert words in ran.out
+    described = run("inspect", path, "--json").json
+    assert described["kind"] == KINDS[task]
+    assert described["file_bytes"] == path.stat().st_size
+    assert {part["name"] for part in described["parts"]} == set(unkernel.load(path).parts_)
+    assert "this is a parser" in run("inspect", path, "--top", "3").error()
+
+
+def test_commands_for_rows_say_that_it_is_a_parser(run, parser_file, test_file, tmp_path):
+    task, path = parser_file
+    for command in (
+        ("predict", path, test_file),
+        ("bench", path, test_file),
+        ("explain", path, test_file),
+        ("compile", path, tmp_path / "x.uk"),
+    ):
+        message = run(*command).error()
+        assert PARSER_KINDS[KINDS[task]] in message
+        assert "unkernel parse run" in message
+    for reader in (load_classifier, unkernel.read_model, unkernel.compile):
+        with pytest.raises(unkernel.FormatError, match="unkernel parse run"):
+            reader(path)
+
+
+def test_all_kinds_of_parsers_are_known_by_name():
+    assert set(PARSERS) == set(PARSER_KINDS)
+
+
+def test_a_classifier_is_no_parser(run, model_file, test_file):
+    for command in ("run", "eval"):
+        assert "unkernel predict" in run("parse", command, model_file, test_file).error()
+
+
+def test_a_parser_that_was_cut_short(run, parser_file, tmp_path):
+    _, path = parser_file
+    data = path.read_bytes()
+    for share in (0.001, 0.5, 0.999):
+        path.write_bytes(data[: int(share * len(data))])
+        assert str(path) in run("inspect", path).error()
+        assert str(path) in run("parse", "run", path, tmp_path / "train").error()
+
+
+def test_eval_tables(run, files, tmp_path):
+    task, train, dev = files
+    assert run("parse", "train", tmp_path / "m.uk", train, "-q").code == 0
+    plain = run("parse", "eval", tmp_path / "m.uk", dev).out
+    labelled = run("parse", "eval", tmp_path / "m.uk", dev, "--labels").out
+    assert "sentences/s" in plain
+    if task == "trees":
+        assert "UAS" in plain and "without punctuation" in plain  # noqa: PT018
+        assert ("nsubj" in plain, "nsubj" in labelled) == (False, True)
+    elif task == "chunks":
+        assert re.search(r"NP +\d+ +[\d.]+ %", plain)
+    else:
+        assert re.search(r"dependencies +[\d.]+ % of \d+", plain)
+
+
+def test_eval_needs_the_right_answers(run, files, tmp_path):
+    task, train, _ = files
+    assert run("parse", "train", tmp_path / "m.uk", train, "-q").code == 0
+    (tmp_path / "raw").write_text({"trees": "1\ta" + 8 * "\t_" + "\n\n", "chunks": "a\n\n"}.get(task, "no"))
+    assert str(tmp_path / "raw") in run("parse", "eval", tmp_path / "m.uk", tmp_path / "raw").error()
+
+
+def test_help(run):
+    for command in ((), ("train",), ("run",), ("eval",)):
+        ran = run("parse", *command, *(["--help"] if command else []))
+        assert ran.code == 0
+        assert "unkernel parse" in ran.out
+    assert "--help)" in run("parse", "fly").error()
