@@ -156,7 +156,7 @@ std::vector<const engines::Engine*> engines_of(const Engines& list) {
 Arrays parse_with(const BoundFrame& bound, const Engines& moves, const Engines& arcs, const data::ColumnText& text, int threads) {
   const parsing::ParserEngines engines{engines_of(moves), engines_of(arcs)};
   parsing::Parsed parsed;
-  watched([&](Monitor&) { parsed = parsing::parse(bound.frame, engines, text, threads); }, nullptr);
+  watched([&](const Monitor& monitor) { parsed = parsing::parse(bound.frame, engines, text, threads, monitor); }, nullptr);
   return as_tuple(std::move(parsed));
 }
 

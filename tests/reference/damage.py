@@ -16,7 +16,16 @@ import numpy as np
 
 import unkernel
 
-TYPES = {"F64": "<f8", "I64": "<i8", "U64": "<u8", "F32": "<f4", "I32": "<i4", "U32": "<u4", "U16": "<u2"}
+TYPES = {
+    "F64": "<f8",
+    "I64": "<i8",
+    "U64": "<u8",
+    "F32": "<f4",
+    "I32": "<i4",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "u1",
+}
 
 
 def parts(content):
@@ -80,9 +89,13 @@ def larger(numbers, rng):
     return changed
 
 
+def _largest(dtype):
+    return np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
+
+
 def enormous(numbers, rng):
     changed = numbers.copy()
-    changed[rng.integers(len(numbers))] = rng.choice([2**16 - 1, 2**15, 1000])
+    changed[rng.integers(len(numbers))] = min(rng.choice([2**16 - 1, 2**15, 1000]), _largest(numbers.dtype))
     return changed
 
 

@@ -128,7 +128,8 @@ class ArcEagerState {
 // --- The transitions -----------------------------------------------------------------------------------
 //
 // `cost` is how many gold arcs that could still be made cannot be made any more afterwards (Goldberg & Nivre 2012): the
-// dynamic oracle. It is exact for projective trees. That a word is the root counts as an arc.
+// dynamic oracle. It is exact for projective trees in the system without UNSHIFT: an arc that only a word which goes back could
+// still make counts as lost, so that no move waits for that. That a word is the root counts as an arc.
 
 namespace oracle {
 

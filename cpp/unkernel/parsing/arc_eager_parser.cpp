@@ -54,7 +54,8 @@ void check(const DecisionParts& parts, std::span<const engines::Engine* const> e
   bool sound = engines.size() == parts.size();
   for (std::size_t part = 0; sound && part < parts.size(); ++part) {
     const std::size_t classes = parts.classes(part).size();
-    sound = classes == 1 || (engines[part] != nullptr && engines[part]->scores() == (classes == 2 ? 1 : classes));
+    // No room is kept for the scores of a part that has nothing to choose.
+    sound = classes == 1 ? engines[part] == nullptr : engines[part] != nullptr && engines[part]->scores() == (classes == 2 ? 1 : classes);
   }
   if (!sound) throw std::invalid_argument(std::string("the classifiers of ") + what + " do not fit the parser");
 }
@@ -77,7 +78,7 @@ void check(const ParserFrame& frame, const ParserEngines& engines) {
   check(frame.arcs(), engines.arcs, "labels");
 }
 
-Parsed parse(const ParserFrame& frame, const ParserEngines& engines, const data::ColumnText& text, int threads) {
+Parsed parse(const ParserFrame& frame, const ParserEngines& engines, const data::ColumnText& text, int threads, const Monitor& monitor) {
   check(frame, engines);
   const auto tokens = static_cast<std::size_t>(text.tokens());
   Parsed parsed{std::vector<std::int32_t>(tokens), std::vector<std::int32_t>(tokens)};
@@ -86,6 +87,7 @@ Parsed parse(const ParserFrame& frame, const ParserEngines& engines, const data:
     EngineScorer scorer(frame, engines);
     ParseRoom room;
     for (std::int64_t sentence = first; sentence < last; ++sentence) {
+      monitor.throw_if_stopped();
       frame.vocabulary().look_up(text, sentence, room.symbols);
       parse(frame, scorer, room);
       const auto begin = static_cast<std::ptrdiff_t>(text.first_token(sentence));

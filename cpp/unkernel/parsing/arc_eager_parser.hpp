@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "unkernel/base/monitor.hpp"
 #include "unkernel/engines/engine.hpp"
 #include "unkernel/parsing/parser_frame.hpp"
 
@@ -99,7 +100,7 @@ struct Parsed {
   std::vector<std::int32_t> heads;
   std::vector<std::int32_t> labels;
 };
-Parsed parse(const ParserFrame& frame, const ParserEngines& engines, const data::ColumnText& text, int threads);
+Parsed parse(const ParserFrame& frame, const ParserEngines& engines, const data::ColumnText& text, int threads, const Monitor& monitor);
 
 // The rows of the canonical moves of a treebank and of their arcs, to train classifiers on: the columns of all rows one after
 // another, where each row begins, its part and its class (as a place among the part's classes).

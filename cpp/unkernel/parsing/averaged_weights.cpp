@@ -109,14 +109,14 @@ std::span<const float> AveragedWeights::score(std::span<const std::int32_t> row)
   return scores_;
 }
 
-std::span<const float> AveragedWeights::averaged_score(std::span<const std::int32_t> row) {
+std::span<const double> AveragedWeights::averaged_score(std::span<const std::int32_t> row) {
   list_keys(row);
   find_places();
-  std::fill(scores_.begin(), scores_.end(), 0.0F);
+  averaged_scores_.assign(classes_, 0.0);
   for (const std::size_t place : places_) {
-    for (std::size_t c = 0; takes_part(place) && c < classes_; ++c) scores_[c] += average(place * classes_ + c);
+    for (std::size_t c = 0; takes_part(place) && c < classes_; ++c) averaged_scores_[c] += static_cast<double>(average(place * classes_ + c));
   }
-  return scores_;
+  return averaged_scores_;
 }
 
 float AveragedWeights::average(std::size_t weight) const {

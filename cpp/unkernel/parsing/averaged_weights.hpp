@@ -34,8 +34,8 @@ class AveragedWeights {
   void next_example() { ++examples_; }
   // With the weights as they are now. The row is remembered for update().
   std::span<const float> score(std::span<const std::int32_t> row);
-  // With the averages.
-  std::span<const float> averaged_score(std::span<const std::int32_t> row);
+  // With the averages, added up as engines do it, so that both decide alike.
+  std::span<const double> averaged_score(std::span<const std::int32_t> row);
   void update(std::size_t right, std::size_t wrong);
 
   // Two classes have one weight, positive for the second.
@@ -67,6 +67,7 @@ class AveragedWeights {
   std::vector<Key> row_keys_;
   std::vector<std::size_t> places_;
   std::vector<float> scores_;
+  std::vector<double> averaged_scores_;
 };
 
 }  // namespace unkernel::parsing

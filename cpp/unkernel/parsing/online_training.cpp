@@ -15,13 +15,22 @@ std::vector<AveragedWeights> weights_for(const DecisionParts& parts, int degree,
   return made;
 }
 
+// The best class but one; none where there is no other.
+std::size_t best_other(std::span<const float> scores, std::size_t but) {
+  std::size_t best = none;
+  for (std::size_t k = 0; k < scores.size(); ++k) {
+    if (k != but && (best == none || scores[k] > scores[best])) best = k;
+  }
+  return best;
+}
+
 // Scores by averages, for parsing between epochs.
 class AverageScorer {
  public:
   AverageScorer(std::vector<AveragedWeights>& moves, std::vector<AveragedWeights>& arcs) : moves_(moves), arcs_(arcs) {}
-  std::span<const float> move_scores(std::size_t part, std::span<const std::int32_t> columns) { return moves_[part].averaged_score(columns); }
-  std::span<const float> decided_moves(std::size_t part, std::span<const std::int32_t> columns) { return move_scores(part, columns); }
-  std::span<const float> decided_arcs(std::size_t part, std::span<const std::int32_t> columns) { return arcs_[part].averaged_score(columns); }
+  std::span<const double> move_scores(std::size_t part, std::span<const std::int32_t> columns) { return moves_[part].averaged_score(columns); }
+  std::span<const double> decided_arcs(std::size_t part, std::span<const std::int32_t> columns) { return arcs_[part].averaged_score(columns); }
+  std::span<const double> decided_moves(std::size_t part, std::span<const std::int32_t> columns) { return move_scores(part, columns); }
 
  private:
   std::vector<AveragedWeights>& moves_;
@@ -114,10 +123,11 @@ std::int32_t OnlineTrainer::learn_label(const LabelledTree& gold, const Arc& arc
   if (gold.heads[static_cast<std::size_t>(arc.child)] != arc.head) return classes[chosen];
   const std::int32_t label = gold.labels[static_cast<std::size_t>(arc.child)];
   const auto right = static_cast<std::size_t>(std::lower_bound(classes.begin(), classes.end(), label) - classes.begin());
+  const std::size_t wrong = best_other(scores, right);
   ++counts.arcs;
-  if (chosen == right) return label;
+  if (wrong == none || scores[wrong] < scores[right]) return label;
   ++counts.wrong_labels;
-  weights.update(right, chosen);
+  weights.update(right, wrong);
   return epochs_ < options_.gold_epochs ? label : classes[chosen];
 }
 

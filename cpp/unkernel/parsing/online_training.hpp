@@ -1,9 +1,10 @@
 // Training an arc-eager parser online, along its own mistakes.
 //
 // Sentence by sentence, in an order that is new in each epoch, the parser chooses a move; if that loses gold arcs, the weights of
-// the best move that loses fewest are raised and those of the best other one are lowered (averaged_weights.hpp). From epoch
-// `gold_epochs` on, the state then follows the parser's own choice with probability `exploration`, so that it learns what to do
-// after mistakes: training with exploration by a dynamic oracle (Goldberg & Nivre 2012). Labels are learnt on right arcs.
+// the best move that loses fewest are raised and those of the best other one are lowered (averaged_weights.hpp). A tie is a
+// mistake too: the averages might break it the other way. From epoch `gold_epochs` on, the state then follows the parser's own
+// choice with probability `exploration`, so that it learns what to do after mistakes: training with exploration by a dynamic
+// oracle (Goldberg & Nivre 2012). Labels are learnt on right arcs.
 //
 // The result depends on the seed alone.
 #pragma once

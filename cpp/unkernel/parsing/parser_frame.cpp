@@ -1,6 +1,7 @@
 #include "unkernel/parsing/parser_frame.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -52,7 +53,7 @@ void DecisionParts::restore(std::vector<std::int32_t> part_of_case, std::vector<
   bool sound = part_of_case.size() == cases;
   for (const std::int32_t part : part_of_case) sound &= part >= 0 && static_cast<std::size_t>(part) < classes.size();
   for (const auto& some : classes) {
-    sound &= !some.empty() && std::is_sorted(some.begin(), some.end());
+    sound &= !some.empty() && std::adjacent_find(some.begin(), some.end(), std::greater_equal<>()) == some.end();
     for (const std::int32_t one : some) sound &= one >= 0 && static_cast<std::size_t>(one) < limit;
   }
   if (!sound) throw std::invalid_argument("the parts of the parser do not fit its tags and labels");
@@ -98,6 +99,7 @@ std::vector<LabelledTree> ParserFrame::read_trees(const data::ColumnText& text) 
   const auto rarer = [](const auto& a, const auto& b) { return a.second < b.second; };
   root_label_ = std::max_element(roots.begin(), roots.end(), rarer)->first;
   projectivise_all(trees);  // after all plain labels have their numbers
+  if (labels_.size() >> class_bits != 0) throw std::invalid_argument("there are " + std::to_string(labels_.size()) + " relations: is the column the right one?");
   return trees;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <initializer_list>
 #include <optional>
 #include <utility>
@@ -105,7 +104,7 @@ class TemplateReader {
       made.text.append(made.text.empty() ? "" : " + ").append(value);
     }
     if (made.values.size() > most_values) refuse({"a feature of more than ", std::to_string(most_values), " values: the degree joins the rest"});
-    const auto same = [&](const Template& other) { return other.text == made.text; };
+    const auto same = [&](const Template& other) { return other.values == made.values; };
     if (std::any_of(section_->templates.begin(), section_->templates.end(), same)) refuse({"the feature '", made.text, "' is there twice"});
     return made;
   }
@@ -147,7 +146,7 @@ class TemplateReader {
     const char* first = text.data() + 1;
     const char* last = text.data() + text.size() - 1;
     const auto [end, error] = first < last ? std::from_chars(first, last, offset) : std::from_chars_result{first, std::errc::invalid_argument};
-    if (text.back() != ']' || error != std::errc() || end != last || std::abs(offset) > farthest) {
+    if (text.back() != ']' || error != std::errc() || end != last || offset < -farthest || offset > farthest) {
       refuse({"'", text, "' is no place: write a number in brackets, such as [1]"});
     }
     if (of_moves && offset < 0) refuse({"the stack and the input count from 0: use the steps before and after for neighbours"});

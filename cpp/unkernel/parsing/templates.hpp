@@ -65,6 +65,8 @@ struct Address {
 struct TemplateValue {
   std::size_t address;  // its number; of no meaning for distance and direction
   Attribute attribute;
+
+  bool operator==(const TemplateValue&) const = default;
 };
 
 struct Template {

@@ -120,7 +120,7 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
 
     def _stored_parameters(self) -> dict[str, Any]:
         stored = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
-        if not isinstance(self.random_state, int | None):
+        if isinstance(self.random_state, np.random.RandomState):
             stored["random_state"] = None
         return stored
 
@@ -140,7 +140,7 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         if not self.__sklearn_is_fitted__():
             return dict(super().__getstate__())
-        kept = {name: getattr(self, name) for name in self._pickled}
+        kept = {name: getattr(self, name) for name in ("random_state", *self._pickled)}
         return {"container": self.to_container()[1:], "kept": kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -167,7 +167,7 @@ def read_templates(templates: str | os.PathLike[str], known: Mapping[str, str]) 
         return file.read_text("utf-8"), f"templates {templates!r}"
     path = Path(templates)
     try:
-        return path.read_text("utf-8"), str(path)
+        return path.read_text("utf-8-sig"), str(path)
     except FileNotFoundError as error:
         ours = ", ".join(map(repr, known))
         raise FileNotFoundError(f"there is no template file {str(path)!r}; ours are {ours}") from error

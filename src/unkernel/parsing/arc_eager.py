@@ -190,10 +190,12 @@ class ArcEagerParser(BaseParser):
         tell = self._teller(watch)
         bank = _with_gold_trees(source)
         dev_bank = None if dev is None else _with_gold_trees(dev)
-        self._template_text, name = read_templates(self.templates, _TEMPLATES)
-        frame = self._new_frame(name)
+        template_text, name = read_templates(self.templates, _TEMPLATES)
+        frame = self._new_frame(template_text, name)
         frame.learn(bank._text)
-        self._frame = frame
+        for own in _CLASSIFIERS:  # whoever stops the training has no parser, instead of parts of two
+            self.__dict__.pop(own, None)
+        self._template_text, self._frame, self._split = template_text, frame, self.split
         tell(
             f"{len(bank):,} sentences, {bank.n_words:,} words, {len(frame.labels)} relations, "
             f"{self.n_features_:,} features, {frame.lifted:,} words lifted"
@@ -209,10 +211,10 @@ class ArcEagerParser(BaseParser):
             tell(str(self.dev_result_))
         return self
 
-    def _new_frame(self, template_file: str) -> ArcEagerFrame:
+    def _new_frame(self, template_text: str, template_file: str) -> ArcEagerFrame:
         return ArcEagerFrame(
             template_file,
-            self._template_text,
+            template_text,
             split_moves=self.split == "both",
             split_labels=self.split != "none",
             minimum=int(self.minimum),
@@ -446,9 +448,14 @@ class ArcEagerParser(BaseParser):
         settings |= {name: stored[name] for name in _LISTS}
         return arrays, settings | {"templates": self._template_text}
 
+    def _stored_parameters(self) -> dict[str, Any]:
+        # The parts are those of the split that was learnt, whatever the next one shall be.
+        return super()._stored_parameters() | {"split": self._split}
+
     def _restore(self, name: str, arrays: Arrays, settings: dict[str, Any]) -> None:
         self._template_text = container.setting(name, settings, "templates", str, lambda _: True)
-        frame = self._new_frame(name)
+        self._split = self.split
+        frame = self._new_frame(self._template_text, name)
         table = {key: settings.get(key) for key in _LISTS}
         table |= {key: np.ascontiguousarray(arrays[key]) for key in _ARRAYS if key in arrays}
         strings = [key for key in arrays if key.startswith(_STRINGS)]
@@ -462,6 +469,7 @@ class ArcEagerParser(BaseParser):
         self.parse([])  # the classifiers must be those of the parts
 
 
+_CLASSIFIERS = ("move_classifiers_", "label_classifiers_")
 _GOLD_EPOCHS = 2  # before the online learner follows its own mistakes
 _MEASURED_ROWS = 4096
 

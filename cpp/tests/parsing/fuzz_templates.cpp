@@ -1,0 +1,97 @@
+// Whatever the bytes are: templates are refused with a FormatError at a line that they have, or every feature that was read
+// says what it is: read again from its own text it is the same, and its addresses lead to words of a state or to none.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "check.hpp"
+#include "fuzz.hpp"
+#include "unkernel/base/error.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/parsing/templates.hpp"
+
+namespace {
+
+using namespace unkernel;
+using namespace unkernel::parsing;
+
+std::string text_of(const ParserTemplates& templates) {
+  std::string text;
+  for (const auto& [name, set] : {std::pair{"[moves]\n", &templates.moves}, std::pair{"[labels]\n", &templates.labels}}) {
+    text += name;
+    for (const Template& one : set->templates) text += one.text + "\n";
+  }
+  return text;
+}
+
+void check_same(const TemplateSet& a, const TemplateSet& b) {
+  CHECK(a.addresses == b.addresses && a.templates.size() == b.templates.size());
+  for (std::size_t k = 0; k < a.templates.size(); ++k) {
+    CHECK(a.templates[k].text == b.templates[k].text && a.templates[k].values == b.templates[k].values);
+  }
+}
+
+// After some moves, `arc` being what would be labelled.
+void check_addresses(const TemplateSet& set, Random& random) {
+  ArcEagerState state;
+  state.begin(1 + random.below(6));
+  for (std::uint32_t left = random.below(8); left > 0 && !state.finished(); --left) {
+    const Move move = all_moves[random.below(move_count)];
+    if (valid(state, move)) apply(state, move, 0);
+  }
+  if (state.finished()) return;
+  for (const Address& address : set.addresses) {
+    const Word word = word_at(state, {state.next(), state.top()}, address);
+    CHECK(word >= 0 && word <= static_cast<Word>(state.words()));
+  }
+}
+
+void check_set(const TemplateSet& set, Random& random) {
+  CHECK(!set.templates.empty());
+  for (const Template& one : set.templates) {
+    CHECK(!one.values.empty() && one.values.size() <= 4);
+    for (const TemplateValue& value : one.values) {
+      const bool bare = value.attribute == Attribute::distance || value.attribute == Attribute::direction;
+      CHECK(bare || value.address < set.addresses.size());
+    }
+  }
+  for (int trial = 0; trial < 4; ++trial) check_addresses(set, random);
+}
+
+}  // namespace
+
+std::vector<std::string> fuzz_seeds() {
+  const std::string labels = "[labels]\ndirection + distance\nhead[-1].left.word\ndependent[2].shape\n";
+  return {
+      "# features\n[moves]\nstack.word\ninput[1].xpos\nstack.head.word # its head\nstack.xpos + input.xpos\ndistance\n" + labels,
+      "[moves]\r\nstack[3].before.after.left2.right2.suffix3\r\n\tinput . upos + distance\r\n" + labels + "[moves]\nstack.label",
+      "[moves]\nstack[0].left-valency+input[1000].right-valency\n[labels]\nhead.head.head.feats+dependent.lemma+direction\n",
+      "[moves]\ndirection\n" + labels, "[moves]\nstack[-1].word\n" + labels, "[moves]\nstack[99999999999].word\n" + labels,
+      "[labels]\nhead[-2147483648].word\n[moves]\nstack.form\n", "stack.word\n", "[move]\n", "[moves]\nstack.\n", "[moves]\n.word\n",
+      "[moves]\nstack[].word\n", "[moves]\nstack[.word\n", "[moves]\nstack].word\n", "[moves]\nstack.word + \n", "[moves]\n+\n",
+      "[moves]\nstack.word\nstack[0].word\n" + labels, "\xEF\xBB\xBF[moves]\nstack.word\n" + labels, std::string("[moves]\nstack\0.word\n", 20), "",
+  };
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // A copy of exactly this size lets the sanitizers see a read beyond the end.
+  const std::vector<char> bytes(data, data + size);
+  const std::string_view text(bytes.data(), bytes.size());
+  std::uint64_t hash = size;
+  for (const char c : text) hash = Random::mix(hash + static_cast<unsigned char>(c));
+  Random random(hash);
+  try {
+    const ParserTemplates read = read_templates("fuzz", text);
+    const ParserTemplates again = read_templates("fuzz", text_of(read));
+    check_same(read.moves, again.moves);
+    check_same(read.labels, again.labels);
+    check_set(read.moves, random);
+    check_set(read.labels, random);
+  } catch (const FormatError& error) {
+    // Line 0 is that of a section without features.
+    CHECK(error.line >= 0 && error.line <= std::ranges::count(bytes, '\n') + 1);
+    CHECK(std::string_view(error.what()).starts_with("fuzz"));
+  }
+  return 0;
+}

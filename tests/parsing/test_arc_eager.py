@@ -1,0 +1,238 @@
+"""Parsing with the arc-eager system: one tree for any input, and what is refused."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+
+from reference.dependencies import is_tree
+from reference.treebanks import TAGS, XPOS, bank_of, sentences, treebanks
+from unkernel import FormatError
+from unkernel.data import Treebank, read_conllu, read_conllx
+from unkernel.parsing import ArcEagerParser
+
+QUICK = {"minimum": 1, "minimum_updates": 1, "epochs": 3}
+DOGS = Treebank.from_words(
+    [["They", "saw", "it"], ["Dogs", "bark", "."], ["Go"]],
+    [["PRON", "VERB", "PRON"], ["NOUN", "VERB", "PUNCT"], ["VERB"]],
+    heads=[[2, 0, 2], [2, 0, 2], [0]],
+    deprels=[["nsubj", "root", "obj"], ["nsubj", "root", "punct"], ["root"]],
+)
+
+
+@pytest.fixture(scope="module")
+def parser():
+    return ArcEagerParser(**QUICK).fit(DOGS)
+
+
+def check_trees(parsed, labels):
+    for sentence in parsed:
+        assert is_tree(sentence.heads)
+        assert set(sentence.deprels) <= set(labels)
+
+
+# --- Any input --------------------------------------------------------------------------------------
+
+
+STRANGE = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r\0"), min_size=1, max_size=6
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    bank=treebanks(max_sentences=3),
+    words=st.lists(st.lists(STRANGE, min_size=1, max_size=12), max_size=4),
+    data=st.data(),
+    options=st.fixed_dictionaries(
+        {
+            "degree": st.integers(1, 3),
+            "split": st.sampled_from(["none", "labels", "both"]),
+            "templates": st.sampled_from(["default", "chang"]),
+            "epochs": st.integers(1, 3),
+        }
+    ),
+)
+def test_every_parse_is_one_tree(bank, words, data, options):
+    parser = ArcEagerParser(minimum=1, minimum_updates=1, **options).fit(bank)
+    tags, xpos = (
+        [
+            data.draw(st.lists(st.one_of(st.sampled_from(known), STRANGE), min_size=len(s), max_size=len(s)))
+            for s in words
+        ]
+        for known in (TAGS, XPOS)
+    )
+    parsed = parser.parse(words, tags, xpos=xpos)
+    assert [sentence.forms for sentence in parsed] == words
+    plain = [sentence.deprels for sentence in bank]
+    check_trees(parsed, {label for own in plain for label in own})
+    check_trees(parser.parse(words), parser.labels_)
+    check_trees(parser.parse(bank), parser.labels_)
+
+
+@settings(deadline=None, max_examples=10)
+@given(drawn=st.lists(sentences(), min_size=3, max_size=5), n_jobs=st.integers(2, 4))
+def test_answers_do_not_depend_on_threads(drawn, n_jobs):
+    bank = bank_of(drawn * 60)
+    parser = ArcEagerParser(minimum=1, minimum_updates=1, epochs=1).fit(bank[: len(drawn)])
+    assert parser.parse(bank, n_jobs=n_jobs).to_bytes() == parser.parse(bank, n_jobs=1).to_bytes()
+    parser.set_params(n_jobs=n_jobs)
+    assert parser.parse(bank).to_bytes() == parser.parse(bank, n_jobs=1).to_bytes()
+
+
+def test_no_sentences(parser):
+    assert len(parser.parse([])) == 0
+    assert parser.parse(io.BytesIO(b"# nothing\n\n")).to_bytes() == b"# nothing\n\n"
+
+
+def test_one_word(parser):
+    assert parser.parse([["Unheard-of"]])[0].heads == [0]
+    assert parser.parse([["Unheard-of"]])[0].deprels == ["root"]
+
+
+@pytest.mark.parametrize("tag", ["VERB", "PRON", "_", "猫"])
+def test_long_sentences(parser, tag):
+    parsed = parser.parse([["word"] * 2000], [[tag] * 2000])[0]
+    assert is_tree(parsed.heads)
+
+
+def test_words_without_tags():
+    bank = Treebank.from_words(
+        [["They", "saw", "it"], ["Dogs", "bark"]],
+        heads=[[2, 0, 2], [2, 0]],
+        deprels=[["nsubj", "root", "obj"], ["nsubj", "root"]],
+    )
+    for split in ("none", "labels", "both"):
+        parser = ArcEagerParser(split=split, minimum=1, minimum_updates=1).fit(bank)
+        parsed = parser.parse(bank)
+        assert parsed.to_bytes() == bank.to_bytes()
+
+
+def test_a_treebank_of_one_word():
+    bank = Treebank.from_words([["Go"]], heads=[[0]], deprels=[["root"]])
+    for learner in ("online", "svm", "logistic"):
+        parser = ArcEagerParser(learner=learner, minimum=1).fit(bank)
+        check_trees(parser.parse([["Go"], ["Go", "away", "now"]]), ["root"])
+
+
+def test_other_bytes_stay(parser):
+    text = (
+        b"# sent_id = 1\r\n1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\t_\r\n1\tDo\t_\tAUX\t_\t_\t_\t_\t_\tx=1\r\n"
+        b"2\tn't\t_\tPART\t_\t_\t9\t_\t0:x\t_\r\n2.1\t_\t_\t_\t_\t_\t_\t_\t_\t_"
+    )
+    text = text.replace(b"\t9\t", b"\t1\t")
+    parsed = parser.parse(io.BytesIO(text))
+    again = parsed.with_trees([[-1, 1]], [["_", "_"]])
+    assert again.to_bytes() == text
+
+
+# --- Forests ----------------------------------------------------------------------------------------
+
+
+FOREST = "".join(
+    f"{number}\t{form}\t_\tN\tNN\t_\t{head}\t{label}\t_\t_\n" + end
+    for number, form, head, label, end in [
+        (1, "a", 0, "ROOT", ""),
+        (2, "b", 1, "mod", ""),
+        (3, "c", 0, "ROOT", ""),
+        (4, "d", 1, "mod", "\n"),
+        (1, "a", 2, "mod", ""),
+        (2, "b", 0, "ROOT", "\n"),
+    ]
+).encode()
+
+
+def test_forests_are_learnt_and_parsed_as_trees():
+    bank = read_conllx(io.BytesIO(FOREST))
+    for learner in ("online", "svm"):
+        parser = ArcEagerParser(learner=learner, minimum=1, minimum_updates=1).fit(bank)
+        parsed = parser.parse(bank)
+        assert parsed.format == "conllx"
+        check_trees(parsed, ["ROOT", "mod"])
+        result = parser.evaluate(bank)
+        assert result.n_words == 6 and 0 < result.las <= result.uas < 100
+
+
+def test_two_roots_are_refused_in_conllu():
+    with pytest.raises(FormatError, match="root"):
+        ArcEagerParser().fit(io.BytesIO(FOREST))
+
+
+# --- What is refused --------------------------------------------------------------------------------
+
+
+def test_not_fitted():
+    for ask in (lambda p: p.parse([["a"]]), lambda p: p.evaluate(DOGS), lambda p: p.save("nowhere.uk")):
+        with pytest.raises(NotFittedError):
+            ask(ArcEagerParser())
+
+
+def test_a_treebank_must_have_trees(parser):
+    for heads, message in (([2, -1], "head"), ([2, 1], "circle"), ([0, 0], "root")):
+        bad = Treebank.from_words([["a", "b"]], heads=[heads], deprels=[["x", "x"]])
+        with pytest.raises(FormatError, match=message):
+            ArcEagerParser().fit(bad)
+        with pytest.raises(FormatError, match=message):
+            ArcEagerParser().fit(DOGS, dev=bad)
+        with pytest.raises(FormatError, match=message):
+            parser.evaluate(bad)
+    with pytest.raises(ValueError, match="no sentences"):
+        ArcEagerParser().fit(Treebank.from_words([]))
+
+
+def test_what_cannot_be_parsed(parser):
+    with pytest.raises(ValueError, match="sentence 1 has no words"):
+        parser.parse([["a"], []])
+    with pytest.raises(ValueError, match="tags"):
+        parser.parse(DOGS, [["X"] * 3] * 3)
+    with pytest.raises(ValueError, match="tags"):
+        parser.parse([["a", "b"]], [["X"]])
+    with pytest.raises(TypeError, match="lists of words"):
+        parser.parse(["They saw it"])
+    with pytest.raises(FileNotFoundError):
+        parser.parse("there-is-no-such-file.conllu")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"degree": 0},
+        {"degree": 4},
+        {"learner": "tree"},
+        {"epochs": 0},
+        {"exploration": 1.5},
+        {"minimum": 0},
+        {"minimum_updates": 0},
+        {"split": "moves"},
+        {"C": 0.0},
+        {"tol": -1.0},
+        {"random_state": "x"},
+    ],
+)
+def test_bad_parameters_are_named(parameters):
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        ArcEagerParser(**parameters).fit(DOGS)
+
+
+def test_sources(parser, tmp_path):
+    path = tmp_path / "dogs.conllu"
+    path.write_bytes(DOGS.to_bytes())
+    expected = parser.parse(DOGS).to_bytes()
+    assert parser.parse(path).to_bytes() == parser.parse(str(path)).to_bytes() == expected
+    with path.open("rb") as file:
+        assert parser.parse(file).to_bytes() == expected
+    assert ArcEagerParser(**QUICK).fit(path).parse(read_conllu(path)).to_bytes() == expected
+
+
+def test_what_it_tells(parser):
+    assert sorted(parser.labels_) == ["nsubj", "obj", "punct", "root"]
+    assert parser.n_features_ > 0 and parser.nbytes > 0
+    assert len(parser.epochs_) == parser.best_epoch_ == 3
+    assert all(0 <= epoch[name] <= 1 for epoch in parser.epochs_ for name in ("wrong_moves", "wrong_labels"))
+    assert parser.dev_result_ is None
+    assert np.isfinite(parser.evaluate(DOGS).seconds)

@@ -1,0 +1,251 @@
+"""Files of parsers: what was saved parses as before, what was damaged is refused or still makes trees."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+import unkernel
+from reference import damage, parser_damage
+from reference.treebanks import bank_of, treebanks
+from unkernel import FormatError, load
+from unkernel.data import Treebank
+from unkernel.parsing import ArcEagerParser
+
+# Five times a word that was lifted, so that there are marks.
+CROSSING = (
+    [*"abcd"],
+    ["NOUN", "VERB", "DET", "DET"],
+    [*"nvdd"],
+    [2, 0, 2, 1],
+    ["nsubj", "root", "obj", "acl"],
+)
+SMALL = (
+    ["They", "saw", "it", "."],
+    ["PRON", "VERB", "PRON", "PUNCT"],
+    ["PRP", "VBD", "PRP", "."],
+    [2, 0, 2, 2],
+    ["nsubj", "root", "obj", "punct"],
+)
+BANK = bank_of([CROSSING] * 5 + [SMALL])
+TEMPLATES = """
+[moves]
+stack.word
+stack.xpos + input.xpos
+stack.label
+stack.left-valency
+input.suffix2
+distance
+[labels]
+head.word
+dependent.word
+direction
+dependent.left.label
+"""
+
+
+@pytest.fixture(scope="module")
+def templates(tmp_path_factory):
+    path = tmp_path_factory.mktemp("templates") / "own.txt"
+    path.write_text(TEMPLATES)
+    return path
+
+
+def small(templates, **options):
+    options = {"templates": templates, "minimum": 1, "minimum_updates": 1, "epochs": 3} | options
+    return ArcEagerParser(**options).fit(BANK)
+
+
+def check_same(parser, other, bank=BANK):
+    assert parser.parse(bank).to_bytes() == other.parse(bank).to_bytes()
+    assert parser.labels_ == other.labels_
+    assert parser.n_features_ == other.n_features_
+
+
+# --- There and back ---------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    bank=treebanks(),
+    others=treebanks(),
+    options=st.fixed_dictionaries(
+        {
+            "degree": st.integers(1, 3),
+            "learner": st.sampled_from(["online", "svm", "logistic"]),
+            "split": st.sampled_from(["none", "labels", "both"]),
+            "templates": st.sampled_from(["default", "chang"]),
+            "random_state": st.sampled_from([0, None, np.int64(3)]),
+        }
+    ),
+)
+def test_what_was_saved_parses_as_before(bank, others, options, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    parser = ArcEagerParser(minimum=1, epochs=2, **options).fit(bank)
+    parser.save(folder / "one.uk")
+    loaded = load(folder / "one.uk")
+    assert isinstance(loaded, ArcEagerParser)
+    assert loaded.get_params() == parser.get_params()
+    check_same(parser, loaded, bank)
+    check_same(parser, loaded, others)
+    assert (loaded.epochs_, loaded.best_epoch_, loaded.dev_result_) == ([], None, None)
+    loaded.save(folder / "two.uk")
+    assert (folder / "one.uk").read_bytes() == (folder / "two.uk").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda parser: pickle.loads(pickle.dumps(parser))]
+)
+@pytest.mark.parametrize("random_state", [3, None, np.random.RandomState(1)])
+def test_copies_know_all_that_the_parser_knew(again, random_state, templates):
+    parser = ArcEagerParser(templates=templates, minimum=1, random_state=random_state, epochs=2)
+    parser.fit(BANK, dev=BANK)
+    other = again(parser)
+    check_same(parser, other)
+    for name in ("epochs_", "best_epoch_", "dev_result_", "split"):
+        assert getattr(other, name) == getattr(parser, name)
+    assert type(other.random_state) is type(random_state)
+
+
+def test_copies_of_what_is_not_fitted():
+    parser = ArcEagerParser(3, split="both")
+    for other in (clone(parser), pickle.loads(pickle.dumps(parser)), copy.deepcopy(parser)):
+        assert other.get_params() == parser.get_params()
+        assert not other.__sklearn_is_fitted__()
+
+
+def test_clones_of_loaded_parsers_learn_the_same(templates, tmp_path):
+    parser = small(templates, split="both")
+    parser.save(tmp_path / "one.uk")
+    again = clone(load(tmp_path / "one.uk"))
+    assert not again.__sklearn_is_fitted__()
+    check_same(parser, again.fit(BANK))
+
+
+def test_parameters_for_the_next_time_do_not_harm_the_file(templates, tmp_path):
+    parser = small(templates)
+    parser.set_params(split="none", degree=3).save(tmp_path / "one.uk")
+    check_same(parser, load(tmp_path / "one.uk"))
+
+
+def test_templates_are_in_the_file(tmp_path):
+    path = tmp_path / "own.txt"
+    path.write_text(TEMPLATES)
+    parser = small(path)
+    parser.save(tmp_path / "one.uk")
+    path.unlink()
+    check_same(parser, load(tmp_path / "one.uk"))
+    check_same(parser, pickle.loads(pickle.dumps(parser)))
+
+
+def test_strange_words_survive(templates, tmp_path):
+    words = ["\u2028", "\x85", "\x1c", "a b", "猫", "\U0001f415", "#", "ẞ"]
+    bank = Treebank.from_words([words], [words], xpos=[words], heads=[[0, *range(1, 8)]], deprels=[words])
+    parser = ArcEagerParser(templates=templates, minimum=1, minimum_updates=1, split="both").fit(bank)
+    parser.save(tmp_path / "one.uk")
+    check_same(parser, load(tmp_path / "one.uk"), bank)
+
+
+# --- Damage -----------------------------------------------------------------------------------------
+
+
+def run_damage(paths, folder, seed, count):
+    folder.mkdir()
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, parser_damage.__file__, str(folder), str(seed), str(count), *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    trying = folder / "trying"
+    tried = trying.read_text() if trying.exists() else "nothing"
+    assert done.returncode == 0, (
+        f"ended with {done.returncode} at {tried!r}, seed {seed}\n{done.stderr[-1500:]}"
+    )
+    return json.loads(done.stdout)
+
+
+def files(templates, folder):
+    kinds = {"online": {}, "svm": {"learner": "svm", "split": "both"}, "one": {"degree": 1, "split": "none"}}
+    for name, options in kinds.items():
+        small(templates, **options).save(folder / f"{name}.uk")
+    return [folder / f"{name}.uk" for name in kinds]
+
+
+def test_damaged_files_are_refused_or_still_make_trees(templates, tmp_path):
+    for refused, answered in run_damage(files(templates, tmp_path), tmp_path / "work", seed=1, count=280):
+        assert refused > 80 and answered > 30  # else the damage is not worth much
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 4))
+def test_damaged_in_many_more_ways(seed, templates, tmp_path):
+    run_damage(files(templates, tmp_path), tmp_path / "work", seed, count=2000)
+
+
+def changed_settings(path, change):
+    header, arrays = damage.parts(path.read_bytes())
+    settings = damage.settings_of(header)
+    change(settings)
+    path.write_bytes(damage.joined(damage.with_settings(header, settings), arrays))
+
+
+HOSTILE = {
+    "no parts": lambda s: s.pop("parts"),
+    "a part less": lambda s: s["parts"].pop("moves.0"),
+    "a part that is a number": lambda s: s["parts"].update({"moves.0": 3}),
+    "labels that are the same": lambda s: s["labels"].__setitem__(1, s["labels"][0]),
+    "no labels": lambda s: s.update(labels=[]),
+    "a mark of no label": lambda s: s.update(lifted_labels=[0, 99]),
+    "half a mark": lambda s: s.update(lifted_labels=[0]),
+    "a root label that there is not": lambda s: s.update(root_label=99),
+    "a negative root label": lambda s: s.update(root_label=-1),
+    "a class that there is not": lambda s: s["move_classes"][0].__setitem__(-1, 4),
+    "a negative class": lambda s: s["move_classes"][0].__setitem__(0, -1),
+    "a part that has one class and a classifier": lambda s: s["move_classes"].__setitem__(0, [0]),
+    "a class twice": lambda s: s["move_classes"][0].__setitem__(1, 0),
+    "no classes": lambda s: s["move_classes"].__setitem__(0, []),
+    "a part of a case that there is not": lambda s: s["arc_parts"].__setitem__(0, 99),
+    "a case more": lambda s: s["arc_parts"].append(0),
+    "other templates": lambda s: s.update(templates="[moves]\nstack.word\n[labels]\nhead.word\n"),
+    "bad templates": lambda s: s.update(templates="[moves]\nstack.w"),
+    "templates that are a number": lambda s: s.update(templates=3),
+    "an unknown parameter": lambda s: s["parameters"].update(beam=3),
+    "a bad parameter": lambda s: s["parameters"].update(degree=7),
+    "another split": lambda s: s["parameters"].update(split="both"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_settings_that_do_not_fit_are_refused(what, templates, tmp_path):
+    path = tmp_path / "one.uk"
+    small(templates).save(path)
+    changed_settings(path, HOSTILE[what])
+    with pytest.raises(FormatError):
+        load(path)
+
+
+def test_a_harmless_change_is_none(templates, tmp_path):
+    """What the tests above change is what is refused, not that something was changed."""
+    path = tmp_path / "one.uk"
+    parser = small(templates)
+    parser.save(path)
+    changed_settings(path, lambda settings: None)
+    check_same(parser, load(path))
+
+
+def test_every_end_that_is_missing(templates, tmp_path):
+    path = tmp_path / "one.uk"
+    small(templates, degree=1).save(path)
+    content = path.read_bytes()
+    for end in [*range(0, 200), *range(200, len(content), 97), len(content) - 1]:
+        (tmp_path / "cut.uk").write_bytes(content[:end])
+        with pytest.raises(FormatError):
+            unkernel.load(tmp_path / "cut.uk")

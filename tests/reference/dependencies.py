@@ -1,0 +1,85 @@
+"""The slow, obvious twin of lifting arcs that cross, and trees for tests."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+
+def above(heads, word):
+    """The words from this one up to the root."""
+    way = [word]
+    while heads[way[-1] - 1]:
+        way.append(heads[way[-1] - 1])
+    return way
+
+
+def is_tree(heads):
+    """Whether there is one root, and every word leads to it."""
+    children = {}
+    for word, head in enumerate(heads, start=1):
+        children.setdefault(head, []).append(word)
+    reached = [0]
+    for word in reached:  # which grows meanwhile
+        reached += children.get(word, [])
+    return heads.count(0) == 1 and len(reached) == len(heads) + 1
+
+
+def crossing(heads):
+    """The words whose arc spans a word that does not hang from its head."""
+    return [
+        word
+        for word, head in enumerate(heads, start=1)
+        if head and any(head not in above(heads, w) for w in range(min(word, head) + 1, max(word, head)))
+    ]
+
+
+def projectivised(heads, labels):
+    """Lift the shortest arc that crosses, until none does.
+
+    Gives heads, labels, and for each lifted word its label and that of its true head.
+    """
+    lifted = list(heads)
+    while words := crossing(lifted):
+        word = min(words, key=lambda word: abs(word - lifted[word - 1]))
+        lifted[word - 1] = lifted[lifted[word - 1] - 1]
+    marks = [
+        None if old == new else (label, labels[old - 1])
+        for old, new, label in zip(heads, lifted, labels, strict=True)
+    ]
+    return lifted, list(labels), marks
+
+
+def deprojectivised(heads, labels, marks):
+    """Give each lifted word to the nearest one, below its head, with the label that it was lifted from.
+
+    `marks` has, for every label, what it is without the mark and the label of the true head or None.
+    """
+    heads, labels = list(heads), list(labels)
+    for word in range(1, len(heads) + 1):
+        labels[word - 1], wanted = marks[labels[word - 1]]
+        if wanted is None:
+            continue
+        level = [heads[word - 1]]
+        while level:
+            below = [w for w, head in enumerate(heads, start=1) if head in level and w != word]
+            found = [w for w in below if marks[labels[w - 1]][0] == wanted]
+            if found:
+                heads[word - 1] = found[0]
+                break
+            level = below
+    return heads, labels
+
+
+@st.composite
+def any_heads(draw, n_words):
+    """Of any tree: words in some order, each hanging from one before it."""
+    order = draw(st.permutations(range(1, n_words + 1)))
+    heads = [0] * n_words
+    for place, word in enumerate(order[1:], start=1):
+        heads[word - 1] = order[draw(st.integers(0, place - 1))]
+    return heads
+
+
+@st.composite
+def projective_heads(draw, n_words):
+    return projectivised(draw(any_heads(n_words)), [""] * n_words)[0]

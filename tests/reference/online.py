@@ -1,0 +1,149 @@
+"""The slow, obvious twin of online training: a dictionary of conjunctions, made by itertools."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+
+from reference.arc_eager import LEFT_ARC, RIGHT_ARC, SHIFT, State, costs
+from reference.conjunctions import number
+
+MASK = 2**64 - 1
+
+
+class Random:
+    """SplitMix64."""
+
+    def __init__(self, seed):
+        self.state = seed
+
+    def below(self, bound):
+        self.state = z = (self.state + 0x9E3779B97F4A7C15) & MASK
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB & MASK
+        z ^= z >> 31
+        return ((z >> 32) * bound) >> 32
+
+    def shuffle(self, items):
+        for left in range(len(items), 1, -1):
+            other = self.below(left)
+            items[left - 1], items[other] = items[other], items[left - 1]
+
+
+class Weights:
+    """The averaged perceptron over all conjunctions of at most `degree` columns."""
+
+    def __init__(self, degree, n_classes, minimum_updates):
+        self.degree, self.n_classes, self.minimum_updates = degree, n_classes, minimum_updates
+        self.updates = Counter()
+        self.weights = {}
+        self.corrections = {}
+        self.examples = 1
+
+    def conjunctions(self, row):
+        return [c for size in range(self.degree + 1) for c in combinations(row, size)]
+
+    def kept(self):
+        return [c for c, times in self.updates.items() if times >= self.minimum_updates]
+
+    def scores(self, row):
+        taking_part = [c for c in self.conjunctions(row) if self.updates[c] >= self.minimum_updates]
+        return np.sum([self.weights[c] for c in taking_part], axis=0) + np.zeros(self.n_classes)
+
+    def update(self, row, right, wrong):
+        change = np.zeros(self.n_classes)
+        change[right], change[wrong] = 1, -1
+        for c in self.conjunctions(row):
+            self.updates[c] += 1
+            self.weights[c] = self.weights.get(c, 0) + change
+            self.corrections[c] = self.corrections.get(c, 0) + change * self.examples
+
+    def average(self, conjunction):
+        if self.updates[conjunction] < self.minimum_updates:
+            return np.zeros(self.n_classes, np.float32)
+        return (self.weights[conjunction] - self.corrections[conjunction] / self.examples).astype(np.float32)
+
+    def averages(self):
+        """Columns by how many conjunctions they are in; weights by the numbers of conjunctions; constants."""
+        kept = [c for c in self.kept() if c]
+        times = Counter(column for c in kept for column in c)
+        columns = sorted(times, key=lambda column: (-times[column], column))
+        rank = {column: place for place, column in enumerate(columns)}
+        numbers = {number([rank[column] for column in c], self.degree, True): self._stored(c) for c in kept}
+        return columns, dict(sorted(numbers.items())), self._stored(())
+
+    def _stored(self, conjunction):
+        average = self.average(conjunction)
+        return [float(average[1] - average[0])] if self.n_classes == 2 else average.astype(float).tolist()
+
+
+class Trainer:
+    def __init__(self, frame, *, degree, minimum_updates, gold_epochs, exploration, seed):
+        self.frame, self.gold_epochs, self.exploration = frame, gold_epochs, exploration
+        self.random = Random(seed)
+        self.order = list(range(len(frame.sentences)))
+        self.epochs = 0
+        self.moves = [Weights(degree, len(own), minimum_updates) for own in frame.moves.classes]
+        self.arcs = [Weights(degree, len(own), minimum_updates) for own in frame.arcs.classes]
+
+    def run_epoch(self):
+        """How many moves there were, wrong ones, arcs, and wrong labels."""
+        self.random.shuffle(self.order)
+        self.counts = Counter()
+        for sentence in self.order:
+            self.learn_sentence(self.frame.sentences[sentence], *self.frame.trees[sentence])
+        self.epochs += 1
+        return tuple(self.counts[what] for what in ("moves", "wrong moves", "arcs", "wrong labels"))
+
+    def learn_sentence(self, sentence, heads, labels):
+        state = State(len(sentence))
+        while not state.finished:
+            move = self.learn_move(state, sentence, heads) if state.stack else SHIFT
+            label = None
+            if move in (LEFT_ARC, RIGHT_ARC):
+                label = self.learn_label(state, sentence, state.arc(move), heads, labels)
+            state.apply(move, label)
+
+    def learn_move(self, state, sentence, heads):
+        part = self.frame.moves.part(self.frame.move_case(state, sentence))
+        classes, weights = self.frame.moves.classes[part], self.moves[part]
+        row = self.frame.row("moves", state, sentence)
+        scores = dict(zip(classes, weights.scores(row), strict=True))
+        weights.examples += 1
+        lost = {move: cost for move, cost in costs(state, heads).items() if move in classes}
+        if not lost:
+            return min(costs(state, heads))
+        least = min(lost.values())
+        right = max((m for m in classes if lost.get(m) == least), key=scores.__getitem__)
+        others = [m for m in classes if lost.get(m, least) != least]
+        self.counts["moves"] += 1
+        if not others or scores[wrong := max(others, key=scores.__getitem__)] < scores[right]:
+            return right
+        self.counts["wrong moves"] += 1
+        weights.update(row, classes.index(right), classes.index(wrong))
+        exploring = self.epochs >= self.gold_epochs and self.random.below(1 << 20) < self.exploration * (
+            1 << 20
+        )
+        return wrong if exploring else right
+
+    def learn_label(self, state, sentence, arc, heads, labels):
+        part = self.frame.arcs.part(self.frame.arc_case(arc, sentence))
+        classes, weights = self.frame.arcs.classes[part], self.arcs[part]
+        row = self.frame.row("labels", state, sentence, arc)
+        scores = weights.scores(row)
+        chosen = int(np.argmax(scores))
+        weights.examples += 1
+        head, child = arc
+        if heads[child - 1] != head:
+            return self.frame.labels[classes[chosen]]
+        gold = labels[child - 1]
+        right = classes.index(self.frame.labels.index(gold))
+        self.counts["arcs"] += 1
+        others = [place for place in range(len(classes)) if place != right]
+        if not others or scores[wrong := max(others, key=scores.__getitem__)] < scores[right]:
+            return gold
+        self.counts["wrong labels"] += 1
+        weights.update(row, right, wrong)
+        return gold if self.epochs < self.gold_epochs else self.frame.labels[classes[chosen]]

@@ -1,0 +1,108 @@
+"""Files of arc-eager parsers, damaged in many ways, loaded and asked: run as a program, so that it may crash.
+
+``python parser_damage.py FOLDER SEED COUNT FILE...`` does what ``damage.py`` does for classifiers. Whatever
+is loaded must still make trees.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import unkernel
+from reference import damage
+from reference.dependencies import is_tree
+from reference.row_damage import NUMBERS, OTHERS
+from unkernel.parsing import ArcEagerParser
+
+WORDS = [["They", "saw", "it", "."], ["Dogs", "bark"], ["unheard"], ["a", "b", "c", "d", "e", "f", "g", "h"]]
+TAGS = [["PRON", "VERB", "PRON", "PUNCT"], ["NOUN", "VERB"], ["X"], ["NOUN", "VERB", "_", "X"] * 2]
+
+
+def change_a_setting(content, rng):
+    """Some value in the settings becomes another one, or is gone."""
+    header, arrays = damage.parts(content)
+    settings = damage.settings_of(header)
+    place, way = settings, []
+    while isinstance(place, dict | list) and place:
+        keys = list(place) if isinstance(place, dict) else range(len(place))
+        key = keys[int(rng.integers(len(keys)))]
+        holder, place = place, place[key]
+        way.append(key)
+        if rng.random() < 0.2:
+            break
+    if rng.random() < 0.2:
+        del holder[key]
+    elif isinstance(place, int) and rng.random() < 0.7:
+        holder[key] = int(place + rng.integers(-2, 3))
+    else:
+        values = NUMBERS + OTHERS
+        holder[key] = values[int(rng.integers(len(values)))]
+    return f"{way}", damage.joined(damage.with_settings(header, settings), arrays)
+
+
+def truncate(content, rng):
+    end = int(rng.integers(len(content)))
+    return f"{end} bytes", content[:end]
+
+
+def flip_a_bit(content, rng):
+    place = int(rng.integers(len(content)))
+    changed = bytearray(content)
+    changed[place] ^= 1 << int(rng.integers(8))
+    return f"byte {place}", bytes(changed)
+
+
+KINDS = [
+    truncate,
+    flip_a_bit,
+    damage.flip_a_byte_of_an_array,
+    damage.change_an_array,
+    damage.retype_an_array,
+    change_a_setting,
+    change_a_setting,
+]
+
+
+def ask(parser):
+    """Every parse is a tree; a ValueError is an answer to other questions."""
+    assert isinstance(parser, ArcEagerParser)
+    for parsed in (parser.parse(WORDS, n_jobs=1), parser.parse(WORDS, TAGS, xpos=TAGS, n_jobs=1)):
+        assert all(is_tree(sentence.heads) for sentence in parsed)
+    with contextlib.suppress(ValueError):
+        parser.evaluate(parsed, n_jobs=1)
+    assert parser.n_features_ >= 0 and parser.nbytes >= 0 and parser.get_params()
+
+
+def damage_one(path, folder, rng, count):
+    """How many damaged files were refused, and how many answered."""
+    content = Path(path).read_bytes()
+    damaged, trying = Path(folder) / "damaged.uk", Path(folder) / "trying"
+    refused = answered = 0
+    for trial in range(count):
+        kind = KINDS[trial % len(KINDS)]
+        what, changed = kind(content, rng)
+        trying.write_text(f"{path}: {kind.__name__}: {what}")
+        damaged.unlink(missing_ok=True)  # the old one may still be mapped
+        damaged.write_bytes(changed)
+        try:
+            parser = unkernel.load(damaged)
+        except unkernel.FormatError:
+            refused += 1
+            continue
+        ask(parser)
+        answered += 1
+    return [refused, answered]
+
+
+def main(folder, seed, count, *paths):
+    rng = np.random.default_rng(int(seed))
+    print(json.dumps([damage_one(path, folder, rng, int(count)) for path in paths]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
