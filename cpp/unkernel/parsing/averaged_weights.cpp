@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 #include "unkernel/base/random.hpp"
@@ -56,7 +57,7 @@ AveragedWeights::AveragedWeights(int degree, std::size_t classes, std::uint32_t 
       keys_(smallest_table, free_place),
       updates_(smallest_table, 0),
       weights_(smallest_table * classes, 0.0F),
-      corrections_(smallest_table * classes, 0.0),
+      corrections_(smallest_table * classes, 0.0F),
       scores_(classes) {
   if (degree < 1 || degree > 3) throw std::invalid_argument("online learning takes a degree of 1, 2 or 3");
 }
@@ -119,10 +120,11 @@ std::span<const float> AveragedWeights::averaged_score(std::span<const std::int3
 }
 
 float AveragedWeights::average(std::size_t weight) const {
-  return static_cast<float>(static_cast<double>(weights_[weight]) - corrections_[weight] / examples_);
+  return static_cast<float>(static_cast<double>(weights_[weight]) - static_cast<double>(corrections_[weight]) / examples_);
 }
 
 void AveragedWeights::update(std::size_t right, std::size_t wrong) {
+  const auto now = static_cast<float>(examples_);
   for (const Key key : row_keys_) {
     if (3 * (used_ + 1) > 2 * keys_.size()) grow();
     const std::size_t place = place_of(key);
@@ -131,33 +133,33 @@ void AveragedWeights::update(std::size_t right, std::size_t wrong) {
     ++updates_[place];
     const std::size_t first = place * classes_;
     weights_[first + right] += 1.0F;
-    corrections_[first + right] += examples_;
+    corrections_[first + right] += now;
     weights_[first + wrong] -= 1.0F;
-    corrections_[first + wrong] -= examples_;
+    corrections_[first + wrong] -= now;
   }
 }
 
+// One array after another: at no time are there two copies of all.
 void AveragedWeights::grow() {
-  AveragedWeights larger(*this);
-  const std::size_t size = 2 * keys_.size();
-  larger.keys_.assign(size, free_place);
-  larger.updates_.assign(size, 0);
-  larger.weights_.assign(size * classes_, 0.0F);
-  larger.corrections_.assign(size * classes_, 0.0);
-  for (std::size_t from = 0; from < keys_.size(); ++from) {
-    if (keys_[from] == free_place) continue;
-    const std::size_t to = larger.place_of(keys_[from]);
-    larger.keys_[to] = keys_[from];
-    larger.updates_[to] = updates_[from];
-    std::copy_n(weights_.begin() + static_cast<std::ptrdiff_t>(from * classes_), classes_,
-                larger.weights_.begin() + static_cast<std::ptrdiff_t>(to * classes_));
-    std::copy_n(corrections_.begin() + static_cast<std::ptrdiff_t>(from * classes_), classes_,
-                larger.corrections_.begin() + static_cast<std::ptrdiff_t>(to * classes_));
+  std::vector<Key> old(2 * keys_.size(), free_place);
+  old.swap(keys_);
+  std::vector<std::size_t> moved(old.size(), 0);
+  for (std::size_t from = 0; from < old.size(); ++from) {
+    if (old[from] == free_place) continue;
+    moved[from] = place_of(old[from]);
+    keys_[moved[from]] = old[from];
   }
-  keys_.swap(larger.keys_);
-  updates_.swap(larger.updates_);
-  weights_.swap(larger.weights_);
-  corrections_.swap(larger.corrections_);
+  const auto move_all = [&](auto& values, std::size_t width) {
+    std::remove_reference_t<decltype(values)> larger(2 * values.size());
+    for (std::size_t from = 0; from < old.size(); ++from) {
+      if (old[from] == free_place) continue;
+      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(from * width), width, larger.begin() + static_cast<std::ptrdiff_t>(moved[from] * width));
+    }
+    values.swap(larger);
+  };
+  move_all(updates_, 1);
+  move_all(weights_, classes_);
+  move_all(corrections_, classes_);
 }
 
 ConjunctionWeights AveragedWeights::averages() const {

@@ -5,7 +5,7 @@
 // that count in the end are the averages over all examples. A conjunction takes part only once it has been corrected
 // `minimum_updates` times (Goldberg & Elhadad 2011), and those that never get so far are not part of the model.
 //
-// An entry takes 12 + 12 bytes a class at a load of at most 2/3; scoring a row of k columns probes C(k,0) + .. + C(k,degree) times.
+// An entry takes 12 bytes and 8 more a class, at a load of at most 2/3; scoring a row of k columns probes C(k,0) + .. + C(k,degree) times.
 #pragma once
 
 #include <cstddef>
@@ -61,7 +61,7 @@ class AveragedWeights {
   std::vector<Key> keys_;
   std::vector<std::uint32_t> updates_;
   std::vector<float> weights_;
-  std::vector<double> corrections_;  // each times the example it came with
+  std::vector<float> corrections_;  // each times the example it came with; rounding moves an average by some 1e-7 of it
   std::size_t used_ = 0;
   // Of the row that was scored last.
   std::vector<Key> row_keys_;
