@@ -149,6 +149,7 @@ class BunsetsuParser(BaseParser):
         Threads; None is 1 and -1 is all. No result depends on it.
     random_state : int, RandomState or None, default=0
     verbose : int, default=0
+        1 says what was learned; 2 adds the progress of training.
 
     Attributes
     ----------
@@ -346,7 +347,7 @@ class BunsetsuParser(BaseParser):
         C = usual[degree] if self.C is None else self.C
         if degree > 3:
             return SVC(kernel="poly", degree=degree, C=C, gamma=1.0, coef0=1.0, tol=self.tol)
-        return self._row_learner(C=C, gamma=1.0, verbose=self.verbose)
+        return self._row_learner(C=C, gamma=1.0, verbose=max(0, int(self.verbose) - 1))
 
     def _compiled(self, estimator: Any, X: Any) -> CompiledClassifier:
         model = model_of(estimator)
