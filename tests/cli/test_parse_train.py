@@ -158,14 +158,16 @@ def test_compressed_files(run, tmp_path):
         ("--jobs 0", "--jobs"),
         ("--seed -1", "--seed"),
         ("--dev nowhere", "nowhere: No such file"),
-        ("--dev -", "there are no sentences"),
     ],
 )
-def test_options_that_are_bad(run, bank, tmp_path, options, reason, monkeypatch):
-    monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: PTH123, SIM115
-    ran = run("parse", "train", tmp_path / "m.uk", bank, *options.split(), "-q")
+def test_options_that_are_bad(run, bank, options, reason):
+    ran = run("parse", "train", bank.with_name("m.uk"), bank, *options.split(), "-q")
     assert re.search(reason, ran.error())
-    assert [path.name for path in tmp_path.iterdir()] == ["train.conllu"]
+    assert [path.name for path in bank.parent.iterdir()] == ["train.conllu"]
+
+
+def test_stdin_can_be_read_only_once(run, tmp_path):
+    assert "stdin" in run("parse", "train", tmp_path / "m.uk", "-", "--dev", "-").error()
 
 
 @pytest.mark.parametrize(
@@ -265,7 +267,7 @@ def test_eval_tables(run, files, tmp_path):
     labelled = run("parse", "eval", tmp_path / "m.uk", dev, "--labels").out
     assert "sentences/s" in plain
     if task == "trees":
-        assert "UAS" in plain and "without punctuation" in plain  # noqa: PT018
+        assert re.search("UAS.*without punctuation", plain)
         assert ("nsubj" in plain, "nsubj" in labelled) == (False, True)
     elif task == "chunks":
         assert re.search(r"NP +\d+ +[\d.]+ %", plain)

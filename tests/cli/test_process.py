@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import resource
-import select
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reference.terminal import interrupted_at
 from unkernel import __version__, write_svmlight
 
 COMMAND = [sys.executable, "-m", "unkernel.cli"]
@@ -68,23 +68,8 @@ def test_interrupt_leaves_nothing_behind(endless_training, tmp_path):
 
 
 def test_a_terminal_sees_a_bar_and_an_interrupt_ends_it(endless_training, tmp_path):
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.environ.update(TERM="xterm", COLUMNS="100")
-        os.environ.pop("NO_COLOR", None)
-        os.execv(endless_training[0], endless_training)
-    seen, interrupted, limit = "", False, time.monotonic() + 60
-    while time.monotonic() < limit:
-        if select.select([terminal], [], [], 0.1)[0]:
-            try:
-                seen += os.read(terminal, 65536).decode(errors="replace")
-            except OSError:  # how Linux says that the other side has gone
-                break
-        if not interrupted and "epoch" in seen:
-            os.write(terminal, b"\x03")
-            interrupted = True
-    os.close(terminal)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
+    code, seen = interrupted_at("epoch", endless_training)
+    assert code == 130
     assert "━" in seen
     assert seen.rstrip().endswith("unkernel: interrupted")
     assert "\x1b[?25h" in seen  # the cursor is back

@@ -10,6 +10,8 @@ import lzma
 import numpy as np
 import pytest
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
 from unkernel.data import read_svmlight
 from unkernel.data.files import read_blocks
@@ -102,3 +104,39 @@ def test_an_open_file_stays_open_and_is_named(tmp_path):
         assert not file.closed
     assert caught.value.file == str(path)
     assert caught.value.line == 2
+
+
+@given(st.binary(max_size=300), st.lists(st.integers(1, 50), min_size=1), st.booleans())
+def test_nothing_that_has_come_waits(data, lengths, compressed):
+    """Each read of a pipe is a block of its own; they add up to the file."""
+    stored = gzip.compress(data) if compressed else b"x" * 6 + data
+
+    class Pipe:
+        position = reads = 0
+
+        def read(self, size: int) -> bytes:
+            raise AssertionError("it must not wait for more than there is")
+
+        def read1(self, size: int) -> bytes:
+            length = min(size, lengths[self.reads % len(lengths)])
+            block = stored[self.position : self.position + length]
+            self.position += len(block)
+            self.reads += 1
+            return block
+
+    blocks = list(read_blocks(Pipe(), 100, wait=False))
+    assert b"".join(blocks) == (data if compressed else stored)
+    assert all(0 < len(block) <= 100 for block in blocks)
+
+
+def test_a_block_comes_before_the_next_read():
+    class Pipe:
+        parts = iter([b"first line", b"second"])
+
+        def read1(self, size: int) -> bytes:
+            return next(self.parts)  # a third read would fail
+
+        read = read1
+
+    blocks = read_blocks(Pipe(), wait=False)
+    assert [next(blocks), next(blocks)] == [b"first line", b"second"]

@@ -20,6 +20,7 @@ from unkernel.engines import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.learners import Look, thread_count
 from unkernel.models import container
+from unkernel.poly import PolyLogisticRegression, PolySVC
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -75,6 +76,10 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
     _fitted_by: ClassVar[str]  # the attribute that a fitted one has
     _pickled: ClassVar[tuple[str, ...]] = ("dev_result_",)  # what is not in files, and yet not forgotten
 
+    degree: int
+    C: float | None
+    learner: str
+    tol: float
     n_jobs: int | None
     random_state: Any
     verbose: int
@@ -105,6 +110,17 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
 
     def _threads(self, n_jobs: int | None) -> int:
         return thread_count(self.n_jobs if n_jobs is None else n_jobs)
+
+    def _row_learner(self, **others: Any) -> PolySVC | PolyLogisticRegression:
+        """What learns from rows of features, with the parser's parameters and some others."""
+        chosen = {
+            "degree": self.degree,
+            "C": self.C,
+            "tol": self.tol,
+            "n_jobs": self.n_jobs,
+            "random_state": self.random_state,
+        } | others
+        return PolyLogisticRegression(**chosen) if self.learner == "logistic" else PolySVC(**chosen)
 
     # --- Files ----------------------------------------------------------------------------------------
 

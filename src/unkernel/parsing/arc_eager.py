@@ -25,7 +25,6 @@ from unkernel.models import ConjunctionModel, container
 from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, read_templates
 from unkernel.parsing.parts import restore_parts, store_parts
 from unkernel.parsing.tree_result import TreeResult, result_of
-from unkernel.poly import PolyLogisticRegression, PolySVC
 
 _TEMPLATES = {"default": "arc_eager.txt", "chang": "chang.txt"}
 _STRINGS = "strings."
@@ -318,26 +317,15 @@ class ArcEagerParser(BaseParser):
         if len(missing):
             X = sparse.vstack([X, sparse.csr_matrix((len(missing), X.shape[1]))], format="csr")
             y = np.concatenate([y, missing])
+        learner = self._row_learner(gamma=1.0, verbose=max(0, int(self.verbose) - 2))
         compiled = compile(
-            self._row_learner().fit_watched(X, y, None, tell.look).to_model(),
+            learner.fit_watched(X, y, None, tell.look).to_model(),
             engine=self.engine,
             sample=X[:: max(1, X.shape[0] // _MEASURED_ROWS)],
             n_jobs=thread_count(self.n_jobs),
         )
         assert isinstance(compiled, CompiledClassifier)
         return compiled
-
-    def _row_learner(self) -> PolySVC | PolyLogisticRegression:
-        shared: dict[str, Any] = {
-            "degree": self.degree,
-            "C": self.C,
-            "gamma": 1.0,
-            "tol": self.tol,
-            "n_jobs": self.n_jobs,
-            "random_state": self.random_state,
-            "verbose": max(0, int(self.verbose) - 2),
-        }
-        return PolySVC(**shared) if self.learner == "svm" else PolyLogisticRegression(**shared)
 
     # --- What it is -----------------------------------------------------------------------------------
 

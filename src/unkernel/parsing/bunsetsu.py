@@ -149,6 +149,7 @@ class BunsetsuParser(BaseParser):
         Threads; None is 1 and -1 is all. No result depends on it.
     random_state : int, RandomState or None, default=0
     verbose : int, default=0
+        1 says what was learned; 2 adds the progress of training.
 
     Attributes
     ----------
@@ -339,19 +340,14 @@ class BunsetsuParser(BaseParser):
             return estimator.fit(X, y)
         return estimator.fit_watched(X, y, None, tell.look)
 
-    def _estimator(self) -> Any:
-        degree, settings = int(self.degree), {"random_state": self.random_state, "verbose": self.verbose}
-        if self.learner == "logistic":
-            if degree not in _LOGISTIC_C:
-                raise ValueError(f"learner='logistic' has degrees up to 3, got {degree}")
-            C = _LOGISTIC_C[degree] if self.C is None else self.C
-            return PolyLogisticRegression(
-                degree, C=C, gamma=1.0, penalty="l1", tol=self.tol, n_jobs=self.n_jobs, **settings
-            )
-        C = _SVM_C[degree] if self.C is None else self.C
+    def _estimator(self) -> SVC | PolySVC | PolyLogisticRegression:
+        degree, usual = int(self.degree), _LOGISTIC_C if self.learner == "logistic" else _SVM_C
+        if degree not in usual:
+            raise ValueError(f"learner='logistic' has degrees up to 3, got {degree}")
+        C = usual[degree] if self.C is None else self.C
         if degree > 3:
             return SVC(kernel="poly", degree=degree, C=C, gamma=1.0, coef0=1.0, tol=self.tol)
-        return PolySVC(degree, C=C, gamma=1.0, tol=self.tol, n_jobs=self.n_jobs, **settings)
+        return self._row_learner(C=C, gamma=1.0, verbose=max(0, int(self.verbose) - 1))
 
     def _compiled(self, estimator: Any, X: Any) -> CompiledClassifier:
         model = model_of(estimator)

@@ -219,20 +219,12 @@ class Chunker(BaseParser):
         return classifier
 
     def _learner(self) -> PolySVC | PolyLogisticRegression:
-        shared: dict[str, Any] = {
-            "degree": self.degree,
-            "C": self.C,
-            "gamma": float(self.gamma),
-            "tol": self.tol,
-            "n_jobs": self.n_jobs,
-            "random_state": self.random_state,
-            "verbose": max(0, int(self.verbose) - 1),
-        }
-        if self.learner == "logistic":
-            return PolyLogisticRegression(**shared)
-        # Most conjunctions of words occur once: a weight of each for every tag would take many times the
-        # memory that support vectors do, and no less time.
-        return PolySVC(**shared, storage="split" if self.degree > 1 else "auto")
+        others: dict[str, Any] = {"gamma": float(self.gamma), "verbose": max(0, int(self.verbose) - 1)}
+        if self.learner == "svm" and self.degree > 1:
+            # Most conjunctions of words occur once: a weight of each for every tag would take many times the
+            # memory that support vectors do, and no less time.
+            others["storage"] = "split"
+        return self._row_learner(**others)
 
     # --- What was learned -----------------------------------------------------------------------------
 

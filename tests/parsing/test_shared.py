@@ -1,0 +1,113 @@
+"""What all parsers share: pickles, files, watching, templates, percentages."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unkernel
+from reference.parse_corpora import MAKERS
+from unkernel import FormatError
+from unkernel.data import read_bunsetsu, read_chunks, read_conllu
+from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker, Step
+from unkernel.parsing._base import per_second, percentage, read_templates
+
+READERS = {"trees": read_conllu, "chunks": read_chunks, "bunsetsu": read_bunsetsu}
+CLASSES = {"trees": ArcEagerParser, "chunks": Chunker, "bunsetsu": BunsetsuParser}
+
+
+def corpus(task: str, seed: int):
+    return READERS[task](io.BytesIO(MAKERS[task](40, seed).encode()))
+
+
+@pytest.fixture(params=CLASSES)
+def task(request) -> str:
+    return request.param
+
+
+def test_pickles_and_files_answer_the_same(task, tmp_path):
+    text = corpus(task, 1)
+    parser = CLASSES[task]().fit(corpus(task, 0), dev=text)
+    again = pickle.loads(pickle.dumps(parser))
+    parser.save(tmp_path / "p.uk")
+    loaded = unkernel.load(tmp_path / "p.uk")
+    for other in (again, loaded):
+        assert type(other) is type(parser)
+        assert other.get_params() == parser.get_params()
+        assert other.parse(text).to_bytes() == parser.parse(text).to_bytes()
+        assert set(other.parts_) == set(parser.parts_)
+    assert again.dev_result_ == parser.dev_result_
+    assert again.dev_result_ is not None
+    assert loaded.dev_result_ is None
+    assert loaded.nbytes == sum(part.nbytes for part in loaded.parts_.values()) > 0
+
+
+def test_parameters_are_stored_as_plain_values(tmp_path):
+    chosen = {"degree": np.int64(1), "random_state": np.random.RandomState(0)}
+    names = np.array(["candidate.end", "between.distance", "modifier.last.surface"])
+    BunsetsuParser(**chosen, templates=names).fit(corpus("bunsetsu", 0)).save(tmp_path / "p.uk")
+    stored = unkernel.load(tmp_path / "p.uk").get_params()
+    assert (stored["degree"], stored["random_state"]) == (1, None)
+    assert stored["templates"] == names.tolist()
+
+
+def test_a_path_of_templates_is_stored_as_text(tmp_path):
+    text, _ = read_templates("yamcha", {"yamcha": "yamcha.txt"})
+    path = tmp_path / "mine.txt"
+    path.write_text(text)
+    Chunker(templates=path).fit(corpus("chunks", 0)).save(tmp_path / "p.uk")
+    path.unlink()  # the file has the text, too
+    loaded = unkernel.load(tmp_path / "p.uk")
+    assert loaded.templates == os.fspath(path)
+    assert loaded.parse(corpus("chunks", 1))
+
+
+@pytest.mark.parametrize("learner", ["online", "svm"])
+def test_steps_can_be_watched(task, learner, capsys):
+    if task != "trees" and learner == "online":
+        pytest.skip("only trees are learnt online")
+    steps: list[Step] = []
+    parser = CLASSES[task](learner=learner, verbose=1)
+    assert parser.fit_watched(corpus(task, 0), corpus(task, 1), steps.append) is parser
+    assert "40 sentences" in next(step.words for step in steps if step.words)
+    assert capsys.readouterr().out == ""  # who watches reads nothing twice
+    if learner == "online":
+        shares = [step.share for step in steps if step.share is not None]
+        assert shares == [number / parser.epochs for number in range(1, parser.epochs + 1)]
+
+
+def test_verbose_prints_the_same_steps(task, capsys):
+    steps: list[Step] = []
+    CLASSES[task]().fit_watched(corpus(task, 0), None, steps.append)
+    CLASSES[task](verbose=1).fit(corpus(task, 0))
+    printed = capsys.readouterr().out.splitlines()
+    first = next(step.words for step in steps if step.words)
+    assert printed[0] == f"[{CLASSES[task].__name__}] {first}"
+
+
+def test_templates(tmp_path):
+    known = {"default": "chunk.txt"}
+    text, name = read_templates("default", known)
+    assert "pos" in text
+    assert name == "templates 'default'"
+    (tmp_path / "mine.txt").write_text("pos[0]\n")
+    assert read_templates(tmp_path / "mine.txt", known) == ("pos[0]\n", str(tmp_path / "mine.txt"))
+    with pytest.raises(FileNotFoundError, match=r"no template file .*nowhere.*; ours are 'default'"):
+        read_templates(Path("nowhere"), known)
+    (tmp_path / "bad.txt").write_bytes(b"\xff")
+    with pytest.raises(FormatError, match="UTF-8"):
+        read_templates(tmp_path / "bad.txt", known)
+
+
+def test_numbers_of_nothing():
+    assert percentage(1, 4) == 25
+    assert math.isnan(percentage(0, 0))
+    assert percentage(0, 0, of_none=100.0) == 100
+    assert per_second(10, 2.0) == 5
+    assert math.isnan(per_second(10, 0.0))

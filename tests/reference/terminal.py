@@ -1,0 +1,31 @@
+"""A command on a terminal, as a user sees it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import time
+
+SECONDS = 60
+
+
+def interrupted_at(words: str, command: list[str], **environment: str) -> tuple[int, str]:
+    """Run a command on a terminal, press Ctrl-C when it shows `words`: its exit code, and all it showed."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update({"TERM": "xterm", "COLUMNS": "120"} | environment)
+        os.environ.pop("NO_COLOR", None)
+        os.execv(command[0], command)
+    seen, pressed, limit = "", False, time.monotonic() + SECONDS
+    while time.monotonic() < limit:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                seen += os.read(terminal, 65536).decode(errors="replace")
+            except OSError:  # how Linux says that the other side has gone
+                break
+        if not pressed and words in seen:
+            os.write(terminal, b"\x03")
+            pressed = True
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), seen
