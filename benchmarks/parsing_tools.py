@@ -42,6 +42,7 @@ class Table:
         self.width = len(headings)
 
     def add(self, *cells: Any) -> None:
+        assert len(cells) <= self.width, "a cell without a heading"
         words = [*map(str, cells), *[""] * (self.width - len(cells))]
         print("| " + " | ".join(words) + " |", flush=True)
 
