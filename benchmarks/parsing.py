@@ -87,6 +87,8 @@ def add_own_options(sections: dict[str, argparse.ArgumentParser]) -> None:
     for name, degrees in (("chang", [1, 2, 3]), ("japanese", [1, 2, 3]), ("chunking", [1, 2])):
         sections[name].add_argument("--degrees", type=int, nargs="+", default=degrees, choices=[1, 2, 3])
     sections["chang"].add_argument("--libsvm", type=int, default=1_000, help="sentences that LIBSVM gets")
+    tables = ["paper", "libsvm", "online"]
+    sections["chang"].add_argument("--tables", nargs="+", default=tables, choices=tables)
     sections["japanese"].add_argument("--corpus", choices=["kyoto-reading", "wac"], default="kyoto-reading")
     sections["japanese"].add_argument("--no-logistic", action="store_true", help="without the l1-LLM")
     sections["text"].add_argument("--lines", type=int, default=20_000, help="sentences of text to parse")

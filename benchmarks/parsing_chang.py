@@ -52,11 +52,14 @@ class ClockedParser(ArcEagerParser):  # type: ignore[misc]
 def chang(arguments: argparse.Namespace) -> None:
     answered = corpus(TREEBANK, answered_part(arguments))
     bank = corpus(TREEBANK, "train", arguments.sentences)
-    as_in_the_paper(arguments, bank, answered, (1, 2), "Table 10 of Chang et al.")
-    few = bank[: arguments.libsvm]
-    trained = as_in_the_paper(arguments, few, answered, (1, 2, 3), "The same")
-    beside_libsvm(arguments, trained[2], few, answered)
-    online(arguments, bank, answered)
+    if "paper" in arguments.tables:
+        as_in_the_paper(arguments, bank, answered, (1, 2), "Table 10 of Chang et al.")
+    if "libsvm" in arguments.tables:
+        few = bank[: arguments.libsvm]
+        ours = as_in_the_paper(arguments, few, answered, (1, 3, 2), "The same")
+        beside_libsvm(arguments, ours, few, answered)
+    if "online" in arguments.tables:
+        online(arguments, bank, answered)
 
 
 def add(table: Table, name: str, parser: Any, cpu: float, found: Any, linear: float | None) -> float:
@@ -76,9 +79,10 @@ def add(table: Table, name: str, parser: Any, cpu: float, found: Any, linear: fl
 
 def as_in_the_paper(
     arguments: argparse.Namespace, bank: Any, answered: Any, degrees: tuple[int, ...], title: str
-) -> dict[int, ClockedParser]:
+) -> ClockedParser:
+    """Gives the parser of the last degree."""
     table = Table(f"{title}: {len(bank):,} sentences of EWT to learn from", arguments, *HEADINGS)
-    linear, trained = None, {}
+    linear = None
     for degree in degrees:
         parser = ClockedParser(
             degree, learner="svm", templates="chang", split="both", C=COSTS[degree], engine="expanded"
@@ -86,9 +90,7 @@ def as_in_the_paper(
         _, cpu = cpu_timed(lambda parser=parser: parser.fit(bank))
         found = best_result(parser, answered)
         linear = add(table, f"degree {degree}, C {COSTS[degree]}", parser, cpu, found, linear)
-        if degree == 2:
-            trained[degree] = parser
-    return trained
+    return parser
 
 
 def online(arguments: argparse.Namespace, bank: Any, answered: Any) -> None:
@@ -123,7 +125,8 @@ def beside_libsvm(arguments: argparse.Namespace, ours: ClockedParser, bank: Any,
     ]
     classifiers = [*ours.move_classifiers_, *ours.label_classifiers_]
     rivals, cpu = cpu_timed(lambda: [None if part is None else svc().fit(*part[:2]) for part in found])
-    compiled, rest_cpu = cpu_timed(lambda: [against_rest(part) for part in found])
+    compiled, rest_cpu = cpu_timed(lambda: [part and against_rest(part) for part in found])
+    compiled = [theirs or own for theirs, own in zip(compiled, classifiers, strict=True)]
     parser = copy.copy(ours)
     parser.move_classifiers_ = compiled[: len(frame.move_classes)]
     parser.label_classifiers_ = compiled[len(frame.move_classes) :]
@@ -154,10 +157,8 @@ def svc() -> SVC:
     return SVC(kernel="poly", degree=2, gamma=1.0, coef0=1.0, C=COSTS[2], cache_size=500)
 
 
-def against_rest(part: Part | None) -> Any:
+def against_rest(part: Part) -> Any:
     """LIBSVM's machines, one a class, as one model: all rows are candidates for its support vectors."""
-    if part is None:
-        return None
     X, y, own = part
     wanted = [1] if len(own) == 2 else range(len(own))  # two classes have one score, the second's
     coefficients, intercepts = np.zeros((X.shape[0], len(wanted))), np.zeros(len(wanted))
