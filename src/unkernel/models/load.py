@@ -38,7 +38,7 @@ def model_from(name: str, kind: Any, arrays: dict[str, NDArray[Any]], settings: 
     """Check what the file `name` holds and make a model of it; of a compiled one, the model inside."""
     if kind == COMPILED:
         kind, arrays, settings = _inside(name, arrays, settings)
-    if kind in PARSER_KINDS:
+    if isinstance(kind, str) and kind in PARSER_KINDS:
         raise FormatError(
             name,
             0,
