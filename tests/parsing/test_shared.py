@@ -15,6 +15,8 @@ import unkernel
 from reference.parse_corpora import MAKERS
 from unkernel import FormatError
 from unkernel.data import read_bunsetsu, read_chunks, read_conllu
+from unkernel.models import container
+from unkernel.models.load import COMPILED
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker, Step
 from unkernel.parsing._base import per_second, percentage, read_templates
 
@@ -111,3 +113,11 @@ def test_numbers_of_nothing():
     assert percentage(0, 0, of_none=100.0) == 100
     assert per_second(10, 2.0) == 5
     assert math.isnan(per_second(10, 0.0))
+
+
+def test_a_kind_that_is_no_name_is_refused(tmp_path):
+    """A compiled file names the kind of the model inside: whatever stands there is refused with words."""
+    for kind in (["arc_eager_parser"], {}, None, 3):
+        container.write(tmp_path / "m.uk", COMPILED, {}, {"model": {"kind": kind, "settings": {}}})
+        with pytest.raises(FormatError, match="does not know"):
+            unkernel.load(tmp_path / "m.uk")
