@@ -98,7 +98,17 @@ Parsed parse(const ParserFrame& frame, const ParserEngines& engines, const data:
   return parsed;
 }
 
+void check_same_sentences(const data::ColumnText& text, std::span<const LabelledTree> trees) {
+  bool same = static_cast<std::size_t>(text.sentences()) == trees.size();
+  for (std::size_t s = 0; same && s < trees.size(); ++s) {
+    const auto sentence = static_cast<std::int64_t>(s);
+    same = static_cast<std::size_t>(text.first_token(sentence + 1) - text.first_token(sentence)) + 1 == trees[s].heads.size();
+  }
+  if (!same) throw std::invalid_argument("this is not the text that the parser has learnt from");
+}
+
 OracleRows oracle_rows(const ParserFrame& frame, const data::ColumnText& text, std::span<const LabelledTree> trees) {
+  check_same_sentences(text, trees);
   OracleRows rows;
   ParseRoom room;
   for (std::size_t s = 0; s < trees.size(); ++s) {

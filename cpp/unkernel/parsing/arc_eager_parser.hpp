@@ -114,6 +114,10 @@ struct OracleRows {
   DecisionRows moves;
   DecisionRows arcs;
 };
+// Throws std::invalid_argument unless the text is the one that gave the trees.
 OracleRows oracle_rows(const ParserFrame& frame, const data::ColumnText& text, std::span<const LabelledTree> trees);
+
+// Throws std::invalid_argument unless there is a tree for each sentence, of as many words.
+void check_same_sentences(const data::ColumnText& text, std::span<const LabelledTree> trees);
 
 }  // namespace unkernel::parsing

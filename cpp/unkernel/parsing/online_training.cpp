@@ -49,6 +49,7 @@ OnlineTrainer::OnlineTrainer(const ParserFrame& frame, const data::ColumnText& t
       order_(trees.size()),
       moves_(weights_for(frame.moves(), options.degree, options.minimum_updates)),
       arcs_(weights_for(frame.arcs(), options.label_degree, options.minimum_updates)) {
+  check_same_sentences(text, trees);
   const std::size_t columns = std::max(frame.move_features().columns(), frame.arc_features().columns());
   if (columns > static_cast<std::size_t>(AveragedWeights::most_columns)) {
     throw std::invalid_argument("the treebank has " + std::to_string(columns) + " features, and online learning takes at most " +

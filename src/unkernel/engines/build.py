@@ -23,6 +23,7 @@ _BITS_FROM_SHARE = 32
 # From this gamma s^2 on, the rounding of squares would be seen in a kernel value.
 _FAR_FROM_ZERO = 1e3
 _NEAR_BYTES = 4_000_000  # a dense table of this size always pays
+_SPARSE_FOLD = 16.0  # so many times the room of the weights themselves
 
 
 def refuse_precomputed(model: Any) -> Any:
@@ -343,9 +344,12 @@ def conjunctions(model: ConjunctionModel, *, head: Head, sample: Any = None, thr
 
 
 def default_head(model: ConjunctionModel) -> Head:
-    """All conjunctions in the dense table where that is hardly larger than a sparse one; else a near one."""
+    """All conjunctions in the dense table where that is hardly larger than a sparse one; else a near one.
+
+    A small model gets a small one: parsers have dozens of them.
+    """
     sparse = float(len(model.keys)) * (12 + 8 * len(model.constants))
-    return Head(nbytes=max(_NEAR_BYTES, sparse))
+    return Head(nbytes=max(sparse, min(_NEAR_BYTES, _SPARSE_FOLD * sparse)))
 
 
 def dense_entries(ranks: int, degree: int) -> int:

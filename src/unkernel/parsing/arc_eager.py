@@ -26,7 +26,7 @@ from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, read_templ
 from unkernel.parsing.parts import restore_parts, store_parts
 from unkernel.parsing.tree_result import TreeResult, result_of
 
-_TEMPLATES = {"default": "arc_eager.txt", "chang": "chang.txt"}
+_TEMPLATES = {"default": "arc_eager.txt", "rich": "arc_eager_rich.txt", "chang": "chang.txt"}
 _STRINGS = "strings."
 _MOVES = ("SHIFT", "REDUCE", "LEFT-ARC", "RIGHT-ARC")
 _ARRAYS = ("move_keys", "arc_keys", "move_begins", "arc_begins")
@@ -57,9 +57,9 @@ class ArcEagerParser(BaseParser):
         ``"online"`` is an averaged perceptron that follows its own mistakes while it learns (a dynamic
         oracle); the others learn from the right moves only: :class:`~unkernel.PolySVC`, one class against the
         rest, and :class:`~unkernel.PolyLogisticRegression` with an l1 penalty.
-    templates : {"default", "chang"} or path, default="default"
-        Which features there are: ours, those of Table 8 of Chang et al., or a file of your own
-        (docs/parsing.md).
+    templates : {"default", "rich", "chang"} or path, default="default"
+        Which features there are: ours, more of ours (more accurate and slower by half), those of Table 8 of
+        Chang et al., or a file of your own (docs/parsing.md).
     epochs : int, default=10
         Passes over the treebank, of the online learner. With a `dev` treebank the best of them is kept.
     exploration : float, default=0.9
@@ -318,8 +318,13 @@ class ArcEagerParser(BaseParser):
             X = sparse.vstack([X, sparse.csr_matrix((len(missing), X.shape[1]))], format="csr")
             y = np.concatenate([y, missing])
         learner = self._row_learner(gamma=1.0, verbose=max(0, int(self.verbose) - 2))
+        model = learner.fit_watched(X, y, None, tell.look).to_model()
+        if self.engine == "auto" and isinstance(model, ConjunctionModel):
+            return CompiledClassifier(
+                model
+            ).validate()  # weights are ready; parts are too many to measure each
         compiled = compile(
-            learner.fit_watched(X, y, None, tell.look).to_model(),
+            model,
             engine=self.engine,
             sample=X[:: max(1, X.shape[0] // _MEASURED_ROWS)],
             n_jobs=thread_count(self.n_jobs),
