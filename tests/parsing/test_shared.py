@@ -14,7 +14,7 @@ import pytest
 import unkernel
 from reference.parse_corpora import MAKERS
 from unkernel import FormatError
-from unkernel.data import read_bunsetsu, read_chunks, read_conllu
+from unkernel.data import Treebank, read_bunsetsu, read_chunks, read_conllu
 from unkernel.models import container
 from unkernel.models.load import COMPILED
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker, Step
@@ -121,3 +121,12 @@ def test_a_kind_that_is_no_name_is_refused(tmp_path):
         container.write(tmp_path / "m.uk", COMPILED, {}, {"model": {"kind": kind, "settings": {}}})
         with pytest.raises(FormatError, match="does not know"):
             unkernel.load(tmp_path / "m.uk")
+
+
+def test_a_class_reads_files_of_its_own_kind_only(tmp_path):
+    bank = Treebank.from_words([["a", "b"]], [["X", "Y"]], heads=[[2, 0]], deprels=[["d", "root"]])
+    parser = ArcEagerParser(minimum=1).fit(bank)
+    parser.save(tmp_path / "p.uk")
+    assert ArcEagerParser.load(tmp_path / "p.uk").parse(bank) == parser.parse(bank)
+    with pytest.raises(FormatError, match=r"p\.uk: a file of kind 'arc_eager_parser', which is no chunker"):
+        Chunker.load(tmp_path / "p.uk")

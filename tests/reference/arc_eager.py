@@ -10,7 +10,7 @@ from functools import cache
 
 from reference.conjunctions import score_entries
 from reference.dependencies import deprojectivised, projectivised
-from reference.features import Templates
+from reference.features import Templates, column_value
 
 MOVES = SHIFT, REDUCE, LEFT_ARC, RIGHT_ARC = range(4)
 FEWEST_LIFTED = 5
@@ -188,7 +188,7 @@ class Frame:
 
     def _order_of_cases(self, column):
         """Tags as they were first seen, for each side."""
-        tags = dict.fromkeys(getattr(word, column) for sentence in self.sentences for word in sentence)
+        tags = dict.fromkeys(column_value(word, column) for sentence in self.sentences for word in sentence)
         return [None, *(case for tag in tags for case in (tag, (tag, False), (tag, True)))]
 
     def _numbered(self, counts, minimum):
@@ -207,7 +207,7 @@ class Frame:
         return [columns[feature] for feature in found if feature in columns]
 
     def move_case(self, state, sentence):
-        return sentence[state.next - 1].xpos if self.split == "both" else None
+        return column_value(sentence[state.next - 1], "xpos") if self.split == "both" else None
 
     def arc_case(self, arc, sentence):
         head, child = arc

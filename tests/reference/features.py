@@ -47,6 +47,12 @@ class Templates:
         return found
 
 
+def column_value(word, column):
+    """A column of a word; where it has no tag of the treebank's own, the universal one stands in."""
+    value = getattr(word, column)
+    return word.upos if column == "xpos" and value == "_" else value
+
+
 def filled_value(value, state, sentence, arc):
     """What stands in a template's place; None for nothing."""
     head, child = arc or (state.top, state.next)
@@ -103,7 +109,7 @@ def distance_class(distance):
 
 def text_value(word, attribute):
     if attribute in COLUMNS:
-        return getattr(word, attribute)
+        return column_value(word, attribute)
     if attribute == "shape":
         return shape(word.form)
     normal = word.form.translate(CAPITALS_AND_DIGITS)

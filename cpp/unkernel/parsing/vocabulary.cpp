@@ -19,6 +19,12 @@ struct ColumnOf {
 constexpr ColumnOf columns[] = {
     {Attribute::lemma, conll::lemma}, {Attribute::upos, conll::upos}, {Attribute::xpos, conll::xpos}, {Attribute::feats, conll::feats}};
 
+// A treebank without tags of its own has `_` there: the universal ones stand in.
+std::string_view field_of(const data::ColumnText& text, std::int64_t token, int column) {
+  const std::string_view field = text.field(token, column);
+  return column == conll::xpos && field == "_" ? text.field(token, conll::upos) : field;
+}
+
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
@@ -116,7 +122,7 @@ void Vocabulary::learn(const data::ColumnText& text, std::int64_t sentence) {
   for (std::int64_t token = text.first_token(sentence); token < text.first_token(sentence + 1); ++token) {
     for (const ColumnOf& from : columns) {
       const auto place = static_cast<std::size_t>(from.attribute);
-      if (used_[place]) tables_[place].add(text.field(token, from.column));
+      if (used_[place]) tables_[place].add(field_of(text, token, from.column));
     }
     for_each_derived(text.field(token, conll::form),
                      [&](Attribute attribute, std::string_view value) { tables_[static_cast<std::size_t>(attribute)].add(value); });
@@ -149,7 +155,7 @@ void Vocabulary::look_up(const data::ColumnText& text, std::int64_t sentence, Se
   for (std::size_t word = 1; word <= words; ++word) {
     const std::int64_t token = first + static_cast<std::int64_t>(word) - 1;
     for (const ColumnOf& from : columns) {
-      if (used_[static_cast<std::size_t>(from.attribute)]) symbols.at(from.attribute, word) = find(from.attribute, text.field(token, from.column));
+      if (used_[static_cast<std::size_t>(from.attribute)]) symbols.at(from.attribute, word) = find(from.attribute, field_of(text, token, from.column));
     }
     const std::string_view form = text.field(token, conll::form);
     const std::int32_t known = forms_.find(form);

@@ -141,6 +141,21 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
         return stored
 
     @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file of this kind; ``unkernel.load`` reads those of any kind.
+
+        Raises
+        ------
+        FormatError
+            If the file is of another kind, or is damaged.
+        """
+        name = os.fspath(path)
+        kind, arrays, settings = container.read(path)
+        if kind != cls.kind:
+            raise FormatError(name, 0, 0, f"a file of kind {kind!r}, which is no {cls._noun}")
+        return cls.from_container(name, arrays, settings)
+
+    @classmethod
     def from_container(cls, name: str, arrays: Arrays, settings: dict[str, Any]) -> Self:
         """Check what the file `name` holds and make a parser of it."""
         try:

@@ -20,6 +20,7 @@ from unkernel._core import ArcEagerFrame, OnlineTrainer
 from unkernel.data import Treebank, read_conllu
 from unkernel.data.files import Source
 from unkernel.engines import CompiledClassifier, compile
+from unkernel.engines.compiling import ENGINES
 from unkernel.learners import thread_count
 from unkernel.models import ConjunctionModel, container
 from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, read_templates
@@ -127,7 +128,7 @@ class ArcEagerParser(BaseParser):
         "split": [StrOptions({"labels", "both", "none"})],
         "C": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "engine": [str],
+        "engine": [StrOptions(set(ENGINES) - {"pruned"})],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
