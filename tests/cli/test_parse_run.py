@@ -88,12 +88,12 @@ def mixed(bank, tmp_path) -> tuple[Path, str]:
 def test_stopping_at_a_bad_sentence(run, model, bank, mixed, tmp_path):
     path, good = mixed
     ran = run("parse", "run", model, path)
-    assert ran.code == 1
+    assert ran.code == 2
     assert ran.out == answered(model, bank)
     (line,) = ran.err.splitlines()
     assert line.startswith(f"unkernel: error: {path}:{good.count(chr(10)) + 1}:")
     before = set(tmp_path.iterdir())
-    assert run("parse", "run", model, path, "-o", tmp_path / "out").code == 1
+    assert run("parse", "run", model, path, "-o", tmp_path / "out").code == 2
     assert set(tmp_path.iterdir()) == before  # all or nothing
 
 

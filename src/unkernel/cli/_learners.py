@@ -49,6 +49,11 @@ def default_words(estimators: Mapping[str, type], parameter: str) -> str:
     return "; ".join(f"{', '.join(names)}: {value}" for value, names in by_name.items())
 
 
+def default_of(estimator: type, parameter: str) -> Any:
+    """The one place where defaults are is the estimator."""
+    return inspect.signature(estimator).parameters[parameter].default
+
+
 def parameter_options(estimator: type) -> dict[str, str]:
     """The parameters of an estimator, and what the option for each is called."""
     return {name: _OPTION_OF.get(name, name) for name in inspect.signature(estimator).parameters}
@@ -89,7 +94,7 @@ class Learner(ABC):
     @classmethod
     def default(cls, parameter: str) -> Any:
         """The estimator's."""
-        return inspect.signature(cls.estimator).parameters[parameter].default
+        return default_of(cls.estimator, parameter)
 
     @abstractmethod
     def refuse(self) -> None:

@@ -87,7 +87,7 @@ Templates = Annotated[
     str | None,
     _learning(
         metavar="NAME|FILE",
-        help="Which features there are: default or chang for trees, default or yamcha for chunks, or a file; "
+        help="Which features there are: default, rich or chang for trees, default or yamcha for chunks, or a file; "
         "for bunsetsu, a file with the name of a template a line.",
         show_default="default",
     ),
@@ -124,7 +124,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Where to write; the file appears when all is done.",
+        help="Where to write; the file appears when all is done, and not at all if the run stops.",
         show_default="stdout",
     ),
 ]

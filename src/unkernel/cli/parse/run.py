@@ -7,19 +7,14 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
-import typer
-
 from unkernel.cli import _options as options
-from unkernel.cli._console import many, note, rate, report_error, seconds, warn
+from unkernel.cli._console import many, note, rate, seconds, warn
 from unkernel.cli._files import STANDARD_STREAM, refuse_unwritable
 from unkernel.cli._parsers import open_parser
 from unkernel.cli.parse import _options as own
 from unkernel.cli.parse._drawings import Sink, arcs, columns, drawings, refuse_arcs
 from unkernel.cli.parse._tasks import Task, reader, task_of
-from unkernel.errors import FormatError
 from unkernel.parsing import Parsed, parse_stream
-
-_STOPPED = 1
 
 
 def run(
@@ -40,9 +35,10 @@ def run(
     answered once they are whole, in memory that does not grow; the answers
     are the same for any number of threads.
 
-    A sentence that is not as it should be ends the run (exit code 1) after
-    those before it have been written; with --on-error skip it passes through
-    as it is, and a warning names its line.
+    A sentence that is not as it should be ends the run (exit code 2). Those
+    before it have then been written to stdout; with --output, nothing is.
+    With --on-error skip it passes through as it is, and a warning names its
+    line.
 
     \b
     [dim]$[/dim] unkernel parse run en.uk < raw.conllu > parsed.conllu
@@ -64,11 +60,7 @@ def run(
         on_error="skip" if on_error == own.OnErrorName.skip else "raise",
         n_jobs=options.threads(jobs),
     )
-    try:
-        _pass_on(stream, sinks, counts)
-    except FormatError as error:
-        report_error(str(error))
-        raise typer.Exit(_STOPPED) from None
+    _pass_on(stream, sinks, counts)
     if counts.skipped:
         warn(f"{many(counts.skipped, 'sentence')} passed through without answers, as the lines above say")
     if not quiet:

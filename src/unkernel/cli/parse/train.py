@@ -20,12 +20,14 @@ from unkernel.cli._console import (
     warn,
 )
 from unkernel.cli._files import STANDARD_STREAM, refuse_special_file, refuse_unwritable
-from unkernel.cli._learners import flag, parameter_options, plain_options, refuse_parameters
+from unkernel.cli._learners import default_of, flag, parameter_options, plain_options, refuse_parameters
 from unkernel.cli._parsers import Parser, describe_parser, parser_facts
 from unkernel.cli._progress import Display
 from unkernel.cli.parse import _options as own
 from unkernel.cli.parse._results import describe_result, print_labels, result_facts
 from unkernel.cli.parse._tasks import TASKS, Input, Task, reader
+
+_LEARNERS_OF = {"epochs": ("online",), "C": ("svm", "logistic"), "tol": ("svm", "logistic")}
 
 
 def train(
@@ -97,12 +99,23 @@ def _new_parser(task: Task, given: dict[str, Any], threads: int) -> Parser:
         if option not in known.values():
             others = [other.name for other in TASKS.values() if option in parameter_options(other.estimator)]
             raise ValueError(f"{flag(option)} is not for --task {task.name}, but for {' and '.join(others)}")
+    _refuse_for_learner(given.get("learner", default_of(task.estimator, "learner")), given)
     if task.name == "bunsetsu" and "templates" in given:
         given = given | {"templates": _template_names(given["templates"])}
     chosen = {"jobs": threads} | given
     parser = task.estimator(**{name: chosen[option] for name, option in known.items() if option in chosen})
     refuse_parameters(parser)
     return parser
+
+
+def _refuse_for_learner(learner: str, given: dict[str, Any]) -> None:
+    """What one learner asks for says nothing to another."""
+    for option in given:
+        learners = _LEARNERS_OF.get(option, (learner,))
+        if learner not in learners:
+            raise ValueError(
+                f"{flag(option)} is not for --learner {learner}, but for {' and '.join(learners)}"
+            )
 
 
 def _template_names(file: str) -> list[str] | None:
