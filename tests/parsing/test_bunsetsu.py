@@ -283,8 +283,9 @@ def test_scores_count_all_but_the_last(parser):
     assert result.sentences_per_second > 0
 
 
-def test_scores_of_nothing(parser):
-    assert parser.evaluate(read("EOS\n")) == BunsetsuResult(100.0, 100.0, 0, 0, pytest.approx(0, abs=10))
+def test_scores_of_no_dependencies(parser):
+    one = read("* 0 -1D\n本 ほん 本 名詞 普通名詞 * *\nEOS\n")
+    assert parser.evaluate(one) == BunsetsuResult(100.0, 100.0, 0, 1, pytest.approx(0, abs=10))
 
 
 def test_dev_is_scored():

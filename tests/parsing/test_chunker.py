@@ -202,7 +202,6 @@ def test_texts_keep_their_bytes(chunker, tmp_path):
 def test_no_sentences_get_no_tags(chunker):
     assert len(chunker.parse([])) == 0
     assert chunker.parse(io.BytesIO(b"\n\n")).to_bytes() == b"\n\n"
-    assert chunker.evaluate(read_chunks(io.BytesIO(b""))).right == 0
 
 
 def test_features_below_the_minimum_are_left_out():
@@ -221,6 +220,14 @@ def test_texts_that_do_not_fit_are_refused(chunker, tmp_path):
         chunker.parse([["He"]])
     with pytest.raises(ValueError, match="templates look at parts of speech"):
         Chunker().fit(ChunkCorpus.from_words([["a", "b"]], tags=[["O", "B-X"]]))
+    with pytest.raises(ValueError, match=r"2 columns, .*: the tag \('PRP' is none\) is missing; or give templ"):
+        Chunker().fit(io.BytesIO(b"He PRP\n"))
+    with pytest.raises(ValueError, match=r"2 columns, .*: the tag \('PRP' is none\) is missing$"):
+        chunker.evaluate(io.BytesIO(b"He PRP\n"))
+    with pytest.raises(ValueError, match=r"2 columns, .*: the part of speech is missing$"):
+        chunker.evaluate(io.BytesIO(b"He B-NP\n"))
+    with pytest.raises(ValueError, match=r"1 column, .*: the part of speech is missing$"):
+        chunker.parse(io.BytesIO(b"He\n"))
     with pytest.raises(ValueError, match="tags go with lists of words"):
         chunker.parse(TEST, tags=[["X"]])
     with pytest.raises(ValueError, match="it has no tags"):

@@ -6,6 +6,7 @@ import io
 import math
 import os
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,15 @@ def test_pickles_and_files_answer_the_same(task, tmp_path):
     assert again.dev_result_ is not None
     assert loaded.dev_result_ is None
     assert loaded.nbytes == sum(part.nbytes for part in loaded.parts_.values()) > 0
+
+
+def test_there_is_nothing_to_measure_on_without_sentences(task):
+    empty = READERS[task](io.BytesIO(b""))
+    parser = CLASSES[task]().fit(corpus(task, 0))
+    with pytest.raises(ValueError, match=f"^{re.escape(empty.name)}: there are no sentences$"):
+        parser.evaluate(empty)
+    with pytest.raises(ValueError, match="there are no sentences"):
+        CLASSES[task]().fit(corpus(task, 0), dev=empty)
 
 
 def test_parameters_are_stored_as_plain_values(tmp_path):

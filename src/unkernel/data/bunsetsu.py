@@ -83,6 +83,8 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
 
     Attributes
     ----------
+    name : str
+        What error messages call the file.
     heads : ndarray of int32
         Of all bunsetsu, one sentence after another: the number, from 0, of the bunsetsu of the sentence that
         each depends on, and -1 for a root.
@@ -92,8 +94,9 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
         What was left out under ``on_error="skip"``. Their bytes are written as they were read.
     """
 
-    def __init__(self, text: BunsetsuText, heads: NDArray[np.int32], types: bytes) -> None:
+    def __init__(self, text: BunsetsuText, heads: NDArray[np.int32], types: bytes, name: str) -> None:
         self._text = text
+        self.name = name
         self.heads = heads
         self.types = types
         heads.flags.writeable = False
@@ -150,7 +153,7 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
         own = given.astype(np.int32)
         letters = b"D" * len(own) if types is None else types
         self._text.check_heads(own, letters)
-        return BunsetsuCorpus(self._text, own, letters)
+        return BunsetsuCorpus(self._text, own, letters, self.name)
 
     def to_bytes(self) -> bytes:
         """The file: but for heads and types, every byte as it was read."""
@@ -169,7 +172,7 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
 def corpus_of(data: bytes, file: str, *, line: int, skip: bool) -> BunsetsuCorpus:
     """Sentences of a file from its given line on; bad ones are refused or skipped."""
     text = BunsetsuText(data, file, line, skip)
-    return BunsetsuCorpus(text, np.asarray(text.heads), text.types)
+    return BunsetsuCorpus(text, np.asarray(text.heads), text.types, file)
 
 
 def read_bunsetsu(source: Source, *, on_error: str = "raise") -> BunsetsuCorpus:

@@ -206,6 +206,12 @@ def read_templates(templates: str | os.PathLike[str], known: Mapping[str, str]) 
         raise FormatError(str(path), 0, 0, "a template file is text in UTF-8") from error
 
 
+def refuse_empty(name: str, count: int) -> None:
+    """There is nothing to measure on where there are no words, or bunsetsu."""
+    if not count:
+        raise ValueError(f"{name}: there are no sentences")
+
+
 def percentage(part: int, whole: int, *, of_none: float = float("nan")) -> float:
     """How many of 100; where there are none at all, what the task's rules say.
 

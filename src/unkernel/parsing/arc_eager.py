@@ -23,7 +23,7 @@ from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.compiling import ENGINES
 from unkernel.learners import thread_count
 from unkernel.models import ConjunctionModel, container
-from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, read_templates
+from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, read_templates, refuse_empty
 from unkernel.parsing.parts import restore_parts, store_parts
 from unkernel.parsing.tree_result import TreeResult, result_of
 
@@ -478,8 +478,7 @@ def _bank(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
 
 def _with_gold_trees(source: Any) -> Treebank:
     bank = _bank(source)
-    if not len(bank):
-        raise ValueError(f"{bank.name}: there are no sentences")
+    refuse_empty(bank.name, bank.n_words)
     bank.check_trees()
     return bank
 

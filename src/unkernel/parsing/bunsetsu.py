@@ -23,7 +23,7 @@ from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.compiling import ENGINES, model_of
 from unkernel.errors import FormatError
 from unkernel.models import KernelModel, container
-from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, per_second, percentage
+from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, per_second, percentage, refuse_empty
 from unkernel.parsing.parts import restore_parts, store_parts
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
@@ -240,6 +240,7 @@ class BunsetsuParser(BaseParser):
         """``fit``, with a function that is shown every step."""
         tell = self._teller(watch)
         corpus = bunsetsu_corpus(source)
+        dev_corpus = None if dev is None else _measurable(dev)
         names = TEMPLATES if self.templates is None else self.templates
         self._features, decisions = bunsetsu_training(
             _text(corpus), corpus.heads, list(names), int(self.min_count)
@@ -255,8 +256,8 @@ class BunsetsuParser(BaseParser):
         tell(f"{len(corpus):,} sentences, {X.shape[0]:,} decisions, {X.shape[1]:,} features")
         self.classifier_ = self._compiled(self._trained(X, y, tell), X)
         tell(f"engine {self.classifier_.engine}, {self.classifier_.nbytes / 1e6:.0f} MB")
-        self.dev_result_ = None if dev is None else self.evaluate(dev)
-        if dev is not None:
+        self.dev_result_ = None if dev_corpus is None else self.evaluate(dev_corpus)
+        if dev_corpus is not None:
             tell(f"dev: {self.dev_result_}")
         return self
 
@@ -267,7 +268,7 @@ class BunsetsuParser(BaseParser):
 
     def evaluate(self, source: BunsetsuSource, *, n_jobs: int | None = None) -> BunsetsuResult:
         """Parse sentences, and compare with the heads that they have."""
-        corpus = bunsetsu_corpus(source)
+        corpus = _measurable(source)
         begin = time.process_time()
         heads = self._heads(corpus, n_jobs)
         seconds = time.process_time() - begin
@@ -392,11 +393,17 @@ def _result(corpus: BunsetsuCorpus, heads: NDArray[np.int32], seconds: float) ->
     whole = int(np.logical_and.reduceat(right, begins).sum()) if len(begins) else 0
     return BunsetsuResult(
         dependency_accuracy=percentage(dependencies - wrong, dependencies, of_none=100.0),
-        sentence_accuracy=percentage(whole, len(begins), of_none=100.0),
+        sentence_accuracy=percentage(whole, len(begins)),
         n_dependencies=dependencies,
         n_sentences=len(begins),
         seconds=seconds,
     )
+
+
+def _measurable(source: BunsetsuSource) -> BunsetsuCorpus:
+    corpus = bunsetsu_corpus(source)
+    refuse_empty(corpus.name, corpus.n_bunsetsu)
+    return corpus
 
 
 def _text(corpus: BunsetsuCorpus) -> BunsetsuText:

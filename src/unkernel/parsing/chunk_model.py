@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES")
 DIRECTIONS = ("forward", "backward")
 ENGINES = ("auto", "inverted", "bitsliced", "expanded", "split")  # exact ones
 _FEATURES = "features."
+_TAG = re.compile("O|[BIES](-.*)?")
 # Features of fewer support vectors stay with these: their conjunctions, at a weight for every tag, would be
 # most of the tables. A smaller number makes larger tables that are no faster, a larger one slower ones.
 _RARE = 32
@@ -159,10 +161,16 @@ def _are_names(names: list[Any]) -> bool:
     return all(isinstance(name, str) for name in names)
 
 
-def refuse_without_pos(features: ChunkFeatures, corpus: ChunkCorpus) -> None:
+def refuse_without_pos(features: ChunkFeatures, corpus: ChunkCorpus, advice: str = "") -> None:
     """A text of words alone does not do where templates look at parts of speech."""
-    if features.needs_pos and len(corpus) and corpus.n_columns - corpus.tagged < 2:
-        raise ValueError(
-            f"{corpus.name}: the templates look at parts of speech, and the text has none: it needs a second "
-            "column, or give templates without pos"
-        )
+    if not (features.needs_pos and len(corpus) and corpus.n_columns - corpus.tagged < 2):
+        return
+    expected, missing = "a word and its part of speech", "the part of speech"
+    if corpus.tagged:
+        expected = "a word, its part of speech and its tag"
+        odd = [tag for tag in corpus.symbols(-1)[1] if not _TAG.fullmatch(tag)]
+        missing = f"the tag ({odd[0]!r} is none)" if odd else missing
+    raise ValueError(
+        f"{corpus.name}: {'2 columns' if corpus.tagged else '1 column'}, where {expected} are expected, as the "
+        f"templates look at parts of speech: {missing} is missing{advice}"
+    )

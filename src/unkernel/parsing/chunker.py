@@ -20,7 +20,7 @@ from unkernel.data import ChunkCorpus, read_chunks
 from unkernel.data.files import Source
 from unkernel.engines import CompiledClassifier
 from unkernel.learners import thread_count
-from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, read_templates
+from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, read_templates, refuse_empty
 from unkernel.parsing.chunk_model import (
     DIRECTIONS,
     ENGINES,
@@ -169,7 +169,7 @@ class Chunker(BaseParser):
         """``fit``, with a function that is shown every step."""
         tell = self._teller(watch)
         corpus = _tagged(source)
-        dev_corpus = None if dev is None else _tagged(dev)
+        dev_corpus = None if dev is None else _measurable(dev)
         model = self._learned(corpus, tell)
         self.model_, self.dev_result_ = model, None
         if dev_corpus is not None:
@@ -180,7 +180,7 @@ class Chunker(BaseParser):
     def _learned(self, corpus: ChunkCorpus, tell: Teller) -> ChunkModel:
         templates, name = read_templates(self.templates, _TEMPLATES)
         features = ChunkFeatures(templates, name)
-        refuse_without_pos(features, corpus)
+        refuse_without_pos(features, corpus, "; or give templates without pos")
         tags, types = read_tags(corpus, [])
         recoded = np.asarray(recode_chunks(corpus.offsets, tags, self.scheme))
         classes, answers = np.unique(recoded, return_inverse=True)
@@ -308,7 +308,7 @@ class Chunker(BaseParser):
         -------
         ChunkResult
         """
-        model, corpus, threads = self._fitted, _tagged(source), self._threads(n_jobs)
+        model, corpus, threads = self._fitted, _measurable(source), self._threads(n_jobs)
         model.prepare()
         start = time.process_time()
         found = model.tags(corpus, threads)
@@ -325,6 +325,12 @@ class Chunker(BaseParser):
 
 def _tagged(source: Source | ChunkCorpus) -> ChunkCorpus:
     return source if isinstance(source, ChunkCorpus) else read_chunks(source, tagged=True)
+
+
+def _measurable(source: Source | ChunkCorpus) -> ChunkCorpus:
+    corpus = _tagged(source)
+    refuse_empty(corpus.name, corpus.n_words)
+    return corpus
 
 
 def _untagged(
