@@ -177,11 +177,13 @@ def test_stdin_can_be_read_only_once(run, tmp_path):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "cannot tell what it holds"),
-        ("One day, a letter came.\nIt was long.\n", "cannot tell what it holds"),
+        ("", "train: the file is empty"),
+        ("\n\n", "train: cannot tell what it holds: not CoNLL-U"),
+        ("One day, a letter came.\nIt was long.\n", "train:2: cannot tell what it holds: 3 columns, and line 1"),
+        ("\none\ntwo\n", "train:2: cannot tell what it holds: a single column; "),
         ("1\ta\t_\tX\t_\t_\t1\troot\t_\t_\n\n", ":1:"),
         ("1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n\n", "train:1"),
-        ("a DT B-NP\nb NN\n\n", "cannot tell"),
+        ("a DT B-NP\nb NN\n\n", "train:2: cannot tell what it holds: 2 columns, and line 1 has 3; "),
         ("* 0 -1D\nEOS\n", "train:2"),
     ],
 )
@@ -189,6 +191,16 @@ def test_training_data_that_is_bad(run, tmp_path, text, reason):
     (tmp_path / "train").write_text(text)
     assert reason in run("parse", "train", tmp_path / "m.uk", tmp_path / "train", "-q").error()
     assert [path.name for path in tmp_path.iterdir()] == ["train"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("", "no sentences"), ("# a\n# b\n", "no sentences"), ("# a\n1 w _ X _ _ 0 root _ _\n\n", "train.conllu:2")],
+)
+def test_a_name_tells_of_trees(run, tmp_path, text, reason):
+    (tmp_path / "train.conllu").write_text(text)
+    ran = run("parse", "train", tmp_path / "m.uk", tmp_path / "train.conllu", "--epochs", "3", "-q")
+    assert reason in ran.error()
 
 
 def test_places_that_cannot_be_written(run, bank, tmp_path):

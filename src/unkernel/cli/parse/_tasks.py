@@ -12,17 +12,20 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+from unkernel.cli._console import many
 from unkernel.cli._files import STANDARD_STREAM
 from unkernel.cli._parsers import Parser
 from unkernel.cli._progress import Display
 from unkernel.data import read_bunsetsu, read_chunks, read_conllu, read_conllx
 from unkernel.data.files import read_blocks
+from unkernel.errors import FormatError
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
 
 _SNIFFED_BYTES = 1 << 16
 _BUNSETSU = re.compile(rb"\* \d+ -?\d+[A-Z]")
 _WORD = re.compile(rb"\d+([-.]\d+)?\t")
 _TREE_COLUMNS = 10
+_TREES_SUFFIX = ".conllu"  # or .conllu.gz
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def reader(task: Task, format: str | None) -> Callable[[Any], Any]:
 
 def guess(begin: bytes) -> Task | None:
     """What a file holds, by its first lines."""
-    lines = [line.rstrip(b"\r") for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+    lines = _lines(begin)
     if any(line == b"EOS" or _BUNSETSU.match(line) for line in lines):
         return TASKS["bunsetsu"]
     first = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
@@ -75,6 +78,34 @@ def guess(begin: bytes) -> Task | None:
     return TASKS["chunks"] if len(widths) == 1 and widths.pop() > 1 else None
 
 
+def _lines(begin: bytes) -> list[bytes]:
+    return [line.rstrip(b"\r") for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+
+
+def _untold(name: str, begin: bytes) -> FormatError:
+    """Why a file is nothing that is known, and where that shows."""
+    if not begin:
+        return FormatError(name, 0, 0, "the file is empty")
+    line, odd = _odd_line(_lines(begin))
+    return FormatError(
+        name,
+        line,
+        0,
+        f"cannot tell what it holds: {odd}not CoNLL-U, bunsetsu or columns of chunks; "
+        "if it is one of these, say which with --task",
+    )
+
+
+def _odd_line(lines: list[bytes]) -> tuple[int, str]:
+    """The first line that keeps a text from being columns, and why; the last line may be cut."""
+    widths = [(number, len(line.split())) for number, line in enumerate(lines[:-1], 1) if line.strip()]
+    for number, width in widths:
+        first, expected = widths[0]
+        if width != expected:
+            return number, f"{many(width, 'column')}, and line {first} has {expected}; "
+    return (widths[0][0], "a single column; ") if widths else (0, "")
+
+
 class Input:
     """A file to learn from or to measure on; stdin is read at once, as it can be read only once."""
 
@@ -83,15 +114,14 @@ class Input:
         self._bytes = sys.stdin.buffer.read() if name == STANDARD_STREAM else None
 
     def task(self) -> Task:
-        """What the file holds."""
+        """What the file holds, by its name or its first lines."""
+        if _TREES_SUFFIX in Path(self.name).name.lower():
+            return TASKS["trees"]
         with contextlib.closing(read_blocks(self._source(), _SNIFFED_BYTES)) as blocks:  # type: ignore[type-var]
             begin: bytes = next(blocks, b"")
         found = guess(begin)
         if found is None:
-            raise ValueError(
-                f"{self.name}: cannot tell what it holds: not CoNLL-U, bunsetsu or columns of chunks; "
-                "if it is one of these, say which with --task"
-            )
+            raise _untold(self.name, begin)
         return found
 
     def read(self, read: Callable[[Any], Any], display: Display) -> Any:
