@@ -116,13 +116,20 @@ def test_the_solvers_are_watched(run, bank, tmp_path, learner):
 
 def test_templates_of_bunsetsu_are_names_in_a_file(run, tmp_path):
     (tmp_path / "train.knp").write_text(bunsetsu(40, 0))
-    (tmp_path / "t.txt").write_text("# mine\nmodifier.last.surface\ncandidate.end\n\nbetween.distance\n")
+    (tmp_path / "t.txt").write_text("# mine\nmodifier.last.surface\ncandidate.end # yes\n\nbetween.distance\n")
     arguments = ("parse", "train", tmp_path / "m.uk", tmp_path / "train.knp", "--templates")
     assert run(*arguments, tmp_path / "t.txt", "-q").code == 0
-    names = ["modifier.last.surface", "candidate.end", "between.distance"]
-    assert unkernel.load(tmp_path / "m.uk").get_params()["templates"] == names
+    names = {"modifier.last.surface", "candidate.end", "between.distance"}
+    assert set(unkernel.load(tmp_path / "m.uk")._features.templates) == names
     assert run(*arguments, "default", "-q").code == 0
-    assert "No such file" in run(*arguments, tmp_path / "nowhere", "-q").error()
+    assert "there is no template file" in run(*arguments, tmp_path / "nowhere", "-q").error()
+    for text, reason in (
+        ("# none\n", "t.txt: there is no template in it"),
+        ("candidate.end\ncandidate.and\n", "t.txt:2: no such template: 'candidate.and'"),
+        ("candidate.end\n\ncandidate.end\n", "t.txt:3: the template 'candidate.end' comes twice"),
+    ):
+        (tmp_path / "t.txt").write_text(text)
+        assert reason in run(*arguments, tmp_path / "t.txt", "-q").error()
 
 
 def test_conllx_may_have_several_roots(run, tmp_path):

@@ -163,6 +163,13 @@ def test_a_template_that_comes_twice():
         fitted(templates=["modifier.particles", "between.distance", "modifier.particles"])
 
 
+def test_templates_by_default():
+    X, _ = fitted(1).decisions(read(TRAIN))
+    assert (fitted(1, templates="default").decisions(read(TRAIN))[0] != X).nnz == 0
+    with pytest.raises(ValueError, match="no name of a template"):
+        fitted(templates=[])
+
+
 def test_templates_in_any_order_are_the_same_parser():
     X, _ = fitted(1).decisions(read(TEST))
     other = fitted(1, templates=TEMPLATES[::-1])

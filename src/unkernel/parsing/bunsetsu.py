@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.compiling import ENGINES, model_of
 from unkernel.errors import FormatError
 from unkernel.models import KernelModel, container
-from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, per_second, percentage, refuse_empty
+from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, per_second, percentage, read_templates, refuse_empty
 from unkernel.parsing.parts import restore_parts, store_parts
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
@@ -71,6 +72,8 @@ _DECIDES = "depends"
 _SVM_C = {1: 0.1, 2: 2.5e-3, 3: 6e-5, 4: 3e-6}  # the best on newspaper text; 4: a guess
 _LOGISTIC_C = {1: 1.0, 2: 1.0, 3: 1.0}
 _MOST_SAMPLE_ROWS = 20_000
+_DEFAULT = "default"
+_NO_TEXT = BunsetsuText(b"", "<none>", 1, False)
 
 
 @dataclass(frozen=True)
@@ -139,8 +142,9 @@ class BunsetsuParser(BaseParser):
         Sentences to grow a prefix trie from; only their bunsetsu matter.
     trie_nodes : int, default=None
         Keep a trie of at most so many nodes, whether it pays or not.
-    templates : sequence of str, default=None
-        Names of templates of features, such as ``"modifier.content.lemma"``; by default ``TEMPLATES``.
+    templates : "default", path or sequence of str, default=None
+        Names of templates of features, such as ``"modifier.content.lemma"``, or a file of them
+        (docs/bunsetsu.md); ``"default"`` and None are ``TEMPLATES``.
     min_count : int, default=1
         Features that fewer decisions of the training set have are dropped.
     tol : float, default=0.01
@@ -180,7 +184,7 @@ class BunsetsuParser(BaseParser):
         "threshold": [Real, None],
         "trie": "no_validation",
         "trie_nodes": [Integral, None],
-        "templates": ["array-like", tuple, None],
+        "templates": ["array-like", tuple, str, os.PathLike, None],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "n_jobs": [Integral, None],
@@ -200,7 +204,7 @@ class BunsetsuParser(BaseParser):
         threshold: float | None = None,
         trie: BunsetsuSource | None = None,
         trie_nodes: int | None = None,
-        templates: Sequence[str] | None = None,
+        templates: str | os.PathLike[str] | Sequence[str] | None = None,
         min_count: int = 1,
         tol: float = 1e-2,
         n_jobs: int | None = None,
@@ -241,9 +245,9 @@ class BunsetsuParser(BaseParser):
         tell = self._teller(watch)
         corpus = bunsetsu_corpus(source)
         dev_corpus = None if dev is None else _measurable(dev)
-        names = TEMPLATES if self.templates is None else self.templates
+        names = _template_names(self.templates)
         self._features, decisions = bunsetsu_training(
-            _text(corpus), corpus.heads, list(names), int(self.min_count)
+            _text(corpus), corpus.heads, names, int(self.min_count)
         )
         X, y = self._rows(decisions)
         self.n_features_ = X.shape[1]
@@ -398,6 +402,33 @@ def _result(corpus: BunsetsuCorpus, heads: NDArray[np.int32], seconds: float) ->
         n_sentences=len(begins),
         seconds=seconds,
     )
+
+
+def _template_names(templates: str | os.PathLike[str] | Sequence[str] | None) -> list[str]:
+    """By default ours; else those of a list or of a file."""
+    if templates is None or (isinstance(templates, str) and templates == _DEFAULT):
+        return list(TEMPLATES)
+    if isinstance(templates, str | os.PathLike):
+        return _names_in(*read_templates(templates, {_DEFAULT: ""}))
+    if not len(templates):
+        raise ValueError("templates has no name of a template; None stands for ours")
+    return list(templates)
+
+
+def _names_in(text: str, file: str) -> list[str]:
+    """A name a line, checked one by one, so that a mistake can be told with its line."""
+    names: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        name = line.partition("#")[0].strip()
+        if name:
+            try:
+                bunsetsu_training(_NO_TEXT, np.empty(0, np.int32), [*names, name], 1)
+            except ValueError as error:
+                raise FormatError(file, number, 0, str(error)) from None
+            names.append(name)
+    if not names:
+        raise FormatError(file, 0, 0, "there is no template in it; it has the name of one a line")
+    return names
 
 
 def _measurable(source: BunsetsuSource) -> BunsetsuCorpus:

@@ -88,7 +88,7 @@ Templates = Annotated[
     _learning(
         metavar="NAME|FILE",
         help="Which features there are: default, rich or chang for trees, default or yamcha for chunks, or a file; "
-        "for bunsetsu, a file with the name of a template a line.",
+        "for bunsetsu, default or a file with the name of a template a line.",
         show_default="default",
     ),
 ]

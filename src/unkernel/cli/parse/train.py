@@ -100,8 +100,6 @@ def _new_parser(task: Task, given: dict[str, Any], threads: int) -> Parser:
             others = [other.name for other in TASKS.values() if option in parameter_options(other.estimator)]
             raise ValueError(f"{flag(option)} is not for --task {task.name}, but for {' and '.join(others)}")
     _refuse_for_learner(given.get("learner", default_of(task.estimator, "learner")), given)
-    if task.name == "bunsetsu" and "templates" in given:
-        given = given | {"templates": _template_names(given["templates"])}
     chosen = {"jobs": threads} | given
     parser = task.estimator(**{name: chosen[option] for name, option in known.items() if option in chosen})
     refuse_parameters(parser)
@@ -116,14 +114,6 @@ def _refuse_for_learner(learner: str, given: dict[str, Any]) -> None:
             raise ValueError(
                 f"{flag(option)} is not for --learner {learner}, but for {' and '.join(learners)}"
             )
-
-
-def _template_names(file: str) -> list[str] | None:
-    """The templates of bunsetsu are names, one a line."""
-    if file == "default":
-        return None
-    lines = [line.strip() for line in Path(file).read_text("utf-8").splitlines()]
-    return [line for line in lines if line and not line.startswith("#")]
 
 
 def _refuse_places(model: Path, train: str, dev: str | None) -> None:
