@@ -116,7 +116,9 @@ def test_the_solvers_are_watched(run, bank, tmp_path, learner):
 
 def test_templates_of_bunsetsu_are_names_in_a_file(run, tmp_path):
     (tmp_path / "train.knp").write_text(bunsetsu(40, 0))
-    (tmp_path / "t.txt").write_text("# mine\nmodifier.last.surface\ncandidate.end # yes\n\nbetween.distance\n")
+    (tmp_path / "t.txt").write_text(
+        "# mine\nmodifier.last.surface\ncandidate.end # yes\n\nbetween.distance\n"
+    )
     arguments = ("parse", "train", tmp_path / "m.uk", tmp_path / "train.knp", "--templates")
     assert run(*arguments, tmp_path / "t.txt", "-q").code == 0
     names = {"modifier.last.surface", "candidate.end", "between.distance"}
@@ -161,7 +163,10 @@ def test_compressed_files(run, tmp_path):
         ("--learner svm --epochs 7", "--epochs is not for --learner svm, but for online"),
         ("--learner logistic --epochs 7", "--epochs is not for --learner logistic, but for online"),
         ("--learner magic", "--learner"),
-        ("--templates nowhere.txt", "there is no template file 'nowhere.txt'; ours are 'default', 'rich', 'chang'"),
+        (
+            "--templates nowhere.txt",
+            "there is no template file 'nowhere.txt'; ours are 'default', 'rich', 'chang'",
+        ),
         ("--task nouns", "--task"),
         ("--task bunsetsu --epochs 3", "--epochs is not for --task bunsetsu, but for trees"),
         ("--task chunks --format conllx", "--format is for dependency trees, and not for chunks"),
@@ -186,7 +191,10 @@ def test_stdin_can_be_read_only_once(run, tmp_path):
     [
         ("", "train: the file is empty"),
         ("\n\n", "train: cannot tell what it holds: not CoNLL-U"),
-        ("One day, a letter came.\nIt was long.\n", "train:2: cannot tell what it holds: 3 columns, and line 1"),
+        (
+            "One day, a letter came.\nIt was long.\n",
+            "train:2: cannot tell what it holds: 3 columns, and line 1",
+        ),
         ("\none\ntwo\n", "train:2: cannot tell what it holds: a single column; "),
         ("1\ta\t_\tX\t_\t_\t1\troot\t_\t_\n\n", ":1:"),
         ("1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n\n", "train:1"),
@@ -202,7 +210,11 @@ def test_training_data_that_is_bad(run, tmp_path, text, reason):
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("", "no sentences"), ("# a\n# b\n", "no sentences"), ("# a\n1 w _ X _ _ 0 root _ _\n\n", "train.conllu:2")],
+    [
+        ("", "no sentences"),
+        ("# a\n# b\n", "no sentences"),
+        ("# a\n1 w _ X _ _ 0 root _ _\n\n", "train.conllu:2"),
+    ],
 )
 def test_a_name_tells_of_trees(run, tmp_path, text, reason):
     (tmp_path / "train.conllu").write_text(text)

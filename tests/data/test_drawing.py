@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from xml.etree import ElementTree
 
@@ -10,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.drawings import heads_of
-from unkernel.data import Treebank
-from unkernel.data.drawing import draw_svg, draw_text
+from unkernel.data import ChunkCorpus, Treebank, read_bunsetsu
+from unkernel.data.drawing import draw_chunks, draw_svg, draw_text
 from unkernel.data.drawing._input import cells
 from unkernel.data.drawing._svg import _CORNER, _LABEL_SIZE, _WORD_SIZE, _width
 
@@ -267,3 +268,36 @@ def test_arguments_that_do_not_fit(draw):
 def test_a_width_that_is_none():
     with pytest.raises(ValueError, match="width must be positive, got 0"):
         draw_text(["a"], [0], width=0)
+
+
+# --- Chunks and bunsetsu --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "tags",
+    ["I-NP I-NP B-NP I-VP O", "B-NP I-NP B-NP B-VP O", "I-NP E-NP I-NP I-VP O", "B-NP E-NP S-NP S-VP O"],
+)
+def test_chunks_of_any_scheme_in_brackets(tags):
+    words = ["the", "sea", "he", "saw", "."]
+    assert draw_chunks(words, tags.split()) == "[NP the sea] [NP he] [VP saw] ."
+
+
+def test_chunks_without_a_type():
+    assert draw_chunks(["a", "b\x1b", "c"], ["B", "B", "I"]) == "[a] [b\ufffd c]"
+    assert draw_chunks([], []) == ""
+
+
+def test_chunks_draw_themselves():
+    words, tags = [["<b>", "saw"]], [["B-NP", "B-VP"]]
+    sentence = ChunkCorpus.from_words(words, tags=tags)[0]
+    assert sentence.draw() == "[NP <b>] [VP saw]\n"
+    assert "[NP &lt;b&gt;] [VP saw]" in sentence._repr_html_()
+    assert ChunkCorpus.from_words(words)[0].draw() == "<b> saw\n"
+
+
+def test_bunsetsu_draw_themselves():
+    lines = "* 0 1D\n本 ほん 本 名詞 普通名詞 * *\n* 1 -1D\n読む よむ 読む 動詞 * * *\nEOS\n"
+    (sentence,) = read_bunsetsu(io.BytesIO(lines.encode()))
+    assert sentence.draw() == draw_text(["本", "読む"], [1, -1], base=0)
+    assert sentence.to_svg() == draw_svg(["本", "読む"], [1, -1], base=0)
+    assert sentence.to_svg() in sentence._repr_html_()

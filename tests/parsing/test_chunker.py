@@ -23,7 +23,7 @@ from reference.chunking import (
     valid,
 )
 from unkernel import FormatError
-from unkernel.data import ChunkCorpus, datasets, read_chunks
+from unkernel.data import ChunkCorpus, datasets
 from unkernel.models import container
 from unkernel.parsing import Chunker
 from unkernel.parsing._base import read_templates
@@ -220,7 +220,9 @@ def test_texts_that_do_not_fit_are_refused(chunker, tmp_path):
         chunker.parse([["He"]])
     with pytest.raises(ValueError, match="templates look at parts of speech"):
         Chunker().fit(ChunkCorpus.from_words([["a", "b"]], tags=[["O", "B-X"]]))
-    with pytest.raises(ValueError, match=r"2 columns, .*: the tag \('PRP' is none\) is missing; or give templ"):
+    with pytest.raises(
+        ValueError, match=r"2 columns, .*: the tag \('PRP' is none\) is missing; or give templ"
+    ):
         Chunker().fit(io.BytesIO(b"He PRP\n"))
     with pytest.raises(ValueError, match=r"2 columns, .*: the tag \('PRP' is none\) is missing$"):
         chunker.evaluate(io.BytesIO(b"He PRP\n"))

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import BunsetsuText, whole_bunsetsu_sentences
 from unkernel.data.columns import LONGEST_SENTENCE
+from unkernel.data.drawing import draw_svg, draw_text
 from unkernel.data.files import Source, name_of, read_blocks, writing
 from unkernel.errors import FormatError
 
@@ -74,6 +75,18 @@ class BunsetsuSentence:
     def text(self) -> str:
         """The text of the sentence."""
         return "".join(self.surfaces)
+
+    def draw(self, width: int | None = None) -> str:
+        """The tree for the terminal, a bunsetsu a line, in lines of at most `width` cells."""
+        return draw_text(self.surfaces, self.heads, base=0, width=width)
+
+    def to_svg(self) -> str:
+        """The tree as arcs over the bunsetsu, a whole SVG picture."""
+        return draw_svg(self.surfaces, self.heads, base=0)
+
+    def _repr_html_(self) -> str:
+        """Give notebooks the picture."""
+        return f'<div style="overflow-x: auto">{self.to_svg()}</div>'
 
 
 class BunsetsuCorpus(Sequence[BunsetsuSentence]):

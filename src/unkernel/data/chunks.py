@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Sequence
 from typing import Any, Literal, Self
@@ -21,6 +22,7 @@ from unkernel.data.columns import (
     rewritten,
     text_of,
 )
+from unkernel.data.drawing import draw_chunks
 from unkernel.data.files import Source
 from unkernel.errors import FormatError
 
@@ -81,6 +83,21 @@ class ChunkSentence:
     @property
     def line(self) -> int:
         return self._source.sentence_line(self._number)
+
+    def draw(self) -> str:
+        """One line with the chunks in brackets.
+
+        Examples
+        --------
+        >>> words, tags = [["He", "saw", "the", "sea"]], [["B-NP", "B-VP", "B-NP", "I-NP"]]
+        >>> print(ChunkCorpus.from_words(words, tags=tags)[0].draw(), end="")
+        [NP He] [VP saw] [NP the sea]
+        """
+        return f"{draw_chunks(self.words, self.tags or ['O'] * len(self))}\n"
+
+    def _repr_html_(self) -> str:
+        """Give notebooks the same."""
+        return f"<p>{html.escape(self.draw())}</p>"
 
     def __len__(self) -> int:
         return self._source.first_token(self._number + 1) - self._source.first_token(self._number)

@@ -24,7 +24,16 @@ from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.compiling import ENGINES, model_of
 from unkernel.errors import FormatError
 from unkernel.models import KernelModel, container
-from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, per_second, percentage, read_templates, refuse_empty
+from unkernel.parsing._base import (
+    Arrays,
+    BaseParser,
+    Teller,
+    Watch,
+    per_second,
+    percentage,
+    read_templates,
+    refuse_empty,
+)
 from unkernel.parsing.parts import restore_parts, store_parts
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
@@ -246,9 +255,7 @@ class BunsetsuParser(BaseParser):
         corpus = bunsetsu_corpus(source)
         dev_corpus = None if dev is None else _measurable(dev)
         names = _template_names(self.templates)
-        self._features, decisions = bunsetsu_training(
-            _text(corpus), corpus.heads, names, int(self.min_count)
-        )
+        self._features, decisions = bunsetsu_training(_text(corpus), corpus.heads, names, int(self.min_count))
         X, y = self._rows(decisions)
         self.n_features_ = X.shape[1]
         self.n_decisions_ = X.shape[0]

@@ -171,6 +171,6 @@ def refuse_without_pos(features: ChunkFeatures, corpus: ChunkCorpus, advice: str
         odd = [tag for tag in corpus.symbols(-1)[1] if not _TAG.fullmatch(tag)]
         missing = f"the tag ({odd[0]!r} is none)" if odd else missing
     raise ValueError(
-        f"{corpus.name}: {'2 columns' if corpus.tagged else '1 column'}, where {expected} are expected, as the "
-        f"templates look at parts of speech: {missing} is missing{advice}"
+        f"{corpus.name}: {'2 columns' if corpus.tagged else '1 column'}, where {expected} are expected, as "
+        f"the templates look at parts of speech: {missing} is missing{advice}"
     )

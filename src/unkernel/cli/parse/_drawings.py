@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from unkernel.cli._files import STANDARD_STREAM, refuse_unwritable
-from unkernel.data.bunsetsu import BunsetsuSentence
 from unkernel.data.chunks import ChunkSentence
-from unkernel.data.drawing import draw_svg, draw_text
 from unkernel.data.files import replaced, writing
 from unkernel.parsing import Parsed
 
@@ -46,26 +44,8 @@ def drawings(output: str) -> Iterator[Sink]:
 
 
 def drawn(sentence: Any, width: int | None) -> str:
-    """A sentence for the terminal: its tree, or its chunks in brackets."""
-    if isinstance(sentence, ChunkSentence):
-        return f"{bracketed(sentence.words, sentence.tags or [])}\n"
-    if isinstance(sentence, BunsetsuSentence):
-        return draw_text(sentence.surfaces, sentence.heads, base=0, width=width)
-    return draw_text(sentence, width=width)
-
-
-def bracketed(words: list[str], tags: list[str]) -> str:
-    """Words with their chunks, of tags in IOB2.
-
-    >>> bracketed(["He", "saw", "the", "sea", "."], ["B-NP", "B-VP", "B-NP", "I-NP", "O"])
-    '[NP He] [VP saw] [NP the sea] .'
-    """
-    parts: list[str] = []
-    for word, tag, following in zip(words, tags, [*tags[1:], "O"], strict=True):
-        begin = f"[{tag.partition('-')[2]} " if tag.startswith("B") else ""
-        end = "]" if tag != "O" and not following.startswith("I") else ""
-        parts.append(f"{begin}{word}{end}")
-    return " ".join(parts)
+    """A sentence for the terminal: its tree, or its chunks in brackets, which are as long as they are."""
+    return str(sentence.draw() if isinstance(sentence, ChunkSentence) else sentence.draw(width))
 
 
 def arcs(path: Path) -> AbstractContextManager[Sink]:
@@ -85,12 +65,6 @@ def refuse_arcs(path: Path, *inputs: str | Path) -> None:
         refuse_unwritable(path)
 
 
-def _picture(sentence: Any) -> str:
-    if isinstance(sentence, BunsetsuSentence):
-        return draw_svg(sentence.surfaces, sentence.heads, base=0)
-    return draw_svg(sentence)
-
-
 @contextlib.contextmanager
 def _one_picture(path: Path) -> Iterator[Sink]:
     pictures: list[str] = []
@@ -98,7 +72,7 @@ def _one_picture(path: Path) -> Iterator[Sink]:
     def keep(parsed: Parsed) -> None:
         if len(pictures) + parsed.n_sentences > 1:
             raise ValueError(f"{path}: there is more than one sentence; name a folder, or a .html page")
-        pictures.extend(map(_picture, parsed.corpus))
+        pictures.extend(sentence.to_svg() for sentence in cast(Iterable[Any], parsed.corpus))
 
     yield keep
     if not pictures:
@@ -116,7 +90,7 @@ def _page(path: Path) -> Iterator[Sink]:
             for sentence in cast(Iterable[Any], parsed.corpus):
                 caption = html.escape(sentence.text)
                 file.write(
-                    f"<figure><figcaption>{caption}</figcaption>\n{_picture(sentence)}</figure>\n".encode()
+                    f"<figure><figcaption>{caption}</figcaption>\n{sentence.to_svg()}</figure>\n".encode()
                 )
 
         yield add
@@ -130,9 +104,9 @@ def _folder(path: Path) -> Iterator[Sink]:
 
     def add(parsed: Parsed) -> None:
         nonlocal number
-        for sentence in parsed.corpus:
+        for sentence in cast(Iterable[Any], parsed.corpus):
             number += 1
-            (path / f"{number:06}{_PICTURE}").write_text(_picture(sentence), "utf-8")
+            (path / f"{number:06}{_PICTURE}").write_text(sentence.to_svg(), "utf-8")
 
     yield add
 

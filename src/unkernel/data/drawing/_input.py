@@ -36,7 +36,7 @@ def dependencies(words: Any, heads: Any, labels: Any, tags: Any, base: int) -> D
     count = len(words)
     own_labels, own_tags = (_column(column, count) for column in (labels, tags))
     return Dependencies(
-        [_shown(str(word)) for word in words], _places(heads, count, base), own_labels, own_tags
+        [shown(str(word)) for word in words], _places(heads, count, base), own_labels, own_tags
     )
 
 
@@ -49,7 +49,7 @@ def _column(values: Sequence[str] | None, count: int) -> list[str]:
         return [""] * count
     if len(values) != count:
         raise ValueError(f"{len(values)} labels or tags for {count} words")
-    return ["" if value == "_" else _shown(str(value)) for value in values]
+    return ["" if value == "_" else shown(str(value)) for value in values]
 
 
 def _places(heads: Sequence[int], count: int, base: int) -> list[int]:
@@ -62,7 +62,7 @@ def _places(heads: Sequence[int], count: int, base: int) -> list[int]:
     return places
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """The text without characters that would do something: control the terminal, or turn the line."""
     return "".join("\N{REPLACEMENT CHARACTER}" if _acts(character) else character for character in text)
 
