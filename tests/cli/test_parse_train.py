@@ -211,7 +211,7 @@ def test_training_data_that_is_bad(run, tmp_path, text, reason):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "no sentences"),
+        ("", "the file is empty"),
         ("# a\n# b\n", "no sentences"),
         ("# a\n1 w _ X _ _ 0 root _ _\n\n", "train.conllu:2"),
     ],

@@ -115,10 +115,10 @@ class Input:
 
     def task(self) -> Task:
         """What the file holds, by its name or its first lines."""
-        if _TREES_SUFFIX in Path(self.name).name.lower():
-            return TASKS["trees"]
         with contextlib.closing(read_blocks(self._source(), _SNIFFED_BYTES)) as blocks:  # type: ignore[type-var]
             begin: bytes = next(blocks, b"")
+        if begin and _TREES_SUFFIX in Path(self.name).name.lower():
+            return TASKS["trees"]
         found = guess(begin)
         if found is None:
             raise _untold(self.name, begin)
