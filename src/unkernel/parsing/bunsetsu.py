@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from unkernel.data.bunsetsu import BunsetsuCorpus, BunsetsuSource, bunsetsu_corp
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.compiling import ENGINES, model_of
 from unkernel.errors import FormatError
-from unkernel.models import KernelModel, container
+from unkernel.models import container
 from unkernel.parsing._base import (
     Arrays,
     BaseParser,
@@ -142,7 +141,7 @@ class BunsetsuParser(BaseParser):
         their SVM-HKE, and "inverted" their PKI; all but "pruned" decide exactly as the model does.
     memory : int or str, default="280M"
         Bytes that the engine's tables may take.
-    rare : float, default=0.002
+    rare : float, default=0.005
         Features that fewer support vectors have are summed up by the support vectors themselves where that is
         faster; a share of them, or a number. Memory and time depend on it, the result does not.
     threshold : float, default=None
@@ -209,7 +208,7 @@ class BunsetsuParser(BaseParser):
         learner: str = "svm",
         engine: str = "auto",
         memory: int | str | None = "280M",
-        rare: float = 0.002,
+        rare: float = 0.005,
         threshold: float | None = None,
         trie: BunsetsuSource | None = None,
         trie_nodes: int | None = None,
@@ -371,20 +370,12 @@ class BunsetsuParser(BaseParser):
             "threshold": self.threshold,
             "n_jobs": self.n_jobs or 1,
         }
-        self.classifier_ = self._fastest(model, options)
-        if self.trie is None:
-            return self.classifier_
-        rows = self._met_rows(self.trie)
-        return self._fastest(model, options | {"trie": rows, "trie_nodes": self.trie_nodes})
-
-    def _fastest(self, model: Any, options: dict[str, Any]) -> CompiledClassifier:
-        """Of support vectors of degree 3 and more, split was always the fastest: others need not be tried."""
-        made = None
-        if self.engine == "auto" and isinstance(model, KernelModel) and self.degree > 2:
-            with contextlib.suppress(MemoryError):  # where it does not fit, something else may
-                made = compile(model, "split", **options)
-        if made is None:
-            made = compile(model, self.engine, **options)
+        made = compile(model, self.engine, **options)
+        if self.trie is not None:
+            assert isinstance(made, CompiledClassifier)
+            self.classifier_ = made  # what parses the trie's sentences
+            rows = self._met_rows(self.trie)
+            made = compile(model, self.engine, **options, trie=rows, trie_nodes=self.trie_nodes)
         assert isinstance(made, CompiledClassifier)
         return made
 
