@@ -22,6 +22,8 @@ void translate_errors(const std::exception_ptr& pointer, void*) {
 }  // namespace
 
 NB_MODULE(_core, module) {
+  // A thread that waits for input when the process ends holds objects: nothing that a user should read about.
+  nb::set_leak_warnings(false);
   module.doc() = "The native core of unkernel. Its names are private: use the package.";
   nb::register_exception_translator(translate_errors, nullptr);
   bind_data(module);

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import _fit_context
-from sklearn.svm import SVC
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -347,16 +346,18 @@ class BunsetsuParser(BaseParser):
 
     def _trained(self, X: Any, y: NDArray[np.int8], tell: Teller) -> Any:
         estimator = self._estimator()
-        if isinstance(estimator, SVC):
+        if not isinstance(estimator, PolySVC | PolyLogisticRegression):
             return estimator.fit(X, y)
         return estimator.fit_watched(X, y, None, tell.look)
 
-    def _estimator(self) -> SVC | PolySVC | PolyLogisticRegression:
+    def _estimator(self) -> Any:
         degree, usual = int(self.degree), _LOGISTIC_C if self.learner == "logistic" else _SVM_C
         if degree not in usual:
             raise ValueError(f"learner='logistic' has degrees up to 3, got {degree}")
         C = usual[degree] if self.C is None else self.C
         if degree > 3:
+            from sklearn.svm import SVC  # noqa: PLC0415 (it imports much, and only degree 4 needs it)
+
             return SVC(kernel="poly", degree=degree, C=C, gamma=1.0, coef0=1.0, tol=self.tol)
         return self._row_learner(C=C, gamma=1.0, verbose=max(0, int(self.verbose) - 1))
 
