@@ -1,10 +1,9 @@
-"""RankSVM against listed pairs, and its thresholds against all that are possible."""
+"""RankSVM against listed pairs."""
 
 from __future__ import annotations
 
 import pickle
 import warnings
-from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -18,53 +17,18 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import unkernel
 from reference import cutting_planes as reference
-from unkernel import CuttingPlaneSVC, FormatError, RankSVM, load
+from reference.rankings import EXACT, listed_pairs, make_ranking, solve_pairs
+from unkernel import CuttingPlaneSVC, RankSVM, load
 from unkernel.cutplane import ordered_pairs
-from unkernel.cutplane.rank import _best_thresholds
-from unkernel.models import Decision
-
-EXACT = {"tol": 1e-7, "max_iter": 10_000}
 
 
 @parametrize_with_checks([RankSVM()])
 def test_scikit_learn_agrees_that_it_is_an_estimator(estimator, check):
     check(estimator)
-
-
-def make_ranking(seed, *, rows=40, features=5, labels=(1, 2, 3), groups=0):
-    """Rows, noisy labels, and groups if there are some."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(rows, features)) * (rng.random((rows, features)) < 0.7)
-    value = X[:, 0] - X[:, 1] + 0.7 * rng.normal(size=rows)
-    codes = np.digitize(value, np.quantile(value, np.linspace(0, 1, len(labels) + 1)[1:-1]))
-    return X, np.array(labels)[codes], rng.integers(0, groups, rows) if groups else None
-
-
-def listed_pairs(y, qid=None, weights=None, pair_weight=None):
-    """All pairs by the twin, and what the weights sum to."""
-    values, ranks = np.unique(y, return_inverse=True)
-    table = ()
-    if pair_weight:
-        table = [[pair_weight.get((high, low), 1.0) for low in values] for high in values]
-    weights_or_none = () if weights is None else weights
-    pairs = list(reference.ordered_pairs(ranks, () if qid is None else qid, weights_or_none, table))
-    return pairs, len(y) if weights is None else float(np.sum(weights))
-
-
-def solve_pairs(X, C, pairs, total):
-    """The least objective, by LIBLINEAR on the differences of all pairs."""
-    i, j, v = (np.array(column) for column in zip(*pairs, strict=True))
-    counted = v > 0
-    i, j, v = i[counted], j[counted], v[counted]
-    sides = np.where(np.arange(len(i)) % 2 == 0, 1.0, -1.0)  # LIBLINEAR wants two classes
-    peer = LinearSVC(loss="hinge", C=1.0, tol=1e-9, fit_intercept=False, max_iter=500_000, random_state=0)
-    peer.fit((X[i] - X[j]) * sides[:, None], sides, C * reference.pair_scale(pairs, total) * v)
-    return reference.objective(peer.coef_[0], X, C, lambda s: reference.ordinal_risk(pairs, total, s))
 
 
 # --- The problem ---------------------------------------------------------------------------------------
@@ -228,188 +192,6 @@ def test_an_interrupted_fit_leaves_nothing():
     ):
         with pytest.raises(NotFittedError):
             ask(X)
-
-
-# --- Thresholds ----------------------------------------------------------------------------------------
-
-
-def rank_error(thresholds, scores, ranks, weights):
-    return float(weights @ np.abs(np.searchsorted(thresholds, scores, side="left") - ranks))
-
-
-def least_rank_error(scores, ranks, weights, count):
-    """Every ascending choice of borders, before, between and after the scores."""
-    distinct = np.unique(scores)
-    places = np.concatenate([[distinct[0] - 1], (distinct[1:] + distinct[:-1]) / 2, [distinct[-1] + 1]])
-    borders = combinations_with_replacement(places, count - 1)
-    return min(rank_error(np.array(chosen), scores, ranks, weights) for chosen in borders)
-
-
-@settings(deadline=None, max_examples=60, print_blob=True)
-@given(
-    st.integers(2, 4).flatmap(
-        lambda count: st.tuples(
-            st.just(count),
-            st.lists(
-                st.tuples(st.integers(-4, 4), st.integers(0, count - 1), st.sampled_from([0.0, 1.0, 2.5])),
-                min_size=1,
-                max_size=9,
-            ),
-        )
-    )
-)
-def test_thresholds_have_the_least_error_in_ranks(drawn):
-    count, rows = drawn
-    scores, ranks, weights = (np.array(column) for column in zip(*rows, strict=True))
-    scores = scores / 4
-    thresholds = _best_thresholds(scores, ranks, weights, count)
-    assert (np.diff(thresholds) >= 0).all()
-    found = rank_error(thresholds, scores, ranks, weights)
-    assert found == pytest.approx(least_rank_error(scores, ranks, weights, count), abs=1e-12)
-
-
-@pytest.mark.parametrize("low", [1.0, np.nextafter(1.0, 2.0), -1.0, 0.0, 5e-324, 1e300])
-def test_a_threshold_fits_between_neighbouring_numbers(low):
-    scores = np.array([low, np.nextafter(low, np.inf)])
-    thresholds = _best_thresholds(scores, np.array([0, 1]), np.ones(2), 2)
-    assert rank_error(thresholds, scores, np.array([0, 1]), np.ones(2)) == 0
-
-
-def test_thresholds_of_a_fitted_ranker():
-    X, y, _ = make_ranking(9, rows=30)
-    weights = np.random.default_rng(0).choice([0.0, 1.0, 4.0], 30)
-    ranker = RankSVM(C=0.3).fit(X, y)
-    scores, ranks = ranker.decision_function(X), y - 1
-    assert ranker.fit_thresholds(X, y) is ranker
-    error = np.abs(ranker.predict(X) - y).sum()
-    assert error == least_rank_error(scores, ranks, np.ones(30), 3)
-    assert np.array_equal(ranker.decision_function(X), scores)
-    ranker.fit_thresholds(X, y, weights)
-    assert weights @ np.abs(ranker.predict(X) - y) == least_rank_error(scores, ranks, weights, 3)
-    assert ranker.thresholds_.shape == (2,)
-    ranker.fit_thresholds(X[y == 2], y[y == 2])
-    assert set(ranker.predict(X[y == 2])) == {2}
-
-
-def test_predict_is_there_only_with_thresholds():
-    X, y, _ = make_ranking(9)
-    ranker = RankSVM()
-    assert not hasattr(ranker, "predict")
-    with pytest.raises(NotFittedError):
-        ranker.fit_thresholds(X, y)
-    ranker.fit(X, y)
-    with pytest.raises(AttributeError, match="predict") as caught:
-        ranker.predict(X)
-    assert "fit_thresholds" in str(caught.value) + str(caught.value.__cause__)
-    assert hasattr(ranker.fit_thresholds(X, y), "predict")
-    assert not hasattr(ranker.fit(X, y), "predict")
-    assert not hasattr(clone(ranker.fit_thresholds(X, y)), "predict")
-
-
-def test_thresholds_are_for_known_labels():
-    X, y, _ = make_ranking(9)
-    ranker = RankSVM().fit(X, y)
-    with pytest.raises(ValueError, match=r"labels that fit did not see: \[7"):
-        ranker.fit_thresholds(X, np.where(y == 2, 7, y))
-    with pytest.raises(ValueError, match="inconsistent"):
-        ranker.fit_thresholds(X, y[1:])
-    with pytest.raises(ValueError, match="NaN"):
-        ranker.fit_thresholds(X, np.full(len(y), np.nan))
-    many = RankSVM().fit(np.arange(1025.0)[:, None], np.arange(1025))
-    with pytest.raises(ValueError, match="at most 1024"):
-        many.fit_thresholds([[0.0]], [0])
-
-
-@pytest.mark.parametrize("labels", [(1, 2, 3), (-0.5, 0.25, 9.0), (10.0, 20.0, 30.0), (False, True)], ids=str)
-def test_thresholds_leave_with_the_model(labels, tmp_path):
-    X, y, _ = make_ranking(10, labels=labels)
-    ranker = RankSVM().fit(X, y)
-    ranker.save(tmp_path / "scores.uk")
-    plain = unkernel.load(tmp_path / "scores.uk")
-    assert np.array_equal(plain.decision_function(X), ranker.decision_function(X))
-    assert np.array_equal(plain.predict(X), ranker.decision_function(X))
-    ranker.fit_thresholds(X, y).save(tmp_path / "ordinal.uk")
-    for other in (
-        unkernel.load(tmp_path / "ordinal.uk"),
-        unkernel.compile(ranker),
-        unkernel.compile(ranker.to_model()),
-        pickle.loads(pickle.dumps(ranker)),
-    ):
-        assert np.array_equal(other.decision_function(X), ranker.decision_function(X))
-        assert np.array_equal(other.predict(X), ranker.predict(X))
-    loaded = unkernel.load(tmp_path / "ordinal.uk").decision
-    assert loaded.scheme == "ordinal"
-    assert np.array_equal(loaded.thresholds, ranker.thresholds_)
-    assert loaded.classes.tolist() == list(labels)
-
-
-ORDINAL = Decision("ordinal", np.array([1, 2, 4]), thresholds=np.array([-0.5, 0.5]))
-
-
-def test_ordinal_decisions_count_the_thresholds_below():
-    scores = np.array([[-9.0], [-0.5], [0.0], [0.5], [np.nextafter(0.5, 1)], [1e300]])
-    assert ORDINAL.choose(scores).tolist() == [1, 1, 2, 2, 4, 4]
-    assert ORDINAL.decide(scores).tolist() == scores[:, 0].tolist()
-    again = Decision.from_json("f", ORDINAL.to_json())
-    assert again.choose(scores).tolist() == [1, 1, 2, 2, 4, 4]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"thresholds": [0.5]},
-        {"thresholds": [0.5, -0.5]},
-        {"thresholds": [0.5, float("nan")]},
-        {"thresholds": [0.5, float("inf")]},
-        {"thresholds": [0.5, 10**400]},
-        {"thresholds": [0.5, "1"]},
-        {"thresholds": [0.5, None]},
-        {"thresholds": [[0.5, 1.0]]},
-        {"thresholds": "ab"},
-        {"thresholds": None},
-        {"thresholds": {}},
-        {"thresholds": 3},
-        {"classes": None},
-        {"classes": []},
-        {"scheme": "one_vs_rest"},
-        {"scheme": "binary"},
-    ],
-    ids=str,
-)
-def test_damaged_ordinal_decisions_are_refused(change):
-    with pytest.raises(FormatError, match=r"'decision'|class"):
-        Decision.from_json("f", ORDINAL.to_json() | change)
-
-
-@pytest.mark.parametrize(
-    ("classes", "thresholds"), [([1, 2], []), ([1], []), ([1, 2], [np.nan]), ([1, 2, 3], [1.0, 0.0])], ids=str
-)
-def test_ordinal_decisions_that_do_not_fit_together(classes, thresholds):
-    with pytest.raises(ValueError, match=r"threshold|two classes"):
-        Decision("ordinal", np.array(classes), thresholds=np.array(thresholds))
-    with pytest.raises(ValueError, match="threshold"):
-        Decision("binary", np.array([0, 1]), thresholds=np.array([0.0]))
-
-
-def test_damaged_files_of_rankers_are_refused_or_answer(tmp_path):
-    X, y, _ = make_ranking(10)
-    path = tmp_path / "model.uk"
-    RankSVM().fit(X, y).fit_thresholds(X, y).save(path)
-    content = path.read_bytes()
-    rng = np.random.default_rng(0)
-    refused = 0
-    for _ in range(300):
-        place = int(rng.integers(len(content)))
-        path.unlink()  # the old one may still be mapped
-        path.write_bytes(content[:place] + bytes([int(rng.integers(256))]) + content[place + 1 :])
-        try:
-            fast = unkernel.load(path)
-        except FormatError as error:
-            assert error.file == str(path)
-            refused += 1
-        else:
-            assert len(fast.decision.choose(np.zeros((2, fast.decision.n_scores)))) == 2
-    assert refused > 100
 
 
 # --- Among scikit-learn's tools ------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""CuttingPlaneSVC against LIBLINEAR and measures that are computed by listing all labelings."""
+"""CuttingPlaneSVC against LIBLINEAR."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
@@ -21,10 +20,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import unkernel
 import unkernel.cutplane.svc as svc_module
 from reference import cutting_planes as reference
+from reference.linear_problems import EXACT, large_problem, make_problem, regulariser
 from unkernel import CuttingPlaneSVC, FormatError
 from unkernel.cutplane.training import _ROUNDING_ALLOWED_FROM
 
-EXACT = {"tol": 1e-7, "max_iter": 10_000}
 # Rows are visited in an order of their own, so that repeated rows and weights agree within the gap only.
 WITHIN_THE_GAP = "repeated rows and weighted ones are solved to within tol, not to the last bit"
 
@@ -48,36 +47,6 @@ def expected_failures(estimator):
 )
 def test_scikit_learn_agrees_that_it_is_an_estimator(estimator, check):
     check(estimator)
-
-
-def make_problem(seed, *, rows=120, features=6, classes=2):
-    """Noisy labels, so that some rows lie on the wrong side whatever the weights are."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(rows, features)) * (rng.random((rows, features)) < 0.7)
-    value = X[:, 0] - X[:, 1] + 0.7 * rng.normal(size=rows)
-    y = np.digitize(value, np.quantile(value, np.linspace(0, 1, classes + 1)[1:-1]))
-    return X, y
-
-
-def large_problem(classes=2, rows=1500):
-    rng = np.random.default_rng(2)
-    X = sparse.random(rows, 400, density=0.03, format="csr", random_state=rng)
-    value = X @ rng.normal(size=400) + 0.2 * rng.normal(size=rows)
-    return X, np.digitize(value, np.quantile(value, np.linspace(0, 1, classes + 1)[1:-1]))
-
-
-def imbalanced_problem(rows=1500):
-    """One in ten is positive, and no weights find them all."""
-    rng = np.random.default_rng(7)
-    X = rng.normal(size=(rows, 8))
-    value = X[:, 0] + 0.5 * X[:, 1] + 0.8 * rng.normal(size=rows)
-    return X, (value > np.quantile(value, 0.9)).astype(int)
-
-
-def regulariser(model, problem=0):
-    """1/2 w'w of the model's weights, the intercept's among them."""
-    constant = model.intercept_[problem] / model.intercept_scaling if model.fit_intercept else 0.0
-    return 0.5 * (model.coef_[problem] @ model.coef_[problem] + constant**2)
 
 
 def objective_of(model, X, signs, costs, *, squared, problem=0):
@@ -338,200 +307,7 @@ def test_lives_in_pipelines_and_grid_searches():
     assert search.score(X, y) > 0.7
 
 
-# --- Runs that build on others -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("constant", [1.0, 20.0])
-@pytest.mark.parametrize("classes", [2, 3])
-def test_warm_start_begins_at_the_last_weights(classes, constant):
-    X, y = large_problem(classes, rows=700)
-    options = {"tol": 1e-4, "intercept_scaling": constant}
-    clf = CuttingPlaneSVC(warm_start=True, **options).fit(X, y)
-    cold, objective = clf.n_iter_, clf.objective_
-    clf.fit(X, y)
-    assert clf.n_iter_ < cold
-    assert clf.objective_ <= objective * (1 + 1e-12)
-    clf.set_params(C=1.1).fit(X, y)
-    assert clf.objective_ == pytest.approx(CuttingPlaneSVC(C=1.1, **options).fit(X, y).objective_, rel=2e-4)
-
-
-def test_warm_start_takes_no_weights_that_do_not_fit():
-    X, y = large_problem(3)
-    expected = CuttingPlaneSVC().fit(X[:, :50], y % 2)
-    for other in ((X, y), (X, y % 2), (X[:, :50], y), (X[:, :50], y % 2 + 5)):
-        clf = CuttingPlaneSVC(warm_start=True).fit(*other).fit(X[:, :50], y % 2)
-        assert np.array_equal(clf.coef_, expected.coef_)
-    no_intercept = CuttingPlaneSVC(warm_start=True, fit_intercept=False).fit(X[:, :50], y % 2)
-    refitted = no_intercept.set_params(fit_intercept=True).fit(X[:, :50], y % 2)
-    assert refitted.objective_ == pytest.approx(expected.objective_, rel=1e-3)
-
-
-@pytest.mark.parametrize("options", [{}, {"loss": "squared_hinge"}, {"objective": "f1"}], ids=str)
-@pytest.mark.parametrize("classes", [2, 3])
-def test_a_path_is_that_of_separate_fits_for_fewer_passes(classes, options):
-    X, y = large_problem(classes, rows=600)
-    Cs = [0.05, 0.1, 0.2, 0.4, 0.8]
-    learner = CuttingPlaneSVC(C=77, solver="cutting_plane", tol=1e-4, **options)
-    path = learner.path(X, y, iter(Cs))
-    cold = [clone(learner).set_params(C=C).fit(X, y) for C in Cs]
-    for one, alone, C in zip(path, cold, Cs, strict=True):
-        assert one.C == C
-        assert one.solver_ == "cutting_plane"
-        assert one.gap_ <= 1e-4
-        assert one.objective_ == pytest.approx(alone.objective_, rel=1.1e-4 * classes)
-        assert np.mean(one.predict(X) == alone.predict(X)) > 0.98
-        assert one.n_features_in_ == 400
-    if classes == 2:  # n_iter_ is the largest of all problems, not their sum
-        assert sum(one.n_iter_ for one in path) < sum(alone.n_iter_ for alone in cold)
-
-
-def test_a_path_leaves_the_learner_as_it_was():
-    X, y = make_problem(5)
-    learner = CuttingPlaneSVC()
-    learner.path(X, y, [0.1, 1.0])
-    with pytest.raises(NotFittedError):
-        learner.predict(X)
-    learner.fit(X, y)
-    learner.path(X[:, :3], y + 5, [0.1])
-    assert set(learner.predict(X)) == {0, 1}
-    assert learner.classes_.tolist() == [0, 1]
-    assert learner.n_features_in_ == 6
-
-
-def test_a_path_has_weights_and_refuses_bad_costs():
-    X, y = make_problem(5)
-    weights = np.random.default_rng(0).random(len(y))
-    (one,) = CuttingPlaneSVC(tol=1e-5).path(X, y, [0.7], sample_weight=weights)
-    alone = CuttingPlaneSVC(C=0.7, tol=1e-5, solver="cutting_plane").fit(X, y, weights)
-    assert np.array_equal(one.coef_, alone.coef_)
-    with pytest.raises(ValueError, match="'C' parameter"):
-        CuttingPlaneSVC().path(X, y, [1.0, 0.0])
-
-
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_few_cuts_are_enough(loss):
-    X, y = large_problem()
-    few = CuttingPlaneSVC(loss=loss, max_cuts=4, solver="cutting_plane", max_iter=5000).fit(X, y)
-    many = CuttingPlaneSVC(loss=loss, solver="cutting_plane").fit(X, y)
-    assert few.gap_ <= 1e-3
-    assert few.objective_ == pytest.approx(many.objective_, rel=2e-3)
-
-
-@pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
-def test_says_so_when_it_did_not_converge(solver):
-    X, y = large_problem()
-    clf = CuttingPlaneSVC(C=100, solver=solver, max_iter=2, tol=1e-6)
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 .* raise max_iter") as caught:
-        clf.fit(X, y)
-    assert caught[0].filename == __file__
-    with pytest.warns(ConvergenceWarning) as caught:
-        clf.path(X, y, [100.0])
-    assert caught[0].filename == __file__
-    assert clf.gap_ > 1e-6
-    assert clf.n_iter_ == 2
-    assert clf.score(X, y) > 0.5
-
-
-@pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
-def test_an_interrupted_fit_leaves_nothing(solver):
-    X, y = large_problem(rows=4000)
-
-    def look(_progress):
-        raise KeyboardInterrupt
-
-    clf = CuttingPlaneSVC(C=1e3, solver=solver, tol=1e-12, max_iter=10**6)
-    with pytest.raises(KeyboardInterrupt):
-        clf.fit_watched(X, y, None, look=look)
-    for ask in (clf.predict, clf.decision_function):
-        with pytest.raises(NotFittedError):
-            ask(X)
-    with pytest.raises(NotFittedError):
-        clf.to_model()
-
-
-def test_verbose_says_how_it_ended(capsys):
-    X, y = make_problem(1)
-    CuttingPlaneSVC(verbose=1).fit(X, y)
-    assert "[CuttingPlaneSVC]" in capsys.readouterr().out
-
-
-# --- Measures ------------------------------------------------------------------------------------------
-
-
-def precision_at(y, scores, k):
-    return y[np.argsort(-scores)[:k]].mean()
-
-
-MEASURES = {
-    "f1": lambda y, scores: f1_score(y, scores > 0, zero_division=0.0),
-    "break_even": lambda y, scores: precision_at(y, scores, int(y.sum())),
-    "precision_at_k": lambda y, scores: precision_at(y, scores, 60),
-    "roc_area": roc_auc_score,
-}
-
-
-@pytest.mark.parametrize("objective", ["f1", "break_even", "precision_at_k", "roc_area"])
-def test_measures_are_optimised(objective):
-    X, y = imbalanced_problem()
-    plain = CuttingPlaneSVC(C=0.1).fit(X, y)
-    clf = CuttingPlaneSVC(C=0.1, objective=objective, k=60, tol=1e-2).fit(X, y)
-    measure = MEASURES[objective]
-    assert clf.gap_ <= 1e-2
-    assert measure(y, clf.decision_function(X)) >= measure(y, plain.decision_function(X)) - 1e-9
-    if objective == "f1":  # the error rate hardly finds any of the few positive rows
-        assert measure(y, clf.decision_function(X)) > measure(y, plain.decision_function(X)) + 0.05
-
-
-# Where only the order counts the intercept is moved in the end, and no part of the objective any more.
-@pytest.mark.parametrize(
-    ("objective", "fit_intercept"),
-    [("f1", True), ("f1", False), ("break_even", False), ("precision_at_k", False), ("roc_area", False)],
-)
-def test_objectives_of_measures_are_what_their_weights_come_to(objective, fit_intercept):
-    X, y = make_problem(6, rows=10, features=3)
-    y[:2] = [0, 1]
-    options = {"objective": objective, "k": 3, "fit_intercept": fit_intercept}
-    clf = CuttingPlaneSVC(C=0.4, **options, **EXACT).fit(X, y)
-    pairs = list(reference.ordered_pairs(y))
-    cuts = None
-    if objective != "roc_area":
-        chosen = {"f1": None, "break_even": int(y.sum()), "precision_at_k": 3}[objective]
-        cuts = reference.measure_cuts(y == 1, k=chosen)
-
-    def risk(scores):
-        return (
-            reference.ordinal_risk(pairs, 10, scores) if cuts is None else reference.largest_cut(cuts, scores)
-        )
-
-    wide = reference.with_constant(X, float(fit_intercept))
-    weights = np.append(clf.coef_[0], clf.intercept_[0]) if fit_intercept else clf.coef_[0]
-    assert clf.objective_ == pytest.approx(reference.objective(weights, wide, 0.4, risk), rel=1e-8)
-    rng = np.random.default_rng(0)
-    for size in (1e-3, 1e-1, 1.0):
-        for _ in range(30):
-            elsewhere = weights + size * rng.normal(size=len(weights))
-            assert reference.objective(elsewhere, wide, 0.4, risk) >= clf.objective_ * (1 - 1.1e-7)
-
-
-@pytest.mark.parametrize(
-    ("objective", "above"), [("roc_area", 150), ("break_even", 150), ("precision_at_k", 149)]
-)
-def test_as_many_rows_are_positive_as_should_be(objective, above):
-    X, y = imbalanced_problem()
-    learner = CuttingPlaneSVC(C=0.1, objective=objective, k=149, tol=1e-2)
-    assert y.sum() == 150
-    (by_path,) = learner.path(X, y, [0.1])
-    assert (learner.fit(X, y).decision_function(X) > 0).sum() == above
-    assert learner.predict(X).sum() == above
-    assert np.array_equal(by_path.intercept_, learner.intercept_)
-
-
-def test_measures_of_many_classes_are_one_against_the_rest():
-    X, y = make_problem(3, rows=150, classes=3)
-    clf = CuttingPlaneSVC(C=0.1, objective="f1", tol=1e-4).fit(X, y)
-    alone = [CuttingPlaneSVC(C=0.1, objective="f1", tol=1e-4).fit(X, y == label) for label in range(3)]
-    assert np.array_equal(clf.coef_, np.vstack([one.coef_ for one in alone]))
-    assert clf.objective_ == pytest.approx(sum(one.objective_ for one in alone))
+# --- What does not fit --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,50 +1,31 @@
-"""Models of SVM-light-TK answer here as they do there, and are written so that it reads them."""
+"""Models of SVM-light-TK answer here as they do there, and damaged ones are refused."""
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
-import io
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 import unkernel
-from unkernel import Forest, FormatError, read_trees
+from reference.svmlight_tk import (
+    CANNOT_BE_READ,
+    FOLDER,
+    MARGIN,
+    NAMES,
+    PREFIX,
+    READ,
+    SETS,
+    model_path,
+    read_trees_of,
+    test_trees,
+)
+from unkernel import FormatError
 from unkernel._core import kernel_matrix
-from unkernel.data.forest import Vectors
-from unkernel.data.preorder import Preorder
-from unkernel.models import Decision, ExampleKernel, Kernel, TreeModel, read_model, write_model
-
-GOLDEN = Path(__file__).resolve().parents[1] / "golden"
-PREFIX = "svmlight-tk-"
-NAMES = sorted(path.stem.removeprefix(PREFIX) for path in GOLDEN.glob(f"{PREFIX}*.model"))
-SETS = [name for name in NAMES if name.startswith(("one-", "multi-"))]
-CANNOT_BE_READ = {
-    "multi-T-N": ("-W: 'N' cannot be read: train with one of S, A", 16),
-    "multi-t1": ("kernel type 1 of SVM-light-TK cannot be read: train with -t 5", 2),
-    "multi-t6-u0": ("kernel type 6 of SVM-light-TK", 2),
-}
-READ = [name for name in NAMES if name not in CANNOT_BE_READ]
-# The program rounds each kernel value to 24 bits, adds up feature values in such floats, and prints 8 digits.
-MARGIN = 2e-6
-
-
-def model_path(name):
-    return GOLDEN / f"{PREFIX}{name}.model"
-
-
-def test_trees(name):
-    file = f"{PREFIX}{name.split('-')[0]}.test.dat" if name in SETS else "trees.test.dat"
-    return read_trees(GOLDEN / file).X
-
-
-test_trees.__test__ = False
+from unkernel.models import ExampleKernel, Kernel, TreeModel, read_model
 
 
 def test_all_options_have_a_model():
@@ -59,7 +40,7 @@ def test_all_options_have_a_model():
 def test_margins(name):
     model = read_model(model_path(name))
     X = test_trees(name)
-    expected = np.loadtxt(GOLDEN / f"{PREFIX}{name}.margins")
+    expected = np.loadtxt(FOLDER / f"{PREFIX}{name}.margins")
     np.testing.assert_allclose(model.scores(X)[:, 0], expected, rtol=1e-7, atol=MARGIN)
     fast = unkernel.compile(model_path(name))
     np.testing.assert_allclose(fast.decision_function(X), expected, rtol=1e-7, atol=MARGIN)
@@ -69,7 +50,7 @@ def test_margins(name):
 @pytest.mark.parametrize("name", [name for name in READ if name in SETS])
 def test_kernels(name):
     kernel = read_model(model_path(name)).kernel
-    rows, columns, expected = np.loadtxt(GOLDEN / f"{PREFIX}{name}.kernels").T
+    rows, columns, expected = np.loadtxt(FOLDER / f"{PREFIX}{name}.kernels").T
     X = test_trees(name)[: int(rows.max()) + 1]
     examples = kernel.examples(X, indexed=True)
     found = kernel_matrix(kernel.core(), examples, examples, symmetric=True, threads=1, look=None)
@@ -210,10 +191,6 @@ def test_a_small_model(path):
     # (0.5 x'z + 3)^2 of the vectors alone
     (score,) = model.scores(read_trees_of(b"1 3:2 7:1\n"))[0]
     assert score == pytest.approx(0.5 * (0.5 * 1 + 3) ** 2 + 0.1 * (0.5 * 2 + 3) ** 2 - 0.25, rel=1e-14)
-
-
-def read_trees_of(content):
-    return read_trees(io.BytesIO(content)).X
 
 
 def test_parameters_that_have_no_effect_may_be_anything(path):
@@ -395,207 +372,3 @@ def test_fuzz_bytes_and_lines(path):
             lines[a] = rng.choice([b"", lines[b], lines[a] + lines[b], lines[a] * 2])
         outcomes.add(read_or_refuse(path, b"".join(lines)))
     assert outcomes == {True, False}
-
-
-# --- Writing ------------------------------------------------------------------------------------------
-
-
-def assert_same(found, model):
-    assert found.kernel == model.kernel
-    assert found.coefficients.tobytes() == model.coefficients.tobytes()
-    assert found.intercepts.tobytes() == model.intercepts.tobytes()
-    assert found.decision.to_json() == model.decision.to_json()
-
-
-@pytest.mark.parametrize("name", READ)
-def test_it_comes_back(name, tmp_path):
-    model, X = read_model(model_path(name)), test_trees(name)
-    write_model(model, tmp_path / "model")
-    found = read_model(tmp_path / "model")
-    assert_same(found, model)
-    assert found.origin == model.origin
-    assert np.array_equal(found.scores(X), model.scores(X))
-    write_model(found, tmp_path / "again")
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
-    theirs, ours = (path.read_bytes().splitlines() for path in (model_path(name), tmp_path / "model"))
-    assert len(ours) == len(theirs)
-    if model.kernel.combination != "vectors":
-        assert list(map(trees_of, ours[21:])) == list(map(trees_of, theirs[21:]))
-
-
-def trees_of(line):
-    """The trees of a support vector as they are written, but for empty ones at the end."""
-    trees = [tree.strip() for tree in line.partition(b"|ET|")[0].split(b"|BT|")[1:]]
-    while trees and not trees[-1]:
-        trees.pop()
-    return trees
-
-
-def make_model(support, coefficients, *, intercept=0.1, decision=None, **kernel):
-    return TreeModel(
-        kernel=ExampleKernel(**kernel),
-        support=support,
-        coefficients=np.asarray(coefficients, float).reshape(-1, 1),
-        intercepts=np.array([intercept]),
-        decision=decision or Decision("binary", np.array([-1, 1])),
-        origin={},
-    )
-
-
-def written(model, path):
-    write_model(model, path, format="svmlight-tk")
-    return read_model(path)
-
-
-@given(
-    numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=3, max_size=3),
-    decay=st.floats(1e-6, 1e300),
-    weight=st.floats(0, 1e300),
-    gamma=st.floats(-1e300, 1e300),
-)
-@settings(max_examples=60, deadline=None)
-def test_every_number_comes_back(tmp_path_factory, numbers, decay, weight, gamma):
-    path = tmp_path_factory.mktemp("written") / "model"
-    forest = Forest(["(A b)", "(A (B c))"], vectors=np.array([[numbers[0], 1.0], [0.0, numbers[2]]]))
-    model = make_model(
-        forest,
-        numbers[:2],
-        intercept=numbers[2],
-        decay=decay,
-        combination="sum",
-        tree_weight=weight,
-        vector=Kernel("sigmoid", gamma=gamma, coef0=numbers[1]),
-    )
-    found = written(model, path)
-    assert_same(found, model)
-    assert (found.support.vectors["0"].matrix != forest.vectors["0"].matrix).nnz == 0
-
-
-def test_mu_becomes_a_float(tmp_path):
-    found = written(make_model(Forest(["(A b)"]), [1.0], tree="ptk", width_decay=0.1), tmp_path / "model")
-    assert found.kernel.width_decay == float(np.float32(0.1))
-
-
-def test_labels_of_all_kinds(tmp_path):
-    texts = ["(A (B c) d)", "( (S é))", "(X ( (Y z)))", "(:-] ->)", "(a |BV|)", "(# \\n)", "(A (b))", "(w)"]
-    model = make_model(Forest(texts), range(1, len(texts) + 1))
-    assert written(model, tmp_path / "model").support.brackets() == model.support.brackets()
-    strange = read_trees_of(b"1 |BT| (A \xff) |ET|\n")
-    found = written(make_model(strange, [1.0]), tmp_path / "model")
-    assert found.support.brackets() == strange.brackets()
-
-
-def test_missing_trees_and_vectors(tmp_path):
-    trees = {"0": ["(A b)", None, None], "1": [None, "(A b)", None], "2": [None] * 3}
-    forest = Forest(trees, vectors={"0": np.eye(3), "1": 2 * np.eye(3)})
-    present = Vectors(sparse.csr_matrix(2 * np.eye(3)), np.array([True, False, False]))
-    model = make_model(
-        Forest._of(forest.table, forest.trees, forest.vectors | {"1": present}),
-        [1, 2, 3],
-        combination="sum",
-        vector=Kernel("polynomial", 2, 1.0, 1.0),
-    )
-    found = written(model, tmp_path / "model")
-    assert found.support.brackets("0") == ["(A b)", "", ""]
-    assert found.support.brackets("1") == ["", "(A b)", ""]
-    assert "2" not in found.support.trees
-    assert found.support.vectors["1"].present.tolist() == [True, False, False]
-    X = Forest({"0": ["(A b)"], "1": ["(A b)"]}, vectors={"0": np.ones((1, 3)), "1": np.ones((1, 3))})
-    assert np.array_equal(found.scores(X), model.scores(X))
-
-
-def test_what_has_no_effect_is_left_out(tmp_path):
-    forest = Forest({"grct": ["(A b)"]}, vectors={"bow": [[1.0]]})
-    forest.features = ["word"]
-    found = written(
-        make_model(forest, [1.0], vector=Kernel("rbf"), normalize_vectors=True), tmp_path / "model"
-    )
-    assert not found.support.vectors
-    assert found.support.brackets("0") == ["(A b)"]
-
-
-def test_a_positive_score_may_speak_for_minus_one(tmp_path):
-    model = make_model(Forest(["(A b)"]), [1.0], decision=Decision("binary", np.array([1, -1])))
-    found = written(model, tmp_path / "model")
-    assert np.array_equal(found.scores(Forest(["(A b)"])), -model.scores(Forest(["(A b)"])))
-
-
-def test_what_a_learner_made(tmp_path):
-    X, y = read_trees(GOLDEN / "trees.train.dat")
-    model = unkernel.TreeSVC().fit(X, y).to_model()
-    found = written(model, tmp_path / "model")
-    assert found.n_support == model.n_support
-    tests = test_trees("sst")
-    np.testing.assert_allclose(found.scores(tests), model.scores(tests), rtol=1e-12, atol=1e-14)
-
-
-def one_tree(**changes):
-    return dataclasses.replace(make_model(Forest(["(A b)"]), [1.0]), **changes)
-
-
-def of_word(word):
-    return make_model(Forest([Preorder(["NN", word], [1, 0])]), [1.0])
-
-
-def with_vectors(vectors, **kernel):
-    return make_model(Forest(["(A b)"], vectors=vectors), [1.0], combination="sum", **kernel)
-
-
-def second_vector_alone():
-    forest = Forest(["(A b)"])
-    vectors = {str(k): Vectors(sparse.csr_matrix((1, 2)), np.array([k == 1])) for k in range(2)}
-    return make_model(Forest._of(forest.table, forest.trees, vectors), [1.0], combination="sum")
-
-
-REFUSED = {
-    "other classes": (
-        lambda: one_tree(decision=Decision("binary", np.array(["HUM", "LOC"]))),
-        "classes -1 and 1",
-    ),
-    "many classes": (
-        lambda: one_tree(
-            decision=Decision("one_vs_rest", np.array([1, 2, 3])),
-            coefficients=np.ones((1, 3)),
-            intercepts=np.ones(3),
-        ),
-        "classes -1 and 1",
-    ),
-    "blank in a label": (lambda: of_word("New York"), "label 'New York'"),
-    "bracket in a label": (lambda: of_word("("), r"label '\('"),
-    "mark in a label": (lambda: of_word("|BT|"), r"label '\|BT\|'"),
-    "empty word": (lambda: of_word(""), "label ''"),
-    "names of trees": (
-        lambda: make_model(Forest({"grct": ["(A b)"], "lct": ["(C d)"]}), [1.0]),
-        "the names grct, lct",
-    ),
-    "names of vectors": (lambda: with_vectors({"a": [[1.0]], "b": [[1.0]]}), "the names a, b"),
-    "a second vector without a first": (second_vector_alone, "none before it"),
-    "rbf, normalised": (
-        lambda: with_vectors([[1.0]], vector=Kernel("rbf"), normalize_vectors=True),
-        "rbf kernel with normalised vectors",
-    ),
-}
-
-
-@pytest.mark.parametrize(("model", "match"), REFUSED.values(), ids=REFUSED)
-def test_what_the_format_cannot_express(model, match, tmp_path):
-    with pytest.raises(ValueError, match=match):
-        write_model(model(), tmp_path / "model", format="svmlight-tk")
-    assert not list(tmp_path.iterdir())
-
-
-def test_names_of_features_cannot_be_written(tmp_path):
-    forest = read_trees_of(b"1 |BT:a| (A b) |ET| |BV:v| word:1 |EV|\n")
-    with pytest.raises(ValueError, match="numbers features"):
-        write_model(make_model(forest, [1.0], combination="sum"), tmp_path / "model", format="svmlight-tk")
-
-
-def test_formats_are_for_models_of_their_kind(tmp_path):
-    trees = read_model(model_path("sst"))
-    rows = read_model(GOLDEN / "svmlight-poly2.model")
-    for model, format in ((trees, "svmlight"), (trees, "libsvm"), (rows, "svmlight-tk")):
-        with pytest.raises(ValueError, match="is for models of"):
-            write_model(model, tmp_path / "model", format=format)
-    write_model(trees, tmp_path / "model.uk")
-    assert_same(read_model(tmp_path / "model.uk"), trees)
-    assert len(list(tmp_path.iterdir())) == 1

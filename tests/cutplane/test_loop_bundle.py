@@ -1,0 +1,277 @@
+"""Around the one-slack loop: the cuts it holds, who watches it, its threads and its rows."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from reference import cutting_planes as reference
+from reference.loops import (
+    DistantRows,
+    check_outcome,
+    make_rows,
+    minimise,
+    minimise_distant,
+    pack,
+)
+from unkernel import _core
+
+# --- The bundle --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most_cuts", [4, 6, 200])
+@pytest.mark.parametrize("squared", [False, True])
+def test_few_cuts_converge_and_bounds_hold_on_the_way(most_cuts, squared):
+    X, y, _ = make_rows(6)
+    oracle = _core.margin_oracle(y, squared=squared)
+    best = minimise(X, oracle, tolerance=1e-10, C=0.2)
+    history = []
+    found = minimise(
+        X,
+        oracle,
+        C=0.2,
+        tolerance=1e-4,
+        most_cuts=most_cuts,
+        max_rounds=20_000,
+        observe=lambda weights, objective, bound, rounds: history.append((weights, objective, bound, rounds)),
+    )
+    assert found["converged"]
+    assert [rounds for *_, rounds in history] == list(range(1, found["rounds"] + 1))
+    objectives, bounds = (np.array([entry[k] for entry in history]) for k in (1, 2))
+    assert (np.diff(objectives) <= 0).all()
+    assert (np.diff(bounds) >= 0).all()
+    assert (bounds <= best["objective"] * (1 + 1e-9)).all()
+    assert (objectives >= best["bound"] * (1 - 1e-9)).all()
+    for weights, objective, *_ in history[:: max(1, len(history) // 20)]:
+        expected = reference.objective(
+            weights, X, 0.2, lambda s: reference.margin_risk(y, s, squared=squared)
+        )
+        assert objective == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_bundle_never_holds_more_than_it_may():
+    X, y, _ = make_rows(6)
+    bundle = _core.Bundle(X.shape[1], 5)
+    sizes = []
+    minimise(
+        X,
+        _core.margin_oracle(y, squared=False),
+        bundle=bundle,
+        max_rounds=60,
+        tolerance=0.0,
+        observe=lambda *_: sizes.append(len(bundle)),
+    )
+    assert max(sizes) == 5
+    assert bundle.masses.sum() <= 1.0 + 1e-12
+
+
+def test_cuts_serve_for_another_cost():
+    X, y, _ = make_rows(7, rows=150)
+    oracle = _core.margin_oracle(y, squared=False)
+    bundle = _core.Bundle(X.shape[1], 200)
+    first = minimise(X, oracle, bundle=bundle, C=0.1)
+    rounds = []
+    for C in (0.13, 0.05, 1.0):
+        cold = minimise(X, oracle, C=C)
+        warm = minimise(X, oracle, C=C, bundle=bundle, start=first["weights"])
+        check_outcome(warm, X, C, lambda s: reference.margin_risk(y, s, squared=False), 1e-6)
+        assert warm["objective"] == pytest.approx(cold["objective"], rel=2e-6)
+        rounds.append((warm["rounds"], cold["rounds"]))
+    assert np.less(*np.sum(rounds, axis=0))
+
+
+def test_a_run_can_be_taken_up_from_saved_cuts():
+    X, y, _ = make_rows(8)
+    oracle = _core.margin_oracle(y, squared=True)
+    bundle = _core.Bundle(X.shape[1], 200)
+    whole = minimise(X, oracle, bundle=bundle)
+    saved = [(bundle.gradient(k), bundle.offsets[k]) for k in range(len(bundle))], bundle.masses
+    again = _core.Bundle(X.shape[1], 200)
+    for gradient, offset in saved[0]:
+        again.add(gradient, offset)
+    again.set_masses(saved[1])
+    assert np.array_equal(again.masses, bundle.masses)
+    resumed = minimise(X, oracle, bundle=again, start=whole["weights"])
+    assert resumed["converged"]
+    assert resumed["rounds"] <= 1
+    assert resumed["bound"] == pytest.approx(whole["bound"], rel=1e-6)
+    interrupted = _core.Bundle(X.shape[1], 200)
+    part = minimise(X, oracle, bundle=interrupted, max_rounds=whole["rounds"] // 2)
+    assert not part["converged"]
+    rest = minimise(X, oracle, bundle=interrupted, start=part["weights"])
+    assert rest["objective"] == pytest.approx(whole["objective"], rel=2e-6)
+    assert rest["rounds"] < whole["rounds"]
+
+
+def test_a_bundle_refuses_what_does_not_fit():
+    bundle = _core.Bundle(3, 10)
+    with pytest.raises(ValueError, match="wrong number of weights"):
+        bundle.add(np.zeros(4), 1.0)
+    with pytest.raises(ValueError, match="a mass a cut"):
+        bundle.set_masses(np.ones(1))
+    with pytest.raises(IndexError, match="no such cut"):
+        bundle.gradient(0)
+    X, y, _ = make_rows(1)
+    with pytest.raises(ValueError, match="differ in dimension"):
+        minimise(X, _core.margin_oracle(y, squared=False), bundle=bundle)
+    with pytest.raises(ValueError, match="differ in number"):
+        minimise(X, _core.margin_oracle(y[1:], squared=False))
+
+
+# --- The outside -------------------------------------------------------------------------------------
+
+
+def test_what_observe_raises_comes_back():
+    X, y, _ = make_rows(9)
+    seen = []
+
+    def fail(_weights, _objective, _bound, rounds):
+        seen.append(rounds)
+        if rounds == 3:
+            raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        minimise(X, _core.margin_oracle(y, squared=False), observe=fail)
+    assert seen == [1, 2, 3]
+
+
+def test_what_look_raises_ends_the_work():
+    X, y, _ = make_rows(9)
+    looks = []
+
+    def look(progress):
+        looks.append((progress.stage, progress.problem, progress.problems))
+        raise RuntimeError("no more")
+
+    options = {"look": look, "observe": lambda *_: time.sleep(0.03), "tolerance": 0.0, "max_rounds": 10**6}
+    with pytest.raises(RuntimeError, match="no more"):
+        minimise(X, _core.margin_oracle(y, squared=False), problem=2, problems=5, **options)
+    with pytest.raises(RuntimeError, match="no more"):
+        minimise_distant(DistantRows(X, y), X.shape[1], **options)
+    assert looks == [("training", 2, 5), ("training", 0, 1)]
+
+
+def test_rounds_that_run_out_are_said_so():
+    X, y, _ = make_rows(10)
+    oracle = _core.margin_oracle(y, squared=False)
+    for rounds in (0, 1, 4):
+        found = minimise(X, oracle, max_rounds=rounds, tolerance=1e-12)
+        assert not found["converged"]
+        assert found["rounds"] == rounds
+        assert found["bound"] < found["objective"]
+    assert minimise(X, oracle, max_rounds=0)["objective"] == len(y)
+
+
+def test_nothing_that_counts_is_already_solved():
+    X, y, _ = make_rows(10)
+    found = minimise(X, _core.margin_oracle(0.0 * y, squared=False))
+    assert found["converged"]
+    assert found["objective"] == found["rounds"] == 0
+    assert not found["weights"].any()
+
+
+@pytest.mark.parametrize("X", [np.zeros((4, 2)), np.ones((4, 1))])
+def test_rows_that_tell_nothing_are_solved_by_no_weights(X):
+    """Cuts without a gradient: the risk is the same everywhere, and so is the bound."""
+    found = minimise(X, _core.margin_oracle(np.array([1.0, -1.0, 1.0, -1.0]), squared=False), C=0.5)
+    assert found["converged"]
+    assert found["objective"] == pytest.approx(2.0)
+    np.testing.assert_allclose(found["weights"], 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_no_finite_objective_is_an_error(squared):
+    X, y, _ = make_rows(11)
+    with pytest.raises(ValueError, match="not finite"):
+        minimise(X, _core.margin_oracle(1e307 * y, squared=squared))
+    with pytest.raises(ValueError, match="not finite"):
+        minimise(X, _core.margin_oracle(y, squared=squared), C=1e308)
+    with pytest.raises(ValueError, match="not finite"):
+        minimise(X, _core.margin_oracle(y, squared=squared), start=np.full(X.shape[1], 1e200))
+
+
+def test_an_oracle_can_be_used_again_and_again():
+    """What one run left in it must not show in the next."""
+    X, y, _ = make_rows(12)
+    oracle = _core.margin_oracle(y, squared=False)
+    first = minimise(X, oracle)
+    minimise(3 * X, oracle)
+    assert np.array_equal(minimise(X, oracle)["weights"], first["weights"])
+
+
+# --- Threads -----------------------------------------------------------------------------------------
+
+
+def many_rows(kind, rng, rows):
+    y = np.where(rng.random(rows) < 0.5, 1.0, -1.0)
+    X = sparse.random(rows, 40, density=0.2, random_state=1, format="csr")
+    X[:, 0] = sparse.csr_matrix((y * (rng.random(rows) < 0.8)).reshape(-1, 1))
+    if kind == "ordinal":
+        ranks = (y > 0).astype(np.int32) + (rng.random(rows) < 0.2).astype(np.int32)
+        groups = rng.integers(0, 100, rows).astype(np.int32)
+        oracle = _core.ordinal_oracle(
+            ranks,
+            rank_count=3,
+            groups=groups,
+            weights=rng.random(rows),
+            pair_weights=np.zeros(0),
+            accuracy=0.0,
+        )
+    elif kind == "f1":
+        oracle = _core.f1_oracle(y > 0)
+    else:
+        oracle = _core.margin_oracle(y * rng.random(rows), squared=kind == "squared_hinge")
+    return X.tocsr(), oracle
+
+
+@pytest.mark.filterwarnings("ignore:Changing the sparsity structure")
+@pytest.mark.parametrize("kind", ["hinge", "squared_hinge", "ordinal", "f1"])
+def test_threads_do_not_change_a_bit(kind):
+    X, oracle = many_rows(kind, np.random.default_rng(13), 40_000)
+    runs = [
+        minimise(pack(X, threads=threads), oracle, threads=threads, C=1e-3, tolerance=1e-2, intercept=1.0)
+        for threads in (1, 2, 3)
+    ]
+    assert runs[0]["rounds"] > 1
+    for run in runs[1:]:
+        assert np.array_equal(run["weights"], runs[0]["weights"])
+        assert (run["objective"], run["bound"]) == (runs[0]["objective"], runs[0]["bound"])
+
+
+# --- Packed rows -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("intercept", [0.0, 1.5])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_packed_rows_multiply_like_the_matrix(intercept, index):
+    rng = np.random.default_rng(14)
+    X = sparse.random(5000, 30, density=0.3, random_state=2, format="csr")
+    rows = _core.pack_rows(
+        offsets=X.indptr.astype(index),
+        columns=X.indices.astype(index),
+        values=X.data,
+        features=30,
+        may_round=False,
+        threads=2,
+    )
+    assert (rows.rows, rows.features, rows.entries) == (5000, 30, X.nnz)
+    wide = reference.with_constant(X.toarray(), intercept)
+    w, c = rng.normal(size=wide.shape[1]), rng.normal(size=5000)
+    np.testing.assert_allclose(rows.scores(w, intercept, 2), wide @ w, atol=1e-12)
+    np.testing.assert_allclose(rows.transposed(c, intercept, 2), wide.T @ c, atol=1e-10)
+    with pytest.raises(ValueError, match="weights have the wrong length"):
+        rows.scores(w[1:], intercept, 1)
+    with pytest.raises(ValueError, match="coefficients have the wrong length"):
+        rows.transposed(c[1:], intercept, 1)
+
+
+def test_rounded_rows_are_those_of_single_precision():
+    X, *_ = make_rows(15)
+    w = np.random.default_rng(15).normal(size=X.shape[1])
+    assert pack(X).nbytes > pack(X, may_round=True).nbytes
+    np.testing.assert_allclose(pack(X).scores(w, 0.0, 1), X @ w, rtol=1e-13, atol=1e-13)
+    rounded = X.astype(np.float32).astype(float)
+    np.testing.assert_allclose(pack(X, may_round=True).scores(w, 0.0, 1), rounded @ w, rtol=1e-13, atol=1e-13)

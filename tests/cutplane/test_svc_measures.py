@@ -1,0 +1,87 @@
+"""CuttingPlaneSVC for measures of whole rankings, by what they come to when they are computed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score, roc_auc_score
+
+from reference import cutting_planes as reference
+from reference.linear_problems import EXACT, imbalanced_problem, make_problem
+from unkernel import CuttingPlaneSVC
+
+
+def precision_at(y, scores, k):
+    return y[np.argsort(-scores)[:k]].mean()
+
+
+MEASURES = {
+    "f1": lambda y, scores: f1_score(y, scores > 0, zero_division=0.0),
+    "break_even": lambda y, scores: precision_at(y, scores, int(y.sum())),
+    "precision_at_k": lambda y, scores: precision_at(y, scores, 60),
+    "roc_area": roc_auc_score,
+}
+
+
+@pytest.mark.parametrize("objective", ["f1", "break_even", "precision_at_k", "roc_area"])
+def test_measures_are_optimised(objective):
+    X, y = imbalanced_problem()
+    plain = CuttingPlaneSVC(C=0.1).fit(X, y)
+    clf = CuttingPlaneSVC(C=0.1, objective=objective, k=60, tol=1e-2).fit(X, y)
+    measure = MEASURES[objective]
+    assert clf.gap_ <= 1e-2
+    assert measure(y, clf.decision_function(X)) >= measure(y, plain.decision_function(X)) - 1e-9
+    if objective == "f1":  # the error rate hardly finds any of the few positive rows
+        assert measure(y, clf.decision_function(X)) > measure(y, plain.decision_function(X)) + 0.05
+
+
+# Where only the order counts the intercept is moved in the end, and no part of the objective any more.
+@pytest.mark.parametrize(
+    ("objective", "fit_intercept"),
+    [("f1", True), ("f1", False), ("break_even", False), ("precision_at_k", False), ("roc_area", False)],
+)
+def test_objectives_of_measures_are_what_their_weights_come_to(objective, fit_intercept):
+    X, y = make_problem(6, rows=10, features=3)
+    y[:2] = [0, 1]
+    options = {"objective": objective, "k": 3, "fit_intercept": fit_intercept}
+    clf = CuttingPlaneSVC(C=0.4, **options, **EXACT).fit(X, y)
+    pairs = list(reference.ordered_pairs(y))
+    cuts = None
+    if objective != "roc_area":
+        chosen = {"f1": None, "break_even": int(y.sum()), "precision_at_k": 3}[objective]
+        cuts = reference.measure_cuts(y == 1, k=chosen)
+
+    def risk(scores):
+        return (
+            reference.ordinal_risk(pairs, 10, scores) if cuts is None else reference.largest_cut(cuts, scores)
+        )
+
+    wide = reference.with_constant(X, float(fit_intercept))
+    weights = np.append(clf.coef_[0], clf.intercept_[0]) if fit_intercept else clf.coef_[0]
+    assert clf.objective_ == pytest.approx(reference.objective(weights, wide, 0.4, risk), rel=1e-8)
+    rng = np.random.default_rng(0)
+    for size in (1e-3, 1e-1, 1.0):
+        for _ in range(30):
+            elsewhere = weights + size * rng.normal(size=len(weights))
+            assert reference.objective(elsewhere, wide, 0.4, risk) >= clf.objective_ * (1 - 1.1e-7)
+
+
+@pytest.mark.parametrize(
+    ("objective", "above"), [("roc_area", 150), ("break_even", 150), ("precision_at_k", 149)]
+)
+def test_as_many_rows_are_positive_as_should_be(objective, above):
+    X, y = imbalanced_problem()
+    learner = CuttingPlaneSVC(C=0.1, objective=objective, k=149, tol=1e-2)
+    assert y.sum() == 150
+    (by_path,) = learner.path(X, y, [0.1])
+    assert (learner.fit(X, y).decision_function(X) > 0).sum() == above
+    assert learner.predict(X).sum() == above
+    assert np.array_equal(by_path.intercept_, learner.intercept_)
+
+
+def test_measures_of_many_classes_are_one_against_the_rest():
+    X, y = make_problem(3, rows=150, classes=3)
+    clf = CuttingPlaneSVC(C=0.1, objective="f1", tol=1e-4).fit(X, y)
+    alone = [CuttingPlaneSVC(C=0.1, objective="f1", tol=1e-4).fit(X, y == label) for label in range(3)]
+    assert np.array_equal(clf.coef_, np.vstack([one.coef_ for one in alone]))
+    assert clf.objective_ == pytest.approx(sum(one.objective_ for one in alone))

@@ -1,0 +1,125 @@
+"""Fits of CuttingPlaneSVC that build on others, end early or are interrupted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from reference.linear_problems import large_problem, make_problem
+from unkernel import CuttingPlaneSVC
+
+
+@pytest.mark.parametrize("constant", [1.0, 20.0])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_warm_start_begins_at_the_last_weights(classes, constant):
+    X, y = large_problem(classes, rows=700)
+    options = {"tol": 1e-4, "intercept_scaling": constant}
+    clf = CuttingPlaneSVC(warm_start=True, **options).fit(X, y)
+    cold, objective = clf.n_iter_, clf.objective_
+    clf.fit(X, y)
+    assert clf.n_iter_ < cold
+    assert clf.objective_ <= objective * (1 + 1e-12)
+    clf.set_params(C=1.1).fit(X, y)
+    assert clf.objective_ == pytest.approx(CuttingPlaneSVC(C=1.1, **options).fit(X, y).objective_, rel=2e-4)
+
+
+def test_warm_start_takes_no_weights_that_do_not_fit():
+    X, y = large_problem(3)
+    expected = CuttingPlaneSVC().fit(X[:, :50], y % 2)
+    for other in ((X, y), (X, y % 2), (X[:, :50], y), (X[:, :50], y % 2 + 5)):
+        clf = CuttingPlaneSVC(warm_start=True).fit(*other).fit(X[:, :50], y % 2)
+        assert np.array_equal(clf.coef_, expected.coef_)
+    no_intercept = CuttingPlaneSVC(warm_start=True, fit_intercept=False).fit(X[:, :50], y % 2)
+    refitted = no_intercept.set_params(fit_intercept=True).fit(X[:, :50], y % 2)
+    assert refitted.objective_ == pytest.approx(expected.objective_, rel=1e-3)
+
+
+@pytest.mark.parametrize("options", [{}, {"loss": "squared_hinge"}, {"objective": "f1"}], ids=str)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_path_is_that_of_separate_fits_for_fewer_passes(classes, options):
+    X, y = large_problem(classes, rows=600)
+    Cs = [0.05, 0.1, 0.2, 0.4, 0.8]
+    learner = CuttingPlaneSVC(C=77, solver="cutting_plane", tol=1e-4, **options)
+    path = learner.path(X, y, iter(Cs))
+    cold = [clone(learner).set_params(C=C).fit(X, y) for C in Cs]
+    for one, alone, C in zip(path, cold, Cs, strict=True):
+        assert one.C == C
+        assert one.solver_ == "cutting_plane"
+        assert one.gap_ <= 1e-4
+        assert one.objective_ == pytest.approx(alone.objective_, rel=1.1e-4 * classes)
+        assert np.mean(one.predict(X) == alone.predict(X)) > 0.98
+        assert one.n_features_in_ == 400
+    if classes == 2:  # n_iter_ is the largest of all problems, not their sum
+        assert sum(one.n_iter_ for one in path) < sum(alone.n_iter_ for alone in cold)
+
+
+def test_a_path_leaves_the_learner_as_it_was():
+    X, y = make_problem(5)
+    learner = CuttingPlaneSVC()
+    learner.path(X, y, [0.1, 1.0])
+    with pytest.raises(NotFittedError):
+        learner.predict(X)
+    learner.fit(X, y)
+    learner.path(X[:, :3], y + 5, [0.1])
+    assert set(learner.predict(X)) == {0, 1}
+    assert learner.classes_.tolist() == [0, 1]
+    assert learner.n_features_in_ == 6
+
+
+def test_a_path_has_weights_and_refuses_bad_costs():
+    X, y = make_problem(5)
+    weights = np.random.default_rng(0).random(len(y))
+    (one,) = CuttingPlaneSVC(tol=1e-5).path(X, y, [0.7], sample_weight=weights)
+    alone = CuttingPlaneSVC(C=0.7, tol=1e-5, solver="cutting_plane").fit(X, y, weights)
+    assert np.array_equal(one.coef_, alone.coef_)
+    with pytest.raises(ValueError, match="'C' parameter"):
+        CuttingPlaneSVC().path(X, y, [1.0, 0.0])
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_few_cuts_are_enough(loss):
+    X, y = large_problem()
+    few = CuttingPlaneSVC(loss=loss, max_cuts=4, solver="cutting_plane", max_iter=5000).fit(X, y)
+    many = CuttingPlaneSVC(loss=loss, solver="cutting_plane").fit(X, y)
+    assert few.gap_ <= 1e-3
+    assert few.objective_ == pytest.approx(many.objective_, rel=2e-3)
+
+
+@pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
+def test_says_so_when_it_did_not_converge(solver):
+    X, y = large_problem()
+    clf = CuttingPlaneSVC(C=100, solver=solver, max_iter=2, tol=1e-6)
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 .* raise max_iter") as caught:
+        clf.fit(X, y)
+    assert caught[0].filename == __file__
+    with pytest.warns(ConvergenceWarning) as caught:
+        clf.path(X, y, [100.0])
+    assert caught[0].filename == __file__
+    assert clf.gap_ > 1e-6
+    assert clf.n_iter_ == 2
+    assert clf.score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
+def test_an_interrupted_fit_leaves_nothing(solver):
+    X, y = large_problem(rows=4000)
+
+    def look(_progress):
+        raise KeyboardInterrupt
+
+    clf = CuttingPlaneSVC(C=1e3, solver=solver, tol=1e-12, max_iter=10**6)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit_watched(X, y, None, look=look)
+    for ask in (clf.predict, clf.decision_function):
+        with pytest.raises(NotFittedError):
+            ask(X)
+    with pytest.raises(NotFittedError):
+        clf.to_model()
+
+
+def test_verbose_says_how_it_ended(capsys):
+    X, y = make_problem(1)
+    CuttingPlaneSVC(verbose=1).fit(X, y)
+    assert "[CuttingPlaneSVC]" in capsys.readouterr().out

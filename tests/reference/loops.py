@@ -1,0 +1,123 @@
+"""The core's one-slack loop as tests want it, and what its outcome must be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.svm import LinearSVC
+
+from reference import cutting_planes as reference
+from unkernel import _core
+
+
+def pack(X, *, may_round=False, threads=1):
+    X = sparse.csr_matrix(X)
+    return _core.pack_rows(
+        offsets=X.indptr,
+        columns=X.indices,
+        values=X.data.astype(float),
+        features=X.shape[1],
+        may_round=may_round,
+        threads=threads,
+    )
+
+
+def minimise(X, oracle, **options):
+    """The core's loop with what most tests want; dense or sparse rows, or packed ones."""
+    rows = X if isinstance(X, _core.RowStore) else pack(X)
+    intercept = options.pop("intercept", 0.0)
+    dimension = rows.features + bool(intercept)
+    loop = {
+        "bundle": _core.Bundle(dimension, options.pop("most_cuts", 200)),
+        "start": np.zeros(dimension),
+        "C": 1.0,
+        "tolerance": 1e-6,
+        "max_rounds": 2000,
+        "threads": 1,
+        "problem": 0,
+        "problems": 1,
+        "look": None,
+        "observe": None,
+    }
+    return _core.minimise(rows=rows, oracle=oracle, intercept=intercept, **{**loop, **options})
+
+
+def minimise_distant(risk, dimension, **options):
+    loop = {
+        "steps_at_once": 1,
+        "bundle": _core.Bundle(dimension, 200),
+        "start": np.zeros(dimension),
+        "C": 1.0,
+        "tolerance": 1e-6,
+        "max_rounds": 2000,
+        "threads": 1,
+        "problem": 0,
+        "problems": 1,
+        "look": None,
+        "observe": None,
+    }
+    return _core.minimise_distant(risk=risk, **{**loop, **options})
+
+
+def make_rows(seed, *, rows=80, features=6):
+    """Noisy labels, so that some rows lie on the wrong side whatever the weights are."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, features)) * (rng.random((rows, features)) < 0.7)
+    y = np.where(X[:, 0] - X[:, 1] + 0.7 * rng.normal(size=rows) > 0.1, 1.0, -1.0)
+    return X, y, rng
+
+
+def check_outcome(found, X, C, risk, tolerance):
+    """What is reported is true of the weights, and the gap is what was asked for."""
+    assert found["converged"]
+    assert found["objective"] == pytest.approx(reference.objective(found["weights"], X, C, risk), rel=1e-9)
+    assert 0.0 <= found["bound"] <= found["objective"] * (1 + 1e-9)
+    assert found["objective"] - found["bound"] <= tolerance * found["objective"]
+
+
+def check_optimum(found, optimum, tolerance):
+    """`optimum` is an objective that somebody else reached: a shade above the true one."""
+    assert found["bound"] <= optimum * (1 + 1e-9)
+    assert found["objective"] <= optimum / (1 - tolerance) + 1e-9 * optimum
+
+
+def liblinear(X, y, costs, *, squared):
+    """Weights of LIBLINEAR at its most patient. It has no constant feature of its own here."""
+    loss = "squared_hinge" if squared else "hinge"
+    peer = LinearSVC(
+        loss=loss, dual=True, C=1.0, tol=1e-10, fit_intercept=False, max_iter=200_000, random_state=0
+    )
+    return peer.fit(X, y, sample_weight=costs).coef_[0]
+
+
+class DistantRows:
+    """Rows and a loss in plain numpy."""
+
+    def __init__(self, X, signed_costs):
+        self.X, self.signed_costs = X, signed_costs
+        self.here = self.there = np.zeros(len(X))
+        self.asked = []
+
+    def at(self, step):
+        return self.here + step * (self.there - self.here)
+
+    def aim(self, weights):
+        self.there = self.X @ weights
+
+    def point(self, step):
+        c = reference.margin_cut(self.signed_costs, self.at(step), squared=False)[1]
+        return reference.margin_risk(self.signed_costs, self.at(step), squared=False), -c @ (
+            self.there - self.here
+        )
+
+    def along(self, steps):
+        self.asked.append(len(steps))
+        return np.array([self.point(step) for step in steps])
+
+    def cut(self, step):
+        offset, c = reference.margin_cut(self.signed_costs, self.at(step), squared=False)
+        return offset, self.X.T @ c
+
+    def move(self, step):
+        self.here = self.at(step)
