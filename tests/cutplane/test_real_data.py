@@ -7,17 +7,11 @@ import pytest
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.svm import LinearSVC
 
+from reference import real_data
 from reference.cutting_planes import margin_risk
 from unkernel import CuttingPlaneSVC, RankSVM, datasets
 
 pytestmark = pytest.mark.slow
-
-
-def load(name, part="train"):
-    try:
-        return datasets.load(name, part)
-    except FileNotFoundError as missing:
-        pytest.skip(str(missing))
 
 
 def objective(clf, X, signs, C, *, squared):
@@ -29,7 +23,7 @@ def objective(clf, X, signs, C, *, squared):
 @pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_a9a_is_solved_to_the_gap(loss, solver):
-    train, test = load("a9a"), load("a9a", "test")
+    train, test = real_data.load("a9a"), real_data.load("a9a", "test")
     clf = CuttingPlaneSVC(C=0.1, loss=loss, solver=solver, n_jobs=2, random_state=0).fit(train.X, train.y)
     peer = LinearSVC(C=0.1, loss=loss, dual=True, tol=1e-2, max_iter=20_000, random_state=0)
     peer.fit(train.X, train.y)
@@ -43,7 +37,7 @@ def test_a9a_is_solved_to_the_gap(loss, solver):
 
 
 def test_covtype_from_a_file_is_that_from_memory(tmp_path):
-    train = load("covtype68k")
+    train = real_data.load("covtype68k")
     found = CuttingPlaneSVC(C=0.01, n_jobs=2, cache=tmp_path / "rows").fit(datasets.path("covtype68k"))
     expected = CuttingPlaneSVC(C=0.01, n_jobs=2, solver="cutting_plane").fit(train.X, train.y)
     assert found.classes_.tolist() == expected.classes_.tolist() == [1, 2, 3, 4, 5, 6, 7]
@@ -52,7 +46,7 @@ def test_covtype_from_a_file_is_that_from_memory(tmp_path):
 
 
 def test_the_area_under_the_curve_is_larger_where_it_is_optimised():
-    train, test = load("covtype68k"), load("covtype68k", "test")
+    train, test = real_data.load("covtype68k"), real_data.load("covtype68k", "test")
     rare, rare_test = train.y == 7, test.y == 7
     plain = CuttingPlaneSVC(C=0.1, n_jobs=2, random_state=0).fit(train.X, rare)
     ordered = CuttingPlaneSVC(C=0.1, objective="roc_area", n_jobs=2).fit(train.X, rare)
@@ -61,14 +55,14 @@ def test_the_area_under_the_curve_is_larger_where_it_is_optimised():
 
 
 def test_the_f1_score_is_larger_where_it_is_optimised():
-    train, test = load("a9a"), load("a9a", "test")
+    train, test = real_data.load("a9a"), real_data.load("a9a", "test")
     plain = CuttingPlaneSVC(C=0.1, n_jobs=2, random_state=0).fit(train.X, train.y)
     found = CuttingPlaneSVC(C=0.1, objective="f1", tol=1e-2, n_jobs=2).fit(train.X, train.y)
     assert f1_score(test.y, found.predict(test.X)) > f1_score(test.y, plain.predict(test.X)) + 0.01
 
 
 def test_letor_queries():
-    train, test = load("mq2008.fold1"), load("mq2008.fold1", "test")
+    train, test = real_data.load("mq2008.fold1"), real_data.load("mq2008.fold1", "test")
     ranker = RankSVM(C=0.01, n_jobs=2).fit(train.X, train.y, train.qid)
     assert ranker.gap_ <= 1e-3
     score = ranker.score(test.X, test.y, test.qid)
@@ -80,7 +74,7 @@ def test_letor_queries():
 
 
 def test_imdb_ratings():
-    train, test = load("imdb"), load("imdb", "test")
+    train, test = real_data.load("imdb"), real_data.load("imdb", "test")
     ranker = RankSVM(C=0.001, n_jobs=2).fit(train.X, train.y)
     assert ranker.gap_ <= 1e-3
     assert ranker.score(test.X, test.y) > 0.79

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unkernel.data import ChunkCorpus, datasets, read_chunks
+from reference import real_data
+from unkernel.data import ChunkCorpus, read_chunks
 from unkernel.errors import FormatError
 
 TWO = "Confidence NN B-NP\nin IN B-PP\n\n# # B-NP\n10 CD I-NP\n"
@@ -121,10 +122,7 @@ def test_words_come_back_as_they_were_given(data):
 
 @pytest.mark.parametrize(("part", "sentences", "words"), [("train", 8936, 211_727), ("test", 2012, 47_377)])
 def test_conll2000(part, sentences, words):
-    try:
-        path = datasets.path("conll2000", part)
-    except FileNotFoundError as missing:
-        pytest.skip(str(missing))
+    path = real_data.path("conll2000", part)
     corpus = read_chunks(path)
     assert (len(corpus), corpus.n_words, corpus.n_columns) == (sentences, words, 3)
     data = lzma.decompress(path.read_bytes())

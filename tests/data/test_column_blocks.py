@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reference import real_data
 from unkernel._core import ColumnText, whole_sentences
-from unkernel.data import datasets, read_conllu, read_conllu_parts
+from unkernel.data import read_conllu, read_conllu_parts
 from unkernel.data.columns import blocks
 from unkernel.errors import FormatError
 
@@ -131,10 +132,7 @@ def test_arguments_that_are_none():
 
 
 def test_parts_of_a_treebank():
-    try:
-        path = datasets.path("en_ewt", "dev")
-    except FileNotFoundError as missing:
-        pytest.skip(str(missing))
+    path = real_data.path("en_ewt", "dev")
     bank = read_conllu(path)
     parts = list(read_conllu_parts(path, size=50_000))
     assert len(parts) > 10

@@ -14,7 +14,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unkernel.data import Treebank, Word, datasets, read_conllu, read_conllx
+from reference import real_data
+from unkernel.data import Treebank, Word, read_conllu, read_conllx
 from unkernel.errors import FormatError
 
 TWO = (
@@ -36,13 +37,6 @@ def line(number, head, form="w", deprel="dep"):
 
 def read(text, reader=read_conllu, **options):
     return reader(io.BytesIO(text if isinstance(text, bytes) else text.encode()), **options)
-
-
-def data_path(name, part):
-    try:
-        return datasets.path(name, part)
-    except FileNotFoundError as missing:
-        pytest.skip(str(missing))
 
 
 # --- Reading ----------------------------------------------------------------------------------------
@@ -313,7 +307,7 @@ def test_words_come_back_as_they_were_given(data):
     [("en_ewt", "dev", 2001, 25_147), ("en_ewt", "test", 2077, 25_094), ("en_atis", "test", 586, 6_580)],
 )
 def test_treebanks(name, part, sentences, words):
-    path = data_path(name, part)
+    path = real_data.path(name, part)
     bank = read_conllu(path, trees=True)
     assert (len(bank), bank.n_words) == (sentences, words)
     assert all("sent_id" in sentence.metadata for sentence in bank)

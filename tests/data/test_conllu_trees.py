@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unkernel.data import datasets
+from reference import real_data
+from reference.preorders import brackets
 from unkernel.data.conll import Treebank, Word, read_conllu
 from unkernel.data.conllu_trees import from_sentence
 
@@ -18,22 +19,6 @@ DOGS = (
     Word("bark", "bark", "VERB", "VBP", 0, "root"),
     Word("Loudly", "_", "ADV", "RB", 2, "advmod"),
 )
-
-
-def data_path(name, part):
-    try:
-        return datasets.path(name, part)
-    except FileNotFoundError as missing:
-        pytest.skip(str(missing))
-
-
-def brackets(tree):
-    done = []
-    for label, arity in zip(reversed(tree.labels), reversed(tree.arities), strict=True):
-        children = [done.pop() for _ in range(arity)]
-        done.append(f"({' '.join([label, *children])})" if children else label)
-    assert len(done) == 1
-    return done[0]
 
 
 # --- Trees ------------------------------------------------------------------------------------------
@@ -160,7 +145,7 @@ def test_shapes_are_as_defined(heads, shape):
     [("en_ewt", "dev", 2001, 25_147), ("en_ewt", "test", 2077, 25_094), ("en_atis", "test", 586, 6_580)],
 )
 def test_treebanks(name, part, sentences, words):
-    found = read_conllu(data_path(name, part))
+    found = read_conllu(real_data.path(name, part))
     assert len(found) == sentences
     assert sum(len(sentence.words) for sentence in found) == words
     assert all("sent_id" in sentence.metadata for sentence in found)
@@ -211,7 +196,7 @@ def as_kelp(tree):
 
 
 def test_shapes_are_those_of_kelp():
-    with lzma.open(data_path("kelp-trec", "test"), "rt", encoding="utf-8") as file:
+    with lzma.open(real_data.path("kelp-trec", "test"), "rt", encoding="utf-8") as file:
         lines = list(file)
     assert len(lines) == 500
     for text in lines:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from reference.preorders import Tree
 from reference.tree_examples import as_trees, chain, text, trees
 from reference.tree_kernels import nodes, production
 from unkernel import Forest, FormatError, TreeKernel
@@ -23,17 +24,6 @@ from unkernel.data.preorder import Preorder
 
 LISTS = st.lists(trees(), max_size=12)
 SMALL = ["(S (NP dogs) (VP bark))", "(S (NP cats) (VP bark))", "(NP dogs)"]
-
-
-class Tree(list):
-    """What nltk.Tree is: a list of children that has a label."""
-
-    def __init__(self, label, children):
-        super().__init__(children)
-        self._label = label
-
-    def label(self):
-        return self._label
 
 
 # --- What it holds ----------------------------------------------------------------------------------

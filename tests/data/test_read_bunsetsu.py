@@ -11,7 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from reference import bunsetsu as twin
-from unkernel import FormatError, datasets
+from reference import real_data
+from unkernel import FormatError
 from unkernel.data import read_bunsetsu, read_bunsetsu_parts
 
 HON = "本 ほん 本 名詞 普通名詞 * *"
@@ -176,10 +177,7 @@ def test_a_file_without_sentences():
 @pytest.mark.parametrize("name", ["wac", "kyoto-reading"])
 @pytest.mark.parametrize("part", ["dev", "test"])
 def test_real_corpora_are_written_byte_for_byte(name, part):
-    try:
-        path = datasets.path(name, part)
-    except FileNotFoundError as missing:
-        pytest.skip(str(missing))
+    path = real_data.path(name, part)
     with lzma.open(path) as file:
         text = file.read()
     corpus = read_bunsetsu(path)

@@ -8,33 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from reference.preorders import Tree, brackets
 from unkernel.data.ast_trees import from_ast
 from unkernel.data.nltk_trees import from_nltk
 from unkernel.data.preorder import Preorder
-
-
-class Tree(list):
-    """What nltk.Tree is: a list of children that has a label."""
-
-    def __init__(self, label, children):
-        super().__init__(children)
-        self._label = label
-
-    def label(self):
-        return self._label
-
-    def __repr__(self):
-        return f"Tree({self._label!r}, ...)"
-
-
-def brackets(tree):
-    """The tree as text, a leaf as a bare word."""
-    done = []
-    for label, arity in zip(reversed(tree.labels), reversed(tree.arities), strict=True):
-        children = [done.pop() for _ in range(arity)]
-        done.append(f"({' '.join([label, *children])})" if children else label)
-    assert len(done) == 1
-    return done[0]
 
 
 def code(text):

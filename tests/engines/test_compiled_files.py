@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import json
-import os
 import pickle
 import subprocess
 import sys
@@ -214,25 +212,9 @@ def test_small_files_have_the_parts_that_are_damaged(layout, tmp_path):
     assert (loaded.tables.layout == "conjunctions") == all(name in sizes for name in NEWER)
 
 
-def run_damage(paths, folder, seed, count):
-    folder.mkdir()
-    command = [sys.executable, damage.__file__, str(folder), str(seed), str(count), *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
-    trying = folder / "trying"
-    tried = trying.read_text() if trying.exists() else "nothing"
-    assert done.returncode == 0, (
-        f"ended with {done.returncode} at {tried!r}, seed {seed}\n{done.stderr[-1500:]}"
-    )
-    return json.loads(done.stdout)
-
-
-def environment():
-    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-
-
 def test_damaged_files_are_refused_or_harmless(tmp_path):
     paths = [small(layout, tmp_path) for layout in LAYOUTS]
-    for refused, answered in run_damage(paths, tmp_path / "work", seed=1, count=240):
+    for refused, answered in damage.run(damage, paths, tmp_path / "work", seed=1, count=240):
         assert refused > 40 and answered > 25  # else the damage is not worth much
 
 
@@ -240,7 +222,7 @@ def test_damaged_files_are_refused_or_harmless(tmp_path):
 @every_layout
 @pytest.mark.parametrize("seed", range(2, 6))
 def test_damaged_in_many_more_ways(layout, seed, tmp_path):
-    run_damage([small(layout, tmp_path)], tmp_path / "work", seed, count=5000)
+    damage.run(damage, [small(layout, tmp_path)], tmp_path / "work", seed, count=5000)
 
 
 def asked_elsewhere(path):
@@ -264,26 +246,17 @@ def asked_elsewhere(path):
         [sys.executable, "-c", program, str(path)],
         capture_output=True,
         text=True,
-        env=environment(),
+        env=damage.environment(),
         check=False,
     )
     assert done.stderr.strip() in ("refused", "answered"), f"{done.returncode}: {done.stderr[-1500:]}"
     return done.stderr.strip()
 
 
-def rewrite(path, change):
-    """Let `change` alter the settings and the arrays of a file."""
-    header, arrays = damage.parts(path.read_bytes())
-    settings = damage.settings_of(header)
-    change(settings, arrays)
-    path.unlink()  # the old one may still be mapped
-    path.write_bytes(damage.joined(damage.with_settings(header, settings), arrays))
-
-
 def test_rare_features_of_real_support_vectors(tmp_path):
     """Postings are for sets: as monomials, rare owners would be looked up where there are none."""
     path = small("rare", tmp_path)
-    rewrite(path, lambda settings, _: settings["tables"]["parameters"].update(sets=False))
+    damage.rewrite(path, lambda settings, _: settings["tables"]["parameters"].update(sets=False))
     assert asked_elsewhere(path) == "refused"
 
 
@@ -394,7 +367,7 @@ def test_settings_that_are_refused(what, tmp_path):
     def change(settings, arrays):
         settings.update(replaced_at(settings, place, value))
 
-    rewrite(path, change)
+    damage.rewrite(path, change)
     with pytest.raises(FormatError) as caught:
         load(path)
     assert caught.value.file == str(path)
@@ -409,7 +382,7 @@ def test_missing_arrays_are_refused(layout, tmp_path):
     assert bool(missed) == (layout in ("split", "rare", "grouped", "prefixes"))
     for name in sorted(names - {f"engine.{newer}" for newer in NEWER} | missed):
         path.write_bytes(content)
-        rewrite(path, lambda settings, arrays, name=name: arrays.pop(name))
+        damage.rewrite(path, lambda settings, arrays, name=name: arrays.pop(name))
         with pytest.raises(FormatError):
             load(path)
 
@@ -427,7 +400,7 @@ def test_files_of_the_first_version_are_read(layout, tmp_path):
         for candidate in settings["candidates"]:
             del candidate["grouped"], candidate["trie_nodes"]
 
-    rewrite(path, as_it_was)
+    damage.rewrite(path, as_it_was)
     old = load(path)
     X = rows_for(expected.model, wider=0)
     assert np.array_equal(old.decision_function(X), expected.decision_function(X))
@@ -438,7 +411,7 @@ def test_groups_may_be_left_out_together(tmp_path):
     """The dense table has all that they sum up."""
     path = small("grouped", tmp_path)
     before = load(path)
-    rewrite(path, lambda settings, arrays: [arrays.pop(f"engine.{name}") for name in NEWER[1:]])
+    damage.rewrite(path, lambda settings, arrays: [arrays.pop(f"engine.{name}") for name in NEWER[1:]])
     X = rows_for(before.model, wider=0)
     np.testing.assert_allclose(load(path).decision_function(X), before.decision_function(X), rtol=1e-11)
 
@@ -495,7 +468,7 @@ HOSTILE = {
 def test_hostile_arrays_are_refused(what, tmp_path):
     layout, name, change = HOSTILE[what]
     path = small(layout, tmp_path)
-    rewrite(path, changed(name, change))
+    damage.rewrite(path, changed(name, change))
     with pytest.raises(FormatError):
         load(path)
 
@@ -516,7 +489,7 @@ def test_arrays_that_change_no_score(what, tmp_path):
     path = small(layout, tmp_path)
     X = rows_for(SMALL, wider=0)
     expected = load(path).decision_function(X)
-    rewrite(path, changed(name, change))
+    damage.rewrite(path, changed(name, change))
     loaded = load(path)
     if "again" not in what:  # else the sums of another state are taken
         np.testing.assert_allclose(loaded.decision_function(X), expected, rtol=1e-11)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference import arc_eager
 from reference.dependencies import is_tree, projective_heads, projectivised
 from reference.online import Trainer
-from reference.treebanks import bank_of, sentences, template_texts, treebanks
+from reference.treebanks import CROSSING, bank_of, sentences, template_texts, treebanks
 from unkernel._core import ArcEagerFrame, OnlineTrainer
 from unkernel.parsing import ArcEagerParser
 
@@ -179,15 +179,6 @@ def test_greedy_parses(*, text, bank, others, split, degree, learner, tmp_path_f
         degree, learner=learner, templates=path, split=split, epochs=3, minimum=1, minimum_updates=1
     )
     check_parses(parser.fit(bank), text, bank, others)
-
-
-CROSSING = (
-    [*"abcd"],
-    ["NOUN", "VERB", "DET", "DET"],
-    [*"nvdd"],
-    [2, 0, 2, 1],
-    ["nsubj", "root", "obj", "acl"],
-)
 
 
 @settings(deadline=None, max_examples=30)

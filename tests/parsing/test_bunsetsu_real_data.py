@@ -5,16 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unkernel import datasets
+from reference import real_data
 from unkernel.data import read_bunsetsu
 from unkernel.parsing import BunsetsuParser
-
-
-def path(name, part):
-    try:
-        return datasets.path(name, part)
-    except FileNotFoundError as missing:
-        pytest.skip(str(missing))
 
 
 def row_sums(X):
@@ -27,9 +20,8 @@ def row_sums(X):
 
 @pytest.mark.slow
 def test_features_are_those_of_jdepp():
-    path("bunsetsu_kyoto", "train")
-    expected = datasets.load("bunsetsu_kyoto")
-    corpus = read_bunsetsu(path("kyoto-reading", "train"))
+    expected = real_data.load("bunsetsu_kyoto")
+    corpus = read_bunsetsu(real_data.path("kyoto-reading", "train"))
     parser = BunsetsuParser(1).fit(corpus)
     X, y = parser.decisions(corpus)
     assert np.array_equal(y, expected.y > 0)
@@ -44,9 +36,9 @@ def test_features_are_those_of_jdepp():
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "degree", "least"), [("wac", 2, 91.5), ("kyoto-reading", 2, 91.5)])
 def test_accuracy_on_the_development_set(name, degree, least):
-    parser = BunsetsuParser(degree).fit(path(name, "train"), dev=path(name, "dev"))
+    parser = BunsetsuParser(degree).fit(real_data.path(name, "train"), dev=real_data.path(name, "dev"))
     assert parser.dev_result_.dependency_accuracy >= least
-    corpus = read_bunsetsu(path(name, "dev"))
+    corpus = read_bunsetsu(real_data.path(name, "dev"))
     parsed = parser.parse(corpus)
     X, y = parser.decisions(parsed)
     assert np.array_equal(parser.classifier_.decision_function(X) > 0, y == 1)  # exact decisions

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import copy
-import json
-import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,19 +13,11 @@ from sklearn.base import clone
 
 import unkernel
 from reference import damage, parser_damage
-from reference.treebanks import bank_of, treebanks
+from reference.treebanks import CROSSING, bank_of, treebanks
 from unkernel import FormatError, load
 from unkernel.data import Treebank
 from unkernel.parsing import ArcEagerParser
 
-# Five times a word that was lifted, so that there are marks.
-CROSSING = (
-    [*"abcd"],
-    ["NOUN", "VERB", "DET", "DET"],
-    [*"nvdd"],
-    [2, 0, 2, 1],
-    ["nsubj", "root", "obj", "acl"],
-)
 SMALL = (
     ["They", "saw", "it", "."],
     ["PRON", "VERB", "PRON", "PUNCT"],
@@ -37,6 +25,7 @@ SMALL = (
     [2, 0, 2, 2],
     ["nsubj", "root", "obj", "punct"],
 )
+# Five times a word that is lifted, so that there are marks.
 BANK = bank_of([CROSSING] * 5 + [SMALL])
 TEMPLATES = """
 [moves]
@@ -159,19 +148,6 @@ def test_strange_words_survive(templates, tmp_path):
 # --- Damage -----------------------------------------------------------------------------------------
 
 
-def run_damage(paths, folder, seed, count):
-    folder.mkdir()
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, parser_damage.__file__, str(folder), str(seed), str(count), *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    trying = folder / "trying"
-    tried = trying.read_text() if trying.exists() else "nothing"
-    assert done.returncode == 0, (
-        f"ended with {done.returncode} at {tried!r}, seed {seed}\n{done.stderr[-1500:]}"
-    )
-    return json.loads(done.stdout)
-
-
 def files(templates, folder):
     kinds = {"online": {}, "svm": {"learner": "svm", "split": "both"}, "one": {"degree": 1, "split": "none"}}
     for name, options in kinds.items():
@@ -180,21 +156,15 @@ def files(templates, folder):
 
 
 def test_damaged_files_are_refused_or_still_make_trees(templates, tmp_path):
-    for refused, answered in run_damage(files(templates, tmp_path), tmp_path / "work", seed=1, count=280):
+    paths = files(templates, tmp_path)
+    for refused, answered in damage.run(parser_damage, paths, tmp_path / "work", seed=1, count=280):
         assert refused > 80 and answered > 30  # else the damage is not worth much
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 4))
 def test_damaged_in_many_more_ways(seed, templates, tmp_path):
-    run_damage(files(templates, tmp_path), tmp_path / "work", seed, count=2000)
-
-
-def changed_settings(path, change):
-    header, arrays = damage.parts(path.read_bytes())
-    settings = damage.settings_of(header)
-    change(settings)
-    path.write_bytes(damage.joined(damage.with_settings(header, settings), arrays))
+    damage.run(parser_damage, files(templates, tmp_path), tmp_path / "work", seed, count=2000)
 
 
 HOSTILE = {
@@ -227,7 +197,7 @@ HOSTILE = {
 def test_settings_that_do_not_fit_are_refused(what, templates, tmp_path):
     path = tmp_path / "one.uk"
     small(templates).save(path)
-    changed_settings(path, HOSTILE[what])
+    damage.rewrite(path, lambda settings, arrays: HOSTILE[what](settings))
     with pytest.raises(FormatError):
         load(path)
 
@@ -237,7 +207,7 @@ def test_a_harmless_change_is_none(templates, tmp_path):
     path = tmp_path / "one.uk"
     parser = small(templates)
     parser.save(path)
-    changed_settings(path, lambda settings: None)
+    damage.rewrite(path, lambda settings, arrays: None)
     check_same(parser, load(path))
 
 

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import signal
-import subprocess
-import sys
-import textwrap
-import time
 
 import numpy as np
 import pytest
@@ -23,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import unkernel
 from reference import poly as reference
 from reference import sparse as twin
+from reference.interrupts import check_interrupt, needs_sigint
 from unkernel import PolyLogisticRegression
 
 SHARES = {"l1": (1.0, 0.0), "l2": (0.0, 1.0), "elasticnet": (0.3, 0.7)}
@@ -284,9 +279,9 @@ def test_says_so_when_it_did_not_converge():
         PolyLogisticRegression(C=1e4, gamma=5.0, tol=1e-9, max_iter=2).fit(X, y)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
+@needs_sigint
 def test_stops_promptly_on_ctrl_c():
-    program = textwrap.dedent("""
+    check_interrupt("""
         import numpy as np
         from unkernel import PolyLogisticRegression
         rng = np.random.default_rng(0)
@@ -294,11 +289,3 @@ def test_stops_promptly_on_ctrl_c():
         print("ready", flush=True)
         PolyLogisticRegression(3, C=1e3, gamma=10, tol=1e-12, max_iter=10**6).fit(X, y)
     """)
-    process = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdout.readline() == b"ready\n"
-    time.sleep(1.0)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
-    assert b"KeyboardInterrupt" in errors

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import signal
-import subprocess
-import sys
-import textwrap
-import time
 
 import numpy as np
 import pandas as pd
@@ -27,6 +21,7 @@ import unkernel
 import unkernel.poly._base as base_module
 from reference import conjunctions
 from reference import poly as reference
+from reference.interrupts import check_interrupt, needs_sigint
 from unkernel import PolyLogisticRegression, PolySVC
 
 
@@ -391,9 +386,9 @@ def test_verbose_says_what_was_chosen(capsys):
     assert "storage=on_the_fly" in capsys.readouterr().out
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
+@needs_sigint
 def test_stops_promptly_on_ctrl_c():
-    program = textwrap.dedent("""
+    check_interrupt("""
         import numpy as np
         from unkernel import PolySVC
         rng = np.random.default_rng(0)
@@ -401,14 +396,6 @@ def test_stops_promptly_on_ctrl_c():
         print("ready", flush=True)
         PolySVC(3, C=1e6, gamma=10, tol=1e-12, max_iter=10**6).fit(X, y)
     """)
-    process = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdout.readline() == b"ready\n"
-    time.sleep(1.0)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
-    assert b"KeyboardInterrupt" in errors
 
 
 @pytest.mark.parametrize("learner", [PolySVC(2, gamma=1), PolyLogisticRegression(2, gamma=1)])

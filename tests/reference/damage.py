@@ -2,15 +2,20 @@
 
 ``python damage.py FOLDER SEED COUNT FILE...`` damages each FILE so many times and prints, as JSON, how many
 were refused and how many answered, file by file. What is being tried stands in FOLDER/trying and
-FOLDER/damaged.uk. An exception other than ValueError ends the program, and so does a crash.
+FOLDER/damaged.uk. An exception other than ValueError ends the program, and so does a crash. Programs for
+other kinds of files have their own ways to damage and to ask, and call :func:`main` with them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -59,6 +64,15 @@ def settings_of(header):
 
 def with_settings(header, settings):
     return header | {"__metadata__": header["__metadata__"] | {"settings": json.dumps(settings)}}
+
+
+def rewrite(path, change):
+    """Let `change` alter the settings and the arrays of a file."""
+    header, arrays = parts(path.read_bytes())
+    settings = settings_of(header)
+    change(settings, arrays)
+    path.unlink()  # the old one may still be mapped
+    path.write_bytes(joined(with_settings(header, settings), arrays))
 
 
 def flip_a_byte(content, rng):
@@ -169,8 +183,14 @@ KINDS = [
 ]
 
 
-def ask(fast, rows):
+def classifier_questions(rng):
     """All that a classifier can be asked; a ValueError is an answer."""
+    ones = (rng.random((6, 12)) < 0.6).astype(float)
+    rows = [ones, ones * rng.normal(size=ones.shape), np.ones((1, 12))]
+    return lambda fast: ask(fast, rows)
+
+
+def ask(fast, rows):
     for question in (
         *(lambda X=X: fast.predict(X, n_jobs=1) for X in rows),
         lambda: fast.score_one([11, 3, 0, 7, 999]),
@@ -183,33 +203,57 @@ def ask(fast, rows):
             question()
 
 
-def damage_one(path, folder, rng, count):
+class Way(NamedTuple):
+    """How files of one sort are damaged, what they are refused with, and what is asked of the rest."""
+
+    kinds: list
+    refusal: type
+    questions: Callable  # of a random generator: a function that asks what was loaded
+
+
+def damage_one(path, folder, rng, count, way):
     """How many damaged files were refused, and how many answered."""
-    content = Path(path).read_bytes()
-    ones = (rng.random((6, 12)) < 0.6).astype(float)
-    rows = [ones, ones * rng.normal(size=ones.shape), np.ones((1, 12))]
+    content, ask = Path(path).read_bytes(), way.questions(rng)
     damaged, trying = Path(folder) / "damaged.uk", Path(folder) / "trying"
     refused = answered = 0
     for trial in range(count):
-        kind = KINDS[trial % len(KINDS)]
+        kind = way.kinds[trial % len(way.kinds)]
         what, changed = kind(content, rng)
         trying.write_text(f"{path}: {kind.__name__}: {what}")
         damaged.unlink(missing_ok=True)  # the old one may still be mapped
         damaged.write_bytes(changed)
         try:
-            fast = unkernel.load(damaged)
-        except ValueError:
+            loaded = unkernel.load(damaged)
+        except way.refusal:
             refused += 1
             continue
-        ask(fast, rows)
+        ask(loaded)
         answered += 1
     return [refused, answered]
 
 
-def main(folder, seed, count, *paths):
+def main(way, folder, seed, count, *paths):
     rng = np.random.default_rng(int(seed))
-    print(json.dumps([damage_one(path, folder, rng, int(count)) for path in paths]))
+    print(json.dumps([damage_one(path, folder, rng, int(count), way) for path in paths]))
+
+
+def environment():
+    """In which programs find what this one has found."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+def run(program, paths, folder, seed, count):
+    """What the module `program`, this one or one that calls it, counts when it is run for itself."""
+    folder.mkdir()
+    command = [sys.executable, program.__file__, str(folder), str(seed), str(count), *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
+    trying = folder / "trying"
+    tried = trying.read_text() if trying.exists() else "nothing"
+    assert done.returncode == 0, (
+        f"ended with {done.returncode} at {tried!r}, seed {seed}\n{done.stderr[-1500:]}"
+    )
+    return json.loads(done.stdout)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(Way(KINDS, ValueError, classifier_questions), *sys.argv[1:])

@@ -7,11 +7,7 @@ is loaded must still make trees.
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
-from pathlib import Path
-
-import numpy as np
 
 import unkernel
 from reference import damage
@@ -78,31 +74,5 @@ def ask(parser):
     assert parser.n_features_ >= 0 and parser.nbytes >= 0 and parser.get_params()
 
 
-def damage_one(path, folder, rng, count):
-    """How many damaged files were refused, and how many answered."""
-    content = Path(path).read_bytes()
-    damaged, trying = Path(folder) / "damaged.uk", Path(folder) / "trying"
-    refused = answered = 0
-    for trial in range(count):
-        kind = KINDS[trial % len(KINDS)]
-        what, changed = kind(content, rng)
-        trying.write_text(f"{path}: {kind.__name__}: {what}")
-        damaged.unlink(missing_ok=True)  # the old one may still be mapped
-        damaged.write_bytes(changed)
-        try:
-            parser = unkernel.load(damaged)
-        except unkernel.FormatError:
-            refused += 1
-            continue
-        ask(parser)
-        answered += 1
-    return [refused, answered]
-
-
-def main(folder, seed, count, *paths):
-    rng = np.random.default_rng(int(seed))
-    print(json.dumps([damage_one(path, folder, rng, int(count)) for path in paths]))
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    damage.main(damage.Way(KINDS, unkernel.FormatError, lambda rng: ask), *sys.argv[1:])

@@ -11,6 +11,14 @@ FORMS = ("a", "the", "The", "saw", "dogs", "Dogs42", "1,000", "x-Ray", "é", "É
 TAGS = ("NOUN", "VERB", "DET", "PUNCT")
 XPOS = ("NN", "VB", "DT", "_")
 LABELS = ("root", "nsubj", "obj", "det", "a↑b")
+# Forms, tags, heads and relations of a sentence with a word that must be lifted.
+CROSSING = (
+    [*"abcd"],
+    ["NOUN", "VERB", "DET", "DET"],
+    [*"nvdd"],
+    [2, 0, 2, 1],
+    ["nsubj", "root", "obj", "acl"],
+)
 
 
 @st.composite

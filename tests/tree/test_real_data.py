@@ -11,8 +11,8 @@ import pytest
 from sklearn.metrics import recall_score
 from sklearn.svm import SVC
 
-from reference import golden
-from unkernel import Forest, TreeClassifier, TreeKernel, TreeSVC, datasets, read_trees
+from reference import golden, real_data
+from unkernel import Forest, TreeClassifier, TreeKernel, TreeSVC, read_trees
 
 pytestmark = pytest.mark.slow
 
@@ -27,17 +27,10 @@ SVM_LIGHT_TK = {
 }
 
 
-def path(name, part="train"):
-    try:
-        return datasets.path(name, part)
-    except FileNotFoundError as missing:
-        pytest.skip(str(missing))
-
-
 @cache
 def questions(part):
     """Trees and coarse classes."""
-    with lzma.open(path("trec-const", part), "rt", encoding="utf-8") as file:
+    with lzma.open(real_data.path("trec-const", part), "rt", encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file]
     return Forest([row[2] for row in rows]), np.array([row[0] for row in rows])
 
@@ -102,7 +95,7 @@ def test_samples_come_near_the_whole():
 
 
 def test_questions_of_kelp():
-    train, test = (read_trees(path("kelp-trec", part)) for part in ("train", "test"))
+    train, test = (read_trees(real_data.path("kelp-trec", part)) for part in ("train", "test"))
     assert (len(train.X), len(test.X)) == (5452, 500)
     assert len(train.X.trees) == 5
     assert set(train.y) == set(SVM_LIGHT_TK)
@@ -113,7 +106,7 @@ def test_questions_of_kelp():
 
 
 def test_a_treebank_there_and_back():
-    with lzma.open(path("ewt-propbank", "dev"), "rt", encoding="utf-8") as file:
+    with lzma.open(real_data.path("ewt-propbank", "dev"), "rt", encoding="utf-8") as file:
         texts = [line.rstrip("\n").split("\t")[2] for line in file if not line.startswith("P\t")]
     forest = Forest(texts)
     assert len(forest) > 1900
@@ -124,7 +117,7 @@ def test_a_treebank_there_and_back():
 
 
 def test_a_treebank_of_dependencies():
-    data = read_trees(path("en_ewt", "dev"))
+    data = read_trees(real_data.path("en_ewt", "dev"))
     assert len(data.X) == 2001
     assert data.X.compact().brackets() == data.X.brackets()
 

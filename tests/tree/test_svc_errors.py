@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from reference.interrupts import check_interrupt, needs_sigint
 from reference.tree_examples import make_problem
 from unkernel import Forest, FormatError, TreeSVC
 
@@ -49,10 +47,10 @@ def test_an_interrupted_fit_leaves_nothing(solver):
         clf.predict(texts)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
+@needs_sigint
 @pytest.mark.parametrize("solver", ["exact", "sampled"])
 def test_stops_promptly_on_ctrl_c(solver):
-    program = textwrap.dedent(f"""
+    check_interrupt(f"""
         import numpy as np
         from unkernel import TreeSVC
         rng = np.random.default_rng(0)
@@ -63,14 +61,6 @@ def test_stops_promptly_on_ctrl_c(solver):
         while True:
             TreeSVC("ptk", C=1e6, tol=1e-13, max_iter=10**6, solver="{solver}", sample_size=6000).fit(X, y)
     """)
-    process = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdout.readline() == b"ready\n"
-    time.sleep(1.0)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
-    assert b"KeyboardInterrupt" in errors
 
 
 @pytest.mark.parametrize("solver", ["exact", "sampled"])

@@ -1,0 +1,27 @@
+"""Trees of other libraries, and trees as text."""
+
+from __future__ import annotations
+
+
+class Tree(list):
+    """What nltk.Tree is: a list of children that has a label."""
+
+    def __init__(self, label, children):
+        super().__init__(children)
+        self._label = label
+
+    def label(self):
+        return self._label
+
+    def __repr__(self):
+        return f"Tree({self._label!r}, ...)"
+
+
+def brackets(tree):
+    """The tree as text, a leaf as a bare word."""
+    done = []
+    for label, arity in zip(reversed(tree.labels), reversed(tree.arities), strict=True):
+        children = [done.pop() for _ in range(arity)]
+        done.append(f"({' '.join([label, *children])})" if children else label)
+    assert len(done) == 1
+    return done[0]
