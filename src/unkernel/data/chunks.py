@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from unkernel._core import ColumnText
 from unkernel.data.columns import (
     ColumnCorpus,
+    ColumnSentence,
     OnError,
     check_field,
     check_lengths,
@@ -29,7 +30,7 @@ from unkernel.errors import FormatError
 _ENDS_A_FIELD = re.compile(r"[ \t\n\r\0]")
 
 
-class ChunkSentence:
+class ChunkSentence(ColumnSentence):
     """A sentence of a :class:`ChunkCorpus`: its words, what is known of them, and their tags. Never changes.
 
     Attributes
@@ -53,16 +54,11 @@ class ChunkSentence:
     (['He', 'saw'], ['PRP', 'VBD'], ['B-NP', 'B-VP'])
     """
 
-    __slots__ = ("_number", "_source", "_tagged")
+    __slots__ = ("_tagged",)
 
     def __init__(self, source: ColumnText, number: int, tagged: bool) -> None:
-        self._source = source
-        self._number = number
+        super().__init__(source, number)
         self._tagged = tagged
-
-    def _column(self, number: int) -> list[str]:
-        begin, end = self._source.first_token(self._number), self._source.first_token(self._number + 1)
-        return list(self._source.fields(number, begin, end))
 
     @property
     def words(self) -> list[str]:
@@ -80,10 +76,6 @@ class ChunkSentence:
     def columns(self) -> list[list[str]]:
         return [self._column(number) for number in range(self._source.columns)]
 
-    @property
-    def line(self) -> int:
-        return self._source.sentence_line(self._number)
-
     def draw(self) -> str:
         """One line with the chunks in brackets.
 
@@ -98,13 +90,6 @@ class ChunkSentence:
     def _repr_html_(self) -> str:
         """Give notebooks the same."""
         return f"<p>{html.escape(self.draw())}</p>"
-
-    def __len__(self) -> int:
-        return self._source.first_token(self._number + 1) - self._source.first_token(self._number)
-
-    def __str__(self) -> str:
-        """Give the lines of the file."""
-        return self._source.sentence_text(self._number).decode()
 
     def __repr__(self) -> str:
         return f"<ChunkSentence of {len(self)} words: {' '.join(self.words)!r}>"

@@ -121,6 +121,35 @@ def blocks_of(
         yield ColumnText(held, name, format, columns, "none", skip, line)
 
 
+class ColumnSentence:
+    """A sentence of a text of columns; never changes."""
+
+    __slots__ = ("_number", "_source")
+
+    def __init__(self, source: ColumnText, number: int) -> None:
+        self._source = source
+        self._number = number
+
+    def _tokens(self) -> tuple[int, int]:
+        """The first of the text's tokens that is in the sentence, and the first behind it."""
+        return self._source.first_token(self._number), self._source.first_token(self._number + 1)
+
+    def _column(self, number: int) -> list[str]:
+        return list(self._source.fields(number, *self._tokens()))
+
+    @property
+    def line(self) -> int:
+        return self._source.sentence_line(self._number)
+
+    def __len__(self) -> int:
+        begin, end = self._tokens()
+        return end - begin
+
+    def __str__(self) -> str:
+        """Give the lines of the file, comments included."""
+        return self._source.sentence_text(self._number).decode()
+
+
 _Sentence = TypeVar("_Sentence")
 
 

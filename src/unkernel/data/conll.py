@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from unkernel._core import ColumnText
 from unkernel.data.columns import (
     ColumnCorpus,
+    ColumnSentence,
     OnError,
     blocks,
     check_field,
@@ -62,7 +63,7 @@ class Word(NamedTuple):
     misc: str = "_"
 
 
-class Sentence:
+class Sentence(ColumnSentence):
     r"""A sentence of a :class:`Treebank`: its words, a list a column, and its comments. Never changes.
 
     Multiword tokens (``1-2``) and empty nodes (``1.1``) are not among the words; they are in
@@ -95,53 +96,48 @@ class Sentence:
     Dogs bark 2
     """
 
-    __slots__ = ("_number", "_source")
+    __slots__ = ()
 
-    def __init__(self, source: ColumnText, number: int) -> None:
-        self._source = source
-        self._number = number
-
-    def _column(self, name: str) -> list[str]:
-        begin, end = self._source.first_token(self._number), self._source.first_token(self._number + 1)
-        return list(self._source.fields(_NUMBER[name], begin, end))
+    def _named(self, column: str) -> list[str]:
+        return self._column(_NUMBER[column])
 
     @property
     def forms(self) -> list[str]:
-        return self._column("form")
+        return self._named("form")
 
     @property
     def lemmas(self) -> list[str]:
-        return self._column("lemma")
+        return self._named("lemma")
 
     @property
     def upos(self) -> list[str]:
-        return self._column("upos")
+        return self._named("upos")
 
     @property
     def xpos(self) -> list[str]:
-        return self._column("xpos")
+        return self._named("xpos")
 
     @property
     def feats(self) -> list[str]:
-        return self._column("feats")
+        return self._named("feats")
 
     @property
     def heads(self) -> list[int]:
-        begin, end = self._source.first_token(self._number), self._source.first_token(self._number + 1)
+        begin, end = self._tokens()
         heads: list[int] = np.asarray(self._source.heads)[begin:end].tolist()
         return heads
 
     @property
     def deprels(self) -> list[str]:
-        return self._column("deprel")
+        return self._named("deprel")
 
     @property
     def deps(self) -> list[str]:
-        return self._column("deps")
+        return self._named("deps")
 
     @property
     def misc(self) -> list[str]:
-        return self._column("misc")
+        return self._named("misc")
 
     @property
     def words(self) -> tuple[Word, ...]:
@@ -150,7 +146,7 @@ class Sentence:
 
     @property
     def comments(self) -> tuple[str, ...]:
-        lines = self._lines().split("\n")
+        lines = str(self).split("\n")
         return tuple(line[1:].strip() for line in lines if line.startswith("#"))
 
     @property
@@ -165,10 +161,6 @@ class Sentence:
         no_blank = ["SpaceAfter=No" in misc.split("|") for misc in self.misc]
         parts = [form if glued else f"{form} " for form, glued in zip(self.forms, no_blank, strict=True)]
         return "".join(parts).rstrip(" ")
-
-    @property
-    def line(self) -> int:
-        return self._source.sentence_line(self._number)
 
     def draw(self, width: int | None = None) -> str:
         """The tree for the terminal, a word a line, in lines of at most `width` cells.
@@ -192,18 +184,8 @@ class Sentence:
         """Give notebooks the picture."""
         return f'<div style="overflow-x: auto">{self.to_svg()}</div>'
 
-    def _lines(self) -> str:
-        return self._source.sentence_text(self._number).decode()
-
-    def __len__(self) -> int:
-        return self._source.first_token(self._number + 1) - self._source.first_token(self._number)
-
     def __iter__(self) -> Iterator[Word]:
         return iter(self.words)
-
-    def __str__(self) -> str:
-        """Give the lines of the file, comments included."""
-        return self._lines()
 
     def __repr__(self) -> str:
         return f"<Sentence of {len(self)} words: {self.text!r}>"

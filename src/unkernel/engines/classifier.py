@@ -423,22 +423,7 @@ def _refuse_broken_offsets(rows: Any) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
-    """Read a ``.uk`` file and make it ready to classify.
-
-    A file that ``compile`` made is mapped into memory, and so shared among the processes that load it.
-
-    Raises
-    ------
-    FormatError
-        If the file is not a model, is damaged, or was written by a newer unkernel.
-    OSError
-        If it cannot be read.
-
-    Examples
-    --------
-    >>> clf = load("model.uk")  # doctest: +SKIP
-    >>> clf.predict(X)  # doctest: +SKIP
-    """
+    """``unkernel.load``, of classifiers alone."""
     return classifier_from(os.fspath(path), *container.read(path))
 
 
