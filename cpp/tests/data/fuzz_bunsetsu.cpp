@@ -7,6 +7,7 @@
 
 #include "check.hpp"
 #include "fuzz.hpp"
+#include "fuzz_input.hpp"
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/random.hpp"
 #include "unkernel/data/bunsetsu_text.hpp"
@@ -103,11 +104,9 @@ std::vector<std::string> fuzz_seeds() {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::vector<char> bytes(data, data + size);
-  const std::string_view text(bytes.data(), bytes.size());
-  std::uint64_t hash = size;
-  for (const char c : text) hash = Random::mix(hash + static_cast<unsigned char>(c));
-  Random random(hash);
+  const FuzzInput input(data, size);
+  const std::string_view text = input.text();
+  Random random(input.hash());
   const Outcome outcome = read_whole(text);
   check_refusal(text, outcome);
   CHECK(read_parts(text, random) == outcome);

@@ -8,6 +8,7 @@
 
 #include "check.hpp"
 #include "fuzz.hpp"
+#include "fuzz_input.hpp"
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/random.hpp"
 #include "unkernel/data/svmlight.hpp"
@@ -108,12 +109,9 @@ std::vector<std::string> fuzz_seeds() {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // A copy of exactly this size lets the sanitizers see a read beyond the end.
-  const std::vector<char> bytes(data, data + size);
-  const std::string_view text(bytes.data(), bytes.size());
-  std::uint64_t hash = size;
-  for (const char c : text) hash = Random::mix(hash + static_cast<unsigned char>(c));
-  Random random(hash);
+  const FuzzInput input(data, size);
+  const std::string_view text = input.text();
+  Random random(input.hash());
 
   const IndexRange all{0, (std::int64_t{1} << 62)};
   const IndexRange few{1, 100};

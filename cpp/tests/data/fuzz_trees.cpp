@@ -14,6 +14,7 @@
 #include "check.hpp"
 #include "data/owned_arrays.hpp"
 #include "fuzz.hpp"
+#include "fuzz_input.hpp"
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/random.hpp"
 #include "unkernel/data/brackets.hpp"
@@ -191,12 +192,9 @@ std::vector<std::string> fuzz_seeds() {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // A copy of exactly this size lets the sanitizers see a read beyond the end.
-  const std::vector<char> bytes(data, data + size);
-  const std::string_view text(bytes.data(), bytes.size());
-  std::uint64_t hash = size;
-  for (const char c : text) hash = Random::mix(hash + static_cast<unsigned char>(c));
-  Random random(hash);
+  const FuzzInput input(data, size);
+  const std::string_view text = input.text();
+  Random random(input.hash());
   check_brackets(text);
   check_lines(text, random);
   check_arrays(text);

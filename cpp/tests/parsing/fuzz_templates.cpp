@@ -7,6 +7,7 @@
 
 #include "check.hpp"
 #include "fuzz.hpp"
+#include "fuzz_input.hpp"
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/random.hpp"
 #include "unkernel/parsing/templates.hpp"
@@ -75,12 +76,9 @@ std::vector<std::string> fuzz_seeds() {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // A copy of exactly this size lets the sanitizers see a read beyond the end.
-  const std::vector<char> bytes(data, data + size);
-  const std::string_view text(bytes.data(), bytes.size());
-  std::uint64_t hash = size;
-  for (const char c : text) hash = Random::mix(hash + static_cast<unsigned char>(c));
-  Random random(hash);
+  const FuzzInput input(data, size);
+  const std::string_view text = input.text();
+  Random random(input.hash());
   try {
     const ParserTemplates read = read_templates("fuzz", text);
     const ParserTemplates again = read_templates("fuzz", text_of(read));
@@ -90,7 +88,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_set(read.labels, random);
   } catch (const FormatError& error) {
     // Line 0 is that of a section without features.
-    CHECK(error.line >= 0 && error.line <= std::ranges::count(bytes, '\n') + 1);
+    CHECK(error.line >= 0 && error.line <= std::ranges::count(text, '\n') + 1);
     CHECK(std::string_view(error.what()).starts_with("fuzz"));
   }
   return 0;
