@@ -28,19 +28,9 @@ struct BoundFrame {
   std::vector<parsing::LabelledTree> trees;
 };
 
-using Names = nb::typed<nb::list, nb::str>;
 using Classes = nb::typed<nb::list, nb::typed<nb::list, int>>;
 using Arrays = nb::typed<nb::tuple, nb::any, nb::any>;
 using Engines = nb::typed<nb::list, nb::any>;
-
-Names names_of(const data::NameTable& table) {
-  Names names;
-  for (std::size_t k = 0; k < table.size(); ++k) {
-    const std::string_view name = table.name(static_cast<std::int32_t>(k));
-    names.append(nb::str(name.data(), name.size()));
-  }
-  return names;
-}
 
 Classes classes_of(const parsing::DecisionParts& parts) {
   Classes all;
@@ -113,15 +103,6 @@ void restore(BoundFrame& bound, const Table& table) {
 
 using Trainer = parsing::OnlineTrainer;
 
-Table as_table(parsing::ConjunctionWeights&& weights) {
-  Table table;
-  table["columns"] = give(std::move(weights.columns));
-  table["keys"] = give(std::move(weights.keys));
-  table["weights"] = give(std::move(weights.weights));
-  table["constants"] = give(std::move(weights.constants));
-  return table;
-}
-
 Table averages(const std::vector<parsing::AveragedWeights>& parts, std::size_t part) {
   if (part >= parts.size()) throw std::out_of_range("there is no such part");
   parsing::ConjunctionWeights weights;
@@ -129,16 +110,13 @@ Table averages(const std::vector<parsing::AveragedWeights>& parts, std::size_t p
     const nb::gil_scoped_release unlocked;
     weights = parts[part].averages();
   }
-  return as_table(std::move(weights));
+  return table_of(std::pair{"columns", std::move(weights.columns)}, std::pair{"keys", std::move(weights.keys)},
+                  std::pair{"weights", std::move(weights.weights)}, std::pair{"constants", std::move(weights.constants)});
 }
 
 Table as_table(parsing::DecisionRows&& rows) {
-  Table table;
-  table["offsets"] = give(std::move(rows.offsets));
-  table["columns"] = give(std::move(rows.columns));
-  table["parts"] = give(std::move(rows.parts));
-  table["classes"] = give(std::move(rows.classes));
-  return table;
+  return table_of(std::pair{"offsets", std::move(rows.offsets)}, std::pair{"columns", std::move(rows.columns)},
+                  std::pair{"parts", std::move(rows.parts)}, std::pair{"classes", std::move(rows.classes)});
 }
 
 Arrays as_tuple(parsing::Parsed&& parsed) {
@@ -171,14 +149,7 @@ void bind_frame(nb::module_& module) {
            nb::arg("text"))
       .def("stored", &stored)
       .def("restore", &restore, nb::arg("table"))
-      .def_prop_ro("labels", [](const BoundFrame& self) {
-        Names names;
-        for (std::size_t k = 0; k < self.frame.labels().size(); ++k) {
-          const std::string_view name = self.frame.labels().name(static_cast<std::int32_t>(k));
-          names.append(nb::str(name.data(), name.size()));
-        }
-        return names;
-      })
+      .def_prop_ro("labels", [](const BoundFrame& self) { return names_of(self.frame.labels()); })
       .def_prop_ro("move_classes", [](const BoundFrame& self) { return classes_of(self.frame.moves()); })
       .def_prop_ro("arc_classes", [](const BoundFrame& self) { return classes_of(self.frame.arcs()); })
       .def_prop_ro("move_columns", [](const BoundFrame& self) { return self.frame.move_features().columns(); })

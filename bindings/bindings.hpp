@@ -6,11 +6,13 @@
 #include <nanobind/stl/string.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -86,6 +88,19 @@ template <class T>
 nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values) {
   const std::size_t size = values.size();
   return to_numpy(std::move(values), {size});
+}
+
+using Names = nb::typed<nb::list, nb::str>;
+
+// Of a table that numbers its names.
+template <class NumberedNames>
+Names names_of(const NumberedNames& table) {
+  Names names;
+  for (std::size_t k = 0; k < table.size(); ++k) {
+    const std::string_view name = table.name(static_cast<std::int32_t>(k));
+    names.append(nb::str(name.data(), name.size()));
+  }
+  return names;
 }
 
 }  // namespace unkernel::bindings

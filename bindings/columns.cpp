@@ -117,12 +117,7 @@ auto symbols(const ColumnText& text, int column) {
       numbers[token] = names.add(text.field(static_cast<std::int64_t>(token), column));
     }
   }
-  nb::list list;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::string_view name = names.name(static_cast<std::int32_t>(i));
-    list.append(nb::str(name.data(), name.size()));
-  }
-  return nb::typed<nb::tuple, nb::any, nb::typed<nb::list, nb::str>>(nb::make_tuple(to_numpy(std::move(numbers)), list));
+  return nb::typed<nb::tuple, nb::any, Names>(nb::make_tuple(to_numpy(std::move(numbers)), names_of(names)));
 }
 
 // What was wrong with each bad sentence, as exceptions.

@@ -62,12 +62,7 @@ auto read_chunk_tags(const ColumnText& text, int column, const std::vector<std::
     const nb::gil_scoped_release unlocked;
     tags = parsing::read_chunk_tags(text, column, names);
   }
-  nb::typed<nb::list, nb::str> all;
-  for (std::size_t t = 0; t < names.size(); ++t) {
-    const std::string_view name = names.name(static_cast<std::int32_t>(t));
-    all.append(nb::str(name.data(), name.size()));
-  }
-  return nb::typed<nb::tuple, nb::any, nb::typed<nb::list, nb::str>>(nb::make_tuple(to_numpy(std::move(tags)), all));
+  return nb::typed<nb::tuple, nb::any, Names>(nb::make_tuple(to_numpy(std::move(tags)), names_of(names)));
 }
 
 // Of all tags that types have, by their numbers.

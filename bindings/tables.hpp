@@ -41,4 +41,11 @@ nb::object give(Vector&& values) {
   return nb::cast(nb::ndarray<nb::numpy, T>(owner->data(), {owner->size()}, deleter));
 }
 
+template <class... Vectors>
+Table table_of(std::pair<const char*, Vectors>... arrays) {
+  Table table;
+  ((table[arrays.first] = give(std::move(arrays.second))), ...);
+  return table;
+}
+
 }  // namespace unkernel::bindings
