@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "unkernel/base/error.hpp"
+#include "unkernel/data/decimal.hpp"
 
 namespace unkernel::data {
 namespace {
@@ -20,7 +21,6 @@ constexpr std::array<std::size_t, morpheme_fields> plain_fields{0, 1, 2, 3, 4, 5
 constexpr std::array<std::size_t, morpheme_fields> juman_fields{0, 1, 2, 3, 5, 7, 9};
 constexpr std::size_t fewest_juman_fields = 11;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_type(char c) { return c >= 'A' && c <= 'Z'; }
 
 // As it would be written: no sign but a minus, no zeros in front. So the same number is the same bytes.

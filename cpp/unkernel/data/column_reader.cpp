@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "unkernel/data/decimal.hpp"
 #include "unkernel/data/utf8.hpp"
 
 namespace unkernel::data {
@@ -14,19 +15,13 @@ namespace {
 constexpr std::int64_t longest_line = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t most_words = std::numeric_limits<std::int32_t>::max() - 1;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_number(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_digit); }
 
 // At most 40 characters of it, in quotes.
 std::string shown(std::string_view text) {
   constexpr std::size_t longest = 40;
   const bool fits = count_characters(text) <= longest;
-  std::size_t end = fits ? text.size() : 0;
-  for (std::size_t characters = 0; end < text.size(); ++end) {
-    const bool begins_one = (static_cast<unsigned char>(text[end]) & 0xC0) != 0x80;
-    if (begins_one && characters++ == longest - 3) break;
-  }
-  return std::string(1, '\'').append(text.substr(0, end)).append(fits ? "'" : "...'");
+  return std::string(1, '\'').append(fits ? text : first_characters(text, longest - 3)).append(fits ? "'" : "...'");
 }
 
 }  // namespace

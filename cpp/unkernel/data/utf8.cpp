@@ -19,8 +19,6 @@ bool is_plain(const char* at) {
   return (((word - ones) | word) & high_bits) == 0;
 }
 
-bool is_continuation(char c) { return (static_cast<Byte>(c) & 0xC0) == 0x80; }
-
 // What the second byte of a character may be, by its first (Unicode, table 3-7), and how many bytes follow the first.
 struct Lead {
   int following;
@@ -44,7 +42,7 @@ std::size_t character_size(std::string_view text) {
   if (text.size() < size) return 0;
   const auto second = static_cast<Byte>(text[1]);
   if (second < first.low || second > first.high) return 0;
-  return std::all_of(text.begin() + 2, text.begin() + first.following + 1, is_continuation) ? size : 0;
+  return std::all_of(text.begin() + 2, text.begin() + first.following + 1, continues_character) ? size : 0;
 }
 
 }  // namespace
@@ -64,7 +62,25 @@ std::size_t first_bad_byte(std::string_view text) {
 }
 
 std::size_t count_characters(std::string_view text) {
-  return text.size() - static_cast<std::size_t>(std::ranges::count_if(text, is_continuation));
+  return text.size() - static_cast<std::size_t>(std::ranges::count_if(text, continues_character));
+}
+
+std::string_view first_characters(std::string_view text, std::size_t count) {
+  std::size_t end = 0;
+  for (; count > 0 && end < text.size(); --count) {
+    do ++end;
+    while (end < text.size() && continues_character(text[end]));
+  }
+  return text.substr(0, end);
+}
+
+std::string_view last_characters(std::string_view text, std::size_t count) {
+  std::size_t begin = text.size();
+  for (; count > 0 && begin > 0; --count) {
+    do --begin;
+    while (begin > 0 && continues_character(text[begin]));
+  }
+  return text.substr(begin);
 }
 
 }  // namespace unkernel::data

@@ -1,4 +1,4 @@
-// Whether bytes are UTF-8 text.
+// Whether bytes are UTF-8 text, and its characters.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,14 @@ namespace unkernel::data {
 // none. Overlong forms, surrogates and numbers beyond U+10FFFF are refused.
 std::size_t first_bad_byte(std::string_view text);
 
+// Whether the byte belongs to the character that was begun before it.
+inline bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
 // How many characters the bytes are, if they are UTF-8.
 std::size_t count_characters(std::string_view text);
+
+// As many characters as there are, at most `count`.
+std::string_view first_characters(std::string_view text, std::size_t count);
+std::string_view last_characters(std::string_view text, std::size_t count);
 
 }  // namespace unkernel::data

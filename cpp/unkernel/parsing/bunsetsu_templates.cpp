@@ -4,6 +4,8 @@
 #include <array>
 #include <stdexcept>
 
+#include "unkernel/parsing/template_lines.hpp"
+
 namespace unkernel::parsing {
 namespace {
 
@@ -23,15 +25,6 @@ constexpr Property own_properties[] = {{"beginning", BunsetsuKind::beginning},
 constexpr Property pair_properties[] = {{"distance", BunsetsuKind::distance},
                                         {"brackets", BunsetsuKind::brackets},
                                         {"particles", BunsetsuKind::particles}};
-
-std::vector<std::string_view> parts_of(std::string_view name) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= name.size();) {
-    parts.push_back(name.substr(begin, name.find('.', begin) - begin));
-    begin += parts.back().size() + 1;
-  }
-  return parts;
-}
 
 // Whether the name is one of them; then `value` is its place.
 template <class Enum, std::size_t Count>
@@ -64,7 +57,7 @@ bool read_parts(std::span<const std::string_view> parts, BunsetsuTemplate& read)
 
 BunsetsuTemplate read_bunsetsu_template(std::string_view name) {
   BunsetsuTemplate read{.name = std::string(name), .role = BunsetsuRole::pair, .kind = BunsetsuKind::word};
-  if (read_parts(parts_of(name), read)) return read;
+  if (read_parts(pieces(name, '.'), read)) return read;
   throw std::invalid_argument(
       "no such template: '" + std::string(name) +
       "'. There are <role>.<word>.<field>, <role>.<property>, between.<distance, brackets or particles> and same.<role>.<role>; roles are before, "

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <initializer_list>
-#include <optional>
 #include <utility>
 
 #include "unkernel/base/error.hpp"
+#include "unkernel/parsing/template_lines.hpp"
 
 namespace unkernel::parsing {
 namespace {
@@ -29,36 +29,16 @@ constexpr std::size_t most_values = 4;
 constexpr std::size_t most_steps = 8;
 
 template <class Value, std::size_t count>
-std::optional<Value> named(const std::pair<std::string_view, Value> (&names)[count], std::string_view name) {
-  for (const auto& [known, value] : names) {
-    if (known == name) return value;
-  }
-  return std::nullopt;
-}
-
-template <class Value, std::size_t count>
 std::string listed(const std::pair<std::string_view, Value> (&names)[count]) {
   std::string list;
   for (const auto& [name, value] : names) list.append(list.empty() ? "" : ", ").append(name);
   return list;
 }
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-std::vector<std::string_view> pieces(std::string_view text, char at) {
-  std::vector<std::string_view> found;
-  for (;;) {
-    const std::size_t end = text.find(at);
-    found.push_back(trimmed(text.substr(0, end)));
-    if (end == std::string_view::npos) return found;
-    text.remove_prefix(end + 1);
-  }
+std::vector<std::string_view> trimmed_pieces(std::string_view text, char separator) {
+  std::vector<std::string_view> found = pieces(text, separator);
+  for (std::string_view& piece : found) piece = trimmed(piece);
+  return found;
 }
 
 class TemplateReader {
@@ -66,11 +46,11 @@ class TemplateReader {
   TemplateReader(const std::string& file, std::string_view text) : file_(file), text_(text) {}
 
   ParserTemplates read() {
-    for (std::string_view line : pieces(text_, '\n')) {
-      ++line_;
-      line = trimmed(line.substr(0, line.find('#')));
+    for_each_line(text_, [&](std::string_view line, std::int64_t number) {
+      line_ = number;
+      line = trimmed(line);
       if (!line.empty()) read_line(line);
-    }
+    });
     if (read_.moves.templates.empty()) throw FormatError(file_, 0, 0, "there is no feature under [moves]");
     if (read_.labels.templates.empty()) throw FormatError(file_, 0, 0, "there is no feature under [labels]");
     return std::move(read_);
@@ -99,7 +79,7 @@ class TemplateReader {
 
   Template read_template(std::string_view line) {
     Template made;
-    for (const std::string_view value : pieces(line, '+')) {
+    for (const std::string_view value : trimmed_pieces(line, '+')) {
       made.values.push_back(read_value(value));
       made.text.append(made.text.empty() ? "" : " + ").append(value);
     }
@@ -114,11 +94,11 @@ class TemplateReader {
       if (*bare == Attribute::direction && section_ == &read_.moves) refuse({"only arcs have a direction: put it under [labels]"});
       return {0, *bare};
     }
-    const auto parts = pieces(text, '.');
+    const auto parts = trimmed_pieces(text, '.');
     if (parts.size() < 2) refuse({"'", text, "' is no feature: write an address and an attribute, such as stack.word"});
     const auto attribute = named(attribute_names, parts.back());
     if (!attribute) refuse({"there is no attribute '", parts.back(), "': there are ", listed(attribute_names)});
-    return {number_of(read_address(parts)), *attribute};
+    return {place_among(section_->addresses, read_address(parts)), *attribute};
   }
 
   Address read_address(const std::vector<std::string_view>& parts) {
@@ -151,14 +131,6 @@ class TemplateReader {
     }
     if (of_moves && offset < 0) refuse({"the stack and the input count from 0: use the steps before and after for neighbours"});
     return offset;
-  }
-
-  std::size_t number_of(const Address& address) {
-    auto& all = section_->addresses;
-    const auto found = std::find(all.begin(), all.end(), address);
-    if (found != all.end()) return static_cast<std::size_t>(found - all.begin());
-    all.push_back(address);
-    return all.size() - 1;
   }
 
   const std::string& file_;

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "unkernel/data/decimal.hpp"
+#include "unkernel/data/utf8.hpp"
+#include "unkernel/parsing/word_pieces.hpp"
+
 namespace unkernel::parsing {
 namespace {
 
@@ -25,66 +29,32 @@ std::string_view field_of(const data::ColumnText& text, std::int64_t token, int 
   return column == conll::xpos && field == "_" ? text.field(token, conll::upos) : field;
 }
 
-bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// Of ASCII letters only: no table of the world's letters is worth its size here, tags say what is a name.
-char normalised(char c) {
-  if (is_upper(c)) return static_cast<char>(c - 'A' + 'a');
-  return is_digit(c) ? '0' : c;
-}
-
 std::string_view normalised(std::string_view form, std::string& room) {
   room.assign(form);
-  std::transform(room.begin(), room.end(), room.begin(), [](char c) { return normalised(c); });
+  std::transform(room.begin(), room.end(), room.begin(), [](char c) { return data::is_digit(c) ? '0' : small(c); });
   return room;
 }
 
-std::string_view prefix(std::string_view word, int characters) {
-  std::size_t end = 0;
-  for (; characters > 0 && end < word.size(); --characters) {
-    do ++end;
-    while (end < word.size() && continues_character(word[end]));
-  }
-  return word.substr(0, end);
-}
-
-std::string_view suffix(std::string_view word, int characters) {
-  std::size_t begin = word.size();
-  for (; characters > 0 && begin > 0; --characters) {
-    do --begin;
-    while (begin > 0 && continues_character(word[begin]));
-  }
-  return word.substr(begin);
-}
-
-// Xxxx-dd becomes Xx-d: runs of one kind are cut to one, and the whole to eight.
 std::string_view shape(std::string_view form, std::string& room) {
   room.clear();
-  for (const char c : form) {
-    const char kind = is_upper(c) ? 'X' : is_lower(c) ? 'x' : is_digit(c) ? 'd' : static_cast<unsigned char>(c) < 0x80 ? c : 'u';
-    if (room.empty() || room.back() != kind) room.push_back(kind);
-    if (room.size() == 8) break;
-  }
+  append_shape(form, {.beyond_ascii = 'u', .longest = 8}, room);
   return room;
 }
 
 }  // namespace
 
 std::string_view derived(Attribute attribute, std::string_view form, std::string& room) {
-  const auto order = [&](Attribute first) { return static_cast<int>(attribute) - static_cast<int>(first) + 1; };
+  const auto order = [&](Attribute first) { return static_cast<std::size_t>(attribute) - static_cast<std::size_t>(first) + 1; };
   switch (attribute) {
     case Attribute::word: return normalised(form, room);
     case Attribute::prefix1:
     case Attribute::prefix2:
     case Attribute::prefix3:
-    case Attribute::prefix4: return prefix(normalised(form, room), order(Attribute::prefix1));
+    case Attribute::prefix4: return data::first_characters(normalised(form, room), order(Attribute::prefix1));
     case Attribute::suffix1:
     case Attribute::suffix2:
     case Attribute::suffix3:
-    case Attribute::suffix4: return suffix(normalised(form, room), order(Attribute::suffix1));
+    case Attribute::suffix4: return data::last_characters(normalised(form, room), order(Attribute::suffix1));
     case Attribute::shape: return shape(form, room);
     default: return form;
   }

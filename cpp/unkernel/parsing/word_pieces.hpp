@@ -1,0 +1,35 @@
+// What features are made of a word's letters.
+//
+// Only ASCII letters have a case here: no table of the world's letters is worth its size, tags say what is a name.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "unkernel/data/decimal.hpp"
+
+namespace unkernel::parsing {
+
+inline bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
+inline bool is_small(char c) { return c >= 'a' && c <= 'z'; }
+inline char small(char c) { return is_capital(c) ? static_cast<char>(c + ('a' - 'A')) : c; }
+
+struct ShapeOptions {
+  char beyond_ascii;    // stands for each byte that is not of ASCII
+  std::size_t longest;  // where shapes are cut
+};
+
+// X for a capital, x for a small letter, d for a digit; repeated ones once, so that Xxxx-dd becomes Xx-d.
+inline void append_shape(std::string_view word, const ShapeOptions& options, std::string& to) {
+  const std::size_t begin = to.size();
+  for (const char c : word) {
+    const bool beyond_ascii = static_cast<unsigned char>(c) >= 0x80;
+    const char kind = is_capital(c) ? 'X' : is_small(c) ? 'x' : data::is_digit(c) ? 'd' : beyond_ascii ? options.beyond_ascii : c;
+    if (to.size() > begin && to.back() == kind) continue;
+    if (to.size() - begin == options.longest) break;
+    to.push_back(kind);
+  }
+}
+
+}  // namespace unkernel::parsing
