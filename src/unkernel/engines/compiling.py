@@ -19,6 +19,7 @@ from unkernel.engines.candidates import (
     Bench,
     Candidate,
     Trial,
+    by_rule,
     heads_beside_groups,
     is_large,
     sample_rows,
@@ -62,6 +63,7 @@ def compile(
     threshold: float | None = None,
     trie: Any = None,
     trie_nodes: int | None = None,
+    measure: bool = True,
     n_jobs: int | None = None,
     watch: Watch | None = None,
 ) -> CompiledClassifier | TreeClassifier:
@@ -99,6 +101,9 @@ def compile(
         pays.
     trie_nodes : int, default=None
         Keep a trie of at most so many nodes, whether it pays or not.
+    measure : bool, default=True
+        False chooses by rules instead of the clock: the same model and options then give the same tables,
+        always, which may not be the fastest ones. A trie then needs `trie_nodes`.
     n_jobs : int, default=None
         Threads for building; None and -1 mean all cores.
     watch : callable, default=None
@@ -121,6 +126,8 @@ def compile(
     """
     _check_options(engine, rare, threshold)
     check_trie(engine, trie, trie_nodes)
+    if trie is not None and trie_nodes is None and not measure:
+        raise ValueError("measure=False needs trie_nodes: whether a trie pays is measured")
     model = model_of(source)
     if isinstance(model, TreeModel):
         if engine != "auto" or sample is not None or trie is not None:
@@ -139,9 +146,9 @@ def compile(
         measured = canonical_csr(sample_rows(left_out))
     else:
         measured = _sample(sample, simple)
-    bench = Bench(measured, budget, threads, tell)
+    bench = Bench(measured, budget, threads, tell, timed=measure)
     maker = _Maker(simple, engine, bench, rare, threshold)
-    trials = _with_best_tables(maker.trials())
+    trials = _with_best_tables(maker.trials() if measure else _until_one_fits(maker.trials()))
     if source_rows is not None:
         with_trie = maker.tries(trials, source_rows, trie_nodes)
         others = [replace(trial, tables=None) for trial in trials] if trie_nodes else trials
@@ -261,7 +268,8 @@ class _Maker:
             return _weight_trials(self.model, self.engine, self.bench)
         machine, bench = self.machine, self.bench
         if self.engine == "auto":
-            return try_all(machine, bench, self.rare)
+            tried = try_all if bench.timed else by_rule
+            return tried(machine, bench, self.rare)
         if self.engine == "inverted":
             return [bench.trial(Candidate("inverted"), lambda: build.inverted(machine))]
         if self.engine == "bitsliced":
@@ -305,6 +313,13 @@ class _Maker:
             most_bytes=self.bench.memory,
             threads=threads,
         )
+
+
+def _until_one_fits(trials: Iterable[Trial]) -> Iterator[Trial]:
+    for trial in trials:
+        yield trial
+        if trial.tables is not None:
+            return
 
 
 def _with_best_tables(trials: Iterable[Trial]) -> list[Trial]:

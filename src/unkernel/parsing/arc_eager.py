@@ -77,7 +77,7 @@ class ArcEagerParser(BaseParser):
     tol : float, default=0.01
         Their relative duality gap at the end of training.
     engine : str, default="auto"
-        As for :func:`unkernel.compile`.
+        As for :func:`unkernel.compile`, but by rules instead of measuring.
     n_jobs : int or None, default=None
         Threads; None is 1 and -1 is all. The result does not depend on it.
     random_state : int, RandomState or None, default=0
@@ -188,6 +188,7 @@ class ArcEagerParser(BaseParser):
     ) -> Self:
         """``fit``, with a function that is shown every step."""
         tell = self._teller(watch)
+        self._threads(None)  # a number that is none is refused before anything is read
         bank = _with_gold_trees(source)
         dev_bank = None if dev is None else _with_gold_trees(dev)
         template_text, name = read_templates(self.templates, _TEMPLATES)
@@ -321,13 +322,12 @@ class ArcEagerParser(BaseParser):
         learner = self._row_learner(gamma=1.0, verbose=max(0, int(self.verbose) - 2))
         model = learner.fit_watched(X, y, None, tell.look).to_model()
         if self.engine == "auto" and isinstance(model, ConjunctionModel):
-            return CompiledClassifier(
-                model
-            ).validate()  # weights are ready; parts are too many to measure each
+            return CompiledClassifier(model).validate()  # weights are ready
         compiled = compile(
             model,
             engine=self.engine,
-            sample=X[:: max(1, X.shape[0] // _MEASURED_ROWS)],
+            sample=X[:: max(1, X.shape[0] // _SAMPLE_ROWS)],
+            measure=False,  # the same treebank gives the same file
             n_jobs=thread_count(self.n_jobs),
         )
         assert isinstance(compiled, CompiledClassifier)
@@ -465,7 +465,7 @@ class ArcEagerParser(BaseParser):
 
 _CLASSIFIERS = ("move_classifiers_", "label_classifiers_")
 _GOLD_EPOCHS = 2  # before the online learner follows its own mistakes
-_MEASURED_ROWS = 4096
+_SAMPLE_ROWS = 4096
 
 
 def _bank(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:

@@ -137,7 +137,8 @@ class BunsetsuParser(BaseParser):
         conjunctions with an l1 penalty, up to degree 3.
     engine : str, default="auto"
         What decisions are made with; see :func:`unkernel.compile`. "expanded" is the papers' SVM-KE, "pruned"
-        their SVM-HKE, and "inverted" their PKI; all but "pruned" decide exactly as the model does.
+        their SVM-HKE, and "inverted" their PKI; all but "pruned" decide exactly as the model does. "auto"
+        goes by rules instead of measuring, so that the same sentences always give the same file.
     memory : int or str, default="280M"
         Bytes that the engine's tables may take.
     rare : float, default=0.005
@@ -146,9 +147,10 @@ class BunsetsuParser(BaseParser):
     threshold : float, default=None
         For ``engine="pruned"``: weights that are smaller are dropped.
     trie : path, file object or BunsetsuCorpus, default=None
-        Sentences to grow a prefix trie from; only their bunsetsu matter.
+        Sentences to grow a prefix trie from; only their bunsetsu matter. Whether one pays, and which layout
+        is the fastest beside it, is measured, and may differ from run to run; the answers do not.
     trie_nodes : int, default=None
-        Keep a trie of at most so many nodes, whether it pays or not.
+        Keep a trie of at most so many nodes, whether it pays or not. Nothing is measured then.
     templates : "default", path or sequence of str, default=None
         Names of templates of features, such as ``"modifier.content.lemma"``, or a file of them
         (docs/bunsetsu.md); ``"default"`` and None are ``TEMPLATES``.
@@ -250,6 +252,7 @@ class BunsetsuParser(BaseParser):
     def fit_watched(self, source: BunsetsuSource, dev: BunsetsuSource | None, watch: Watch | None) -> Self:
         """``fit``, with a function that is shown every step."""
         tell = self._teller(watch)
+        self._threads(None)  # a number that is none is refused before anything is read
         corpus = bunsetsu_corpus(source)
         dev_corpus = None if dev is None else _measurable(dev)
         names = _template_names(self.templates)
@@ -371,12 +374,12 @@ class BunsetsuParser(BaseParser):
             "threshold": self.threshold,
             "n_jobs": self.n_jobs or 1,
         }
-        made = compile(model, self.engine, **options)
+        made = compile(model, self.engine, **options, measure=False)  # the same data gives the same file
         if self.trie is not None:
             assert isinstance(made, CompiledClassifier)
             self.classifier_ = made  # what parses the trie's sentences
-            rows = self._met_rows(self.trie)
-            made = compile(model, self.engine, **options, trie=rows, trie_nodes=self.trie_nodes)
+            options |= {"trie": self._met_rows(self.trie), "trie_nodes": self.trie_nodes}
+            made = compile(model, self.engine, **options, measure=self.trie_nodes is None)
         assert isinstance(made, CompiledClassifier)
         return made
 

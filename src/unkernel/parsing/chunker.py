@@ -168,6 +168,7 @@ class Chunker(BaseParser):
     ) -> Self:
         """``fit``, with a function that is shown every step."""
         tell = self._teller(watch)
+        self._threads(None)  # a number that is none is refused before anything is read
         corpus = _tagged(source)
         dev_corpus = None if dev is None else _measurable(dev)
         model = self._learned(corpus, tell)

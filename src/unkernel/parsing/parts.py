@@ -34,6 +34,8 @@ def store_parts(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, dict[s
     stored = {}
     for name, classifier in parts.items():
         kind, own, settings = classifier.to_container()
+        if classifier.chosen is not None:  # what a clock said of others is not kept: files would differ by it
+            settings["candidates"] = [classifier.chosen.untimed().to_json()]
         arrays |= {_prefix(name) + key: array for key, array in _packed(own).items()}
         stored[name] = {"kind": kind, "settings": settings}
     return arrays, {_PARTS: stored}
