@@ -9,6 +9,7 @@ import pytest
 
 import unkernel
 from reference.parse_corpora import MAKERS, bunsetsu, chunks, treebank
+from unkernel.cli._learners import flag, parameter_options
 from unkernel.cli.parse._tasks import guess
 from unkernel.data import read_conllu
 from unkernel.engines import load as load_classifier
@@ -102,6 +103,79 @@ def test_options_reach_the_parser(run, bank, tmp_path):
     assert unkernel.load(path).get_params().items() >= chosen.items()
 
 
+OPTIONS = {
+    "trees": {
+        "--learner online --exploration 0.5 --minimum-updates 2 --split both --epochs 2": {
+            "exploration": 0.5,
+            "minimum_updates": 2,
+            "split": "both",
+            "epochs": 2,
+        },
+        "--learner svm --engine bitsliced --split none": {"engine": "bitsliced", "split": "none"},
+    },
+    "chunks": {
+        "--gamma 0.5 --direction backward --scheme IOBES --engine inverted": {
+            "gamma": 0.5,
+            "direction": "backward",
+            "scheme": "IOBES",
+            "engine": "inverted",
+        },
+    },
+    "bunsetsu": {
+        "--minimum 2 --engine pruned --threshold 1e-9 --rare 3": {
+            "min_count": 2,
+            "engine": "pruned",
+            "threshold": 1e-9,
+            "rare": 3.0,
+        },
+        "--memory 20M --engine split": {"memory": "20M", "engine": "split"},
+    },
+}
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_options_of_each_kind_reach_the_parser(run, files, tmp_path, number):
+    task, train, dev = files
+    for options, chosen in list(OPTIONS[task].items())[number : number + 1]:
+        ran = run("parse", "train", tmp_path / "m.uk", train, *options.split(), "-q")
+        assert ran.code == 0, ran.err
+        parser = unkernel.load(tmp_path / "m.uk")
+        assert parser.get_params().items() >= chosen.items()
+        assert {part.engine for part in parser.parts_.values()} == {chosen.get("engine", "expanded")}
+        assert parser.evaluate(dev)
+
+
+def test_every_parameter_is_an_option(run):
+    """But for those that make no sense on a command line."""
+    shown = run("parse", "train", "--help").out
+    for estimator in PARSERS.values():
+        for option in parameter_options(estimator).values():
+            assert flag(option) in shown
+
+
+def test_a_trie_is_grown_from_sentences(run, tmp_path):
+    for name, seed in (("train.knp", 0), ("more.knp", 1)):
+        (tmp_path / name).write_text(bunsetsu(40, seed))
+    arguments = ("parse", "train", tmp_path / "m.uk", tmp_path / "train.knp", "-q")
+    trie = ("--trie", tmp_path / "more.knp", "--trie-nodes", "1k")
+    assert run(*arguments).code == 0
+    plain = unkernel.load(tmp_path / "m.uk")
+    assert run(*arguments, *trie).code == 0
+    grown = unkernel.load(tmp_path / "m.uk")
+    assert plain.classifier_.trie is None
+    assert 0 < grown.classifier_.trie.nodes <= 1000
+    more = tmp_path / "more.knp"
+    assert plain.parse(more).to_bytes() == grown.parse(more).to_bytes()
+    for options, reason in (
+        (("--trie", tmp_path / "nowhere"), "nowhere: No such file"),
+        (("--trie-nodes", "3"), "--trie-nodes needs rows to grow a trie from"),
+        ((*trie[:3], "many"), "--trie-nodes must be a number of nodes"),
+        ((*trie, "--engine", "inverted"), "--engine inverted has no conjunctions"),
+        (("--trie", tmp_path / "m.uk"), "m.uk"),
+    ):
+        assert reason in run(*arguments, *options).error()
+
+
 def test_defaults_are_the_parsers_own(run, bank, tmp_path):
     assert run("parse", "train", tmp_path / "m.uk", bank, "-q").code == 0
     assert unkernel.load(tmp_path / "m.uk").get_params() == ArcEagerParser().get_params()
@@ -163,6 +237,22 @@ def test_compressed_files(run, tmp_path):
         ("--learner svm --epochs 7", "--epochs is not for --learner svm, but for online"),
         ("--learner logistic --epochs 7", "--epochs is not for --learner logistic, but for online"),
         ("--learner magic", "--learner"),
+        ("--engine split", "--engine is not for --learner online, but for svm and logistic"),
+        ("--learner svm --exploration 0.5", "--exploration is not for --learner svm, but for online"),
+        (
+            "--learner logistic --engine split",
+            "--engine split sums over support vectors, which --learner log",
+        ),
+        ("--learner svm --degree 1 --engine inverted", "of degree 1 does not have: use --engine auto"),
+        ("--learner svm --engine pruned", "--engine must be"),
+        ("--exploration 2", "--exploration must be"),
+        ("--scheme IOB2", "--scheme is not for --task trees, but for chunks"),
+        ("--trie train.conllu", "--trie is not for --task trees, but for bunsetsu"),
+        ("--task bunsetsu --engine pruned", "--engine pruned needs a threshold"),
+        ("--task bunsetsu --threshold 3", "--engine pruned needs a threshold above 0, and the exact engines"),
+        ("--task bunsetsu --memory much", "--memory must be bytes"),
+        ("--task bunsetsu --minimum 0", "--minimum must be"),
+        ("--task chunks --split both", "--split is not for --task chunks, but for trees"),
         (
             "--templates nowhere.txt",
             "there is no template file 'nowhere.txt'; ours are 'default', 'rich', 'chang'",

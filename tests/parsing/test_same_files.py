@@ -130,3 +130,41 @@ def test_no_threads_at_all_are_refused(task, estimator):
     with pytest.raises(ValueError, match="n_jobs must be"):
         part = next(iter(fitted.parts_.values()))
         part.predict(np.ones((1, part.n_features_in_)), n_jobs=0)
+
+
+# --- Engines ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "estimator"),
+    [("trees", ArcEagerParser), ("bunsetsu", BunsetsuParser), ("chunks", Chunker)],
+)
+@pytest.mark.parametrize("degree", [2, 3])
+def test_every_engine_decides_the_same(task, estimator, degree):
+    corpus = corpus_of(task)
+    expected = estimator(degree, learner="svm", tol=1e-2).fit(corpus).parse(corpus).to_bytes()
+    for engine in ("inverted", "bitsliced", "split", "expanded"):
+        parser = estimator(degree, learner="svm", tol=1e-2, engine=engine).fit(corpus)
+        assert {part.engine for part in parser.parts_.values()} == {engine}
+        assert parser.parse(corpus).to_bytes() == expected
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options"),
+    [
+        (ArcEagerParser, {"engine": "split"}),
+        (ArcEagerParser, {"learner": "logistic", "engine": "inverted"}),
+        (ArcEagerParser, {"learner": "svm", "degree": 1, "engine": "inverted"}),
+        (BunsetsuParser, {"learner": "logistic", "engine": "split"}),
+        (BunsetsuParser, {"degree": 1, "engine": "pruned", "threshold": 0.1}),
+        (BunsetsuParser, {"engine": "pruned"}),
+        (BunsetsuParser, {"threshold": 0.1}),
+        (BunsetsuParser, {"trie_nodes": 3}),
+        (BunsetsuParser, {"memory": "much"}),
+        (Chunker, {"learner": "logistic", "engine": "bitsliced"}),
+        (Chunker, {"degree": 1, "engine": "split"}),
+    ],
+)
+def test_engines_that_cannot_be_are_refused_before_anything_is_read(estimator, options):
+    with pytest.raises(ValueError, match=r"^(engine|trie_nodes|memory)"):
+        estimator(**options).fit("nowhere")

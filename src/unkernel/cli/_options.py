@@ -142,6 +142,13 @@ TrieNodes = Annotated[
         show_default="the best of several sizes",
     ),
 ]
+Measure = Annotated[
+    bool,
+    _engine(
+        "--measure/--no-measure",
+        help="Choose by measuring, or by rules: the same model then gives the same file, always.",
+    ),
+]
 Plot = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw time against size: a .png, .svg or .pdf file."),

@@ -124,7 +124,7 @@ def compile(
     >>> bool((fast.predict(X > 7) == svc.predict(X > 7)).all())
     True
     """
-    _check_options(engine, rare, threshold)
+    check_options(engine, rare, threshold)
     check_trie(engine, trie, trie_nodes)
     if trie is not None and trie_nodes is None and not measure:
         raise ValueError("measure=False needs trie_nodes: whether a trie pays is measured")
@@ -133,7 +133,7 @@ def compile(
         if engine != "auto" or sample is not None or trie is not None:
             raise ValueError("models of trees have one engine: leave out engine, sample and trie")
         return TreeClassifier(model)
-    budget = _memory_bytes(memory)
+    budget = memory_bytes(memory)
     tell = watch or (lambda _: None)
     threads = thread_count(n_jobs)
     # Who asks for an engine of support vectors gets one, also where the model is a linear one.
@@ -168,7 +168,8 @@ def model_of(source: Any) -> Model | TreeModel:
     return from_estimator(source)
 
 
-def _check_options(engine: str, rare: float, threshold: float | None) -> None:
+def check_options(engine: str, rare: float, threshold: float | None) -> None:
+    """Refuse options that are none, or that do not go together."""
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     if not _is_number(rare) or not 0 <= rare < np.inf:
@@ -195,7 +196,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def _memory_bytes(memory: int | str | None) -> float:
+def memory_bytes(memory: int | str | None) -> float:
+    """Bytes that tables may take."""
     if memory is None:
         free = available_bytes()
         return free / _SHARE_OF_MEMORY if free else 1e9

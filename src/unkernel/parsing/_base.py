@@ -23,6 +23,7 @@ from unkernel.models import container
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
 Arrays = dict[str, NDArray[Any]]
+_OF_SUPPORT_VECTORS = ("inverted", "bitsliced", "split", "pruned")  # engines that weights do not do for
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
     degree: int
     C: float | None
     learner: str
+    engine: str
     tol: float
     n_jobs: int | None
     random_state: Any
@@ -111,8 +113,19 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
     def _threads(self, n_jobs: int | None) -> int:
         return thread_count(self.n_jobs if n_jobs is None else n_jobs)
 
+    def _refuse_parameters(self) -> None:
+        """What does not go together, before anything is read."""
+        self._threads(None)
+        if self.engine in _OF_SUPPORT_VECTORS and (self.learner != "svm" or self.degree == 1):
+            raise ValueError(
+                f"engine={self.engine!r} sums over support vectors, which learner={self.learner!r} of degree "
+                f"{self.degree} does not have: use engine='auto'"
+            )
+
     def _row_learner(self, **others: Any) -> PolySVC | PolyLogisticRegression:
         """What learns from rows of features, with the parser's parameters and some others."""
+        if self.engine in _OF_SUPPORT_VECTORS:
+            others = {"storage": "split"} | others  # which gives support vectors, not weights
         chosen = {
             "degree": self.degree,
             "C": self.C,

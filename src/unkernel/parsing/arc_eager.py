@@ -77,7 +77,8 @@ class ArcEagerParser(BaseParser):
     tol : float, default=0.01
         Their relative duality gap at the end of training.
     engine : str, default="auto"
-        As for :func:`unkernel.compile`, but by rules instead of measuring.
+        As for :func:`unkernel.compile`, but by rules instead of measuring. Those but ``"auto"`` and
+        ``"expanded"`` need support vectors: ``learner="svm"`` and a degree above 1.
     n_jobs : int or None, default=None
         Threads; None is 1 and -1 is all. The result does not depend on it.
     random_state : int, RandomState or None, default=0
@@ -188,7 +189,7 @@ class ArcEagerParser(BaseParser):
     ) -> Self:
         """``fit``, with a function that is shown every step."""
         tell = self._teller(watch)
-        self._threads(None)  # a number that is none is refused before anything is read
+        self._refuse_parameters()
         bank = _with_gold_trees(source)
         dev_bank = None if dev is None else _with_gold_trees(dev)
         template_text, name = read_templates(self.templates, _TEMPLATES)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from unkernel._core import BunsetsuFeatures, BunsetsuText, bunsetsu_training
 from unkernel.data.bunsetsu import BunsetsuCorpus, BunsetsuSource, bunsetsu_corpus
 from unkernel.engines import CompiledClassifier, compile
-from unkernel.engines.compiling import ENGINES, model_of
+from unkernel.engines.compiling import ENGINES, check_options, check_trie, memory_bytes, model_of
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.parsing._base import (
@@ -137,8 +137,9 @@ class BunsetsuParser(BaseParser):
         conjunctions with an l1 penalty, up to degree 3.
     engine : str, default="auto"
         What decisions are made with; see :func:`unkernel.compile`. "expanded" is the papers' SVM-KE, "pruned"
-        their SVM-HKE, and "inverted" their PKI; all but "pruned" decide exactly as the model does. "auto"
-        goes by rules instead of measuring, so that the same sentences always give the same file.
+        their SVM-HKE, and "inverted" their PKI; all but "pruned" decide exactly as the model does. Those but
+        "auto" and "expanded" need support vectors: ``learner="svm"`` and a degree above 1. "auto" goes by
+        rules instead of measuring, so that the same sentences always give the same file.
     memory : int or str, default="280M"
         Bytes that the engine's tables may take.
     rare : float, default=0.005
@@ -252,7 +253,7 @@ class BunsetsuParser(BaseParser):
     def fit_watched(self, source: BunsetsuSource, dev: BunsetsuSource | None, watch: Watch | None) -> Self:
         """``fit``, with a function that is shown every step."""
         tell = self._teller(watch)
-        self._threads(None)  # a number that is none is refused before anything is read
+        self._refuse_parameters()
         corpus = bunsetsu_corpus(source)
         dev_corpus = None if dev is None else _measurable(dev)
         names = _template_names(self.templates)
@@ -272,6 +273,12 @@ class BunsetsuParser(BaseParser):
         if dev_corpus is not None:
             tell(f"dev: {self.dev_result_}")
         return self
+
+    def _refuse_parameters(self) -> None:
+        super()._refuse_parameters()
+        check_options(self.engine, self.rare, self.threshold)
+        check_trie(self.engine, self.trie, self.trie_nodes)
+        memory_bytes(self.memory)
 
     def parse(self, source: BunsetsuSource, *, n_jobs: int | None = None) -> BunsetsuCorpus:
         """The sentences with the heads that the parser finds, all of type D."""

@@ -63,7 +63,8 @@ class Chunker(BaseParser):
         Features that occur less often in the training text are left out.
     engine : str, default="auto"
         As for :func:`unkernel.compile`, but for ``"auto"``, which does not measure: it is ``"split"`` for
-        support vectors and ``"expanded"`` for weights.
+        support vectors and ``"expanded"`` for weights. Those but ``"auto"`` and ``"expanded"`` need support
+        vectors: ``learner="svm"`` and a degree above 1.
     tol : float, default=0.01
         Training stops at this relative duality gap.
     n_jobs : int or None, default=None
@@ -168,7 +169,7 @@ class Chunker(BaseParser):
     ) -> Self:
         """``fit``, with a function that is shown every step."""
         tell = self._teller(watch)
-        self._threads(None)  # a number that is none is refused before anything is read
+        self._refuse_parameters()
         corpus = _tagged(source)
         dev_corpus = None if dev is None else _measurable(dev)
         model = self._learned(corpus, tell)
