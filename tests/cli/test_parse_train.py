@@ -348,7 +348,7 @@ def test_inspect(run, parser_file):
     assert described["kind"] == KINDS[task]
     assert described["file_bytes"] == path.stat().st_size
     assert {part["name"] for part in described["parts"]} == set(unkernel.load(path).parts_)
-    assert "this is a parser" in run("inspect", path, "--top", "3").error()
+    assert "this is a parser" in run("inspect", path, "--features", "names.txt").error()
 
 
 def test_commands_for_rows_say_that_it_is_a_parser(run, parser_file, test_file, tmp_path):
@@ -356,7 +356,6 @@ def test_commands_for_rows_say_that_it_is_a_parser(run, parser_file, test_file, 
     for command in (
         ("predict", path, test_file),
         ("bench", path, test_file),
-        ("explain", path, test_file),
         ("compile", path, tmp_path / "x.uk"),
     ):
         message = run(*command).error()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -20,6 +21,7 @@ from unkernel.engines import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.learners import Look, thread_count
 from unkernel.models import container
+from unkernel.parsing.explaining import Decided, ExplainedDecision, explained
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
 Arrays = dict[str, NDArray[Any]]
@@ -98,6 +100,56 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def parts_(self) -> dict[str, CompiledClassifier]:
         """The classifiers that decide, by name."""
+
+    @abstractmethod
+    def class_names(self, part: str) -> list[str]:
+        """What a classifier of ``parts_`` chooses among."""
+
+    @abstractmethod
+    def feature_names(self, part: str) -> Callable[[int], str]:
+        """What the columns of a classifier of ``parts_`` are called: a function of their numbers.
+
+        Those of a kind, such as ``"labels"``, have the same columns.
+        """
+
+    @abstractmethod
+    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
+        """The decisions on a text, each with the row of features it was made on."""
+
+    def explain(self, source: Any, tags: Any = None, *, top: int | None = 10) -> list[ExplainedDecision]:
+        """Why sentences get the answers that they get, decision by decision.
+
+        Parameters
+        ----------
+        source : path, open file, corpus, or lists of words
+            As ``parse`` takes it.
+        tags : lists of str, default=None
+            The parts of speech of lists of words.
+        top : int, default=10
+            How many conjunctions of features to list for each, those first that made the largest difference
+            between the winner and the runner-up; None lists all.
+
+        Returns
+        -------
+        list of ExplainedDecision
+            In the order in which they were made (of chunkers: of the text).
+        """
+        check_is_fitted(self)
+        if top is not None and (isinstance(top, bool) or top < 0):
+            raise ValueError(f"top must be a number of conjunctions, or None for all, got {top}")
+        parts, classes = self.parts_, cache(self.class_names)
+        features = cache(self.feature_names)
+        return [
+            explained(
+                decided,
+                parts[decided.part],
+                row,
+                classes(decided.part),
+                features(decided.part.partition(".")[0]),
+                top=top,
+            )
+            for decided, row in self._decided(source, tags)
+        ]
 
     @property
     def nbytes(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -24,7 +24,10 @@ from unkernel.engines.compiling import ENGINES
 from unkernel.learners import thread_count
 from unkernel.models import ConjunctionModel, container
 from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, read_templates, refuse_empty
-from unkernel.parsing.parts import restore_parts, store_parts
+from unkernel.parsing.decided import decided_trees
+from unkernel.parsing.explaining import Decided
+from unkernel.parsing.feature_names import ArcFeatureNames
+from unkernel.parsing.parts import packed_strings, restore_parts, store_parts, unpacked_strings
 from unkernel.parsing.tree_result import TreeResult, result_of
 
 _TEMPLATES = {"default": "arc_eager.txt", "rich": "arc_eager_rich.txt", "chang": "chang.txt"}
@@ -358,6 +361,21 @@ class ArcEagerParser(BaseParser):
             if part is not None
         }
 
+    def class_names(self, part: str) -> list[str]:
+        """The moves or relations that a part chooses among."""
+        kind, _, number = part.partition(".")
+        if kind == "moves":
+            return [_MOVES[move] for move in self._frame.move_classes[int(number)]]
+        return [self._frame.labels[label] for label in self._frame.arc_classes[int(number)]]
+
+    def feature_names(self, part: str) -> Callable[[int], str]:
+        """What the columns of a part are called, such as ``stack.xpos=NN``."""
+        kind = part.partition(".")[0]
+        return ArcFeatureNames(kind, self._template_text, self._frame.stored(), self._frame.labels)
+
+    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
+        return decided_trees(self._frame, self._engines(), _bank(source, tags))
+
     # --- Answers --------------------------------------------------------------------------------------
 
     def parse(
@@ -408,8 +426,7 @@ class ArcEagerParser(BaseParser):
 
     def _answers(self, bank: Treebank, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         check_is_fitted(self)
-        moves, labels = self._engines()
-        heads, relations = self._frame.parse(moves, labels, bank._text, threads=self._threads(n_jobs))
+        heads, relations = self._frame.parse(*self._engines(), bank._text, threads=self._threads(n_jobs))
         return np.asarray(heads), np.asarray(relations)
 
     def _engines(self) -> tuple[list[Any], list[Any]]:
@@ -418,9 +435,7 @@ class ArcEagerParser(BaseParser):
         def engine(part: CompiledClassifier | None) -> Any:
             return None if part is None else part._engine
 
-        return [engine(part) for part in self.move_classifiers_], [
-            engine(part) for part in self.label_classifiers_
-        ]
+        return list(map(engine, self.move_classifiers_)), list(map(engine, self.label_classifiers_))
 
     def _with_answers(
         self, bank: Treebank, heads: NDArray[np.int32], relations: NDArray[np.int32]
@@ -438,7 +453,7 @@ class ArcEagerParser(BaseParser):
         arrays, settings = store_parts(self.parts_)
         stored = self._frame.stored()
         for number, names in enumerate(stored["strings"]):
-            arrays[f"{_STRINGS}{number}"] = _packed(names)
+            arrays[f"{_STRINGS}{number}"] = packed_strings(names)
         arrays |= {name: np.asarray(stored[name]) for name in _ARRAYS}
         settings |= {name: stored[name] for name in _LISTS}
         return arrays, settings | {"templates": self._template_text}
@@ -454,7 +469,9 @@ class ArcEagerParser(BaseParser):
         table = {key: settings.get(key) for key in _LISTS}
         table |= {key: np.ascontiguousarray(arrays[key]) for key in _ARRAYS if key in arrays}
         strings = [key for key in arrays if key.startswith(_STRINGS)]
-        table["strings"] = [_unpacked(name, arrays, f"{_STRINGS}{number}") for number in range(len(strings))]
+        table["strings"] = [
+            unpacked_strings(name, arrays, f"{_STRINGS}{number}") for number in range(len(strings))
+        ]
         frame.restore(table)
         self._frame = frame
         parts = restore_parts(name, arrays, settings)
@@ -482,13 +499,3 @@ def _with_gold_trees(source: Any) -> Treebank:
     refuse_empty(bank.name, bank.n_words)
     bank.check_trees()
     return bank
-
-
-def _packed(names: Sequence[str]) -> NDArray[np.uint8]:
-    """Strings, each ended by a line end, which none has inside."""
-    return np.frombuffer("".join(f"{name}\n" for name in names).encode(), dtype=np.uint8)
-
-
-def _unpacked(file: str, arrays: Arrays, key: str) -> list[str]:
-    packed = container.proper_array(file, arrays, key, [np.dtype(np.uint8)], 1)
-    return packed.tobytes().decode().split("\n")[:-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -32,6 +32,8 @@ from unkernel.parsing._base import (
     read_templates,
     refuse_empty,
 )
+from unkernel.parsing.decided import decided_bunsetsu
+from unkernel.parsing.explaining import Decided
 from unkernel.parsing.parts import restore_parts, store_parts
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
@@ -343,6 +345,20 @@ class BunsetsuParser(BaseParser):
         """What a column of :meth:`decisions` stands for, such as ``"modifier.content.surface=本"``."""
         check_is_fitted(self, "classifier_")
         return str(self._features.column_name(column))
+
+    def class_names(self, part: str) -> list[str]:
+        """Whether the left bunsetsu depends on the right one, or waits for another."""
+        return ["waits", "depends"]
+
+    def feature_names(self, part: str) -> Callable[[int], str]:
+        """What columns are called: :meth:`feature_name`."""
+        return self.feature_name
+
+    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
+        if tags is not None:
+            raise ValueError("bunsetsu have their parts of speech with their morphemes: leave out tags")
+        parsed = self.parse(source)
+        return decided_bunsetsu(parsed, self.decisions(parsed)[0], _DECIDES)
 
     def _rows(self, decisions: tuple[Any, Any, Any]) -> tuple[Any, NDArray[np.int8]]:
         offsets, columns, labels = decisions

@@ -6,7 +6,7 @@ nothing is lost, and a file of many classes takes a fraction of the room.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,17 @@ def _unpacked(file: str, arrays: Arrays) -> Arrays:
     return {key: array for key, array in arrays.items() if not key.startswith(_WEIGHTS + ".")} | {
         _WEIGHTS: weights
     }
+
+
+def packed_strings(names: Sequence[str]) -> NDArray[np.uint8]:
+    """Strings, each ended by a line end, which none has inside."""
+    return np.frombuffer("".join(f"{name}\n" for name in names).encode(), dtype=np.uint8)
+
+
+def unpacked_strings(file: str, arrays: Arrays, key: str) -> list[str]:
+    """What :func:`packed_strings` put away."""
+    packed = container.proper_array(file, arrays, key, [np.dtype(np.uint8)], 1)
+    return packed.tobytes().decode().split("\n")[:-1]
 
 
 _MOST_WEIGHTS = 1 << 30  # a file may not claim zeros without end
