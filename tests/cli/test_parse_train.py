@@ -10,7 +10,7 @@ import pytest
 import unkernel
 from reference.parse_corpora import MAKERS, bunsetsu, chunks, treebank
 from unkernel.cli._learners import flag, parameter_options
-from unkernel.cli.parse._tasks import guess
+from unkernel.cli.parse._tasks import TASKS, guess
 from unkernel.data import read_conllu
 from unkernel.engines import load as load_classifier
 from unkernel.models.load import PARSER_KINDS
@@ -288,6 +288,14 @@ def test_stdin_can_be_read_only_once(run, tmp_path):
         ("\none\ntwo\n", "train:2: cannot tell what it holds: a single column; "),
         ("1\ta\t_\tX\t_\t_\t1\troot\t_\t_\n\n", ":1:"),
         ("1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n\n", "train:1"),
+        ("# a comment\n# and another\n\n", "train:1: cannot tell what it holds: nothing but comments; "),
+        ("# one here\n# two here\n# three four\n", "train:1: cannot tell what it holds: nothing but comm"),
+        (
+            "# a b c\nfour words a line\nand four here too\n",
+            "train:1: cannot tell what it holds: 'c' is no tag",
+        ),
+        ("# a\n1\tw\t_\tX\n\n", "train:2: cannot tell what it holds: 4 columns, where CoNLL-U has 10; "),
+        ("a DT B-NP\nb NN I-NP\nc NN nonsense\n\n", "train:3:6: 'nonsense' is no tag of a chunk"),
         ("a DT B-NP\nb NN\n\n", "train:2: cannot tell what it holds: 2 columns, and line 1 has 3; "),
         ("* 0 -1D\nEOS\n", "train:2"),
     ],
@@ -325,6 +333,8 @@ def test_guessing():
         assert guess(make(200, 0).encode()[:3000]).name == task
     assert guess(b"1-2\tdon't" + 8 * b"\t_" + b"\n").name == "trees"
     assert guess(b"# words and tags\nword TAG\nother TAG\n") is None
+    assert guess(b"# one here\n# two here\n") is None
+    assert guess(b"# # B-NP\n5 CD I-NP\n") is TASKS["chunks"]  # a word like others
 
 
 # --- What a file is -----------------------------------------------------------------------------------
