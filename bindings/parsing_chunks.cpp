@@ -113,7 +113,10 @@ auto as_tuple(parsing::ChunkRows&& rows) {
 }
 
 auto rows_of(const ChunkFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers, bool backward) {
-  if (answers.size() != static_cast<std::size_t>(text.tokens())) throw std::invalid_argument("the answers do not fit the text");
+  constexpr std::int32_t most = 1 << 30;  // codes are a little larger
+  if (answers.size() != static_cast<std::size_t>(text.tokens()) || std::ranges::any_of(view(answers), [](auto k) { return k > most; })) {
+    throw std::invalid_argument("the answers do not fit the text");
+  }
   parsing::ChunkRows rows;
   {
     const nb::gil_scoped_release unlocked;

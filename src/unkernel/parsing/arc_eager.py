@@ -420,8 +420,7 @@ class ArcEagerParser(BaseParser):
         bank = _with_gold_trees(source)
         self._engines()  # made when first needed, which is no part of parsing
         start = time.process_time()
-        answers = self._answers(bank, n_jobs)
-        seconds = time.process_time() - start
+        answers, seconds = self._answers(bank, n_jobs), time.process_time() - start
         return result_of(bank, self._with_answers(bank, *answers), seconds)
 
     def _answers(self, bank: Treebank, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -444,8 +443,7 @@ class ArcEagerParser(BaseParser):
 
     def _answered(self, bank: Treebank, n_jobs: int | None) -> bytes:
         """The text with trees; unlike that of ``parse``, it is not read again."""
-        heads, relations = self._answers(bank, n_jobs)
-        return bytes(bank._text.write_trees(heads, relations, self.labels_))
+        return bytes(bank._text.write_trees(*self._answers(bank, n_jobs), self.labels_))
 
     # --- Files ----------------------------------------------------------------------------------------
 
