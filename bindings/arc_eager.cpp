@@ -13,6 +13,7 @@
 #include "bindings.hpp"
 #include "bound_engine.hpp"
 #include "tables.hpp"
+#include "unkernel/parsing/arc_eager_decisions.hpp"
 #include "unkernel/parsing/online_training.hpp"
 
 namespace unkernel::bindings {
@@ -138,6 +139,23 @@ Arrays parse_with(const BoundFrame& bound, const Engines& moves, const Engines& 
   return as_tuple(std::move(parsed));
 }
 
+Table decisions_with(const BoundFrame& bound, const Engines& moves, const Engines& arcs, const data::ColumnText& text) {
+  const parsing::ParserEngines engines{engines_of(moves), engines_of(arcs)};
+  parsing::ParserDecisions made;
+  watched([&](const Monitor& monitor) { made = parsing::decisions(bound.frame, engines, text, monitor); }, nullptr);
+  Table table;
+  table["offsets"] = give(std::move(made.offsets));
+  table["columns"] = give(std::move(made.columns));
+  table["labels"] = give(std::move(made.labels));
+  table["sentences"] = give(std::move(made.sentences));
+  table["firsts"] = give(std::move(made.firsts));
+  table["seconds"] = give(std::move(made.seconds));
+  table["parts"] = give(std::move(made.parts));
+  table["chosen"] = give(std::move(made.chosen));
+  table["valid"] = give(std::move(made.valid));
+  return table;
+}
+
 void bind_frame(nb::module_& module) {
   nb::class_<BoundFrame>(module, "ArcEagerFrame")
       .def(nb::init<const std::string&, std::string_view, bool, bool, std::int64_t>(), nb::arg("file"), nb::arg("templates"),
@@ -162,7 +180,8 @@ void bind_frame(nb::module_& module) {
              return nb::typed<nb::tuple, Table, Table>(nb::make_tuple(as_table(std::move(rows.moves)), as_table(std::move(rows.arcs))));
            },
            nb::arg("text"))
-      .def("parse", &parse_with, nb::arg("moves"), nb::arg("arcs"), nb::arg("text"), nb::kw_only(), nb::arg("threads"));
+      .def("parse", &parse_with, nb::arg("moves"), nb::arg("arcs"), nb::arg("text"), nb::kw_only(), nb::arg("threads"))
+      .def("decisions", &decisions_with, nb::arg("moves"), nb::arg("arcs"), nb::arg("text"));
 }
 
 void bind_trainer(nb::module_& module) {

@@ -103,6 +103,23 @@ auto count_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag>
   return nb::typed<nb::tuple, nb::any, int>(nb::make_tuple(to_numpy(std::move(counts), {types, 3}), score.equal_tags));
 }
 
+auto as_tuple(parsing::ChunkRows&& rows) {
+  return nb::typed<nb::tuple, nb::any, nb::any>(nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.columns))));
+}
+
+auto rows_of(const ChunkFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers, bool backward) {
+  constexpr std::int32_t most = 1 << 30;  // codes are a little larger
+  if (answers.size() != static_cast<std::size_t>(text.tokens()) || std::ranges::any_of(view(answers), [](auto k) { return k > most; })) {
+    throw std::invalid_argument("the answers do not fit the text");
+  }
+  parsing::ChunkRows rows;
+  {
+    const nb::gil_scoped_release unlocked;
+    rows = features.rows(text, view(answers), backward);
+  }
+  return as_tuple(std::move(rows));
+}
+
 auto learn(ChunkFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers, bool backward, std::int64_t minimum) {
   if (features.features() > 0) throw std::invalid_argument("these features have been learned already");
   if (answers.size() != static_cast<std::size_t>(text.tokens()) || std::ranges::any_of(view(answers), [](auto k) { return k < 0; })) {
@@ -113,7 +130,7 @@ auto learn(ChunkFeatures& features, const ColumnText& text, const Array<std::int
     const nb::gil_scoped_release unlocked;
     rows = features.learn(text, view(answers), backward, minimum);
   }
-  return nb::typed<nb::tuple, nb::any, nb::any>(nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.columns))));
+  return as_tuple(std::move(rows));
 }
 
 auto chunk_text(const ColumnText& text, const ChunkFeatures& features, const BoundEngine& engine, const Array<ChunkTag>& classes,
@@ -195,6 +212,7 @@ void bind_chunks(nb::module_& module) {
       .def_prop_ro("features", &ChunkFeatures::features)
       .def_prop_ro("needs_pos", &ChunkFeatures::needs_pos)
       .def("arrays", &features_arrays)
+      .def("rows", &rows_of, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"))
       .def("learn", &learn, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"), nb::arg("minimum"));
   module.def("restored_chunk_features", &restored_features, nb::arg("templates"), nb::arg("file"), nb::arg("arrays"), nb::arg("features"));
   module.def("read_chunk_tags", &read_chunk_tags, nb::arg("text"), nb::arg("column"), nb::arg("types"));

@@ -19,6 +19,8 @@ _MOST_THREADS = 1024
 
 def thread_count(n_jobs: int | None) -> int:
     """How many threads that means, as scikit-learn has it: None is 1, -1 is all."""
+    if n_jobs is not None and n_jobs == 0:
+        raise ValueError("n_jobs must be a number of threads, None for one or -1 for all cores, got 0")
     return min(int(effective_n_jobs(n_jobs)), _MOST_THREADS)
 
 

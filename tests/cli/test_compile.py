@@ -202,3 +202,12 @@ def test_nothing_to_plot_is_a_warning(run, golden, tmp_path):
     assert (ran.code, ran.json["plot"]) == (0, None)
     assert "--sample" in ran.err
     assert not plot.exists()
+
+
+def test_without_measuring_the_file_is_the_same(run, golden, test_file, tmp_path):
+    source = golden / "libsvm-poly2.model"
+    for name in ("one.uk", "two.uk"):
+        assert run("compile", source, tmp_path / name, "--no-measure", "--memory", "20M").code == 0
+    assert (tmp_path / "one.uk").read_bytes() == (tmp_path / "two.uk").read_bytes()
+    message = run("compile", source, tmp_path / "x.uk", "--no-measure", "--trie", test_file).error()
+    assert message.startswith("--no-measure needs --trie-nodes")

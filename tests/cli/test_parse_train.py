@@ -9,7 +9,8 @@ import pytest
 
 import unkernel
 from reference.parse_corpora import MAKERS, bunsetsu, chunks, treebank
-from unkernel.cli.parse._tasks import guess
+from unkernel.cli._learners import flag, parameter_options
+from unkernel.cli.parse._tasks import TASKS, guess
 from unkernel.data import read_conllu
 from unkernel.engines import load as load_classifier
 from unkernel.models.load import PARSER_KINDS
@@ -102,6 +103,79 @@ def test_options_reach_the_parser(run, bank, tmp_path):
     assert unkernel.load(path).get_params().items() >= chosen.items()
 
 
+OPTIONS = {
+    "trees": {
+        "--learner online --exploration 0.5 --minimum-updates 2 --split both --epochs 2": {
+            "exploration": 0.5,
+            "minimum_updates": 2,
+            "split": "both",
+            "epochs": 2,
+        },
+        "--learner svm --engine bitsliced --split none": {"engine": "bitsliced", "split": "none"},
+    },
+    "chunks": {
+        "--gamma 0.5 --direction backward --scheme IOBES --engine inverted": {
+            "gamma": 0.5,
+            "direction": "backward",
+            "scheme": "IOBES",
+            "engine": "inverted",
+        },
+    },
+    "bunsetsu": {
+        "--minimum 2 --engine pruned --threshold 1e-9 --rare 3": {
+            "min_count": 2,
+            "engine": "pruned",
+            "threshold": 1e-9,
+            "rare": 3.0,
+        },
+        "--memory 20M --engine split": {"memory": "20M", "engine": "split"},
+    },
+}
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_options_of_each_kind_reach_the_parser(run, files, tmp_path, number):
+    task, train, dev = files
+    for options, chosen in list(OPTIONS[task].items())[number : number + 1]:
+        ran = run("parse", "train", tmp_path / "m.uk", train, *options.split(), "-q")
+        assert ran.code == 0, ran.err
+        parser = unkernel.load(tmp_path / "m.uk")
+        assert parser.get_params().items() >= chosen.items()
+        assert {part.engine for part in parser.parts_.values()} == {chosen.get("engine", "expanded")}
+        assert parser.evaluate(dev)
+
+
+def test_every_parameter_is_an_option(run):
+    """But for those that make no sense on a command line."""
+    shown = run("parse", "train", "--help").out
+    for estimator in PARSERS.values():
+        for option in parameter_options(estimator).values():
+            assert flag(option) in shown
+
+
+def test_a_trie_is_grown_from_sentences(run, tmp_path):
+    for name, seed in (("train.knp", 0), ("more.knp", 1)):
+        (tmp_path / name).write_text(bunsetsu(40, seed))
+    arguments = ("parse", "train", tmp_path / "m.uk", tmp_path / "train.knp", "-q")
+    trie = ("--trie", tmp_path / "more.knp", "--trie-nodes", "1k")
+    assert run(*arguments).code == 0
+    plain = unkernel.load(tmp_path / "m.uk")
+    assert run(*arguments, *trie).code == 0
+    grown = unkernel.load(tmp_path / "m.uk")
+    assert plain.classifier_.trie is None
+    assert 0 < grown.classifier_.trie.nodes <= 1000
+    more = tmp_path / "more.knp"
+    assert plain.parse(more).to_bytes() == grown.parse(more).to_bytes()
+    for options, reason in (
+        (("--trie", tmp_path / "nowhere"), "nowhere: No such file"),
+        (("--trie-nodes", "3"), "--trie-nodes needs rows to grow a trie from"),
+        ((*trie[:3], "many"), "--trie-nodes must be a number of nodes"),
+        ((*trie, "--engine", "inverted"), "--engine inverted has no conjunctions"),
+        (("--trie", tmp_path / "m.uk"), "m.uk"),
+    ):
+        assert reason in run(*arguments, *options).error()
+
+
 def test_defaults_are_the_parsers_own(run, bank, tmp_path):
     assert run("parse", "train", tmp_path / "m.uk", bank, "-q").code == 0
     assert unkernel.load(tmp_path / "m.uk").get_params() == ArcEagerParser().get_params()
@@ -163,6 +237,22 @@ def test_compressed_files(run, tmp_path):
         ("--learner svm --epochs 7", "--epochs is not for --learner svm, but for online"),
         ("--learner logistic --epochs 7", "--epochs is not for --learner logistic, but for online"),
         ("--learner magic", "--learner"),
+        ("--engine split", "--engine is not for --learner online, but for svm and logistic"),
+        ("--learner svm --exploration 0.5", "--exploration is not for --learner svm, but for online"),
+        (
+            "--learner logistic --engine split",
+            "--engine split sums over support vectors, which --learner log",
+        ),
+        ("--learner svm --degree 1 --engine inverted", "of degree 1 does not have: use --engine auto"),
+        ("--learner svm --engine pruned", "--engine must be"),
+        ("--exploration 2", "--exploration must be"),
+        ("--scheme IOB2", "--scheme is not for --task trees, but for chunks"),
+        ("--trie train.conllu", "--trie is not for --task trees, but for bunsetsu"),
+        ("--task bunsetsu --engine pruned", "--engine pruned needs a threshold"),
+        ("--task bunsetsu --threshold 3", "--engine pruned needs a threshold above 0, and the exact engines"),
+        ("--task bunsetsu --memory much", "--memory must be bytes"),
+        ("--task bunsetsu --minimum 0", "--minimum must be"),
+        ("--task chunks --split both", "--split is not for --task chunks, but for trees"),
         (
             "--templates nowhere.txt",
             "there is no template file 'nowhere.txt'; ours are 'default', 'rich', 'chang'",
@@ -198,6 +288,14 @@ def test_stdin_can_be_read_only_once(run, tmp_path):
         ("\none\ntwo\n", "train:2: cannot tell what it holds: a single column; "),
         ("1\ta\t_\tX\t_\t_\t1\troot\t_\t_\n\n", ":1:"),
         ("1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n\n", "train:1"),
+        ("# a comment\n# and another\n\n", "train:1: cannot tell what it holds: nothing but comments; "),
+        ("# one here\n# two here\n# three four\n", "train:1: cannot tell what it holds: nothing but comm"),
+        (
+            "# a b c\nfour words a line\nand four here too\n",
+            "train:1: cannot tell what it holds: 'c' is no tag",
+        ),
+        ("# a\n1\tw\t_\tX\n\n", "train:2: cannot tell what it holds: 4 columns, where CoNLL-U has 10; "),
+        ("a DT B-NP\nb NN I-NP\nc NN nonsense\n\n", "train:3:6: 'nonsense' is no tag of a chunk"),
         ("a DT B-NP\nb NN\n\n", "train:2: cannot tell what it holds: 2 columns, and line 1 has 3; "),
         ("* 0 -1D\nEOS\n", "train:2"),
     ],
@@ -235,6 +333,8 @@ def test_guessing():
         assert guess(make(200, 0).encode()[:3000]).name == task
     assert guess(b"1-2\tdon't" + 8 * b"\t_" + b"\n").name == "trees"
     assert guess(b"# words and tags\nword TAG\nother TAG\n") is None
+    assert guess(b"# one here\n# two here\n") is None
+    assert guess(b"# # B-NP\n5 CD I-NP\n") is TASKS["chunks"]  # a word like others
 
 
 # --- What a file is -----------------------------------------------------------------------------------
@@ -258,7 +358,7 @@ def test_inspect(run, parser_file):
     assert described["kind"] == KINDS[task]
     assert described["file_bytes"] == path.stat().st_size
     assert {part["name"] for part in described["parts"]} == set(unkernel.load(path).parts_)
-    assert "this is a parser" in run("inspect", path, "--top", "3").error()
+    assert "this is a parser" in run("inspect", path, "--features", "names.txt").error()
 
 
 def test_commands_for_rows_say_that_it_is_a_parser(run, parser_file, test_file, tmp_path):
@@ -266,7 +366,6 @@ def test_commands_for_rows_say_that_it_is_a_parser(run, parser_file, test_file, 
     for command in (
         ("predict", path, test_file),
         ("bench", path, test_file),
-        ("explain", path, test_file),
         ("compile", path, tmp_path / "x.uk"),
     ):
         message = run(*command).error()

@@ -145,6 +145,20 @@ def test_bad_sentences_are_refused_or_skipped(text, line, column, reason):
     assert "\nEOS\n" + text in corpus.with_heads([-1, 0] * len(corpus)).to_bytes().decode()
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("# a\n1\tw\t_\tX\t_\t_\t0\troot\t_\t_\n\n2\tv\n", 2),
+        (f"* 0 -1D\n{HON}\nEOS\n\nThe DT B-NP\n\nA DT B-NP\n", 5),
+    ],
+)
+def test_another_format_is_told_where_it_begins(text, line):
+    with pytest.raises(FormatError, match="a sentence begins with a bunsetsu") as caught:
+        read(text)
+    assert (caught.value.line, caught.value.column) == (line, 1)
+    assert [bad.line for bad in read(text, on_error="skip").skipped] == [line]
+
+
 def test_the_line_of_an_error_in_a_later_part():
     text = TWO * 50 + "x\nEOS\n"
     with pytest.raises(FormatError) as caught:

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 constexpr std::string_view end_of_sentence = "EOS";
+constexpr const char* no_bunsetsu = "a sentence begins with a bunsetsu, such as '* 0 1D'";
 
 // Of a line of seven fields, and of one of JUMAN's, where POS, subPOS, ctype and cform are followed by their numbers.
 constexpr std::array<std::size_t, morpheme_fields> plain_fields{0, 1, 2, 3, 4, 5, 6};
@@ -72,9 +73,14 @@ BunsetsuText::BunsetsuText(std::string text, std::string file, std::int64_t firs
   const auto is_comment = [](const Line& line) { return line.text.empty() || line.text[0] == '#'; };
   const auto first = std::ranges::find_if_not(lines, is_comment);
   if (first == lines.end()) return;
-  const std::string reason = "the last sentence does not end with EOS";
-  if (bad == BadSentence::refuse) refuse(lines.back(), 0, reason);
-  skipped_.push_back({lines.back().number, 0, reason});
+  // A text of another format has no EOS either: what tells is where it begins.
+  Header header;
+  const bool begins = read_header(first->text, '*', header);
+  const std::string reason = begins ? "the last sentence does not end with EOS" : no_bunsetsu;
+  const Line& wrong = begins ? lines.back() : *first;
+  const std::size_t column = begins ? 0 : 1;
+  if (bad == BadSentence::refuse) refuse(wrong, column, reason);
+  skipped_.push_back({wrong.number, static_cast<std::int64_t>(column), reason});
 }
 
 // A line is told by its bytes alone, so that it does not matter how the text was cut.
@@ -113,7 +119,7 @@ void BunsetsuText::read_sentence(std::span<const Line> lines) {
     if (read_bunsetsu(line, count)) {
       ++count;
     } else if (!is_basic_phrase(line.text)) {
-      if (count == 0) refuse(line, 1, "a sentence begins with a bunsetsu, such as '* 0 1D'");
+      if (count == 0) refuse(line, 1, no_bunsetsu);
       read_morpheme(line);
     }
   }

@@ -124,6 +124,28 @@ void ChunkFeatures::row(const ChunkSentence& sentence, std::size_t word, std::ve
   std::ranges::sort(ids);
 }
 
+ChunkRows ChunkFeatures::rows(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward) const {
+  ChunkRows rows;
+  ChunkSentence sentence;
+  std::string room;
+  std::vector<std::int32_t> ids;
+  for (std::int64_t s = 0; s < text.sentences(); ++s) {
+    read(text, s, backward, sentence, room);
+    const auto first = static_cast<std::size_t>(text.first_token(s));
+    const auto turned = [&](std::size_t i) { return backward ? sentence.words() - 1 - i : i; };
+    for (std::size_t i = 0; i < sentence.words(); ++i) {
+      const std::int32_t answer = answers[first + turned(i)];
+      sentence.set_tag(i, answer < 0 ? unknown : first_code + answer);
+    }
+    for (std::size_t i = 0; i < sentence.words(); ++i) {
+      row(sentence, turned(i), ids);
+      rows.columns.insert(rows.columns.end(), ids.begin(), ids.end());
+      rows.offsets.push_back(static_cast<std::int64_t>(rows.columns.size()));
+    }
+  }
+  return rows;
+}
+
 ChunkRows ChunkFeatures::learn(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward, std::int64_t minimum) {
   ChunkRows rows;
   rows.offsets.reserve(answers.size() + 1);

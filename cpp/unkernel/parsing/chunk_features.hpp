@@ -100,6 +100,8 @@ class ChunkFeatures {
   void read(const data::ColumnText& text, std::int64_t sentence, bool backward, ChunkSentence& to, std::string& room) const;
   // The features of a word, ascending; all words before it must have tags.
   void row(const ChunkSentence& sentence, std::size_t word, std::vector<std::int32_t>& ids) const;
+  // The rows of all words of a text, in its order, as they are met while these answers are given; -1 is no class.
+  ChunkRows rows(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward) const;
 
   std::int32_t features() const { return features_; }
   const std::vector<data::NameTable>& values() const { return values_; }

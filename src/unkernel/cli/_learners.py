@@ -24,7 +24,12 @@ Look = Callable[[Any], None]
 LARGE_DATA = frozenset({"out_of_core", "memory", "dask"})  # options for more rows than fit into memory
 
 # Options that are not called what the parameter is called.
-_OPTION_OF = {"random_state": "seed", "fit_intercept": "intercept", "n_jobs": "jobs"}
+_OPTION_OF = {
+    "random_state": "seed",
+    "fit_intercept": "intercept",
+    "n_jobs": "jobs",
+    "min_count": "minimum",
+}
 
 
 def flag(option: str) -> str:
@@ -39,11 +44,12 @@ def plain_options(**all_options: Any) -> dict[str, Any]:
 
 
 def default_words(estimators: Mapping[str, type], parameter: str) -> str:
-    """The default of all estimators that have the parameter, or of each."""
+    """The default of all estimators that have the parameter, or one whose option is called so, or of each."""
     by_name: dict[Any, list[str]] = {}
     for name, estimator in estimators.items():
-        if parameter in (found := inspect.signature(estimator).parameters):
-            by_name.setdefault(found[parameter].default, []).append(name)
+        for own, option in parameter_options(estimator).items():
+            if parameter in (own, option):
+                by_name.setdefault(default_of(estimator, own), []).append(name)
     if len(by_name) == 1:
         return str(*by_name)
     return "; ".join(f"{', '.join(names)}: {value}" for value, names in by_name.items())
@@ -68,7 +74,9 @@ def refuse_parameters(estimator: Any) -> None:
 
 
 def _as_options(words: str) -> str:
-    words = re.sub(r"The '(\w+)' parameter of \w+", lambda match: flag(match[1]), words)
+    words = re.sub(
+        r"The '(\w+)' parameter of \w+", lambda match: flag(_OPTION_OF.get(match[1], match[1])), words
+    )
     return re.sub(r"\. Got (.*) instead\.$", r", got \1", words)
 
 

@@ -37,6 +37,14 @@ DataFile = Annotated[
         ".bz2, .zst; - reads stdin.",
     ),
 ]
+ExplainedFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="Rows in the svmlight format; trees or sentences where the model is of these. Plain or "
+        "compressed; - reads stdin.",
+    ),
+]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, such as model.uk.")]
 AnyModelFile = Annotated[
     Path,
@@ -80,7 +88,8 @@ Top = Annotated[
         "--top",
         metavar="N",
         min=0,
-        help="Show the N conjunctions, or fragments of trees, of the largest weights.",
+        help="Show the N conjunctions, or fragments of trees, of the largest weights; of a parser, so many "
+        "of each kind of decisions.",
     ),
 ]
 OfClass = Annotated[
@@ -92,8 +101,22 @@ OfClass = Annotated[
         show_default="the class that wins",
     ),
 ]
-TopOfRow = Annotated[int, typer.Option("--top", metavar="N", min=0, help="Show the N largest contributions.")]
-Row = Annotated[int, typer.Option("--row", metavar="N", min=1, help="Which row of the file; 1 is the first.")]
+TopOfRow = Annotated[
+    int | None,
+    typer.Option(
+        "--top",
+        metavar="N",
+        min=0,
+        help="Show the N largest contributions.",
+        show_default="10; 3 a decision of a parser",
+    ),
+]
+Row = Annotated[
+    int,
+    typer.Option(
+        "--row", metavar="N", min=1, help="Which row, tree or sentence of the file; 1 is the first."
+    ),
+]
 Features = Annotated[
     str | None,
     typer.Option(
@@ -140,6 +163,13 @@ TrieNodes = Annotated[
         metavar="NODES",
         help="With --trie: keep a trie of at most so many nodes, such as 1M or 300k, whether it pays or not.",
         show_default="the best of several sizes",
+    ),
+]
+Measure = Annotated[
+    bool,
+    _engine(
+        "--measure/--no-measure",
+        help="Choose by measuring, or by rules: the same model then gives the same file, always.",
     ),
 ]
 Plot = Annotated[

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from unkernel.cli import _options as options
 from unkernel.cli import _plot
 from unkernel.cli._console import print_facts, print_json, seconds, size, warn
+from unkernel.cli._engines import in_words_of_options
 from unkernel.cli._files import refuse_special_file, refuse_unwritable
 from unkernel.cli._models import (
     Opened,
@@ -32,7 +30,6 @@ from unkernel.cli._tables import candidates_to_json, print_candidates
 from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.engines import compile as compile_model
 from unkernel.engines.compiling import check_trie, parse_bytes
-from unkernel.errors import FormatError
 
 # The function's defaults are the command's.
 _DEFAULT: dict[str, Any] = {
@@ -51,6 +48,7 @@ def compile(
     threshold: options.Threshold = _DEFAULT["threshold"],
     trie: options.Trie = _DEFAULT["trie"],
     trie_nodes: options.TrieNodes = _DEFAULT["trie_nodes"],
+    measure: options.Measure = _DEFAULT["measure"],
     plot: options.Plot = None,
     jobs: options.Jobs = None,
     json: options.Json = False,
@@ -89,7 +87,7 @@ def compile(
             for rows in (sample, trie):
                 if rows is not None:
                     expect_rows(opened, rows)
-        with display.trying("compiling") as watch, _in_words_of_options():
+        with display.trying("compiling") as watch, in_words_of_options():
             classifier = compile_model(
                 opened.model,
                 engine.value,
@@ -99,6 +97,7 @@ def compile(
                 threshold=threshold,
                 trie=trie,
                 trie_nodes=nodes,
+                measure=measure,
                 n_jobs=options.threads(jobs),
                 watch=watch,
             )
@@ -121,7 +120,7 @@ def _refuse_options(engine: options.EngineName, memory: str | None, threshold: f
     if engine != options.EngineName.pruned and threshold is not None:
         raise ValueError(f"--threshold is for --engine pruned; {engine} is exact and drops nothing")
     if memory is not None:
-        with _in_words_of_options():
+        with in_words_of_options():
             parse_bytes(memory)
 
 
@@ -130,7 +129,7 @@ def _checked_nodes(engine: options.EngineName, trie: str | None, nodes: str | No
     if trie is None and nodes is not None:
         raise ValueError("--trie-nodes needs rows to grow a trie from: give them with --trie")
     count = options.node_count(nodes)
-    with _in_words_of_options():
+    with in_words_of_options():
         check_trie(engine.value, trie, count)
     return count
 
@@ -154,30 +153,6 @@ def _refuse_places(model: Path, plot: Path | None, source: Path, *rows: str | No
         if plot.absolute() == model.absolute():
             raise ValueError(f"{plot}: is the model's name, too; give the plot another one")
         _plot.refuse_without_matplotlib()
-
-
-@contextlib.contextmanager
-def _in_words_of_options() -> Iterator[None]:
-    try:
-        yield
-    except FormatError:
-        raise
-    except ValueError as error:
-        raise ValueError(_as_options(str(error))) from error
-    except MemoryError as error:
-        raise MemoryError(_as_options(str(error))) from error
-
-
-def _as_options(words: str) -> str:
-    words = re.sub(r"engine='(\w+)'( or '(\w+)')?", _engine_option, words)
-    words = re.sub(r"^(rare|memory|threshold) must", r"--\1 must", words)
-    words = re.sub(r"^trie_nodes must", "--trie-nodes must", words)
-    words = re.sub(r"^trie needs|; leave out trie$", lambda found: found[0].replace("trie", "--trie"), words)
-    return re.sub(r"; raise memory$", "; raise --memory", words)
-
-
-def _engine_option(found: re.Match[str]) -> str:
-    return f"--engine {found[1]}" + (f" or {found[3]}" if found[2] else "")
 
 
 def _describe(

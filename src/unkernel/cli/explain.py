@@ -15,24 +15,27 @@ from unkernel.cli._console import many, on_one_line, print_facts, print_json
 from unkernel.cli._files import class_labels, label_words
 from unkernel.cli._models import Opened, OpenedTrees, first_index, open_model, score_names, strongest
 from unkernel.cli._names import read_names, shown
+from unkernel.cli._parsers import is_parser
 from unkernel.cli._progress import Display
 from unkernel.cli._rows import expect_rows, read_asked
 from unkernel.cli._tables import new_table, print_table
 from unkernel.cli._trees import read_for, refuse_rows_only
+from unkernel.cli.parse._explaining import explain_sentence, refuse_options_of_rows
 from unkernel.data import SvmlightData
 from unkernel.engines import CompiledClassifier, Explanation, Fragment
 from unkernel.models import ConjunctionModel, KernelModel, TreeModel
 
 _MOST_COLUMNS = 6  # of scores, side by side
+_TOP, _TOP_OF_DECISIONS = 10, 3
 Numbers = float | list[float]
 
 
 def explain(
     model: options.AnyModelFile,
-    data: options.DataFile,
+    data: options.ExplainedFile,
     *,
     row: options.Row = 1,
-    top: options.TopOfRow = 10,
+    top: options.TopOfRow = None,
     of: options.OfClass = None,
     features: options.Features = None,
     zero_based: options.ZeroBasedLikeModel = None,
@@ -43,14 +46,22 @@ def explain(
     The constant, the contributions that are listed, and the rest add up to
     the score, exactly. For linear models and polynomial kernels up to
     degree 4; and for models of trees, of which the fragments are listed that
-    have the largest part in the score of a tree.
+    have the largest part in the score of a tree. Of a parser, every decision
+    on a sentence is explained: the winner and the runner-up, and what made
+    the difference.
 
     \b
     [dim]$[/dim] unkernel explain model.uk rows.svm
     [dim]$[/dim] unkernel explain model.uk rows.svm --row 17 --top 20 --features names.txt
     [dim]$[/dim] unkernel explain trees.uk questions.dat --row 17 --of DESC
     [dim]$[/dim] unkernel explain libsvm.model rows.svm --json | jq .contributions[0]
+    [dim]$[/dim] unkernel explain parser.uk test.conllu --row 3 --top 5
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    if is_parser(model):
+        refuse_options_of_rows(model, {"--of": of, "--features": features, "--zero-based": zero_based})
+        explain_sentence(model, data, row, _TOP_OF_DECISIONS if top is None else top, json=json)
+        return
+    top = _TOP if top is None else top
     opened = open_model(model)
     if isinstance(opened, OpenedTrees):
         _refuse_for_trees(opened, features, zero_based)

@@ -29,6 +29,7 @@ from unkernel.cli._names import read_names, shown
 from unkernel.cli._parsers import describe_parser, is_parser, open_parser, parser_facts, print_parts
 from unkernel.cli._progress import Display
 from unkernel.cli._tables import candidates_to_json, new_table, print_candidates, print_table
+from unkernel.cli.parse._explaining import heaviest_of_parser, print_heaviest, refuse_options_of_rows
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.build import LARGEST_EXPANDED_DEGREE
 from unkernel.engines.tables import CONJUNCTIONS
@@ -62,7 +63,7 @@ def inspect(
     [dim]$[/dim] unkernel inspect model.uk
     [dim]$[/dim] unkernel inspect model.uk --top 20 --features names.txt
     [dim]$[/dim] unkernel inspect libsvm.model
-    [dim]$[/dim] unkernel inspect parser.uk
+    [dim]$[/dim] unkernel inspect parser.uk --top 20
     [dim]$[/dim] unkernel inspect model.uk --json | jq .conjunctions_by_order
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     if is_parser(model):
@@ -85,14 +86,12 @@ def inspect(
 
 
 def _inspect_parser(path: Path, top: int, features: str | None, *, json: bool) -> None:
-    if top or features is not None:
-        raise ValueError(
-            f"{path}: --top and --features are for models of rows or trees, and this is a parser"
-        )
-    found: dict[str, Any] = {"file": str(path), "file_bytes": path.stat().st_size}
-    found |= describe_parser(open_parser(path))
+    refuse_options_of_rows(path, {"--features": features})
+    parser = open_parser(path)
+    found: dict[str, Any] = {"file": str(path), "file_bytes": path.stat().st_size} | describe_parser(parser)
+    heaviest = heaviest_of_parser(parser, top, quiet=json) if top else {}
     if json:
-        print_json(found)
+        print_json(found | ({"top": heaviest} if top else {}))
         return
     facts = parser_facts(found)
     facts["bytes"] = f"{size(found['file_bytes'])} in the file, {size(found['compiled_bytes'])} compiled"
@@ -100,6 +99,8 @@ def _inspect_parser(path: Path, top: int, features: str | None, *, json: bool) -
     chosen = {name: value for name, value in found["parameters"].items() if value is not None}
     print_facts("parameters", {name: _short(value) for name, value in chosen.items()})
     print_parts(found["parts"])
+    complete = all(part.engine != "split" and part.exact for part in parser.parts_.values())
+    print_heaviest(heaviest, complete=complete or not top)
 
 
 def _inspect_trees(opened: OpenedTrees, top: int, features: str | None, *, json: bool) -> None:

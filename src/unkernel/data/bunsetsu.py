@@ -14,6 +14,7 @@ from unkernel._core import BunsetsuText, whole_bunsetsu_sentences
 from unkernel.data.columns import LONGEST_SENTENCE
 from unkernel.data.drawing import draw_svg, draw_text
 from unkernel.data.files import Source, name_of, read_blocks, writing
+from unkernel.data.notebooks import corpus_html
 from unkernel.errors import FormatError
 
 ON_ERROR = ("raise", "skip")
@@ -120,6 +121,10 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
 
     def __repr__(self) -> str:
         return f"<BunsetsuCorpus of {len(self)} sentences, {self.n_bunsetsu} bunsetsu>"
+
+    def _repr_html_(self) -> str:
+        """Give notebooks the first sentences."""
+        return corpus_html(self)
 
     @overload
     def __getitem__(self, index: int) -> BunsetsuSentence: ...

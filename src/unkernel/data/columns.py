@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import ColumnText, whole_sentences
 from unkernel.data.files import Source, name_of, read_blocks, writing
+from unkernel.data.notebooks import corpus_html
 from unkernel.errors import FormatError
 
 Format = Literal["conllu", "conllx", "chunks"]
@@ -211,6 +212,10 @@ class ColumnCorpus(Sequence[_Sentence], Generic[_Sentence]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}: {len(self)} sentences, {self.n_words} words>"
+
+    def _repr_html_(self) -> str:
+        """Give notebooks the first sentences."""
+        return corpus_html(self)
 
     # --- What is in it --------------------------------------------------------------------------------
 

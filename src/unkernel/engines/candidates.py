@@ -74,6 +74,10 @@ class Candidate:
     chosen: bool = False
     note: str = ""
 
+    def untimed(self) -> Candidate:
+        """The same without what a clock said."""
+        return replace(self, microseconds=-1.0)
+
     def to_json(self) -> dict[str, Any]:
         """The fields by name."""
         return asdict(self)
@@ -101,12 +105,16 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """Where candidates are measured: rows to score (or None), the memory they may take, and who watches."""
+    """Where candidates are measured: rows to score (or None), the memory they may take, and who watches.
+
+    Without a clock they are only built.
+    """
 
     sample: Any
     memory: float
     threads: int
     look: Callable[[str], None]
+    timed: bool = True
 
     def trial(self, candidate: Candidate, make: Callable[[], Tables]) -> Trial:
         """Build and measure, or say why not."""
@@ -119,7 +127,9 @@ class Bench:
         built = replace(candidate, nbytes=int(engine.nbytes))
         if built.nbytes > self.memory:
             return Trial(replace(built, note="takes more than the memory it was given"), None)
-        return Trial(replace(built, microseconds=measure(engine, self.sample)), tables)
+        if self.timed:
+            built = replace(built, microseconds=measure(engine, self.sample))
+        return Trial(built, tables)
 
 
 def words(candidate: Candidate) -> str:
@@ -158,6 +168,20 @@ def _seconds(engine: Any, rows: Any) -> float:
     return time.thread_time() - begin
 
 
+def by_rule(machine: Machine, bench: Bench, rare: float) -> Iterator[Trial]:
+    """Engines for a kernel model, the most promising first: whoever does not measure takes what fits."""
+    hopeless = machine.conjunctions_of(bench.sample) > _HOPELESS * machine.model.n_support
+    if machine.expandable and not hopeless:
+        search = _Search(bench, _expanding(machine, bench))
+        if is_large(machine):
+            yield from _try_groups(machine, bench, search)
+        for border in _rare_to_try(machine, rare):
+            yield from search.attempt(border, Head(min(_HEADS[-1], bench.memory)))
+    if machine.binary:
+        yield bench.trial(Candidate("bitsliced"), lambda: build.bitsliced(machine))
+    yield bench.trial(Candidate("inverted"), lambda: build.inverted(machine))
+
+
 def try_all(machine: Machine, bench: Bench, rare: float) -> Iterator[Trial]:
     """Engines for a kernel model, in the order in which knowing one helps to choose the next."""
     yield bench.trial(Candidate("inverted"), lambda: build.inverted(machine))
@@ -175,12 +199,16 @@ def try_all(machine: Machine, bench: Bench, rare: float) -> Iterator[Trial]:
         yield from _try_expansions(machine, bench, rare)
 
 
-def _try_expansions(machine: Machine, bench: Bench, rare: float) -> Iterator[Trial]:
+def _expanding(machine: Machine, bench: Bench) -> Make:
     def make(border: int, head: Head) -> Tables:
         memory, threads = bench.memory, bench.threads
         return build.expanded(machine, head=head, rare_below=border, most_bytes=memory, threads=threads)
 
-    search = _Search(bench, make)
+    return make
+
+
+def _try_expansions(machine: Machine, bench: Bench, rare: float) -> Iterator[Trial]:
+    search = _Search(bench, _expanding(machine, bench))
     fusable = machine.sets and machine.model.kernel.degree > 1
     if is_large(machine):
         yield from _try_groups(machine, bench, search)
@@ -243,13 +271,18 @@ def try_weights(model: ConjunctionModel, bench: Bench) -> Iterator[Trial]:
         return build.conjunctions(model, head=head, sample=bench.sample, threads=bench.threads)
 
     search = _Search(bench, make)
-    default = build.default_head(model)
-    yield from search.attempt(0, Head(min(default.nbytes, bench.memory)))
+    default = Head(min(build.default_head(model).nbytes, bench.memory))
+    fusable = model.sets and model.degree > 1
+    groups: list[Head] = []
+    if fusable and len(model.keys) > _MANY_WEIGHTS and bench.sample is not None:
+        near = _dense_bytes(len(model.columns), model.degree, len(model.constants))
+        groups = grouped_heads(model.degree, near, bench.memory)
+    if not bench.timed:  # the most promising first
+        yield from search.attempt_several(0, [*groups, default])
+        return
+    yield from search.attempt(0, default)
     if bench.sample is not None:
-        fusable = model.sets and model.degree > 1
-        if fusable and len(model.keys) > _MANY_WEIGHTS:
-            near = _dense_bytes(len(model.columns), model.degree, len(model.constants))
-            yield from search.attempt_several(0, grouped_heads(model.degree, near, bench.memory))
+        yield from search.attempt_several(0, groups)
         yield from search.try_layouts([0], _fusable(fusable, len(model.columns)))
         if fusable and not search.is_late():
             near = search.head_of(0).nbytes
@@ -286,7 +319,7 @@ class _Search:
 
     def is_late(self) -> bool:
         """Whether models are so large that what is left to gain is not worth the wait."""
-        return time.process_time() - self._began > _PATIENCE_SECONDS
+        return self._bench.timed and time.process_time() - self._began > _PATIENCE_SECONDS
 
     def try_layouts(self, borders: list[int], fused: list[int]) -> Iterator[Trial]:
         """Where rare features begin; for the best two, how large the dense part is; then what is fused."""

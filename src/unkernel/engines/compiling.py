@@ -19,6 +19,7 @@ from unkernel.engines.candidates import (
     Bench,
     Candidate,
     Trial,
+    by_rule,
     heads_beside_groups,
     is_large,
     sample_rows,
@@ -62,6 +63,7 @@ def compile(
     threshold: float | None = None,
     trie: Any = None,
     trie_nodes: int | None = None,
+    measure: bool = True,
     n_jobs: int | None = None,
     watch: Watch | None = None,
 ) -> CompiledClassifier | TreeClassifier:
@@ -99,6 +101,9 @@ def compile(
         pays.
     trie_nodes : int, default=None
         Keep a trie of at most so many nodes, whether it pays or not.
+    measure : bool, default=True
+        False chooses by rules instead of the clock: the same model and options then give the same tables,
+        always, which may not be the fastest ones. A trie then needs `trie_nodes`.
     n_jobs : int, default=None
         Threads for building; None and -1 mean all cores.
     watch : callable, default=None
@@ -119,14 +124,16 @@ def compile(
     >>> bool((fast.predict(X > 7) == svc.predict(X > 7)).all())
     True
     """
-    _check_options(engine, rare, threshold)
+    check_options(engine, rare, threshold)
     check_trie(engine, trie, trie_nodes)
+    if trie is not None and trie_nodes is None and not measure:
+        raise ValueError("measure=False needs trie_nodes: whether a trie pays is measured")
     model = model_of(source)
     if isinstance(model, TreeModel):
         if engine != "auto" or sample is not None or trie is not None:
             raise ValueError("models of trees have one engine: leave out engine, sample and trie")
         return TreeClassifier(model)
-    budget = _memory_bytes(memory)
+    budget = memory_bytes(memory)
     tell = watch or (lambda _: None)
     threads = thread_count(n_jobs)
     # Who asks for an engine of support vectors gets one, also where the model is a linear one.
@@ -139,9 +146,9 @@ def compile(
         measured = canonical_csr(sample_rows(left_out))
     else:
         measured = _sample(sample, simple)
-    bench = Bench(measured, budget, threads, tell)
+    bench = Bench(measured, budget, threads, tell, timed=measure)
     maker = _Maker(simple, engine, bench, rare, threshold)
-    trials = _with_best_tables(maker.trials())
+    trials = _with_best_tables(maker.trials() if measure else _until_one_fits(maker.trials()))
     if source_rows is not None:
         with_trie = maker.tries(trials, source_rows, trie_nodes)
         others = [replace(trial, tables=None) for trial in trials] if trie_nodes else trials
@@ -161,7 +168,8 @@ def model_of(source: Any) -> Model | TreeModel:
     return from_estimator(source)
 
 
-def _check_options(engine: str, rare: float, threshold: float | None) -> None:
+def check_options(engine: str, rare: float, threshold: float | None) -> None:
+    """Refuse options that are none, or that do not go together."""
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     if not _is_number(rare) or not 0 <= rare < np.inf:
@@ -188,7 +196,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def _memory_bytes(memory: int | str | None) -> float:
+def memory_bytes(memory: int | str | None) -> float:
+    """Bytes that tables may take."""
     if memory is None:
         free = available_bytes()
         return free / _SHARE_OF_MEMORY if free else 1e9
@@ -261,7 +270,8 @@ class _Maker:
             return _weight_trials(self.model, self.engine, self.bench)
         machine, bench = self.machine, self.bench
         if self.engine == "auto":
-            return try_all(machine, bench, self.rare)
+            tried = try_all if bench.timed else by_rule
+            return tried(machine, bench, self.rare)
         if self.engine == "inverted":
             return [bench.trial(Candidate("inverted"), lambda: build.inverted(machine))]
         if self.engine == "bitsliced":
@@ -305,6 +315,13 @@ class _Maker:
             most_bytes=self.bench.memory,
             threads=threads,
         )
+
+
+def _until_one_fits(trials: Iterable[Trial]) -> Iterator[Trial]:
+    for trial in trials:
+        yield trial
+        if trial.tables is not None:
+            return
 
 
 def _with_best_tables(trials: Iterable[Trial]) -> list[Trial]:

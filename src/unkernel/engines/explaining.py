@@ -79,7 +79,7 @@ def _text(value: float | list[float]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
+class Parts:
     """All conjunctions of a row: columns (padded with -1) and what each adds."""
 
     columns: NDArray[np.int64]
@@ -107,12 +107,17 @@ def explain(model: Model, row: Any, top: int | None, names: Any) -> Explanation:
     )
 
 
+def parts_of(model: Model, columns: NDArray[np.int64]) -> Parts:
+    """All conjunctions of a row that has these columns, ascending, with the value 1."""
+    return _parts(simplified(model), columns, np.ones(len(columns)))
+
+
 def _plain(values: NDArray[np.float64]) -> float | list[float]:
     listed: list[float] = values.tolist()
     return listed[0] if len(listed) == 1 else listed
 
 
-def _contribution(parts: _Parts, place: int, names: Any) -> Contribution:
+def _contribution(parts: Parts, place: int, names: Any) -> Contribution:
     features = tuple(sorted(column for column in parts.columns[place].tolist() if column >= 0))
     return Contribution(features, tuple(_name(f, names) for f in features), _plain(parts.values[place]))
 
@@ -177,7 +182,7 @@ def _dense(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float6
     return matrix.indices.astype(np.int64), matrix.data
 
 
-def _parts(model: Model, columns: NDArray[np.int64], values: NDArray[np.float64]) -> _Parts:
+def _parts(model: Model, columns: NDArray[np.int64], values: NDArray[np.float64]) -> Parts:
     if isinstance(model, LinearModel):
         return _linear_parts(model, columns, values)
     if isinstance(model, ConjunctionModel):
@@ -185,13 +190,13 @@ def _parts(model: Model, columns: NDArray[np.int64], values: NDArray[np.float64]
     return _kernel_parts(model, columns, values)
 
 
-def _linear_parts(model: LinearModel, columns: NDArray[np.int64], values: NDArray[np.float64]) -> _Parts:
+def _linear_parts(model: LinearModel, columns: NDArray[np.int64], values: NDArray[np.float64]) -> Parts:
     known = columns < model.n_features
     weights = model.weights[columns[known]]
-    return _Parts(columns[known][:, None], weights * values[known][:, None], model.intercepts)
+    return Parts(columns[known][:, None], weights * values[known][:, None], model.intercepts)
 
 
-def _kernel_parts(model: KernelModel, columns: NDArray[np.int64], values: NDArray[np.float64]) -> _Parts:
+def _kernel_parts(model: KernelModel, columns: NDArray[np.int64], values: NDArray[np.float64]) -> Parts:
     """Expand the model over the row's own columns: no engine need have done so."""
     if not Machine(model).expandable:
         raise ValueError(
@@ -208,7 +213,7 @@ def _kernel_parts(model: KernelModel, columns: NDArray[np.int64], values: NDArra
     tables = build.expanded(Machine(narrow), head=Head(0.0), sets=ones and narrow.binary)
     listing = tables.listing(top=_MOST_CONJUNCTIONS)
     local = np.asarray(listing["columns"])
-    return _Parts(
+    return Parts(
         np.where(local >= 0, columns[np.maximum(local, 0)] if len(columns) else local, -1),
         np.asarray(listing["weights"]),
         tables.arrays["constants"],
@@ -243,7 +248,7 @@ def _with_vectors(model: KernelModel, vectors: sparse.csr_matrix) -> KernelModel
 
 def _conjunction_parts(
     model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
-) -> _Parts:
+) -> Parts:
     ranks, x = _ranked(model, columns, values)
     size = len(ranks) + (0 if model.sets else model.degree)
     if sum(math.comb(size, k) for k in range(1, model.degree + 1)) > _MOST_CONJUNCTIONS:
@@ -259,7 +264,7 @@ def _conjunction_parts(
         there[there] = model.keys[at[there]] == keys[there]
         found.append(np.where(padded >= 0, model.columns[np.maximum(padded, 0)], -1)[there])
         parts.append(model.weights[at[there]] * _factors(model, x[chosen[there]])[:, None])
-    return _Parts(np.concatenate(found), np.concatenate(parts), model.constants)
+    return Parts(np.concatenate(found), np.concatenate(parts), model.constants)
 
 
 def _ranked(

@@ -5,6 +5,7 @@ from unkernel.parsing.arc_eager import ArcEagerParser
 from unkernel.parsing.bunsetsu import BunsetsuParser, BunsetsuResult
 from unkernel.parsing.chunk_result import ChunkCounts, ChunkResult, compare_chunks
 from unkernel.parsing.chunker import Chunker
+from unkernel.parsing.explaining import Evidence, ExplainedDecision
 from unkernel.parsing.loading import load
 from unkernel.parsing.streams import Parsed, parse_stream
 from unkernel.parsing.tree_result import LabelResult, TreeResult
@@ -16,6 +17,8 @@ __all__ = [
     "ChunkCounts",
     "ChunkResult",
     "Chunker",
+    "Evidence",
+    "ExplainedDecision",
     "LabelResult",
     "Parsed",
     "Step",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -20,9 +21,11 @@ from unkernel.engines import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.learners import Look, thread_count
 from unkernel.models import container
+from unkernel.parsing.explaining import Decided, ExplainedDecision, explained
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
 Arrays = dict[str, NDArray[Any]]
+_OF_SUPPORT_VECTORS = ("inverted", "bitsliced", "split", "pruned")  # engines that weights do not do for
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
     degree: int
     C: float | None
     learner: str
+    engine: str
     tol: float
     n_jobs: int | None
     random_state: Any
@@ -97,6 +101,56 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
     def parts_(self) -> dict[str, CompiledClassifier]:
         """The classifiers that decide, by name."""
 
+    @abstractmethod
+    def class_names(self, part: str) -> list[str]:
+        """What a classifier of ``parts_`` chooses among."""
+
+    @abstractmethod
+    def feature_names(self, part: str) -> Callable[[int], str]:
+        """What the columns of a classifier of ``parts_`` are called: a function of their numbers.
+
+        Those of a kind, such as ``"labels"``, have the same columns.
+        """
+
+    @abstractmethod
+    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
+        """The decisions on a text, each with the row of features it was made on."""
+
+    def explain(self, source: Any, tags: Any = None, *, top: int | None = 10) -> list[ExplainedDecision]:
+        """Why sentences get the answers that they get, decision by decision.
+
+        Parameters
+        ----------
+        source : path, open file, corpus, or lists of words
+            As ``parse`` takes it.
+        tags : lists of str, default=None
+            The parts of speech of lists of words.
+        top : int, default=10
+            How many conjunctions of features to list for each, those first that made the largest difference
+            between the winner and the runner-up; None lists all.
+
+        Returns
+        -------
+        list of ExplainedDecision
+            In the order in which they were made (of chunkers: of the text).
+        """
+        check_is_fitted(self)
+        if top is not None and (isinstance(top, bool) or top < 0):
+            raise ValueError(f"top must be a number of conjunctions, or None for all, got {top}")
+        parts, classes = self.parts_, cache(self.class_names)
+        features = cache(self.feature_names)
+        return [
+            explained(
+                decided,
+                parts[decided.part],
+                row,
+                classes(decided.part),
+                features(decided.part.partition(".")[0]),
+                top=top,
+            )
+            for decided, row in self._decided(source, tags)
+        ]
+
     @property
     def nbytes(self) -> int:
         """Bytes of all compiled tables."""
@@ -111,8 +165,19 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
     def _threads(self, n_jobs: int | None) -> int:
         return thread_count(self.n_jobs if n_jobs is None else n_jobs)
 
+    def _refuse_parameters(self) -> None:
+        """What does not go together, before anything is read."""
+        self._threads(None)
+        if self.engine in _OF_SUPPORT_VECTORS and (self.learner != "svm" or self.degree == 1):
+            raise ValueError(
+                f"engine={self.engine!r} sums over support vectors, which learner={self.learner!r} of degree "
+                f"{self.degree} does not have: use engine='auto'"
+            )
+
     def _row_learner(self, **others: Any) -> PolySVC | PolyLogisticRegression:
         """What learns from rows of features, with the parser's parameters and some others."""
+        if self.engine in _OF_SUPPORT_VECTORS:
+            others = {"storage": "split"} | others  # which gives support vectors, not weights
         chosen = {
             "degree": self.degree,
             "C": self.C,

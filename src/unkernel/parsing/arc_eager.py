@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -24,7 +24,10 @@ from unkernel.engines.compiling import ENGINES
 from unkernel.learners import thread_count
 from unkernel.models import ConjunctionModel, container
 from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, read_templates, refuse_empty
-from unkernel.parsing.parts import restore_parts, store_parts
+from unkernel.parsing.decided import decided_trees
+from unkernel.parsing.explaining import Decided
+from unkernel.parsing.feature_names import ArcFeatureNames
+from unkernel.parsing.parts import packed_strings, restore_parts, store_parts, unpacked_strings
 from unkernel.parsing.tree_result import TreeResult, result_of
 
 _TEMPLATES = {"default": "arc_eager.txt", "rich": "arc_eager_rich.txt", "chang": "chang.txt"}
@@ -77,7 +80,8 @@ class ArcEagerParser(BaseParser):
     tol : float, default=0.01
         Their relative duality gap at the end of training.
     engine : str, default="auto"
-        As for :func:`unkernel.compile`.
+        As for :func:`unkernel.compile`, but by rules instead of measuring. Those but ``"auto"`` and
+        ``"expanded"`` need support vectors: ``learner="svm"`` and a degree above 1.
     n_jobs : int or None, default=None
         Threads; None is 1 and -1 is all. The result does not depend on it.
     random_state : int, RandomState or None, default=0
@@ -188,6 +192,7 @@ class ArcEagerParser(BaseParser):
     ) -> Self:
         """``fit``, with a function that is shown every step."""
         tell = self._teller(watch)
+        self._refuse_parameters()
         bank = _with_gold_trees(source)
         dev_bank = None if dev is None else _with_gold_trees(dev)
         template_text, name = read_templates(self.templates, _TEMPLATES)
@@ -321,13 +326,12 @@ class ArcEagerParser(BaseParser):
         learner = self._row_learner(gamma=1.0, verbose=max(0, int(self.verbose) - 2))
         model = learner.fit_watched(X, y, None, tell.look).to_model()
         if self.engine == "auto" and isinstance(model, ConjunctionModel):
-            return CompiledClassifier(
-                model
-            ).validate()  # weights are ready; parts are too many to measure each
+            return CompiledClassifier(model).validate()  # weights are ready
         compiled = compile(
             model,
             engine=self.engine,
-            sample=X[:: max(1, X.shape[0] // _MEASURED_ROWS)],
+            sample=X[:: max(1, X.shape[0] // _SAMPLE_ROWS)],
+            measure=False,  # the same treebank gives the same file
             n_jobs=thread_count(self.n_jobs),
         )
         assert isinstance(compiled, CompiledClassifier)
@@ -356,6 +360,21 @@ class ArcEagerParser(BaseParser):
             for number, part in enumerate(parts)
             if part is not None
         }
+
+    def class_names(self, part: str) -> list[str]:
+        """The moves or relations that a part chooses among."""
+        kind, _, number = part.partition(".")
+        if kind == "moves":
+            return [_MOVES[move] for move in self._frame.move_classes[int(number)]]
+        return [self._frame.labels[label] for label in self._frame.arc_classes[int(number)]]
+
+    def feature_names(self, part: str) -> Callable[[int], str]:
+        """What the columns of a part are called, such as ``stack.xpos=NN``."""
+        kind = part.partition(".")[0]
+        return ArcFeatureNames(kind, self._template_text, self._frame.stored(), self._frame.labels)
+
+    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
+        return decided_trees(self._frame, self._engines(), _bank(source, tags))
 
     # --- Answers --------------------------------------------------------------------------------------
 
@@ -401,14 +420,12 @@ class ArcEagerParser(BaseParser):
         bank = _with_gold_trees(source)
         self._engines()  # made when first needed, which is no part of parsing
         start = time.process_time()
-        answers = self._answers(bank, n_jobs)
-        seconds = time.process_time() - start
+        answers, seconds = self._answers(bank, n_jobs), time.process_time() - start
         return result_of(bank, self._with_answers(bank, *answers), seconds)
 
     def _answers(self, bank: Treebank, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         check_is_fitted(self)
-        moves, labels = self._engines()
-        heads, relations = self._frame.parse(moves, labels, bank._text, threads=self._threads(n_jobs))
+        heads, relations = self._frame.parse(*self._engines(), bank._text, threads=self._threads(n_jobs))
         return np.asarray(heads), np.asarray(relations)
 
     def _engines(self) -> tuple[list[Any], list[Any]]:
@@ -417,9 +434,7 @@ class ArcEagerParser(BaseParser):
         def engine(part: CompiledClassifier | None) -> Any:
             return None if part is None else part._engine
 
-        return [engine(part) for part in self.move_classifiers_], [
-            engine(part) for part in self.label_classifiers_
-        ]
+        return list(map(engine, self.move_classifiers_)), list(map(engine, self.label_classifiers_))
 
     def _with_answers(
         self, bank: Treebank, heads: NDArray[np.int32], relations: NDArray[np.int32]
@@ -428,8 +443,7 @@ class ArcEagerParser(BaseParser):
 
     def _answered(self, bank: Treebank, n_jobs: int | None) -> bytes:
         """The text with trees; unlike that of ``parse``, it is not read again."""
-        heads, relations = self._answers(bank, n_jobs)
-        return bytes(bank._text.write_trees(heads, relations, self.labels_))
+        return bytes(bank._text.write_trees(*self._answers(bank, n_jobs), self.labels_))
 
     # --- Files ----------------------------------------------------------------------------------------
 
@@ -437,7 +451,7 @@ class ArcEagerParser(BaseParser):
         arrays, settings = store_parts(self.parts_)
         stored = self._frame.stored()
         for number, names in enumerate(stored["strings"]):
-            arrays[f"{_STRINGS}{number}"] = _packed(names)
+            arrays[f"{_STRINGS}{number}"] = packed_strings(names)
         arrays |= {name: np.asarray(stored[name]) for name in _ARRAYS}
         settings |= {name: stored[name] for name in _LISTS}
         return arrays, settings | {"templates": self._template_text}
@@ -453,7 +467,9 @@ class ArcEagerParser(BaseParser):
         table = {key: settings.get(key) for key in _LISTS}
         table |= {key: np.ascontiguousarray(arrays[key]) for key in _ARRAYS if key in arrays}
         strings = [key for key in arrays if key.startswith(_STRINGS)]
-        table["strings"] = [_unpacked(name, arrays, f"{_STRINGS}{number}") for number in range(len(strings))]
+        table["strings"] = [
+            unpacked_strings(name, arrays, f"{_STRINGS}{number}") for number in range(len(strings))
+        ]
         frame.restore(table)
         self._frame = frame
         parts = restore_parts(name, arrays, settings)
@@ -465,7 +481,7 @@ class ArcEagerParser(BaseParser):
 
 _CLASSIFIERS = ("move_classifiers_", "label_classifiers_")
 _GOLD_EPOCHS = 2  # before the online learner follows its own mistakes
-_MEASURED_ROWS = 4096
+_SAMPLE_ROWS = 4096
 
 
 def _bank(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
@@ -481,13 +497,3 @@ def _with_gold_trees(source: Any) -> Treebank:
     refuse_empty(bank.name, bank.n_words)
     bank.check_trees()
     return bank
-
-
-def _packed(names: Sequence[str]) -> NDArray[np.uint8]:
-    """Strings, each ended by a line end, which none has inside."""
-    return np.frombuffer("".join(f"{name}\n" for name in names).encode(), dtype=np.uint8)
-
-
-def _unpacked(file: str, arrays: Arrays, key: str) -> list[str]:
-    packed = container.proper_array(file, arrays, key, [np.dtype(np.uint8)], 1)
-    return packed.tobytes().decode().split("\n")[:-1]

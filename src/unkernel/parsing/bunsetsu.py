@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from unkernel._core import BunsetsuFeatures, BunsetsuText, bunsetsu_training
 from unkernel.data.bunsetsu import BunsetsuCorpus, BunsetsuSource, bunsetsu_corpus
 from unkernel.engines import CompiledClassifier, compile
-from unkernel.engines.compiling import ENGINES, model_of
+from unkernel.engines.compiling import ENGINES, check_options, check_trie, memory_bytes, model_of
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.parsing._base import (
@@ -32,6 +32,8 @@ from unkernel.parsing._base import (
     read_templates,
     refuse_empty,
 )
+from unkernel.parsing.decided import decided_bunsetsu
+from unkernel.parsing.explaining import Decided
 from unkernel.parsing.parts import restore_parts, store_parts
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
@@ -137,7 +139,9 @@ class BunsetsuParser(BaseParser):
         conjunctions with an l1 penalty, up to degree 3.
     engine : str, default="auto"
         What decisions are made with; see :func:`unkernel.compile`. "expanded" is the papers' SVM-KE, "pruned"
-        their SVM-HKE, and "inverted" their PKI; all but "pruned" decide exactly as the model does.
+        their SVM-HKE, and "inverted" their PKI; all but "pruned" decide exactly as the model does. Those but
+        "auto" and "expanded" need support vectors: ``learner="svm"`` and a degree above 1. "auto" goes by
+        rules instead of measuring, so that the same sentences always give the same file.
     memory : int or str, default="280M"
         Bytes that the engine's tables may take.
     rare : float, default=0.005
@@ -146,9 +150,10 @@ class BunsetsuParser(BaseParser):
     threshold : float, default=None
         For ``engine="pruned"``: weights that are smaller are dropped.
     trie : path, file object or BunsetsuCorpus, default=None
-        Sentences to grow a prefix trie from; only their bunsetsu matter.
+        Sentences to grow a prefix trie from; only their bunsetsu matter. Whether one pays, and which layout
+        is the fastest beside it, is measured, and may differ from run to run; the answers do not.
     trie_nodes : int, default=None
-        Keep a trie of at most so many nodes, whether it pays or not.
+        Keep a trie of at most so many nodes, whether it pays or not. Nothing is measured then.
     templates : "default", path or sequence of str, default=None
         Names of templates of features, such as ``"modifier.content.lemma"``, or a file of them
         (docs/bunsetsu.md); ``"default"`` and None are ``TEMPLATES``.
@@ -250,6 +255,7 @@ class BunsetsuParser(BaseParser):
     def fit_watched(self, source: BunsetsuSource, dev: BunsetsuSource | None, watch: Watch | None) -> Self:
         """``fit``, with a function that is shown every step."""
         tell = self._teller(watch)
+        self._refuse_parameters()
         corpus = bunsetsu_corpus(source)
         dev_corpus = None if dev is None else _measurable(dev)
         names = _template_names(self.templates)
@@ -269,6 +275,12 @@ class BunsetsuParser(BaseParser):
         if dev_corpus is not None:
             tell(f"dev: {self.dev_result_}")
         return self
+
+    def _refuse_parameters(self) -> None:
+        super()._refuse_parameters()
+        check_options(self.engine, self.rare, self.threshold)
+        check_trie(self.engine, self.trie, self.trie_nodes)
+        memory_bytes(self.memory)
 
     def parse(self, source: BunsetsuSource, *, n_jobs: int | None = None) -> BunsetsuCorpus:
         """The sentences with the heads that the parser finds, all of type D."""
@@ -334,6 +346,20 @@ class BunsetsuParser(BaseParser):
         check_is_fitted(self, "classifier_")
         return str(self._features.column_name(column))
 
+    def class_names(self, part: str) -> list[str]:
+        """Whether the left bunsetsu depends on the right one, or waits for another."""
+        return ["waits", "depends"]
+
+    def feature_names(self, part: str) -> Callable[[int], str]:
+        """What columns are called: :meth:`feature_name`."""
+        return self.feature_name
+
+    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
+        if tags is not None:
+            raise ValueError("bunsetsu have their parts of speech with their morphemes: leave out tags")
+        parsed = self.parse(source)
+        return decided_bunsetsu(parsed, self.decisions(parsed)[0], _DECIDES)
+
     def _rows(self, decisions: tuple[Any, Any, Any]) -> tuple[Any, NDArray[np.int8]]:
         offsets, columns, labels = decisions
         shape = (len(labels), self._features.columns)
@@ -371,12 +397,12 @@ class BunsetsuParser(BaseParser):
             "threshold": self.threshold,
             "n_jobs": self.n_jobs or 1,
         }
-        made = compile(model, self.engine, **options)
+        made = compile(model, self.engine, **options, measure=False)  # the same data gives the same file
         if self.trie is not None:
             assert isinstance(made, CompiledClassifier)
             self.classifier_ = made  # what parses the trie's sentences
-            rows = self._met_rows(self.trie)
-            made = compile(model, self.engine, **options, trie=rows, trie_nodes=self.trie_nodes)
+            options |= {"trie": self._met_rows(self.trie), "trie_nodes": self.trie_nodes}
+            made = compile(model, self.engine, **options, measure=self.trie_nodes is None)
         assert isinstance(made, CompiledClassifier)
         return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, cast
 
@@ -30,8 +30,12 @@ from unkernel.parsing.chunk_model import (
     refuse_without_pos,
 )
 from unkernel.parsing.chunk_result import ChunkResult, read_tags, result_of
+from unkernel.parsing.decided import decided_chunks
+from unkernel.parsing.explaining import Decided
+from unkernel.parsing.feature_names import ChunkFeatureNames
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
+_TAGS = "tags"
 _TEMPLATES = {"default": "chunk.txt", "yamcha": "yamcha.txt"}
 
 
@@ -63,7 +67,8 @@ class Chunker(BaseParser):
         Features that occur less often in the training text are left out.
     engine : str, default="auto"
         As for :func:`unkernel.compile`, but for ``"auto"``, which does not measure: it is ``"split"`` for
-        support vectors and ``"expanded"`` for weights.
+        support vectors and ``"expanded"`` for weights. Those but ``"auto"`` and ``"expanded"`` need support
+        vectors: ``learner="svm"`` and a degree above 1.
     tol : float, default=0.01
         Training stops at this relative duality gap.
     n_jobs : int or None, default=None
@@ -168,6 +173,7 @@ class Chunker(BaseParser):
     ) -> Self:
         """``fit``, with a function that is shown every step."""
         tell = self._teller(watch)
+        self._refuse_parameters()
         corpus = _tagged(source)
         dev_corpus = None if dev is None else _measurable(dev)
         model = self._learned(corpus, tell)
@@ -257,7 +263,21 @@ class Chunker(BaseParser):
     @property
     def parts_(self) -> dict[str, CompiledClassifier]:
         """The one classifier that decides, by name."""
-        return {"tags": self._fitted.classifier}
+        return {_TAGS: self._fitted.classifier}
+
+    def class_names(self, part: str) -> list[str]:
+        """The tags, in the scheme that is used inside."""
+        return [str(tag) for tag in self.classes_]
+
+    def feature_names(self, part: str) -> Callable[[int], str]:
+        """What columns are called, such as ``word[-1]=the``."""
+        model, tags = self._fitted, self.class_names(part)
+        return ChunkFeatureNames(model.templates, model.features.arrays(), self.n_features_, tags)
+
+    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
+        model = self._fitted
+        corpus = _untagged(source, tags, model.columns)
+        return decided_chunks(model, corpus, model.tags(corpus, self._threads(None)), _TAGS)
 
     # --- Answers --------------------------------------------------------------------------------------
 

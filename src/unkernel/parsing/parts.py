@@ -6,7 +6,7 @@ nothing is lost, and a file of many classes takes a fraction of the room.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,8 @@ def store_parts(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, dict[s
     stored = {}
     for name, classifier in parts.items():
         kind, own, settings = classifier.to_container()
+        if classifier.chosen is not None:  # what a clock said of others is not kept: files would differ by it
+            settings["candidates"] = [classifier.chosen.untimed().to_json()]
         arrays |= {_prefix(name) + key: array for key, array in _packed(own).items()}
         stored[name] = {"kind": kind, "settings": settings}
     return arrays, {_PARTS: stored}
@@ -93,6 +95,17 @@ def _unpacked(file: str, arrays: Arrays) -> Arrays:
     return {key: array for key, array in arrays.items() if not key.startswith(_WEIGHTS + ".")} | {
         _WEIGHTS: weights
     }
+
+
+def packed_strings(names: Sequence[str]) -> NDArray[np.uint8]:
+    """Strings, each ended by a line end, which none has inside."""
+    return np.frombuffer("".join(f"{name}\n" for name in names).encode(), dtype=np.uint8)
+
+
+def unpacked_strings(file: str, arrays: Arrays, key: str) -> list[str]:
+    """What :func:`packed_strings` put away."""
+    packed = container.proper_array(file, arrays, key, [np.dtype(np.uint8)], 1)
+    return packed.tobytes().decode().split("\n")[:-1]
 
 
 _MOST_WEIGHTS = 1 << 30  # a file may not claim zeros without end

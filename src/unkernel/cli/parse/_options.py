@@ -10,9 +10,11 @@ from typing import Annotated
 import typer
 
 from unkernel.cli._learners import default_words
+from unkernel.cli._options import EngineName
 from unkernel.cli.parse._tasks import TASKS
 
 _learning = partial(typer.Option, rich_help_panel="Learning")
+_engine = partial(typer.Option, rich_help_panel="The engine")
 _default = partial(default_words, {task.name: task.estimator for task in TASKS.values()})
 
 
@@ -26,6 +28,25 @@ class LearnerName(StrEnum):
     online = "online"
     svm = "svm"
     logistic = "logistic"
+
+
+class PartsName(StrEnum):
+    labels = "labels"
+    both = "both"
+    none = "none"
+
+
+class DirectionName(StrEnum):
+    forward = "forward"
+    backward = "backward"
+
+
+class SchemeName(StrEnum):
+    iob1 = "IOB1"
+    iob2 = "IOB2"
+    ioe1 = "IOE1"
+    ioe2 = "IOE2"
+    iobes = "IOBES"
 
 
 class FormatName(StrEnum):
@@ -96,7 +117,7 @@ Epochs = Annotated[int | None, _learning(help="Passes of --learner online.", sho
 Minimum = Annotated[
     int | None,
     _learning(
-        help="Features that occur less often are left out; trees and chunks.",
+        help="Features that occur less often in training are left out.",
         show_default=_default("minimum"),
     ),
 ]
@@ -109,6 +130,49 @@ Cost = Annotated[
         show_default=_default("C").replace("None", "by degree"),
     ),
 ]
+Exploration = Annotated[
+    float | None,
+    _learning(
+        help="How often --learner online follows its own wrong move, from 0 to 1.",
+        show_default=_default("exploration"),
+    ),
+]
+MinimumUpdates = Annotated[
+    int | None,
+    _learning(
+        help="Conjunctions that --learner online corrected less often are left out.",
+        show_default=_default("minimum_updates"),
+    ),
+]
+Parts = Annotated[
+    PartsName | None,
+    _learning(
+        "--split",
+        help="Of trees: which classifiers are split by parts of speech: that of labels, both, or none.",
+        show_default=_default("split"),
+    ),
+]
+Gamma = Annotated[
+    float | None,
+    _learning(
+        help="Of chunks: factor of the inner product in the kernel.",
+        show_default=_default("gamma"),
+    ),
+]
+Direction = Annotated[
+    DirectionName | None,
+    _learning(
+        help="Of chunks: whether sentences are read from the first word on or from the last.",
+        show_default=_default("direction"),
+    ),
+]
+Scheme = Annotated[
+    SchemeName | None,
+    _learning(
+        help="Of chunks: the tags that are learned; texts may be in any, and answers are in IOB2.",
+        show_default=_default("scheme"),
+    ),
+]
 Tolerance = Annotated[
     float | None,
     _learning(help="Relative duality gap at the end, of svm and logistic.", show_default=_default("tol")),
@@ -116,6 +180,50 @@ Tolerance = Annotated[
 Seed = Annotated[
     int | None,
     _learning(min=0, max=2**32 - 1, help="Of the order of training.", show_default=_default("random_state")),
+]
+
+Engine = Annotated[
+    EngineName | None,
+    _engine(
+        help="What decides, of svm and logistic; all but pruned, which is for bunsetsu, decide as the model "
+        "does. auto goes by rules.",
+        show_default=_default("engine"),
+    ),
+]
+Memory = Annotated[
+    str | None,
+    _engine(
+        metavar="BYTES",
+        help="Of bunsetsu: what the engine may take, such as 200M or 1.5G.",
+        show_default=_default("memory"),
+    ),
+]
+Rare = Annotated[
+    float | None,
+    _engine(
+        help="Of bunsetsu: features of fewer support vectors than this, or than this share, are rare.",
+        show_default=_default("rare"),
+    ),
+]
+Threshold = Annotated[
+    float | None,
+    _engine(help="Of bunsetsu, for pruned: conjunctions of smaller weight are dropped.", show_default="none"),
+]
+Trie = Annotated[
+    str | None,
+    _engine(
+        metavar="FILE",
+        help="Of bunsetsu: sentences to grow a prefix trie from; it is kept where it pays.",
+        show_default="none",
+    ),
+]
+TrieNodes = Annotated[
+    str | None,
+    _engine(
+        metavar="NODES",
+        help="With --trie: keep a trie of at most so many nodes, such as 1M or 300k, whether it pays or not.",
+        show_default="the best of several sizes",
+    ),
 ]
 
 Output = Annotated[

@@ -24,6 +24,7 @@ from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
 _SNIFFED_BYTES = 1 << 16
 _BUNSETSU = re.compile(rb"\* \d+ -?\d+[A-Z]")
 _WORD = re.compile(rb"\d+([-.]\d+)?\t")
+_TAG = re.compile(rb"O|[BIES](-.*)?")
 _TREE_COLUMNS = 10
 _TREES_SUFFIX = ".conllu"  # or .conllu.gz
 
@@ -74,8 +75,14 @@ def guess(begin: bytes) -> Task | None:
     if _WORD.match(first) and first.count(b"\t") == _TREE_COLUMNS - 1:
         return TASKS["trees"]
     words = [line.split() for line in lines[:-1] if line.strip()]  # the last line may be cut
+    tags = sum(_is_tag(fields[-1]) for fields in words)
     widths = {len(fields) for fields in words}
-    return TASKS["chunks"] if len(widths) == 1 and widths.pop() > 1 else None
+    is_chunks = len(widths) == 1 and widths.pop() > 1 and 2 * tags > len(words)
+    return TASKS["chunks"] if is_chunks else None
+
+
+def _is_tag(field: bytes) -> bool:
+    return _TAG.fullmatch(field) is not None
 
 
 def _lines(begin: bytes) -> list[bytes]:
@@ -97,13 +104,30 @@ def _untold(name: str, begin: bytes) -> FormatError:
 
 
 def _odd_line(lines: list[bytes]) -> tuple[int, str]:
-    """The first line that keeps a text from being columns, and why; the last line may be cut."""
-    widths = [(number, len(line.split())) for number, line in enumerate(lines[:-1], 1) if line.strip()]
-    for number, width in widths:
-        first, expected = widths[0]
+    """The first line that keeps a text from being what it looks like, and why; the last line may be cut."""
+    numbered = [(number, line) for number, line in enumerate(lines[:-1] or lines, 1) if line.strip()]
+    if not numbered:
+        return 0, ""
+    told = [(number, line) for number, line in numbered if not line.startswith(b"#")]
+    if not told:
+        return numbered[0][0], "nothing but comments; "
+    if _WORD.match(told[0][1]):
+        number, columns = told[0][0], 1 + told[0][1].count(b"\t")
+        return number, f"{many(columns, 'column')}, where CoNLL-U has {_TREE_COLUMNS}; "
+    return _odd_columns(numbered)
+
+
+def _odd_columns(numbered: list[tuple[int, bytes]]) -> tuple[int, str]:
+    first, expected = numbered[0][0], len(numbered[0][1].split())
+    for number, line in numbered:
+        width = len(line.split())
         if width != expected:
             return number, f"{many(width, 'column')}, and line {first} has {expected}; "
-    return (widths[0][0], "a single column; ") if widths else (0, "")
+    if expected == 1:
+        return first, "a single column; "
+    number, line = next(pair for pair in numbered if not _is_tag(pair[1].split()[-1]))
+    tag = line.split()[-1].decode("utf-8", "replace")
+    return number, f"{tag!r} is no tag of a chunk, such as O, B-NP or I-NP; "
 
 
 class Input:

@@ -19,6 +19,7 @@ from unkernel.cli._console import (
     size,
     warn,
 )
+from unkernel.cli._engines import in_words_of_options
 from unkernel.cli._files import STANDARD_STREAM, refuse_special_file, refuse_unwritable
 from unkernel.cli._learners import default_of, flag, parameter_options, plain_options, refuse_parameters
 from unkernel.cli._parsers import Parser, describe_parser, parser_facts
@@ -27,7 +28,16 @@ from unkernel.cli.parse import _options as own
 from unkernel.cli.parse._results import describe_result, print_labels, result_facts
 from unkernel.cli.parse._tasks import TASKS, Input, Task, reader
 
-_LEARNERS_OF = {"epochs": ("online",), "C": ("svm", "logistic"), "tol": ("svm", "logistic")}
+_ONLINE, _OTHERS = ("online",), ("svm", "logistic")
+_LEARNERS_OF = {
+    "epochs": _ONLINE,
+    "exploration": _ONLINE,
+    "minimum_updates": _ONLINE,
+    "C": _OTHERS,
+    "gamma": _OTHERS,
+    "tol": _OTHERS,
+    "engine": _OTHERS,
+}
 
 
 def train(
@@ -41,10 +51,22 @@ def train(
     learner: own.Learner = None,
     templates: own.Templates = None,
     epochs: own.Epochs = None,
+    exploration: own.Exploration = None,
     minimum: own.Minimum = None,
+    minimum_updates: own.MinimumUpdates = None,
+    split: own.Parts = None,
+    direction: own.Direction = None,
+    scheme: own.Scheme = None,
     C: own.Cost = None,
+    gamma: own.Gamma = None,
     tol: own.Tolerance = None,
     seed: own.Seed = None,
+    engine: own.Engine = None,
+    memory: own.Memory = None,
+    rare: own.Rare = None,
+    threshold: own.Threshold = None,
+    trie: own.Trie = None,
+    trie_nodes: own.TrieNodes = None,
     jobs: options.Jobs = None,
     verbose: options.Verbose = False,
     json: options.Json = False,
@@ -59,7 +81,8 @@ def train(
     [dim]$[/dim] unkernel parse train en.uk train.conllu --dev dev.conllu
     [dim]$[/dim] unkernel parse train en.uk train.conllu --learner svm --templates chang
     [dim]$[/dim] unkernel parse train ja.uk train.knp --degree 3
-    [dim]$[/dim] unkernel parse train chunks.uk conll2000.txt.gz --dev test.txt --json
+    [dim]$[/dim] unkernel parse train ja.uk train.knp --engine split --trie web.knp --trie-nodes 1M
+    [dim]$[/dim] unkernel parse train chunks.uk conll2000.txt.gz --direction backward --dev test.txt --json
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     began = time.perf_counter()
     given = plain_options(
@@ -67,12 +90,24 @@ def train(
         learner=learner,
         templates=templates,
         epochs=epochs,
+        exploration=exploration,
         minimum=minimum,
+        minimum_updates=minimum_updates,
+        split=split,
+        direction=direction,
+        scheme=scheme,
         C=C,
+        gamma=gamma,
         tol=tol,
         seed=seed,
+        engine=engine,
+        memory=memory,
+        rare=rare,
+        threshold=threshold,
+        trie=trie,
+        trie_nodes=options.node_count(trie_nodes),
     )
-    _refuse_places(model, train, dev)
+    _refuse_places(model, train, dev, trie)
     source = Input(train)
     chosen = source.task() if task is None else TASKS[task.value]
     if task is None and not (quiet or json):
@@ -82,6 +117,8 @@ def train(
     with Display(quiet=quiet or json, verbose=verbose) as display:
         corpus = source.read(read, display)
         measured = None if dev is None else Input(dev).read(read, display)
+        if trie is not None:
+            parser.set_params(trie=Input(trie).read(read, display))
         spent, said = _fit(parser, corpus, measured, display)
         parser.set_params(n_jobs=None).save(model)  # threads are this machine's, and no part of the parser
     result = {"model": str(model), "model_bytes": model.stat().st_size, "data": train, "task": chosen.name}
@@ -103,6 +140,8 @@ def _new_parser(task: Task, given: dict[str, Any], threads: int) -> Parser:
     chosen = {"jobs": threads} | given
     parser = task.estimator(**{name: chosen[option] for name, option in known.items() if option in chosen})
     refuse_parameters(parser)
+    with in_words_of_options():
+        parser._refuse_parameters()
     return parser
 
 
@@ -116,10 +155,11 @@ def _refuse_for_learner(learner: str, given: dict[str, Any]) -> None:
             )
 
 
-def _refuse_places(model: Path, train: str, dev: str | None) -> None:
-    if train == dev == STANDARD_STREAM:
+def _refuse_places(model: Path, train: str, dev: str | None, trie: str | None) -> None:
+    if [train, dev, trie].count(STANDARD_STREAM) > 1:
         raise ValueError("stdin can be read only once: give TRAIN or --dev a file")
-    refuse_unwritable(model, *(name for name in (train, dev) if name not in (None, STANDARD_STREAM)))
+    inputs = [name for name in (train, dev, trie) if name is not None and name != STANDARD_STREAM]
+    refuse_unwritable(model, *inputs)
     refuse_special_file(model)
 
 

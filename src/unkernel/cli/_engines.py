@@ -1,0 +1,36 @@
+"""What engines refuse, in the words of the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+from unkernel.errors import FormatError
+
+
+@contextlib.contextmanager
+def in_words_of_options() -> Iterator[None]:
+    """Parameters in messages become options."""
+    try:
+        yield
+    except FormatError:
+        raise
+    except ValueError as error:
+        raise ValueError(_as_options(str(error))) from error
+    except MemoryError as error:
+        raise MemoryError(_as_options(str(error))) from error
+
+
+def _as_options(words: str) -> str:
+    words = re.sub(r"engine='(\w+)'( or '(\w+)')?", _engine_option, words)
+    words = re.sub(r"learner='(\w+)'", r"--learner \1", words)
+    words = re.sub(r"^(rare|memory|threshold) must", r"--\1 must", words)
+    words = re.sub(r"^trie_nodes (must|needs)", r"--trie-nodes \1", words)
+    words = words.replace("measure=False needs trie_nodes", "--no-measure needs --trie-nodes")
+    words = re.sub(r"^trie needs|; leave out trie$", lambda found: found[0].replace("trie", "--trie"), words)
+    return re.sub(r"; raise memory$", "; raise --memory", words)
+
+
+def _engine_option(found: re.Match[str]) -> str:
+    return f"--engine {found[1]}" + (f" or {found[3]}" if found[2] else "")

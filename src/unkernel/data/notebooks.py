@@ -1,0 +1,17 @@
+"""How corpora look in notebooks: what they are, and their first sentences."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+_SHOWN = 3  # sentences
+
+
+def corpus_html(corpus: Sequence[Any]) -> str:
+    """A line about the corpus, and the pictures of its first sentences."""
+    pictures = "".join(sentence._repr_html_() for sentence in corpus[:_SHOWN])
+    more = len(corpus) - _SHOWN
+    rest = f"<p>and {more:,} more</p>" if more > 0 else ""
+    return f"<p>{html.escape(repr(corpus))}</p>{pictures}{rest}"

@@ -1,0 +1,147 @@
+"""What features are called: templates with the values that they have, such as ``stack.xpos=NN``.
+
+Features are numbers in the core, and what they stand for is in the tables that files hold: names are read off
+those, when somebody wants to see them.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+_ABSENT = "(none)"  # the value of a word that is not there
+_STRINGS = (
+    *("form", "word", "lemma", "upos", "xpos", "feats"),
+    *(f"prefix{letters}" for letters in range(1, 5)),
+    *(f"suffix{letters}" for letters in range(1, 5)),
+    "shape",
+)
+_CHILDREN = ("0", "1", "2", "3+")
+_DISTANCES = ("1", "2", "3", "4", "5-6", "7-9", "10-14", "15+")
+_DIRECTIONS = ("right", "left")  # where the dependent is
+
+
+def _lines(text: str) -> list[str]:
+    stripped = (line.partition("#")[0].strip() for line in text.split("\n"))
+    return [line for line in stripped if line]
+
+
+class ArcFeatureNames:
+    """Of one section of an arc-eager parser's templates.
+
+    Parameters
+    ----------
+    section : {"moves", "labels"}
+    templates : str
+        Their text.
+    stored : mapping
+        What the frame stores.
+    labels : sequence of str
+        All relations, those of lifted arcs included.
+    """
+
+    def __init__(
+        self, section: str, templates: str, stored: Mapping[str, Any], labels: Sequence[str]
+    ) -> None:
+        kind = {"moves": "move", "labels": "arc"}[section]
+        self._keys = np.asarray(stored[f"{kind}_keys"])
+        self._begins = np.asarray(stored[f"{kind}_begins"]).tolist()
+        self._templates = [
+            [place.strip() for place in line.split("+")] for line in _of_section(section, templates)
+        ]
+        self._values: dict[str, Sequence[str]] = {
+            name: [_ABSENT, *strings] for name, strings in zip(_STRINGS, stored["strings"], strict=True)
+        }
+        self._values |= {"label": labels, "left-valency": _CHILDREN, "right-valency": _CHILDREN}
+        self._values |= {"distance": _DISTANCES, "direction": _DIRECTIONS}
+
+    def __call__(self, column: int) -> str:
+        """The name of a column, such as ``stack.xpos=NN + input.xpos=IN``."""
+        key = int(self._keys[column])
+        places = self._templates[bisect_right(self._begins, column) - 1]
+        named = []
+        for place in reversed(places):  # a key is a number whose last digit is the last value
+            values = self._values[place.rpartition(".")[2]]
+            key, digit = divmod(key, len(values))
+            named.append(f"{place}={values[digit]}")
+        return " + ".join(reversed(named))
+
+
+def _of_section(section: str, templates: str) -> list[str]:
+    found, inside = [], False
+    for line in _lines(templates):
+        if line.startswith("["):
+            inside = line == f"[{section}]"
+        elif inside:
+            found.append(line)
+    return found
+
+
+class ChunkFeatureNames:
+    """Of a chunker's features.
+
+    Parameters
+    ----------
+    templates : str
+        Their text.
+    arrays : mapping
+        What the features store.
+    count : int
+        How many there are.
+    tags : sequence of str
+        The classes, which are the values of ``tag``.
+    """
+
+    _CODES = ("(before the first)", "(behind the last)")
+    _PLACE = re.compile(r"([a-z0-9]+)\[\s*([+-]?\d+)\s*\]")
+
+    def __init__(self, templates: str, arrays: Mapping[str, Any], count: int, tags: Sequence[str]) -> None:
+        places = [self._PLACE.findall(line) for line in _lines(templates)]
+        attributes = list(dict.fromkeys(name for line in places for name, _ in line if name != "tag"))
+        values = {name: _values(arrays, number) for number, name in enumerate(attributes)} | {"tag": tags}
+        self._values = {name: [*self._CODES, *own] for name, own in values.items()}
+        self._count = count
+        self._arrays = arrays
+        dynamic = [any(name == "tag" for name, _ in line) for line in places]
+        self._templates = [line for line, last in zip(places, dynamic, strict=True) if not last] + [
+            line for line, last in zip(places, dynamic, strict=True) if last
+        ]
+        self._template_of = np.zeros(count, np.int32)
+        self._number_of = np.zeros(count, np.int64)
+        for number in range(len(self._templates)):
+            ids = np.asarray(arrays[f"ids.{number}"])
+            known = np.flatnonzero(ids >= 0)
+            self._template_of[ids[known]] = number
+            self._number_of[ids[known]] = known
+
+    def __call__(self, column: int) -> str:
+        """The name of a column, such as ``word[-1]=the + tag[-1]=B-NP``."""
+        template, number = int(self._template_of[column]), int(self._number_of[column])
+        places = self._templates[template]
+        codes = []
+        for join in reversed(range(len(places) - 1)):
+            key = int(np.asarray(self._arrays[f"joins.{template}.{join}"])[number])
+            number, code = key >> 32, key & 0xFFFFFFFF
+            codes.append(code)
+        codes.append(number)
+        return " + ".join(
+            f"{name}[{int(offset)}]={self._value(name, code)}"
+            for (name, offset), code in zip(places, reversed(codes), strict=True)
+        )
+
+    def _value(self, name: str, code: int) -> str:
+        values = self._values[name]
+        return values[code] if code < len(values) else f"#{code}"
+
+
+def _values(arrays: Mapping[str, Any], attribute: int) -> list[str]:
+    text = np.asarray(arrays[f"value_bytes.{attribute}"]).tobytes()
+    ends = np.asarray(arrays[f"value_ends.{attribute}"]).tolist()
+    begins = [0, *ends][:-1]
+    return [
+        text[begin:end].decode("utf-8", "surrogateescape") for begin, end in zip(begins, ends, strict=True)
+    ]

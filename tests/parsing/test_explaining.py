@@ -1,0 +1,286 @@
+"""Why parsers decide: what is shown adds up to the engines' scores, and replayed it makes the answers."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reference import arc_eager, bunsetsu, chunking
+from reference.features import ABSENT
+from reference.parse_corpora import MAKERS
+from reference.treebanks import template_texts, treebanks
+from unkernel.data import ChunkCorpus, read_bunsetsu, read_chunks, read_conllu
+from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
+from unkernel.parsing.bunsetsu import TEMPLATES
+
+READERS = {
+    "trees": (ArcEagerParser, read_conllu),
+    "bunsetsu": (BunsetsuParser, read_bunsetsu),
+    "chunks": (Chunker, lambda file: read_chunks(file, tagged=True)),
+}
+NUMBERS = {
+    "left-valency": ("0", "1", "2", "3+"),
+    "right-valency": ("0", "1", "2", "3+"),
+    "distance": ("1", "2", "3", "4", "5-6", "7-9", "10-14", "15+"),
+    "direction": ("right", "left"),
+}
+
+
+def corpus_of(task, sentences=40, seed=0):
+    return READERS[task][1](io.BytesIO(MAKERS[task](sentences, seed).encode()))
+
+
+def check_sums(parser, source, top):
+    """What is listed, the rest and the constant are the scores that the engines give."""
+    rows = list(parser._decided(source, None))
+    found = parser.explain(source, top=top)
+    assert len(found) == len(rows)
+    for one, (decided, row) in zip(found, rows, strict=True):
+        scores = np.atleast_1d(parser.parts_[decided.part].score_one(row.tolist()))
+        expected = [-scores[0], scores[0]] if len(scores) == 1 else scores
+        assert list(one.scores) == parser.class_names(decided.part)
+        np.testing.assert_allclose(list(one.scores.values()), expected, rtol=1e-9, atol=1e-7)
+        for which, name in (("chosen", one.chosen), ("runner_up", one.runner_up)):
+            parts = [one.constant, *one.evidence, one.rest]
+            total = sum(getattr(part, which) for part in parts)
+            np.testing.assert_allclose(total, one.scores.get(name, 0.0), rtol=1e-9, atol=1e-7)
+        assert len(one.evidence) == (one.n_conjunctions if top is None else min(top, one.n_conjunctions))
+        differences = [abs(part.chosen - part.runner_up) for part in one.evidence]
+        assert differences == sorted(differences, reverse=True)
+        assert all(one.scores[name] > one.scores[one.chosen] for name in one.barred)
+        assert one.chosen not in (one.runner_up, *one.barred)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        ("trees", {}),
+        ("trees", {"degree": 3}),
+        ("trees", {"learner": "svm", "split": "both", "degree": 1}),
+        ("trees", {"learner": "svm", "engine": "bitsliced"}),
+        ("bunsetsu", {}),
+        ("bunsetsu", {"degree": 3, "learner": "logistic"}),
+        ("bunsetsu", {"degree": 4}),
+        ("bunsetsu", {"engine": "split"}),
+        ("chunks", {}),
+        ("chunks", {"learner": "logistic"}),
+        ("chunks", {"direction": "backward", "scheme": "IOBES"}),
+    ],
+)
+def test_contributions_add_up(task, options):
+    parser = READERS[task][0](**options).fit(corpus_of(task))
+    for top in (0, 3, None):
+        found = check_sums(parser, corpus_of(task, 2, seed=1), top)
+        assert found
+        assert all(str(one).startswith(f"{one.question}: {one.chosen} ") for one in found)
+
+
+# --- Trees, against the twin --------------------------------------------------------------------------
+
+
+def twin_names(frame, section):
+    """The name of each column, made of the twin's templates and values."""
+
+    def shown(place, attribute, value):
+        text = NUMBERS[attribute][value] if attribute in NUMBERS else value
+        return f"{place}={'(none)' if text == ABSENT else text}"
+
+    templates = frame.templates.sections[section]
+    return {
+        column: " + ".join(
+            shown(place, *filled) for place, filled in zip(templates[number], values, strict=True)
+        )
+        for (number, values), column in frame.columns[section].items()
+    }
+
+
+def replayed(frame, sentence, asked):
+    """Heads and labels that the decisions make; each must be the one that the twin asks for."""
+    state = arc_eager.State(len(sentence))
+    while not state.finished:
+        move, label = arc_eager.SHIFT, None
+        if state.stack:
+            part = frame.moves.part(frame.move_case(state, sentence))
+            classes = frame.moves.classes[part]
+            valid = [move for move in arc_eager.MOVES if state.valid(move)]
+            move = next((move for move in classes if move in valid), valid[0])
+            if len(classes) > 1 and set(classes) & set(valid):
+                one, row = next(asked)
+                assert (one.kind, one.words, one.part) == ("move", (state.top, state.next), f"moves.{part}")
+                assert row.tolist() == frame.row("moves", state, sentence)
+                assert [place for place in range(len(classes)) if one.possible(place)] == [
+                    place for place, move in enumerate(classes) if move in valid
+                ]
+                move = classes[one.chosen]
+        if move in (arc_eager.LEFT_ARC, arc_eager.RIGHT_ARC):
+            arc = state.arc(move)
+            part = frame.arcs.part(frame.arc_case(arc, sentence))
+            label = frame.labels[frame.arcs.classes[part][0]]
+            if len(frame.arcs.classes[part]) > 1:
+                one, row = next(asked)
+                assert (one.kind, one.words, one.part) == ("label", arc, f"labels.{part}")
+                assert one.forms == tuple(sentence[word - 1].form for word in arc)
+                assert row.tolist() == frame.row("labels", state, sentence, arc)
+                label = frame.labels[frame.arcs.classes[part][one.chosen]]
+        state.apply(move, label)
+    labels = [label or frame.root_label for label in state.labels]
+    return arc_eager.deprojectivised(state.heads, labels, frame.marks)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    text=template_texts(),
+    bank=treebanks(),
+    others=treebanks(),
+    split=st.sampled_from(["none", "labels", "both"]),
+    degree=st.integers(1, 3),
+)
+def test_decisions_on_trees_are_those_that_were_made(tmp_path_factory, *, text, bank, others, split, degree):
+    path = tmp_path_factory.mktemp("templates") / "own.txt"
+    path.write_text(text)
+    options = {"degree": degree, "split": split, "epochs": 3, "minimum_updates": 1}
+    parser = ArcEagerParser(templates=path, minimum=1, **options).fit(bank)
+    frame = arc_eager.Frame(text, [sentence.words for sentence in bank], split=split, minimum=1)
+    check_sums(parser, others, 2)
+    asked = iter(parser._decided(others, None))
+    for sentence, parsed in zip(others, parser.parse(others), strict=True):
+        heads, labels = replayed(frame, list(sentence), asked)
+        assert (heads, labels) == (parsed.heads, parsed.deprels)
+    assert next(asked, None) is None
+    for section in ("moves", "labels"):
+        named = parser.feature_names(section)
+        expected = twin_names(frame, section)
+        assert {column: named(column) for column in expected} == expected
+
+
+def test_a_move_that_is_not_possible_is_barred():
+    bank = corpus_of("trees")
+    parser = ArcEagerParser(minimum=1, minimum_updates=1, epochs=1).fit(bank)
+    words = [["dog"] * 6, ["saw", "saw", ".", "the"], ["."] * 5]
+    tags = [["NOUN"] * 6, ["VERB", "VERB", "PUNCT", "DET"], ["PUNCT"] * 5]
+    found = parser.explain(words, tags)
+    assert any(one.barred for one in found)
+    for one in found:
+        assert one.scores[one.chosen] >= one.scores.get(one.runner_up, -np.inf)
+
+
+# --- Bunsetsu and chunks, against theirs --------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=30)
+@given(text=bunsetsu.corpora(4))
+def test_decisions_on_bunsetsu_are_those_that_were_made(bunsetsu_parser, text):
+    corpus = read_bunsetsu(io.BytesIO(text.encode()))
+    asked = iter(bunsetsu_parser._decided(corpus, None))
+    for sentence, parsed in zip(bunsetsu.read(text), bunsetsu_parser.parse(corpus), strict=True):
+
+        def depends(modifier, candidate, names, sentence=sentence):
+            one, row = next(asked)
+            assert one.words == (modifier + 1, candidate + 1)
+            own = {bunsetsu_parser.feature_name(column) for column in row.tolist()}
+            assert own <= names
+            return bool(one.chosen)
+
+        heads, _ = bunsetsu.parse(sentence, depends, TEMPLATES)
+        assert tuple(heads) == tuple(parsed.heads)
+    assert next(asked, None) is None
+
+
+@pytest.fixture(scope="module")
+def bunsetsu_parser():
+    return BunsetsuParser().fit(corpus_of("bunsetsu", 60))
+
+
+WORDS = st.lists(st.sampled_from(["the", "dog", "saw", "a", ".", "Tree", "42", "é"]), min_size=1, max_size=8)
+TEMPLATE_TEXT = """word[0]  # mine
+ suffix2[-1] + tag[-1]
+shape[+1]
+pos[0]+pos[1]+tag[-2]
+prefix1[2]+lower[0]
+"""
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+@pytest.mark.parametrize("scheme", ["IOB1", "IOB2", "IOE1", "IOE2", "IOBES"])
+@settings(deadline=None, max_examples=10)
+@given(sentences=st.lists(WORDS, min_size=1, max_size=4))
+def test_decisions_on_chunks_are_those_that_were_made(scheme, direction, sentences, tmp_path_factory):
+    chunker = own_chunker(scheme, direction, tmp_path_factory)
+    step = 1 if direction == "forward" else -1
+    pos = [[word.upper()[:2] if word != "the" else "DT" for word in words] for words in sentences]
+    corpus = ChunkCorpus.from_words(sentences, pos)
+    names = chunker.feature_names("tags")
+    classes, templates = chunker.class_names("tags"), chunking.templates_of(TEMPLATE_TEXT)
+    asked = list(chunker._decided(corpus, None))
+    parsed = chunker.parse(corpus)
+    for number, (words, own_pos) in enumerate(zip(sentences, pos, strict=True)):
+        own = [(one, row) for one, row in asked if one.sentence == number]
+        assert [one.words for one, _ in own] == [(word,) for word in range(1, len(words) + 1)]
+        chosen = [one.chosen for one, _ in own]
+        tags = [classes[k] for k in chosen]
+        assert chunking.valid(tags, scheme)
+        assert chunking.chunks_of(tags) == chunking.chunks_of(parsed[number].tags)
+        read_words, read_pos, read_tags = words[::step], own_pos[::step], chosen[::step]
+        for i, (_, row) in enumerate(own[::step]):
+            features = chunking.features_at(templates, read_words, read_pos, read_tags, i)
+            expected = {twin_name(templates, feature, classes) for feature in features}
+            assert {names(column) for column in row.tolist()} <= expected
+
+
+CHUNKERS = {}
+
+
+def own_chunker(scheme, direction, tmp_path_factory):
+    if (scheme, direction) not in CHUNKERS:
+        path = tmp_path_factory.mktemp("templates") / "own.txt"
+        path.write_text(TEMPLATE_TEXT)
+        chunker = Chunker(scheme=scheme, direction=direction, templates=path)
+        CHUNKERS[scheme, direction] = chunker.fit(corpus_of("chunks", 30))
+    return CHUNKERS[scheme, direction]
+
+
+def twin_name(templates, feature, classes):
+    number, values = feature
+    ends = {"<<": "(before the first)", ">>": "(behind the last)"}
+
+    def shown(value):
+        return classes[value] if isinstance(value, int) else ends.get(value, value[1:])
+
+    places = zip(templates[number], values, strict=True)
+    return " + ".join(f"{name}[{offset}]={shown(value)}" for (name, offset), value in places)
+
+
+@pytest.mark.parametrize("task", ["bunsetsu", "chunks", "trees"])
+def test_every_feature_has_a_name_of_its_own(task):
+    parser = READERS[task][0]().fit(corpus_of(task))
+    for part, classifier in parser.parts_.items():
+        name = parser.feature_names(part)
+        names = [name(column) for column in range(classifier.n_features_in_)]
+        assert len(set(names)) == len(names)
+
+
+# --- Refusals -----------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_explained():
+    corpus = corpus_of("bunsetsu")
+    parser = BunsetsuParser(engine="pruned", threshold=1e-3).fit(corpus)
+    with pytest.raises(ValueError, match="pruned"):
+        parser.explain(corpus)
+    with pytest.raises(ValueError, match="leave out tags"):
+        BunsetsuParser().fit(corpus).explain(corpus, [["a"]])
+    with pytest.raises(ValueError, match="top must be"):
+        parser.explain(corpus, top=-1)
+    with pytest.raises(ValueError, match="not fitted"):
+        ArcEagerParser().explain([["a"]])
+
+
+@pytest.mark.parametrize("task", READERS)
+def test_nothing_to_explain(task):
+    parser = READERS[task][0]().fit(corpus_of(task))
+    assert parser.explain(corpus_of(task)[:0]) == []
