@@ -11,6 +11,7 @@
 #include "unkernel/engines/expansion.hpp"
 #include "unkernel/engines/inverted_engine.hpp"
 #include "unkernel/engines/listing.hpp"
+#include "unkernel/engines/short_engine.hpp"
 
 namespace unkernel::bindings {
 
@@ -116,6 +117,11 @@ engines::VectorSumTables vector_sum(const nb::dict& table, const engines::Kernel
   return {kernel, array<double>(table, "coefficients"), array<double>(table, "intercepts"), array<double>(table, "norms")};
 }
 
+engines::ConjunctionWeights conjunction_weights(bool sets, const engines::FeatureMap& map, std::int64_t features, const Array<std::int64_t>& columns,
+                                                const Array<std::uint64_t>& keys, const Array<double>& weights, const Array<double>& constants) {
+  return {sets ? engines::Basis::sets : engines::Basis::monomials, map, features, view(columns), view(keys), view(weights), view(constants)};
+}
+
 void bind_builders(nb::module_& module) {
   using engines::HeadIndex;
   module.def("head_within",
@@ -151,9 +157,7 @@ void bind_builders(nb::module_& module) {
                 Array<std::int64_t> columns, Array<std::uint64_t> keys, Array<double> weights, Array<double> constants,
                 std::uint32_t fused, std::uint64_t head, bool by_frequency, std::uint32_t grouped, double most_sums,
                 Array<std::int32_t> sample_offsets, Array<std::int32_t> sample_columns, Array<double> sample_values, int threads) {
-               const engines::ConjunctionWeights model{sets ? engines::Basis::sets : engines::Basis::monomials,
-                                                       feature_map(degree, map, gamma, coef0), features, view(columns),
-                                                       view(keys), view(weights), view(constants)};
+               const auto model = conjunction_weights(sets, feature_map(degree, map, gamma, coef0), features, columns, keys, weights, constants);
                const auto sample = csr_view(sample_offsets, sample_columns, sample_values, 0);
                ConjunctionArrays arrays;
                {
@@ -195,6 +199,19 @@ void bind_makers(nb::module_& module) {
                    engines::make_conjunction_engine(conjunction_tables(tables, sets, feature_map(degree, map, gamma, coef0))), tables);
              },
              nb::arg("tables"), nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"));
+  module.def("short_engine",
+             [](bool sets, int degree, const std::string& map, double gamma, double coef0, std::int64_t features, Array<std::int64_t> columns,
+                Array<std::uint64_t> keys, Array<double> weights, Array<double> constants) -> std::unique_ptr<BoundEngine> {
+               const auto model = conjunction_weights(sets, feature_map(degree, map, gamma, coef0), features, columns, keys, weights, constants);
+               std::unique_ptr<engines::Engine> engine;
+               {
+                 const nb::gil_scoped_release unlocked;
+                 engine = engines::make_short_engine(model, engines::dense_pairs_for(model));
+               }
+               return engine == nullptr ? nullptr : std::make_unique<BoundEngine>(std::move(engine), nb::none());
+             },
+             nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("features"),
+             nb::arg("columns"), nb::arg("keys"), nb::arg("weights"), nb::arg("constants"));
   module.def("inverted_engine",
              [](const Table& tables, const std::string& kernel, int degree, double gamma, double coef0) {
                return std::make_unique<BoundEngine>(

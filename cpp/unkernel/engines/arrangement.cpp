@@ -170,12 +170,15 @@ class Arranger {
 
 }  // namespace
 
+void check(const ConjunctionWeights& weights) {
+  if (weights.map.degree > 3) refuse("the degree");
+  check_weights(weights, ConjunctionIndex(weights.map.degree, weights.basis));
+  check_columns(weights);
+}
+
 ConjunctionArrays arrange(const ConjunctionWeights& weights, HeadPlan head, GroupPlan plan,
                           const data::CsrView<std::int32_t, double>& sample, int threads) {
-  if (weights.map.degree > 3) refuse("the degree");
-  const ConjunctionIndex index(weights.map.degree, weights.basis);
-  check_weights(weights, index);
-  check_columns(weights);
+  check(weights);
   const auto used = static_cast<std::uint32_t>(weights.columns.size());
   ConjunctionArrays arrays{};
   arrays.basis = weights.basis;

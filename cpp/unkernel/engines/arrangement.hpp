@@ -19,7 +19,10 @@ struct ConjunctionWeights {
   std::span<const double> constants;      // scores
 };
 
-// Checks everything; throws std::invalid_argument. What is grouped is grouped by what occurs together in the sample,
+// Throws std::invalid_argument where something cannot be.
+void check(const ConjunctionWeights& weights);
+
+// Checks everything. What is grouped is grouped by what occurs together in the sample,
 // typical rows by input column.
 ConjunctionArrays arrange(const ConjunctionWeights& weights, HeadPlan head, GroupPlan groups,
                           const data::CsrView<std::int32_t, double>& sample, int threads);

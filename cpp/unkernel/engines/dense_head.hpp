@@ -45,10 +45,9 @@ class DenseHead {
       low_blocks_.push_back(static_cast<Place>(index_.low().block(rank) << tables.fused));
       top_blocks_.push_back(static_cast<Place>(index_.top(rank)));
     }
-    if (tables.scores() > 1 && index_.degree() == 2) narrow_top_ = narrow(tables.head_top);
   }
 
-  std::size_t bytes() const { return sizeof(Place) * (low_blocks_.size() + top_blocks_.size()) + sizeof(float) * narrow_top_.size(); }
+  std::size_t bytes() const { return sizeof(Place) * (low_blocks_.size() + top_blocks_.size()); }
 
   // --- Rows of ones ---
 
@@ -79,10 +78,6 @@ class DenseHead {
       }
       const double* block = low + low_blocks_[f[a]] * width;
       sums.add(block);
-      if (!narrow_top_.empty()) {
-        add_entries(narrow_top_.data() + top_blocks_[f[a]] * width, width, {f, a}, sums.all());
-        continue;
-      }
       add_row(index_.degree() == 2 ? top : block + step, index_.degree() == 2 ? width : step, f, a, sums);
       if (index_.degree() < 3) continue;
       if (index_.degree() == 3) {
@@ -281,25 +276,12 @@ class DenseHead {
     }
   }
 
-  // The same numbers in half the room, or nothing where they do not fit.
-  static std::vector<float> narrow(std::span<const double> weights) {
-    std::vector<float> copy(weights.size());
-    for (std::size_t k = 0; k < weights.size(); ++k) {
-      copy[k] = static_cast<float>(weights[k]);
-      if (static_cast<double>(copy[k]) != weights[k]) return {};
-    }
-    return copy;
-  }
-
   const ConjunctionTables& tables_;
   HeadIndex index_;
   SetFactors set_factors_;
   // Of the head's ranks that are not fused: where their entries begin, in states and in entries.
   std::vector<Place> low_blocks_;
   std::vector<Place> top_blocks_;
-  // Pairs of the head for several scores, where the weights fit a float, as those of online learners do: the table is what rows
-  // miss the cache on.
-  std::vector<float> narrow_top_;
 };
 
 }  // namespace unkernel::engines

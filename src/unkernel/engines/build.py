@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel._core import arrange, expand, head_within
+from unkernel._core import Engine, arrange, expand, head_within
+from unkernel._core import short_engine as _short_engine
 from unkernel.engines.tables import BITSLICED, CONJUNCTIONS, INVERTED, Tables
 from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
 from unkernel.models.rows import squared_norms
@@ -323,15 +324,8 @@ def linear(model: LinearModel) -> Tables:
 
 def conjunctions(model: ConjunctionModel, *, head: Head, sample: Any = None, threads: int = 1) -> Tables:
     """The weights that a learner found; what is grouped is grouped by the rows of the sample."""
-    parameters = {
-        "sets": model.sets,
-        "degree": model.degree,
-        "map": model.feature_map,
-        "gamma": float(model.gamma),
-        "coef0": float(model.coef0),
-    }
     return _arranged(
-        parameters,
+        _parameters(model),
         columns=model.columns,
         keys=model.keys,
         weights=model.weights,
@@ -340,6 +334,28 @@ def conjunctions(model: ConjunctionModel, *, head: Head, sample: Any = None, thr
         head=head,
         sample=sample,
         threads=threads,
+    )
+
+
+def _parameters(model: ConjunctionModel) -> dict[str, Any]:
+    return {
+        "sets": model.sets,
+        "degree": model.degree,
+        "map": model.feature_map,
+        "gamma": float(model.gamma),
+        "coef0": float(model.coef0),
+    }
+
+
+def short_engine(model: ConjunctionModel) -> Engine | None:
+    """The engine of pairs with short weights, such as online learners have; None for any other model."""
+    return _short_engine(
+        **_parameters(model),
+        features=model.n_features,
+        columns=model.columns,
+        keys=model.keys,
+        weights=np.ascontiguousarray(model.weights).reshape(-1),
+        constants=model.constants,
     )
 
 

@@ -152,9 +152,14 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return trie
 
     def _make_engine(self) -> Engine:
-        return self._tables.engine()
+        short = None
+        if self.tables is None and isinstance(self.model, ConjunctionModel):
+            short = build.short_engine(self.model)
+        return self._tables.engine() if short is None else short
 
     def _make_trie(self) -> PrefixTrie | None:
+        if self.tables is None:
+            return None
         limit = limit_of(self._tables.arrays)
         return PrefixTrie(self._engine, limit, self._checked_rows) if limit else None
 

@@ -1,0 +1,87 @@
+// For each of many owners, a set of partners, each with a place: where its weights lie.
+//
+// An owner's partners are hashed into buckets of seven, as many as are needed for none to overflow. A bucket holds tags of 16 bits,
+// and the place of the first; those of the others follow. The hash is one to one, so that bucket and tag together are the partner.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/large_array.hpp"
+#include "unkernel/engines/ranking.hpp"
+
+namespace unkernel::engines {
+
+class PartnerBuckets {
+ public:
+  // Partners are numbers below `limit`, which is less than most_partners.
+  explicit PartnerBuckets(std::size_t limit);
+
+  static constexpr std::size_t most_partners = std::size_t{1} << 30;
+
+  struct Hashed {
+    std::uint32_t hash;
+    std::uint32_t index;  // whose it is, among those of the owner
+  };
+
+  // One to one on the numbers of as many bits as the limit has; neighbours are spread.
+  std::uint32_t hash(Rank partner) const { return (partner * 0x9e37'79b1U) & mask_; }
+
+  // One more owner; its partners' hashes ascend. They get the places from `first_place` on. False if too many hashes are alike.
+  bool add(std::span<const Hashed> partners, std::size_t first_place);
+
+  // The places of those of the hashes that are an owner's partners. `to` has room for one more than there are hashes; gives the end.
+  // All places are written, and a wrong one is overwritten by the next: a branch here would be mispredicted.
+  std::uint32_t* list_places(std::size_t owner, std::span<const std::uint32_t> hashes, std::uint32_t* to) const {
+    const Owner own = owners_[owner];
+    const Bucket* buckets = buckets_.data() + own.bucket;
+    for (const std::uint32_t hash : hashes) {
+      const std::uint64_t tag = hash & own.tag_mask;
+      const auto& words = buckets[hash >> own.shift].words;
+      const std::uint64_t low = lanes_with(tag, words[0]) & tops;
+      const std::uint64_t high = lanes_with(tag, words[1]) & tops_of_three;
+      const auto bit = static_cast<std::uint32_t>(low != 0 ? std::countr_zero(low) : 64 + std::countr_zero(high));
+      *to = own.place + static_cast<std::uint32_t>(words[1] >> 3 * lane_bits) + bit / lane_bits;
+      to += (low | high) != 0;
+    }
+    return to;
+  }
+
+  std::size_t bytes() const { return sizeof(Owner) * owners_.size() + sizeof(Bucket) * buckets_.size(); }
+
+ private:
+  static constexpr unsigned lane_bits = 16;
+  static constexpr std::uint64_t each_lane = 0x0001'0001'0001'0001;
+  static constexpr std::uint64_t tops = each_lane << 15;
+  static constexpr std::uint64_t tops_of_three = tops >> lane_bits;
+
+  // Seven tags, then how many of the owner's partners are in the buckets before.
+  struct Bucket {
+    std::uint64_t words[2];
+  };
+  // A hash is the number of a bucket, then a tag.
+  struct Owner {
+    std::uint32_t bucket;  // the first one
+    std::uint32_t place;
+    std::uint32_t shift;
+    std::uint32_t tag_mask;
+  };
+
+  // The lanes of a word that hold the tag have their top bit set. Those above the lowest may be wrong.
+  static std::uint64_t lanes_with(std::uint64_t tag, std::uint64_t word) {
+    const std::uint64_t different = word ^ tag * each_lane;
+    return (different - each_lane) & ~different;
+  }
+
+  void fill(std::span<const Hashed> partners, const Owner& owner);
+
+  unsigned hash_bits_;
+  std::uint32_t mask_;
+  std::vector<Owner> owners_;
+  LargeVector<Bucket> buckets_;  // the first is empty: that of owners without partners
+};
+
+}  // namespace unkernel::engines
