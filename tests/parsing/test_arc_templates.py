@@ -45,7 +45,7 @@ def test_ways_to_write_the_same(text, tmp_path):
     ("text", "line", "message"),
     [
         ("stack.word\n", 1, r"write \[moves\] or \[labels\] above it"),
-        ("\n[move]\n", 2, r"no section \[move\]: sections are \[moves\] and \[labels\]"),
+        ("\n[move]\n", 2, r"no section \[move\]: sections are \[moves\], \[beside moves\]"),
         ("[moves]\nstack\n", 2, r"'stack' is no feature: .*such as stack\.word"),
         ("[moves]\nstack.wrd\n", 2, "no attribute 'wrd': there are form, word"),
         ("[moves]\nstack.up.word\n", 2, "no step 'up': there are head, left"),
@@ -64,6 +64,10 @@ def test_ways_to_write_the_same(text, tmp_path):
         ("[moves]\nstack.word +\n", 2, "'' is no feature"),
         ("[moves]\n" + " + ".join(["stack.word"] * 5), 2, "more than 4 values"),
         ("[moves]\nstack" + ".head" * 9 + ".word", 2, "more than 8 steps"),
+        ("[beside moves]\ndirection\n", 2, r"put it under \[labels\]"),
+        ("[moves]\nstack.word\n[beside moves]\nstack.word\n", 4, "'stack.word' is there twice"),
+        ("[beside moves]\nstack.word\n[moves]\ninput.word\n", 4, "that stand beside others come behind them"),
+        ("[beside moves]\nstack.word\n[labels]\nhead.word\n", 0, r"no feature under \[moves\]"),
         ("", 0, r"no feature under \[moves\]"),
         ("[moves]\nstack.word\n[labels]\n", 0, r"no feature under \[labels\]"),
         (b"[moves]\nstack.w\xff\n", 0, "UTF-8"),
@@ -91,7 +95,7 @@ def test_features_of_too_many_values(tmp_path):
 
 def test_files_that_are_not_there():
     with pytest.raises(
-        FileNotFoundError, match="no template file 'defualt'; ours are 'default', 'rich', 'chang'"
+        FileNotFoundError, match="no template file 'defualt'; ours are 'default', 'small', 'chang'"
     ):
         ArcEagerParser(templates="defualt").fit(BANK)
 

@@ -155,7 +155,7 @@ def test_online_training(*, text, bank, split, degree, minimum_updates, gold_epo
 def check_parses(parser, text, bank, others):
     slow = arc_eager.Frame(text, [s.words for s in bank], split=parser.split, minimum=parser.minimum)
     scores = [arc_eager.scores_of(own) for own in (parser.move_classifiers_, parser.label_classifiers_)]
-    # Averages are floats of 32 bits, which add up exactly here; weights of other learners do not.
+    # Averages are multiples of a power of two, which add up exactly; weights of other learners do not.
     tolerance = 0.0 if parser.learner == "online" else 1e-9
     for parsed in parser.parse(others):
         with contextlib.suppress(arc_eager.CloseCallError):

@@ -201,6 +201,10 @@ class Frame:
         frequent = [feature for feature, times in counts.items() if times >= minimum]
         return {feature: column for column, feature in enumerate(sorted(frequent, key=order))}
 
+    def core(self, section):
+        """How many columns are joined with all others."""
+        return sum(template < self.templates.core[section] for template, _ in self.columns[section])
+
     def row(self, section, state, sentence, arc=None):
         columns = self.columns[section]
         found = self.templates.features(section, state, sentence, arc)

@@ -17,11 +17,14 @@ class Templates:
 
     def __init__(self, text):
         self.sections = {"moves": [], "labels": []}
+        self.core = {"moves": 0, "labels": 0}  # templates that are joined with all
         for line in (whole.partition("#")[0].strip() for whole in text.split("\n")):
             if line.startswith("["):
-                section = self.sections[line.strip("[]")]
+                name = line.strip("[]").removeprefix("beside ")
+                section, in_core = self.sections[name], "beside" not in line
             elif line:
                 section.append([value.replace(" ", "") for value in line.split("+")])
+                self.core[name] += in_core
         self.seen = {}
 
     def learn(self, sentence):

@@ -33,17 +33,19 @@ class Random:
 
 
 class Weights:
-    """The averaged perceptron over all conjunctions of at most `degree` columns."""
+    """The averaged perceptron over conjunctions of at most `degree` columns, at most one beyond the core."""
 
-    def __init__(self, degree, n_classes, minimum_updates):
+    def __init__(self, degree, n_classes, minimum_updates, core):
         self.degree, self.n_classes, self.minimum_updates = degree, n_classes, minimum_updates
+        self.core = core
         self.updates = Counter()
         self.weights = {}
         self.corrections = {}
         self.examples = 1
 
     def conjunctions(self, row):
-        return [c for size in range(self.degree + 1) for c in combinations(row, size)]
+        found = [c for size in range(self.degree + 1) for c in combinations(row, size)]
+        return [c for c in found if sum(column >= self.core for column in c) <= 1]
 
     def kept(self):
         return [c for c, times in self.updates.items() if times >= self.minimum_updates]
@@ -61,9 +63,15 @@ class Weights:
             self.corrections[c] = self.corrections.get(c, 0) + change * self.examples
 
     def average(self, conjunction):
-        if self.updates[conjunction] < self.minimum_updates:
-            return np.zeros(self.n_classes, np.float32)
-        return (self.weights[conjunction] - self.corrections[conjunction] / self.examples).astype(np.float32)
+        return self.weights[conjunction] - self.corrections[conjunction] / self.examples
+
+    def unit(self):
+        """What averages are rounded to multiples of: the finest power of two by which they fit 16 bits."""
+        largest = max((np.abs(self.average(c)).max() for c in self.kept()), default=0.0)
+        unit = 2.0**-10
+        while largest * (2 if self.n_classes == 2 else 1) > unit * 32766:
+            unit *= 2
+        return unit
 
     def averages(self):
         """Columns by how many conjunctions they are in; weights by the numbers of conjunctions; constants."""
@@ -75,8 +83,10 @@ class Weights:
         return columns, dict(sorted(numbers.items())), self._stored(())
 
     def _stored(self, conjunction):
-        average = self.average(conjunction)
-        return [float(average[1] - average[0])] if self.n_classes == 2 else average.astype(float).tolist()
+        average, unit = np.zeros(self.n_classes), self.unit()
+        if self.updates[conjunction] >= self.minimum_updates:
+            average = np.rint(self.average(conjunction) / unit) * unit
+        return [float(average[1] - average[0])] if self.n_classes == 2 else average.tolist()
 
 
 class Trainer:
@@ -85,8 +95,9 @@ class Trainer:
         self.random = Random(seed)
         self.order = list(range(len(frame.sentences)))
         self.epochs = 0
-        self.moves = [Weights(degree, len(own), minimum_updates) for own in frame.moves.classes]
-        self.arcs = [Weights(degree, len(own), minimum_updates) for own in frame.arcs.classes]
+        core = frame.core("moves"), frame.core("labels")
+        self.moves = [Weights(degree, len(own), minimum_updates, core[0]) for own in frame.moves.classes]
+        self.arcs = [Weights(degree, len(own), minimum_updates, core[1]) for own in frame.arcs.classes]
 
     def run_epoch(self):
         """How many moves there were, wrong ones, arcs, and wrong labels."""

@@ -89,9 +89,12 @@ TEMPLATE_LINES = {
 
 @st.composite
 def template_texts(draw):
-    """Some of the features above, in some order."""
+    """Some of the features above, in some order, and some of them beside the others."""
     text = ""
     for section, lines in TEMPLATE_LINES.items():
         chosen = draw(st.lists(st.sampled_from(lines), min_size=1, max_size=6, unique=True))
-        text += "\n".join([f"[{section}]", *chosen, ""])
+        core = draw(st.integers(1, len(chosen)))
+        text += "\n".join([f"[{section}]", *chosen[:core], ""])
+        if core < len(chosen):
+            text += "\n".join([f"[beside {section}]", *chosen[core:], ""])
     return text

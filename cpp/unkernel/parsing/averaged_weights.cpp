@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -16,6 +18,10 @@ constexpr std::uint64_t free_place = ~std::uint64_t{0};
 constexpr std::size_t smallest_table = 1 << 12;
 constexpr int column_bits = 21;
 constexpr std::size_t ahead = 8;  // so many places are fetched before they are needed
+constexpr double finest_unit = 1.0 / 1024.0;
+constexpr double most_units = std::numeric_limits<std::int16_t>::max();
+
+double rounded(double weight, double unit) { return std::nearbyint(weight / unit) * unit; }
 
 // The columns of a conjunction, descending, each one more than it is; zeros behind them.
 std::array<std::uint64_t, 3> columns_of(std::uint64_t key) {
@@ -50,10 +56,11 @@ engines::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks, 
 
 }  // namespace
 
-AveragedWeights::AveragedWeights(int degree, std::size_t classes, std::uint32_t minimum_updates)
+AveragedWeights::AveragedWeights(int degree, std::size_t classes, std::uint32_t minimum_updates, std::int32_t core)
     : degree_(degree),
       classes_(classes),
       minimum_updates_(std::max<std::uint32_t>(minimum_updates, 1)),
+      core_(core),
       keys_(smallest_table, free_place),
       updates_(smallest_table, 0),
       weights_(smallest_table * classes, 0.0F),
@@ -62,7 +69,7 @@ AveragedWeights::AveragedWeights(int degree, std::size_t classes, std::uint32_t 
   if (degree < 1 || degree > 3) throw std::invalid_argument("online learning takes a degree of 1, 2 or 3");
 }
 
-// Rows ascend, so the first column of a key is the largest.
+// Rows ascend, so the first column of a key is the largest, and the only one that may lie beyond the core.
 void AveragedWeights::list_keys(std::span<const std::int32_t> row) {
   const auto number = [&](std::size_t k) { return static_cast<Key>(row[k]) + 1; };
   row_keys_.assign(1, 0);
@@ -70,7 +77,7 @@ void AveragedWeights::list_keys(std::span<const std::int32_t> row) {
     const Key first = number(i) << 2 * column_bits;
     row_keys_.push_back(first);
     if (degree_ < 2) continue;
-    for (std::size_t j = 0; j < i; ++j) {
+    for (std::size_t j = 0; j < i && row[j] < core_; ++j) {
       const Key second = first | number(j) << column_bits;
       row_keys_.push_back(second);
       if (degree_ < 3) continue;
@@ -114,13 +121,25 @@ std::span<const double> AveragedWeights::averaged_score(std::span<const std::int
   find_places();
   averaged_scores_.assign(classes_, 0.0);
   for (const std::size_t place : places_) {
-    for (std::size_t c = 0; takes_part(place) && c < classes_; ++c) averaged_scores_[c] += static_cast<double>(average(place * classes_ + c));
+    for (std::size_t c = 0; takes_part(place) && c < classes_; ++c) averaged_scores_[c] += rounded(average(place * classes_ + c), unit_);
   }
   return averaged_scores_;
 }
 
-float AveragedWeights::average(std::size_t weight) const {
-  return static_cast<float>(static_cast<double>(weights_[weight]) - static_cast<double>(corrections_[weight]) / examples_);
+double AveragedWeights::average(std::size_t weight) const {
+  return static_cast<double>(weights_[weight]) - static_cast<double>(corrections_[weight]) / examples_;
+}
+
+// The finest one by which the largest average, or the difference of two, still fits 16 bits.
+double AveragedWeights::unit_of_averages() const {
+  double largest = 0.0;
+  for (std::size_t place = 0; place < keys_.size(); ++place) {
+    if (keys_[place] == free_place || !takes_part(place)) continue;
+    for (std::size_t c = 0; c < classes_; ++c) largest = std::max(largest, std::abs(average(place * classes_ + c)));
+  }
+  double unit = finest_unit;
+  while ((classes_ == 2 ? 2.0 : 1.0) * largest > unit * (most_units - 1.0)) unit *= 2.0;
+  return unit;
 }
 
 void AveragedWeights::update(std::size_t right, std::size_t wrong) {
@@ -167,6 +186,7 @@ ConjunctionWeights AveragedWeights::averages() const {
   for (std::size_t place = 0; place < keys_.size(); ++place) {
     if (keys_[place] != free_place && keys_[place] != 0 && takes_part(place)) kept.push_back(place);
   }
+  const double unit = unit_of_averages();
   ConjunctionWeights result;
   result.columns = by_frequency(kept);
   const std::vector<std::uint64_t> ranks = places_of(result.columns);
@@ -177,11 +197,11 @@ ConjunctionWeights AveragedWeights::averages() const {
   std::sort(order.begin(), order.end());
   for (const auto& [key, place] : order) {
     result.keys.push_back(key);
-    append_averages(place, result.weights);
+    append_averages(place, unit, result.weights);
   }
   const std::size_t constant = place_of(0);
   if (keys_[constant] == 0 && takes_part(constant)) {
-    append_averages(constant, result.constants);
+    append_averages(constant, unit, result.constants);
   } else {
     result.constants.assign(classes_ == 2 ? 1 : classes_, 0.0);
   }
@@ -206,10 +226,10 @@ std::vector<std::int64_t> AveragedWeights::by_frequency(std::span<const std::siz
   return columns;
 }
 
-void AveragedWeights::append_averages(std::size_t place, std::vector<double>& to) const {
+void AveragedWeights::append_averages(std::size_t place, double unit, std::vector<double>& to) const {
   const std::size_t first = place * classes_;
-  if (classes_ == 2) return to.push_back(static_cast<double>(average(first + 1) - average(first)));
-  for (std::size_t c = 0; c < classes_; ++c) to.push_back(static_cast<double>(average(first + c)));
+  if (classes_ == 2) return to.push_back(rounded(average(first + 1), unit) - rounded(average(first), unit));
+  for (std::size_t c = 0; c < classes_; ++c) to.push_back(rounded(average(first + c), unit));
 }
 
 }  // namespace unkernel::parsing

@@ -1,8 +1,9 @@
 // Weights of conjunctions, learnt online: the averaged perceptron (Freund & Schapire 1999, Collins 2002) on the polynomial map.
 //
-// A row is a set of columns; all its subsets of at most `degree` columns are looked up in a hash table and add up to a score for
+// A row is a set of columns; its subsets of at most `degree` columns are looked up in a hash table and add up to a score for
 // each class. After a mistake, the conjunctions of the row gain 1 for the right class and lose 1 for the wrong one. The weights
-// that count in the end are the averages over all examples. A conjunction takes part only once it has been corrected
+// that count in the end are the averages over all examples, rounded to multiples of a power of two that fit 16 bits: scores are in
+// the tens, and what is left out is less than a hundredth. A conjunction takes part only once it has been corrected
 // `minimum_updates` times (Goldberg & Elhadad 2011), and those that never get so far are not part of the model.
 //
 // An entry takes 12 bytes and 8 more a class, at a load of at most 2/3; scoring a row of k columns probes C(k,0) + .. + C(k,degree) times.
@@ -19,7 +20,7 @@ namespace unkernel::parsing {
 struct ConjunctionWeights {
   std::vector<std::int64_t> columns;  // of each rank
   std::vector<std::uint64_t> keys;    // ascending
-  std::vector<double> weights;        // keys x classes; numbers that fit a float
+  std::vector<double> weights;        // keys x classes
   std::vector<double> constants;
 };
 
@@ -27,14 +28,17 @@ class AveragedWeights {
  public:
   static constexpr std::int32_t most_columns = (1 << 21) - 1;  // three of them fit a key
 
-  AveragedWeights(int degree, std::size_t classes, std::uint32_t minimum_updates);
+  // Of the columns from `core` on, a conjunction has one at most.
+  AveragedWeights(int degree, std::size_t classes, std::uint32_t minimum_updates, std::int32_t core);
 
   std::size_t classes() const { return classes_; }
   // One more example has been seen; averages go over them.
   void next_example() { ++examples_; }
   // With the weights as they are now. The row is remembered for update().
   std::span<const float> score(std::span<const std::int32_t> row);
-  // With the averages, added up as engines do it, so that both decide alike.
+  // From here on, averaged_score() goes by the averages of the examples so far.
+  void settle_averages() { unit_ = unit_of_averages(); }
+  // With the averages; sums of short numbers are exact, so that an engine of them decides alike.
   std::span<const double> averaged_score(std::span<const std::int32_t> row);
   void update(std::size_t right, std::size_t wrong);
 
@@ -50,14 +54,17 @@ class AveragedWeights {
   std::size_t place_of(Key key) const;
   void grow();
   bool takes_part(std::size_t place) const { return updates_[place] >= minimum_updates_; }
-  float average(std::size_t weight) const;
+  double average(std::size_t weight) const;
+  double unit_of_averages() const;
   std::vector<std::int64_t> by_frequency(std::span<const std::size_t> kept) const;
-  void append_averages(std::size_t place, std::vector<double>& to) const;
+  void append_averages(std::size_t place, double unit, std::vector<double>& to) const;
 
   int degree_;
   std::size_t classes_;
   std::uint32_t minimum_updates_;
+  std::int32_t core_;
   double examples_ = 1.0;
+  double unit_ = 1.0;
   std::vector<Key> keys_;
   std::vector<std::uint32_t> updates_;
   std::vector<float> weights_;

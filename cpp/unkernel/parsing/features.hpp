@@ -49,6 +49,8 @@ class FeatureSpace {
   void extract(const Situation& situation, FeatureRow& row) const;
 
   std::size_t columns() const { return keys_.size(); }
+  // Those before this one are joined with all others, those from it on only with these.
+  std::int32_t core_columns() const { return static_cast<std::int32_t>(begins_[set_.core]); }
   const TemplateSet& set() const { return set_; }
   // The key of each column, and where the columns of each template begin; the last is where they end.
   const std::vector<FeatureKey>& keys() const { return keys_; }

@@ -9,9 +9,11 @@ namespace {
 
 constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-std::vector<AveragedWeights> weights_for(const DecisionParts& parts, int degree, std::uint32_t minimum_updates) {
+std::vector<AveragedWeights> weights_for(const DecisionParts& parts, const FeatureSpace& features, int degree, std::uint32_t minimum_updates) {
   std::vector<AveragedWeights> made;
-  for (std::size_t part = 0; part < parts.size(); ++part) made.emplace_back(degree, parts.classes(part).size(), minimum_updates);
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    made.emplace_back(degree, parts.classes(part).size(), minimum_updates, features.core_columns());
+  }
   return made;
 }
 
@@ -47,8 +49,8 @@ OnlineTrainer::OnlineTrainer(const ParserFrame& frame, const data::ColumnText& t
       options_(options),
       random_(options.seed),
       order_(trees.size()),
-      moves_(weights_for(frame.moves(), options.degree, options.minimum_updates)),
-      arcs_(weights_for(frame.arcs(), options.label_degree, options.minimum_updates)) {
+      moves_(weights_for(frame.moves(), frame.move_features(), options.degree, options.minimum_updates)),
+      arcs_(weights_for(frame.arcs(), frame.arc_features(), options.label_degree, options.minimum_updates)) {
   check_same_sentences(text, trees);
   const std::size_t columns = std::max(frame.move_features().columns(), frame.arc_features().columns());
   if (columns > static_cast<std::size_t>(AveragedWeights::most_columns)) {
@@ -133,6 +135,8 @@ std::int32_t OnlineTrainer::learn_label(const LabelledTree& gold, const Arc& arc
 }
 
 Parsed OnlineTrainer::parse(const data::ColumnText& text, const Monitor& monitor) {
+  for (AveragedWeights& weights : moves_) weights.settle_averages();
+  for (AveragedWeights& weights : arcs_) weights.settle_averages();
   AverageScorer scorer(moves_, arcs_);
   Parsed parsed;
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) {

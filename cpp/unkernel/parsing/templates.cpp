@@ -51,8 +51,8 @@ class TemplateReader {
       line = trimmed(line);
       if (!line.empty()) read_line(line);
     });
-    if (read_.moves.templates.empty()) throw FormatError(file_, 0, 0, "there is no feature under [moves]");
-    if (read_.labels.templates.empty()) throw FormatError(file_, 0, 0, "there is no feature under [labels]");
+    if (read_.moves.core == 0) throw FormatError(file_, 0, 0, "there is no feature under [moves]");
+    if (read_.labels.core == 0) throw FormatError(file_, 0, 0, "there is no feature under [labels]");
     return std::move(read_);
   }
 
@@ -64,17 +64,25 @@ class TemplateReader {
   }
 
   void read_line(std::string_view line) {
-    if (line == "[moves]") {
+    if (line == "[moves]" || line == "[beside moves]") {
       section_ = &read_.moves;
-    } else if (line == "[labels]") {
+      beside_ = line != "[moves]";
+    } else if (line == "[labels]" || line == "[beside labels]") {
       section_ = &read_.labels;
+      beside_ = line != "[labels]";
     } else if (line.front() == '[') {
-      refuse({"there is no section ", line, ": sections are [moves] and [labels]"});
+      refuse({"there is no section ", line, ": sections are [moves], [beside moves], [labels] and [beside labels]"});
     } else if (section_ == nullptr) {
       refuse({"a feature before the first section: write [moves] or [labels] above it"});
     } else {
-      section_->templates.push_back(read_template(line));
+      add_template(line);
     }
+  }
+
+  void add_template(std::string_view line) {
+    if (!beside_ && section_->core < section_->templates.size()) refuse({"features that stand beside others come behind them"});
+    section_->templates.push_back(read_template(line));
+    section_->core += !beside_;
   }
 
   Template read_template(std::string_view line) {
@@ -138,6 +146,7 @@ class TemplateReader {
   std::int64_t line_ = 0;
   ParserTemplates read_;
   TemplateSet* section_ = nullptr;
+  bool beside_ = false;
 };
 
 Word inside(const ArcEagerState& state, Word word) { return word > 0 && word <= static_cast<Word>(state.words()) ? word : no_word; }

@@ -6,6 +6,8 @@
 //   stack.head.word                the word of the top's head
 //   stack.xpos + input.xpos        both together are one feature
 //   distance                       how far the next word is from the top
+//   [beside moves]                 more of them, which are joined with those above, and never with each other
+//   stack.shape
 //   [labels]                       features that label an arc
 //   dependent[-1].xpos             the tag of the word before the dependent
 //
@@ -78,6 +80,7 @@ struct Template {
 struct TemplateSet {
   std::vector<Address> addresses;
   std::vector<Template> templates;
+  std::size_t core = 0;  // templates that are joined with all; those behind them are joined with these only
 };
 
 struct ParserTemplates {

@@ -32,6 +32,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     "I32": np.dtype("<i4"),
     "U32": np.dtype("<u4"),
     "U16": np.dtype("<u2"),
+    "I16": np.dtype("<i2"),
     "U8": np.dtype("u1"),
 }
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}

@@ -75,7 +75,7 @@ def _of_section(section: str, templates: str) -> list[str]:
     found, inside = [], False
     for line in _lines(templates):
         if line.startswith("["):
-            inside = line == f"[{section}]"
+            inside = line in (f"[{section}]", f"[beside {section}]")
         elif inside:
             found.append(line)
     return found

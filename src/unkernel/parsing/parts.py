@@ -1,7 +1,7 @@
 """Classifiers inside a parser's file: each keeps its arrays and settings under a name of its own.
 
-Weights that fit a float of 32 bits, as those of online learners do, are stored as such, without the zeros:
-nothing is lost, and a file of many classes takes a fraction of the room.
+Weights that are short, as those of online learners are, take 16 bits each, and zeros take none where there
+are many: nothing is lost, and a file takes a fraction of the room.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ Arrays = dict[str, NDArray[Any]]
 _PARTS = "parts"
 _WEIGHTS = "weights"
 _PLACES, _VALUES, _COUNTS = "weights.places", "weights.values", "weights.counts"
+_UNIT = "weights.unit"
+_KEYS, _STEPS, _LONG_STEPS = "keys", "keys.steps", "keys.long_steps"
 _WIDEST = 1 << 16
+_LONG = np.uint64(0xFFFF)  # a step that stands among the long ones
+_FINEST_UNIT = 2.0**-10
+_MOST_WEIGHTS = 1 << 30  # a file may not claim zeros without end
 
 
 def store_parts(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, dict[str, Any]]:
@@ -60,43 +65,6 @@ def _restore(file: str, name: str, arrays: Arrays, part: Any) -> CompiledClassif
     return classifier
 
 
-def _prefix(name: str) -> str:
-    return f"{_PARTS}.{name}."
-
-
-def _packed(arrays: Arrays) -> Arrays:
-    """Without the zeros among weights that floats of 32 bits hold exactly."""
-    weights = arrays.get(_WEIGHTS)
-    if weights is None or weights.ndim != 2 or not 0 < weights.shape[1] < _WIDEST:
-        return arrays
-    narrow = weights.astype("<f4")
-    if not np.array_equal(narrow, weights):
-        return arrays
-    rows, places = np.nonzero(narrow)
-    return {key: array for key, array in arrays.items() if key != _WEIGHTS} | {
-        _COUNTS: np.bincount(rows, minlength=len(narrow)).astype("<u2"),
-        _PLACES: places.astype("<u2"),
-        _VALUES: narrow[rows, places],
-    }
-
-
-def _unpacked(file: str, arrays: Arrays) -> Arrays:
-    if _COUNTS not in arrays:
-        return arrays
-    counts = container.proper_array(file, arrays, _COUNTS, [np.dtype("<u2")], 1)
-    places = container.proper_array(file, arrays, _PLACES, [np.dtype("<u2")], 1)
-    values = container.proper_array(file, arrays, _VALUES, [np.dtype("<f4")], 1)
-    scores = len(container.proper_array(file, arrays, "constants", [np.dtype("<f8")], 1))
-    sound = len(places) == len(values) == counts.sum(dtype=np.int64) and (places < scores).all()
-    if not sound or len(counts) * scores > _MOST_WEIGHTS:
-        raise FormatError(file, 0, 0, "the weights of a classifier are damaged")
-    weights = np.zeros((len(counts), scores))
-    weights[np.repeat(np.arange(len(counts)), counts), places] = values
-    return {key: array for key, array in arrays.items() if not key.startswith(_WEIGHTS + ".")} | {
-        _WEIGHTS: weights
-    }
-
-
 def packed_strings(names: Sequence[str]) -> NDArray[np.uint8]:
     """Strings, each ended by a line end, which none has inside."""
     return np.frombuffer("".join(f"{name}\n" for name in names).encode(), dtype=np.uint8)
@@ -108,4 +76,80 @@ def unpacked_strings(file: str, arrays: Arrays, key: str) -> list[str]:
     return packed.tobytes().decode().split("\n")[:-1]
 
 
-_MOST_WEIGHTS = 1 << 30  # a file may not claim zeros without end
+def _prefix(name: str) -> str:
+    return f"{_PARTS}.{name}."
+
+
+def _packed(arrays: Arrays) -> Arrays:
+    """Keys as their differences, and weights that are short as 16 bits, with or without their zeros."""
+    short = _short(arrays.get(_WEIGHTS)) if _KEYS in arrays else None
+    if short is None:
+        return arrays
+    weights, unit = short
+    others = {key: array for key, array in arrays.items() if key not in (_WEIGHTS, _KEYS)}
+    others |= _packed_keys(arrays[_KEYS]) | {_UNIT: np.array([unit])}
+    rows, places = np.nonzero(weights)
+    if len(weights) * 2 + len(places) * 4 > weights.nbytes:
+        return others | {_VALUES: weights.reshape(-1)}
+    return others | {
+        _COUNTS: np.bincount(rows, minlength=len(weights)).astype("<u2"),
+        _PLACES: places.astype("<u2"),
+        _VALUES: weights[rows, places],
+    }
+
+
+def _short(weights: NDArray[Any] | None) -> tuple[NDArray[np.int16], float] | None:
+    """The weights as multiples of a power of two that fit 16 bits, and that power; None of other weights."""
+    if weights is None or weights.ndim != 2 or not 0 < weights.shape[1] < _WIDEST:
+        return None
+    unit = _FINEST_UNIT
+    while np.abs(weights).max(initial=0.0) > unit * np.iinfo(np.int16).max:
+        unit *= 2.0
+    short = (weights / unit).astype("<i2")
+    return (short, unit) if np.array_equal(short * unit, weights) else None
+
+
+def _packed_keys(keys: NDArray[np.uint64]) -> Arrays:
+    steps = np.diff(keys, prepend=np.uint64(0))
+    return {_STEPS: np.minimum(steps, _LONG).astype("<u2"), _LONG_STEPS: steps[steps >= _LONG].astype("<u8")}
+
+
+def _unpacked(file: str, arrays: Arrays) -> Arrays:
+    if _UNIT not in arrays:
+        return arrays
+    keys = _unpacked_keys(file, arrays)
+    values = container.proper_array(file, arrays, _VALUES, [np.dtype("<i2")], 1)
+    unit = container.proper_array(file, arrays, _UNIT, [np.dtype("<f8")], 1)
+    scores = len(container.proper_array(file, arrays, "constants", [np.dtype("<f8")], 1))
+    if len(unit) != 1 or not np.isfinite(unit).all() or len(keys) * scores > _MOST_WEIGHTS:
+        raise _damaged(file)
+    weights = np.zeros((len(keys), scores), "<i2")
+    if _COUNTS in arrays:
+        counts = container.proper_array(file, arrays, _COUNTS, [np.dtype("<u2")], 1)
+        places = container.proper_array(file, arrays, _PLACES, [np.dtype("<u2")], 1)
+        sound = len(counts) == len(keys) and len(places) == len(values) == counts.sum(dtype=np.int64)
+        if not sound or not (places < scores).all():
+            raise _damaged(file)
+        weights[np.repeat(np.arange(len(keys)), counts), places] = values
+    elif len(values) == weights.size:
+        weights = values.reshape(weights.shape)
+    else:
+        raise _damaged(file)
+    packed = (_STEPS, _LONG_STEPS, _UNIT, _COUNTS, _PLACES, _VALUES)
+    others = {key: array for key, array in arrays.items() if key not in packed}
+    return others | {_KEYS: keys, _WEIGHTS: weights * unit[0]}
+
+
+def _unpacked_keys(file: str, arrays: Arrays) -> NDArray[np.uint64]:
+    short = container.proper_array(file, arrays, _STEPS, [np.dtype("<u2")], 1)
+    long = container.proper_array(file, arrays, _LONG_STEPS, [np.dtype("<u8")], 1)
+    steps = short.astype(np.uint64)
+    is_long = steps == _LONG
+    if np.count_nonzero(is_long) != len(long):
+        raise _damaged(file)
+    steps[is_long] = long
+    return np.cumsum(steps, dtype=np.uint64)  # of damaged ones, what overflows does not ascend
+
+
+def _damaged(file: str) -> FormatError:
+    return FormatError(file, 0, 0, "the weights of a classifier are damaged")
