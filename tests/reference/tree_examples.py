@@ -118,7 +118,7 @@ def example_kernel(settings, a, b):
         value = vector_value(settings.vector, x, z)
         if settings.normalize_vectors:
             norms = (vector_value(settings.vector, v, v) for v in (x, z))
-            value /= math.sqrt(math.prod(norm if norm > 0 else 1.0 for norm in norms))
+            value /= math.prod(math.sqrt(norm) if norm > 0 else 1.0 for norm in norms)
         return value
 
     tree_sum = math.fsum(tree_kernel(x, z) for x, z in pairs(a.trees, b.trees, settings.tree_pairing))
