@@ -38,19 +38,32 @@ TRIE_SENTENCES = 5_000
 
 
 def english(arguments: argparse.Namespace) -> None:
-    """Accuracy, training, size and speed of the default parser."""
+    """Accuracy, training, size and speed of the parser as it comes, and with other templates."""
     table = Table(
-        "English: UD EWT, the default parser",
+        "English: UD EWT",
         arguments,
-        *("scored on", "UAS", "LAS", "UAS, no punctuation", "LAS, no punctuation", "training CPU s"),
+        *(
+            "templates",
+            "scored on",
+            "UAS",
+            "LAS",
+            "UAS, no punctuation",
+            "LAS, no punctuation",
+            "training CPU s",
+        ),
         *("file MB", "words/s", "sentences/s", "peak MB: training", "parsing"),
     )
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder, "english.uk"))
-        trained = in_own_process(f"parsing_english.train({file!r}, {arguments.sentences})")
-        for part in ["dev", "test"] if arguments.test else ["dev"]:
+        scored = ["dev", "test"] if arguments.test else ["dev"]
+        for templates, part in itertools.product(arguments.templates, scored):
+            if part == "dev":
+                trained = in_own_process(
+                    f"parsing_english.train({file!r}, {templates!r}, {arguments.sentences})"
+                )
             found = in_own_process(f"parsing_english.parse({file!r}, {part!r})")
             table.add(
+                templates,
                 part,
                 *(f"{found[name]:.2f}" for name in ("uas", "las", "uas_no_punct", "las_no_punct")),
                 f"{trained['cpu']:.1f}",
@@ -62,10 +75,10 @@ def english(arguments: argparse.Namespace) -> None:
             )
 
 
-def train(file: str, sentences: int | None) -> dict[str, float]:
+def train(file: str, templates: str, sentences: int | None) -> dict[str, float]:
     """Fit and save; dev chooses among the epochs, and the time has that in it."""
     bank, dev = corpus(TREEBANK, "train", sentences), corpus(TREEBANK, "dev")
-    parser, cpu = cpu_timed(lambda: ArcEagerParser().fit(bank, dev=dev))
+    parser, cpu = cpu_timed(lambda: ArcEagerParser(templates=templates).fit(bank, dev=dev))
     parser.save(file)
     return {"cpu": cpu, "peak": peak_megabytes()}
 
@@ -131,7 +144,7 @@ def throughput(arguments: argparse.Namespace, parser: ArcEagerParser, words: Tre
 
 
 def tries(arguments: argparse.Namespace, first: ArcEagerParser, bank: Treebank, parsed: Treebank) -> None:
-    """Of the classifier of moves, without a trie and with some, grown from the decisions of parsed text.
+    """Of the classifier of moves: its own engine, and tables with tries grown from decisions of parsed text.
 
     Decisions are to be had of sentences that a parser learnt from alone: so another one learns from the
     treebank and from what the first one made of the text.
@@ -146,10 +159,10 @@ def tries(arguments: argparse.Namespace, first: ArcEagerParser, bank: Treebank, 
         arguments,
         *("trie nodes", "MB", "µs a decision on other decisions of that text", "words/s on EWT dev"),
     )
-    model = parser.move_classifiers_[0].model
+    own = parser.move_classifiers_[0]
     for nodes in (None, *TRIE_NODES):
-        options = {"trie": grown, "trie_nodes": nodes} if nodes else {}
-        fast = unkernel.compile(model, memory="4G", sample=asked, n_jobs=1, **options)
+        options = {"trie": grown, "trie_nodes": nodes, "sample": asked}
+        fast = unkernel.compile(own.model, memory="4G", n_jobs=1, **options) if nodes else own
         parser.move_classifiers_ = [fast]
         spent = min(cpu_timed(lambda fast=fast: fast.score_csr(asked, 1))[1] for _ in range(ROUNDS))
         table.add(
