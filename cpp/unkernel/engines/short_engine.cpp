@@ -72,11 +72,12 @@ void for_each_pair(const ConjunctionWeights& model, const Visit& visit) {
 
 // --- Ranks -----------------------------------------------------------------------------------------
 
-// The engine's ranks: dense ones of the core, dense ones that have pairs with the core only, all others; each by descending
-// frequency.
+// The engine's ranks: dense ones of the core, dense ones beside it, which have pairs with the core only, then the others, those of the
+// core first; each by descending frequency.
 struct Order {
   Rank core = 0;
   Rank dense = 0;
+  Rank sides = 0;                     // the first of the others that is not of the core
   std::vector<Rank> rank_of;          // the model's -> the engine's
   std::vector<std::int64_t> columns;  // of the engine's
 };
@@ -102,10 +103,10 @@ Order order_of(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
   }
   order.core = static_cast<Rank>(core);
   order.dense = static_cast<Rank>(core + side);
-  Rank next_core = 0, next_side = order.core;
-  for (std::size_t rank = 0; rank < model.columns.size(); ++rank) {
-    order.rank_of.push_back(rank >= order.dense ? static_cast<Rank>(rank) : in_core(rank) ? next_core++ : next_side++);
-  }
+  order.sides = order.dense;
+  for (std::size_t rank = order.dense; rank < model.columns.size(); ++rank) order.sides += in_core(rank);
+  Rank next[] = {0, order.core, order.dense, order.sides};
+  for (std::size_t rank = 0; rank < model.columns.size(); ++rank) order.rank_of.push_back(next[2 * (rank >= order.dense) + !in_core(rank)]++);
   order.columns.resize(model.columns.size());
   for (std::size_t rank = 0; rank < model.columns.size(); ++rank) order.columns[order.rank_of[rank]] = model.columns[rank];
   return order;
@@ -117,9 +118,10 @@ Order order_of(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
 struct ShortScratch {
   std::vector<std::uint64_t> bits;    // of the dense ranks, while they are sorted
   std::vector<Rank> ranks;
-  std::size_t core = 0;               // how many of them are dense and of the core
+  std::size_t core = 0;               // where dense ones beside the core begin, the others, and of these those beside the core
   std::size_t dense = 0;
-  std::vector<Rank> sides;            // dense features beside the core, from 0 on
+  std::size_t sides = 0;
+  std::vector<Rank> side_rows;        // dense ones beside the core, from 0 on
   std::vector<Rank> partners;         // theirs: the row's core, then the place of their own weights
   std::vector<std::uint32_t> hashes;  // of the ranks
   std::vector<std::uint32_t> places;  // of weights to be added
@@ -274,6 +276,7 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
     scratch.dense = scratch.ranks.size();
     scratch.core = static_cast<std::size_t>(std::ranges::lower_bound(scratch.ranks, order_.core) - scratch.ranks.begin());
     std::ranges::sort(scratch.places);
+    scratch.sides = scratch.dense + static_cast<std::size_t>(std::ranges::lower_bound(scratch.places, order_.sides) - scratch.places.begin());
     scratch.ranks.insert(scratch.ranks.end(), scratch.places.begin(), scratch.places.end());
   }
 
@@ -283,9 +286,9 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
     if (scratch.core == scratch.dense) return;
     scratch.partners.assign(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(scratch.core));
     scratch.partners.push_back(order_.core);
-    scratch.sides.clear();
-    for (const Rank rank : ranks.subspan(scratch.core, scratch.dense - scratch.core)) scratch.sides.push_back(rank - order_.core);
-    add_rows(sides_.data(), order_.core + 1, scratch.sides, scratch.partners, scratch.sums);
+    scratch.side_rows.clear();
+    for (const Rank rank : ranks.subspan(scratch.core, scratch.dense - scratch.core)) scratch.side_rows.push_back(rank - order_.core);
+    add_rows(sides_.data(), order_.core + 1, scratch.side_rows, scratch.partners, scratch.sums);
   }
 
   // Owners beyond the dense ones, until nothing that is left can change a decision.
@@ -301,9 +304,18 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
       const Rank owner = ranks[k] - order_.dense;
       const std::uint32_t own[] = {owner};
       add_entries(own_.data(), width_, own, scratch.sums);
-      const std::uint32_t* end = buckets_.list_places(owner, {scratch.hashes.data(), k}, scratch.places.data());
-      add_entries(weights_.data(), width_, {scratch.places.data(), end}, scratch.sums);
+      add_entries(weights_.data(), width_, {scratch.places.data(), list_partners(k, scratch)}, scratch.sums);
     }
+  }
+
+  // The places of the pairs that the owner at this position has: with all before it, or with those of the core.
+  const std::uint32_t* list_partners(std::size_t position, ShortScratch& scratch) const {
+    const std::span<const std::uint32_t> hashes = scratch.hashes;
+    const Rank owner = scratch.ranks[position] - order_.dense;
+    std::uint32_t* places = scratch.places.data();
+    if (position < scratch.sides) return buckets_.list_places(owner, hashes.first(position), places);
+    places = buckets_.list_places(owner, hashes.first(scratch.core), places);
+    return buckets_.list_places(owner, hashes.subspan(scratch.dense, scratch.sides - scratch.dense), places);
   }
 
   void list_bounds(ShortScratch& scratch) const {

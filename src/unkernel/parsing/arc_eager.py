@@ -70,7 +70,7 @@ class ArcEagerParser(BaseParser):
         How often the online learner follows its own wrong move.
     minimum : int, default=2
         Features that occur less often in training are left out.
-    minimum_updates : int, default=3
+    minimum_updates : int, default=4
         Conjunctions that the online learner corrected less often are left out.
     split : {"labels", "both", "none"}, default="labels"
         Which classifiers are split into one for each part of speech: that of the dependent for labels, that
@@ -147,7 +147,7 @@ class ArcEagerParser(BaseParser):
         epochs: int = 10,
         exploration: float = 0.9,
         minimum: int = 2,
-        minimum_updates: int = 3,
+        minimum_updates: int = 4,
         split: str = "labels",
         C: float = 0.1,
         tol: float = 0.01,
