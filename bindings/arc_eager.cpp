@@ -4,6 +4,8 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -106,13 +108,31 @@ using Trainer = parsing::OnlineTrainer;
 
 Table averages(const std::vector<parsing::AveragedWeights>& parts, std::size_t part) {
   if (part >= parts.size()) throw std::out_of_range("there is no such part");
-  parsing::ConjunctionWeights weights;
+  parsing::RunAverages run;
   {
     const nb::gil_scoped_release unlocked;
-    weights = parts[part].averages();
+    run = parts[part].averages();
   }
-  return table_of(std::pair{"columns", std::move(weights.columns)}, std::pair{"keys", std::move(weights.keys)},
-                  std::pair{"weights", std::move(weights.weights)}, std::pair{"constants", std::move(weights.constants)});
+  return table_of(std::pair{"keys", std::move(run.keys)}, std::pair{"weights", std::move(run.weights)});
+}
+
+Table mean_weights(const nb::typed<nb::list, Table>& tables, int degree, std::size_t classes) {
+  std::vector<parsing::RunAverages> runs;
+  for (const nb::handle one : tables) {
+    const auto table = nb::cast<Table>(one);
+    const auto keys = array<std::uint64_t>(table, "keys");
+    const auto weights = array<double>(table, "weights");
+    const bool ascend = std::ranges::adjacent_find(keys, std::greater_equal<>()) == keys.end();
+    if (!ascend || weights.size() != keys.size() * classes) throw std::invalid_argument("these are not the averages of a run");
+    runs.push_back({{keys.begin(), keys.end()}, {weights.begin(), weights.end()}});
+  }
+  parsing::ConjunctionWeights mean;
+  {
+    const nb::gil_scoped_release unlocked;
+    mean = parsing::mean_of(runs, degree, classes);
+  }
+  return table_of(std::pair{"columns", std::move(mean.columns)}, std::pair{"keys", std::move(mean.keys)},
+                  std::pair{"weights", std::move(mean.weights)}, std::pair{"constants", std::move(mean.constants)});
 }
 
 Table as_table(parsing::DecisionRows&& rows) {
@@ -162,7 +182,7 @@ void bind_frame(nb::module_& module) {
            nb::kw_only(), nb::arg("split_moves"), nb::arg("split_labels"), nb::arg("minimum"))
       .def("learn",
            [](BoundFrame& self, const data::ColumnText& text) {
-             watched([&](Monitor&) { self.trees = self.frame.learn(text); }, nullptr);
+             watched([&](const Monitor& monitor) { self.trees = self.frame.learn(text, monitor); }, nullptr);
            },
            nb::arg("text"))
       .def("stored", &stored)
@@ -209,6 +229,7 @@ void bind_trainer(nb::module_& module) {
            nb::arg("text"))
       .def("move_weights", [](const Trainer& self, std::size_t part) { return averages(self.moves(), part); }, nb::arg("part"))
       .def("arc_weights", [](const Trainer& self, std::size_t part) { return averages(self.arcs(), part); }, nb::arg("part"));
+  module.def("mean_weights", &mean_weights, nb::arg("runs"), nb::kw_only(), nb::arg("degree"), nb::arg("classes"));
 }
 
 }  // namespace

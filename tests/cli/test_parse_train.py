@@ -78,11 +78,16 @@ def test_the_parser_does_not_depend_on_threads(run, files, tmp_path):
 def test_epochs_are_told(run, bank, tmp_path):
     arguments = ("parse", "train", tmp_path / "m.uk", bank, "--dev", bank, "--epochs", "2")
     told = run(*arguments, "--verbose").err.splitlines()
-    assert [line.split(":")[0] for line in told if line.startswith("epoch")] == ["epoch 1", "epoch 2"]
-    assert all("dev UAS" in line for line in told if line.startswith("epoch"))
+    of_epochs = [line for line in told if line.startswith("run")]
+    expected = [f"run {run}, epoch {epoch}" for run in (1, 2) for epoch in (1, 2)]
+    assert [line.split(":")[0] for line in of_epochs] == expected
+    assert all("dev UAS" in line for line in of_epochs)
     described = run(*arguments, "--json").json
-    assert len(described["epochs"]) == 2
-    assert described["best_epoch"] in (1, 2)
+    assert [(seen["run"], seen["epoch"]) for seen in described["epochs"]] == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    assert len(described["best_epochs"]) == 2 and set(described["best_epochs"]) <= {1, 2}
+    assert "of 2: " in run(*arguments).out and " and " in run(*arguments).out
+    alone = run(*arguments, "--runs", "1", "--verbose").err.splitlines()
+    assert [line.split(":")[0] for line in alone if line.startswith("epoch")] == ["epoch 1", "epoch 2"]
     quiet = run(*arguments, "--quiet")
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
 
@@ -105,11 +110,12 @@ def test_options_reach_the_parser(run, bank, tmp_path):
 
 OPTIONS = {
     "trees": {
-        "--learner online --exploration 0.5 --minimum-updates 2 --split both --epochs 2": {
+        "--learner online --exploration 0.5 --minimum-updates 2 --split both --epochs 2 --runs 3": {
             "exploration": 0.5,
             "minimum_updates": 2,
             "split": "both",
             "epochs": 2,
+            "runs": 3,
         },
         "--learner svm --engine bitsliced --split none": {"engine": "bitsliced", "split": "none"},
     },
@@ -231,6 +237,7 @@ def test_compressed_files(run, tmp_path):
     [
         ("--degree 9", r"--degree must be an int in the range \[1, 3\], got 9"),
         ("--epochs 0", "--epochs must be"),
+        ("--runs 0", "--runs must be"),
         ("--learner svm --C 0", "--C must be"),
         ("--C 3", "--C is not for --learner online, but for svm and logistic"),
         ("--learner online --tol 0.5", "--tol is not for --learner online, but for svm and logistic"),

@@ -16,7 +16,7 @@ from unkernel import FormatError
 from unkernel.data import Treebank, read_conllu, read_conllx
 from unkernel.parsing import ArcEagerParser
 
-QUICK = {"minimum": 1, "minimum_updates": 1, "epochs": 3}
+QUICK = {"minimum": 1, "minimum_updates": 1, "epochs": 3, "runs": 1}
 DOGS = Treebank.from_words(
     [["They", "saw", "it"], ["Dogs", "bark", "."], ["Go"]],
     [["PRON", "VERB", "PRON"], ["NOUN", "VERB", "PUNCT"], ["VERB"]],
@@ -205,6 +205,7 @@ def test_what_cannot_be_parsed(parser):
         {"degree": 4},
         {"learner": "tree"},
         {"epochs": 0},
+        {"runs": 0},
         {"exploration": 1.5},
         {"minimum": 0},
         {"minimum_updates": 0},
@@ -232,7 +233,7 @@ def test_sources(parser, tmp_path):
 def test_what_it_tells(parser):
     assert sorted(parser.labels_) == ["nsubj", "obj", "punct", "root"]
     assert parser.n_features_ > 0 and parser.nbytes > 0
-    assert len(parser.epochs_) == parser.best_epoch_ == 3
+    assert len(parser.epochs_) == 3 and parser.best_epochs_ == [3]
     assert all(0 <= epoch[name] <= 1 for epoch in parser.epochs_ for name in ("wrong_moves", "wrong_labels"))
     assert parser.dev_result_ is None
     assert np.isfinite(parser.evaluate(DOGS).seconds)

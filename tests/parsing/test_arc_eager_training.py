@@ -167,7 +167,7 @@ def test_averages_parse_as_compiled_engines_do(
     path = tmp_path_factory.mktemp("templates") / "own.txt"
     path.write_text(text, "utf-8")
     parser = ArcEagerParser(
-        degree, templates=path, epochs=epochs, minimum=1, minimum_updates=minimum_updates
+        degree, templates=path, epochs=epochs, runs=1, minimum=1, minimum_updates=minimum_updates
     ).fit(bank)
     frame = ArcEagerFrame("own.txt", text, split_moves=False, split_labels=True, minimum=1)
     frame.learn(bank._text)
@@ -192,20 +192,32 @@ def test_averages_parse_as_compiled_engines_do(
 
 def test_the_best_epoch_on_dev_is_kept():
     train, dev = by_heart(20, 8, seed=1), by_heart(10, 8, seed=2)
-    parser = ArcEagerParser(minimum=1, minimum_updates=1, epochs=6).fit(train, dev=dev)
+    parser = ArcEagerParser(minimum=1, minimum_updates=1, epochs=6, runs=1).fit(train, dev=dev)
     las = [epoch["las"] for epoch in parser.epochs_]
     assert len(las) == 6
-    assert parser.best_epoch_ == las.index(max(las)) + 1
+    (best,) = parser.best_epochs_
+    assert best == las.index(max(las)) + 1
     assert parser.dev_result_.las == pytest.approx(max(las))
-    assert parser.dev_result_.uas == pytest.approx(parser.epochs_[parser.best_epoch_ - 1]["uas"])
-    again = ArcEagerParser(minimum=1, minimum_updates=1, epochs=parser.best_epoch_).fit(train)
+    assert parser.dev_result_.uas == pytest.approx(parser.epochs_[best - 1]["uas"])
+    again = ArcEagerParser(minimum=1, minimum_updates=1, epochs=best, runs=1).fit(train)
     assert same(parser, again)
+
+
+def test_each_run_keeps_its_best_epoch():
+    train, dev = by_heart(20, 8, seed=1), by_heart(10, 8, seed=2)
+    parser = ArcEagerParser(minimum=1, minimum_updates=1, epochs=4, runs=3).fit(train, dev=dev)
+    assert [(seen["run"], seen["epoch"]) for seen in parser.epochs_] == [
+        (run, epoch) for run in (1, 2, 3) for epoch in (1, 2, 3, 4)
+    ]
+    for run, best in enumerate(parser.best_epochs_, start=1):
+        las = [seen["las"] for seen in parser.epochs_ if seen["run"] == run]
+        assert best == las.index(max(las)) + 1
 
 
 def test_dev_measures_other_learners():
     bank = by_heart(2, 6, seed=1)
     parser = ArcEagerParser(learner="svm", minimum=1).fit(bank, dev=bank)
-    assert parser.epochs_ == [] and parser.best_epoch_ is None
+    assert parser.epochs_ == [] and parser.best_epochs_ == []
     assert parser.dev_result_.n_words == 12
 
 
@@ -215,7 +227,7 @@ def test_what_it_tells(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith("[ArcEagerParser] ") for line in lines)
     assert "2 sentences, 12 words" in lines[0]
-    assert sum("epoch" in line for line in lines) == 2
+    assert sum("epoch" in line for line in lines) == 4
     ArcEagerParser(learner="svm", verbose=2).fit(bank)
     assert "part 1 of" in capsys.readouterr().out
     ArcEagerParser(epochs=2).fit(bank)

@@ -87,7 +87,7 @@ def test_what_was_saved_parses_as_before(bank, others, options, tmp_path_factory
     assert loaded.get_params() == parser.get_params()
     check_same(parser, loaded, bank)
     check_same(parser, loaded, others)
-    assert (loaded.epochs_, loaded.best_epoch_, loaded.dev_result_) == ([], None, None)
+    assert (loaded.epochs_, loaded.best_epochs_, loaded.dev_result_) == ([], [], None)
     loaded.save(folder / "two.uk")
     assert (folder / "one.uk").read_bytes() == (folder / "two.uk").read_bytes()
 
@@ -101,7 +101,7 @@ def test_copies_know_all_that_the_parser_knew(again, random_state, templates):
     parser.fit(BANK, dev=BANK)
     other = again(parser)
     check_same(parser, other)
-    for name in ("epochs_", "best_epoch_", "dev_result_", "split"):
+    for name in ("epochs_", "best_epochs_", "dev_result_", "split"):
         assert getattr(other, name) == getattr(parser, name)
     assert type(other.random_state) is type(random_state)
 

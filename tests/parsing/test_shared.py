@@ -91,7 +91,8 @@ def test_steps_can_be_watched(task, learner, capsys):
     assert capsys.readouterr().out == ""  # who watches reads nothing twice
     if learner == "online":
         shares = [step.share for step in steps if step.share is not None]
-        assert shares == [number / parser.epochs for number in range(1, parser.epochs + 1)]
+        steps_in_all = parser.runs * parser.epochs
+        assert shares == [number / steps_in_all for number in range(1, steps_in_all + 1)]
 
 
 def test_verbose_prints_the_same_steps(task, capsys):

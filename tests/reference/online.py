@@ -65,28 +65,37 @@ class Weights:
     def average(self, conjunction):
         return self.weights[conjunction] - self.corrections[conjunction] / self.examples
 
-    def unit(self):
-        """What averages are rounded to multiples of: the finest power of two by which they fit 16 bits."""
-        largest = max((np.abs(self.average(c)).max() for c in self.kept()), default=0.0)
-        unit = 2.0**-10
-        while largest * (2 if self.n_classes == 2 else 1) > unit * 32766:
-            unit *= 2
-        return unit
 
-    def averages(self):
-        """Columns by how many conjunctions they are in; weights by the numbers of conjunctions; constants."""
-        kept = [c for c in self.kept() if c]
-        times = Counter(column for c in kept for column in c)
-        columns = sorted(times, key=lambda column: (-times[column], column))
-        rank = {column: place for place, column in enumerate(columns)}
-        numbers = {number([rank[column] for column in c], self.degree, True): self._stored(c) for c in kept}
-        return columns, dict(sorted(numbers.items())), self._stored(())
+def mean(runs):
+    """Of some runs: columns by how many conjunctions have them; weights by conjunction; constants."""
+    kept = dict.fromkeys(c for run in runs for c in run.kept())
+    averages = {c: sum(_average(run, c) / len(runs) for run in runs) for c in kept}
+    unit = _unit(averages.values(), runs[0].n_classes)
+    times = Counter(column for c in kept for column in c)
+    columns = sorted(times, key=lambda column: (-times[column], column))
+    rank = {column: place for place, column in enumerate(columns)}
+    stored = {c: _stored(average, unit) for c, average in averages.items()}
+    numbers = {number([rank[column] for column in c], runs[0].degree, True): stored[c] for c in kept if c}
+    constants = stored.get((), _stored(np.zeros(runs[0].n_classes), unit))
+    return columns, dict(sorted(numbers.items())), constants
 
-    def _stored(self, conjunction):
-        average, unit = np.zeros(self.n_classes), self.unit()
-        if self.updates[conjunction] >= self.minimum_updates:
-            average = np.rint(self.average(conjunction) / unit) * unit
-        return [float(average[1] - average[0])] if self.n_classes == 2 else average.tolist()
+
+def _average(run, conjunction):
+    return run.average(conjunction) if conjunction in run.kept() else np.zeros(run.n_classes)
+
+
+def _unit(averages, n_classes):
+    """What averages are rounded to multiples of: the finest power of two by which they fit 16 bits."""
+    largest = max((np.abs(average).max() for average in averages), default=0.0)
+    unit = 2.0**-10
+    while largest * (2 if n_classes == 2 else 1) > unit * 32766:
+        unit *= 2
+    return unit
+
+
+def _stored(average, unit):
+    average = np.rint(average / unit) * unit
+    return [float(average[1] - average[0])] if len(average) == 2 else average.tolist()
 
 
 class Trainer:

@@ -59,7 +59,7 @@ void check_tree(const Heads& heads, std::size_t label_count, Random& random) {
   LabelSet labels = plain_labels(label_count);
   const LabelledTree original = labelled(heads, label_count, random);
   LabelledTree tree = original;
-  const std::size_t lifted = projectivise(tree, labels);
+  const std::size_t lifted = projectivise(tree, labels, unkernel::Monitor());
   CHECK(lifted == check_lifted(original, tree, labels));
   CHECK((lifted == 0) == is_projective(heads));
   const LabelledTree projective = tree;
@@ -90,7 +90,7 @@ void test_an_example() {
   LabelSet labels;
   for (const char* name : {"root", "nsubj", "obj", "acl"}) labels.add(name);
   LabelledTree tree{{0, 2, 0, 2, 1}, {no_label, 1, 0, 2, 3}};
-  CHECK(projectivise(tree, labels) == 1);
+  CHECK(projectivise(tree, labels, unkernel::Monitor()) == 1);
   CHECK((tree.heads == Heads{0, 2, 0, 2, 2}));
   CHECK(labels.name(tree.labels[4]) == "acl\u2191nsubj");
   deprojectivise(tree, labels);
@@ -101,7 +101,7 @@ void test_an_example() {
 void test_forests() {
   LabelSet labels = plain_labels(3);
   LabelledTree tree{{0, 0, 0, 1}, {no_label, 0, 1, 2}};
-  CHECK(projectivise(tree, labels) == 1 && (tree.heads == Heads{0, 0, 0, 0}));
+  CHECK(projectivise(tree, labels, unkernel::Monitor()) == 1 && (tree.heads == Heads{0, 0, 0, 0}));
   deprojectivise(tree, labels);
   CHECK((tree.heads == Heads{0, 0, 0, 1}));
 }

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
-#include <type_traits>
 #include <utility>
 
 #include "unkernel/base/random.hpp"
@@ -14,7 +13,6 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::uint64_t free_place = ~std::uint64_t{0};
 constexpr std::size_t smallest_table = 1 << 12;
 constexpr int column_bits = 21;
 constexpr std::size_t ahead = 8;  // so many places are fetched before they are needed
@@ -22,6 +20,13 @@ constexpr double finest_unit = 1.0 / 1024.0;
 constexpr double most_units = std::numeric_limits<std::int16_t>::max();
 
 double rounded(double weight, double unit) { return std::nearbyint(weight / unit) * unit; }
+
+// The finest one by which the largest weight, or the difference of two, still fits 16 bits.
+double unit_for(double largest, std::size_t classes) {
+  double unit = finest_unit;
+  while ((classes == 2 ? 2.0 : 1.0) * largest > unit * (most_units - 1.0)) unit *= 2.0;
+  return unit;
+}
 
 // The columns of a conjunction, descending, each one more than it is; zeros behind them.
 std::array<std::uint64_t, 3> columns_of(std::uint64_t key) {
@@ -54,6 +59,41 @@ engines::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks, 
   return of[2] == 0 ? first + of[1] : first + index.triples(of[0] - 1) + index.triangle(of[1] - 1) + of[2] - 1;
 }
 
+// Columns by how many of the conjunctions they are part of.
+std::vector<std::int64_t> by_frequency(std::span<const std::uint64_t> keys) {
+  std::vector<std::int64_t> times;
+  for (const std::uint64_t key : keys) {
+    for (const std::uint64_t column : columns_of(key)) {
+      if (column > times.size()) times.resize(column, 0);
+      if (column > 0) ++times[column - 1];
+    }
+  }
+  std::vector<std::int64_t> columns;
+  for (std::size_t column = 0; column < times.size(); ++column) {
+    if (times[column] > 0) columns.push_back(static_cast<std::int64_t>(column));
+  }
+  const auto frequency = [&](std::int64_t column) { return times[static_cast<std::size_t>(column)]; };
+  std::stable_sort(columns.begin(), columns.end(), [&](std::int64_t a, std::int64_t b) { return frequency(a) > frequency(b); });
+  return columns;
+}
+
+// A conjunction that a run does not have weighs nothing there.
+RunAverages unrounded_mean(std::span<const RunAverages> runs, std::size_t classes) {
+  RunAverages mean;
+  for (const RunAverages& run : runs) mean.keys.insert(mean.keys.end(), run.keys.begin(), run.keys.end());
+  std::sort(mean.keys.begin(), mean.keys.end());
+  mean.keys.erase(std::unique(mean.keys.begin(), mean.keys.end()), mean.keys.end());
+  mean.weights.assign(mean.keys.size() * classes, 0.0);
+  for (const RunAverages& run : runs) {
+    std::size_t place = 0;
+    for (std::size_t k = 0; k < run.keys.size(); ++k) {
+      while (mean.keys[place] != run.keys[k]) ++place;
+      for (std::size_t c = 0; c < classes; ++c) mean.weights[place * classes + c] += run.weights[k * classes + c] / static_cast<double>(runs.size());
+    }
+  }
+  return mean;
+}
+
 }  // namespace
 
 AveragedWeights::AveragedWeights(int degree, std::size_t classes, std::uint32_t minimum_updates, std::int32_t core)
@@ -61,8 +101,7 @@ AveragedWeights::AveragedWeights(int degree, std::size_t classes, std::uint32_t 
       classes_(classes),
       minimum_updates_(std::max<std::uint32_t>(minimum_updates, 1)),
       core_(core),
-      keys_(smallest_table, free_place),
-      updates_(smallest_table, 0),
+      entries_(smallest_table),
       weights_(smallest_table * classes, 0.0F),
       corrections_(smallest_table * classes, 0.0F),
       scores_(classes) {
@@ -87,18 +126,18 @@ void AveragedWeights::list_keys(std::span<const std::int32_t> row) {
 }
 
 std::size_t AveragedWeights::place_of(Key key) const {
-  const std::size_t mask = keys_.size() - 1;
+  const std::size_t mask = entries_.size() - 1;
   std::size_t place = static_cast<std::size_t>(Random::mix(key)) & mask;
-  while (keys_[place] != free_place && keys_[place] != key) place = (place + 1) & mask;
+  while (entries_[place].key != free_place && entries_[place].key != key) place = (place + 1) & mask;
   return place;
 }
 
 void AveragedWeights::find_places() {
-  const std::size_t mask = keys_.size() - 1;
+  const std::size_t mask = entries_.size() - 1;
   const std::size_t count = row_keys_.size();
   places_.resize(count);
   for (std::size_t k = 0; k < count; ++k) {
-    if (k + ahead < count) __builtin_prefetch(&keys_[static_cast<std::size_t>(Random::mix(row_keys_[k + ahead])) & mask]);
+    if (k + ahead < count) __builtin_prefetch(&entries_[static_cast<std::size_t>(Random::mix(row_keys_[k + ahead])) & mask]);
     places_[k] = place_of(row_keys_[k]);
   }
 }
@@ -130,26 +169,23 @@ double AveragedWeights::average(std::size_t weight) const {
   return static_cast<double>(weights_[weight]) - static_cast<double>(corrections_[weight]) / examples_;
 }
 
-// The finest one by which the largest average, or the difference of two, still fits 16 bits.
 double AveragedWeights::unit_of_averages() const {
   double largest = 0.0;
-  for (std::size_t place = 0; place < keys_.size(); ++place) {
-    if (keys_[place] == free_place || !takes_part(place)) continue;
-    for (std::size_t c = 0; c < classes_; ++c) largest = std::max(largest, std::abs(average(place * classes_ + c)));
+  for (std::size_t place = 0; place < entries_.size(); ++place) {
+    for (std::size_t c = 0; is_kept(place) && c < classes_; ++c) largest = std::max(largest, std::abs(average(place * classes_ + c)));
   }
-  double unit = finest_unit;
-  while ((classes_ == 2 ? 2.0 : 1.0) * largest > unit * (most_units - 1.0)) unit *= 2.0;
-  return unit;
+  return unit_for(largest, classes_);
 }
 
 void AveragedWeights::update(std::size_t right, std::size_t wrong) {
   const auto now = static_cast<float>(examples_);
   for (const Key key : row_keys_) {
-    if (3 * (used_ + 1) > 2 * keys_.size()) grow();
+    if (3 * (used_ + 1) > 2 * entries_.size()) grow();
     const std::size_t place = place_of(key);
-    used_ += keys_[place] == free_place;
-    keys_[place] = key;
-    ++updates_[place];
+    Entry& entry = entries_[place];
+    used_ += entry.key == free_place;
+    entry.key = key;
+    ++entry.updates;
     const std::size_t first = place * classes_;
     weights_[first + right] += 1.0F;
     corrections_[first + right] += now;
@@ -160,76 +196,63 @@ void AveragedWeights::update(std::size_t right, std::size_t wrong) {
 
 // One array after another: at no time are there two copies of all.
 void AveragedWeights::grow() {
-  std::vector<Key> old(2 * keys_.size(), free_place);
-  old.swap(keys_);
+  LargeVector<Entry> old(2 * entries_.size());
+  old.swap(entries_);
   std::vector<std::size_t> moved(old.size(), 0);
   for (std::size_t from = 0; from < old.size(); ++from) {
-    if (old[from] == free_place) continue;
-    moved[from] = place_of(old[from]);
-    keys_[moved[from]] = old[from];
+    if (old[from].key == free_place) continue;
+    moved[from] = place_of(old[from].key);
+    entries_[moved[from]] = old[from];
   }
-  const auto move_all = [&](auto& values, std::size_t width) {
-    std::remove_reference_t<decltype(values)> larger(2 * values.size());
+  for (LargeVector<float>* values : {&weights_, &corrections_}) {
+    LargeVector<float> larger(2 * values->size());
     for (std::size_t from = 0; from < old.size(); ++from) {
-      if (old[from] == free_place) continue;
-      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(from * width), width, larger.begin() + static_cast<std::ptrdiff_t>(moved[from] * width));
+      if (old[from].key == free_place) continue;
+      std::copy_n(values->begin() + static_cast<std::ptrdiff_t>(from * classes_), classes_, larger.begin() + static_cast<std::ptrdiff_t>(moved[from] * classes_));
     }
-    values.swap(larger);
-  };
-  move_all(updates_, 1);
-  move_all(weights_, classes_);
-  move_all(corrections_, classes_);
+    values->swap(larger);
+  }
 }
 
-ConjunctionWeights AveragedWeights::averages() const {
-  std::vector<std::size_t> kept;
-  for (std::size_t place = 0; place < keys_.size(); ++place) {
-    if (keys_[place] != free_place && keys_[place] != 0 && takes_part(place)) kept.push_back(place);
+RunAverages AveragedWeights::averages() const {
+  std::vector<std::pair<Key, std::size_t>> kept;
+  for (std::size_t place = 0; place < entries_.size(); ++place) {
+    if (is_kept(place)) kept.emplace_back(entries_[place].key, place);
   }
-  const double unit = unit_of_averages();
-  ConjunctionWeights result;
-  result.columns = by_frequency(kept);
-  const std::vector<std::uint64_t> ranks = places_of(result.columns);
-  const engines::ConjunctionIndex index(degree_, engines::Basis::sets);
-  std::vector<std::pair<engines::Key, std::size_t>> order;
-  order.reserve(kept.size());
-  for (const std::size_t place : kept) order.emplace_back(number_of(keys_[place], ranks, index), place);
-  std::sort(order.begin(), order.end());
-  for (const auto& [key, place] : order) {
+  std::sort(kept.begin(), kept.end());
+  RunAverages result;
+  for (const auto& [key, place] : kept) {
     result.keys.push_back(key);
-    append_averages(place, unit, result.weights);
-  }
-  const std::size_t constant = place_of(0);
-  if (keys_[constant] == 0 && takes_part(constant)) {
-    append_averages(constant, unit, result.constants);
-  } else {
-    result.constants.assign(classes_ == 2 ? 1 : classes_, 0.0);
+    for (std::size_t c = 0; c < classes_; ++c) result.weights.push_back(average(place * classes_ + c));
   }
   return result;
 }
 
-// Columns by how many conjunctions they are part of.
-std::vector<std::int64_t> AveragedWeights::by_frequency(std::span<const std::size_t> kept) const {
-  std::vector<std::int64_t> times;
-  for (const std::size_t place : kept) {
-    for (const std::uint64_t column : columns_of(keys_[place])) {
-      if (column > times.size()) times.resize(column, 0);
-      if (column > 0) ++times[column - 1];
-    }
+ConjunctionWeights mean_of(std::span<const RunAverages> runs, int degree, std::size_t classes) {
+  const RunAverages mean = unrounded_mean(runs, classes);
+  const std::size_t first = !mean.keys.empty() && mean.keys.front() == 0;  // behind the constant
+  ConjunctionWeights result;
+  result.columns = by_frequency(std::span(mean.keys).subspan(first));
+  const std::vector<std::uint64_t> ranks = places_of(result.columns);
+  const engines::ConjunctionIndex index(degree, engines::Basis::sets);
+  std::vector<std::pair<engines::Key, std::size_t>> order;
+  for (std::size_t k = first; k < mean.keys.size(); ++k) order.emplace_back(number_of(mean.keys[k], ranks, index), k);
+  std::sort(order.begin(), order.end());
+  double largest = 0.0;
+  for (const double weight : mean.weights) largest = std::max(largest, std::abs(weight));
+  const double unit = unit_for(largest, classes);
+  const auto append = [&](std::size_t k, std::vector<double>& to) {
+    const double* weights = mean.weights.data() + k * classes;
+    if (classes == 2) return to.push_back(rounded(weights[1], unit) - rounded(weights[0], unit));
+    for (std::size_t c = 0; c < classes; ++c) to.push_back(rounded(weights[c], unit));
+  };
+  for (const auto& [key, k] : order) {
+    result.keys.push_back(key);
+    append(k, result.weights);
   }
-  std::vector<std::int64_t> columns;
-  for (std::size_t column = 0; column < times.size(); ++column) {
-    if (times[column] > 0) columns.push_back(static_cast<std::int64_t>(column));
-  }
-  const auto frequency = [&](std::int64_t column) { return times[static_cast<std::size_t>(column)]; };
-  std::stable_sort(columns.begin(), columns.end(), [&](std::int64_t a, std::int64_t b) { return frequency(a) > frequency(b); });
-  return columns;
-}
-
-void AveragedWeights::append_averages(std::size_t place, double unit, std::vector<double>& to) const {
-  const std::size_t first = place * classes_;
-  if (classes_ == 2) return to.push_back(rounded(average(first + 1), unit) - rounded(average(first), unit));
-  for (std::size_t c = 0; c < classes_; ++c) to.push_back(rounded(average(first + c), unit));
+  result.constants.assign(first == 0 ? (classes == 2 ? 1 : classes) : 0, 0.0);
+  if (first > 0) append(0, result.constants);
+  return result;
 }
 
 }  // namespace unkernel::parsing

@@ -63,19 +63,17 @@ OnlineTrainer::OnlineTrainer(const ParserFrame& frame, const data::ColumnText& t
 EpochCounts OnlineTrainer::run_epoch(const Monitor& monitor) {
   random_.shuffle(std::span(order_));
   EpochCounts counts;
-  for (const std::size_t sentence : order_) {
-    monitor.throw_if_stopped();
-    learn_sentence(sentence, counts);
-  }
+  for (const std::size_t sentence : order_) learn_sentence(sentence, counts, monitor);
   ++epochs_;
   return counts;
 }
 
-void OnlineTrainer::learn_sentence(std::size_t sentence, EpochCounts& counts) {
+void OnlineTrainer::learn_sentence(std::size_t sentence, EpochCounts& counts, const Monitor& monitor) {
   const LabelledTree& gold = trees_[sentence];
   frame_.vocabulary().look_up(text_, static_cast<std::int64_t>(sentence), room_.symbols);
   ArcEagerState& state = room_.state;
   for (state.begin(room_.symbols.words()); !state.finished();) {
+    monitor.throw_if_stopped();  // sentences may be long
     const Move move = learn_move(gold, counts);
     apply(state, move, makes_arc(move) ? learn_label(gold, arc_of(state, move), counts) : no_label);
   }

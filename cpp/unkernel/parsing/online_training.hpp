@@ -52,7 +52,7 @@ class OnlineTrainer {
   const std::vector<AveragedWeights>& arcs() const { return arcs_; }
 
  private:
-  void learn_sentence(std::size_t sentence, EpochCounts& counts);
+  void learn_sentence(std::size_t sentence, EpochCounts& counts, const Monitor& monitor);
   Move learn_move(const LabelledTree& gold, EpochCounts& counts);
   std::int32_t learn_label(const LabelledTree& gold, const Arc& arc, EpochCounts& counts);
   bool exploring() { return epochs_ >= options_.gold_epochs && random_.below(1 << 20) < options_.exploration * (1 << 20); }

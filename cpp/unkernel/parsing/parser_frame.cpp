@@ -73,17 +73,17 @@ void ParserFrame::make_features() {
   arc_features_ = std::make_unique<FeatureSpace>(templates_.labels, vocabulary_, labels_.size());
 }
 
-std::vector<LabelledTree> ParserFrame::learn(const data::ColumnText& text) {
+std::vector<LabelledTree> ParserFrame::learn(const data::ColumnText& text, const Monitor& monitor) {
   if (text.sentences() == 0) throw std::invalid_argument("there is no sentence to learn from");
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) vocabulary_.learn(text, sentence);
   vocabulary_.settle();
-  std::vector<LabelledTree> trees = read_trees(text);
+  std::vector<LabelledTree> trees = read_trees(text, monitor);
   make_features();
   count(text, trees);
   return trees;
 }
 
-std::vector<LabelledTree> ParserFrame::read_trees(const data::ColumnText& text) {
+std::vector<LabelledTree> ParserFrame::read_trees(const data::ColumnText& text, const Monitor& monitor) {
   std::vector<LabelledTree> trees(static_cast<std::size_t>(text.sentences()));
   std::map<std::int32_t, std::int64_t> roots;
   for (std::size_t s = 0; s < trees.size(); ++s) {
@@ -98,15 +98,15 @@ std::vector<LabelledTree> ParserFrame::read_trees(const data::ColumnText& text) 
   }
   const auto rarer = [](const auto& a, const auto& b) { return a.second < b.second; };
   root_label_ = std::max_element(roots.begin(), roots.end(), rarer)->first;
-  projectivise_all(trees);  // after all plain labels have their numbers
+  projectivise_all(trees, monitor);  // after all plain labels have their numbers
   if (labels_.size() >> class_bits != 0) throw std::invalid_argument("there are " + std::to_string(labels_.size()) + " relations: is the column the right one?");
   return trees;
 }
 
 // Marks of what a word was lifted from are kept where they can be learnt; elsewhere the word just has another head.
-void ParserFrame::projectivise_all(std::span<LabelledTree> trees) {
+void ParserFrame::projectivise_all(std::span<LabelledTree> trees, const Monitor& monitor) {
   LabelSet all = labels_;
-  for (LabelledTree& tree : trees) lifted_ += projectivise(tree, all);
+  for (LabelledTree& tree : trees) lifted_ += projectivise(tree, all, monitor);
   std::vector<std::int64_t> times(all.size(), 0);
   for (const LabelledTree& tree : trees) {
     for (std::size_t word = 1; word < tree.labels.size(); ++word) ++times[static_cast<std::size_t>(tree.labels[word])];

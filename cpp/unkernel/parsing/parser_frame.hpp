@@ -55,7 +55,7 @@ class ParserFrame {
   ParserFrame& operator=(const ParserFrame&) = delete;
 
   // What a treebank holds of strings, labels, features and parts; gives its trees, made projective. Heads must be there.
-  std::vector<LabelledTree> learn(const data::ColumnText& text);
+  std::vector<LabelledTree> learn(const data::ColumnText& text, const Monitor& monitor);
 
   const FrameOptions& options() const { return options_; }
   const ParserTemplates& templates() const { return templates_; }
@@ -96,8 +96,8 @@ class ParserFrame {
   std::size_t move_cases() const { return options_.split_moves ? vocabulary_.symbols(Attribute::xpos) + 1 : 1; }
   std::size_t arc_cases() const { return options_.split_labels ? 2 * (vocabulary_.symbols(Attribute::upos) + 1) : 1; }
 
-  std::vector<LabelledTree> read_trees(const data::ColumnText& text);
-  void projectivise_all(std::span<LabelledTree> trees);
+  std::vector<LabelledTree> read_trees(const data::ColumnText& text, const Monitor& monitor);
+  void projectivise_all(std::span<LabelledTree> trees, const Monitor& monitor);
   void make_features();
   void count(const data::ColumnText& text, std::span<const LabelledTree> trees);
 

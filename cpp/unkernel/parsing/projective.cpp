@@ -28,10 +28,11 @@ bool crosses(const std::vector<Word>& heads, Word child) {
 }
 
 // Arcs to the root lie outside of everything: no word can be lifted above them.
-Word shortest_crossing(const std::vector<Word>& heads) {
+Word shortest_crossing(const std::vector<Word>& heads, const Monitor& monitor) {
   Word shortest = no_word;
   Word length = 0;
   for (Word word = 1; place(word) < heads.size(); ++word) {
+    monitor.throw_if_stopped();
     const Word head = heads[place(word)];
     const Word reach = std::abs(word - head);
     if (head != no_word && (shortest == no_word || reach < length) && crosses(heads, word)) {
@@ -72,10 +73,10 @@ std::int32_t LabelSet::add_lifted(std::int32_t label, std::int32_t head_label) {
   return number;
 }
 
-std::size_t projectivise(LabelledTree& tree, LabelSet& labels) {
+std::size_t projectivise(LabelledTree& tree, LabelSet& labels, const Monitor& monitor) {
   const LabelledTree original = tree;
   std::size_t lifted = 0;
-  for (Word word = shortest_crossing(tree.heads); word != no_word; word = shortest_crossing(tree.heads)) {
+  for (Word word = shortest_crossing(tree.heads, monitor); word != no_word; word = shortest_crossing(tree.heads, monitor)) {
     tree.heads[place(word)] = tree.heads[place(tree.heads[place(word)])];
   }
   for (std::size_t word = 1; word < tree.heads.size(); ++word) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "unkernel/base/monitor.hpp"
 #include "unkernel/data/name_table.hpp"
 #include "unkernel/parsing/arc_eager.hpp"
 
@@ -44,7 +45,7 @@ class LabelSet {
 };
 
 // How many words were lifted. The tree must be one: each word leads to the root.
-std::size_t projectivise(LabelledTree& tree, LabelSet& labels);
+std::size_t projectivise(LabelledTree& tree, LabelSet& labels, const Monitor& monitor);
 
 // Undoes that, as far as the labels tell; no label is a lifted one afterwards.
 void deprojectivise(LabelledTree& tree, const LabelSet& labels);

@@ -114,6 +114,13 @@ Templates = Annotated[
     ),
 ]
 Epochs = Annotated[int | None, _learning(help="Passes of --learner online.", show_default=_default("epochs"))]
+Runs = Annotated[
+    int | None,
+    _learning(
+        help="How often --learner online begins anew; the weights are the mean of all runs.",
+        show_default=_default("runs"),
+    ),
+]
 Minimum = Annotated[
     int | None,
     _learning(

@@ -31,6 +31,7 @@ from unkernel.cli.parse._tasks import TASKS, Input, Task, reader
 _ONLINE, _OTHERS = ("online",), ("svm", "logistic")
 _LEARNERS_OF = {
     "epochs": _ONLINE,
+    "runs": _ONLINE,
     "exploration": _ONLINE,
     "minimum_updates": _ONLINE,
     "C": _OTHERS,
@@ -51,6 +52,7 @@ def train(
     learner: own.Learner = None,
     templates: own.Templates = None,
     epochs: own.Epochs = None,
+    runs: own.Runs = None,
     exploration: own.Exploration = None,
     minimum: own.Minimum = None,
     minimum_updates: own.MinimumUpdates = None,
@@ -90,6 +92,7 @@ def train(
         learner=learner,
         templates=templates,
         epochs=epochs,
+        runs=runs,
         exploration=exploration,
         minimum=minimum,
         minimum_updates=minimum_updates,
@@ -176,7 +179,7 @@ def _describe_training(parser: Parser, dev: str | None) -> dict[str, Any]:
     measured = parser.dev_result_
     return {
         "epochs": getattr(parser, "epochs_", None),
-        "best_epoch": getattr(parser, "best_epoch_", None),
+        "best_epochs": getattr(parser, "best_epochs_", None),
         "dev": None if measured is None else {"file": dev} | describe_result(measured),
     }
 
@@ -193,8 +196,8 @@ def _report(task: Task, parser: Parser, result: dict[str, Any], *, json: bool, q
 def _print(task: Task, parser: Parser, result: dict[str, Any]) -> None:
     units = many(result["words"], task.unit, "bunsetsu" if task.unit == "bunsetsu" else None)
     facts = {"data": f"{many(result['sentences'], 'sentence')}, {units}"} | parser_facts(result)
-    if result["best_epoch"] is not None:
-        facts["epoch"] = _epoch_words(result)
+    if result["best_epochs"]:
+        facts["epochs"] = _epoch_words(result)
     spent = result["seconds"]
     facts["time"] = f"{seconds(spent['training'])} training, {seconds(spent['total'])} in all"
     facts["memory"] = f"{size(result['peak_memory_bytes'])} at its peak"
@@ -206,8 +209,13 @@ def _print(task: Task, parser: Parser, result: dict[str, Any]) -> None:
 
 
 def _epoch_words(result: dict[str, Any]) -> str:
-    best = result["best_epoch"]
-    seen = result["epochs"][best - 1]
-    measured = f", dev LAS {seen['las']:.2f}" if "las" in seen else ""
-    wrong = f"{percent(seen['wrong_moves'])} of moves wrong, {percent(seen['wrong_labels'])} of labels"
-    return f"{best} of {len(result['epochs'])}: {wrong}{measured}"
+    """Of the epochs that were kept, one a run."""
+    best = result["best_epochs"]
+    kept = [seen for seen in result["epochs"] if best[seen["run"] - 1] == seen["epoch"]]
+    moves, labels = (
+        " and ".join(percent(seen[key]) for seen in kept) for key in ("wrong_moves", "wrong_labels")
+    )
+    las = " and ".join(f"{seen['las']:.2f}" for seen in kept if "las" in seen)
+    each = len(result["epochs"]) // len(best)
+    words = f"{' and '.join(map(str, best))} of {each}: {moves} of moves wrong, {labels} of labels"
+    return f"{words}, dev LAS {las}" if las else words
