@@ -196,7 +196,7 @@ void bind_frame(nb::module_& module) {
       .def("rows",
            [](const BoundFrame& self, const data::ColumnText& text) {
              parsing::OracleRows rows;
-             watched([&](Monitor&) { rows = parsing::oracle_rows(self.frame, text, self.trees); }, nullptr);
+             watched([&](const Monitor& monitor) { rows = parsing::oracle_rows(self.frame, text, self.trees, monitor); }, nullptr);
              return nb::typed<nb::tuple, Table, Table>(nb::make_tuple(as_table(std::move(rows.moves)), as_table(std::move(rows.arcs))));
            },
            nb::arg("text"))

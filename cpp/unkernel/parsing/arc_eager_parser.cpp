@@ -107,13 +107,14 @@ void check_same_sentences(const data::ColumnText& text, std::span<const Labelled
   if (!same) throw std::invalid_argument("this is not the text that the parser has learnt from");
 }
 
-OracleRows oracle_rows(const ParserFrame& frame, const data::ColumnText& text, std::span<const LabelledTree> trees) {
+OracleRows oracle_rows(const ParserFrame& frame, const data::ColumnText& text, std::span<const LabelledTree> trees, const Monitor& monitor) {
   check_same_sentences(text, trees);
   OracleRows rows;
   ParseRoom room;
   for (std::size_t s = 0; s < trees.size(); ++s) {
     frame.vocabulary().look_up(text, static_cast<std::int64_t>(s), room.symbols);
     for_each_canonical_move(trees[s], room.state, [&](Move move) {
+      monitor.throw_if_stopped();
       if (room.state.top() == no_word) return;  // no choice
       frame.move_features().extract(before_move(room.state, room.symbols), room.row);
       const std::size_t part = frame.move_part(room.state, room.symbols);

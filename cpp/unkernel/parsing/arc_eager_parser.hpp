@@ -115,7 +115,7 @@ struct OracleRows {
   DecisionRows arcs;
 };
 // Throws std::invalid_argument unless the text is the one that gave the trees.
-OracleRows oracle_rows(const ParserFrame& frame, const data::ColumnText& text, std::span<const LabelledTree> trees);
+OracleRows oracle_rows(const ParserFrame& frame, const data::ColumnText& text, std::span<const LabelledTree> trees, const Monitor& monitor);
 
 // Throws std::invalid_argument unless there is a tree for each sentence, of as many words.
 void check_same_sentences(const data::ColumnText& text, std::span<const LabelledTree> trees);

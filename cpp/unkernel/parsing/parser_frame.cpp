@@ -79,7 +79,7 @@ std::vector<LabelledTree> ParserFrame::learn(const data::ColumnText& text, const
   vocabulary_.settle();
   std::vector<LabelledTree> trees = read_trees(text, monitor);
   make_features();
-  count(text, trees);
+  count(text, trees, monitor);
   return trees;
 }
 
@@ -122,7 +122,7 @@ void ParserFrame::projectivise_all(std::span<LabelledTree> trees, const Monitor&
   }
 }
 
-void ParserFrame::count(const data::ColumnText& text, std::span<const LabelledTree> trees) {
+void ParserFrame::count(const data::ColumnText& text, std::span<const LabelledTree> trees, const Monitor& monitor) {
   FeatureCounts move_counts = move_features_->no_counts();
   FeatureCounts arc_counts = arc_features_->no_counts();
   DecisionParts::Counts move_parts, arc_parts;
@@ -132,6 +132,7 @@ void ParserFrame::count(const data::ColumnText& text, std::span<const LabelledTr
   for (std::size_t s = 0; s < trees.size(); ++s) {
     vocabulary_.look_up(text, static_cast<std::int64_t>(s), symbols);
     for_each_canonical_move(trees[s], state, [&](Move move) {
+      monitor.throw_if_stopped();
       move_features_->count(before_move(state, symbols), row, move_counts);
       DecisionParts::count(move_case(state, symbols), static_cast<std::int32_t>(move), move_parts);
       if (!makes_arc(move)) return;

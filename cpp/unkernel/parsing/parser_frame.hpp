@@ -99,7 +99,7 @@ class ParserFrame {
   std::vector<LabelledTree> read_trees(const data::ColumnText& text, const Monitor& monitor);
   void projectivise_all(std::span<LabelledTree> trees, const Monitor& monitor);
   void make_features();
-  void count(const data::ColumnText& text, std::span<const LabelledTree> trees);
+  void count(const data::ColumnText& text, std::span<const LabelledTree> trees, const Monitor& monitor);
 
   FrameOptions options_;
   ParserTemplates templates_;
