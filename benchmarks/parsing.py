@@ -91,7 +91,7 @@ def add_own_options(sections: dict[str, argparse.ArgumentParser]) -> None:
     sections["chang"].add_argument("--tables", nargs="+", default=tables, choices=tables)
     sections["japanese"].add_argument("--corpus", choices=["kyoto-reading", "wac"], default="kyoto-reading")
     sections["japanese"].add_argument("--no-logistic", action="store_true", help="without the l1-LLM")
-    sections["english"].add_argument("--templates", nargs="+", default=["default", "small"])
+    sections["english"].add_argument("--templates", nargs="+", default=["default", "rich"])
     sections["text"].add_argument("--lines", type=int, default=20_000, help="sentences of text to parse")
 
 

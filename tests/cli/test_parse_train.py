@@ -262,7 +262,7 @@ def test_compressed_files(run, tmp_path):
         ("--task chunks --split both", "--split is not for --task chunks, but for trees"),
         (
             "--templates nowhere.txt",
-            "there is no template file 'nowhere.txt'; ours are 'default', 'small', 'chang'",
+            "there is no template file 'nowhere.txt'; ours are 'default', 'rich', 'chang'",
         ),
         ("--task nouns", "--task"),
         ("--task bunsetsu --epochs 3", "--epochs is not for --task bunsetsu, but for trees"),

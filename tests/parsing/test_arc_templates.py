@@ -95,7 +95,7 @@ def test_features_of_too_many_values(tmp_path):
 
 def test_files_that_are_not_there():
     with pytest.raises(
-        FileNotFoundError, match="no template file 'defualt'; ours are 'default', 'small', 'chang'"
+        FileNotFoundError, match="no template file 'defualt'; ours are 'default', 'rich', 'chang'"
     ):
         ArcEagerParser(templates="defualt").fit(BANK)
 

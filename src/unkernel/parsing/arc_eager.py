@@ -31,7 +31,7 @@ from unkernel.parsing.parts import packed_strings, restore_parts, store_parts, u
 from unkernel.parsing.tree_result import TreeResult, result_of
 
 Weights = dict[str, NDArray[Any]]
-_TEMPLATES = {"default": "arc_eager.txt", "small": "arc_eager_small.txt", "chang": "chang.txt"}
+_TEMPLATES = {"default": "arc_eager.txt", "rich": "arc_eager_rich.txt", "chang": "chang.txt"}
 _STRINGS = "strings."
 _MOVES = ("SHIFT", "REDUCE", "LEFT-ARC", "RIGHT-ARC")
 _ARRAYS = ("move_keys", "arc_keys", "move_begins", "arc_begins")
@@ -62,9 +62,9 @@ class ArcEagerParser(BaseParser):
         ``"online"`` is an averaged perceptron that follows its own mistakes while it learns (a dynamic
         oracle); the others learn from the right moves only: :class:`~unkernel.PolySVC`, one class against the
         rest, and :class:`~unkernel.PolyLogisticRegression` with an l1 penalty.
-    templates : {"default", "small", "chang"} or path, default="default"
-        Which features there are: ours, fewer of ours (faster and less accurate), those of Table 8 of Chang et
-        al., or a file of your own (docs/parsing.md).
+    templates : {"default", "rich", "chang"} or path, default="default"
+        Which features there are: ours, more of ours (more accurate and slower by a third), those of Table 8
+        of Chang et al., or a file of your own (docs/parsing.md).
     epochs : int, default=10
         Passes over the treebank, of the online learner. With a `dev` treebank the best of them is kept.
     runs : int, default=2

@@ -108,7 +108,7 @@ Templates = Annotated[
     str | None,
     _learning(
         metavar="NAME|FILE",
-        help="Which features there are: default, small or chang for trees, default or yamcha for chunks, "
+        help="Which features there are: default, rich or chang for trees, default or yamcha for chunks, "
         "or a file; for bunsetsu, default or a file with the name of a template a line.",
         show_default="default",
     ),
