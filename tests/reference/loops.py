@@ -23,40 +23,32 @@ def pack(X, *, may_round=False, threads=1):
     )
 
 
+def usual_options(dimension, most_cuts):
+    return {
+        "bundle": _core.Bundle(dimension, most_cuts),
+        "start": np.zeros(dimension),
+        "C": 1.0,
+        "tolerance": 1e-6,
+        "max_rounds": 2000,
+        "threads": 1,
+        "problem": 0,
+        "problems": 1,
+        "look": None,
+        "observe": None,
+    }
+
+
 def minimise(X, oracle, **options):
     """The core's loop with what most tests want; dense or sparse rows, or packed ones."""
     rows = X if isinstance(X, _core.RowStore) else pack(X)
     intercept = options.pop("intercept", 0.0)
     dimension = rows.features + bool(intercept)
-    loop = {
-        "bundle": _core.Bundle(dimension, options.pop("most_cuts", 200)),
-        "start": np.zeros(dimension),
-        "C": 1.0,
-        "tolerance": 1e-6,
-        "max_rounds": 2000,
-        "threads": 1,
-        "problem": 0,
-        "problems": 1,
-        "look": None,
-        "observe": None,
-    }
+    loop = usual_options(dimension, options.pop("most_cuts", 200))
     return _core.minimise(rows=rows, oracle=oracle, intercept=intercept, **{**loop, **options})
 
 
 def minimise_distant(risk, dimension, **options):
-    loop = {
-        "steps_at_once": 1,
-        "bundle": _core.Bundle(dimension, 200),
-        "start": np.zeros(dimension),
-        "C": 1.0,
-        "tolerance": 1e-6,
-        "max_rounds": 2000,
-        "threads": 1,
-        "problem": 0,
-        "problems": 1,
-        "look": None,
-        "observe": None,
-    }
+    loop = {"steps_at_once": 1} | usual_options(dimension, 200)
     return _core.minimise_distant(risk=risk, **{**loop, **options})
 
 

@@ -69,7 +69,8 @@ class ArcEagerParser(BaseParser):
         Passes over the treebank, of the online learner. With a `dev` treebank the best of them is kept.
     runs : int, default=2
         How often the online learner begins anew, and sees the sentences in another order; what counts is the
-        mean of their weights. One run takes half the time, and costs a third of a point on English.
+        mean of their weights. One run takes half the time; on English, two were .4 points better on the
+        dev part and no better on the test part.
     exploration : float, default=0.9
         How often the online learner follows its own wrong move.
     minimum : int, default=2

@@ -224,14 +224,6 @@ Trie = Annotated[
         show_default="none",
     ),
 ]
-TrieNodes = Annotated[
-    str | None,
-    _engine(
-        metavar="NODES",
-        help="With --trie: keep a trie of at most so many nodes, such as 1M or 300k, whether it pays or not.",
-        show_default="the best of several sizes",
-    ),
-]
 
 Output = Annotated[
     str | None,

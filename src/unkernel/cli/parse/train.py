@@ -68,7 +68,7 @@ def train(
     rare: own.Rare = None,
     threshold: own.Threshold = None,
     trie: own.Trie = None,
-    trie_nodes: own.TrieNodes = None,
+    trie_nodes: options.TrieNodes = None,
     jobs: options.Jobs = None,
     verbose: options.Verbose = False,
     json: options.Json = False,
