@@ -15,8 +15,8 @@
 #include "bindings.hpp"
 #include "bound_engine.hpp"
 #include "tables.hpp"
-#include "unkernel/parsing/arc_eager_decisions.hpp"
-#include "unkernel/parsing/online_training.hpp"
+#include "unkernel/parsing/arc_eager/decisions.hpp"
+#include "unkernel/parsing/arc_eager/online_training.hpp"
 
 namespace unkernel::bindings {
 namespace {

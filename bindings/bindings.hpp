@@ -18,8 +18,8 @@
 
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/data/csr.hpp"
-#include "unkernel/engines/feature_map.hpp"
-#include "unkernel/engines/kernel_function.hpp"
+#include "unkernel/kernels/feature_map.hpp"
+#include "unkernel/kernels/kernel_function.hpp"
 
 namespace unkernel::bindings {
 

@@ -11,7 +11,7 @@
 #include "bindings.hpp"
 #include "rows.hpp"
 #include "tables.hpp"
-#include "unkernel/engines/conjunction_engine.hpp"
+#include "unkernel/engines/conjunctions/conjunction_engine.hpp"
 
 namespace unkernel::bindings {
 

@@ -9,10 +9,10 @@
 #include "bindings.hpp"
 #include "bound_engine.hpp"
 #include "tables.hpp"
-#include "unkernel/data/bunsetsu_text.hpp"
-#include "unkernel/parsing/bunsetsu_features.hpp"
-#include "unkernel/parsing/bunsetsu_parser.hpp"
-#include "unkernel/parsing/bunsetsu_templates.hpp"
+#include "unkernel/data/text/bunsetsu_text.hpp"
+#include "unkernel/parsing/bunsetsu/features.hpp"
+#include "unkernel/parsing/bunsetsu/parser.hpp"
+#include "unkernel/parsing/bunsetsu/templates.hpp"
 
 namespace unkernel::bindings {
 namespace {

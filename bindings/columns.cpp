@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "unkernel/data/column_text.hpp"
-#include "unkernel/data/name_table.hpp"
+#include "unkernel/data/text/column_text.hpp"
+#include "unkernel/data/text/name_table.hpp"
 
 namespace unkernel::bindings {
 namespace {

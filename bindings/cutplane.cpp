@@ -11,8 +11,8 @@
 #include "bindings.hpp"
 #include "unkernel/base/checksum.hpp"
 #include "unkernel/base/monitor.hpp"
-#include "unkernel/cutplane/block_file.hpp"
-#include "unkernel/cutplane/block_packer.hpp"
+#include "unkernel/data/rows/block_file.hpp"
+#include "unkernel/data/rows/block_packer.hpp"
 #include "unkernel/cutplane/dual.hpp"
 #include "unkernel/cutplane/margin_oracle.hpp"
 #include "unkernel/cutplane/measure_oracle.hpp"
@@ -20,7 +20,7 @@
 #include "unkernel/cutplane/ordinal_oracle.hpp"
 #include "unkernel/cutplane/passes.hpp"
 #include "unkernel/cutplane/row_risk.hpp"
-#include "unkernel/cutplane/row_store.hpp"
+#include "unkernel/data/rows/row_store.hpp"
 #include "unkernel/solve/one_slack.hpp"
 
 namespace unkernel::bindings {

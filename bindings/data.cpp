@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "unkernel/data/svmlight.hpp"
+#include "unkernel/data/rows/svmlight.hpp"
 
 namespace unkernel::bindings {
 namespace {

@@ -6,12 +6,12 @@
 #include "bindings.hpp"
 #include "bound_engine.hpp"
 #include "tables.hpp"
-#include "unkernel/engines/arrangement.hpp"
-#include "unkernel/engines/bitsliced_engine.hpp"
-#include "unkernel/engines/expansion.hpp"
-#include "unkernel/engines/inverted_engine.hpp"
-#include "unkernel/engines/listing.hpp"
-#include "unkernel/engines/short_engine.hpp"
+#include "unkernel/engines/conjunctions/layout.hpp"
+#include "unkernel/engines/vectors/bitsliced_engine.hpp"
+#include "unkernel/engines/conjunctions/expansion.hpp"
+#include "unkernel/engines/vectors/inverted_engine.hpp"
+#include "unkernel/engines/conjunctions/heaviest_conjunctions.hpp"
+#include "unkernel/engines/conjunctions/int16_pair_engine.hpp"
 
 namespace unkernel::bindings {
 

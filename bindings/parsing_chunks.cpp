@@ -13,10 +13,10 @@
 #include "bindings.hpp"
 #include "bound_engine.hpp"
 #include "tables.hpp"
-#include "unkernel/parsing/chunk_decoder.hpp"
-#include "unkernel/parsing/chunk_features.hpp"
-#include "unkernel/parsing/chunk_tags.hpp"
-#include "unkernel/parsing/chunk_templates.hpp"
+#include "unkernel/parsing/chunks/decoder.hpp"
+#include "unkernel/parsing/chunks/features.hpp"
+#include "unkernel/parsing/chunks/tags.hpp"
+#include "unkernel/parsing/chunks/templates.hpp"
 
 namespace unkernel::bindings {
 namespace {

@@ -16,14 +16,14 @@
 
 #include "bindings.hpp"
 #include "unkernel/base/error.hpp"
-#include "unkernel/data/brackets.hpp"
-#include "unkernel/data/forest.hpp"
-#include "unkernel/data/forest_copy.hpp"
-#include "unkernel/data/tree_lines.hpp"
-#include "unkernel/engines/examples.hpp"
-#include "unkernel/engines/one_tree.hpp"
+#include "unkernel/data/trees/brackets.hpp"
+#include "unkernel/data/trees/forest.hpp"
+#include "unkernel/data/trees/forest_copy.hpp"
+#include "unkernel/data/trees/tree_lines.hpp"
+#include "unkernel/kernels/trees/tree_examples.hpp"
+#include "unkernel/engines/trees/one_tree.hpp"
 #include "unkernel/tree/exact.hpp"
-#include "unkernel/tree/fragments.hpp"
+#include "unkernel/engines/trees/fragments.hpp"
 #include "unkernel/tree/sampled.hpp"
 
 namespace unkernel::bindings {

@@ -1,6 +1,6 @@
 """Check that the C++ core keeps its order: rooms include one way, and know no Python.
 
-    base < data < engines | solve < poly | cutplane | tree < parsing
+    base < data < kernels < engines | solve < poly | cutplane | tree < parsing
 
 A room may include itself and the rooms below it; rooms beside each other do not know each other.
 Nothing in the core may include Python or nanobind, print, leave the process or draw from ``rand()``.
@@ -16,7 +16,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-LAYERS = (("base",), ("data",), ("engines", "solve"), ("poly", "cutplane", "tree"), ("parsing",))
+LAYERS = (
+    ("base",),
+    ("data",),
+    ("kernels",),
+    ("engines", "solve"),
+    ("poly", "cutplane", "tree"),
+    ("parsing",),
+)
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
 LONG, TOO_LONG = 500, 700

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "unkernel/base/random.hpp"
-#include "unkernel/data/brackets.hpp"
-#include "unkernel/data/forest.hpp"
+#include "unkernel/data/trees/brackets.hpp"
+#include "unkernel/data/trees/forest.hpp"
 
 namespace random_trees {
 

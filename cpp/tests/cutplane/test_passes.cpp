@@ -7,13 +7,13 @@
 
 #include "base/close.hpp"
 #include "check.hpp"
-#include "cutplane/packed_example.hpp"
+#include "data/rows/packed_example.hpp"
 #include "random_rows.hpp"
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/base/random.hpp"
 #include "unkernel/cutplane/passes.hpp"
-#include "unkernel/cutplane/row_store.hpp"
+#include "unkernel/data/rows/row_store.hpp"
 
 namespace {
 

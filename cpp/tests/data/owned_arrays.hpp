@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "unkernel/data/forest.hpp"
-#include "unkernel/data/forest_copy.hpp"
+#include "unkernel/data/trees/forest.hpp"
+#include "unkernel/data/trees/forest_copy.hpp"
 
 struct OwnedArrays {
   OwnedArrays() = default;

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "unkernel/engines/conjunction_index.hpp"
-#include "unkernel/engines/feature_map.hpp"
+#include "unkernel/kernels/conjunction_index.hpp"
+#include "unkernel/kernels/feature_map.hpp"
 
 namespace brute_force {
 

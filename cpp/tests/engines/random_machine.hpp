@@ -9,8 +9,8 @@
 #include "engines/scoring.hpp"
 #include "random_rows.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/engines/expansion.hpp"
-#include "unkernel/engines/kernel_function.hpp"
+#include "unkernel/engines/conjunctions/expansion.hpp"
+#include "unkernel/kernels/kernel_function.hpp"
 
 struct RandomMachine {
   Rows<std::int32_t> vectors;

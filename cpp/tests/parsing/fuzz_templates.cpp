@@ -10,7 +10,7 @@
 #include "fuzz_input.hpp"
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/parsing/templates.hpp"
+#include "unkernel/parsing/arc_eager/templates.hpp"
 
 namespace {
 

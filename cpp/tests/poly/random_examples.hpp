@@ -7,7 +7,7 @@
 
 #include "random_rows.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/poly/examples.hpp"
+#include "unkernel/poly/distinct_rows.hpp"
 
 template <class Index>
 struct RandomRows : Rows<Index> {

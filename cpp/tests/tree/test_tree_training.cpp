@@ -14,12 +14,12 @@
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/engines/examples.hpp"
-#include "unkernel/engines/tree_pairs.hpp"
+#include "unkernel/kernels/trees/tree_examples.hpp"
+#include "unkernel/kernels/trees/tree_pairs.hpp"
 #include "unkernel/tree/best_bias.hpp"
 #include "unkernel/tree/exact.hpp"
 #include "unkernel/tree/sampled.hpp"
-#include "unkernel/tree/working_square.hpp"
+#include "unkernel/tree/gram_block.hpp"
 
 namespace {
 

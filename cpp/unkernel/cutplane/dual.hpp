@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "unkernel/base/monitor.hpp"
-#include "unkernel/cutplane/row_store.hpp"
+#include "unkernel/data/rows/row_store.hpp"
 #include "unkernel/solve/dual_coordinate_descent.hpp"
 #include "unkernel/solve/loss.hpp"
 

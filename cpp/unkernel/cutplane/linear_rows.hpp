@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "unkernel/cutplane/row_loops.hpp"
-#include "unkernel/cutplane/row_store.hpp"
+#include "unkernel/data/rows/row_loops.hpp"
+#include "unkernel/data/rows/row_store.hpp"
 #include "unkernel/solve/row_view.hpp"
 
 namespace unkernel::cutplane {

@@ -8,7 +8,7 @@
 #include "unkernel/base/large_array.hpp"
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/cutplane/row_loops.hpp"
+#include "unkernel/data/rows/row_loops.hpp"
 
 namespace unkernel::cutplane {
 namespace {

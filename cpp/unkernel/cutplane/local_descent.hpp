@@ -12,7 +12,7 @@
 
 #include "unkernel/cutplane/oracle.hpp"
 #include "unkernel/cutplane/passes.hpp"
-#include "unkernel/cutplane/row_store.hpp"
+#include "unkernel/data/rows/row_store.hpp"
 
 namespace unkernel::cutplane {
 

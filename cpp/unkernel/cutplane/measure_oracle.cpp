@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "unkernel/base/score_order.hpp"
+#include "unkernel/base/radix_argsort.hpp"
 
 namespace unkernel::cutplane {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "unkernel/base/parallel.hpp"
-#include "unkernel/base/score_order.hpp"
+#include "unkernel/base/radix_argsort.hpp"
 #include "unkernel/cutplane/binned_pairs.hpp"
 
 namespace unkernel::cutplane {

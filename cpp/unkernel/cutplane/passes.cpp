@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "unkernel/base/parallel.hpp"
-#include "unkernel/cutplane/row_loops.hpp"
+#include "unkernel/data/rows/row_loops.hpp"
 
 namespace unkernel::cutplane {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "unkernel/base/large_array.hpp"
 #include "unkernel/base/monitor.hpp"
-#include "unkernel/cutplane/row_store.hpp"
+#include "unkernel/data/rows/row_store.hpp"
 
 namespace unkernel::cutplane {
 

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "unkernel/base/monitor.hpp"
-#include "unkernel/engines/feature_map.hpp"
-#include "unkernel/poly/examples.hpp"
+#include "unkernel/kernels/feature_map.hpp"
+#include "unkernel/poly/distinct_rows.hpp"
 #include "unkernel/poly/occurrences.hpp"
 #include "unkernel/solve/sparse_columns.hpp"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "unkernel/poly/examples.hpp"
+#include "unkernel/poly/distinct_rows.hpp"
 #include "unkernel/solve/score_loss.hpp"
 
 namespace unkernel::poly {

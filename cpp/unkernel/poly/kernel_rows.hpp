@@ -7,8 +7,8 @@
 
 #include "unkernel/base/gather.hpp"
 #include "unkernel/base/parallel.hpp"
-#include "unkernel/engines/feature_map.hpp"
-#include "unkernel/poly/examples.hpp"
+#include "unkernel/kernels/feature_map.hpp"
+#include "unkernel/poly/distinct_rows.hpp"
 
 namespace unkernel::poly {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "unkernel/poly/examples.hpp"
+#include "unkernel/poly/distinct_rows.hpp"
 
 namespace unkernel::poly {
 

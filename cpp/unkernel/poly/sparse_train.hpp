@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "unkernel/base/monitor.hpp"
-#include "unkernel/engines/feature_map.hpp"
-#include "unkernel/poly/examples.hpp"
+#include "unkernel/kernels/feature_map.hpp"
+#include "unkernel/poly/distinct_rows.hpp"
 #include "unkernel/poly/train.hpp"
 #include "unkernel/solve/proximal_newton.hpp"
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "unkernel/base/error.hpp"
-#include "unkernel/engines/conjunction_index.hpp"
+#include "unkernel/kernels/conjunction_index.hpp"
 #include "unkernel/poly/condensed_rows.hpp"
 
 namespace unkernel::poly {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "unkernel/engines/feature_map.hpp"
-#include "unkernel/poly/examples.hpp"
+#include "unkernel/kernels/feature_map.hpp"
+#include "unkernel/poly/distinct_rows.hpp"
 #include "unkernel/poly/split_rows.hpp"
 
 namespace unkernel::poly {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "unkernel/base/monitor.hpp"
-#include "unkernel/engines/feature_map.hpp"
-#include "unkernel/poly/examples.hpp"
+#include "unkernel/kernels/feature_map.hpp"
+#include "unkernel/poly/distinct_rows.hpp"
 #include "unkernel/poly/storage.hpp"
 #include "unkernel/solve/dual_coordinate_descent.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "unkernel/base/parallel.hpp"
-#include "unkernel/engines/tree_pairs.hpp"
+#include "unkernel/kernels/trees/tree_pairs.hpp"
 
 namespace unkernel::tree {
 namespace {

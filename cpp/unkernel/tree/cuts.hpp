@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "unkernel/base/monitor.hpp"
-#include "unkernel/engines/examples.hpp"
+#include "unkernel/kernels/trees/tree_examples.hpp"
 #include "unkernel/tree/sampled.hpp"
 
 namespace unkernel::tree {

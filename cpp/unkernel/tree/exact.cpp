@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "unkernel/base/parallel.hpp"
-#include "unkernel/solve/pair_descent.hpp"
+#include "unkernel/solve/smo.hpp"
 #include "unkernel/tree/best_bias.hpp"
-#include "unkernel/tree/working_square.hpp"
+#include "unkernel/tree/gram_block.hpp"
 
 namespace unkernel::tree {
 namespace {

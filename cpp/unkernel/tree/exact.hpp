@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "unkernel/base/monitor.hpp"
-#include "unkernel/engines/examples.hpp"
+#include "unkernel/kernels/trees/tree_examples.hpp"
 
 namespace unkernel::tree {
 

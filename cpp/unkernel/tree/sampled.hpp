@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "unkernel/base/monitor.hpp"
-#include "unkernel/engines/examples.hpp"
+#include "unkernel/kernels/trees/tree_examples.hpp"
 #include "unkernel/tree/exact.hpp"
 
 namespace unkernel::tree {

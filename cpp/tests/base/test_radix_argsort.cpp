@@ -1,0 +1,97 @@
+// The order of doubles against a stable comparison sort: any range, any ties, any number.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "check.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/base/radix_argsort.hpp"
+
+namespace {
+
+using unkernel::Random;
+using unkernel::ScoreOrder;
+using Values = std::vector<double>;
+
+constexpr double largest = std::numeric_limits<double>::max();
+constexpr double smallest = std::numeric_limits<double>::denorm_min();
+
+// Around the number where it stops comparing, and well above.
+const std::vector<std::size_t> sizes = {0, 1, 2, 255, 256, 257, 3000};
+
+std::vector<std::uint32_t> compared(const Values& values) {
+  std::vector<std::uint32_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return values[i]; });
+  return order;
+}
+
+void check(ScoreOrder& sorter, const Values& values) {
+  const auto order = sorter.sort(values);
+  CHECK(std::ranges::equal(order, compared(values)));
+}
+
+template <class Draw>
+void check_drawn(const Draw& draw) {
+  ScoreOrder sorter;  // one for all sizes: it keeps its memory
+  Random random(1);
+  for (const std::size_t size : sizes) {
+    Values values(size);
+    std::ranges::generate(values, [&] { return draw(random); });
+    check(sorter, values);
+  }
+  check(sorter, {3.0, 1.0, 2.0});  // fewer than before
+}
+
+double unit(Random& random) { return static_cast<double>(random.next() >> 11) * 0x1p-53; }
+
+void test_scores_as_they_occur() {
+  check_drawn([](Random& random) { return 20.0 * unit(random) - 10.0; });
+}
+
+void test_ties_stay_in_place() {
+  check_drawn([](Random& random) { return static_cast<double>(random.below(7)); });
+  check_drawn([](Random&) { return 1.5; });
+  check_drawn([](Random& random) { return random.below(2) == 0 ? 0.0 : -0.0; });
+}
+
+// Values that differ by less than 32 bits of the range can tell are compared.
+void test_one_far_value_hides_the_others() {
+  check_drawn([](Random& random) { return random.below(50) == 0 ? 1e300 : unit(random); });
+  check_drawn([](Random& random) { return random.below(50) == 0 ? -1e12 : 1.0 + 0x1p-52 * random.below(9); });
+}
+
+void test_all_finite_doubles() {
+  check_drawn([](Random& random) { return random.below(2) == 0 ? -largest * unit(random) : largest * unit(random); });
+  check_drawn([](Random& random) { return std::vector{-largest, -1.0, 0.0, smallest, 1.0, largest}[random.below(6)]; });
+}
+
+void test_the_smallest_doubles() {
+  check_drawn([](Random& random) { return smallest * random.below(2); });
+  check_drawn([](Random& random) { return smallest * (static_cast<double>(random.below(1000)) - 500.0); });
+  check_drawn([](Random& random) { return 1e-305 * unit(random); });
+}
+
+void test_sorted_and_reversed() {
+  ScoreOrder sorter;
+  Values rising(5000);
+  std::iota(rising.begin(), rising.end(), -2500.0);
+  check(sorter, rising);
+  std::ranges::reverse(rising);
+  check(sorter, rising);
+}
+
+}  // namespace
+
+int main() {
+  test_scores_as_they_occur();
+  test_ties_stay_in_place();
+  test_one_far_value_hides_the_others();
+  test_all_finite_doubles();
+  test_the_smallest_doubles();
+  test_sorted_and_reversed();
+  return 0;
+}

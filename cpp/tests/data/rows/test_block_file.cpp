@@ -1,0 +1,301 @@
+// Rows in a file answer as rows in memory do, and no file leads out of itself.
+#include "unkernel/data/rows/block_file.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "random_rows.hpp"
+#include "unkernel/base/checksum.hpp"
+#include "unkernel/base/error.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/data/rows/block_packer.hpp"
+#include "unkernel/cutplane/passes.hpp"
+
+namespace {
+
+using namespace unkernel;
+using namespace unkernel::cutplane;
+using Examples = Rows<std::int32_t>;
+
+// A file that is gone when the test ends, however it ends.
+class TemporaryFile {
+ public:
+  TemporaryFile() : file_(std::tmpfile()) { CHECK(file_ != nullptr); }
+  ~TemporaryFile() { std::fclose(file_); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  int descriptor() const { return fileno(file_); }
+  void write(const std::vector<unsigned char>& bytes) const {
+    CHECK(::write(descriptor(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+  }
+  void shorten(std::int64_t size) const { CHECK(ftruncate(descriptor(), size) == 0); }
+
+ private:
+  std::FILE* file_;
+};
+
+struct Blocks {
+  std::vector<unsigned char> bytes;  // from the beginning of the file on
+  std::vector<BlockEntry> index;
+  std::int64_t end = 0;
+  std::size_t features = 0;
+  bool rounded = false;
+};
+
+Examples part_of(const Examples& rows, std::size_t begin, std::size_t end) {
+  Examples part;
+  part.features = rows.features;
+  for (std::size_t i = begin; i < end; ++i) {
+    const std::size_t first = rows.begin(i), size = rows.end(i) - first;
+    part.add(std::span(rows.columns).subspan(first, size), std::span(rows.values).subspan(first, size));
+  }
+  return part;
+}
+
+Blocks packed(const Examples& rows, std::size_t rows_a_part, bool may_round = true) {
+  BlockPacker packer(may_round);
+  Blocks blocks;
+  blocks.bytes.resize(static_cast<std::size_t>(block_alignment));
+  const auto count = static_cast<std::size_t>(rows.size());
+  for (std::size_t begin = 0; begin <= count; begin += rows_a_part) {
+    packer.add(part_of(rows, begin, std::min(count, begin + rows_a_part)).view());
+    if (begin + rows_a_part > count) packer.finish();
+    const auto bytes = packer.take();
+    blocks.bytes.insert(blocks.bytes.end(), bytes.begin(), bytes.end());
+  }
+  blocks.index = packer.index();
+  blocks.end = packer.end();
+  blocks.features = static_cast<std::size_t>(rows.features);
+  blocks.rounded = packer.rounded();
+  return blocks;
+}
+
+std::unique_ptr<BlockFile> opened(const TemporaryFile& file, const Blocks& blocks) {
+  return std::make_unique<BlockFile>(BlockRegion{"rows.file", file.descriptor(), blocks.end}, blocks.features, blocks.index);
+}
+
+Examples random_rows(std::size_t count, const RowKind& kind, Random& random) {
+  Examples rows;
+  rows.features = kind.features;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto [columns, values] = random_row<std::int32_t>(kind, random);
+    for (double& value : values) value *= kind.binary ? 1.0 : 1.1;  // not held by single precision
+    rows.add(columns, values);
+  }
+  return rows;
+}
+
+std::vector<double> noise(std::size_t count, Random& random) {
+  std::vector<double> numbers(count);
+  for (double& number : numbers) number = uniform(random) * 1.7;
+  return numbers;
+}
+
+void check_equal_passes(const RowStore& one, const RowStore& other, Random& random) {
+  const Monitor monitor;
+  const auto weights = noise(one.features() + 1, random);
+  const auto coefficients = noise(static_cast<std::size_t>(one.rows()), random);
+  const auto answers = [&](const RowStore& store, int threads) {
+    Passes passes(store, 1.5, {threads, &monitor});
+    std::vector<double> scores(coefficients.size()), sums(weights.size());
+    passes.scores(weights, scores);
+    passes.add_transposed(coefficients, sums);
+    scores.insert(scores.end(), sums.begin(), sums.end());
+    return scores;
+  };
+  const auto expected = answers(one, 1);
+  for (const int threads : {1, 2, 3}) CHECK(answers(other, threads) == expected);
+}
+
+void test_equals_rows_in_memory() {
+  Random random(3);
+  for (const RowKind& kind : {RowKind{50, 12, true}, RowKind{50, 12, false}, RowKind{70'000, 40, true}, RowKind{70'000, 9, false}}) {
+    for (const bool may_round : {true, false}) {
+      const Examples rows = random_rows(5000, kind, random);
+      const Blocks blocks = packed(rows, 700, may_round);
+      const TemporaryFile file;
+      file.write(blocks.bytes);
+      const auto stored = opened(file, blocks);
+      const PackedRows memory = pack(rows.view(), may_round, 1);
+      CHECK(stored->blocks() == memory.blocks() && stored->entries() == memory.entries());
+      CHECK(blocks.rounded == (may_round && !kind.binary));
+      check_equal_passes(memory, *stored, random);
+    }
+  }
+}
+
+void test_parts_leave_no_trace() {
+  Random random(4);
+  const Examples rows = random_rows(5000, {300, 20, false}, random);
+  const Blocks expected = packed(rows, 5000);
+  CHECK(static_cast<std::int64_t>(expected.bytes.size()) == expected.end);
+  for (const std::size_t rows_a_part : {1u, 17u, 2048u, 4999u}) CHECK(packed(rows, rows_a_part).bytes == expected.bytes);
+}
+
+void test_blocks_stay_small_but_for_long_rows() {
+  Random random(5);
+  Examples rows;
+  rows.features = 600'000;
+  for (const std::size_t size : {100'000u, 200'000u, 300'000u, 600'000u, 0u, 1u}) {
+    std::vector<std::int32_t> columns(size);
+    for (std::size_t k = 0; k < size; ++k) columns[k] = static_cast<std::int32_t>(k);
+    rows.add(columns, noise(size, random));
+  }
+  const Blocks blocks = packed(rows, 2, false);
+  std::vector<std::int64_t> counts;
+  for (const BlockEntry& entry : blocks.index) counts.push_back(entry.rows);
+  CHECK((counts == std::vector<std::int64_t>{2, 1, 1, 2}));
+  const TemporaryFile file;
+  file.write(blocks.bytes);
+  const auto stored = opened(file, blocks);
+  const Monitor monitor;
+  const PackedRows memory = pack(rows.view(), false, 1);
+  const auto weights = noise(blocks.features, random);
+  std::vector<double> here(6), there(6);
+  Passes(memory, 0.0, {1, &monitor}).scores(weights, here);
+  Passes(*stored, 0.0, {2, &monitor}).scores(weights, there);
+  CHECK(here == there);
+}
+
+void test_the_packer_refuses_what_it_cannot_hold() {
+  const std::vector<std::int64_t> offsets = {0, 1}, inside = {0}, outside = {7}, negative = {-1};
+  const std::vector<double> one = {1.0}, infinite = {std::numeric_limits<double>::infinity()};
+  BlockPacker packer(true);
+  CHECK_THROWS(packer.add(data::CsrView<std::int64_t, double>{offsets, outside, one, 7}), std::invalid_argument);
+  CHECK_THROWS(packer.add(data::CsrView<std::int64_t, double>{offsets, negative, one, 7}), std::invalid_argument);
+  CHECK_THROWS(packer.add(data::CsrView<std::int64_t, double>{offsets, inside, one, std::int64_t{1} << 32}), std::invalid_argument);
+  BlockPacker other(true);
+  other.add(data::CsrView<std::int64_t, double>{offsets, inside, infinite, 7});
+  CHECK_THROWS(other.finish(), std::invalid_argument);
+}
+
+// --- Hostile files ---------------------------------------------------------------------------------------
+
+Blocks small_blocks() {
+  Random random(6);
+  return packed(random_rows(4500, {60, 6, false}, random), 4500);
+}
+
+void lease_all(const BlockFile& file) {
+  for (std::int64_t k = 0; k < file.blocks(); ++k) {
+    file.announce(k);
+    (void)file.block(k);
+  }
+}
+
+// Damage that whoever did it has signed.
+void sign(Blocks& blocks) {
+  for (BlockEntry& entry : blocks.index) {
+    const Layout layout{static_cast<ColumnKind>(entry.layout % 2), static_cast<ValueKind>(entry.layout / 2)};
+    const std::size_t size = block_bytes(entry.rows, entry.entries, layout);
+    entry.checksum = checksum(std::span(blocks.bytes).subspan(static_cast<std::size_t>(entry.position), size));
+  }
+}
+
+template <class Number>
+void set(Blocks& blocks, std::size_t place, Number number) {
+  std::memcpy(blocks.bytes.data() + place, &number, sizeof(number));
+}
+
+void check_refused(const Blocks& blocks) {
+  const TemporaryFile file;
+  file.write(blocks.bytes);
+  CHECK_THROWS(lease_all(*opened(file, blocks)), FormatError);
+}
+
+void test_wrong_indices_are_refused() {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t number : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{6}, std::int64_t{1} << 40, largest, -largest}) {
+    for (const auto member : {&BlockEntry::position, &BlockEntry::rows, &BlockEntry::entries, &BlockEntry::layout}) {
+      Blocks blocks = small_blocks();
+      blocks.index[1].*member = number;
+      check_refused(blocks);
+    }
+  }
+  Blocks fewer = small_blocks();
+  fewer.index.pop_back();
+  check_refused(fewer);
+  Blocks longer = small_blocks();
+  longer.end += 64;
+  check_refused(longer);
+}
+
+void test_wrong_blocks_are_refused() {
+  const Blocks sound = small_blocks();
+  const auto first = static_cast<std::size_t>(sound.index[0].position);
+  const std::size_t values = first + 8 * static_cast<std::size_t>(sound.index[0].rows + 1);
+  const std::size_t columns = values + 4 * static_cast<std::size_t>(sound.index[0].entries);
+  const auto refused = [&](std::size_t place, auto number) {
+    Blocks blocks = sound;
+    set(blocks, place, number);
+    check_refused(blocks);
+    sign(blocks);
+    check_refused(blocks);
+  };
+  refused(first, std::int64_t{1});
+  refused(first + 8, std::int64_t{-5});
+  refused(first + 80, std::int64_t{1} << 50);
+  refused(values - 8, std::int64_t{0});
+  refused(values, std::numeric_limits<float>::quiet_NaN());
+  refused(values + 4, -std::numeric_limits<float>::infinity());
+  refused(columns, std::uint16_t{60});
+  refused(columns + 2, std::uint16_t{65535});
+}
+
+void test_a_file_that_is_too_short_is_refused() {
+  const Blocks blocks = small_blocks();
+  const TemporaryFile file;
+  file.write(blocks.bytes);
+  const auto stored = opened(file, blocks);
+  lease_all(*stored);
+  file.shorten(blocks.end / 2);
+  CHECK_THROWS(lease_all(*stored), FormatError);
+  CHECK_THROWS(opened(file, blocks), FormatError);
+}
+
+void test_any_damage_is_noticed_or_harmless() {
+  const Blocks sound = small_blocks();
+  Random random(8);
+  for (int trial = 0; trial < 3000; ++trial) {
+    Blocks blocks = sound;
+    blocks.bytes[random.below(static_cast<std::uint32_t>(blocks.bytes.size()))] ^= static_cast<unsigned char>(1u << random.below(8));
+    if (trial % 2 == 0) sign(blocks);
+    const TemporaryFile file;
+    file.write(blocks.bytes);
+    try {
+      const auto stored = opened(file, blocks);
+      const Monitor monitor;
+      Passes passes(*stored, 0.0, {1, &monitor});
+      std::vector<double> scores(static_cast<std::size_t>(stored->rows()), 1.0), weights(stored->features(), 1.0);
+      passes.add_transposed(scores, weights);
+      passes.scores(weights, scores);
+    } catch (const FormatError& error) {
+      CHECK(error.file == "rows.file" && error.reason.find("delete the file") != std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+
+int main() {
+  test_equals_rows_in_memory();
+  test_parts_leave_no_trace();
+  test_blocks_stay_small_but_for_long_rows();
+  test_the_packer_refuses_what_it_cannot_hold();
+  test_wrong_indices_are_refused();
+  test_wrong_blocks_are_refused();
+  test_a_file_that_is_too_short_is_refused();
+  test_any_damage_is_noticed_or_harmless();
+  return 0;
+}

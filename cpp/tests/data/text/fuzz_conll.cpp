@@ -1,0 +1,202 @@
+// Whatever the bytes are: a text of columns is refused with a FormatError at a line that it has, or its sentences and
+// fields are proper; what is written differs from what was read in the replaced columns only; skipping leaves out just
+// the sentences that are bad; and a text that comes in blocks is the same text.
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "check.hpp"
+#include "fuzz.hpp"
+#include "fuzz_input.hpp"
+#include "unkernel/base/error.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/data/text/column_text.hpp"
+#include "unkernel/data/text/utf8.hpp"
+
+namespace {
+
+using namespace unkernel::data;
+using unkernel::FormatError;
+using unkernel::Random;
+
+// All that was read, in lines that can be compared; what is skipped by its error.
+std::vector<std::string> content(const ColumnText& text) {
+  std::vector<std::string> lines;
+  for (std::int64_t s = 0; s < text.sentences(); ++s) {
+    lines.push_back(std::to_string(text.sentence_line(s)) + " " + std::string(text.sentence_text(s)));
+    for (std::int64_t token = text.first_token(s); token < text.first_token(s + 1); ++token) {
+      lines.push_back(std::to_string(text.line(token)));
+      for (int column = 0; column < text.columns(); ++column) lines.emplace_back(text.field(token, column));
+      if (!text.heads().empty()) lines.push_back(std::to_string(text.heads()[static_cast<std::size_t>(token)]));
+    }
+  }
+  return lines;
+}
+
+std::vector<std::string> errors(const ColumnText& text) {
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < text.skipped().size(); ++i) found.emplace_back(text.why_skipped(i).what());
+  return found;
+}
+
+void check_tokens(const ColumnText& text, std::int64_t sentence) {
+  const bool chunks = text.format() == ColumnFormat::chunks;
+  const std::int64_t first = text.first_token(sentence);
+  const std::int64_t words = text.first_token(sentence + 1) - first;
+  const std::string_view lines = text.sentence_text(sentence);
+  CHECK(words > 0 && first_bad_byte(lines) == lines.size());
+  for (std::int64_t token = first; token < first + words; ++token) {
+    for (int column = 0; column < text.columns(); ++column) {
+      const std::string_view field = text.field(token, column);
+      CHECK(field.data() >= lines.data() && field.data() + field.size() <= lines.data() + lines.size());
+      CHECK(!field.empty() && field.find_first_of(chunks ? " \t\n" : "\t\n") == std::string_view::npos);
+    }
+    if (chunks) continue;
+    const std::int32_t head = text.heads()[static_cast<std::size_t>(token)];
+    CHECK(text.field(token, conll::id) == std::to_string(token - first + 1));
+    CHECK(head >= -1 && head <= words && head != token - first + 1);
+  }
+}
+
+void check_invariants(const ColumnText& text) {
+  CHECK(text.first_tokens().size() == static_cast<std::size_t>(text.sentences()) + 1);
+  CHECK(text.first_token(0) == 0 && text.first_token(text.sentences()) == text.tokens());
+  CHECK(text.heads().size() == (text.format() == ColumnFormat::chunks ? 0 : static_cast<std::size_t>(text.tokens())));
+  for (std::int64_t s = 0; s < text.sentences(); ++s) check_tokens(text, s);
+}
+
+// --- Writing ----------------------------------------------------------------------------------------
+
+// A column as it is, in the form in which it is written.
+struct OwnNames {
+  OwnNames(const ColumnText& text, int column) {
+    for (std::int64_t token = 0; token < text.tokens(); ++token) {
+      numbers.push_back(static_cast<std::int32_t>(token));
+      names.emplace_back(text.field(token, column));
+    }
+  }
+  operator TokenNames() const { return {numbers, names}; }
+
+  std::vector<std::int32_t> numbers;
+  std::vector<std::string> names;
+};
+
+bool has_return(const OwnNames& own) {
+  return std::ranges::any_of(own.names, [](const std::string& name) { return name.find('\r') != std::string::npos; });
+}
+
+ColumnText read_again(const ColumnText& text, std::string written) {
+  ColumnOptions options = text.options();
+  options.columns = 0;
+  return {std::move(written), "fuzz", options};
+}
+
+void check_new_trees(const ColumnText& text, Random& random) {
+  std::vector<std::int32_t> heads;
+  for (std::int64_t s = 0; s < text.sentences(); ++s) {
+    const auto words = static_cast<std::int32_t>(text.first_token(s + 1) - text.first_token(s));
+    for (std::int32_t word = 1; word <= words; ++word) {
+      const auto head = static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(words) + 2)) - 1;
+      heads.push_back(head == word ? 0 : head);
+    }
+  }
+  const std::vector<std::string> names{"x"};
+  const ColumnText again = read_again(text, write_trees(text, heads, {std::vector<std::int32_t>(heads.size(), 0), names}));
+  CHECK(std::ranges::equal(again.heads(), heads) && again.tokens() == text.tokens());
+  for (std::int64_t token = 0; token < text.tokens(); ++token) {
+    CHECK(again.field(token, conll::deprel) == "x" && again.field(token, conll::misc) == text.field(token, conll::misc));
+  }
+}
+
+void check_writing(const ColumnText& text, Random& random) {
+  if (text.format() != ColumnFormat::chunks) {
+    const OwnNames relations(text, conll::deprel);
+    if (!has_return(relations)) CHECK(write_trees(text, text.heads(), relations) == text.text());
+    check_new_trees(text, random);
+  } else if (text.columns() > 0) {
+    const OwnNames last(text, text.columns() - 1);
+    if (has_return(last)) return;
+    CHECK(write_column(text, text.columns() - 1, last) == text.text());
+    if (!text.skipped().empty()) return;  // one that was bad may be good with another number of columns
+    const ColumnText more = read_again(text, write_column(text, text.columns(), last));
+    CHECK(more.columns() == text.columns() + 1 && more.tokens() == text.tokens());
+    for (std::int64_t token = 0; token < text.tokens(); ++token) {
+      CHECK(more.field(token, text.columns()) == text.field(token, text.columns() - 1));
+    }
+  }
+}
+
+// --- Blocks -----------------------------------------------------------------------------------------
+
+void check_blocks(const ColumnText& whole, Random& random) {
+  const std::string& text = whole.text();
+  ColumnOptions options = whole.options();
+  std::vector<std::string> lines, faults;
+  std::string held;
+  const auto take = [&](std::size_t size) {
+    const ColumnText block(held.substr(0, size), "fuzz", options);
+    std::ranges::move(content(block), std::back_inserter(lines));
+    std::ranges::move(errors(block), std::back_inserter(faults));
+    options.first_line += std::count(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(size), '\n');
+    options.columns = block.columns();
+    held.erase(0, size);
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = 1 + random.below(static_cast<std::uint32_t>(text.size() - at));
+    held.append(text, at, size);
+    at += size;
+    if (const std::size_t end = whole_sentences(held, options.format)) take(end);
+  }
+  take(held.size());
+  CHECK(lines == content(whole) && faults.size() == whole.skipped().size());
+  // How many columns a chunk should have had is known only after the first good one.
+  CHECK(options.format == ColumnFormat::chunks || faults == errors(whole));
+}
+
+void check_format(std::string_view bytes, ColumnFormat format, TreeCheck trees, Random& random) {
+  ColumnOptions options{format, 0, trees, true, 1};
+  const ColumnText skipping(std::string(bytes), "fuzz", options);
+  check_invariants(skipping);
+  // What is written is read without the check of trees, which would find again what it had skipped.
+  if (trees == TreeCheck::none) check_writing(skipping, random);
+  check_blocks(skipping, random);
+  options.skip_bad_sentences = false;
+  try {
+    const ColumnText text(std::string(bytes), "fuzz", options);
+    CHECK(skipping.skipped().empty() && content(text) == content(skipping));
+  } catch (const FormatError& error) {
+    CHECK(error.line >= 1 && error.line <= std::ranges::count(bytes, '\n') + 1 && error.column >= 1);
+    CHECK(!skipping.skipped().empty());
+    CHECK(format == ColumnFormat::chunks || errors(skipping).front() == error.what());
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> fuzz_seeds() {
+  const std::string dogs = "1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\n";
+  return {
+      "# sent_id = 1\n" + dogs + "\n# text = x\n1-2\tvamonos\t_\t_\t_\t_\t_\t_\t_\t_\n" + dogs + "2.1\t_\t_\t_\t_\t_\t_\t_\t0:x\t_\n\n",
+      "\xEF\xBB\xBF# newdoc\n\n" + dogs + "3\t,\t,\t_\t_\t_\t1\t_\t_\t_\r\n\r\n" + dogs,
+      dogs + dogs, dogs + "\n\n  \n# alone\n\n" + dogs + "# behind",
+      "1\tx\t_\t_\t_\t_\t2\t_\t_\t_\n2\ty\t_\t_\t_\t_\t1\t_\t_\t_\n\n1\tz\t_\t_\t_\t_\t_\t_\t_\t_\n\n",
+      "1\tx\t_\t_\t_\t_\t0\t_\t_\t_\n2\ty\t_\t_\t_\t_\t0\t_\t_\t_\n\n1\tx\t_\t_\t_\t_\t99999999999\t_\t_\t_\n",
+      "Confidence NN B-NP\nin IN B-PP\n\n# # B-NP\r\n1.3 CD I-NP\r\n\r\nlast NN O",
+      "a b\nc d\n\ne\tf\n\n g   h \n\ni\n", "\xE7\x8A\xAC \xE5\x90\x8D O\n\xF0\x9F\x90\x95 \xC3\xA9 B\n\n\xED\xA0\x80 x y\n\n",
+      std::string("a b\0c\n\nd e\n", 11), "\n\n\n", "",
+  };
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const FuzzInput input(data, size);
+  const std::string_view text = input.text();
+  Random random(input.hash());
+  for (const TreeCheck trees : {TreeCheck::none, TreeCheck::forest, TreeCheck::tree}) {
+    check_format(text, ColumnFormat::conllu, trees, random);
+  }
+  check_format(text, ColumnFormat::conllx, TreeCheck::none, random);
+  check_format(text, ColumnFormat::chunks, TreeCheck::none, random);
+  return 0;
+}

@@ -1,0 +1,169 @@
+// Groups of features beside all that a slow twin finds in the same rows, and the numbers of their sums.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "check.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/engines/conjunctions/feature_groups.hpp"
+#include "unkernel/engines/conjunctions/state_index.hpp"
+
+namespace {
+
+using unkernel::Random;
+using unkernel::engines::FeatureGroups;
+using unkernel::engines::group_features;
+using unkernel::engines::GroupPlan;
+using unkernel::engines::most_groups;
+using unkernel::engines::StateIndex;
+using unkernel::engines::sums_of_states;
+
+struct Table {
+  std::vector<std::uint32_t> begins{0}, items;
+
+  void add(const std::set<std::uint32_t>& row) {
+    items.insert(items.end(), row.begin(), row.end());
+    begins.push_back(static_cast<std::uint32_t>(items.size()));
+  }
+  FeatureGroups groups(std::uint32_t features, double most_sums, int degree) const {
+    return group_features({begins, items}, GroupPlan{features, most_sums}, degree);
+  }
+};
+
+// Slots of four features, of which a row has one or none.
+Table rows_of_slots(std::uint32_t slots, int count, Random& random) {
+  Table table;
+  for (int row = 0; row < count; ++row) {
+    std::set<std::uint32_t> items;
+    for (std::uint32_t slot = 0; slot < slots; ++slot) {
+      const std::uint32_t value = random.below(5);
+      if (value < 4) items.insert(4 * slot + value);
+    }
+    table.add(items);
+  }
+  return table;
+}
+
+// The rows that have each state of a group.
+std::map<std::uint64_t, std::uint32_t> met(const Table& table, std::span<const std::uint32_t> group) {
+  std::map<std::uint64_t, std::uint32_t> counts;
+  for (std::size_t row = 0; row + 1 < table.begins.size(); ++row) {
+    std::uint64_t mask = 0;
+    for (std::uint32_t k = table.begins[row]; k < table.begins[row + 1]; ++k) {
+      const auto place = std::find(group.begin(), group.end(), table.items[k]);
+      if (place != group.end()) mask |= std::uint64_t{1} << (place - group.begin());
+    }
+    if (mask != 0) ++counts[mask];
+  }
+  return counts;
+}
+
+void check_groups(const Table& table, const FeatureGroups& found, std::uint32_t features, double most_sums, int degree) {
+  std::vector<std::uint32_t> all(found.order);
+  std::sort(all.begin(), all.end());
+  CHECK(all.size() == features && std::adjacent_find(all.begin(), all.end()) == all.end() && all.back() == features - 1);
+  CHECK(found.begins.size() == found.state_begins.size() && found.begins.size() - 1 <= most_groups);
+  CHECK(sums_of_states(found, degree) <= most_sums);
+  for (std::size_t g = 0; g + 1 < found.begins.size(); ++g) {
+    const auto counts = met(table, std::span(found.order).subspan(found.begins[g], found.begins[g + 1] - found.begins[g]));
+    std::uint32_t before = std::numeric_limits<std::uint32_t>::max();
+    for (std::uint32_t s = found.state_begins[g]; s < found.state_begins[g + 1]; ++s) {
+      const auto state = counts.find(found.states[s]);
+      CHECK(state != counts.end() && state->second <= before);  // the most frequent first
+      before = state->second;
+    }
+  }
+}
+
+void test_groups_of_slots() {
+  Random random(1);
+  for (int degree = 1; degree <= 4; ++degree) {
+    for (const std::uint32_t slots : {1U, 3U, 6U, 15U}) {
+      const Table table = rows_of_slots(slots, 300, random);
+      for (const double most_sums : {1.0, 30.0, 1e3, 1e5, std::numeric_limits<double>::infinity()}) {
+        const FeatureGroups found = table.groups(4 * slots, most_sums, degree);
+        if (!found.order.empty()) check_groups(table, found, 4 * slots, most_sums, degree);
+        CHECK(!found.order.empty() || slots == 15);
+      }
+    }
+  }
+}
+
+// More sums than there may be at first are no reason to give up: merging slots makes them fewer.
+void test_sums_become_fewer() {
+  Random random(2);
+  const Table table = rows_of_slots(10, 2000, random);
+  const std::vector<double> single(40, 1.0);
+  const double most = 9000.0;
+  CHECK(sums_of_states(single, 3) > most);
+  const FeatureGroups found = table.groups(40, most, 3);
+  CHECK(!found.order.empty());
+  check_groups(table, found, 40, most, 3);
+}
+
+void test_nothing_to_group() {
+  Random random(3);
+  const Table table = rows_of_slots(3, 50, random);
+  for (const FeatureGroups& none : {table.groups(0, 1e4, 2), table.groups(12, 0.0, 2), table.groups(12, -1.0, 2),
+                                    table.groups(12, std::numeric_limits<double>::quiet_NaN(), 2), Table{}.groups(12, 1e4, 2)}) {
+    CHECK(none.order.empty() && none.begins.empty() && none.states.empty() && sums_of_states(none, 2) == 0.0);
+  }
+  Table empty;
+  empty.add({});
+  const FeatureGroups without_states = empty.groups(12, 1e4, 2);
+  CHECK(without_states.states.empty());
+}
+
+// --- Numbers ------------------------------------------------------------------------------------------
+
+// Every conjunction of states has a number of its own, and there are no others.
+void check_numbers(const std::vector<std::uint32_t>& begins, int degree) {
+  const StateIndex index(begins, degree);
+  std::vector<std::set<std::size_t>> seen(static_cast<std::size_t>(degree));
+  const auto visit = [&](const auto& self, std::size_t size, std::size_t row, std::size_t path, std::size_t place, std::size_t end) -> void {
+    for (std::size_t g = 0; g < end; ++g) {
+      for (std::size_t s = 0; s < index.states(g); ++s) {
+        CHECK(seen[size - 1].insert(row + index.first(g) + s).second);
+        if (static_cast<int>(size) == degree) continue;
+        const std::size_t longer = size == 1 ? g : path * index.groups() + g;
+        const std::size_t below = size == 1 ? s : place * index.states(g) + s;
+        self(self, size + 1, index.row(size, longer, below, g), longer, below, g);
+      }
+    }
+  };
+  visit(visit, 1, 0, 0, 0, index.groups());
+  std::vector<double> counts;
+  for (std::size_t g = 0; g < index.groups(); ++g) counts.push_back(static_cast<double>(index.states(g)));
+  double total = 0.0;
+  for (std::size_t k = 0; k < seen.size(); ++k) {
+    CHECK(seen[k].size() == index.count(k));
+    CHECK(seen[k].empty() || *seen[k].rbegin() + 1 == index.count(k));
+    total += static_cast<double>(index.count(k));
+  }
+  CHECK(sums_of_states(counts, degree) == total);
+}
+
+void test_numbers_of_states() {
+  for (int degree = 1; degree <= 4; ++degree) {
+    check_numbers({0, 3}, degree);
+    check_numbers({0, 2, 5, 5, 9}, degree);
+    check_numbers({0, 0, 0, 1}, degree);
+    check_numbers({0, 1, 2, 3, 4, 5, 6}, degree);
+    check_numbers({0, 0}, degree);
+    check_numbers({0, 4, 5, 9, 12, 14}, degree);
+  }
+}
+
+}  // namespace
+
+int main() {
+  test_groups_of_slots();
+  test_sums_become_fewer();
+  test_nothing_to_group();
+  test_numbers_of_states();
+  return 0;
+}

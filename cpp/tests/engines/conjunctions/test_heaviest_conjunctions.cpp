@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "base/close.hpp"
+#include "check.hpp"
+#include "engines/brute_force.hpp"
+#include "engines/conjunctions/random_model.hpp"
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/engines/conjunctions/layout.hpp"
+#include "unkernel/engines/conjunctions/expansion.hpp"
+#include "unkernel/engines/conjunctions/heaviest_conjunctions.hpp"
+
+namespace {
+
+using brute_force::Ranks;
+using unkernel::Monitor;
+using unkernel::Random;
+using unkernel::engines::arrange;
+using unkernel::engines::Basis;
+using unkernel::engines::borrow;
+using unkernel::engines::ConjunctionArrays;
+using unkernel::engines::expand;
+using unkernel::engines::FeatureMap;
+using unkernel::engines::HeadPlan;
+using unkernel::engines::list_heaviest;
+using unkernel::engines::Listing;
+using unkernel::engines::most_degree;
+
+constexpr std::size_t everything = std::numeric_limits<std::size_t>::max();
+constexpr HeadPlan head_plans[] = {{0, 0, false}, {0, 6, false}, {0, 6, true}, {0, 14, true}, {0, 14, false},
+                                   {1, 1, false}, {3, 8, false}, {8, 14, false}};
+
+struct Weighed {
+  std::vector<std::int64_t> columns;  // ascending, then -1
+  std::vector<double> weights;
+
+  double size() const {
+    double largest = 0.0;
+    for (const double weight : weights) largest = std::max(largest, std::abs(weight));
+    return largest;
+  }
+};
+
+// The heaviest first; no two weigh the same.
+std::vector<Weighed> slow_listing(const RandomModel& model) {
+  std::vector<Weighed> list;
+  for (const auto& [ranks, place] : model.places) {
+    Weighed conjunction;
+    for (const auto rank : ranks) conjunction.columns.push_back(model.columns[rank]);
+    std::sort(conjunction.columns.begin(), conjunction.columns.end());
+    conjunction.columns.resize(most_degree, -1);
+    const double* weights = model.weights.data() + place * model.shape.scores;
+    conjunction.weights.assign(weights, weights + model.shape.scores);
+    if (conjunction.size() > 0.0) list.push_back(std::move(conjunction));
+  }
+  std::sort(list.begin(), list.end(), [](const Weighed& a, const Weighed& b) { return a.size() > b.size(); });
+  return list;
+}
+
+std::array<std::uint64_t, most_degree + 1> counts_of(const std::vector<Weighed>& list) {
+  std::array<std::uint64_t, most_degree + 1> counts{};
+  for (const Weighed& conjunction : list) {
+    const auto absent = std::count(conjunction.columns.begin(), conjunction.columns.end(), -1);
+    ++counts[most_degree - static_cast<std::size_t>(absent)];
+  }
+  return counts;
+}
+
+void check_listing(const Listing& found, const std::vector<Weighed>& expected, std::size_t top, std::size_t scores) {
+  const std::size_t listed = std::min(top, expected.size());
+  CHECK(found.counts == counts_of(expected));
+  CHECK(found.columns.size() == listed * most_degree && found.weights.size() == listed * scores);
+  for (std::size_t i = 0; i < listed; ++i) {
+    for (std::size_t k = 0; k < most_degree; ++k) CHECK(found.columns[i * most_degree + k] == expected[i].columns[k]);
+    for (std::size_t s = 0; s < scores; ++s) CHECK(close(found.weights[i * scores + s], expected[i].weights[s], 1e-12));
+  }
+}
+
+// Some of the model's weights are zeros, and not listed; the others are all different in size.
+void spread_weights(RandomModel& model, Random& random) {
+  std::vector<std::size_t> order(model.weights.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i + 1;
+  random.shuffle(std::span(order));
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const double size = static_cast<double>(order[i]) / static_cast<double>(order.size());
+    model.weights[i] = order[i] % 7 == 0 ? 0.0 : order[i] % 2 == 0 ? size : -size;
+  }
+}
+
+void test_lists_what_the_model_has() {
+  Random random(1);
+  for (const Basis basis : {Basis::sets, Basis::monomials}) {
+    for (int degree = 1; degree <= 3; ++degree) {
+      for (const std::size_t scores : {1U, 3U}) {
+        const FeatureMap map{degree, FeatureMap::Kind::kernel, 1.0, 1.0};
+        RandomModel model({basis, map, 14, 30, scores}, random);
+        std::vector<Ranks> chosen;
+        for (Ranks& ranks : brute_force::all_conjunctions(14, degree, basis)) {
+          if (random.below(2) == 0) chosen.push_back(std::move(ranks));
+        }
+        model.add(std::move(chosen), random);
+        spread_weights(model, random);
+        const std::vector<Weighed> expected = slow_listing(model);
+        for (const HeadPlan plan : head_plans) {
+          const ConjunctionArrays arrays = arrange(model.view(), plan, {0, 0.0}, {}, 1);
+          for (const std::size_t top : {std::size_t{0}, std::size_t{1}, std::size_t{10}, expected.size(), everything}) {
+            check_listing(list_heaviest(borrow(arrays), top), expected, top, scores);
+          }
+        }
+      }
+    }
+  }
+}
+
+// One support vector, all values 1: the weight of a set is D of its size.
+void test_lists_quadruples() {
+  const std::vector<std::int32_t> offsets{0, 6};
+  const std::vector<std::int32_t> columns{1, 3, 4, 6, 8, 9};
+  const std::vector<double> values(6, 1.0);
+  const std::vector<double> coefficients{1.0};
+  const std::vector<double> intercepts{0.0};
+  const FeatureMap map{4, FeatureMap::Kind::kernel, 1.0, 1.0};
+  for (const HeadPlan head : {HeadPlan{0, 0, false}, HeadPlan{0, 3, false}, HeadPlan{0, 6, false}, HeadPlan{3, 5, false}, HeadPlan{6, 6, false}}) {
+    Monitor monitor;
+    const ConjunctionArrays arrays = expand({{offsets, columns, values, 10}, coefficients, intercepts},
+                                            {map, Basis::sets, head, {0, 0.0}, 0, 0.0, 1e9}, 1, monitor);
+    const Listing listing = list_heaviest(borrow(arrays), everything);
+    CHECK((listing.counts == std::array<std::uint64_t, 5>{0, 6, 15, 20, 15}));
+    const std::vector<double> sizes{60, 50, 24, 15};
+    const std::vector<std::size_t> how_many{20, 15, 15, 6};
+    std::size_t place = 0;
+    for (std::size_t k = 0; k < sizes.size(); ++k) {
+      for (std::size_t i = 0; i < how_many[k]; ++i) CHECK(close(listing.weights[place++], sizes[k]));
+    }
+  }
+}
+
+}  // namespace
+
+int main() {
+  test_lists_what_the_model_has();
+  test_lists_quadruples();
+  return 0;
+}

@@ -1,0 +1,452 @@
+// Tables as a damaged or hostile file could hold them: they are refused, or scoring with them stays inside.
+// What the scores are does not matter; the sanitizers say whether anything outside was read.
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "check.hpp"
+#include "engines/brute_force.hpp"
+#include "engines/random_machine.hpp"
+#include "engines/conjunctions/random_model.hpp"
+#include "engines/scoring.hpp"
+#include "engines/vectors/vector_tables.hpp"
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/engines/conjunctions/layout.hpp"
+#include "unkernel/engines/vectors/bitsliced_engine.hpp"
+#include "unkernel/engines/conjunctions/conjunction_engine.hpp"
+#include "unkernel/engines/conjunctions/expansion.hpp"
+#include "unkernel/engines/vectors/inverted_engine.hpp"
+#include "unkernel/engines/conjunctions/heaviest_conjunctions.hpp"
+
+namespace {
+
+using unkernel::LargeVector;
+using unkernel::Monitor;
+using unkernel::Random;
+using unkernel::engines::Basis;
+using unkernel::engines::borrow;
+using unkernel::engines::check;
+using unkernel::engines::ConjunctionArrays;
+using unkernel::engines::ConjunctionEngine;
+using unkernel::engines::Engine;
+using unkernel::engines::expand;
+using unkernel::engines::ExpansionPlan;
+using unkernel::engines::FeatureMap;
+using unkernel::engines::KernelFunction;
+using unkernel::engines::Keys;
+using unkernel::engines::list_heaviest;
+using unkernel::engines::Owned;
+using unkernel::engines::PrefixTrie;
+using unkernel::engines::RowView;
+using unkernel::engines::Saving;
+
+constexpr std::int64_t features = 12;
+constexpr int rounds = 150;  // for each of the sound tables
+
+// --- Damage -------------------------------------------------------------------------------------------
+
+// Integers wrap around.
+template <class T>
+T neighbour(T number, int step) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return number + step;
+  } else {
+    return static_cast<T>(static_cast<std::uint64_t>(number) + static_cast<std::uint64_t>(step));
+  }
+}
+
+template <class T>
+T random_number(T old, Random& random) {
+  switch (random.below(6)) {
+    case 0: return static_cast<T>(random.below(20));
+    case 1: return neighbour(old, 1);
+    case 2: return neighbour(old, -1);
+    case 3: return std::numeric_limits<T>::max();
+    case 4: return std::numeric_limits<T>::lowest();
+    default:
+      if constexpr (std::is_floating_point_v<T>) {
+        return std::numeric_limits<T>::quiet_NaN();
+      } else {
+        return static_cast<T>(random.next());
+      }
+  }
+}
+
+// What is left has no spare room behind it, which a sanitizer would not see.
+template <class Array>
+void damage(Array& array, Random& random) {
+  using T = typename Array::value_type;
+  std::vector<T> changed(array.begin(), array.end());
+  const std::uint32_t place = changed.empty() ? 0 : random.below(static_cast<std::uint32_t>(changed.size()));
+  switch (random.below(10)) {
+    case 0: changed.resize(place); break;
+    case 1: changed.insert(changed.end(), 1 + random.below(3), random_number(T{}, random)); break;
+    case 2: changed.clear(); break;
+    case 3: random.shuffle(std::span(changed)); break;
+    default:
+      if (!changed.empty()) changed[place] = random_number(changed[place], random);
+  }
+  array = Array(changed.begin(), changed.end());
+}
+
+// An array of ranks may also come in the other width.
+void damage(Keys<Owned>& keys, Random& random) {
+  if (random.below(4) != 0) return std::visit([&](auto& ranks) { damage(ranks, random); }, keys);
+  if (const auto* slim = std::get_if<LargeVector<std::uint16_t>>(&keys)) {
+    keys = LargeVector<std::uint32_t>(slim->begin(), slim->end());
+  } else {
+    const auto& wide = std::get<LargeVector<std::uint32_t>>(keys);
+    LargeVector<std::uint16_t> cut(wide.size());
+    for (std::size_t k = 0; k < wide.size(); ++k) cut[k] = static_cast<std::uint16_t>(wide[k]);
+    keys = std::move(cut);
+  }
+}
+
+template <class T>
+  requires std::is_arithmetic_v<T>
+void damage(T& number, Random& random) {
+  number = random_number(number, random);
+}
+
+void damage(Basis& basis, Random&) { basis = basis == Basis::sets ? Basis::monomials : Basis::sets; }
+
+// Any of these, one or two of them.
+using Damages = std::vector<std::function<void(Random&)>>;
+
+template <class... Parts>
+Damages damages_to(Parts&... parts) {
+  return {[&parts](Random& random) { damage(parts, random); }...};
+}
+
+void do_damage(const Damages& damages, Random& random) {
+  for (std::uint32_t left = 1 + random.below(2); left > 0; --left) {
+    damages[random.below(static_cast<std::uint32_t>(damages.size()))](random);
+  }
+}
+
+// --- Use ----------------------------------------------------------------------------------------------
+
+const Rows<std::int32_t>& all_rows() {
+  static const Rows<std::int32_t> rows = [] {
+    Random random(1);
+    Rows<std::int32_t> made = rows_to_score<std::int32_t>({features, 12, true}, random);
+    scoring::Entries all, others;
+    for (std::int64_t column = 0; column < features; ++column) {
+      all.emplace_back(column, 1.0);
+      others.emplace_back(column, 0.5);
+    }
+    scoring::add_entries(all, made);
+    scoring::add_entries(others, made);
+    return made;
+  }();
+  return rows;
+}
+
+// Each row alone, so that rows of ones are scored as such.
+void use(const Engine& engine) {
+  const auto worker = engine.worker();
+  std::vector<double> out(engine.scores());
+  const Rows<std::int32_t>& rows = all_rows();
+  for (std::size_t row = 0; row < static_cast<std::size_t>(rows.size()); ++row) {
+    const auto columns = std::span(rows.columns).subspan(rows.begin(row), rows.end(row) - rows.begin(row));
+    engine.score(RowView<std::int32_t>{columns, rows.values.data() + rows.begin(row)}, *worker, out.data());
+  }
+}
+
+void use(const ConjunctionArrays& arrays) {
+  check(borrow(arrays));
+  (void)list_heaviest(borrow(arrays), 5);
+  use(*make_conjunction_engine(borrow(arrays)));
+}
+void use(const InvertedArrays& arrays) { use(*make_inverted_engine(arrays.view())); }
+void use(const BitslicedArrays& arrays) { use(*make_bitsliced_engine(arrays.view())); }
+
+// --- What can be damaged ------------------------------------------------------------------------------
+
+Damages damages_of(ConjunctionArrays& a) {
+  Damages all = damages_to(a.basis, a.map.degree, a.map.gamma, a.map.coef0, a.fused, a.head, a.rare, a.columns,
+                           a.constants, a.head_low, a.head_top, a.owner_weights, a.owner_begins, a.probe_begins,
+                           a.probes, a.posting_begins, a.item_begins, a.items, a.posting_weights,
+                           a.posting_records, a.group_begins, a.state_begins, a.states);
+  for (auto& sums : a.state_sums) {
+    for (auto& one : damages_to(sums)) all.push_back(std::move(one));
+  }
+  for (auto& level : a.levels) {
+    for (auto& one : damages_to(level.keys, level.weights, level.begins)) all.push_back(std::move(one));
+  }
+  all.push_back([&a](Random&) {  // all ranks in the other width, which may be sound
+    for (auto* keys : {&a.levels[0].keys, &a.levels[1].keys, &a.levels[2].keys, &a.items}) {
+      if (const auto* slim = std::get_if<LargeVector<std::uint16_t>>(keys)) {
+        *keys = LargeVector<std::uint32_t>(slim->begin(), slim->end());
+      }
+    }
+  });
+  return all;
+}
+
+Damages damages_of(InvertedArrays& a) {
+  return damages_to(a.sum.kernel.degree, a.sum.kernel.gamma, a.sum.coefficients, a.sum.intercepts, a.sum.norms, a.columns,
+                    a.whole, a.list_begins, a.lists, a.list_values);
+}
+
+Damages damages_of(BitslicedArrays& a) {
+  return damages_to(a.sum.kernel.degree, a.sum.kernel.gamma, a.sum.coefficients, a.sum.intercepts, a.sum.norms, a.columns,
+                    a.frequent, a.bits, a.list_begins, a.lists);
+}
+
+struct Outcomes {
+  int refused = 0;
+  int used = 0;
+};
+
+template <class Arrays>
+void try_damaged(const Arrays& sound, Random& random, Outcomes& outcomes) {
+  use(sound);
+  for (int round = 0; round < rounds; ++round) {
+    Arrays damaged = sound;
+    do_damage(damages_of(damaged), random);
+    try {
+      use(damaged);
+      ++outcomes.used;
+    } catch (const std::invalid_argument&) {
+      ++outcomes.refused;
+    }
+  }
+}
+
+// Both happen, and often: else the damage would be of one kind only.
+void check_outcomes(const Outcomes& outcomes) { CHECK(outcomes.refused > rounds / 10 && outcomes.used > rounds / 10); }
+
+// --- The tables ---------------------------------------------------------------------------------------
+
+void test_expanded_tables() {
+  Random random(2);
+  Outcomes outcomes;
+  for (int degree = 1; degree <= 4; ++degree) {
+    for (const Basis basis : {Basis::sets, Basis::monomials}) {
+      const bool sets = basis == Basis::sets;
+      const RandomMachine machine(12, {features, 8, sets}, degree % 2 == 0 ? 1 : 2, random);
+      const FeatureMap map{degree, FeatureMap::Kind::kernel, 0.5, 1.0};
+      for (const std::uint64_t head : {0U, 2U, 5U, 12U}) {
+        Monitor monitor;
+        const std::uint32_t fused = sets && head == 5 ? 2 : 0;
+        const std::uint32_t rare_below = sets && head < 12 ? 4 : 0;
+        for (const bool by_frequency : {false, true}) {
+          const ExpansionPlan plan{map, basis, {fused, head, by_frequency}, {0, 0.0}, rare_below, 0.0, 1e9};
+          try_damaged(expand(machine.view(), plan, 1, monitor), random, outcomes);
+        }
+      }
+    }
+  }
+  check_outcomes(outcomes);
+}
+
+void test_grouped_tables() {
+  Random random(5);
+  Outcomes outcomes;
+  for (int degree = 1; degree <= 4; ++degree) {
+    for (const std::size_t scores : {1U, 2U, 5U}) {
+      const RandomMachine machine(20, {features, 8, true}, scores, random);
+      const FeatureMap map{degree, FeatureMap::Kind::kernel, 0.5, 1.0};
+      for (const std::uint32_t grouped : {3U, 8U, 12U}) {
+        Monitor monitor;
+        const ExpansionPlan plan{map, Basis::sets, {0, 12, false}, {grouped, 400.0}, degree % 2 == 0 ? 0U : 4U, 0.0, 1e9};
+        const ConjunctionArrays sound = expand(machine.view(), plan, 1, monitor);
+        CHECK(!sound.states.empty());
+        try_damaged(sound, random, outcomes);
+      }
+    }
+  }
+  check_outcomes(outcomes);
+}
+
+// So many common features that rare ones are kept as lists.
+void test_tables_of_items() {
+  Random random(6);
+  Outcomes outcomes;
+  RandomMachine machine(20, {features, 8, true}, 2, random);
+  machine.vectors.features = 600;
+  std::vector<std::int32_t> columns(600);
+  for (std::int32_t k = 0; k < 600; ++k) columns[static_cast<std::size_t>(k)] = k;
+  for (int j = 0; j < 2; ++j) {
+    machine.vectors.add(j == 0 ? std::span(columns) : std::span(columns).first(590), std::vector<double>(j == 0 ? 600 : 590, 1.0));
+    for (int score = 0; score < 2; ++score) machine.coefficients.push_back(uniform(random));
+  }
+  Monitor monitor;
+  const ExpansionPlan plan{{2, FeatureMap::Kind::kernel, 0.5, 1.0}, Basis::sets, {0, 3, false}, {0, 0.0}, 2, 0.0, 1e9};
+  const ConjunctionArrays sound = expand(machine.view(), plan, 1, monitor);
+  CHECK(sound.posting_records.empty() && sound.posting_begins.back() > 0);
+  try_damaged(sound, random, outcomes);
+  check_outcomes(outcomes);
+}
+
+// --- Tries over sound tables --------------------------------------------------------------------------
+
+void use(ConjunctionEngine& engine, const PrefixTrie& trie) {
+  engine.set_trie(std::make_shared<const PrefixTrie>(trie));
+  use(engine);
+  Monitor monitor;
+  for (const Saving saving : {Saving::counted, Saving::entries}) {
+    (void)engine.pruned(trie, 2, saving);
+    engine.set_trie(std::make_shared<const PrefixTrie>(engine.grown(&trie, all_rows().view(), 40, saving, 1, monitor)));
+    use(engine);
+  }
+}
+
+void test_prefix_tries() {
+  Random random(7);
+  Outcomes outcomes;
+  for (int degree = 1; degree <= 4; ++degree) {
+    const RandomMachine machine(20, {features, 8, true}, degree % 2 == 0 ? 1 : 3, random);
+    for (const std::uint64_t head : {0U, 4U, 12U}) {
+      Monitor monitor;
+      const FeatureMap map{degree, FeatureMap::Kind::kernel, 0.5, 1.0};
+      const ConjunctionArrays arrays = expand(machine.view(), {map, Basis::sets, {0, head, true}, {0, 0.0}, 3, 0.0, 1e9}, 1, monitor);
+      const auto engine = make_conjunction_engine(borrow(arrays));
+      const PrefixTrie sound = engine->grown(nullptr, machine.vectors.view(), 60, Saving::counted, 1, monitor);
+      use(*engine, sound);
+      for (int round = 0; round < rounds; ++round) {
+        PrefixTrie damaged = sound;
+        do_damage(damages_to(damaged.first_child, damaged.ranks, damaged.counts, damaged.sums), random);
+        try {
+          use(*engine, damaged);
+          ++outcomes.used;
+        } catch (const std::invalid_argument&) {
+          ++outcomes.refused;
+        }
+      }
+    }
+  }
+  check_outcomes(outcomes);
+}
+
+// --- What must be refused -----------------------------------------------------------------------------
+
+// Ranks 0 .. 3 are common, 4 .. 6 rare; 32-bit ranks, so that arrays by rank are just as long as needed.
+ConjunctionArrays with_records() {
+  Rows<std::int32_t> rows;
+  rows.features = 7;
+  const std::vector<double> ones(7, 1.0);
+  for (int j = 0; j < 5; ++j) rows.add(std::vector<std::int32_t>{0, 1, 2, 3}, std::span(ones).first(4));
+  rows.add(std::vector<std::int32_t>{0, 2, 4, 5, 6}, std::span(ones).first(5));
+  rows.add(std::vector<std::int32_t>{1, 5, 6}, std::span(ones).first(3));
+  const std::vector<double> coefficients(7, 0.5);
+  const std::vector<double> intercepts{0.0};
+  Monitor monitor;
+  ConjunctionArrays arrays = expand({rows.view(), coefficients, intercepts},
+                                    {{2, FeatureMap::Kind::kernel, 1.0, 1.0}, Basis::sets, {0, 2, false}, {0, 0.0}, 3, 0.0, 1e9}, 1, monitor);
+  for (auto* keys : {&arrays.levels[0].keys, &arrays.levels[1].keys, &arrays.levels[2].keys, &arrays.items}) {
+    const auto slim = std::get<LargeVector<std::uint16_t>>(*keys);
+    *keys = LargeVector<std::uint32_t>(slim.begin(), slim.end());
+  }
+  return arrays;
+}
+
+void test_records_that_lead_outside() {
+  const ConjunctionArrays sound = with_records();
+  use(sound);
+  CHECK(sound.rare == 4 && sound.bit_words() == 2 && sound.posting_records.size() == 5 * sound.record_words());
+  for (const int bit : {4, 63, 64, 127}) {  // of no common rank
+    ConjunctionArrays stray = sound;
+    stray.posting_records[static_cast<std::size_t>(bit / 64)] |= std::uint64_t{1} << bit % 64;
+    CHECK_THROWS(check(borrow(stray)), std::invalid_argument);
+  }
+  ConjunctionArrays same = sound;  // all records are of one vector, more than it can have
+  for (std::size_t end = sound.record_words(); end <= same.posting_records.size(); end += sound.record_words()) same.posting_records[end - 1] = 1;
+  CHECK_THROWS(check(borrow(same)), std::invalid_argument);
+  ConjunctionArrays unknown_vector = sound;
+  unknown_vector.posting_records.back() = 5;
+  CHECK_THROWS(check(borrow(unknown_vector)), std::invalid_argument);
+}
+
+// Sums so many that their number does not fit into 64 bits, or only seems to be small.
+void test_too_many_states() {
+  ConjunctionArrays arrays = with_records();
+  arrays.map.degree = 4;
+  for (const std::uint32_t states : {200'000U, 70'000U, 3'000U}) {
+    std::vector<double> counts(4, states);
+    const double sums = unkernel::engines::sums_of_states(counts, 4);
+    const double n = states;
+    CHECK(std::abs(sums / (4 * n + 6 * n * n + 4 * n * n * n + n * n * n * n) - 1.0) < 1e-12);
+    ConjunctionArrays hostile = arrays;
+    hostile.group_begins = {0, 1, 2, 2, 2};
+    hostile.state_begins = {0, states, 2 * states, 3 * states, 4 * states};
+    hostile.states.assign(4 * states, 1);
+    CHECK_THROWS(check(borrow(hostile)), std::invalid_argument);
+  }
+  const std::vector<double> one_group{3e6};
+  CHECK(unkernel::engines::sums_of_states(one_group, 4) == 3e6);
+}
+
+void test_tries_need_an_order() {
+  Random random(8);
+  const RandomMachine machine(20, {features, 8, true}, 1, random);
+  const FeatureMap map{3, FeatureMap::Kind::kernel, 0.5, 1.0};
+  const PrefixTrie root{{1, 1}, {0}, {0}, {0.0}};
+  const auto set_trie = [&](Basis basis, const unkernel::engines::HeadPlan& head, std::uint32_t grouped) {
+    Monitor monitor;
+    const ConjunctionArrays arrays = expand(machine.view(), {map, basis, head, {grouped, 1e4}, 0, 0.0, 1e9}, 1, monitor);
+    const auto engine = make_conjunction_engine(borrow(arrays));
+    engine->set_trie(std::make_shared<const PrefixTrie>(root));
+    use(*engine);
+  };
+  CHECK_THROWS(set_trie(Basis::monomials, {0, 6, true}, 0), std::invalid_argument);
+  CHECK_THROWS(set_trie(Basis::sets, {2, 6, false}, 0), std::invalid_argument);
+  CHECK_THROWS(set_trie(Basis::sets, {0, 6, false}, 6), std::invalid_argument);
+  for (const std::uint64_t head : {0U, 1U, 2U, 12U}) {  // also where the order happens to be that of the columns
+    set_trie(Basis::sets, {0, head, true}, 0);
+    set_trie(Basis::sets, {0, head, false}, 0);
+  }
+}
+
+// Owners that have hash tables.
+void test_tables_with_many_partners() {
+  Random random(3);
+  Outcomes outcomes;
+  for (const int degree : {2, 3}) {
+    RandomModel model({Basis::sets, {degree, FeatureMap::Kind::kernel, 0.5, 1.0}, 30, 30, 1}, random);
+    model.add(brute_force::all_conjunctions(30, degree, Basis::sets), random);
+    try_damaged(arrange(model.view(), {0, 3, false}, {0, 0.0}, {}, 1), random, outcomes);
+  }
+  check_outcomes(outcomes);
+}
+
+void test_tables_of_support_vectors() {
+  Random random(4);
+  Outcomes outcomes;
+  for (const KernelFunction::Type type : {KernelFunction::Type::polynomial, KernelFunction::Type::rbf}) {
+    for (const std::size_t scores : {1U, 2U}) {
+      const KernelFunction kernel{type, 3, 0.5, 1.0};
+      for (const bool binary : {true, false}) {
+        const RandomMachine machine(20, {features, 8, binary}, scores, random);
+        try_damaged(InvertedArrays(machine, kernel, binary), random, outcomes);
+        if (binary) try_damaged(BitslicedArrays(machine, kernel, 4), random, outcomes);
+      }
+    }
+  }
+  check_outcomes(outcomes);
+}
+
+}  // namespace
+
+int main() {
+  test_expanded_tables();
+  test_grouped_tables();
+  test_tables_of_items();
+  test_prefix_tries();
+  test_records_that_lead_outside();
+  test_too_many_states();
+  test_tries_need_an_order();
+  test_tables_with_many_partners();
+  test_tables_of_support_vectors();
+  return 0;
+}

@@ -1,0 +1,395 @@
+// Kernels over an index of nodes against all pairs of nodes, and those against the recursions themselves.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/close.hpp"
+#include "check.hpp"
+#include "random_trees.hpp"
+#include "unkernel/base/error.hpp"
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/kernels/trees/self_kernel.hpp"
+#include "unkernel/kernels/trees/tree_counts.hpp"
+#include "unkernel/kernels/trees/tree_pairs.hpp"
+#include "unkernel/kernels/trees/tree_scores.hpp"
+
+namespace {
+
+using namespace unkernel::engines;
+using random_trees::chain;
+using random_trees::numbers;
+using random_trees::random_tree;
+using random_trees::TreeKind;
+using unkernel::Interrupted;
+using unkernel::Monitor;
+using unkernel::Random;
+using Vector = std::vector<double>;
+
+constexpr std::array kinds = {TreeKernelKind::subtree, TreeKernelKind::subset_tree, TreeKernelKind::subset_tree_words,
+                              TreeKernelKind::partial_tree};
+
+struct Trees {
+  Forest forest;
+  std::vector<NodeId> roots;
+
+  void add(const std::string& text) { roots.push_back(random_trees::add(forest, text)); }
+  TreeCounts count(const TreeKernel& kernel, bool normalize, int threads = 1) const {
+    return TreeCounts::count(kernel, forest, numbers<std::int64_t>(roots.size() + 1), roots, normalize, threads);
+  }
+};
+
+Trees random_forest(Random& random, std::size_t count, const TreeKind& kind) {
+  Trees trees;
+  for (std::size_t i = 0; i < count; ++i) trees.add(random_tree(random, kind));
+  return trees;
+}
+
+// --- The recursions ---------------------------------------------------------------------------------
+
+class Recursion {
+ public:
+  Recursion(const TreeKernel& kernel, const Forest& forest) : kernel_(kernel), forest_(forest) {}
+
+  double kernel(NodeId left, NodeId right) {
+    double sum = 0.0;
+    for (const NodeId a : nodes_below(left)) {
+      for (const NodeId b : nodes_below(right)) sum += delta(a, b);
+    }
+    return sum;
+  }
+
+ private:
+  std::vector<NodeId> nodes_below(NodeId root) const {  // as often as they occur
+    std::vector<NodeId> nodes{root};
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      for (const NodeId child : forest_.children(nodes[i])) nodes.push_back(child);
+    }
+    return nodes;
+  }
+
+  double delta(NodeId a, NodeId b) {
+    const bool has_leaf = forest_.is_leaf(a) || forest_.is_leaf(b);
+    switch (kernel_.kind) {
+      case TreeKernelKind::subtree: return a == b && !has_leaf ? power(a) : 0.0;
+      case TreeKernelKind::subset_tree: return has_leaf ? 0.0 : subset_trees(a, b);
+      case TreeKernelKind::subset_tree_words: return has_leaf ? (a == b ? kernel_.decay : 0.0) : subset_trees(a, b);
+      case TreeKernelKind::partial_tree: return partial_trees(a, b);
+    }
+    return 0.0;
+  }
+
+  double power(NodeId a) const {
+    double value = 1.0;
+    for (const NodeId node : nodes_below(a)) value *= forest_.is_leaf(node) ? 1.0 : kernel_.decay;
+    return value;
+  }
+
+  double subset_trees(NodeId a, NodeId b) {
+    if (forest_.production(a) != forest_.production(b)) return 0.0;
+    double value = kernel_.decay;
+    for (std::size_t k = 0; k < forest_.children(a).size(); ++k) {
+      const NodeId x = forest_.children(a)[k];
+      const NodeId z = forest_.children(b)[k];
+      if (!forest_.is_leaf(x) && !forest_.is_leaf(z)) value *= 1.0 + subset_trees(x, z);
+    }
+    return value;
+  }
+
+  // Over all choices of equally many children of either, which are told by their bits.
+  double partial_trees(NodeId a, NodeId b) {
+    if (forest_.label(a) != forest_.label(b)) return 0.0;
+    const auto [known, is_new] = known_.try_emplace({a, b}, 0.0);
+    if (!is_new) return known->second;
+    const double lambda = kernel_.decay;
+    double sum = lambda * lambda;
+    const auto choices = [&](NodeId node) { return 1U << forest_.children(node).size(); };
+    for (std::uint32_t left = 1; left < choices(a); ++left) {
+      for (std::uint32_t right = 1; right < choices(b); ++right) sum += subsequences(a, left, b, right);
+    }
+    return known_[{a, b}] = kernel_.width_decay * sum;
+  }
+
+  double subsequences(NodeId a, std::uint32_t left, NodeId b, std::uint32_t right) {
+    const auto xs = places(left);
+    const auto zs = places(right);
+    if (xs.size() != zs.size() || xs.size() > longest_subsequence) return 0.0;
+    double value = std::pow(kernel_.decay, static_cast<double>(xs.back() - xs.front() + zs.back() - zs.front() + 2 - 2 * xs.size()));
+    for (std::size_t k = 0; k < xs.size() && value != 0.0; ++k) {
+      value *= partial_trees(forest_.children(a)[xs[k]], forest_.children(b)[zs[k]]);
+    }
+    return value;
+  }
+
+  static std::vector<std::size_t> places(std::uint32_t bits) {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; bits >> i != 0; ++i) {
+      if ((bits >> i & 1U) != 0) found.push_back(i);
+    }
+    return found;
+  }
+
+  TreeKernel kernel_;
+  const Forest& forest_;
+  std::map<std::pair<NodeId, NodeId>, double> known_;
+};
+
+void test_pairs_are_the_recursions() {
+  Random random(1);
+  for (const TreeKernelKind kind : kinds) {
+    for (int round = 0; round < 12; ++round) {
+      const TreeKernel kernel{kind, 0.1 + 0.1 * round, 1.2 - 0.1 * round};
+      const Trees trees = random_forest(random, 8, {3, round % 3 == 0 ? 6U : 3U, 2 + random.below(2), round % 2 == 0});
+      const TreeCounts counts = trees.count(kernel, false);
+      TreePairs pairs(kernel, trees.forest);
+      SelfKernel self(kernel, trees.forest);
+      Recursion slow(kernel, trees.forest);
+      for (std::size_t i = 0; i < trees.roots.size(); ++i) {
+        for (std::size_t j = 0; j < trees.roots.size(); ++j) {
+          CHECK(close(pairs(counts.row(i), counts.row(j)), slow.kernel(trees.roots[i], trees.roots[j]), 1e-12));
+        }
+        CHECK(close(self(counts.row(i)), slow.kernel(trees.roots[i], trees.roots[i]), 1e-12));
+      }
+    }
+  }
+}
+
+// --- Matrices ---------------------------------------------------------------------------------------
+
+class Whole final : public GramSink {
+ public:
+  Whole(std::size_t rows, std::size_t columns) : values(rows * columns, 0.0), columns_(columns) {}
+  void take(std::size_t i, std::size_t first, std::span<const double> kernels) override {
+    for (std::size_t j = 0; j < kernels.size(); ++j) values[i * columns_ + first + j] += kernels[j];
+  }
+  Vector values;
+
+ private:
+  std::size_t columns_;
+};
+
+Vector gram(const TreeKernel& kernel, const Trees& left, const Trees& right, bool normalize, int threads, bool lower_only = false) {
+  const TreeCounts left_counts = left.count(kernel, normalize, threads);
+  const TreeCounts right_counts = right.count(kernel, normalize, threads);
+  const auto groups = groups_in(kernel, left.forest, right.forest);
+  const auto order = nodes_in_order(kernel, right.forest);
+  const auto rows = numbers<std::int32_t>(left.roots.size());
+  const auto columns = numbers<std::int32_t>(right.roots.size());
+  Whole sink(rows.size(), columns.size());
+  const Monitor monitor;
+  compute_gram(kernel, {left.forest, groups, left_counts, rows, right.forest, order, right_counts, columns, lower_only}, threads, monitor, sink);
+  return sink.values;
+}
+
+// All trees of both in one forest, pair by pair.
+Vector gram_by_pairs(const TreeKernel& kernel, const Trees& left, const Trees& right, bool normalize) {
+  Trees both;
+  for (const Trees* side : {&left, &right}) {
+    for (const NodeId root : side->roots) both.add(unkernel::data::to_brackets(side->forest, root, true));
+  }
+  const TreeCounts counts = both.count(kernel, normalize);
+  TreePairs pairs(kernel, both.forest);
+  Vector values;
+  for (std::size_t i = 0; i < left.roots.size(); ++i) {
+    for (std::size_t j = 0; j < right.roots.size(); ++j) values.push_back(pairs(counts.row(i), counts.row(left.roots.size() + j)));
+  }
+  return values;
+}
+
+void check_close(const Vector& found, const Vector& expected, double tolerance) {
+  CHECK(found.size() == expected.size());
+  double largest = 1.0;
+  for (const double value : expected) largest = std::max(largest, std::abs(value));
+  for (std::size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found[i] - expected[i]) <= tolerance * largest);
+}
+
+void test_matrices_are_all_pairs() {
+  Random random(2);
+  for (const TreeKernelKind kind : kinds) {
+    for (int round = 0; round < 40; ++round) {
+      const TreeKernel kernel{kind, 0.05 + 0.025 * round, 0.5};
+      const TreeKind shape{3 + round % 2, 3, 1 + random.below(4), round % 2 == 0};
+      const Trees left = random_forest(random, 1 + random.below(20), shape);
+      const Trees right = random_forest(random, 1 + random.below(20), shape);
+      const bool normalize = round % 3 != 0;
+      const Vector values = gram(kernel, left, right, normalize, 1);
+      check_close(values, gram_by_pairs(kernel, left, right, normalize), 1e-12);
+      CHECK(gram(kernel, left, right, normalize, 3) == values);
+      const Vector own = gram(kernel, left, left, normalize, 1);
+      check_close(own, gram_by_pairs(kernel, left, left, normalize), 1e-12);
+      const Vector lower = gram(kernel, left, left, normalize, 2, true);
+      for (std::size_t i = 0; i < left.roots.size(); ++i) {
+        for (std::size_t j = 0; j <= i; ++j) CHECK(lower[i * left.roots.size() + j] == own[i * left.roots.size() + j]);
+      }
+    }
+  }
+}
+
+// One production nearly everywhere, and the same below it: lists, their complements, ranges, whole blocks.
+void test_blocks_of_which_most_match() {
+  Random random(3);
+  for (const TreeKernelKind kind : kinds) {
+    for (int round = 0; round < 30; ++round) {
+      const auto word = [&] { return std::string(random.below(6) == 0 ? "y" : "x"); };
+      const auto tree = [&] {
+        return "(S (A " + word() + ") (B (A " + word() + ")) (B (A " + word() + ")) (C " + word() + "))";
+      };
+      Trees left;
+      Trees right;
+      for (int i = 0; i < 12; ++i) left.add(tree());
+      for (int i = 0; i < 12; ++i) right.add(tree());
+      const TreeKernel kernel{kind, 0.9, 0.9};
+      check_close(gram(kernel, left, right, false, 1), gram_by_pairs(kernel, left, right, false), 1e-12);
+    }
+  }
+}
+
+void test_more_columns_than_are_held_at_once() {
+  Random random(4);
+  const Trees left = random_forest(random, 5, {3, 3, 3, false});
+  Trees right = random_forest(random, 50, {3, 3, 3, false});
+  const std::vector<NodeId> few = right.roots;
+  for (std::size_t i = 50; i < 5000; ++i) right.roots.push_back(few[random.below(50)]);
+  for (const TreeKernelKind kind : kinds) {
+    const TreeKernel kernel{kind, 0.4, 0.4};
+    const Vector values = gram(kernel, left, right, true, 2);
+    std::map<NodeId, std::size_t> first;
+    for (std::size_t j = 0; j < 50; ++j) first.try_emplace(few[j], j);
+    for (std::size_t i = 0; i < 5; ++i) {
+      for (std::size_t j = 0; j < 5000; ++j) {
+        CHECK(close(values[i * 5000 + j], values[i * 5000 + first.at(right.roots[j])], 1e-13));
+      }
+    }
+  }
+}
+
+// --- Scores -----------------------------------------------------------------------------------------
+
+void check_scores(const TreeKernel& kernel, const Trees& support, const Trees& asked, std::size_t scores, Random& random) {
+  const std::size_t count = support.roots.size();
+  Vector coefficients(count * scores);
+  for (double& value : coefficients) value = random.below(2001) / 1000.0 - 1.0;
+  const auto chosen = numbers<std::int32_t>(count);
+  const auto order = nodes_in_order(kernel, support.forest);
+  const TreeWeights weights(kernel, support.forest, order, support.count(kernel, true), chosen, coefficients, scores);
+  const auto groups = index_groups(weights.index(), groups_in(kernel, asked.forest, support.forest));
+  const TreeCounts counts = asked.count(kernel, true);
+  const Monitor monitor;
+  Vector found(asked.roots.size() * scores, 0.5);  // scores are added to what is there
+  add_scores(weights, asked.forest, groups, counts, {}, 1, monitor, found);
+  const Vector values = gram_by_pairs(kernel, asked, support, true);
+  Vector expected(found.size(), 0.5);
+  for (std::size_t i = 0; i < asked.roots.size(); ++i) {
+    for (std::size_t j = 0; j < count; ++j) {
+      for (std::size_t s = 0; s < scores; ++s) expected[i * scores + s] += values[i * count + j] * coefficients[j * scores + s];
+    }
+  }
+  check_close(found, expected, 1e-12);
+  Vector threaded(found.size(), 0.5);
+  add_scores(weights, asked.forest, groups, counts, {}, 3, monitor, threaded);
+  CHECK(threaded == found);
+  const std::vector<std::int32_t> last{static_cast<std::int32_t>(asked.roots.size()) - 1};
+  Vector one(scores, 0.5);
+  add_scores(weights, asked.forest, groups, counts, last, 1, monitor, one);
+  for (std::size_t s = 0; s < scores; ++s) CHECK(one[s] == found[found.size() - scores + s]);
+}
+
+void test_scores_are_sums_of_kernels() {
+  Random random(5);
+  for (const TreeKernelKind kind : kinds) {
+    for (int round = 0; round < 20; ++round) {
+      const TreeKernel kernel{kind, 0.1 + 0.05 * round, 0.4};
+      const Trees support = random_forest(random, 1 + random.below(30), {4, 3, 3, round % 2 == 0});
+      const Trees asked = random_forest(random, 1 + random.below(90), {4, 3, 4, round % 2 == 0});  // with a label that is new
+      for (const std::size_t scores : {1UL, 3UL}) check_scores(kernel, support, asked, scores, random);
+    }
+  }
+}
+
+// --- Counts -----------------------------------------------------------------------------------------
+
+void test_counts() {
+  Trees trees;
+  trees.add("(A (B x) (B x) x)");
+  const TreeKernel words{TreeKernelKind::subset_tree_words, 0.5, 0.5};
+  const TreeCounts counts = trees.count(words, false);
+  const TreeRow row = counts.row(0);
+  CHECK(row.nodes.size() == 3 && std::ranges::is_sorted(row.nodes));
+  Vector weights(row.weights.begin(), row.weights.end());
+  std::ranges::sort(weights);
+  CHECK(weights == (Vector{1.0, 2.0, 3.0}));  // A once, B twice, x three times
+  CHECK(trees.count({TreeKernelKind::subset_tree, 0.5, 0.5}, false).row(0).nodes.size() == 2);
+}
+
+void test_examples_of_several_trees_and_none() {
+  Trees trees;
+  trees.add("(A (B x))");
+  trees.add("(B x)");
+  const TreeKernel kernel{TreeKernelKind::subset_tree, 0.5, 0.5};
+  const std::vector<std::int64_t> offsets{0, 0, 1, 4};
+  const std::vector<NodeId> roots{-1, trees.roots[0], trees.roots[1], trees.roots[1]};
+  const TreeCounts counts = TreeCounts::count(kernel, trees.forest, offsets, roots, true, 2);
+  CHECK(counts.size() == 3 && counts.row(0).nodes.empty() && counts.row(1).nodes.empty());
+  TreePairs pairs(kernel, trees.forest);
+  // Trees of their own norms: 1 + 2 * 2, and twice two pairs of different trees, of which one has the other in it.
+  const double norm = std::sqrt((0.5 * 1.5 + 0.5) * 0.5);
+  CHECK(close(pairs(counts.row(2), counts.row(2)), 1.0 + 4.0 + 4.0 * 0.5 / norm, 1e-13));
+}
+
+void test_large_trees_have_the_norm_of_small_ones() {
+  for (const TreeKernelKind kind : kinds) {
+    const TreeKernel kernel{kind, 0.4, 0.4};
+    Trees trees;
+    trees.add(chain(1020));  // by a table of all pairs
+    trees.add(chain(1030));  // by an index
+    const TreeCounts counts = trees.count(kernel, true);
+    TreePairs pairs(kernel, trees.forest);
+    for (std::size_t i = 0; i < 2; ++i) CHECK(close(pairs(counts.row(i), counts.row(i)), 1.0, 1e-9));
+  }
+}
+
+void test_kernels_that_are_not_finite_are_refused() {
+  std::string wide = "(A";
+  for (int i = 0; i < 3000; ++i) wide += " (B x)";
+  Trees trees;
+  trees.add(wide + ")");
+  CHECK_THROWS(trees.count({TreeKernelKind::subset_tree, 1.0, 1.0}, true), std::invalid_argument);
+}
+
+void test_stops_when_it_is_told_to() {
+  Random random(6);
+  const Trees trees = random_forest(random, 20, {3, 3, 3, false});
+  const TreeKernel kernel{TreeKernelKind::subset_tree, 0.4, 0.4};
+  const TreeCounts counts = trees.count(kernel, true);
+  const auto groups = groups_in(kernel, trees.forest, trees.forest);
+  const auto order = nodes_in_order(kernel, trees.forest);
+  const auto all = numbers<std::int32_t>(20);
+  Whole sink(20, 20);
+  Monitor monitor;
+  monitor.stop();
+  const GramTask task{trees.forest, groups, counts, all, trees.forest, order, counts, all, false};
+  for (const int threads : {1, 3}) CHECK_THROWS(compute_gram(kernel, task, threads, monitor, sink), Interrupted);
+}
+
+}  // namespace
+
+int main() {
+  test_pairs_are_the_recursions();
+  test_matrices_are_all_pairs();
+  test_blocks_of_which_most_match();
+  test_more_columns_than_are_held_at_once();
+  test_scores_are_sums_of_kernels();
+  test_counts();
+  test_examples_of_several_trees_and_none();
+  test_large_trees_have_the_norm_of_small_ones();
+  test_kernels_that_are_not_finite_are_refused();
+  test_stops_when_it_is_told_to();
+  return 0;
+}

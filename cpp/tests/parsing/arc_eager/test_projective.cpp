@@ -1,0 +1,137 @@
+// Lifting makes any tree projective and marks what it lifted; putting back leaves one tree without marks, the old one where a
+// single word was lifted and labels tell words apart.
+#include "unkernel/parsing/arc_eager/projective.hpp"
+
+#include <string>
+
+#include "check.hpp"
+#include "parsing/arc_eager/random_heads.hpp"
+
+namespace {
+
+using namespace unkernel;
+using namespace unkernel::parsing;
+
+LabelSet plain_labels(std::size_t count) {
+  LabelSet labels;
+  for (std::size_t k = 0; k < count; ++k) labels.add("l" + std::to_string(k));
+  return labels;
+}
+
+// Labels by word, `count` different ones; a word's own where there are enough.
+LabelledTree labelled(const Heads& heads, std::size_t count, Random& random) {
+  LabelledTree tree{heads, std::vector<std::int32_t>(heads.size(), no_label)};
+  for (std::size_t word = 1; word < heads.size(); ++word) {
+    tree.labels[word] = static_cast<std::int32_t>(count >= heads.size() ? word : random.below(static_cast<std::uint32_t>(count)));
+  }
+  return tree;
+}
+
+std::size_t check_lifted(const LabelledTree& original, const LabelledTree& tree, const LabelSet& labels) {
+  CHECK(is_one_tree(tree.heads) && is_projective(tree.heads));
+  std::size_t lifted = 0;
+  for (std::size_t word = 1; word < tree.heads.size(); ++word) {
+    const Word old_head = original.heads[word];
+    const std::int32_t label = tree.labels[word];
+    if (tree.heads[word] == old_head) {
+      CHECK(label == original.labels[word]);
+      continue;
+    }
+    ++lifted;
+    CHECK(tree.heads[word] != no_word && is_below(original.heads, old_head, tree.heads[word]));
+    CHECK(labels.plain(label) == original.labels[word]);
+    CHECK(labels.head_label(label) == original.labels[static_cast<std::size_t>(old_head)]);
+    CHECK(labels.name(label) ==
+          std::string(labels.name(labels.plain(label))) + "\u2191" + std::string(labels.name(labels.head_label(label))));
+  }
+  return lifted;
+}
+
+void check_restored(const LabelledTree& original, const LabelledTree& lifted, const LabelledTree& tree, const LabelSet& labels) {
+  CHECK(is_one_tree(tree.heads));
+  for (std::size_t word = 1; word < tree.heads.size(); ++word) {
+    CHECK(tree.labels[word] == labels.plain(lifted.labels[word]) && tree.labels[word] == original.labels[word]);
+    if (lifted.labels[word] == original.labels[word]) CHECK(tree.heads[word] == original.heads[word]);
+  }
+}
+
+void check_tree(const Heads& heads, std::size_t label_count, Random& random) {
+  LabelSet labels = plain_labels(label_count);
+  const LabelledTree original = labelled(heads, label_count, random);
+  LabelledTree tree = original;
+  const std::size_t lifted = projectivise(tree, labels, unkernel::Monitor());
+  CHECK(lifted == check_lifted(original, tree, labels));
+  CHECK((lifted == 0) == is_projective(heads));
+  const LabelledTree projective = tree;
+  deprojectivise(tree, labels);
+  check_restored(original, projective, tree, labels);
+  if (lifted <= 1 && label_count >= heads.size()) CHECK(tree.heads == heads);
+}
+
+// Labels that no training gave: a parser may put marks anywhere.
+void check_any_marks(std::size_t words, Random& random) {
+  LabelSet labels = plain_labels(3);
+  for (std::int32_t label = 0; label < 3; ++label) {
+    for (std::int32_t head = 0; head < 3; ++head) labels.add_lifted(label, head);
+  }
+  LabelledTree tree = labelled(random_tree(words, random), 3, random);
+  for (std::size_t word = 1; word <= words; ++word) tree.labels[word] = static_cast<std::int32_t>(random.below(12));
+  const LabelledTree marked = tree;
+  deprojectivise(tree, labels);
+  CHECK(is_one_tree(tree.heads));
+  for (std::size_t word = 1; word <= words; ++word) {
+    CHECK(tree.labels[word] == labels.plain(marked.labels[word]));
+    if (marked.labels[word] < 3) CHECK(tree.heads[word] == marked.heads[word]);
+  }
+}
+
+// 4 hangs from 1, across the root 2; its mark finds 1 again.
+void test_an_example() {
+  LabelSet labels;
+  for (const char* name : {"root", "nsubj", "obj", "acl"}) labels.add(name);
+  LabelledTree tree{{0, 2, 0, 2, 1}, {no_label, 1, 0, 2, 3}};
+  CHECK(projectivise(tree, labels, unkernel::Monitor()) == 1);
+  CHECK((tree.heads == Heads{0, 2, 0, 2, 2}));
+  CHECK(labels.name(tree.labels[4]) == "acl\u2191nsubj");
+  deprojectivise(tree, labels);
+  CHECK((tree.heads == Heads{0, 2, 0, 2, 1} && tree.labels[4] == 3));
+}
+
+// Two roots: an arc across one of them is lifted to the top.
+void test_forests() {
+  LabelSet labels = plain_labels(3);
+  LabelledTree tree{{0, 0, 0, 1}, {no_label, 0, 1, 2}};
+  CHECK(projectivise(tree, labels, unkernel::Monitor()) == 1 && (tree.heads == Heads{0, 0, 0, 0}));
+  deprojectivise(tree, labels);
+  CHECK((tree.heads == Heads{0, 0, 0, 1}));
+}
+
+// A label of the treebank that looks like a mark is no mark.
+void test_names_that_look_like_marks() {
+  LabelSet labels;
+  const std::int32_t like_a_mark = labels.add("a\u2191b");
+  const std::int32_t a = labels.add("a"), b = labels.add("b");
+  CHECK(labels.head_label(like_a_mark) == no_label && labels.plain(like_a_mark) == like_a_mark);
+  const std::int32_t lifted = labels.add_lifted(a, b);
+  CHECK(lifted == like_a_mark || (labels.plain(lifted) == a && labels.head_label(lifted) == b));
+}
+
+}  // namespace
+
+int main() {
+  Random random(7);
+  test_an_example();
+  test_forests();
+  test_names_that_look_like_marks();
+  for (std::size_t words = 1; words <= 5; ++words) {
+    for (const Heads& heads : all_trees(words)) {
+      check_tree(heads, words + 1, random);
+      check_tree(heads, 2, random);
+    }
+  }
+  for (int trial = 0; trial < 3'000; ++trial) {
+    const std::size_t words = 1 + random.below(14);
+    check_tree(random_tree(words, random), trial % 2 == 0 ? words + 1 : 3, random);
+    check_any_marks(words, random);
+  }
+}

@@ -1,0 +1,118 @@
+// Whatever the bytes are, templates are refused with a FormatError or make proper rows of any text; and whatever the text
+// and the scores are, recoded tags are valid in every scheme, and answers are valid and the same on one thread and on three.
+// An input is templates, a line `%%`, and a text of words, parts of speech and tags.
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "check.hpp"
+#include "fuzz.hpp"
+#include "unkernel/base/error.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/parsing/chunks/decoder.hpp"
+
+namespace {
+
+using namespace unkernel::parsing;
+using unkernel::FormatError;
+using unkernel::data::ColumnText;
+
+constexpr ChunkScheme schemes[] = {ChunkScheme::iob1, ChunkScheme::iob2, ChunkScheme::ioe1, ChunkScheme::ioe2, ChunkScheme::iobes};
+
+// Scores that depend on the row and on nothing else.
+class HashEngine final : public unkernel::engines::Engine {
+ public:
+  using Narrow = unkernel::data::CsrView<std::int32_t, double>;
+  using Wide = unkernel::data::CsrView<std::int64_t, double>;
+
+  HashEngine(std::size_t scores, std::int32_t features) : scores_(scores), features_(features) {}
+  std::size_t scores() const override { return scores_; }
+  std::size_t bytes() const override { return 0; }
+  std::unique_ptr<unkernel::engines::Worker> worker() const override { return std::make_unique<unkernel::engines::Worker>(); }
+  void score(const unkernel::engines::RowView<std::int32_t>& row, unkernel::engines::Worker&, double* out) const override {
+    std::uint64_t hash = 1;
+    for (std::size_t k = 0; k < row.columns.size(); ++k) {
+      CHECK(row.columns[k] >= 0 && row.columns[k] < features_);
+      CHECK(k == 0 || row.columns[k - 1] < row.columns[k]);
+      hash = unkernel::Random::mix(hash + static_cast<std::uint64_t>(row.columns[k]));
+    }
+    for (std::size_t k = 0; k < scores_; ++k) out[k] = static_cast<double>(unkernel::Random::mix(hash + k) >> 40) - 0x1p23;
+  }
+  void score(const unkernel::engines::RowView<std::int64_t>&, unkernel::engines::Worker&, double*) const override {}
+  void score(const Narrow&, std::span<double>, int) const override {}
+  void score(const Wide&, std::span<double>, int) const override {}
+
+ private:
+  std::size_t scores_;
+  std::int32_t features_;
+};
+
+std::span<ChunkTag> sentence(const ColumnText& text, std::int64_t s, std::vector<ChunkTag>& tags) {
+  const auto first = static_cast<std::size_t>(text.first_token(s));
+  return std::span(tags).subspan(first, static_cast<std::size_t>(text.first_token(s + 1)) - first);
+}
+
+void check_valid(std::span<const ChunkTag> tags, ChunkScheme scheme) {
+  ChunkTag before = outside;
+  for (const ChunkTag tag : tags) {
+    CHECK(may_follow(scheme, before, tag));
+    before = tag;
+  }
+  CHECK(may_follow(scheme, before, outside));
+}
+
+void check_answers(const ColumnText& text, const ChunkTemplates& templates, std::vector<ChunkTag> tags, ChunkScheme scheme, bool backward) {
+  std::vector<Chunk> room;
+  for (std::int64_t s = 0; s < text.sentences(); ++s) {
+    recode(sentence(text, s, tags), scheme, room);
+    check_valid(sentence(text, s, tags), scheme);
+  }
+  std::vector<ChunkTag> classes = tags;
+  std::ranges::sort(classes);
+  classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
+  if (classes.size() < 2) return;
+  std::vector<std::int32_t> answers;
+  for (const ChunkTag tag : tags) answers.push_back(static_cast<std::int32_t>(std::ranges::lower_bound(classes, tag) - classes.begin()));
+  ChunkFeatures features(templates);
+  features.learn(text, answers, backward, 1 + static_cast<std::int64_t>(classes.size() % 2));
+  const HashEngine engine(classes.size() == 2 ? 1 : classes.size(), features.features());
+  const ChunkModel model{features, engine, classes, scheme, backward};
+  std::vector<ChunkTag> found = chunk_text(text, model, 1);
+  CHECK(found == chunk_text(text, model, 3));
+  for (std::int64_t s = 0; s < text.sentences(); ++s) check_valid(sentence(text, s, found), ChunkScheme::iob2);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string all(data, data + size);
+  const std::size_t cut = all.find("%%\n");
+  try {
+    const ChunkTemplates templates = read_chunk_templates(all.substr(0, cut), "templates");
+    if (cut == std::string::npos) return 0;
+    const ColumnText text(all.substr(cut + 3), "text", {unkernel::data::ColumnFormat::chunks, 0, unkernel::data::TreeCheck::none, false, 1});
+    if (text.sentences() == 0) return 0;
+    unkernel::data::NameTable types;
+    const std::vector<ChunkTag> tags = read_chunk_tags(text, text.columns() - 1, types);
+    for (const ChunkScheme scheme : schemes) {
+      for (const bool backward : {false, true}) check_answers(text, templates, tags, scheme, backward);
+    }
+  } catch (const FormatError& error) {
+    CHECK(!error.reason.empty());
+  }
+  return 0;
+}
+
+std::vector<std::string> fuzz_seeds() {
+  return {
+      "word[0]\npos[-1]+tag[-1]\n%%\nHe PRP B-NP\nsaw VBD B-VP\nit PRP B-NP\n\nNo DT O\n",
+      "suffix3[0] # the end\nshape[-2]\ntag[-9]\nlower[9]\n%%\na I-X\nb I-X\nc B-X\n\nd E-Y\ne S-Y\n",
+      "prefix1[0]\nword[0]+word[1]+word[2]+tag[-1]+tag[-2]\n%%\n\xC3\xA9 N B\nx N I\ny N O\n",
+      "tag[-1]\n%%\na B-X\nb I-X\nc B-Y\nd I-Y\n",
+      "wurd[0]\n",
+      "word[0]+\n",
+  };
+}

@@ -1,0 +1,437 @@
+// Pair descent against conditions of optimality and a duality gap computed from scratch, and answers known by hand.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+#include "base/close.hpp"
+#include "check.hpp"
+#include "unkernel/base/error.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/solve/smo.hpp"
+
+namespace {
+
+using unkernel::Monitor;
+using unkernel::Random;
+using unkernel::solve::evaluate_gradient;
+using unkernel::solve::minimise_pairs;
+using unkernel::solve::PairOptions;
+using unkernel::solve::PairOutcome;
+using unkernel::solve::PairProblem;
+using Vector = std::vector<double>;
+
+constexpr std::int64_t many_steps = 2'000'000;
+
+double uniform(Random& random) { return random.below(2001) / 1000.0 - 1.0; }
+
+struct Problem {
+  std::size_t stride = 0;
+  std::vector<float> square;
+  std::vector<std::int32_t> rows;
+  Vector diagonal;
+  std::vector<signed char> labels;
+  Vector costs;
+
+  std::size_t size() const { return labels.size(); }
+  PairProblem view() const { return {{square.data(), stride, rows.empty() ? nullptr : rows.data()}, diagonal, labels, costs}; }
+
+  double kernel(std::size_t i, std::size_t j) const {
+    if (i == j) return diagonal[i];
+    const auto place = [&](std::size_t k) { return rows.empty() ? k : static_cast<std::size_t>(rows[k]); };
+    return static_cast<double>(square[place(i) * stride + place(j)]);
+  }
+  double label(std::size_t i) const { return static_cast<double>(labels[i]); }
+
+  // sum_j y_j a_j K_ij
+  Vector scores(const Vector& alpha) const {
+    Vector result(size(), 0.0);
+    for (std::size_t i = 0; i < size(); ++i) {
+      for (std::size_t j = 0; j < size(); ++j) result[i] += label(j) * alpha[j] * kernel(i, j);
+    }
+    return result;
+  }
+};
+
+enum class Kernel { linear, gaussian };
+
+double kernel_of(Kernel kind, const Vector& x, const Vector& z) {
+  double dot = 0.0, distance = 0.0;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    dot += x[k] * z[k];
+    distance += (x[k] - z[k]) * (x[k] - z[k]);
+  }
+  return kind == Kernel::linear ? dot : std::exp(-0.5 * distance);
+}
+
+void fill_square(Problem& problem, const std::vector<Vector>& points, Kernel kind) {
+  const std::size_t n = points.size();
+  problem.stride = n + 2;
+  problem.square.assign(n * problem.stride, std::numeric_limits<float>::quiet_NaN());  // beyond a row: not to be read
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) problem.square[i * problem.stride + j] = static_cast<float>(kernel_of(kind, points[i], points[j]));
+    problem.diagonal.push_back(kernel_of(kind, points[i], points[i]));
+  }
+}
+
+struct Recipe {
+  std::size_t size;
+  std::size_t dimension;
+  Kernel kind;
+  double cost;
+  std::uint64_t seed;
+};
+
+// Two overlapping clouds; one row in eight has no cost, the others up to `cost`.
+Problem clouds(const Recipe& recipe) {
+  Random random(recipe.seed);
+  Problem problem;
+  std::vector<Vector> points(recipe.size, Vector(recipe.dimension));
+  for (Vector& point : points) {
+    const bool positive = random.below(2) == 1;
+    for (double& x : point) x = 1.5 * uniform(random) + (positive ? 0.5 : -0.5);
+    problem.labels.push_back(positive ? 1 : -1);
+    problem.costs.push_back(random.below(8) == 0 ? 0.0 : recipe.cost * (random.below(1000) + 1) / 1000.0);
+  }
+  fill_square(problem, points, recipe.kind);
+  return problem;
+}
+
+struct Solution {
+  Vector alpha;
+  Vector gradient;
+  PairOutcome outcome;
+};
+
+Solution improve(const Problem& problem, const PairOptions& options, Vector alpha) {
+  Vector gradient(problem.size());
+  evaluate_gradient(problem.view(), alpha, gradient);
+  const Monitor monitor;
+  const PairOutcome outcome = minimise_pairs(problem.view(), options, alpha, gradient, monitor);
+  return {alpha, gradient, outcome};
+}
+
+Solution solve(const Problem& problem, double tolerance, bool bias = true) {
+  return improve(problem, {tolerance, many_steps, bias}, Vector(problem.size(), 0.0));
+}
+
+// How large numbers are that cancel: what rounding is measured by.
+double scale_of(const Problem& problem, const Vector& alpha) {
+  double sum = 1.0;
+  for (std::size_t i = 0; i < alpha.size(); ++i) sum += alpha[i] * std::max(problem.diagonal[i], 1.0);
+  return sum;
+}
+
+void check_consistent(const Problem& problem, const Solution& s, bool bias) {
+  const Vector scores = problem.scores(s.alpha);
+  const double scale = scale_of(problem, s.alpha);
+  double balance = 0.0, objective = 0.0;
+  for (std::size_t i = 0; i < problem.size(); ++i) {
+    CHECK(s.alpha[i] >= 0.0 && s.alpha[i] <= problem.costs[i]);
+    CHECK(std::abs(s.gradient[i] - (problem.label(i) * scores[i] - 1.0)) <= 1e-11 * scale);
+    balance += problem.label(i) * s.alpha[i];
+    objective += s.alpha[i] * (1.0 - 0.5 * problem.label(i) * scores[i]);
+  }
+  CHECK(!bias || std::abs(balance) <= 1e-12 * scale);
+  CHECK(std::abs(objective - s.outcome.dual_objective) <= 1e-11 * scale * scale);
+}
+
+// m(a) - M(a), or the largest projected gradient.
+double violation(const Problem& problem, const Vector& alpha, bool bias) {
+  const Vector scores = problem.scores(alpha);
+  const double start = bias ? std::numeric_limits<double>::infinity() : 0.0;
+  double highest = -start, lowest = start;
+  for (std::size_t i = 0; i < problem.size(); ++i) {
+    const double pull = problem.label(i) - scores[i];
+    const bool off_zero = alpha[i] > 0.0, off_cost = alpha[i] < problem.costs[i];
+    if (problem.labels[i] > 0 ? off_cost : off_zero) highest = std::max(highest, pull);
+    if (problem.labels[i] > 0 ? off_zero : off_cost) lowest = std::min(lowest, pull);
+  }
+  return bias ? std::max(highest - lowest, 0.0) : std::max(highest, -lowest);
+}
+
+double primal(const Problem& problem, const Solution& s) {
+  const Vector scores = problem.scores(s.alpha);
+  double sum = 0.0;
+  for (std::size_t i = 0; i < problem.size(); ++i) {
+    const double margin = problem.label(i) * (scores[i] + s.outcome.bias);
+    sum += 0.5 * problem.label(i) * s.alpha[i] * scores[i] + problem.costs[i] * std::max(0.0, 1.0 - margin);
+  }
+  return sum;
+}
+
+// The gap is at most sum_i C_i times a violation: a check of the bias too.
+void check_optimal(const Problem& problem, const Solution& s, double tolerance, bool bias) {
+  check_consistent(problem, s, bias);
+  const double rounding = 1e-11 * scale_of(problem, s.alpha);
+  CHECK(s.outcome.converged);
+  CHECK(std::abs(violation(problem, s.alpha, bias) - s.outcome.violation) <= rounding);
+  CHECK(s.outcome.violation <= tolerance * (1.0 + 1e-6));
+  const double costs = std::accumulate(problem.costs.begin(), problem.costs.end(), 0.0);
+  const double gap = primal(problem, s) - s.outcome.dual_objective;
+  CHECK(gap >= -rounding * scale_of(problem, s.alpha) && gap <= (tolerance + rounding) * costs + rounding * scale_of(problem, s.alpha));
+}
+
+// From a handful of rows to more than a block and a period of shrinking; kernels of full rank and of rank two.
+void test_reaches_the_tolerance() {
+  std::uint64_t seed = 0;
+  for (const std::size_t size : {1U, 2U, 3U, 10U, 64U, 65U, 200U}) {
+    for (const Kernel kind : {Kernel::linear, Kernel::gaussian}) {
+      for (const double cost : {1e-2, 1.0, 100.0}) {
+        const Problem problem = clouds({size, 2 + seed % 3, kind, cost, seed});
+        ++seed;
+        for (const bool bias : {true, false}) {
+          const double tolerance = cost > 10.0 ? 1e-4 : 1e-7;
+          check_optimal(problem, solve(problem, tolerance, bias), tolerance, bias);
+        }
+      }
+    }
+  }
+}
+
+void test_large_enough_to_shrink_and_return() {
+  for (const double cost : {0.1, 10.0}) {
+    const Problem problem = clouds({900, 3, Kernel::gaussian, cost, 5});
+    for (const bool bias : {true, false}) check_optimal(problem, solve(problem, 1e-5, bias), 1e-5, bias);
+  }
+}
+
+void test_known_answers() {
+  Problem two{2, {1.0F, -1.0F, -1.0F, 1.0F}, {}, {1.0, 1.0}, {1, -1}, {10.0, 10.0}};  // x = 1 and x = -1
+  const Solution free = solve(two, 1e-12);
+  CHECK(close(free.alpha[0], 0.5, 1e-12) && close(free.alpha[1], 0.5, 1e-12) && close(free.outcome.bias, 0.0, 1e-12));
+  CHECK(close(free.outcome.dual_objective, 0.5, 1e-12) && free.outcome.steps == 1);
+  two.costs = {0.25, 0.125};
+  const Solution bound = solve(two, 1e-12);
+  CHECK(bound.alpha[0] == 0.125 && bound.alpha[1] == 0.125);
+  const Solution unbiased = solve(two, 1e-12, false);
+  CHECK(unbiased.alpha[0] == 0.25 && unbiased.alpha[1] == 0.125 && unbiased.outcome.bias == 0.0);
+  two.square = {1.0F, 1.0F, 1.0F, 1.0F};  // the same point with both labels: no curvature
+  const Solution same = solve(two, 1e-12);
+  CHECK(same.alpha[0] == 0.125 && same.alpha[1] == 0.125);
+}
+
+// With costs this small everyone is at its bound, exactly; the bias is in the middle of what is optimal.
+void test_all_at_bounds() {
+  Problem problem = clouds({100, 3, Kernel::gaussian, 1.0, 7});
+  for (std::size_t i = 0; i < problem.size(); ++i) {
+    problem.labels[i] = i % 2 == 0 ? 1 : -1;
+    problem.costs[i] = 0.7e-3;
+  }
+  const Solution s = solve(problem, 1e-9);
+  check_optimal(problem, s, 1e-9, true);
+  for (const double a : s.alpha) CHECK(a == 0.7e-3);
+  const Vector scores = problem.scores(s.alpha);
+  double highest = -2.0, lowest = 2.0;
+  for (std::size_t i = 0; i < problem.size(); ++i) {
+    const double pull = problem.label(i) - scores[i];
+    if (problem.labels[i] > 0) lowest = std::min(lowest, pull);
+    if (problem.labels[i] < 0) highest = std::max(highest, pull);
+  }
+  CHECK(close(s.outcome.bias, 0.5 * (highest + lowest), 1e-12));
+}
+
+void test_one_class_only() {
+  for (const int label : {-1, 1}) {
+    Problem problem = clouds({50, 3, Kernel::gaussian, 1.0, 8});
+    for (std::size_t i = 0; i < problem.size(); ++i) {
+      if (problem.labels[i] != label) problem.costs[i] = 0.0;
+    }
+    const Solution s = solve(problem, 1e-9);
+    check_optimal(problem, s, 1e-9, true);
+    for (const double a : s.alpha) CHECK(a == 0.0);
+    CHECK(s.outcome.steps == 0 && s.outcome.bias == static_cast<double>(label));
+    check_optimal(problem, solve(problem, 1e-6, false), 1e-6, false);
+  }
+}
+
+void test_no_costs_and_no_rows() {
+  Problem problem = clouds({70, 3, Kernel::gaussian, 1.0, 9});
+  problem.costs.assign(problem.size(), 0.0);
+  for (const bool bias : {true, false}) {
+    const Solution s = solve(problem, 1e-9, bias);
+    CHECK(s.outcome.converged && s.outcome.steps == 0 && s.outcome.dual_objective == 0.0 && s.outcome.bias == 0.0);
+    CHECK(solve(Problem{}, 1e-3, bias).outcome.converged);
+  }
+}
+
+// Each point three times, with whatever label and cost.
+void test_duplicates() {
+  for (const Kernel kind : {Kernel::linear, Kernel::gaussian}) {
+    Random random(11);
+    std::vector<Vector> points;
+    Problem problem;
+    for (std::size_t i = 0; i < 150; ++i) {
+      points.push_back(i % 3 == 0 ? Vector{uniform(random), uniform(random)} : points.back());
+      problem.labels.push_back(random.below(4) == 0 ? -1 : 1);
+      problem.costs.push_back(1.0 + uniform(random));
+    }
+    fill_square(problem, points, kind);
+    for (const bool bias : {true, false}) check_optimal(problem, solve(problem, 1e-6, bias), 1e-6, bias);
+  }
+}
+
+// A linear kernel of rank two with noise a hundred times that of single precision: it is not positive any more.
+void test_slightly_indefinite_kernels_end() {
+  Problem problem = clouds({200, 2, Kernel::linear, 10.0, 12});
+  Random random(13);
+  for (std::size_t i = 0; i < problem.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const float noise = static_cast<float>(1e-5 * uniform(random));
+      problem.square[i * problem.stride + j] += noise;
+      problem.square[j * problem.stride + i] += noise;
+    }
+  }
+  for (const bool bias : {true, false}) {
+    const Solution s = solve(problem, 1e-3, bias);
+    check_consistent(problem, s, bias);
+    CHECK(s.outcome.converged && s.outcome.violation <= 1e-3 * (1.0 + 1e-6));
+  }
+}
+
+void test_the_diagonal_of_the_square_does_not_count() {
+  const Problem problem = clouds({150, 3, Kernel::gaussian, 5.0, 14});
+  Problem other = problem;
+  for (std::size_t i = 0; i < other.size(); ++i) other.square[i * other.stride + i] = 3.0F;
+  for (const bool bias : {true, false}) {
+    const Solution s = solve(other, 1e-7, bias);
+    check_optimal(other, s, 1e-7, bias);
+    CHECK(close(s.outcome.dual_objective, solve(problem, 1e-7, bias).outcome.dual_objective, 1e-7));
+  }
+}
+
+Problem part_of(const Problem& whole, std::vector<std::int32_t> rows) {
+  Problem part;
+  part.stride = whole.stride;
+  part.square = whole.square;
+  for (const std::int32_t row : rows) {
+    const std::size_t i = static_cast<std::size_t>(row);
+    part.diagonal.push_back(whole.diagonal[i]);
+    part.labels.push_back(whole.labels[i]);
+    part.costs.push_back(whole.costs[i]);
+  }
+  part.rows = std::move(rows);
+  return part;
+}
+
+void test_some_rows_of_a_shared_square() {
+  const Problem whole = clouds({300, 3, Kernel::gaussian, 5.0, 15});
+  std::vector<std::int32_t> range(120), scattered;
+  std::iota(range.begin(), range.end(), 37);
+  for (std::int32_t i = 0; i < 300; ++i) {
+    if (i % 7 < 4) scattered.push_back(299 - i);
+  }
+  Random random(16);
+  random.shuffle(std::span(scattered));
+  for (const auto& rows : {range, scattered}) {
+    const Problem part = part_of(whole, rows);
+    for (const bool bias : {true, false}) check_optimal(part, solve(part, 1e-6, bias), 1e-6, bias);
+  }
+}
+
+void test_starts_where_it_is_told_to() {
+  const Problem problem = clouds({200, 3, Kernel::gaussian, 2.0, 17});
+  for (const bool bias : {true, false}) {
+    const Solution best = solve(problem, 1e-6, bias);
+    const Solution again = improve(problem, {1.1e-6, many_steps, bias}, best.alpha);
+    CHECK(again.outcome.steps == 0 && again.alpha == best.alpha);
+    Problem costlier = problem;
+    for (double& cost : costlier.costs) cost *= 3.0;
+    const Solution warm = improve(costlier, {1e-6, many_steps, bias}, best.alpha);
+    check_optimal(costlier, warm, 1e-6, bias);
+    CHECK(close(warm.outcome.dual_objective, solve(costlier, 1e-6, bias).outcome.dual_objective, 1e-6));
+  }
+}
+
+// The others stay where they are and pull too: the start is out of balance by as much as they are, and stays so.
+void test_a_part_of_a_larger_problem() {
+  const Problem whole = clouds({240, 3, Kernel::gaussian, 2.0, 21});
+  std::vector<std::int32_t> rows;
+  for (std::int32_t i = 0; i < 240; i += 3) rows.push_back(i);
+  const Problem part = part_of(whole, rows);
+  for (const bool bias : {true, false}) {
+    Solution s = improve(whole, {1e-6, 60, bias}, Vector(whole.size(), 0.0));
+    Vector alpha, gradient;
+    for (const std::int32_t row : rows) {
+      alpha.push_back(s.alpha[static_cast<std::size_t>(row)]);
+      gradient.push_back(s.gradient[static_cast<std::size_t>(row)]);
+    }
+    const Monitor monitor;
+    const PairOutcome outcome = minimise_pairs(part.view(), {1e-6, many_steps, bias}, alpha, gradient, monitor);
+    CHECK(outcome.converged && outcome.steps > 0);
+    for (std::size_t k = 0; k < rows.size(); ++k) s.alpha[static_cast<std::size_t>(rows[k])] = alpha[k];
+    const Vector scores = whole.scores(s.alpha);
+    double balance = 0.0;
+    for (std::size_t i = 0; i < whole.size(); ++i) balance += whole.label(i) * s.alpha[i];
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      const std::size_t i = static_cast<std::size_t>(rows[k]);
+      CHECK(close(gradient[k], whole.label(i) * scores[i] - 1.0, 1e-10));
+    }
+    CHECK(!bias || std::abs(balance) <= 1e-10);
+  }
+}
+
+// Wherever it stops, what it gives belongs together; and each step is worth something.
+void test_stops_after_so_many_steps() {
+  const Problem problem = clouds({400, 3, Kernel::gaussian, 2.0, 18});
+  for (const bool bias : {true, false}) {
+    double last = 0.0;
+    for (const std::int64_t steps : {0, 1, 2, 10, 100, 500, 1000}) {
+      const Solution s = improve(problem, {1e-12, steps, bias}, Vector(problem.size(), 0.0));
+      check_consistent(problem, s, bias);
+      CHECK(!s.outcome.converged && s.outcome.steps == steps && s.outcome.violation > 1e-12);
+      CHECK(s.outcome.dual_objective >= last);
+      last = s.outcome.dual_objective;
+    }
+  }
+}
+
+void test_can_be_interrupted() {
+  const Problem problem = clouds({50, 3, Kernel::gaussian, 2.0, 19});
+  Vector alpha(problem.size(), 0.0), gradient(problem.size(), -1.0);
+  Monitor monitor;
+  monitor.stop();
+  CHECK_THROWS(minimise_pairs(problem.view(), {1e-3, many_steps, true}, alpha, gradient, monitor), unkernel::Interrupted);
+}
+
+void test_refuses_what_is_not_a_problem() {
+  const Problem good = clouds({20, 3, Kernel::gaussian, 1.0, 20});
+  Vector start(good.size(), 0.0);
+  const PairOptions options{1e-3, many_steps, true};
+  Problem problem = good;
+  problem.labels[3] = 0;
+  CHECK_THROWS(improve(problem, options, start), std::invalid_argument);
+  problem = good;
+  problem.costs[3] = -1.0;
+  CHECK_THROWS(improve(problem, options, start), std::invalid_argument);
+  problem = good;
+  problem.diagonal.pop_back();
+  CHECK_THROWS(improve(problem, options, start), std::invalid_argument);
+  start[0] = good.costs[0] + 1.0;
+  CHECK_THROWS(improve(good, options, start), std::invalid_argument);
+}
+
+}  // namespace
+
+int main() {
+  test_reaches_the_tolerance();
+  test_large_enough_to_shrink_and_return();
+  test_known_answers();
+  test_all_at_bounds();
+  test_one_class_only();
+  test_no_costs_and_no_rows();
+  test_duplicates();
+  test_slightly_indefinite_kernels_end();
+  test_the_diagonal_of_the_square_does_not_count();
+  test_some_rows_of_a_shared_square();
+  test_starts_where_it_is_told_to();
+  test_a_part_of_a_larger_problem();
+  test_stops_after_so_many_steps();
+  test_can_be_interrupted();
+  test_refuses_what_is_not_a_problem();
+  return 0;
+}

@@ -1,0 +1,188 @@
+#include "unkernel/data/rows/block_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cmath>
+#include <limits>
+#include <system_error>
+
+#include "unkernel/base/checksum.hpp"
+#include "unkernel/base/error.hpp"
+#include "unkernel/base/large_array.hpp"
+
+namespace unkernel::cutplane {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "blocks are used as they lie in the file");
+
+constexpr const char* remedy = "; delete the file, and it is made anew from its sources";
+
+// Mappings begin and end here. It is a multiple of every system's pages, and the size of the large ones: where
+// the page cache holds a file in those, a block costs two or three page faults instead of hundreds.
+constexpr auto window = static_cast<std::int64_t>(huge_page);
+
+std::string reason_of(int error) { return std::generic_category().message(error); }
+
+// Bytes of a file in memory, and what else lies in their windows.
+class Mapping {
+ public:
+  Mapping(int descriptor, std::int64_t position, std::size_t bytes) {
+    const std::int64_t begin = position / window * window;
+    const std::int64_t end = (position + static_cast<std::int64_t>(bytes) + window - 1) / window * window;
+    before_ = static_cast<std::size_t>(position - begin);
+    bytes_ = bytes;
+    size_ = static_cast<std::size_t>(end - begin);
+    memory_ = mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor, begin);
+    if (memory_ == MAP_FAILED) throw NotEnoughMemory("a block of rows cannot be mapped into memory: " + reason_of(errno));
+    advise_huge_pages(memory_, size_);  // what is read from the disk is then read ahead, and kept, in large pages
+  }
+  ~Mapping() { munmap(memory_, size_); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  std::span<const unsigned char> bytes() const { return {static_cast<const unsigned char*>(memory_) + before_, bytes_}; }
+
+ private:
+  void* memory_;
+  std::size_t size_;
+  std::size_t before_;
+  std::size_t bytes_;
+};
+
+Layout layout_of(std::int64_t code) { return {static_cast<ColumnKind>(code % 2), static_cast<ValueKind>(code / 2)}; }
+
+RowBlock block_at(const unsigned char* bytes, const Layout& layout, std::int64_t first_row, std::int64_t rows, std::int64_t entries) {
+  RowBlock block;
+  block.layout = layout;
+  block.first_row = first_row;
+  block.offsets = {reinterpret_cast<const std::int64_t*>(bytes), static_cast<std::size_t>(rows) + 1};
+  const unsigned char* const values = bytes + block.offsets.size_bytes();
+  const std::size_t value_bytes = entry_bytes(layout) - entry_bytes({layout.columns, ValueKind::ones});
+  if (layout.values != ValueKind::ones) block.values = values;
+  block.columns = values + static_cast<std::size_t>(entries) * value_bytes;
+  return block;
+}
+
+bool offsets_are_sound(std::span<const std::int64_t> offsets, std::int64_t entries) {
+  return offsets.front() == 0 && offsets.back() == entries && std::ranges::is_sorted(offsets);
+}
+
+// Without a way out of the loop, so that it is vectorised.
+template <class Column>
+bool all_below(std::span<const Column> columns, std::size_t features) {
+  Column largest = 0;
+  for (const Column column : columns) largest = std::max(largest, column);
+  return columns.empty() || largest < features;
+}
+
+template <class Value>
+bool all_finite(const Value* values, std::size_t count) {
+  bool finite = true;
+  for (std::size_t k = 0; k < count; ++k) finite &= std::isfinite(values[k]);
+  return finite;
+}
+
+bool all_finite(const Ones*, std::size_t) { return true; }
+
+}  // namespace
+
+std::int64_t layout_code(const Layout& layout) {
+  return static_cast<std::int64_t>(layout.columns) + 2 * static_cast<std::int64_t>(layout.values);
+}
+
+std::int64_t aligned_position(std::int64_t position) {
+  return (position + block_alignment - 1) / block_alignment * block_alignment;
+}
+
+std::size_t block_bytes(std::int64_t rows, std::int64_t entries, const Layout& layout) {
+  return (static_cast<std::size_t>(rows) + 1) * sizeof(std::int64_t) + static_cast<std::size_t>(entries) * entry_bytes(layout);
+}
+
+BlockFile::BlockFile(const BlockRegion& region, std::size_t features, std::span<const BlockEntry> index)
+    : file_(region.file), features_(features), version_(version_of(region.descriptor)) {
+  if (features > std::numeric_limits<std::uint32_t>::max()) {
+    throw FormatError(file_, 0, 0, std::string("there are more columns than 32-bit numbers") + remedy);
+  }
+  if (region.end > version_.size) throw FormatError(file_, 0, 0, std::string("the file has been cut short") + remedy);
+  places_.reserve(index.size());
+  std::int64_t end = block_alignment;
+  for (const BlockEntry& entry : index) {
+    add_place(entry, end, region.end);
+    const auto bytes = static_cast<std::int64_t>(block_bytes(entry.rows, entry.entries, places_.back().layout));
+    end = aligned_position(entry.position + bytes);
+  }
+  if (end != region.end) throw FormatError(file_, 0, 0, std::string("the blocks do not fill their place") + remedy);
+  checked_ = std::make_unique<std::atomic<bool>[]>(places_.size());
+  descriptor_ = fcntl(region.descriptor, F_DUPFD_CLOEXEC, 0);
+  if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), file_);
+}
+
+BlockFile::~BlockFile() { close(descriptor_); }
+
+// Checked in an order in which nothing overflows.
+void BlockFile::add_place(const BlockEntry& entry, std::int64_t expected_position, std::int64_t region_end) {
+  const auto k = static_cast<std::int64_t>(places_.size());
+  if (entry.layout < 0 || entry.layout > layout_code({ColumnKind::wide, ValueKind::full})) refuse(k, "is of an unknown layout");
+  const Layout layout = layout_of(entry.layout);
+  const std::int64_t room = region_end - expected_position;
+  const auto entry_size = static_cast<std::int64_t>(entry_bytes(layout));
+  const bool fits = entry.position == expected_position && entry.rows > 0 && entry.rows < room / 8 && entry.entries >= 0 &&
+                    entry.entries <= room / entry_size &&
+                    static_cast<std::int64_t>(block_bytes(entry.rows, entry.entries, layout)) <= room;
+  if (!fits) refuse(k, "does not lie where it should");
+  places_.push_back({entry.position, rows_, entry.rows, entry.entries, layout, entry.checksum});
+  rows_ += entry.rows;
+  entries_ += entry.entries;
+}
+
+BlockLease BlockFile::block(std::int64_t k) const {
+  const Place& place = places_[static_cast<std::size_t>(k)];
+  refuse_if_changed();  // to touch a page beyond a file's end ends the process
+  const auto mapping = std::make_shared<Mapping>(descriptor_, place.position, block_bytes(place.rows, place.entries, place.layout));
+  const RowBlock block = block_at(mapping->bytes().data(), place.layout, place.first_row, place.rows, place.entries);
+  std::atomic<bool>& checked = checked_[static_cast<std::size_t>(k)];
+  if (!checked.load(std::memory_order_relaxed)) {
+    check(k, block, mapping->bytes());
+    checked.store(true, std::memory_order_relaxed);
+  }
+  return {block, mapping};
+}
+
+BlockFile::Version BlockFile::version_of(int descriptor) {
+  struct stat found {};
+  if (fstat(descriptor, &found) != 0) throw std::system_error(errno, std::generic_category(), "fstat");
+#ifdef __APPLE__
+  const timespec& modified = found.st_mtimespec;
+#else
+  const timespec& modified = found.st_mtim;
+#endif
+  return {found.st_size, modified.tv_sec, modified.tv_nsec};
+}
+
+void BlockFile::refuse_if_changed() const {
+  if (version_of(descriptor_) == version_) return;
+  throw FormatError(file_, 0, 0, std::string("the file was changed while it was in use") + remedy);
+}
+
+void BlockFile::check(std::int64_t k, const RowBlock& block, std::span<const unsigned char> bytes) const {
+  const Place& place = places_[static_cast<std::size_t>(k)];
+  if (checksum(bytes) != place.checksum) refuse(k, "is damaged");
+  if (!offsets_are_sound(block.offsets, place.entries)) refuse(k, "has rows that do not fit its entries");
+  const auto count = static_cast<std::size_t>(place.entries);
+  with_types(block, [&](const auto* columns, const auto* values) {
+    if (!all_below(std::span(columns, count), features_)) refuse(k, "has a column outside the matrix");
+    if (!all_finite(values, count)) refuse(k, "has a value that is not finite");
+  });
+}
+
+void BlockFile::refuse(std::int64_t k, const char* what) const {
+  throw FormatError(file_, 0, 0, "block " + std::to_string(k) + " of the rows " + what + remedy);
+}
+
+}  // namespace unkernel::cutplane

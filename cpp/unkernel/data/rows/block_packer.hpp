@@ -1,0 +1,53 @@
+// Rows on their way into a file of blocks (block_file.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "unkernel/data/rows/block_file.hpp"
+#include "unkernel/data/rows/row_store.hpp"
+#include "unkernel/data/csr.hpp"
+
+namespace unkernel::cutplane {
+
+// Rows come in parts of any size; where blocks begin depends on the rows alone, not on the parts.
+// A block has as many rows as one in memory has (row_store.hpp), or fewer so that it stays below about 4 MB,
+// or a single row that is larger.
+class BlockPacker {
+ public:
+  // Values that single precision does not hold are rounded to it only if they may be, block by block.
+  explicit BlockPacker(bool may_round) : may_round_(may_round) {}
+
+  // Throws std::invalid_argument for columns outside the matrix and values that are not finite.
+  template <class Index>
+  void add(const data::CsrView<Index, double>& rows);
+  // Closes the last block.
+  void finish();
+  // The bytes of the blocks that are full, to be written after those handed over before.
+  std::vector<unsigned char> take();
+
+  const std::vector<BlockEntry>& index() const { return index_; }
+  std::int64_t end() const { return end_; }
+  std::int64_t entries() const { return entries_; }
+  bool rounded() const { return rounded_; }
+
+ private:
+  void close_block();
+  template <class Number, class From>
+  void put(std::span<const From> numbers);
+
+  bool may_round_;
+  bool rounded_ = false;
+  std::int64_t entries_ = 0;
+  std::int64_t end_ = block_alignment;
+  std::vector<BlockEntry> index_;
+  std::vector<unsigned char> bytes_;
+  // the block that is not full yet
+  std::vector<std::int64_t> offsets_{0};
+  std::vector<std::uint32_t> columns_;
+  std::vector<double> values_;
+};
+
+}  // namespace unkernel::cutplane

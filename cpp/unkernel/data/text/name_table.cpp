@@ -1,0 +1,112 @@
+#include "unkernel/data/text/name_table.hpp"
+
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+#include "unkernel/base/random.hpp"
+
+namespace unkernel::data {
+namespace {
+
+constexpr std::size_t fewest_slots = 64;
+
+std::uint64_t first_bytes(const char* text, std::size_t size) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < size; ++i) word |= static_cast<std::uint64_t>(static_cast<unsigned char>(text[i])) << (8 * i);
+  return word;
+}
+
+std::uint64_t eight_bytes(const char* text) {
+  std::uint64_t word;
+  std::memcpy(&word, text, 8);
+  return word;
+}
+
+// The bytes of a name of up to eight, else a hash of them all.
+std::uint64_t key_of(std::string_view name) {
+  if (name.size() < 8) return first_bytes(name.data(), name.size());
+  if (name.size() == 8) return eight_bytes(name.data());
+  std::uint64_t hash = name.size();
+  std::size_t at = 0;
+  for (; at + 8 < name.size(); at += 8) hash = Random::mix(hash ^ eight_bytes(name.data() + at)) + 0x9e3779b97f4a7c15ULL;
+  return Random::mix(hash ^ eight_bytes(name.data() + name.size() - 8));
+}
+
+std::size_t first_place(std::uint64_t key, std::size_t mask) {
+  return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ULL) >> 32) & mask;
+}
+
+}  // namespace
+
+NameTable::NameTable() : slots_(fewest_slots, {0, 0, -1}) {}
+
+NameTable NameTable::of(std::string_view bytes, std::span<const std::int64_t> ends) {
+  NameTable table;
+  std::size_t begin = 0;
+  for (const std::int64_t end : ends) {
+    const auto next = static_cast<std::size_t>(end);  // a negative one lies beyond all
+    if (next < begin || next > bytes.size()) throw std::invalid_argument("the names of a table overlap, or lie beyond its end");
+    const std::size_t known = table.size();
+    table.add(bytes.substr(begin, next - begin));
+    if (table.size() == known) throw std::invalid_argument("a name of a table comes twice");
+    begin = next;
+  }
+  if (begin != bytes.size()) throw std::invalid_argument("there is something behind the names of a table");
+  return table;
+}
+
+std::int32_t NameTable::add(std::string_view name) {
+  const std::uint64_t key = key_of(name);
+  std::size_t found = place(name, key);
+  if (slots_[found].number >= 0) return slots_[found].number;
+  if (3 * (size() + 1) > 2 * slots_.size()) {
+    grow();
+    found = place(name, key);
+  }
+  if (size() >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()) ||
+      name.size() > std::numeric_limits<std::uint32_t>::max()) {
+    throw std::length_error("too many different labels, or one of more than 4 GB");
+  }
+  const auto number = static_cast<std::int32_t>(size());
+  bytes_.append(name);
+  ends_.push_back(static_cast<std::int64_t>(bytes_.size()));
+  slots_[found] = {key, static_cast<std::uint32_t>(name.size()), number};
+  return number;
+}
+
+std::int32_t NameTable::find(std::string_view name) const { return slots_[place(name, key_of(name))].number; }
+
+std::string_view NameTable::name(std::int32_t number) const {
+  const auto i = static_cast<std::size_t>(number);
+  const auto begin = i == 0 ? std::size_t{0} : static_cast<std::size_t>(ends_[i - 1]);
+  return std::string_view(bytes_).substr(begin, static_cast<std::size_t>(ends_[i]) - begin);
+}
+
+std::size_t NameTable::memory() const {
+  return bytes_.capacity() + ends_.capacity() * sizeof(std::int64_t) + slots_.capacity() * sizeof(Slot);
+}
+
+std::size_t NameTable::place(std::string_view text, std::uint64_t key) const {
+  const std::size_t mask = slots_.size() - 1;
+  const auto is_other = [&](const Slot& slot) {
+    return slot.key != key || slot.size != text.size() || (text.size() > 8 && name(slot.number) != text);
+  };
+  std::size_t at = first_place(key, mask);
+  while (slots_[at].number >= 0 && is_other(slots_[at])) at = (at + 1) & mask;
+  return at;
+}
+
+void NameTable::grow() {
+  std::vector<Slot> old(2 * slots_.size(), {0, 0, -1});
+  old.swap(slots_);
+  const std::size_t mask = slots_.size() - 1;
+  for (const Slot& slot : old) {
+    if (slot.number < 0) continue;
+    std::size_t at = first_place(slot.key, mask);
+    while (slots_[at].number >= 0) at = (at + 1) & mask;
+    slots_[at] = slot;
+  }
+}
+
+}  // namespace unkernel::data

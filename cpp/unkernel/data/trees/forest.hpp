@@ -1,0 +1,100 @@
+// All subtrees of all trees, each stored once.
+//
+// A node is a label and a list of children; two nodes that are equal in both are the same node (hash-consing), so a
+// tree is the number of its root, and two trees are equal when their roots are. Children have smaller numbers than
+// their parents: going through nodes in ascending order visits every subtree before the trees that contain it.
+//
+// A *production* is what the subset-tree kernel compares: a label with the labels of the children. A leaf has none.
+//
+// Memory    16 bytes a node and 4 a child, and 24 to 64 bytes of hash tables a node
+// Threads   any number may read; who adds must be alone. `gate` is there for those who cannot know of each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <shared_mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/base/large_array.hpp"
+#include "unkernel/data/text/name_table.hpp"
+
+namespace unkernel::data {
+
+using NodeId = std::int32_t;
+
+class Forest {
+ public:
+  Forest();
+
+  std::int32_t add_label(std::string_view name) { return labels_.add(name); }
+  std::int32_t find_label(std::string_view name) const { return labels_.find(name); }
+
+  // The node with that label and those children, which is made if it is not there.
+  NodeId add_node(std::int32_t label, std::span<const NodeId> children);
+  // That node, or -1.
+  NodeId find_node(std::int32_t label, std::span<const NodeId> children) const;
+  // The production with that label and those labels of children, or -1.
+  std::int32_t find_production(std::int32_t label, std::span<const std::int32_t> child_labels) const;
+
+  std::size_t size() const { return nodes_.size() - 1; }
+  std::size_t label_count() const { return labels_.size(); }
+  std::size_t production_count() const { return production_ends_.size(); }
+
+  std::int32_t label(NodeId node) const { return nodes_[at(node)].label; }
+  std::string_view label_name(NodeId node) const { return labels_.name(label(node)); }
+  std::span<const NodeId> children(NodeId node) const {
+    const auto begin = static_cast<std::size_t>(nodes_[at(node)].child_begin);
+    return {children_.data() + begin, static_cast<std::size_t>(nodes_[at(node) + 1].child_begin) - begin};
+  }
+  bool is_leaf(NodeId node) const { return nodes_[at(node)].production < 0; }
+  // -1 for a leaf
+  std::int32_t production(NodeId node) const { return nodes_[at(node)].production; }
+
+  const NameTable& labels() const { return labels_; }
+  std::span<const NodeId> all_children() const { return children_; }
+  std::size_t memory() const;
+
+  std::shared_mutex& gate() const { return *gate_; }
+
+ private:
+  struct Node {
+    std::int64_t child_begin;  // the next node's is where they end
+    std::int32_t label;
+    std::int32_t production;
+  };
+  struct Slot {
+    std::uint64_t hash;  // of a node with one child: label and child themselves
+    std::int32_t number;  // -1: free
+  };
+  using Slots = LargeVector<Slot>;
+
+  static std::size_t at(NodeId node) { return static_cast<std::size_t>(node); }
+  template <class Same>
+  static std::size_t place(const Slots& slots, std::uint64_t hash, const Same& same);
+  static void insert(Slots& slots, std::size_t count, std::size_t at, Slot slot);
+  static std::size_t unary_place(const Slots& slots, std::uint64_t key);
+  NodeId add_unary(std::int32_t label, NodeId child);
+  NodeId append(std::int32_t label, std::span<const NodeId> children);
+  bool is_node(NodeId node, std::int32_t label, std::span<const NodeId> children) const;
+  bool is_production(std::int32_t production, std::span<const std::int32_t> labels) const;
+  std::int32_t add_production(std::int32_t label, std::span<const NodeId> children);
+
+  std::unique_ptr<std::shared_mutex> gate_ = std::make_unique<std::shared_mutex>();
+  NameTable labels_;
+  LargeVector<Node> nodes_;  // and one behind the last
+  LargeVector<NodeId> children_;
+  std::vector<std::int32_t> production_labels_;  // of each the label, then those of the children
+  std::vector<std::int64_t> production_ends_;
+  std::vector<NodeId> leaf_;                // of a label, or -1: leaves are found without hashing
+  // Nodes with one child, which most are, by label and child: what is found need not be looked at.
+  Slots unary_slots_;
+  std::size_t unary_count_ = 0;
+  Slots node_slots_;
+  Slots production_slots_;
+  std::vector<std::int32_t> new_labels_;  // of the production that is being added
+};
+
+}  // namespace unkernel::data

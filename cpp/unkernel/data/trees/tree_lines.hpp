@@ -1,0 +1,82 @@
+// Files with an example a line: SVM-light-TK's `.dat` and KeLP's `.klp`.
+//
+//   label [qid:n] |BT| (tree) |BT| (tree) |ET| 1:0.5 7:1 |BV| 2:1 |EV|       SVM-light-TK
+//   label |BT:name| (tree) |ET| |BV:name| word:1.0 other:2.0 |EV| |BS:name| text |ES|     KeLP
+//
+// In the first, the k-th tree of a line belongs to the k-th channel, and `|BV|` separates vectors; in the second,
+// channels go by name, and so do features. docs/formats/trees.md says what is accepted and what is refused.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/data/trees/brackets.hpp"
+#include "unkernel/data/trees/forest.hpp"
+#include "unkernel/data/text/name_table.hpp"
+
+namespace unkernel::data {
+
+// What a file holds besides the forest. Each tree and each vector knows its channel.
+struct TreeExamples {
+  NameTable label_names;
+  std::vector<std::int32_t> labels;       // into label_names, one an example
+  std::vector<std::int64_t> queries;      // one an example where there are any
+  bool has_queries = false;
+  NameTable tree_channels;
+  std::vector<std::int64_t> tree_ends;    // of each example
+  std::vector<std::int32_t> tree_channel;
+  std::vector<NodeId> roots;              // -1: an empty tree
+  NameTable vector_channels;
+  std::vector<std::int64_t> vector_ends;  // of each example
+  std::vector<std::int32_t> vector_channel;
+  std::vector<std::int64_t> entry_ends;   // of each vector
+  std::vector<std::int64_t> indices;      // as written, ascending; of a named feature: its number in `features`
+  std::vector<double> values;
+  NameTable features;                     // empty unless features have names
+};
+
+class TreeLines {
+ public:
+  TreeLines(std::string file, std::shared_ptr<Forest> forest);
+
+  // Text that comes in blocks, cut anywhere. Throws FormatError; of no use afterwards.
+  void feed(std::string_view block);
+  // Reads what is left when the last line has no newline.
+  void finish();
+
+  TreeExamples& examples() { return examples_; }
+  const Forest& forest() const { return *forest_; }
+
+ private:
+  void line(std::string_view text);
+  std::size_t read_head(std::string_view text);
+  std::size_t read_query(std::string_view text, std::size_t at);
+  std::size_t read_section(std::string_view text, std::size_t at);
+  std::size_t read_trees(std::string_view text, std::size_t at, std::string_view name);
+  std::size_t read_vectors(std::string_view text, std::size_t at);
+  std::size_t read_named_vector(std::string_view text, std::size_t at, std::string_view name);
+  std::size_t read_entry(std::string_view text, std::size_t at, bool named);
+  void end_vector(std::size_t at, bool named);
+  void refuse_repeated(std::size_t at, std::span<const std::int32_t> channels, std::span<const std::int64_t> ends) const;
+  [[noreturn]] void refuse(std::size_t at, const std::string& why) const;
+
+  std::string file_;
+  std::shared_ptr<Forest> forest_;
+  BracketReader words_joined_;
+  BracketReader words_apart_;
+  TreeExamples examples_;
+  std::string unfinished_;
+  std::int64_t line_number_ = 0;
+  std::size_t vector_begin_ = 0;  // first entry of the vector that is being read
+  std::int32_t trees_in_line_ = 0;
+  std::int32_t vectors_in_line_ = 0;
+  bool has_numbered_ = false;  // vectors whose features have numbers
+  bool has_named_ = false;
+};
+
+}  // namespace unkernel::data

@@ -1,0 +1,183 @@
+// The weights of conjunctions, laid out to be looked up: plain arrays that can lie in a file and be
+// mapped into memory.
+//
+// Features have ranks. Each conjunction belongs to its largest rank, its *owner*, and owners come in
+// three zones:
+//
+//   [0, head)      all conjunctions of these, the most frequent, in dense tables
+//   [head, rare)   those that occur, in a trie: an owner's partners b, their partners c < b, and so on
+//   [rare, used)   not expanded. The support vectors s that contain the owner a, cut off at it: what the
+//                  conjunctions owned by a would add up to is sum_s coefficient [f(c+1) - f(c)] with
+//                  c = |x ∩ s ∩ {0 .. a-1}|, since f(c) is the sum over all subsets of the overlap.
+//
+// The dense tables *fuse* the first few ranks, which almost every row has some of, into one feature of
+// 2^fused states: the entry of a conjunction U of other head ranks (numbered 0, 1 .. from `fused` on) has
+// for each state m the sum of the weights of all U ∪ T, T ⊆ m. One load then stands for many.
+//
+// Inside the head, ranks that are not fused go by column, so that rows need not be sorted; or, where a prefix trie
+// wants it, by frequency.
+//
+// Or else the first ranks are *grouped* (feature_groups.hpp): what all conjunctions of them add up to is then
+// looked up by the states of the groups, and only owners beyond them are left to the tables above. Rows with
+// a state that was never met are summed up without.
+//
+// The sum over all owners of x telescopes to the kernel sum, wherever the borders lie: they move
+// memory against time, never the result. All scores of a conjunction stand together.
+//
+// Bytes   8 m per head conjunction, 8 m 2^fused per one of a degree below the model's; 8 m + 2 (4 beyond 65,536 features) per trie conjunction, 4 more
+//         where it has partners of its own; for each rare feature of a support vector 8 m and 2 (4) per item, or a
+//         bit for each common rank and 4; 8 m per sum of states.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "unkernel/base/large_array.hpp"
+#include "unkernel/kernels/conjunction_index.hpp"
+#include "unkernel/kernels/feature_map.hpp"
+#include "unkernel/engines/ranking.hpp"
+
+namespace unkernel::engines {
+
+inline constexpr int most_degree = 4;
+// Entries are counted in 32 bits.
+inline constexpr std::uint64_t most_entries = 0xffff'fff0;
+
+template <class T>
+struct Borrowed {
+  using Array = std::span<const T>;
+};
+template <class T>
+struct Owned {
+  using Array = LargeVector<T>;
+};
+
+// Ranks as wide as needed.
+template <template <class> class Hold>
+using Keys = std::variant<typename Hold<std::uint16_t>::Array, typename Hold<std::uint32_t>::Array>;
+
+// Entries of conjunctions of k features, k >= 2. Those of one conjunction of k - 1 stand together, by
+// ascending key, its last and smallest rank.
+template <template <class> class Hold>
+struct TrieLevel {
+  Keys<Hold> keys;
+  typename Hold<double>::Array weights;        // entries x scores
+  typename Hold<std::uint32_t>::Array begins;  // entries + 1, into the next level; empty on the last
+};
+
+// Words of bits for so many ranks, by twos.
+constexpr std::size_t bit_words_for(std::size_t ranks) { return (ranks + 127) / 128 * 2; }
+
+template <template <class> class Hold>
+struct ConjunctionTablesIn {
+  template <class T>
+  using Array = typename Hold<T>::Array;
+
+  Basis basis;
+  FeatureMap map;
+  std::uint32_t fused;                // ranks
+  std::uint32_t head;
+  std::uint32_t rare;
+  Array<std::int64_t> columns;        // rank -> column
+  Array<double> constants;            // scores
+  Array<double> head_low;             // U of fewer than `degree` features, the empty one first: U x states x scores
+  Array<double> head_top;             // U of `degree` features, by owner: U x scores
+  Array<double> owner_weights;        // (rare - head) x scores
+  Array<std::uint32_t> owner_begins;  // rare - head + 1, into the second level
+  // Owners with many partners have a hash table of them: places in the owner's list, plus one.
+  Array<std::uint32_t> probe_begins;  // rare - head + 1, into probes; each table's size is 0 or a power of 2
+  Array<std::uint32_t> probes;
+  std::array<TrieLevel<Hold>, most_degree - 1> levels;  // of pairs, triples, quadruples
+  Array<std::uint32_t> posting_begins;  // used - rare + 1, into the postings
+  Array<std::uint32_t> item_begins;     // postings + 1, into items
+  Keys<Hold> items;                     // ranks below the owner, ascending
+  Array<double> posting_weights;        // postings x scores
+  // Where few enough ranks are common, in place of items and weights, so that a posting is one piece: a bit
+  // for each common rank the vector has; its weights; its number.
+  Array<std::uint64_t> posting_records;
+  Array<std::uint32_t> group_begins;    // groups + 1, into the ranks; empty where nothing is grouped
+  Array<std::uint32_t> state_begins;    // groups + 1, into the states
+  Array<std::uint64_t> states;          // bit k: the group's k-th rank
+  std::array<Array<double>, most_degree> state_sums;  // of 1, 2 .. states, as StateIndex numbers them, x scores
+
+  std::size_t scores() const { return constants.size(); }
+  std::size_t used() const { return columns.size(); }
+  std::size_t fused_states() const { return std::size_t{1} << fused; }
+  std::uint32_t grouped() const { return group_begins.empty() ? 0 : group_begins.back(); }
+  bool has_records() const { return !posting_records.empty(); }
+  std::size_t bit_words() const { return bit_words_for(rare); }
+  std::size_t record_words() const { return bit_words() + scores() + 1; }
+};
+
+// Where the conjunctions U of the head that are not fused lie: in head_low by ConjunctionIndex's
+// number, of a degree one less; in head_top by their owner.
+class HeadIndex {
+ public:
+  HeadIndex(int degree, Basis basis) : degree_(degree), low_(std::max(degree - 1, 1), basis), shift_(basis == Basis::monomials) {}
+
+  int degree() const { return degree_; }
+  const ConjunctionIndex& low() const { return low_; }
+  std::uint64_t low_count(std::uint64_t ranks) const { return degree_ == 1 ? 1 : low_.count(ranks); }
+  // The first of an owner's in head_top, which is also how many the ranks below it have there.
+  std::uint64_t top(std::uint64_t owner) const {
+    switch (degree_) {
+      case 1: return owner;
+      case 2: return choose2(owner + shift_);
+      case 3: return choose3(owner + 2 * shift_);
+      default: return choose4(owner + 3 * shift_);
+    }
+  }
+  // Of ranks u, descending: `degree` of them, or fewer.
+  std::uint64_t top_place(const Rank* u) const {
+    switch (degree_) {
+      case 1: return u[0];
+      case 2: return top(u[0]) + u[1];
+      case 3: return top(u[0]) + low_.triangle(u[1]) + u[2];
+      default: return top(u[0]) + low_.tetrahedron(u[1]) + low_.triangle(u[2]) + u[3];
+    }
+  }
+  std::uint64_t low_key(const Rank* u, int size) const {
+    switch (size) {
+      case 0: return 0;
+      case 1: return low_.block(u[0]);
+      case 2: return low_.block(u[0]) + 1 + u[1];
+      default: return low_.block(u[0]) + low_.triples(u[0]) + low_.triangle(u[1]) + u[2];
+    }
+  }
+  // Up to so many ranks nothing here overflows.
+  std::uint64_t most_ranks() const { return ConjunctionIndex(degree_, Basis::sets).most_features(); }
+  std::uint64_t count(std::uint64_t ranks, std::uint32_t fused) const { return (low_count(ranks) << fused) + top(ranks); }
+
+ private:
+  int degree_;
+  ConjunctionIndex low_;
+  std::uint64_t shift_;
+};
+
+inline constexpr std::uint32_t most_fused = 8;
+// Head ranks that do not go by column are sorted by their bits: no more than these.
+inline constexpr std::uint32_t most_sorted_head = 1024;
+// Of a posting; more common ranks have no bits.
+inline constexpr std::size_t most_bit_words = 8;
+// Of one support vector: how many of them a row meets is counted in 16 bits.
+inline constexpr std::uint32_t most_records_of_vector = 0xffff;
+
+using ConjunctionTables = ConjunctionTablesIn<Borrowed>;
+using ConjunctionArrays = ConjunctionTablesIn<Owned>;
+
+ConjunctionTables borrow(const ConjunctionArrays& arrays);
+
+// Whether a row in the order of its columns has its head ranks in order; else they are to be sorted.
+bool goes_by_column(const ConjunctionTables& tables);
+
+// Throws std::invalid_argument unless everything that leads from array to array stays inside. Weights
+// are not read, nor are the keys of the trie: whatever they are, they lead nowhere.
+void check(const ConjunctionTables& tables);
+
+std::size_t bytes(const ConjunctionTables& tables);
+
+}  // namespace unkernel::engines

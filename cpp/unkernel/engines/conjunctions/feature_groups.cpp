@@ -1,0 +1,237 @@
+#include "unkernel/engines/conjunctions/feature_groups.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+#include <unordered_map>
+
+#include "unkernel/base/flat_map.hpp"
+
+namespace unkernel::engines {
+namespace {
+
+constexpr std::size_t sample_size = 4096;
+constexpr std::uint32_t most_states = 160;  // of a group, in the sample
+
+// A group while it grows, and which of its states each row of the sample has; 0 is the empty one.
+struct Group {
+  std::vector<std::uint32_t> features;
+  std::vector<std::uint32_t> state_of;
+  std::uint32_t states = 0;  // the empty one not counted
+};
+
+// Power sums of how many states the groups have: from them follow the elementary symmetric polynomials.
+struct PowerSums {
+  std::array<double, 5> of = {};
+
+  void add(double states, double sign) {
+    double power = sign;
+    for (std::size_t k = 1; k < of.size(); ++k) of[k] += power *= states;
+  }
+  // e_1 + .. + e_degree, by Newton's identities.
+  double sums(int degree) const {
+    std::array<double, 5> e = {1.0};
+    double total = 0.0;
+    for (std::size_t k = 1; k <= static_cast<std::size_t>(degree); ++k) {
+      for (std::size_t i = 1; i <= k; ++i) e[k] += (i % 2 == 1 ? 1.0 : -1.0) * e[k - i] * of[i] / static_cast<double>(k);
+      total += e[k];
+    }
+    return total;
+  }
+};
+
+class Merger {
+ public:
+  Merger(const GroupedRows& rows, const GroupPlan& plan, int degree) : plan_(plan), degree_(degree) {
+    const std::size_t count = rows.begins.size() - 1;
+    sampled_ = std::min(count, sample_size);
+    groups_.resize(plan.features);
+    for (std::uint32_t f = 0; f < plan.features; ++f) {
+      groups_[f].features = {f};
+      groups_[f].state_of.assign(sampled_, 0);
+    }
+    for (std::size_t r = 0; r < sampled_; ++r) {
+      const std::size_t row = r * count / sampled_;
+      for (std::uint32_t k = rows.begins[row]; k < rows.begins[row + 1]; ++k) groups_[rows.items[k]].state_of[r] = 1;
+    }
+    for (Group& group : groups_) group.states = 1;
+    joint_.resize(groups_.size());
+    for (std::size_t a = 0; a < groups_.size(); ++a) {
+      joint_[a].resize(groups_.size());
+      for (std::size_t b = 0; b < a; ++b) joint_[a][b] = joint_[b][a] = joint_states(groups_[a], groups_[b]);
+    }
+    live_.resize(groups_.size());
+    std::iota(live_.begin(), live_.end(), std::size_t{0});
+  }
+
+  std::vector<std::vector<std::uint32_t>> run() {
+    while (merge_best()) {
+    }
+    std::vector<std::vector<std::uint32_t>> merged;
+    for (const std::size_t g : live_) {
+      merged.push_back(groups_[g].features);
+      std::sort(merged.back().begin(), merged.back().end());
+    }
+    return merged;
+  }
+
+ private:
+  bool merge_best() {
+    PowerSums all;
+    for (const std::size_t g : live_) all.add(groups_[g].states, 1.0);
+    double fewest = std::numeric_limits<double>::infinity();
+    std::size_t first = 0, second = 0;
+    for (std::size_t i = 0; i < live_.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        const Group& a = groups_[live_[i]];
+        const Group& b = groups_[live_[j]];
+        const std::uint32_t together = joint_[live_[i]][live_[j]];
+        if (together > most_states || a.features.size() + b.features.size() > most_features_in_group) continue;
+        PowerSums merged = all;
+        merged.add(a.states, -1.0);
+        merged.add(b.states, -1.0);
+        merged.add(together, 1.0);
+        const double sums = merged.sums(degree_);
+        if (sums < fewest) {
+          fewest = sums;
+          first = live_[i];
+          second = live_[j];
+        }
+      }
+    }
+    // Too many sums are fewer after a merge that saves some.
+    const bool goes_on = fewest <= plan_.most_sums || fewest < all.sums(degree_);
+    if (fewest == std::numeric_limits<double>::infinity() || !goes_on) return false;
+    merge(first, second);
+    return true;
+  }
+
+  void merge(std::size_t to, std::size_t from) {
+    Group& a = groups_[to];
+    const Group& b = groups_[from];
+    FlatMap<std::uint64_t, std::uint32_t> names;
+    std::uint32_t next = 1;
+    for (std::size_t r = 0; r < sampled_; ++r) {
+      const std::uint64_t pair = std::uint64_t{a.state_of[r]} * (b.states + 1) + b.state_of[r];
+      if (pair == 0) continue;
+      std::uint32_t& name = names[pair];
+      if (name == 0) name = next++;
+      a.state_of[r] = name;
+    }
+    a.states = next - 1;
+    a.features.insert(a.features.end(), b.features.begin(), b.features.end());
+    live_.erase(std::find(live_.begin(), live_.end(), from));
+    for (const std::size_t g : live_) {
+      if (g != to) joint_[g][to] = joint_[to][g] = joint_states(groups_[g], a);
+    }
+  }
+
+  // How many states the two would have as one group.
+  std::uint32_t joint_states(const Group& a, const Group& b) {
+    const std::size_t pairs = std::size_t{a.states + 1} * (b.states + 1);
+    if (seen_.size() < pairs) seen_.resize(pairs, 0);
+    ++stamp_;
+    std::uint32_t count = 0;
+    for (std::size_t r = 0; r < sampled_; ++r) {
+      const std::size_t pair = std::size_t{a.state_of[r]} * (b.states + 1) + b.state_of[r];
+      count += seen_[pair] != stamp_;
+      seen_[pair] = stamp_;
+    }
+    return count - (seen_[0] == stamp_);
+  }
+
+  GroupPlan plan_;
+  int degree_;
+  std::size_t sampled_ = 0;
+  std::vector<Group> groups_;
+  std::vector<std::size_t> live_;
+  std::vector<std::vector<std::uint32_t>> joint_;
+  std::vector<std::uint32_t> seen_;
+  std::uint32_t stamp_ = 0;
+};
+
+struct State {
+  std::uint64_t mask;
+  std::uint32_t count;
+};
+
+// The states that each group has in all rows, the most frequent first.
+std::vector<std::vector<State>> count_states(const GroupedRows& rows, const std::vector<std::vector<std::uint32_t>>& groups,
+                                             std::uint32_t features) {
+  std::vector<std::uint32_t> group_of(features), bit_of(features);
+  for (std::uint32_t g = 0; g < groups.size(); ++g) {
+    for (std::uint32_t k = 0; k < groups[g].size(); ++k) {
+      group_of[groups[g][k]] = g;
+      bit_of[groups[g][k]] = k;
+    }
+  }
+  std::vector<FlatMap<std::uint64_t, std::uint32_t>> counts(groups.size());
+  std::vector<std::uint64_t> masks(groups.size());
+  for (std::size_t row = 0; row + 1 < rows.begins.size(); ++row) {
+    std::fill(masks.begin(), masks.end(), 0);
+    for (std::uint32_t k = rows.begins[row]; k < rows.begins[row + 1]; ++k) {
+      masks[group_of[rows.items[k]]] |= std::uint64_t{1} << bit_of[rows.items[k]];
+    }
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      if (masks[g] != 0) ++counts[g][masks[g]];
+    }
+  }
+  std::vector<std::vector<State>> states(groups.size());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    counts[g].for_each([&](std::uint64_t mask, std::uint32_t count) { states[g].push_back({mask, count}); });
+    std::sort(states[g].begin(), states[g].end(),
+              [](const State& a, const State& b) { return a.count != b.count ? a.count > b.count : a.mask < b.mask; });
+  }
+  return states;
+}
+
+// Drops the rarest states until the sums of those that are left are few enough.
+void drop_rare(std::vector<std::vector<State>>& states, double most_sums, int degree) {
+  std::vector<double> sizes(states.size());
+  for (std::uint32_t least = 1;; ++least) {
+    for (std::size_t g = 0; g < states.size(); ++g) {
+      while (!states[g].empty() && states[g].back().count < least) states[g].pop_back();
+      sizes[g] = static_cast<double>(states[g].size());
+    }
+    if (sums_of_states(sizes, degree) <= most_sums) return;
+  }
+}
+
+}  // namespace
+
+double sums_of_states(std::span<const double> states, int degree) {
+  // Not by power sums: where groups are large these cancel out, and files are checked with this.
+  std::vector<double> sums(static_cast<std::size_t>(degree) + 1, 0.0);
+  sums[0] = 1.0;
+  for (const double count : states) {
+    for (std::size_t k = sums.size() - 1; k > 0; --k) sums[k] += count * sums[k - 1];
+  }
+  return std::accumulate(sums.begin() + 1, sums.end(), 0.0);
+}
+
+double sums_of_states(const FeatureGroups& groups, int degree) {
+  std::vector<double> counts;
+  for (std::size_t g = 0; g + 1 < groups.state_begins.size(); ++g) counts.push_back(groups.state_begins[g + 1] - groups.state_begins[g]);
+  return sums_of_states(counts, degree);
+}
+
+FeatureGroups group_features(const GroupedRows& rows, const GroupPlan& plan, int degree) {
+  if (plan.features == 0 || rows.begins.size() < 2 || !(plan.most_sums > 0.0)) return {};
+  const auto groups = Merger(rows, plan, degree).run();
+  if (groups.size() > most_groups) return {};
+  auto states = count_states(rows, groups, plan.features);
+  drop_rare(states, plan.most_sums, degree);
+  FeatureGroups result;
+  result.begins.push_back(0);
+  result.state_begins.push_back(0);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    result.order.insert(result.order.end(), groups[g].begin(), groups[g].end());
+    result.begins.push_back(static_cast<std::uint32_t>(result.order.size()));
+    for (const State& state : states[g]) result.states.push_back(state.mask);
+    result.state_begins.push_back(static_cast<std::uint32_t>(result.states.size()));
+  }
+  return result;
+}
+
+}  // namespace unkernel::engines

@@ -1,0 +1,141 @@
+#include "unkernel/engines/conjunctions/heaviest_conjunctions.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+
+#include "unkernel/engines/conjunctions/table_builder.hpp"
+
+namespace unkernel::engines {
+namespace {
+
+struct Candidate {
+  double size;  // of the largest weight
+  std::array<Rank, most_degree> ranks;
+  int count;
+  std::vector<double> weights;
+};
+
+// Heavier first; equal ones by their ranks, so that the list does not depend on the order of visits.
+bool heavier(const Candidate& a, const Candidate& b) {
+  return a.size != b.size ? a.size > b.size : std::lexicographical_compare(a.ranks.begin(), a.ranks.begin() + a.count,
+                                                                           b.ranks.begin(), b.ranks.begin() + b.count);
+}
+
+class Lister {
+ public:
+  Lister(const ConjunctionTables& tables, std::size_t top)
+      : tables_(tables), index_(tables.map.degree, tables.basis), top_(top), heap_(heavier) {}
+
+  Listing list() {
+    visit_head();
+    for (std::uint32_t owner = tables_.head; owner < tables_.rare; ++owner) visit_owner(owner);
+    return finish();
+  }
+
+ private:
+  void visit(int count, const double* weights) {
+    double size = 0.0;
+    for (std::size_t s = 0; s < tables_.scores(); ++s) size = std::max(size, std::abs(weights[s]));
+    if (!(size > 0.0) || count == 0) return;
+    ++listing_.counts[static_cast<std::size_t>(count)];
+    if (top_ == 0 || (heap_.size() == top_ && size < heap_.top().size)) return;
+    heap_.push({size, path_, count, std::vector<double>(weights, weights + tables_.scores())});
+    if (heap_.size() > top_) heap_.pop();
+  }
+
+  // Sums over fused states are taken apart again, one U at a time.
+  void visit_head() {
+    const std::uint64_t unfused = tables_.head - tables_.fused;
+    const std::size_t width = tables_.scores();
+    std::vector<double> states(tables_.fused_states() * width);
+    const ConjunctionIndex& low = index_.low();
+    for (Key key = 0; key < index_.low_count(unfused); ++key) {
+      const double* from = tables_.head_low.data() + key * states.size();
+      std::copy_n(from, states.size(), states.begin());
+      take_apart(states);
+      const Conjunction u = key == 0 ? Conjunction{} : low.decode(key);
+      for (std::uint32_t mask = 0; mask < tables_.fused_states(); ++mask) visit(set_path(u, mask), states.data() + mask * width);
+    }
+    // A conjunction of head_top is one of full degree: numbered by ConjunctionIndex, it comes owner by owner.
+    const ConjunctionIndex whole(tables_.map.degree, tables_.basis);
+    for (std::uint64_t owner = 0; owner < unfused; ++owner) {
+      const std::uint64_t count = index_.top(owner + 1) - index_.top(owner);
+      const Key last = whole.block(owner + 1) - count;
+      for (std::uint64_t i = 0; i < count; ++i) {
+        visit(set_path(whole.decode(last + i), 0), tables_.head_top.data() + (index_.top(owner) + i) * width);
+      }
+    }
+  }
+
+  void take_apart(std::vector<double>& states) const {
+    const std::size_t width = tables_.scores();
+    for (std::uint32_t bit = 0; bit < tables_.fused; ++bit) {
+      for (std::size_t state = tables_.fused_states(); state-- > 0;) {
+        if ((state >> bit & 1) == 0) continue;
+        for (std::size_t s = 0; s < width; ++s) states[state * width + s] -= states[(state ^ std::size_t{1} << bit) * width + s];
+      }
+    }
+    // What is left of weights that are not there is rounding.
+    double largest = 0.0;
+    for (const double value : states) largest = std::max(largest, std::abs(value));
+    for (double& value : states) value = std::abs(value) <= 1e-13 * largest && tables_.fused > 0 ? 0.0 : value;
+  }
+
+  int set_path(const Conjunction& u, std::uint32_t mask) {
+    int count = 0;
+    for (int i = 0; i < u.size; ++i) path_[static_cast<std::size_t>(count++)] = static_cast<Rank>(u.ranks[i]) + tables_.fused;
+    for (std::uint32_t bit = tables_.fused; bit-- > 0;) {
+      if ((mask >> bit & 1) == 0) continue;
+      if (count == most_degree) return 0;  // no such conjunction: its weight is 0
+      path_[static_cast<std::size_t>(count++)] = bit;
+    }
+    return count > tables_.map.degree ? 0 : count;
+  }
+
+  void visit_owner(std::uint32_t owner) {
+    const std::size_t place = owner - tables_.head;
+    path_[0] = owner;
+    visit(1, tables_.owner_weights.data() + place * tables_.scores());
+    if (tables_.map.degree > 1) visit_level(0, tables_.owner_begins[place], tables_.owner_begins[place + 1]);
+  }
+
+  void visit_level(std::size_t level, std::uint32_t begin, std::uint32_t end) {
+    const auto& entries = tables_.levels[level];
+    const auto count = static_cast<int>(level) + 2;
+    for (std::uint32_t e = begin; e < end; ++e) {
+      path_[level + 1] = std::visit([&](const auto& keys) { return Rank{keys[e]}; }, entries.keys);
+      if (path_[level + 1] >= tables_.used()) continue;  // not a feature: the tables are not sound
+      visit(count, entries.weights.data() + e * tables_.scores());
+      if (count < tables_.map.degree) visit_level(level + 1, entries.begins[e], entries.begins[e + 1]);
+    }
+  }
+
+  Listing finish() {
+    std::vector<Candidate> chosen;
+    for (; !heap_.empty(); heap_.pop()) chosen.push_back(heap_.top());
+    std::sort(chosen.begin(), chosen.end(), heavier);
+    for (const Candidate& candidate : chosen) {
+      std::vector<std::int64_t> columns;
+      for (int i = 0; i < candidate.count; ++i) columns.push_back(tables_.columns[candidate.ranks[static_cast<std::size_t>(i)]]);
+      std::sort(columns.begin(), columns.end());
+      columns.resize(most_degree, -1);
+      listing_.columns.insert(listing_.columns.end(), columns.begin(), columns.end());
+      listing_.weights.insert(listing_.weights.end(), candidate.weights.begin(), candidate.weights.end());
+    }
+    return std::move(listing_);
+  }
+
+  const ConjunctionTables& tables_;
+  HeadIndex index_;
+  std::size_t top_;
+  Listing listing_;
+  std::array<Rank, most_degree> path_ = {};
+  std::priority_queue<Candidate, std::vector<Candidate>, bool (*)(const Candidate&, const Candidate&)> heap_;
+};
+
+}  // namespace
+
+Listing list_heaviest(const ConjunctionTables& tables, std::size_t top) { return Lister(tables, top).list(); }
+
+}  // namespace unkernel::engines

@@ -1,0 +1,397 @@
+#include "unkernel/engines/conjunctions/int16_pair_engine.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "unkernel/base/large_array.hpp"
+#include "unkernel/engines/conjunctions/partner_buckets.hpp"
+#include "unkernel/engines/row_ranks.hpp"
+#include "unkernel/engines/conjunctions/simd_sums.hpp"
+
+namespace unkernel::engines {
+namespace {
+
+using Weight = std::int16_t;
+
+// The sums of longer rows might not fit 32 bits.
+constexpr std::size_t longest_row = 256;
+constexpr double dense_fold = 1.4;
+constexpr double few_pairs = 1 << 15;
+
+// --- The weights -----------------------------------------------------------------------------------
+
+// A power of two that all weights are short multiples of, found number by number.
+class CommonUnit {
+ public:
+  // Whether there is one, so far.
+  bool takes(std::span<const double> weights) {
+    return std::ranges::all_of(weights, [&](double weight) { return takes(weight); });
+  }
+  double value() const { return lowest_ == none ? 1.0 : std::ldexp(1.0, lowest_); }
+
+ private:
+  static constexpr int none = std::numeric_limits<int>::max();
+
+  bool takes(double weight) {
+    if (weight == 0.0) return true;
+    int exponent;
+    const auto digits = static_cast<std::uint64_t>(std::ldexp(std::frexp(std::abs(weight), &exponent), 53));
+    lowest_ = std::min(lowest_, exponent - 53 + std::countr_zero(digits));
+    largest_ = std::max(largest_, std::abs(weight));
+    return std::ldexp(largest_, -lowest_) <= std::numeric_limits<Weight>::max();
+  }
+
+  int lowest_ = none;
+  double largest_ = 0.0;
+};
+
+std::optional<double> common_unit(const ConjunctionWeights& model) {
+  CommonUnit unit;
+  if (!unit.takes(model.constants) || !unit.takes(model.weights)) return std::nullopt;
+  return unit.value();
+}
+
+// visit(a, b, k) for the model's k-th conjunction, of the ranks a > b; b is a where it is a alone.
+template <class Visit>
+void for_each_pair(const ConjunctionWeights& model, const Visit& visit) {
+  const ConjunctionIndex index(2, Basis::sets);
+  std::uint64_t a = 0;
+  for (std::size_t k = 0; k < model.keys.size(); ++k) {
+    while (index.block(a + 1) <= model.keys[k]) ++a;
+    const Key rest = model.keys[k] - index.block(a);
+    visit(static_cast<Rank>(a), static_cast<Rank>(rest == 0 ? a : rest - 1), k);
+  }
+}
+
+// --- Ranks -----------------------------------------------------------------------------------------
+
+// The engine's ranks: dense ones of the core, dense ones beside it, which have pairs with the core only, then the others, those of the
+// core first; each by descending frequency.
+struct Order {
+  Rank core = 0;
+  Rank dense = 0;
+  Rank sides = 0;                     // the first of the others that is not of the core
+  std::vector<Rank> rank_of;          // the model's -> the engine's
+  std::vector<std::int64_t> columns;  // of the engine's
+};
+
+// Columns from here on form no pairs with each other.
+std::int64_t end_of_core(const ConjunctionWeights& model) {
+  std::int64_t end = 0;
+  for_each_pair(model, [&](Rank a, Rank b, std::size_t) {
+    if (a != b) end = std::max(end, std::min(model.columns[a], model.columns[b]) + 1);
+  });
+  return end;
+}
+
+Order order_of(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
+  const std::int64_t end = end_of_core(model);
+  const auto in_core = [&](std::size_t rank) { return model.columns[rank] < end; };
+  Order order;
+  std::uint64_t core = 0, side = 0;
+  while (core + side < model.columns.size()) {
+    const bool next = in_core(core + side);
+    if (choose2(core + next + 1) + (side + !next) * (core + next + 1) > dense_pairs) break;
+    (next ? core : side) += 1;
+  }
+  order.core = static_cast<Rank>(core);
+  order.dense = static_cast<Rank>(core + side);
+  order.sides = order.dense;
+  for (std::size_t rank = order.dense; rank < model.columns.size(); ++rank) order.sides += in_core(rank);
+  Rank next[] = {0, order.core, order.dense, order.sides};
+  for (std::size_t rank = 0; rank < model.columns.size(); ++rank) order.rank_of.push_back(next[2 * (rank >= order.dense) + !in_core(rank)]++);
+  order.columns.resize(model.columns.size());
+  for (std::size_t rank = 0; rank < model.columns.size(); ++rank) order.columns[order.rank_of[rank]] = model.columns[rank];
+  return order;
+}
+
+// --- The engine ------------------------------------------------------------------------------------
+
+// A row's ranks, ascending, and what it takes to score them; kept from row to row.
+struct ShortScratch {
+  std::vector<std::uint64_t> bits;    // of the dense ranks, while they are sorted
+  std::vector<Rank> ranks;
+  std::size_t core = 0;               // where dense ones beside the core begin, the others, and of these those beside the core
+  std::size_t dense = 0;
+  std::size_t sides = 0;
+  std::vector<Rank> side_rows;        // dense ones beside the core, from 0 on
+  std::vector<Rank> partners;         // theirs: the row's core, then the place of their own weights
+  std::vector<std::uint32_t> hashes;  // of the ranks
+  std::vector<std::uint32_t> places;  // of weights to be added
+  std::vector<std::int32_t> sums;
+  std::vector<std::int64_t> left;     // what each later owner, and those behind it, can add to scores: at least, at most
+  bool decides = false;               // only the largest score is asked for
+  ValuedRow valued;
+};
+
+class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
+ public:
+  // Nothing where too many features have hashes that are alike.
+  static std::unique_ptr<ShortEngine> of(const ConjunctionWeights& model, std::uint64_t dense_pairs, double unit) {
+    std::unique_ptr<ShortEngine> engine(new ShortEngine(model, order_of(model, dense_pairs), unit));
+    return engine->fill(model) ? std::move(engine) : nullptr;
+  }
+
+  std::size_t scores() const override { return width_; }
+  std::size_t bytes() const override {
+    return sizeof(Weight) * (triangle_.size() + sides_.size() + own_.size() + weights_.size()) + sizeof(std::int64_t) * bounds_.size() + buckets_.bytes() +
+           ranking_.bytes();
+  }
+
+  ShortScratch make_scratch() const {
+    ShortScratch scratch;
+    scratch.bits.assign(order_.dense / 64 + 1, 0);
+    return scratch;
+  }
+
+  template <class Index>
+  void score_row(const RowView<Index>& row, ShortScratch& scratch, double* out) const {
+    const bool ones = row.values == nullptr || all_ones(row.values, row.columns.size());
+    if (!ones || row.columns.size() > longest_row) return score_valued(row, scratch, out);
+    load(row, scratch);
+    scratch.sums = constants_;
+    add_dense(scratch);
+    add_later(scratch);
+    for (std::size_t s = 0; s < width_; ++s) out[s] = unit_ * scratch.sums[s];
+  }
+
+  template <class Index>
+  void score_range(const RowRange<Index>& range, ShortScratch& scratch, double* out) const {
+    for (std::size_t row = range.first; row < range.last; ++row, out += width_) score_row(range[row], scratch, out);
+  }
+
+  void decide(const RowView<std::int32_t>& row, Worker& worker, double* out) const override {
+    with_scratch(row, worker, [&](const auto& in_order, ShortScratch& scratch) {
+      scratch.decides = true;
+      score_row(in_order, scratch, out);
+      scratch.decides = false;
+    });
+  }
+  void decide(const data::CsrView<std::int32_t, double>& rows, std::span<double> out, int threads) const override {
+    score_all(rows, out, threads, [](ShortScratch& scratch) { scratch.decides = true; });
+  }
+  void decide(const data::CsrView<std::int64_t, double>& rows, std::span<double> out, int threads) const override {
+    score_all(rows, out, threads, [](ShortScratch& scratch) { scratch.decides = true; });
+  }
+
+ private:
+  ShortEngine(const ConjunctionWeights& model, Order order, double unit)
+      : width_(model.constants.size()),
+        unit_(unit),
+        order_(std::move(order)),
+        ranking_(order_.columns),
+        set_factors_(model.map),
+        triangle_(choose2(std::size_t{order_.core} + 1) * width_, 0),
+        sides_(std::size_t{order_.dense - order_.core} * (order_.core + 1) * width_, 0),
+        own_((order_.columns.size() - order_.dense) * width_, 0),
+        buckets_(order_.columns.size()),
+        bounds_(own_.size() * 2, 0) {
+    for (const double constant : model.constants) constants_.push_back(static_cast<std::int32_t>(constant / unit_));
+  }
+
+  // --- Filling ---
+
+  struct LaterPair {
+    Rank owner;
+    PartnerBuckets::Hashed partner;
+  };
+
+  bool fill(const ConjunctionWeights& model) {
+    std::vector<LaterPair> later;
+    for_each_pair(model, [&](Rank a, Rank b, std::size_t k) {
+      const auto [low, high] = std::minmax(order_.rank_of[a], order_.rank_of[b]);
+      const double* weights = model.weights.data() + k * width_;
+      if (high < order_.dense || low == high) {
+        copy(weights, mutable_weights(high, low));
+      } else {
+        later.push_back({high, {buckets_.hash(low), static_cast<std::uint32_t>(k)}});
+      }
+    });
+    std::ranges::sort(later, {}, [](const LaterPair& pair) { return std::pair(pair.owner, pair.partner.hash); });
+    return fill_buckets(model, later);
+  }
+
+  bool fill_buckets(const ConjunctionWeights& model, std::span<const LaterPair> pairs) {
+    std::vector<PartnerBuckets::Hashed> partners;
+    weights_.resize(pairs.size() * width_);
+    std::size_t begin = 0;
+    for (std::size_t owner = 0; owner < order_.columns.size() - order_.dense; ++owner) {
+      partners.clear();
+      add_bounds(owner, own_.data() + owner * width_);
+      std::size_t end = begin;
+      for (; end < pairs.size() && pairs[end].owner - order_.dense == owner; ++end) {
+        partners.push_back(pairs[end].partner);
+        copy(model.weights.data() + pairs[end].partner.index * width_, weights_.data() + end * width_);
+        add_bounds(owner, weights_.data() + end * width_);
+      }
+      if (!buckets_.add(partners, begin)) return false;
+      begin = end;
+    }
+    return true;
+  }
+
+  void copy(const double* from, Weight* to) const {
+    std::transform(from, from + width_, to, [&](double weight) { return static_cast<Weight>(weight / unit_); });
+  }
+
+  // Those of a dense pair, or of a feature alone.
+  Weight* mutable_weights(Rank high, Rank low) { return const_cast<Weight*>(dense_weights(high, low)); }
+  const Weight* dense_weights(Rank high, Rank low) const {
+    if (high < order_.core) return triangle_.data() + (choose2(std::size_t{high} + 1) + low) * width_;
+    if (high < order_.dense) return sides_.data() + (std::size_t{high - order_.core} * (order_.core + 1) + (low == high ? order_.core : low)) * width_;
+    return own_.data() + (high - order_.dense) * width_;
+  }
+
+  void add_bounds(std::size_t owner, const Weight* weights) {
+    for (std::size_t s = 0; s < width_; ++s) bounds_[(owner * width_ + s) * 2 + (weights[s] > 0)] += weights[s];
+  }
+
+  // --- Rows of ones ---
+
+  // Dense ranks are sorted by way of their bits; the others are few.
+  template <class Index>
+  void load(const RowView<Index>& row, ShortScratch& scratch) const {
+    scratch.ranks.clear();
+    scratch.places.clear();
+    for (const Index column : row.columns) {
+      const Rank rank = ranking_.of(column);
+      if (rank < order_.dense) {
+        scratch.bits[rank / 64] |= std::uint64_t{1} << rank % 64;
+      } else if (rank != unknown) {
+        scratch.places.push_back(rank);
+      }
+    }
+    for (std::size_t word = 0; word < scratch.bits.size(); ++word) {
+      for (std::uint64_t left = std::exchange(scratch.bits[word], 0); left != 0; left &= left - 1) {
+        scratch.ranks.push_back(static_cast<Rank>(64 * word + static_cast<std::size_t>(std::countr_zero(left))));
+      }
+    }
+    scratch.dense = scratch.ranks.size();
+    scratch.core = static_cast<std::size_t>(std::ranges::lower_bound(scratch.ranks, order_.core) - scratch.ranks.begin());
+    std::ranges::sort(scratch.places);
+    scratch.sides = scratch.dense + static_cast<std::size_t>(std::ranges::lower_bound(scratch.places, order_.sides) - scratch.places.begin());
+    scratch.ranks.insert(scratch.ranks.end(), scratch.places.begin(), scratch.places.end());
+  }
+
+  void add_dense(ShortScratch& scratch) const {
+    const std::span<const Rank> ranks = scratch.ranks;
+    add_triangle(triangle_.data(), ranks.first(scratch.core), scratch.sums);
+    if (scratch.core == scratch.dense) return;
+    scratch.partners.assign(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(scratch.core));
+    scratch.partners.push_back(order_.core);
+    scratch.side_rows.clear();
+    for (const Rank rank : ranks.subspan(scratch.core, scratch.dense - scratch.core)) scratch.side_rows.push_back(rank - order_.core);
+    add_rows(sides_.data(), order_.core + 1, scratch.side_rows, scratch.partners, scratch.sums);
+  }
+
+  // Owners beyond the dense ones, until nothing that is left can change a decision.
+  void add_later(ShortScratch& scratch) const {
+    const std::span<const Rank> ranks = scratch.ranks;
+    if (scratch.dense == ranks.size()) return;
+    scratch.hashes.resize(ranks.size());
+    std::ranges::transform(ranks, scratch.hashes.begin(), [&](Rank rank) { return buckets_.hash(rank); });
+    scratch.places.resize(ranks.size() + 1);
+    if (scratch.decides) list_bounds(scratch);
+    for (std::size_t k = scratch.dense; k < ranks.size(); ++k) {
+      if (scratch.decides && is_decided(scratch, scratch.left.data() + (k - scratch.dense) * 2 * width_)) return;
+      const Rank owner = ranks[k] - order_.dense;
+      const std::uint32_t own[] = {owner};
+      add_entries(own_.data(), width_, own, scratch.sums);
+      add_entries(weights_.data(), width_, {scratch.places.data(), list_partners(k, scratch)}, scratch.sums);
+    }
+  }
+
+  // The places of the pairs that the owner at this position has: with all before it, or with those of the core.
+  const std::uint32_t* list_partners(std::size_t position, ShortScratch& scratch) const {
+    const std::span<const std::uint32_t> hashes = scratch.hashes;
+    const Rank owner = scratch.ranks[position] - order_.dense;
+    std::uint32_t* places = scratch.places.data();
+    if (position < scratch.sides) return buckets_.list_places(owner, hashes.first(position), places);
+    places = buckets_.list_places(owner, hashes.first(scratch.core), places);
+    return buckets_.list_places(owner, hashes.subspan(scratch.dense, scratch.sides - scratch.dense), places);
+  }
+
+  void list_bounds(ShortScratch& scratch) const {
+    const std::size_t size = 2 * width_;
+    scratch.left.assign((scratch.ranks.size() - scratch.dense + 1) * size, 0);
+    for (std::size_t k = scratch.ranks.size(); k-- > scratch.dense;) {
+      const std::int64_t* own = bounds_.data() + (scratch.ranks[k] - order_.dense) * size;
+      std::int64_t* left = scratch.left.data() + (k - scratch.dense) * size;
+      for (std::size_t i = 0; i < size; ++i) left[i] = left[i + size] + own[i];
+    }
+  }
+
+  // Whether no other score can reach the largest, whatever within the bounds is still to come.
+  bool is_decided(const ShortScratch& scratch, const std::int64_t* left) const {
+    const auto& sums = scratch.sums;
+    const auto best = static_cast<std::size_t>(std::ranges::max_element(sums) - sums.begin());
+    const std::int64_t least = sums[best] + left[2 * best];
+    for (std::size_t s = 0; s < width_; ++s) {
+      if (s != best && sums[s] + left[2 * s + 1] >= least) return false;
+    }
+    return true;
+  }
+
+  // --- Rows of any values ---
+
+  // Each conjunction counts with its factor.
+  template <class Index>
+  void score_valued(const RowView<Index>& row, ShortScratch& scratch, double* out) const {
+    scratch.valued.load(row, ranking_);
+    const ValuedRow& x = scratch.valued;
+    for (std::size_t s = 0; s < width_; ++s) out[s] = unit_ * constants_[s];
+    for (std::size_t a = 0; a < x.size(); ++a) {
+      for (std::size_t b = 0; b <= a; ++b) {
+        const Weight* weights = find(x.ranks()[a], x.ranks()[b]);
+        if (weights == nullptr) continue;
+        const double factor = unit_ * (a == b ? set_factors_.single(x.values()[a]) : set_factors_.pair(x.values()[a], x.values()[b]));
+        for (std::size_t s = 0; s < width_; ++s) out[s] += factor * weights[s];
+      }
+    }
+  }
+
+  // The weights of a pair, high >= low, or of a feature alone; none where there are none.
+  const Weight* find(Rank high, Rank low) const {
+    if (low == high || high < order_.core) return dense_weights(high, low);
+    if (high < order_.dense) return low < order_.core ? dense_weights(high, low) : nullptr;
+    const std::uint32_t hashes[] = {buckets_.hash(low)};
+    std::uint32_t place[2];
+    return buckets_.list_places(high - order_.dense, hashes, place) == place ? nullptr : weights_.data() + place[0] * width_;
+  }
+
+  std::size_t width_;
+  double unit_;  // what the weights are multiples of
+  Order order_;
+  Ranking ranking_;
+  SetFactors set_factors_;
+  std::vector<std::int32_t> constants_;
+  LargeVector<Weight> triangle_;  // of the core: feature x (smaller ranks and itself) x scores
+  LargeVector<Weight> sides_;     // of dense features beside it: feature x (the core and itself) x scores
+  LargeVector<Weight> own_;       // of later ones, alone, x scores
+  PartnerBuckets buckets_;        // of later ones
+  LargeVector<Weight> weights_;   // their places x scores
+  std::vector<std::int64_t> bounds_;  // of later ones x scores x (at least, at most)
+};
+
+}  // namespace
+
+std::uint64_t dense_pairs_for(const ConjunctionWeights& model) {
+  return static_cast<std::uint64_t>(std::max(dense_fold * static_cast<double>(model.keys.size()), few_pairs));
+}
+
+std::unique_ptr<Engine> make_short_engine(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
+  check(model);
+  if (model.map.degree != 2 || model.basis != Basis::sets || model.constants.size() < 2) return nullptr;
+  if (model.columns.size() >= PartnerBuckets::most_partners || model.keys.size() >= most_entries) return nullptr;
+  const std::optional<double> unit = common_unit(model);
+  return unit ? ShortEngine::of(model, dense_pairs, *unit) : nullptr;
+}
+
+}  // namespace unkernel::engines

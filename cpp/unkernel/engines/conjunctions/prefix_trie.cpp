@@ -1,0 +1,179 @@
+#include "unkernel/engines/conjunctions/prefix_trie.hpp"
+
+#include <limits>
+#include <numeric>
+#include <queue>
+#include <stdexcept>
+#include <string>
+
+#include "unkernel/base/flat_map.hpp"
+
+namespace unkernel::engines {
+namespace {
+
+constexpr std::uint32_t most_counted = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t spare_nodes = std::size_t{1} << 20;
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("not a sound prefix trie: " + what); }
+
+// A trie to which nodes are added. Parents stand before their children.
+class GrowingTrie {
+ public:
+  GrowingTrie() : nodes_(1, {0, 0, 0, 0}) {}
+
+  explicit GrowingTrie(const PrefixTrie& old) {
+    nodes_.push_back({0, 0, old.counts[0], 0});
+    for (std::uint32_t parent = 0; parent < old.nodes(); ++parent) {
+      for (std::uint32_t node = old.first_child[parent]; node < old.first_child[parent + 1]; ++node) {
+        append(parent, old.ranks[node], old.counts[node]);
+      }
+    }
+  }
+
+  std::size_t size() const { return nodes_.size() - 1; }
+
+  void add(std::span<const Rank> row) {
+    std::uint32_t node = 0;
+    count(node);
+    for (const Rank rank : row) {
+      const std::uint32_t* found = child_of_.find(key(node, rank));
+      node = found != nullptr ? *found : append(node, rank, 0);
+      count(node);
+    }
+  }
+
+  // Takes leaves away until so many nodes are left.
+  void prune(std::size_t most_nodes, const PrefixCost& cost) {
+    if (size() <= most_nodes) return;
+    std::vector<std::uint32_t> children(nodes_.size(), 0);
+    for (std::size_t i = 1; i < nodes_.size(); ++i) ++children[nodes_[i].parent];
+    const auto saves = [&](std::uint32_t i) { return nodes_[i].count * cost(nodes_[i].rank, nodes_[i].depth); };
+    const auto goes_later = [&](const Leaf& a, const Leaf& b) {
+      if (a.saving != b.saving) return a.saving > b.saving;
+      if (nodes_[a.node].depth != nodes_[b.node].depth) return nodes_[a.node].depth < nodes_[b.node].depth;
+      return nodes_[a.node].rank != nodes_[b.node].rank ? nodes_[a.node].rank < nodes_[b.node].rank : a.node < b.node;
+    };
+    std::priority_queue<Leaf, std::vector<Leaf>, decltype(goes_later)> leaves(goes_later);
+    for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
+      if (children[i] == 0) leaves.push({saves(i), i});
+    }
+    std::vector<bool> gone(nodes_.size(), false);
+    for (std::size_t left = size(); left > most_nodes; --left) {
+      const std::uint32_t node = leaves.top().node;
+      leaves.pop();
+      gone[node] = true;
+      const std::uint32_t parent = nodes_[node].parent;
+      if (parent != 0 && --children[parent] == 0) leaves.push({saves(parent), parent});
+    }
+    keep([&](std::size_t i) { return !gone[i]; });
+  }
+
+  // Level by level, the children of a node by rank.
+  PrefixTrie in_levels() const {
+    std::vector<std::uint32_t> place(nodes_.size(), 0);
+    std::vector<std::uint32_t> order(nodes_.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return nodes_[a].depth < nodes_[b].depth; });
+    PrefixTrie trie;
+    for (std::size_t begin = 0; begin < order.size();) {
+      std::size_t end = begin;
+      while (end < order.size() && nodes_[order[end]].depth == nodes_[order[begin]].depth) ++end;
+      std::sort(order.begin() + static_cast<std::ptrdiff_t>(begin), order.begin() + static_cast<std::ptrdiff_t>(end),
+                [&](std::uint32_t a, std::uint32_t b) {
+                  const std::uint32_t above = place[nodes_[a].parent], below = place[nodes_[b].parent];
+                  return above != below ? above < below : nodes_[a].rank < nodes_[b].rank;
+                });
+      for (; begin < end; ++begin) place[order[begin]] = static_cast<std::uint32_t>(begin);
+    }
+    trie.first_child.assign(nodes_.size() + 1, 0);
+    for (const std::uint32_t i : order) {
+      trie.ranks.push_back(nodes_[i].rank);
+      trie.counts.push_back(nodes_[i].count);
+      if (i != 0) ++trie.first_child[place[nodes_[i].parent] + 1];
+    }
+    trie.first_child[0] = 1;
+    for (std::size_t i = 1; i < trie.first_child.size(); ++i) trie.first_child[i] += trie.first_child[i - 1];
+    return trie;
+  }
+
+ private:
+  struct Node {
+    std::uint32_t parent;
+    Rank rank;
+    std::uint32_t count;
+    std::uint32_t depth;
+  };
+  struct Leaf {
+    double saving;
+    std::uint32_t node;
+  };
+
+  static std::uint64_t key(std::uint32_t parent, Rank rank) { return std::uint64_t{parent} << 32 | rank; }
+
+  void count(std::uint32_t node) { nodes_[node].count += nodes_[node].count < most_counted; }
+
+  std::uint32_t append(std::uint32_t parent, Rank rank, std::uint32_t count) {
+    if (nodes_.size() >= most_counted) throw std::length_error("a prefix trie has too many nodes: lower trie_nodes");
+    const auto node = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.push_back({parent, rank, count, nodes_[parent].depth + 1});
+    child_of_[key(parent, rank)] = node;
+    return node;
+  }
+
+  template <class Keeps>
+  void keep(const Keeps& keeps) {
+    std::vector<std::uint32_t> place(nodes_.size(), 0);
+    std::vector<Node> kept;
+    child_of_ = {};
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (!keeps(i)) continue;
+      place[i] = static_cast<std::uint32_t>(kept.size());
+      Node node = nodes_[i];
+      node.parent = place[node.parent];
+      if (i != 0) child_of_[key(node.parent, node.rank)] = place[i];
+      kept.push_back(node);
+    }
+    nodes_ = std::move(kept);
+  }
+
+  std::vector<Node> nodes_;
+  FlatMap<std::uint64_t, std::uint32_t> child_of_;
+};
+
+}  // namespace
+
+void check(const PrefixTrie& trie, std::size_t scores, std::size_t ranks) {
+  const std::size_t nodes = trie.nodes();
+  if (nodes == 0 || trie.first_child.size() != nodes + 1 || trie.counts.size() != nodes) refuse("the number of nodes does not fit");
+  if (trie.sums.size() / scores != nodes || trie.sums.size() % scores != 0) refuse("the number of sums does not fit");
+  if (trie.first_child[0] != 1 || trie.first_child[nodes] != nodes) refuse("the children do not fit");
+  for (std::size_t i = 0; i < nodes; ++i) {
+    // Children come after their parent, so that no walk is endless.
+    const bool fits = i < trie.first_child[i] && trie.first_child[i] <= trie.first_child[i + 1] && trie.first_child[i + 1] <= nodes;
+    if (!fits) refuse("the children do not fit");
+    if (trie.ranks[i] >= std::max<std::size_t>(ranks, 1)) refuse("a rank is too large");
+    for (std::size_t c = trie.first_child[i]; c < trie.first_child[i + 1]; ++c) {
+      const bool ascends = (i == 0 || trie.ranks[c] > trie.ranks[i]) && (c == trie.first_child[i] || trie.ranks[c] > trie.ranks[c - 1]);
+      if (!ascends) refuse("ranks do not ascend");
+    }
+  }
+}
+
+PrefixTrie grow_trie(const PrefixTrie* old, const Sequences& rows, std::size_t most_nodes, const PrefixCost& cost) {
+  GrowingTrie trie = old == nullptr ? GrowingTrie() : GrowingTrie(*old);
+  const std::size_t room = most_nodes > (most_counted - spare_nodes) / 4 ? most_counted - 1 : 4 * most_nodes + spare_nodes;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (trie.size() + rows[i].size() > room) trie.prune(std::min(2 * most_nodes, room / 2), cost);
+    trie.add(rows[i]);
+  }
+  trie.prune(most_nodes, cost);
+  return trie.in_levels();
+}
+
+PrefixTrie prune_trie(const PrefixTrie& trie, std::size_t most_nodes, const PrefixCost& cost) {
+  GrowingTrie growing(trie);
+  growing.prune(most_nodes, cost);
+  return growing.in_levels();
+}
+
+}  // namespace unkernel::engines

@@ -1,0 +1,58 @@
+// Numbers for conjunctions of states, one for each of some groups.
+//
+// All states are numbered through, group by group. The sums of k states stand in rows: one for each
+// conjunction of k - 1 states, as long as the groups below the last of them have states; groups descend. So the sum
+// of one more state stands at that state's own number in the row, and a row is read with the same few
+// numbers whatever it belongs to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "unkernel/engines/conjunctions/feature_groups.hpp"
+
+namespace unkernel::engines {
+
+class StateIndex {
+ public:
+  StateIndex() = default;
+
+  StateIndex(std::span<const std::uint32_t> state_begins, int degree) : begins_(state_begins.begin(), state_begins.end()) {
+    counts_.assign(static_cast<std::size_t>(degree), 0);
+    counts_[0] = begins_.back();
+    bases_.resize(static_cast<std::size_t>(degree));
+    std::size_t paths = 1;
+    for (std::size_t k = 1; k < bases_.size(); ++k) bases_[k].assign(paths *= groups(), 0);
+    if (degree > 1) {
+      for (std::size_t g = 0; g < groups(); ++g) number(1, g, g, states(g));
+    }
+  }
+
+  std::size_t groups() const { return begins_.size() - 1; }
+  std::size_t states(std::size_t group) const { return begins_[group + 1] - begins_[group]; }
+  std::size_t first(std::size_t group) const { return begins_[group]; }
+  // How many sums of k + 1 states there are.
+  std::size_t count(std::size_t k) const { return counts_[k]; }
+
+  // The row of sums of `size` + 1 states: `path` is g1, or g1 groups + g2, or .. of the groups so far; `place` is
+  // s1, or s1 |g2| + s2, or .. of their states; `last` the last group.
+  std::size_t row(std::size_t size, std::size_t path, std::size_t place, std::size_t last) const {
+    return bases_[size][path] + place * begins_[last];
+  }
+
+ private:
+  void number(std::size_t size, std::size_t path, std::size_t last, std::size_t places) {
+    bases_[size][path] = counts_[size];
+    counts_[size] += places * begins_[last];
+    if (size + 1 == bases_.size()) return;
+    for (std::size_t g = 0; g < last; ++g) number(size + 1, path * groups() + g, g, places * states(g));
+  }
+
+  std::vector<std::uint32_t> begins_;
+  std::vector<std::size_t> counts_;
+  std::vector<std::vector<std::size_t>> bases_;  // by size and path
+};
+
+}  // namespace unkernel::engines

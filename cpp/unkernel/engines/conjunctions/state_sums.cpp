@@ -1,0 +1,118 @@
+#include "unkernel/engines/conjunctions/state_sums.hpp"
+
+#include <bit>
+
+#include "unkernel/base/parallel.hpp"
+#include "unkernel/engines/conjunctions/state_index.hpp"
+
+namespace unkernel::engines {
+namespace {
+
+std::uint64_t choose(std::uint64_t n, std::size_t k) {
+  switch (k) {
+    case 0: return 1;
+    case 1: return n;
+    case 2: return choose2(n);
+    case 3: return choose3(n);
+    default: return choose4(n);
+  }
+}
+
+// For states q1 .. qj, of descending groups, and every set U of ranks below them:
+//     R_j(U) = the sum of w(S1 ∪ .. ∪ Sj ∪ U) over all non-empty Si ⊆ qi,
+// so R_0 = w, the sum of these states is R_j({}), and R_(j+1)(U) = sum over non-empty S ⊆ q_(j+1) of R_j(S ∪ U).
+// Ranks stand group by group, so all of S is above all of U, and with numbers as SetWeights gives them the sets S ∪ U
+// for all U of one size stand in a row: a sum over S is a sum of arrays.
+using Rest = std::array<std::vector<double>, most_degree + 1>;  // R_j, by the size of U
+
+class Filler {
+ public:
+  Filler(const StateIndex& index, ConjunctionArrays& arrays) : index_(index), arrays_(arrays), scores_(arrays.scores()) {}
+
+  // All sums whose first state this is.
+  void fill(std::size_t group, std::size_t state, const SetWeights& weights) {
+    sum_up(group, state, degree(), [&](std::size_t m) -> const std::vector<double>& { return weights.size(m); }, below_[1]);
+    put(0, index_.first(group) + state, below_[1][0].data());
+    descend(1, group, state, group);
+  }
+
+ private:
+  std::size_t degree() const { return static_cast<std::size_t>(arrays_.map.degree); }
+
+  void put(std::size_t level, std::size_t place, const double* sums) {
+    std::copy_n(sums, scores_, arrays_.state_sums[level].data() + place * scores_);
+  }
+
+  void descend(std::size_t size, std::size_t path, std::size_t place, std::size_t last) {
+    if (size == degree()) return;
+    const std::size_t row = index_.row(size, path, place, last);
+    for (std::size_t g = 0; g < last; ++g) {
+      for (std::size_t s = 0; s < index_.states(g); ++s) {
+        sum_up(g, s, degree() - size, [&](std::size_t m) -> const std::vector<double>& { return below_[size][m]; }, below_[size + 1]);
+        put(size, row + index_.first(g) + s, below_[size + 1][0].data());
+        descend(size + 1, path * index_.groups() + g, place * index_.states(g) + s, g);
+      }
+    }
+  }
+
+  // R_(j+1) from R_j, whose sets have at most `most` ranks.
+  template <class From>
+  void sum_up(std::size_t group, std::size_t state, std::size_t most, const From& from, Rest& to) {
+    const std::size_t begin = arrays_.group_begins[group];
+    for (std::size_t m = 0; m < most; ++m) to[m].assign(choose(begin, m) * scores_, 0.0);
+    Rank ranks[most_degree];
+    add_sets<1>(arrays_.states[index_.first(group) + state], begin, ranks, most, from, to);
+  }
+
+  // All S of `Size` and more ranks: those chosen already, and ranks that `mask` still has; ranks descend.
+  template <std::size_t Size, class From>
+  void add_sets(std::uint64_t mask, std::size_t begin, Rank (&ranks)[most_degree], std::size_t most, const From& from, Rest& to) {
+    while (mask != 0) {
+      const int bit = 63 - std::countl_zero(mask);
+      mask ^= std::uint64_t{1} << bit;
+      ranks[Size - 1] = static_cast<Rank>(begin) + static_cast<Rank>(bit);
+      for (std::size_t m = 0; m + Size <= most; ++m) {
+        std::size_t number = 0;
+        for (std::size_t i = 0; i < Size; ++i) number += choose(ranks[i], Size - i + m);
+        const double* source = from(m + Size).data() + number * scores_;
+        double* target = to[m].data();
+        for (std::size_t k = 0; k < to[m].size(); ++k) target[k] += source[k];
+      }
+      if constexpr (Size < most_degree) {
+        if (Size < most) add_sets<Size + 1>(mask, begin, ranks, most, from, to);
+      }
+    }
+  }
+
+  const StateIndex& index_;
+  ConjunctionArrays& arrays_;
+  std::size_t scores_;
+  std::array<Rest, most_degree + 1> below_;
+};
+
+}  // namespace
+
+SetWeights::SetWeights(std::uint32_t ranks, int degree, std::size_t scores) : scores_(scores) {
+  for (std::size_t k = 0; k <= static_cast<std::size_t>(degree); ++k) weights_[k].assign(choose(ranks, k) * scores, 0.0);
+}
+
+std::size_t SetWeights::number(const Rank* ranks, int size) {
+  std::size_t number = 0;
+  for (int i = 0; i < size; ++i) number += choose(ranks[i], static_cast<std::size_t>(size - i));
+  return number;
+}
+
+void fill_state_sums(const SetWeights& weights, int threads, ConjunctionArrays& arrays) {
+  const StateIndex index(std::span(arrays.state_begins.data(), arrays.state_begins.size()), arrays.map.degree);
+  for (std::size_t k = 0; k < static_cast<std::size_t>(arrays.map.degree); ++k) arrays.state_sums[k].assign(index.count(k) * arrays.scores(), 0.0);
+  std::vector<std::pair<std::size_t, std::size_t>> firsts;
+  for (std::size_t g = index.groups(); g-- > 0;) {
+    for (std::size_t s = 0; s < index.states(g); ++s) firsts.emplace_back(g, s);
+  }
+  parallel_for(threads, static_cast<std::int64_t>(firsts.size()), [&](std::int64_t i) {
+    const auto [group, state] = firsts[static_cast<std::size_t>(i)];
+    Filler(index, arrays).fill(group, state, weights);
+  });
+}
+
+}  // namespace unkernel::engines

@@ -1,0 +1,33 @@
+// Fills the sums of grouped features, from the weights of their conjunctions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "unkernel/base/large_array.hpp"
+#include "unkernel/engines/conjunctions/conjunction_tables.hpp"
+
+namespace unkernel::engines {
+
+// The weights of all sets of 0 to `degree` grouped ranks: by size, and there by number; the number of
+// a > b > c > e is C(a, 4) + C(b, 3) + C(c, 2) + e, and so on for fewer.
+class SetWeights {
+ public:
+  SetWeights(std::uint32_t ranks, int degree, std::size_t scores);
+
+  // `ranks` descend.
+  double* of(const Rank* ranks, int size) { return weights_[static_cast<std::size_t>(size)].data() + number(ranks, size) * scores_; }
+  static std::size_t number(const Rank* ranks, int size);
+
+  const std::vector<double>& size(std::size_t k) const { return weights_[k]; }
+
+ private:
+  std::size_t scores_;
+  std::array<std::vector<double>, most_degree + 1> weights_;
+};
+
+// `arrays` has its groups and states already. The weight of the empty set is not used.
+void fill_state_sums(const SetWeights& weights, int threads, ConjunctionArrays& arrays);
+
+}  // namespace unkernel::engines

@@ -1,0 +1,162 @@
+// What the searches for fragments of all kernels share: where fragments occur, the best so far, and what to grow next.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "unkernel/engines/trees/fragments.hpp"
+
+namespace unkernel::tree::fragment_search {
+
+using engines::Forest;
+using engines::longest_subsequence;
+using engines::NodeId;
+using engines::TreeKernel;
+using engines::TreeKernelKind;
+
+inline constexpr double infinite = std::numeric_limits<double>::infinity();
+
+inline std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+struct WeightedNode {
+  NodeId node;
+  double weight;
+};
+
+// The model, or the tree that is explained: nodes with weights, and the groups they have among those of the model.
+struct Side {
+  const Forest& forest;
+  std::span<const std::int32_t> groups;  // of all nodes of the forest
+  std::vector<WeightedNode> roots;       // of fragments: all nodes of the tree, those of the model that weigh anything
+};
+
+// Two sides, or the model alone; then the tree's part is as if everything occurred once in it.
+struct Sides {
+  const Side& model;
+  const Side* tree;
+};
+
+// Sums over the places where a fragment occurs.
+struct Sums {
+  double positive = 0.0;
+  double negative = 0.0;
+
+  void add(double value) { (value > 0.0 ? positive : negative) += std::abs(value); }
+  double total() const { return positive - negative; }
+  // No part of the sum is larger.
+  double most() const { return std::max(positive, negative); }
+};
+
+inline constexpr Sums once{1.0, 0.0};
+
+// A fragment that was found; `step` is the last by which it grew.
+struct Found {
+  double weight;
+  double occurrences;
+  std::int32_t step;
+  NodeId root;  // one of the places where it is: in the tree if there is one, else in the model
+  double size() const { return std::abs(weight * occurrences); }
+};
+
+inline bool heavier(const Found& a, const Found& b) {
+  return a.size() != b.size() ? a.size() > b.size() : a.step < b.step;
+}
+
+// The heaviest fragments so far.
+class Best {
+ public:
+  explicit Best(std::size_t top) : top_(top) {}
+
+  // Only what exceeds this is of interest.
+  double threshold() const { return top_ == 0 ? infinite : found_.size() < top_ ? 0.0 : found_.front().size(); }
+
+  void add(const Found& found) {
+    if (found_.size() == top_) {
+      std::ranges::pop_heap(found_, heavier);
+      found_.pop_back();
+    }
+    found_.push_back(found);
+    std::ranges::push_heap(found_, heavier);
+  }
+
+  std::vector<Found> sorted() const {
+    std::vector<Found> result = found_;
+    std::ranges::sort(result, heavier);
+    return result;
+  }
+
+ private:
+  std::size_t top_;
+  std::vector<Found> found_;  // a heap with the lightest in front
+};
+
+// Fragments that may have heavier extensions than the best so far, by bounds of these.
+template <class State>
+class Agenda {
+ public:
+  explicit Agenda(const FragmentOptions& options) : best(options.top), most_looked_at_(options.most_looked_at) {}
+
+  void push(double bound, State state) {
+    waiting_.push_back({bound, serial_++, std::move(state)});
+    std::ranges::push_heap(waiting_, later);
+  }
+
+  // The next to grow; none when the best are proven or too many have been looked at.
+  std::optional<State> next() {
+    if (waiting_.empty() || waiting_.front().bound <= best.threshold()) return std::nullopt;
+    if (looked_at >= most_looked_at_) {
+      complete = false;
+      return std::nullopt;
+    }
+    std::ranges::pop_heap(waiting_, later);
+    State state = std::move(waiting_.back().state);
+    waiting_.pop_back();
+    return state;
+  }
+
+  Best best;
+  std::size_t looked_at = 0;
+  bool complete = true;
+
+ private:
+  struct Waiting {
+    double bound;
+    std::size_t serial;
+    State state;
+  };
+  static bool later(const Waiting& a, const Waiting& b) {
+    return a.bound != b.bound ? a.bound < b.bound : a.serial > b.serial;
+  }
+
+  std::size_t most_looked_at_;
+  std::size_t serial_ = 0;
+  std::vector<Waiting> waiting_;
+};
+
+// An infinite bound times nothing: not known, hence not bounded.
+double or_infinite(double bound) { return std::isnan(bound) ? infinite : bound; }
+
+inline void append_open(std::string& text, std::string_view label) {
+  text += '(';
+  text += label;
+}
+
+inline void append_unexpanded(std::string& text, std::string_view label, bool is_leaf) {
+  if (is_leaf) {
+    text += label;
+  } else {
+    append_open(text, label);
+    text += " ...)";
+  }
+}
+
+}  // namespace unkernel::tree::fragment_search

@@ -1,0 +1,140 @@
+#include "unkernel/engines/trees/fragments.hpp"
+
+#include <stdexcept>
+
+#include "unkernel/data/trees/brackets.hpp"
+#include "unkernel/engines/trees/partial_fragments.hpp"
+#include "unkernel/engines/trees/subset_fragments.hpp"
+
+namespace unkernel::tree {
+
+namespace {
+
+using namespace fragment_search;
+
+// Nothing to search for: a fragment is a node, its only step.
+class Subtrees {
+ public:
+  struct State {};
+
+  Subtrees(const TreeKernel& kernel, const Sides& sides, std::size_t)
+      : sides_(sides), sizes_(engines::subtree_constants(kernel, sides.model.forest)) {}
+
+  void begin(Agenda<State>& agenda) {
+    std::vector<double> occurrences(sizes_.size(), sides_.tree == nullptr ? 1.0 : 0.0);
+    if (sides_.tree != nullptr) {
+      for (const WeightedNode& root : sides_.tree->roots) {
+        const NodeId node = sides_.tree->groups[at(root.node)];
+        if (node >= 0) occurrences[at(node)] += root.weight;
+      }
+    }
+    for (const WeightedNode& root : sides_.model.roots) {
+      const Found found{sizes_[at(root.node)] * root.weight, occurrences[at(root.node)], root.node, root.node};
+      if (found.size() > agenda.best.threshold()) agenda.best.add(found);
+    }
+  }
+  void grow(const State&, Agenda<State>&) {}
+
+  // Inner nodes; those that occur again are counted again.
+  int productions(std::int32_t node) const {
+    const Forest& forest = sides_.model.forest;
+    std::vector<double> counts(at(node) + 1, 0.0);
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const auto children = forest.children(static_cast<NodeId>(i));
+      if (!children.empty()) counts[i] = 1.0;
+      for (const NodeId child : children) counts[i] += counts[at(child)];
+    }
+    return static_cast<int>(std::min(counts.back(), static_cast<double>(std::numeric_limits<int>::max())));
+  }
+
+  std::string text(const Found& found) const { return data::to_brackets(sides_.model.forest, found.root, false); }
+
+ private:
+  Sides sides_;
+  std::vector<double> sizes_;
+};
+
+template <class Growth>
+FragmentList search(const TreeKernel& kernel, const Sides& sides, const FragmentOptions& options) {
+  Growth growth(kernel, sides, engines::group_count(kernel, sides.model.forest));
+  Agenda<typename Growth::State> agenda(options);
+  growth.begin(agenda);
+  while (const auto state = agenda.next()) growth.grow(*state, agenda);
+  FragmentList list{{}, agenda.complete, 0.0};
+  const double occurs = sides.tree == nullptr ? 0.0 : 1.0;
+  for (const Found& found : agenda.best.sorted()) {
+    list.fragments.push_back({growth.text(found), found.weight, occurs * found.occurrences,
+                              occurs * found.occurrences * found.weight, growth.productions(found.step)});
+  }
+  return list;
+}
+
+FragmentList search(const TreeKernel& kernel, const Sides& sides, const FragmentOptions& options) {
+  switch (kernel.kind) {
+    case TreeKernelKind::subtree:
+      return search<Subtrees>(kernel, sides, options);
+    case TreeKernelKind::subset_tree:
+    case TreeKernelKind::subset_tree_words:
+      return search<SubsetTrees>(kernel, sides, options);
+    case TreeKernelKind::partial_tree:
+      return search<PartialTrees>(kernel, sides, options);
+  }
+  throw std::invalid_argument("no such tree kernel");
+}
+
+void require_valid(const TreeKernel& kernel, const engines::TreeWeights& weights, const FragmentOptions& options) {
+  if (!(kernel.decay > 0.0)) throw std::invalid_argument("fragments: the decay must be above 0");
+  if (kernel.kind == TreeKernelKind::partial_tree && !(kernel.width_decay > 0.0)) {
+    throw std::invalid_argument("fragments: the width decay must be above 0");
+  }
+  if (options.score >= weights.scores()) throw std::out_of_range("fragments: the model has no score of that number");
+}
+
+Side model_side(const Forest& forest, std::span<const std::int32_t> groups, const engines::TreeWeights& weights, std::size_t score) {
+  Side side{forest, groups, {}};
+  for (std::size_t i = 0; i < weights.index().size(); ++i) {
+    const double weight = weights.of_node(i)[score];
+    if (weight != 0.0) side.roots.push_back({weights.index().node(i), weight});
+  }
+  return side;
+}
+
+Side tree_side(const Forest& forest, std::span<const std::int32_t> groups, const engines::TreeRow& tree) {
+  Side side{forest, groups, {}};
+  side.roots.reserve(tree.nodes.size());
+  for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+    side.roots.push_back({tree.nodes[i], tree.weights[i]});
+  }
+  return side;
+}
+
+double score_of(const engines::TreeWeights& weights, const Side& side, const engines::TreeRow& tree, std::size_t score) {
+  const std::vector<std::int32_t> groups = engines::index_groups(weights.index(), side.groups);
+  std::vector<double> scores(weights.scores(), 0.0);
+  engines::TreeScorer(weights, side.forest, groups).add(tree, scores.data());
+  return scores[score];
+}
+
+}  // namespace
+
+FragmentList heaviest_fragments(const TreeKernel& kernel, const Forest& model_forest, const engines::TreeWeights& weights,
+                                const FragmentOptions& options) {
+  require_valid(kernel, weights, options);
+  const std::vector<std::int32_t> groups = engines::groups_in(kernel, model_forest, model_forest);
+  const Side model = model_side(model_forest, groups, weights, options.score);
+  return search(kernel, {model, nullptr}, options);
+}
+
+FragmentList decisive_fragments(const TreeKernel& kernel, const Forest& model_forest, const engines::TreeWeights& weights,
+                                const Forest& tree_forest, const engines::TreeRow& tree, const FragmentOptions& options) {
+  require_valid(kernel, weights, options);
+  const std::vector<std::int32_t> model_groups = engines::groups_in(kernel, model_forest, model_forest);
+  const std::vector<std::int32_t> tree_groups = engines::groups_in(kernel, tree_forest, model_forest);
+  const Side model = model_side(model_forest, model_groups, weights, options.score);
+  const Side explained = tree_side(tree_forest, tree_groups, tree);
+  FragmentList list = search(kernel, {model, &explained}, options);
+  list.score = score_of(weights, explained, tree, options.score);
+  return list;
+}
+
+}  // namespace unkernel::tree

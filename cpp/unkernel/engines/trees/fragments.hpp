@@ -1,0 +1,69 @@
+// Why a tree has its score: the fragments that weigh most in a model, and in one decision.
+//
+// A tree kernel is an inner product over fragments tau, and so is a score:
+//
+//   score(x) = sum over tau of n(tau) W(tau),   n(tau) = sum over nodes u of x     of c(u) e(tau, u)
+//                                               W(tau) = size(tau) sum over nodes v of the model of f(v) e(tau, v)
+//
+// with c and f the weights of nodes (norms included) and e(tau, u) how often tau has its root in u.
+//
+//   kernel     fragments                         size                                e
+//   ST         whole subtrees                    lambda^productions                  0 or 1
+//   SST        pieces with whole productions     lambda^productions                  0 or 1
+//   SST + bow  those of SST, and words           lambda                              0 or 1
+//   PTK        pieces where each node has up to  mu^nodes lambda^(2 nodes without    sum over ways to place tau of
+//              five of its children              children)                           lambda^(children skipped)
+//
+// Method    best-first search. Fragments grow from their roots, each in one order only: of subset trees the next node
+//           to get its production comes later, breadth first, than the last that did; of partial trees the next node
+//           comes last, depth first (Asai et al. 2002, Zaki 2002). Where an extension occurs, the fragment does, so
+//             |W(extension)| <= lambda size(tau) max(sum of f(v) > 0, sum of -f(v) > 0) over the nodes v with tau,
+//           likewise for n; for partial trees each way to place tau has a factor for what may still be placed below
+//           and behind it. The fragment with the largest bound grows next. (lambda > 1: bounds hold, but prove little.)
+// Stop      when no bound exceeds the last of the top fragments: then these are proven (`complete`). Or when
+//           `most_looked_at` fragments have been looked at: then heavier ones may have been missed.
+//
+// Weights are exact up to rounding. Of fragments that weigh the same, those found first are listed; those of weight 0
+// never are.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "unkernel/kernels/trees/tree_scores.hpp"
+
+namespace unkernel::tree {
+
+struct FragmentOptions {
+  std::size_t top;             // how many are wanted
+  std::size_t most_looked_at;  // fragments, before the search gives up
+  std::size_t score;           // which of the model's scores
+};
+
+struct Fragment {
+  // In brackets. A node whose children are not part of it is `(NN ...)`, or a bare word where it is a leaf.
+  std::string text;
+  double weight;        // W
+  double occurrences;   // n; 0 for a model
+  double contribution;  // n W; 0 for a model
+  int productions;      // of a single word 1; of partial trees: nodes
+};
+
+struct FragmentList {
+  std::vector<Fragment> fragments;  // descending in |contribution|, or in |weight| for a model
+  bool complete;
+  double score;  // of the tree, which is the sum over all of its fragments, bias not included; 0 for a model
+};
+
+// The fragments with the largest |W|.
+FragmentList heaviest_fragments(const engines::TreeKernel& kernel, const engines::Forest& model_forest,
+                                const engines::TreeWeights& weights, const FragmentOptions& options);
+
+// The fragments with the largest |n W| in a tree, which may be of another forest than the model.
+// Takes time in proportion to both forests, besides the search.
+FragmentList decisive_fragments(const engines::TreeKernel& kernel, const engines::Forest& model_forest,
+                                const engines::TreeWeights& weights, const engines::Forest& tree_forest,
+                                const engines::TreeRow& tree, const FragmentOptions& options);
+
+}  // namespace unkernel::tree

@@ -1,0 +1,337 @@
+// Fragments of the partial-tree kernel, and how they grow.
+#pragma once
+
+#include "unkernel/engines/trees/fragment_search.hpp"
+
+namespace unkernel::tree::fragment_search {
+
+// What a fragment may gain below a node. With M(u) no less than size(tau) e(tau, u) for any tau,
+//
+//   B(u, i) = max over labels of the sum of M(child) over children of that label from place i on
+//   M(u)    = mu max(lambda^2, B(u, 0)^p for 1 <= p <= 5)
+//
+// as p children of given labels can be chosen for at most the product of p such sums. Where a product of two sides is
+// bounded, each has half of the size: the square roots of mu and lambda^2. With lambda > 1, gaps make it more.
+class Gains {
+ public:
+  Gains(const TreeKernel& kernel, const Side& side, bool halved, const std::vector<bool>& labels)
+      : forest_(side.forest),
+        of_node_(halved ? std::sqrt(kernel.width_decay) : kernel.width_decay),
+        of_leaf_(halved ? kernel.decay : kernel.decay * kernel.decay),
+        gap_(std::max(1.0, kernel.decay)),
+        most_(forest_.size(), 0.0),
+        from_(forest_.all_children().size(), 0.0) {
+    std::vector<double> sums(labels.size(), 0.0);
+    for (std::size_t i = 0; i < forest_.size(); ++i) {
+      const std::int32_t label = side.groups[i];
+      if (label >= 0 && labels[at(label)]) compute(static_cast<NodeId>(i), side, sums);
+    }
+  }
+
+  // The factor that a node without children gains by its first ones.
+  double by_first(NodeId node) const { return by_several(node, 0, longest_subsequence) / of_leaf_; }
+  // That a node gains by children from that place on, of which there may be so many.
+  double by_several(NodeId node, std::size_t place, std::size_t most) const {
+    const std::size_t arity = forest_.children(node).size();
+    if (place >= arity || most == 0) return 0.0;
+    const double one = from_[begin(node) + place];
+    const double several = one <= 1.0 ? one : std::pow(one, static_cast<double>(most));
+    return gap_ == 1.0 ? several : several * std::pow(gap_, static_cast<double>(arity - place));
+  }
+
+ private:
+  std::size_t begin(NodeId node) const {
+    return static_cast<std::size_t>(forest_.children(node).data() - forest_.all_children().data());
+  }
+
+  void compute(NodeId node, const Side& side, std::vector<double>& sums) {
+    const auto children = forest_.children(node);
+    double largest = 0.0;
+    for (std::size_t i = children.size(); i-- > 0;) {
+      const std::int32_t label = side.groups[at(children[i])];
+      if (label >= 0) largest = std::max(largest, sums[at(label)] += most_[at(children[i])]);
+      from_[begin(node) + i] = largest;
+    }
+    for (const NodeId child : children) {
+      if (side.groups[at(child)] >= 0) sums[at(side.groups[at(child)])] = 0.0;
+    }
+    most_[at(node)] = of_node_ * std::max(of_leaf_, by_several(node, 0, longest_subsequence));
+  }
+
+  const Forest& forest_;
+  double of_node_;
+  double of_leaf_;
+  double gap_;
+  std::vector<double> most_;  // M, 0 where a node has a label that no fragment has
+  std::vector<double> from_;  // B, for all children of all nodes
+};
+
+// A fragment grows by a node that becomes the last child of a node on the path from its root to its last node. Ways to
+// place a fragment that place this path alike are one: their values are added.
+class PartialTrees {
+ public:
+  // A node of the path, as placed.
+  struct Stop {
+    NodeId node;
+    std::int32_t last;  // place of its last child that is taken, or -1
+    // Of the nodes above it: product of the factors >= 1 they may gain, and the most they gain if at least one does.
+    double free;
+    double forced;
+  };
+  // Ways to place a fragment, ordered by root and by the places on the path.
+  struct Ways {
+    std::vector<Stop> paths;  // as many stops each as the path has nodes
+    std::vector<double> values;
+  };
+  struct State {
+    std::int32_t step;
+    double size;
+    std::vector<std::uint8_t> taken;  // children, of the nodes on the path
+    Ways model;
+    Ways tree;
+  };
+
+  PartialTrees(const TreeKernel& kernel, const Sides& sides, std::size_t labels)
+      : kernel_(kernel), sides_(sides), model_(kernel, sides.model, sides, labels) {
+    if (sides.tree != nullptr) tree_.emplace(kernel, *sides.tree, sides, labels);
+  }
+
+  void begin(Agenda<State>& agenda) {
+    if (tree_) {
+      model_.keep_within(*tree_);
+      tree_->find_roots();
+    }
+    model_.find_roots();
+    const State nothing{-1, kernel_.width_decay * kernel_.decay * kernel_.decay, {}, {}, {}};
+    take_candidates(0, nothing, nothing.size, agenda);
+  }
+
+  void grow(const State& state, Agenda<State>& agenda) {
+    const std::size_t length = state.taken.size();
+    for (std::size_t level = 0; level < length; ++level) {
+      if (state.taken[level] == longest_subsequence) continue;
+      if (tree_) tree_->find(state.tree, length, level, state.taken[level]);
+      model_.find(state.model, length, level, state.taken[level]);
+      const double first = level + 1 == length ? 1.0 : kernel_.decay * kernel_.decay;
+      take_candidates(level + 1, state, state.size * kernel_.width_decay * first, agenda);
+    }
+  }
+
+  int productions(std::int32_t step) const {
+    int count = 0;
+    for (; step >= 0; step = steps_[at(step)].previous) ++count;
+    return count;
+  }
+
+  std::string text(const Found& found) const {
+    std::vector<Step> nodes;  // depth first
+    for (std::int32_t i = found.step; i >= 0; i = steps_[at(i)].previous) nodes.push_back(steps_[at(i)]);
+    std::ranges::reverse(nodes);
+    std::string text;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (i > 0) text += ' ';
+      const std::size_t next = i + 1 < nodes.size() ? nodes[i + 1].depth : 0;
+      const std::string_view label = sides_.model.forest.labels().name(nodes[i].label);
+      if (next > nodes[i].depth) {
+        append_open(text, label);
+      } else {
+        append_unexpanded(text, label, nodes[i].is_leaf);
+        text.append(nodes[i].depth - next, ')');
+      }
+    }
+    return text;
+  }
+
+ private:
+  struct Step {
+    std::int32_t previous;
+    std::int32_t label;
+    std::size_t depth;
+    bool is_leaf;  // wherever it was when it came
+  };
+  // A way to place the next node.
+  struct Candidate {
+    std::int32_t label;
+    std::size_t way;  // one that has the path above it
+    Stop parent;
+    Stop child;
+    double value;
+    double gain;  // the most by what may come after it; 0 if nothing can
+  };
+  struct Part {
+    Sums sums;
+    Sums bounds;
+    std::int32_t count = 0;
+    bool is_leaf = true;
+    std::int32_t target = -1;
+  };
+
+  // The candidates of one side.
+  class Placing {
+   public:
+    Placing(const TreeKernel& kernel, const Side& side, const Sides& sides, std::size_t labels)
+        : decay_(kernel.decay), side_(side), gains_(kernel, side, sides.tree != nullptr, labels_of(sides, labels)), parts_(labels) {}
+
+    // From now on, only candidates with labels that the other side has just then.
+    void keep_within(const Placing& other) { within_ = &other; }
+
+    void find_roots() {
+      clear();
+      for (const WeightedNode& root : side_.roots) {
+        add(0, {-1, -1, 1.0, 0.0}, root.node, {1.0, 0.0}, root.weight);
+      }
+    }
+
+    // Children of the node at that level of the path.
+    void find(const Ways& ways, std::size_t length, std::size_t level, std::size_t taken) {
+      clear();
+      const bool is_first = level + 1 == length;
+      for (std::size_t begin = 0; begin < ways.values.size();) {
+        const Stop& stop = ways.paths[begin * length + level];
+        const std::size_t end = end_of_same(ways, length, level, begin);
+        const auto children = side_.forest.children(stop.node);
+        std::size_t way = begin;
+        double before = is_first ? ways.values[begin] : 0.0;  // sum of the values that end before the place, gaps counted
+        for (auto place = static_cast<std::size_t>(stop.last + 1); place < children.size(); ++place) {
+          if (!is_first) {
+            before *= decay_;
+            for (; way < end && at(ways.paths[way * length + level].last + 1) == place; ++way) before += ways.values[way];
+          }
+          add_child(begin, stop, children, place, taken, before);
+        }
+        begin = end;
+      }
+    }
+
+    std::span<const std::int32_t> touched() const { return touched_; }
+    const Part& part(std::int32_t label) const { return parts_[at(label)]; }
+    void send(std::int32_t label, std::size_t target) { parts_[at(label)].target = static_cast<std::int32_t>(target); }
+
+    // Appends each candidate that goes somewhere and may grow to ways_of(target).
+    template <class WaysOf>
+    void hand_out(const Ways& from, std::size_t length, std::size_t depth, const WaysOf& ways_of) const {
+      for (const Candidate& candidate : candidates_) {
+        const std::int32_t target = part(candidate.label).target;
+        if (target < 0 || !(candidate.gain > 0.0)) continue;
+        Ways& to = ways_of(at(target));
+        if (depth > 0) {
+          const auto path = from.paths.begin() + static_cast<std::ptrdiff_t>(candidate.way * length);
+          to.paths.insert(to.paths.end(), path, path + static_cast<std::ptrdiff_t>(depth - 1));
+          to.paths.push_back(candidate.parent);
+        }
+        to.paths.push_back(candidate.child);
+        to.values.push_back(candidate.value);
+      }
+    }
+
+   private:
+    struct Above {
+      double free;
+      double forced;
+    };
+
+    // Labels that the tree has: its fragments have no others.
+    static std::vector<bool> labels_of(const Sides& sides, std::size_t count) {
+      std::vector<bool> labels(count, sides.tree == nullptr);
+      if (sides.tree == nullptr) return labels;
+      for (const WeightedNode& root : sides.tree->roots) {
+        const std::int32_t label = sides.tree->groups[at(root.node)];
+        if (label >= 0) labels[at(label)] = true;
+      }
+      return labels;
+    }
+
+    void clear() {
+      for (const Candidate& candidate : candidates_) parts_[at(candidate.label)] = {};
+      touched_.clear();
+      candidates_.clear();
+    }
+
+    // Behind the ways that have the same path down to this level's node.
+    static std::size_t end_of_same(const Ways& ways, std::size_t length, std::size_t level, std::size_t begin) {
+      const auto same = [](const Stop& a, const Stop& b) { return a.node == b.node && a.last == b.last; };
+      const Stop* first = ways.paths.data() + begin * length;
+      std::size_t end = begin + 1;
+      for (; end < ways.values.size(); ++end) {
+        const Stop* path = ways.paths.data() + end * length;
+        if (path->node != first->node || !std::equal(first, first + level, path, same)) break;
+      }
+      return end;
+    }
+
+    void add_child(std::size_t way, Stop parent, std::span<const NodeId> children, std::size_t place, std::size_t taken, double value) {
+      parent.last = static_cast<std::int32_t>(place);
+      const double gain = gains_.by_several(parent.node, place + 1, longest_subsequence - taken - 1);
+      const double at_least_one = std::max(1.0, gain);
+      add(way, parent, children[place], {parent.free * at_least_one, std::max(parent.forced * at_least_one, parent.free * gain)}, value);
+    }
+
+    void add(std::size_t way, const Stop& parent, NodeId node, const Above& above, double value) {
+      const std::int32_t label = side_.groups[at(node)];
+      if (label < 0 || (within_ != nullptr && within_->part(label).count == 0)) return;
+      const double first = gains_.by_first(node);
+      const double gain = or_infinite(std::max(above.forced * std::max(1.0, first), above.free * first));
+      Part& part = parts_[at(label)];
+      if (part.count++ == 0) touched_.push_back(label);
+      part.sums.add(value);
+      if (gain > 0.0) part.bounds.add(value * gain);
+      part.is_leaf = part.is_leaf && side_.forest.is_leaf(node);
+      candidates_.push_back({label, way, parent, {node, -1, above.free, above.forced}, value, gain});
+    }
+
+    double decay_;
+    const Side& side_;
+    const Placing* within_ = nullptr;
+    Gains gains_;
+    std::vector<Part> parts_;  // by label
+    std::vector<std::int32_t> touched_;
+    std::vector<Candidate> candidates_;
+  };
+
+  // Looks at the fragments whose last node is one of the candidates.
+  void take_candidates(std::size_t depth, const State& state, double size, Agenda<State>& agenda) {
+    grown_.clear();
+    bounds_.clear();
+    for (const std::int32_t label : model_.touched()) look_at(label, depth, state, size, agenda);
+    if (grown_.empty()) return;
+    const std::size_t length = state.taken.size();
+    model_.hand_out(state.model, length, depth, [&](std::size_t i) -> Ways& { return grown_[i].model; });
+    if (tree_) tree_->hand_out(state.tree, length, depth, [&](std::size_t i) -> Ways& { return grown_[i].tree; });
+    for (std::size_t i = 0; i < grown_.size(); ++i) agenda.push(bounds_[i], std::move(grown_[i]));
+  }
+
+  void look_at(std::int32_t label, std::size_t depth, const State& state, double size, Agenda<State>& agenda) {
+    ++agenda.looked_at;
+    const Part& in_model = model_.part(label);
+    const Part& shown = tree_ ? tree_->part(label) : in_model;
+    const Found found{size * in_model.sums.total(), tree_ ? shown.sums.total() : 1.0, static_cast<std::int32_t>(steps_.size()), -1};
+    const double bound = or_infinite(size * in_model.bounds.most() * (tree_ ? shown.bounds.most() : 1.0));
+    const bool is_listed = found.size() > agenda.best.threshold();
+    const bool may_grow = bound > agenda.best.threshold();
+    if (!is_listed && !may_grow) return;
+    steps_.push_back({state.step, label, depth, shown.is_leaf});
+    if (is_listed) agenda.best.add(found);
+    if (!may_grow) return;
+    model_.send(label, grown_.size());
+    if (tree_) tree_->send(label, grown_.size());
+    bounds_.push_back(bound);
+    grown_.push_back({found.step, size, taken_after(state, depth), {}, {}});
+  }
+
+  static std::vector<std::uint8_t> taken_after(const State& state, std::size_t depth) {
+    std::vector<std::uint8_t> taken(state.taken.begin(), state.taken.begin() + static_cast<std::ptrdiff_t>(depth));
+    if (depth > 0) ++taken.back();
+    taken.push_back(0);
+    return taken;
+  }
+
+  TreeKernel kernel_;
+  Sides sides_;
+  Placing model_;
+  std::optional<Placing> tree_;
+  std::vector<Step> steps_;
+  std::vector<State> grown_;
+  std::vector<double> bounds_;
+};
+
+}  // namespace unkernel::tree::fragment_search

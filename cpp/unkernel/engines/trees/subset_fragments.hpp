@@ -1,0 +1,269 @@
+// Fragments of the subset-tree kernel, and how they grow.
+#pragma once
+
+#include "unkernel/engines/trees/fragment_search.hpp"
+
+namespace unkernel::tree::fragment_search {
+
+struct Occurrence {
+  NodeId root;
+  NodeId last;  // where the node is that got its production last
+  double weight;
+};
+
+// Occurrences of a fragment, by the group of the node that one of its unexpanded nodes is there.
+class Split {
+ public:
+  struct Place {
+    NodeId node;
+    std::int32_t group;  // -1: none that counts
+  };
+  struct Part {
+    Sums sums;
+    std::int32_t count = 0;
+    NodeId root = -1;  // of the first occurrence, and its node
+    NodeId node = -1;
+    std::int32_t target = -1;  // where the occurrences go, if anywhere
+  };
+
+  explicit Split(std::size_t groups) : parts_(groups) {}
+
+  // Groups that `within` does not have are left out.
+  template <class Find>
+  void make(std::span<const Occurrence> occurrences, const Split* within, const Find& find) {
+    for (const std::int32_t group : touched_) parts_[at(group)] = {};
+    touched_.clear();
+    places_.clear();
+    for (const Occurrence& occurrence : occurrences) {
+      Place place = find(occurrence);
+      if (place.group >= 0 && within != nullptr && within->part(place.group).count == 0) place.group = -1;
+      places_.push_back(place);
+      if (place.group >= 0) count(place, occurrence);
+    }
+  }
+
+  std::span<const std::int32_t> touched() const { return touched_; }
+  const Part& part(std::int32_t group) const { return parts_[at(group)]; }
+  void send(std::int32_t group, std::size_t target) { parts_[at(group)].target = static_cast<std::int32_t>(target); }
+
+  // Calls take(target, occurrence) for all that go somewhere.
+  template <class Take>
+  void hand_out(std::span<const Occurrence> occurrences, const Take& take) const {
+    for (std::size_t i = 0; i < occurrences.size(); ++i) {
+      if (places_[i].group < 0) continue;
+      const std::int32_t target = part(places_[i].group).target;
+      if (target >= 0) take(at(target), Occurrence{occurrences[i].root, places_[i].node, occurrences[i].weight});
+    }
+  }
+
+ private:
+  void count(const Place& place, const Occurrence& occurrence) {
+    Part& part = parts_[at(place.group)];
+    if (part.count++ == 0) {
+      part.root = occurrence.root;
+      part.node = place.node;
+      touched_.push_back(place.group);
+    }
+    part.sums.add(occurrence.weight);
+  }
+
+  std::vector<Part> parts_;  // by group
+  std::vector<std::int32_t> touched_;
+  std::vector<Place> places_;  // of the occurrences
+};
+
+// Nodes of a fragment that have their production are *steps*, in the order in which they got it. The children of each
+// step are *slots*, numbered on from step to step. A fragment is a list of steps that share all but the last with
+// others: each step knows the one before it.
+class SubsetTrees {
+ public:
+  struct State {
+    std::int32_t step;
+    double size;
+    std::vector<Occurrence> model;
+    std::vector<Occurrence> tree;
+  };
+
+  SubsetTrees(const TreeKernel& kernel, const Sides& sides, std::size_t groups)
+      : decay_(kernel.decay), sides_(sides), largest_(largest_size()), model_(groups), tree_(groups) {}
+
+  void begin(Agenda<State>& agenda) {
+    const State nothing{-1, 1.0, everywhere(sides_.model), sides_.tree == nullptr ? std::vector<Occurrence>{} : everywhere(*sides_.tree)};
+    path_.clear();
+    fill({-1, 0, 0}, nothing, agenda);
+  }
+
+  // Gives a production to each of the slots behind the one that got the last.
+  void grow(const State& state, Agenda<State>& agenda) {
+    const std::int32_t last = steps_[at(state.step)].slot;
+    for (std::int32_t i = state.step; i >= 0; i = steps_[at(i)].previous) {
+      const Step step = steps_[at(i)];
+      if (step.first_slot + step.arity <= last + 1) break;
+      for (std::int32_t place = std::max(0, last + 1 - step.first_slot); place < step.arity; ++place) {
+        find_path(i, place, state.step);
+        fill({i, place, step.first_slot + place}, state, agenda);
+      }
+    }
+  }
+
+  int productions(std::int32_t step) const {
+    int count = 0;
+    for (; step >= 0; step = steps_[at(step)].previous) ++count;
+    return count;
+  }
+
+  // A walk through the tree below the root, into those slots that are steps.
+  std::string text(const Found& found) const {
+    const Forest& forest = (sides_.tree == nullptr ? sides_.model : *sides_.tree).forest;
+    if (forest.is_leaf(found.root)) return std::string(forest.label_name(found.root));
+    std::vector<std::int32_t> in_order;
+    for (std::int32_t i = found.step; i >= 0; i = steps_[at(i)].previous) in_order.push_back(i);
+    std::ranges::reverse(in_order);
+    const auto step_in = [&](std::int32_t slot) {
+      const auto place = std::ranges::lower_bound(in_order, slot, {}, [&](std::int32_t i) { return steps_[at(i)].slot; });
+      return place != in_order.end() && steps_[at(*place)].slot == slot ? *place : -1;
+    };
+    struct Open {
+      NodeId node;
+      std::int32_t step;
+      std::int32_t next;  // of its children
+    };
+    std::string text;
+    std::vector<Open> open{{found.root, in_order.front(), 0}};
+    append_open(text, forest.label_name(found.root));
+    while (!open.empty()) {
+      Open& top = open.back();
+      const Step& step = steps_[at(top.step)];
+      if (top.next == step.arity) {
+        text += ')';
+        open.pop_back();
+        continue;
+      }
+      const std::int32_t place = top.next++;
+      const NodeId child = forest.children(top.node)[at(place)];
+      const std::int32_t inside = step_in(step.first_slot + place);
+      text += ' ';
+      if (inside < 0) {
+        append_unexpanded(text, forest.label_name(child), forest.is_leaf(child));
+      } else {
+        append_open(text, forest.label_name(child));
+        open.push_back({child, inside, 0});
+      }
+    }
+    return text;
+  }
+
+ private:
+  struct Step {
+    std::int32_t previous;    // -1 for the root
+    std::int32_t above;       // the step that this one is a child of
+    std::int32_t place;       // among the children
+    std::int32_t slot;        // that it fills; 0 for the root
+    std::int32_t first_slot;  // of its own
+    std::int32_t arity;
+  };
+  struct Slot {
+    std::int32_t above;
+    std::int32_t place;
+    std::int32_t number;
+  };
+
+  static std::vector<Occurrence> everywhere(const Side& side) {
+    std::vector<Occurrence> occurrences;
+    occurrences.reserve(side.roots.size());
+    for (const WeightedNode& root : side.roots) occurrences.push_back({root.node, root.node, root.weight});
+    return occurrences;
+  }
+
+  // Places of children from the root to this child of the step, or from the last step.
+  void find_path(std::int32_t step, std::int32_t place, std::int32_t last) {
+    path_.assign(1, place);
+    from_last_ = step == last;
+    if (from_last_) return;
+    for (; steps_[at(step)].above >= 0; step = steps_[at(step)].above) path_.push_back(steps_[at(step)].place);
+    std::ranges::reverse(path_);
+  }
+
+  // What is at the end of the path; leaves have no group there, unless they are fragments of their own.
+  Split::Place end_of_path(const Side& side, const Occurrence& occurrence) const {
+    NodeId node = from_last_ ? occurrence.last : occurrence.root;
+    for (const std::int32_t place : path_) node = side.forest.children(node)[at(place)];
+    return {node, side.forest.is_leaf(node) && !path_.empty() ? -1 : side.groups[at(node)]};
+  }
+
+  // Looks at the fragments that have some production in that slot.
+  void fill(const Slot& slot, const State& state, Agenda<State>& agenda) {
+    const auto in_model = [&](const Occurrence& occurrence) { return end_of_path(sides_.model, occurrence); };
+    const auto in_tree = [&](const Occurrence& occurrence) { return end_of_path(*sides_.tree, occurrence); };
+    if (sides_.tree != nullptr) tree_.make(state.tree, nullptr, in_tree);
+    model_.make(state.model, sides_.tree == nullptr ? nullptr : &tree_, in_model);
+    grown_.clear();
+    bounds_.clear();
+    for (const std::int32_t group : model_.touched()) look_at(group, slot, state, agenda);
+    if (grown_.empty()) return;
+    model_.hand_out(state.model, [&](std::size_t i, const Occurrence& one) { grown_[i].model.push_back(one); });
+    tree_.hand_out(state.tree, [&](std::size_t i, const Occurrence& one) { grown_[i].tree.push_back(one); });
+    for (std::size_t i = 0; i < grown_.size(); ++i) agenda.push(bounds_[i], std::move(grown_[i]));
+  }
+
+  void look_at(std::int32_t group, const Slot& slot, const State& state, Agenda<State>& agenda) {
+    ++agenda.looked_at;
+    const Split::Part& in_model = model_.part(group);
+    const Sums& in_tree = sides_.tree == nullptr ? once : tree_.part(group).sums;
+    const double size = state.size * decay_;
+    const Found found{size * in_model.sums.total(), in_tree.total(), static_cast<std::int32_t>(steps_.size()),
+                sides_.tree == nullptr ? in_model.root : tree_.part(group).root};
+    const double sizes_beyond = decay_ <= 1.0 ? size * decay_ : largest_;
+    const auto arity = static_cast<std::int32_t>(sides_.model.forest.children(in_model.node).size());
+    const double bound = arity == 0 ? 0.0 : or_infinite(sizes_beyond * in_model.sums.most() * in_tree.most());
+    const bool is_listed = found.size() > agenda.best.threshold();
+    const bool may_grow = bound > agenda.best.threshold();
+    if (!is_listed && !may_grow) return;
+    add_step(slot, state, arity);
+    if (is_listed) agenda.best.add(found);
+    if (may_grow) {
+      send(group, found.step, size);
+      bounds_.push_back(bound);
+    }
+  }
+
+  void send(std::int32_t group, std::int32_t step, double size) {
+    model_.send(group, grown_.size());
+    State grown{step, size, {}, {}};
+    grown.model.reserve(at(model_.part(group).count));
+    if (sides_.tree != nullptr) {
+      tree_.send(group, grown_.size());
+      grown.tree.reserve(at(tree_.part(group).count));
+    }
+    grown_.push_back(std::move(grown));
+  }
+
+  void add_step(const Slot& slot, const State& state, std::int32_t arity) {
+    const bool is_root = state.step < 0;
+    const std::int32_t first_slot = is_root ? 1 : steps_[at(state.step)].first_slot + steps_[at(state.step)].arity;
+    steps_.push_back({state.step, slot.above, slot.place, slot.number, first_slot, arity});
+  }
+
+  // lambda > 1: the size of the largest of all subtrees, which no fragment exceeds.
+  double largest_size() const {
+    if (decay_ <= 1.0) return 1.0;
+    const Forest& forest = sides_.model.forest;
+    const std::vector<double> sizes = engines::subtree_constants({TreeKernelKind::subtree, decay_, 0.0}, forest);
+    double largest = 1.0;
+    for (const WeightedNode& root : sides_.model.roots) largest = std::max(largest, sizes[at(root.node)]);
+    return largest;
+  }
+
+  double decay_;
+  Sides sides_;
+  double largest_;
+  std::vector<Step> steps_;
+  std::vector<std::int32_t> path_;
+  bool from_last_ = false;
+  Split model_;
+  Split tree_;
+  std::vector<State> grown_;
+  std::vector<double> bounds_;
+};
+
+}  // namespace unkernel::tree::fragment_search

@@ -1,0 +1,49 @@
+// Delta of two nodes, out of the Delta of their children: for those who keep all pairs of two small trees in a table.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "unkernel/kernels/trees/tree_kernel.hpp"
+
+namespace unkernel::engines {
+
+class NodeDelta {
+ public:
+  NodeDelta(const TreeKernel& kernel, const Forest& forest)
+      : kernel_(kernel),
+        forest_(forest),
+        constants_(kernel.kind == TreeKernelKind::subtree ? subtree_constants(kernel, forest) : std::vector<double>()),
+        partial_(kernel) {}
+
+  // Of nodes that are in the same group; child_delta(a, b) is 0 where those two are not.
+  template <class ChildDelta>
+  double operator()(NodeId left, NodeId right, const ChildDelta& child_delta) {
+    if (kernel_.kind == TreeKernelKind::subtree) return constants_[static_cast<std::size_t>(left)];
+    const auto left_children = forest_.children(left);
+    const auto right_children = forest_.children(right);
+    if (kernel_.by_production()) {
+      double value = kernel_.decay;
+      for (std::size_t k = 0; k < left_children.size(); ++k) {
+        // A word is a pair of its own (or none), never a factor.
+        if (forest_.is_leaf(left_children[k]) || forest_.is_leaf(right_children[k])) continue;
+        value *= 1.0 + child_delta(left_children[k], right_children[k]);
+      }
+      return value;
+    }
+    child_deltas_.clear();
+    for (const NodeId a : left_children) {
+      for (const NodeId b : right_children) child_deltas_.push_back(child_delta(a, b));
+    }
+    return partial_(child_deltas_.data(), left_children.size(), right_children.size());
+  }
+
+ private:
+  TreeKernel kernel_;
+  const Forest& forest_;
+  std::vector<double> constants_;  // of the subtree kernel
+  std::vector<double> child_deltas_;
+  PartialTreeSum partial_;
+};
+
+}  // namespace unkernel::engines

@@ -1,0 +1,141 @@
+#include "unkernel/kernels/trees/tree_counts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "unkernel/base/parallel.hpp"
+#include "unkernel/kernels/trees/self_kernel.hpp"
+
+namespace unkernel::engines {
+namespace {
+
+constexpr std::int64_t examples_at_once = 256;
+// Counts the nodes of one tree after another; one a thread.
+class Counter {
+ public:
+  Counter(const TreeKernel& kernel, const Forest& forest)
+      : kernel_(kernel), forest_(forest), times_(forest.size(), 0.0), self_kernel_(kernel, forest) {}
+
+  // The nodes of the tree that the kernel looks at, ascending, and how often each occurs.
+  void count(NodeId root) {
+    nodes.clear();
+    weights.clear();
+    stack_.assign(1, root);
+    times_[at(root)] = 1.0;
+    while (!stack_.empty()) {
+      const NodeId node = stack_.back();
+      stack_.pop_back();
+      nodes.push_back(node);
+      for (const NodeId child : forest_.children(node)) {
+        if (times_[at(child)] != 0.0 || !is_seen(child)) continue;
+        times_[at(child)] = 1.0;
+        stack_.push_back(child);
+      }
+    }
+    std::ranges::sort(nodes);
+    for (const NodeId node : nodes) times_[at(node)] = 0.0;
+    times_[at(root)] = 1.0;
+    for (std::size_t i = nodes.size(); i-- > 0;) {
+      for (const NodeId child : forest_.children(nodes[i])) {
+        if (is_seen(child)) times_[at(child)] += times_[at(nodes[i])];
+      }
+    }
+    weights.resize(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) weights[i] = std::exchange(times_[at(nodes[i])], 0.0);
+    if (!is_seen(root)) {
+      nodes.clear();
+      weights.clear();
+    }
+  }
+
+  // Divides the counts by the square root of the kernel of the tree with itself; a kernel of 0 leaves them alone.
+  void normalize() {
+    const double kernel = self_kernel_({nodes, weights});
+    if (!std::isfinite(kernel)) {
+      throw std::invalid_argument("the kernel of a tree with itself is not finite: the tree is too large for this decay; lower it");
+    }
+    if (kernel <= 0.0) return;
+    const double scale = 1.0 / std::sqrt(kernel);
+    for (double& weight : weights) weight *= scale;
+  }
+
+  std::vector<NodeId> nodes;
+  std::vector<double> weights;
+
+ private:
+  static std::size_t at(NodeId node) { return static_cast<std::size_t>(node); }
+  bool is_seen(NodeId node) const { return kernel_.has_leaves() || !forest_.is_leaf(node); }
+
+  const TreeKernel& kernel_;
+  const Forest& forest_;
+  std::vector<double> times_;
+  std::vector<NodeId> stack_;
+  SelfKernel self_kernel_;
+};
+
+// The rows of some neighbouring examples, before they are put with the others.
+struct Piece {
+  std::vector<std::int64_t> ends;
+  std::vector<NodeId> nodes;
+  std::vector<double> weights;
+};
+
+void count_example(Counter& counter, std::span<const NodeId> roots, bool normalize, Piece& piece) {
+  std::map<NodeId, double> sum;  // where there are several trees
+  const auto trees = std::ranges::count_if(roots, [](NodeId root) { return root >= 0; });
+  for (const NodeId root : roots) {
+    if (root < 0) continue;
+    counter.count(root);
+    if (normalize) counter.normalize();
+    if (trees == 1) {
+      piece.nodes.insert(piece.nodes.end(), counter.nodes.begin(), counter.nodes.end());
+      piece.weights.insert(piece.weights.end(), counter.weights.begin(), counter.weights.end());
+    } else {
+      for (std::size_t i = 0; i < counter.nodes.size(); ++i) sum[counter.nodes[i]] += counter.weights[i];
+    }
+  }
+  for (const auto& [node, weight] : sum) {
+    piece.nodes.push_back(node);
+    piece.weights.push_back(weight);
+  }
+  piece.ends.push_back(static_cast<std::int64_t>(piece.nodes.size()));
+}
+
+}  // namespace
+
+TreeCounts TreeCounts::count(const TreeKernel& kernel, const Forest& forest, std::span<const std::int64_t> offsets,
+                             std::span<const NodeId> roots, bool normalize, int threads) {
+  const auto examples = static_cast<std::int64_t>(offsets.size()) - 1;
+  const std::int64_t tasks = (examples + examples_at_once - 1) / examples_at_once;
+  std::vector<Piece> pieces(static_cast<std::size_t>(tasks));
+  std::vector<std::unique_ptr<Counter>> counters(static_cast<std::size_t>(std::max(threads, 1)));
+  parallel_slots(threads, tasks, [&](std::size_t slot, std::int64_t task) {
+    if (counters[slot] == nullptr) counters[slot] = std::make_unique<Counter>(kernel, forest);
+    const std::int64_t end = std::min(examples, (task + 1) * examples_at_once);
+    for (std::int64_t i = task * examples_at_once; i < end; ++i) {
+      const auto begin = static_cast<std::size_t>(offsets[static_cast<std::size_t>(i)]);
+      const auto size = static_cast<std::size_t>(offsets[static_cast<std::size_t>(i) + 1]) - begin;
+      count_example(*counters[slot], roots.subspan(begin, size), normalize, pieces[static_cast<std::size_t>(task)]);
+    }
+  });
+  TreeCounts result;
+  std::size_t entries = 0;
+  for (const Piece& piece : pieces) entries += piece.nodes.size();
+  result.nodes_.reserve(entries);
+  result.weights_.reserve(entries);
+  result.offsets_.reserve(offsets.size());
+  for (Piece& piece : pieces) {
+    const auto base = static_cast<std::int64_t>(result.nodes_.size());
+    for (const std::int64_t end : piece.ends) result.offsets_.push_back(base + end);
+    result.nodes_.insert(result.nodes_.end(), piece.nodes.begin(), piece.nodes.end());
+    result.weights_.insert(result.weights_.end(), piece.weights.begin(), piece.weights.end());
+    piece = {};
+  }
+  return result;
+}
+
+}  // namespace unkernel::engines

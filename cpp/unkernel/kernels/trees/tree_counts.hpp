@@ -1,0 +1,44 @@
+// Examples as the nodes of their trees: which subtrees an example has, and how often.
+//
+// A row holds the nodes of an example's tree that a kernel looks at, ascending (children before parents), each once,
+// with how often it occurs – divided by the square root of the kernel of the tree with itself where that is asked for.
+// 12 bytes a node.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "unkernel/kernels/trees/tree_kernel.hpp"
+
+namespace unkernel::engines {
+
+struct TreeRow {
+  std::span<const NodeId> nodes;
+  std::span<const double> weights;
+};
+
+class TreeCounts {
+ public:
+  std::size_t size() const { return offsets_.size() - 1; }
+  TreeRow row(std::size_t i) const {
+    const auto begin = static_cast<std::size_t>(offsets_[i]);
+    const auto count = static_cast<std::size_t>(offsets_[i + 1]) - begin;
+    return {std::span(nodes_).subspan(begin, count), std::span(weights_).subspan(begin, count)};
+  }
+  std::size_t entries() const { return nodes_.size(); }
+
+  // An example has trees roots[offsets[i]] .. roots[offsets[i + 1] - 1]; a root of -1 is an empty tree.
+  // Trees that an example has several of add up, each with its own norm.
+  static TreeCounts count(const TreeKernel& kernel, const Forest& forest, std::span<const std::int64_t> offsets,
+                          std::span<const NodeId> roots, bool normalize, int threads);
+
+ private:
+  std::vector<std::int64_t> offsets_{0};
+  std::vector<NodeId> nodes_;
+  std::vector<double> weights_;
+};
+
+}  // namespace unkernel::engines

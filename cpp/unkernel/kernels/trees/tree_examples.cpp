@@ -1,0 +1,195 @@
+#include "unkernel/kernels/trees/tree_examples.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "unkernel/base/parallel.hpp"
+#include "unkernel/kernels/trees/self_kernel.hpp"
+
+namespace unkernel::engines {
+namespace {
+
+constexpr std::int64_t rows_at_once = 64;
+
+// Adds what it is given to rows of a matrix that is held whole.
+class AddTo final : public GramSink {
+ public:
+  AddTo(std::vector<double>& values, std::size_t columns, double weight)
+      : values_(values), columns_(columns), weight_(weight) {}
+  void take(std::size_t i, std::size_t first, std::span<const double> values) override {
+    double* row = values_.data() + i * columns_ + first;
+    for (std::size_t j = 0; j < values.size(); ++j) row[j] += weight_ * values[j];
+  }
+
+ private:
+  std::vector<double>& values_;
+  std::size_t columns_;
+  double weight_;
+};
+
+void add_tree_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads, const Monitor& monitor, GramSink& sink) {
+  const std::vector<std::int32_t> groups = groups_in(kernel.tree, *matrix.left.forest, *matrix.right.forest);
+  const std::size_t channels = std::min(matrix.left.trees.size(), matrix.right.trees.size());
+  for (std::size_t channel = 0; channel < channels; ++channel) {
+    compute_gram(kernel.tree,
+                 {*matrix.left.forest, groups, matrix.left.trees[channel], matrix.left_chosen, *matrix.right.forest,
+                  matrix.right.order, matrix.right.trees[channel], matrix.right_chosen, matrix.lower_only},
+                 threads, monitor, sink);
+  }
+}
+
+// Vector kernels of some left rows with all right rows, row by row.
+template <class Take>
+void for_vector_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads, const Monitor& monitor, const Take& take) {
+  std::vector<VectorIndex> indices;
+  const std::size_t channels = std::min(matrix.left.vectors.size(), matrix.right.vectors.size());
+  for (std::size_t channel = 0; channel < channels; ++channel) {
+    indices.emplace_back(kernel.vector, matrix.right.vectors[channel], matrix.right_chosen);
+  }
+  struct Buffers {
+    std::vector<double> kernels;
+    std::vector<double> products;
+  };
+  std::vector<Buffers> buffers(static_cast<std::size_t>(std::max(threads, 1)));
+  parallel_slots(threads, static_cast<std::int64_t>(matrix.left_chosen.size()), [&](std::size_t slot, std::int64_t i) {
+    monitor.throw_if_stopped();
+    Buffers& own = buffers[slot];
+    own.kernels.assign(matrix.right_chosen.size(), 0.0);
+    const auto example = static_cast<std::size_t>(matrix.left_chosen[static_cast<std::size_t>(i)]);
+    for (std::size_t channel = 0; channel < channels; ++channel) {
+      indices[channel].add_kernels(matrix.left.vectors[channel], example, own.products, own.kernels.data());
+    }
+    take(static_cast<std::size_t>(i), std::span<const double>(own.kernels));
+  });
+}
+
+// Some left rows of the matrix, whole.
+std::vector<double> kernel_rows(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads, const Monitor& monitor) {
+  const std::size_t columns = matrix.right_chosen.size();
+  std::vector<double> values(matrix.left_chosen.size() * columns, 0.0);
+  if (kernel.uses_trees()) {
+    AddTo sink(values, columns, kernel.weight_of_trees());
+    add_tree_kernels(kernel, matrix, threads, monitor, sink);
+  }
+  if (kernel.uses_vectors()) {
+    const bool product = kernel.combination == Combination::product;
+    for_vector_kernels(kernel, matrix, threads, monitor, [&](std::size_t i, std::span<const double> kernels) {
+      double* row = values.data() + i * columns;
+      for (std::size_t j = 0; j < columns; ++j) row[j] = product ? row[j] * kernels[j] : row[j] + kernels[j];
+    });
+  }
+  return values;
+}
+
+// Calls body(first, rows) for pieces of the chosen left examples such that a piece of the matrix stays small.
+template <class Body>
+void in_pieces(std::span<const std::int32_t> left, std::size_t columns, const Body& body) {
+  constexpr std::size_t most_values = std::size_t{1} << 22;
+  const std::size_t step = std::clamp<std::size_t>(most_values / std::max<std::size_t>(columns, 1), 1, std::max<std::size_t>(left.size(), 1));
+  for (std::size_t first = 0; first < left.size(); first += step) {
+    body(first, left.subspan(first, std::min(step, left.size() - first)));
+  }
+}
+
+}  // namespace
+
+std::vector<std::int32_t> all_of(const ExampleSet& set) {
+  std::vector<std::int32_t> all(set.size);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& set, int threads) {
+  std::vector<double> result(set.size, 0.0);
+  std::vector<std::unique_ptr<SelfKernel>> of_trees(static_cast<std::size_t>(std::max(threads, 1)));
+  const auto tasks = (static_cast<std::int64_t>(set.size) + rows_at_once - 1) / rows_at_once;
+  parallel_slots(threads, tasks, [&](std::size_t slot, std::int64_t task) {
+    if (of_trees[slot] == nullptr) of_trees[slot] = std::make_unique<SelfKernel>(kernel.tree, *set.forest);
+    const std::size_t begin = static_cast<std::size_t>(task * rows_at_once);
+    for (std::size_t i = begin; i < std::min(set.size, begin + static_cast<std::size_t>(rows_at_once)); ++i) {
+      double trees = 0.0;
+      double vectors = 0.0;
+      if (kernel.uses_trees()) {
+        for (const TreeCounts& counts : set.trees) trees += (*of_trees[slot])(counts.row(i));
+      }
+      if (kernel.uses_vectors()) {
+        for (const VectorRows& rows : set.vectors) vectors += rows.self_kernel(kernel.vector, i);
+      }
+      result[i] = kernel.combination == Combination::product ? trees * vectors : kernel.weight_of_trees() * trees + vectors;
+    }
+  });
+  return result;
+}
+
+void compute_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads, const Monitor& monitor, GramSink& sink) {
+  if (kernel.combination == Combination::trees && matrix.left.trees.size() == 1) {
+    add_tree_kernels(kernel, matrix, threads, monitor, sink);
+    return;
+  }
+  in_pieces(matrix.left_chosen, matrix.right_chosen.size(), [&](std::size_t first, std::span<const std::int32_t> rows) {
+    const KernelMatrix piece{matrix.left, rows, matrix.right, matrix.right_chosen, false};
+    const std::vector<double> values = kernel_rows(kernel, piece, threads, monitor);
+    const std::size_t columns = matrix.right_chosen.size();
+    for (std::size_t i = 0; i < rows.size(); ++i) sink.take(first + i, 0, std::span(values).subspan(i * columns, columns));
+  });
+}
+
+ExampleMachine::ExampleMachine(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set,
+                               std::vector<std::int32_t> chosen, std::vector<double> coefficients, std::size_t scores)
+    : kernel_(kernel), set_(std::move(set)), chosen_(std::move(chosen)), coefficients_(std::move(coefficients)), scores_(scores) {
+  if (!kernel_.uses_trees() || kernel_.combination == Combination::product) return;
+  for (const TreeCounts& counts : set_->trees) {
+    trees_.emplace_back(kernel_.tree, *set_->forest, set_->order, counts, chosen_, coefficients_, scores_);
+  }
+}
+
+std::size_t ExampleMachine::memory() const {
+  std::size_t bytes = coefficients_.capacity() * sizeof(double) + chosen_.capacity() * sizeof(std::int32_t);
+  for (const TreeWeights& weights : trees_) bytes += weights.memory();
+  return bytes;
+}
+
+void ExampleMachine::add_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
+                                const Monitor& monitor, std::span<double> sums) const {
+  if (kernel_.uses_trees() && kernel_.combination != Combination::product) {
+    add_tree_scores(examples, chosen, threads, monitor, sums);
+  }
+  if (kernel_.uses_vectors()) add_kernel_sums(examples, chosen, threads, monitor, sums);
+}
+
+void ExampleMachine::add_tree_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
+                                     const Monitor& monitor, std::span<double> sums) const {
+  const std::vector<std::int32_t> forest_groups = groups_in(kernel_.tree, *examples.forest, *set_->forest);
+  const double weight = kernel_.weight_of_trees();
+  std::vector<double> scores(weight == 1.0 ? 0 : sums.size(), 0.0);
+  for (std::size_t channel = 0; channel < std::min(trees_.size(), examples.trees.size()); ++channel) {
+    const std::vector<std::int32_t> groups = index_groups(trees_[channel].index(), forest_groups);
+    engines::add_scores(trees_[channel], *examples.forest, groups, examples.trees[channel], chosen, threads, monitor,
+                        weight == 1.0 ? sums : std::span<double>(scores));
+  }
+  for (std::size_t i = 0; i < scores.size(); ++i) sums[i] += weight * scores[i];
+}
+
+// Kernel value by kernel value: the vectors of a sum, or all of a product.
+void ExampleMachine::add_kernel_sums(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
+                                     const Monitor& monitor, std::span<double> sums) const {
+  ExampleKernel kernel = kernel_;
+  if (kernel.combination == Combination::sum) kernel.combination = Combination::vectors;
+  std::vector<std::int32_t> all;
+  if (chosen.empty()) {
+    all = all_of(examples);
+    chosen = all;
+  }
+  in_pieces(chosen, chosen_.size(), [&](std::size_t first, std::span<const std::int32_t> rows) {
+    const std::vector<double> values = kernel_rows(kernel, {examples, rows, *set_, chosen_, false}, threads, monitor);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      for (std::size_t j = 0; j < chosen_.size(); ++j) {
+        for (std::size_t s = 0; s < scores_; ++s) {
+          sums[(first + i) * scores_ + s] += values[i * chosen_.size() + j] * coefficients_[j * scores_ + s];
+        }
+      }
+    }
+  });
+}
+
+}  // namespace unkernel::engines

@@ -1,0 +1,92 @@
+// Examples made of trees and vectors, and kernel machines over them.
+//
+// An example has trees in one or more *channels* and vectors in others; the kernel of two examples is
+//
+//   trees     T = sum over channels of the tree kernel           vectors   V = sum over channels of the vector kernel
+//   sum       weight T + V                                       product   T V
+//
+// Kernels of trees and of sums are scored through weighted nodes (tree_scores.hpp); a product has no such form and is
+// summed over the examples of the model, kernel value by kernel value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/kernels/trees/tree_counts.hpp"
+#include "unkernel/kernels/trees/tree_scores.hpp"
+#include "unkernel/kernels/vector_rows.hpp"
+
+namespace unkernel::engines {
+
+enum class Combination { trees, vectors, sum, product };
+
+struct ExampleKernel {
+  TreeKernel tree;
+  KernelFunction vector;
+  Combination combination;
+  double tree_weight;
+
+  bool uses_trees() const { return combination != Combination::vectors; }
+  bool uses_vectors() const { return combination != Combination::trees; }
+  double weight_of_trees() const { return combination == Combination::sum ? tree_weight : 1.0; }
+};
+
+struct ExampleSet {
+  std::shared_ptr<const Forest> forest;
+  std::vector<NodeId> order;         // nodes_in_order, where this is to be the right side of a matrix or a machine
+  std::size_t size = 0;
+  std::vector<TreeCounts> trees;     // one a channel
+  std::vector<VectorRows> vectors;   // one a channel
+};
+
+// All examples of the set, in order.
+std::vector<std::int32_t> all_of(const ExampleSet& set);
+
+// The kernel of each example with itself.
+std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& set, int threads);
+
+// The kernels of chosen left examples with chosen right ones; as GramTask has it.
+struct KernelMatrix {
+  const ExampleSet& left;
+  std::span<const std::int32_t> left_chosen;
+  const ExampleSet& right;
+  std::span<const std::int32_t> right_chosen;
+  bool lower_only;
+};
+void compute_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads, const Monitor& monitor, GramSink& sink);
+
+// Chosen examples with coefficients, ready to score others. Reads from the set as long as it lives.
+class ExampleMachine {
+ public:
+  ExampleMachine(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, std::vector<std::int32_t> chosen,
+                 std::vector<double> coefficients, std::size_t scores);
+
+  std::size_t scores() const { return scores_; }
+  const ExampleKernel& kernel() const { return kernel_; }
+  const std::vector<TreeWeights>& tree_weights() const { return trees_; }
+  const Forest& forest() const { return *set_->forest; }
+  std::size_t memory() const;
+
+  // Adds the scores of the chosen examples (all where empty) to `sums`, row-major.
+  void add_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads, const Monitor& monitor,
+                  std::span<double> sums) const;
+
+ private:
+  void add_tree_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
+                       const Monitor& monitor, std::span<double> sums) const;
+  void add_kernel_sums(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
+                       const Monitor& monitor, std::span<double> sums) const;
+
+  ExampleKernel kernel_;
+  std::shared_ptr<const ExampleSet> set_;
+  std::vector<std::int32_t> chosen_;
+  std::vector<double> coefficients_;
+  std::size_t scores_;
+  std::vector<TreeWeights> trees_;
+};
+
+}  // namespace unkernel::engines

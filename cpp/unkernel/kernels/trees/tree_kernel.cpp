@@ -1,0 +1,198 @@
+#include "unkernel/kernels/trees/tree_kernel.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace unkernel::engines {
+namespace {
+
+std::vector<std::int32_t> own_groups(const TreeKernel& kernel, const Forest& forest) {
+  std::vector<std::int32_t> groups(forest.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = group_of(kernel, forest, static_cast<NodeId>(i));
+  return groups;
+}
+
+std::vector<std::int32_t> known_labels(const Forest& forest, const Forest& known) {
+  std::vector<std::int32_t> labels(forest.label_count());
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    labels[i] = known.find_label(forest.labels().name(static_cast<std::int32_t>(i)));
+  }
+  return labels;
+}
+
+// Productions are found once each: many nodes share one.
+std::vector<std::int32_t> known_productions(const Forest& forest, const Forest& known, std::span<const std::int32_t> labels) {
+  constexpr std::int32_t not_asked = -2;
+  std::vector<std::int32_t> productions(forest.production_count(), not_asked);
+  std::vector<std::int32_t> child_labels;
+  for (std::size_t i = 0; i < forest.size(); ++i) {
+    const auto node = static_cast<NodeId>(i);
+    if (forest.is_leaf(node)) continue;
+    std::int32_t& production = productions[static_cast<std::size_t>(forest.production(node))];
+    if (production != not_asked) continue;
+    child_labels.clear();
+    for (const NodeId child : forest.children(node)) child_labels.push_back(labels[static_cast<std::size_t>(forest.label(child))]);
+    const std::int32_t label = labels[static_cast<std::size_t>(forest.label(node))];
+    const bool is_new = label < 0 || std::ranges::find(child_labels, -1) != child_labels.end();
+    production = is_new ? -1 : known.find_production(label, child_labels);
+  }
+  return productions;
+}
+
+std::vector<std::int32_t> known_nodes(const Forest& forest, const Forest& known, std::span<const std::int32_t> labels) {
+  std::vector<std::int32_t> nodes(forest.size(), -1);
+  std::vector<NodeId> children;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto node = static_cast<NodeId>(i);
+    const std::int32_t label = labels[static_cast<std::size_t>(forest.label(node))];
+    if (label < 0) continue;
+    children.clear();
+    for (const NodeId child : forest.children(node)) children.push_back(nodes[static_cast<std::size_t>(child)]);
+    if (std::ranges::find(children, -1) == children.end()) nodes[i] = known.find_node(label, children);
+  }
+  return nodes;
+}
+
+}  // namespace
+
+std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& forest, const Forest& known) {
+  if (&forest == &known) return own_groups(kernel, forest);
+  const std::vector<std::int32_t> labels = known_labels(forest, known);
+  if (kernel.kind == TreeKernelKind::subtree) {
+    std::vector<std::int32_t> nodes = known_nodes(forest, known, labels);
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (forest.is_leaf(static_cast<NodeId>(i))) nodes[i] = -1;
+    }
+    return nodes;
+  }
+  std::vector<std::int32_t> groups(forest.size(), -1);
+  const auto label_of = [&](std::size_t i) { return labels[static_cast<std::size_t>(forest.label(static_cast<NodeId>(i)))]; };
+  if (kernel.kind == TreeKernelKind::partial_tree) {
+    for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = label_of(i);
+    return groups;
+  }
+  const std::vector<std::int32_t> productions = known_productions(forest, known, labels);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const auto node = static_cast<NodeId>(i);
+    if (forest.is_leaf(node)) {
+      if (kernel.has_leaves()) groups[i] = word_group(label_of(i));
+    } else {
+      const std::int32_t production = productions[static_cast<std::size_t>(forest.production(node))];
+      groups[i] = kernel.has_leaves() ? production_group(production) : production;
+    }
+  }
+  return groups;
+}
+
+std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest) {
+  struct Sorted {
+    std::int32_t group;
+    std::int32_t part;  // of the group: the first child's group, or the production
+    NodeId first_child;
+    NodeId node;
+    auto operator<=>(const Sorted&) const = default;
+  };
+  std::vector<Sorted> sorted;
+  sorted.reserve(forest.size());
+  for (std::size_t i = 0; i < forest.size(); ++i) {
+    const auto node = static_cast<NodeId>(i);
+    const std::int32_t group = group_of(kernel, forest, node);
+    if (group < 0) continue;
+    const NodeId first = forest.is_leaf(node) ? -1 : forest.children(node).front();
+    if (kernel.kind == TreeKernelKind::partial_tree) {
+      sorted.push_back({group, forest.production(node), first, node});
+    } else {
+      sorted.push_back({group, first < 0 ? -1 : group_of(kernel, forest, first), first, node});
+    }
+  }
+  std::ranges::sort(sorted);
+  std::vector<NodeId> nodes;
+  nodes.reserve(sorted.size());
+  for (const Sorted& entry : sorted) nodes.push_back(entry.node);
+  return nodes;
+}
+
+std::vector<double> subtree_constants(const TreeKernel& kernel, const Forest& forest) {
+  std::vector<double> constants(forest.size(), 1.0);
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    const auto node = static_cast<NodeId>(i);
+    if (forest.is_leaf(node)) continue;
+    constants[i] = kernel.decay;
+    for (const NodeId child : forest.children(node)) constants[i] *= constants[static_cast<std::size_t>(child)];
+  }
+  return constants;
+}
+
+void ChildPattern::match(std::span<const std::int32_t> left, std::span<const std::int32_t> right, double gap) {
+  pairs_.clear();
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    for (std::size_t j = 0; j < right.size(); ++j) {
+      if (left[i] >= 0 && left[i] == right[j]) pairs_.push_back({static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)});
+    }
+  }
+  if (!is_small()) return;
+  for (std::size_t k = 0; k < pairs_.size(); ++k) {
+    for (std::size_t l = 0; l < k; ++l) {
+      const std::int32_t skipped_left = pairs_[k].left - pairs_[l].left - 1;
+      const std::int32_t skipped_right = pairs_[k].right - pairs_[l].right - 1;
+      const bool can_follow = skipped_left >= 0 && skipped_right >= 0;
+      follows_[k * most_pairs + l] = can_follow ? std::pow(gap, skipped_left + skipped_right) : 0.0;
+    }
+  }
+}
+
+double ChildPattern::sum(const double* deltas) const {
+  const std::size_t count = pairs_.size();
+  if (count == 1) return deltas[0];
+  if (count == 2) return deltas[0] + deltas[1] + follows_[most_pairs] * deltas[0] * deltas[1];
+  double total = 0.0;
+  std::array<double, most_pairs> ending;  // subsequences of the current length that end in this pair
+  for (std::size_t k = 0; k < count; ++k) {
+    ending[k] = deltas[k];
+    total += deltas[k];
+  }
+  for (std::size_t length = 2; length <= longest_subsequence; ++length) {
+    double longer = 0.0;
+    for (std::size_t k = count; k-- > 0;) {  // from the back: those before are still of the length before
+      double before = 0.0;
+      for (std::size_t l = 0; l < k; ++l) before += follows_[k * most_pairs + l] * ending[l];
+      ending[k] = deltas[k] * before;
+      longer += ending[k];
+    }
+    if (longer == 0.0) break;
+    total += longer;
+  }
+  return total;
+}
+
+double PartialTreeSum::operator()(const double* delta, std::size_t height, std::size_t width) {
+  // With one child on a side there is nothing to skip.
+  double sum = 0.0;
+  for (std::size_t i = 0; i < height * width; ++i) sum += delta[i];
+  const std::size_t longest = std::min({height, width, longest_subsequence});
+  if (longest > 1 && sum > 0.0) {
+    ending_.assign(delta, delta + height * width);
+    spanning_.assign((height + 1) * (width + 1), 0.0);
+    const double squared = lambda_ * lambda_;
+    const std::size_t stride = width + 1;
+    for (std::size_t length = 1; length < longest; ++length) {
+      double longer = 0.0;
+      for (std::size_t i = 0; i < height; ++i) {
+        for (std::size_t j = 0; j < width; ++j) {
+          double* here = &spanning_[(i + 1) * stride + j + 1];
+          const double before = *(here - stride - 1);
+          const double ended = ending_[i * width + j];
+          *here = ended + lambda_ * (*(here - stride) + *(here - 1)) - squared * before;
+          const double extended = delta[i * width + j] * before;
+          ending_[i * width + j] = extended;
+          longer += extended;
+        }
+      }
+      if (longer == 0.0) break;
+      sum += longer;
+    }
+  }
+  return mu_ * (lambda_ * lambda_ + sum);
+}
+
+}  // namespace unkernel::engines

@@ -1,0 +1,128 @@
+// Tree kernels: which pairs of nodes count, and for how much.
+//
+//   K(T1, T2) = sum over nodes n1 of T1, n2 of T2 of Delta(n1, n2)
+//
+// Delta is 0 unless both nodes are in the same *group*; it is the group's constant where nothing below matches.
+//
+//   kernel     group              constant            where children match
+//   ST         the whole subtree  lambda^(inner nodes)  –
+//   SST        the production     lambda              lambda prod_k (1 + Delta(child_k, child_k'))
+//   SST + bow  SST, and words     lambda              as SST; a word is a pair of its own
+//   PTK        the label          mu lambda^2         mu (lambda^2 + sum over equally long subsequences of the children,
+//                                                     of at most five, of lambda^gaps prod Delta(child, child'))
+//
+// Collins & Duffy (2002), Vishwanathan & Smola (2003), Moschitti (2006); values as in SVM-light-TK 1.5.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "unkernel/data/trees/forest.hpp"
+
+namespace unkernel::engines {
+
+using data::Forest;
+using data::NodeId;
+
+enum class TreeKernelKind { subtree, subset_tree, subset_tree_words, partial_tree };
+
+struct TreeKernel {
+  TreeKernelKind kind;
+  double decay;        // lambda
+  double width_decay;  // mu, of partial trees
+
+  bool by_production() const { return kind == TreeKernelKind::subset_tree || kind == TreeKernelKind::subset_tree_words; }
+  bool has_leaves() const { return kind == TreeKernelKind::subset_tree_words || kind == TreeKernelKind::partial_tree; }
+};
+
+// The most children that a subsequence of a partial tree has.
+inline constexpr std::size_t longest_subsequence = 5;
+
+// With words, productions have even numbers and words odd ones: numbers stay when a forest grows.
+inline std::int32_t production_group(std::int32_t production) { return production < 0 ? -1 : 2 * production; }
+inline std::int32_t word_group(std::int32_t label) { return label < 0 ? -1 : 2 * label + 1; }
+
+// The number of a node's group among those of its forest, or -1 where the node has no part in the kernel.
+inline std::int32_t group_of(const TreeKernel& kernel, const Forest& forest, NodeId node) {
+  switch (kernel.kind) {
+    case TreeKernelKind::subtree:
+      return forest.is_leaf(node) ? -1 : node;
+    case TreeKernelKind::subset_tree:
+      return forest.production(node);
+    case TreeKernelKind::subset_tree_words:
+      return forest.is_leaf(node) ? word_group(forest.label(node)) : production_group(forest.production(node));
+    case TreeKernelKind::partial_tree:
+      return forest.label(node);
+  }
+  return -1;
+}
+
+inline std::size_t group_count(const TreeKernel& kernel, const Forest& forest) {
+  switch (kernel.kind) {
+    case TreeKernelKind::subtree:
+      return forest.size();
+    case TreeKernelKind::subset_tree:
+      return forest.production_count();
+    case TreeKernelKind::subset_tree_words:
+      return 2 * std::max(forest.production_count(), forest.label_count());
+    case TreeKernelKind::partial_tree:
+      return forest.label_count();
+  }
+  return 0;
+}
+
+// For each node of `forest` the group among those of `known`, or -1: what is new there matches nothing.
+// When both are the same forest, this is group_of.
+std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& forest, const Forest& known);
+
+// Nodes of a forest in the order that an index has them: by group, then by the group of the first child, then by the
+// first child; of partial trees by group, then by production. Sorted once for all indices of parts of the forest; nodes
+// without a group are left out.
+std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest);
+
+// lambda^(number of inner nodes of the subtree), for each node: the constants of the subtree kernel.
+std::vector<double> subtree_constants(const TreeKernel& kernel, const Forest& forest);
+
+// Which children of two nodes have the same label, and how pairs of such pairs can follow each other. The same for all
+// nodes of two productions, so that it is found once for many.
+class ChildPattern {
+ public:
+  // Of child lists with these groups; gap is lambda.
+  void match(std::span<const std::int32_t> left, std::span<const std::int32_t> right, double gap);
+
+  struct Pair {
+    std::int32_t left;
+    std::int32_t right;
+  };
+  std::span<const Pair> pairs() const { return pairs_; }
+  // Sums over pairs pay while there are few; else PartialTreeSum is faster.
+  bool is_small() const { return pairs_.size() <= most_pairs; }
+
+  // SK for the Delta of the pairs, in their order; at most most_pairs of them.
+  double sum(const double* deltas) const;
+
+  static constexpr std::size_t most_pairs = 12;
+
+ private:
+  std::vector<Pair> pairs_;
+  std::array<double, most_pairs * most_pairs> follows_{};  // lambda^gaps where pair k can come after pair l, else 0
+};
+
+// mu (lambda^2 + SK) for nodes with the children whose Delta are delta[i * width + j], 0 where labels differ.
+class PartialTreeSum {
+ public:
+  explicit PartialTreeSum(const TreeKernel& kernel) : lambda_(kernel.decay), mu_(kernel.width_decay) {}
+  double operator()(const double* delta, std::size_t height, std::size_t width);
+
+ private:
+  double lambda_;
+  double mu_;
+  std::vector<double> ending_;    // subsequences that end in exactly this pair of children
+  std::vector<double> spanning_;  // that end at or before it, gaps counted
+};
+
+}  // namespace unkernel::engines

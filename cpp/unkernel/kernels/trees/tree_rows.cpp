@@ -1,0 +1,252 @@
+#include "unkernel/kernels/trees/tree_rows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace unkernel::engines {
+namespace {
+
+// A ratio of 1 that nobody has changed: whoever reads takes its size, whoever changes it knows that it is the first.
+constexpr double untouched = -1.0;
+
+}  // namespace
+
+TreeRows::TreeRows(const TreeIndex& index, const Forest& forest, std::span<const std::int32_t> groups)
+    : index_(index), forest_(&forest), groups_(groups), place_(forest.size(), -1), partial_(index.kernel()) {}
+
+void TreeRows::use(const Forest& forest, std::span<const std::int32_t> groups) {
+  forest_ = &forest;
+  groups_ = groups;
+  if (place_.size() < forest.size()) place_.resize(forest.size(), -1);
+}
+
+// Finds what each node has to look at, and how often each row will be needed.
+void TreeRows::plan(std::span<const NodeId> nodes) {
+  if (nodes_.size() < nodes.size()) nodes_.resize(nodes.size());
+  matches_.clear();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    place_[static_cast<std::size_t>(nodes[i])] = static_cast<std::int32_t>(i);
+    Node& node = nodes_[i];
+    node.group = groups_[static_cast<std::size_t>(nodes[i])];
+    node.uses = 0;
+    node.scale = node.group < 0 ? 0.0 : index_.constant(node.group);
+    node.first_match = matches_.size();
+    if (node.group >= 0 && index_.kernel().by_production()) plan_places(i, nodes[i]);
+    if (node.group >= 0 && index_.kernel().kind == TreeKernelKind::partial_tree) plan_children(i, nodes[i]);
+    node.matches = matches_.size() - node.first_match;
+  }
+}
+
+void TreeRows::plan_places(std::size_t i, NodeId id) {
+  const auto children = forest_->children(id);
+  for (std::size_t place = 0; place < children.size(); ++place) {
+    const std::int32_t child = forest_->is_leaf(children[place]) ? -1 : place_[static_cast<std::size_t>(children[place])];
+    if (child < 0) continue;
+    Node& below = nodes_[static_cast<std::size_t>(child)];
+    if (below.group < 0) continue;
+    const TreeIndex::List list = index_.matches(nodes_[i].group, place, below.group);
+    if (list.size == 0) continue;
+    ++below.uses;
+    matches_.push_back({list, child, static_cast<std::int32_t>(place)});
+  }
+}
+
+void TreeRows::plan_children(std::size_t i, NodeId id) {
+  for (const NodeId id_below : forest_->children(id)) {
+    const std::int32_t child = place_[static_cast<std::size_t>(id_below)];
+    Node& below = nodes_[static_cast<std::size_t>(child)];
+    if (below.group < 0) continue;
+    const TreeIndex::List list = index_.matches(nodes_[i].group, 0, below.group);
+    if (list.size == 0) continue;
+    ++below.uses;
+    matches_.push_back({list, child, 0});
+  }
+}
+
+void TreeRows::take_row(Node& node) {
+  if (spare_.empty()) {
+    spare_.push_back(std::make_unique_for_overwrite<double[]>(index_.largest_block()));
+    std::fill_n(spare_.back().get(), index_.largest_block(), untouched);
+  }
+  node.row = std::move(spare_.back());
+  spare_.pop_back();
+}
+
+void TreeRows::compute(Node& node, NodeId id) {
+  take_row(node);
+  if (index_.kernel().by_production()) {
+    multiply_matches(node);
+  } else {
+    sum_matches(node, id);
+  }
+  if (node.range_begin == node.range_end && node.others.empty()) spare_.push_back(std::move(node.row));
+}
+
+// lambda prod_k (1 + Delta_k): the matches of each child in turn multiply their factor in.
+void TreeRows::multiply_matches(Node& node) {
+  for (std::size_t k = node.first_match; k < node.first_match + node.matches; ++k) {
+    const Match& match = matches_[k];
+    if (match.place == 0) {
+      multiply_range(node, match);
+    } else {
+      multiply_list(node, match);
+    }
+  }
+}
+
+// The first child comes first: nothing has been touched.
+void TreeRows::multiply_range(Node& node, const Match& match) {
+  const Node& child = nodes_[static_cast<std::size_t>(match.child)];
+  const double* below = child.row.get();
+  double* row = node.row.get();
+  if (below == nullptr && static_cast<std::size_t>(match.list.size) == index_.block_size(node.group)) {
+    node.scale *= 1.0 + child.scale;
+    return;
+  }
+  node.range_begin = match.list.begin;
+  node.range_end = match.list.begin + match.list.size;
+  if (below == nullptr) {
+    std::fill(row + node.range_begin, row + node.range_end, 1.0 + child.scale);
+    return;
+  }
+  const std::int32_t* position = index_.child_positions(node.group, 0);
+  const double scale = child.scale;
+  for (std::int32_t i = node.range_begin; i < node.range_end; ++i) row[i] = 1.0 + scale * std::abs(below[position[i]]);
+}
+
+void TreeRows::multiply_list(Node& node, const Match& match) {
+  const Node& child = nodes_[static_cast<std::size_t>(match.child)];
+  const double* below = child.row.get();
+  if (below == nullptr) {
+    if (match.list.complement_begin >= 0) {
+      node.scale *= 1.0 + child.scale;
+      multiply_constant(node, index_.not_listed(match.list), 1.0 / (1.0 + child.scale));
+    } else {
+      multiply_constant(node, index_.listed(match.list), 1.0 + child.scale);
+    }
+    return;
+  }
+  const std::span<const std::int32_t> listed = index_.listed(match.list);
+  const std::int32_t* position = index_.listed_children(match.list);
+  const double scale = child.scale;
+  double* row = node.row.get();
+  const std::size_t before = node.others.size();
+  node.others.resize(before + listed.size());
+  std::int32_t* touched = node.others.data() + before;
+  for (std::size_t k = 0; k < listed.size(); ++k) {
+    const std::int32_t i = listed[k];
+    *touched = i;
+    touched += row[i] < 0.0;
+    row[i] = std::abs(row[i]) * (1.0 + scale * std::abs(below[position[k]]));
+  }
+  node.others.resize(static_cast<std::size_t>(touched - node.others.data()));
+}
+
+void TreeRows::multiply_constant(Node& node, std::span<const std::int32_t> positions, double factor) {
+  double* row = node.row.get();
+  const std::size_t before = node.others.size();
+  node.others.resize(before + positions.size());
+  std::int32_t* touched = node.others.data() + before;
+  for (const std::int32_t i : positions) {
+    *touched = i;
+    touched += row[i] < 0.0;
+    row[i] = std::abs(row[i]) * factor;
+  }
+  node.others.resize(static_cast<std::size_t>(touched - node.others.data()));
+}
+
+void TreeRows::sum_matches(Node& node, NodeId id) {
+  const auto children = forest_->children(id);
+  left_groups_.clear();
+  for (const NodeId child : children) left_groups_.push_back(groups_[static_cast<std::size_t>(child)]);
+  seen_.resize(index_.class_count(), 0);
+  ++visits_;
+  for (std::size_t k = node.first_match; k < node.first_match + node.matches; ++k) {
+    for (const std::int32_t number : index_.listed(matches_[k].list)) {
+      std::int64_t& seen = seen_[static_cast<std::size_t>(number)];
+      if (seen != visits_) sum_class(node, children, number);
+      seen = visits_;
+    }
+  }
+}
+
+// All nodes of one production: which of their children match is the same for all, by how much is not.
+void TreeRows::sum_class(Node& node, std::span<const NodeId> children, std::int32_t number) {
+  const TreeIndex::Class nodes = index_.production_class(number);
+  const std::size_t first = index_.block_begin(node.group) + static_cast<std::size_t>(nodes.begin);
+  const std::span<const TreeIndex::Child> others = index_.children(first);
+  right_groups_.clear();
+  for (const TreeIndex::Child& other : others) right_groups_.push_back(other.group);
+  pattern_.match(left_groups_, right_groups_, index_.kernel().decay);
+  sources_.clear();
+  for (const ChildPattern::Pair& pair : pattern_.pairs()) {
+    const NodeId child = children[static_cast<std::size_t>(pair.left)];
+    const Node& below = nodes_[static_cast<std::size_t>(place_[static_cast<std::size_t>(child)])];
+    sources_.push_back({below.row.get(), below.scale, pair.right});
+  }
+  double* row = node.row.get() + nodes.begin;
+  if (pattern_.is_small()) {
+    sum_few(others.data(), others.size(), nodes.size, 1.0 / node.scale, row);
+  } else {
+    sum_many(others.data(), children.size(), others.size(), nodes.size, 1.0 / node.scale, row);
+  }
+  for (std::int32_t i = 0; i < nodes.size; ++i) node.others.push_back(nodes.begin + i);
+}
+
+void TreeRows::sum_few(const TreeIndex::Child* others, std::size_t width, std::int32_t count, double factor, double* row) const {
+  const double leaf = index_.kernel().decay * index_.kernel().decay;
+  factor *= index_.kernel().width_decay;
+  std::array<double, ChildPattern::most_pairs> deltas{};
+  bool varies = false;
+  for (std::size_t k = 0; k < sources_.size(); ++k) {
+    deltas[k] = sources_[k].scale;
+    varies = varies || sources_[k].row != nullptr;
+  }
+  if (!varies) {
+    std::fill_n(row, count, factor * (leaf + pattern_.sum(deltas.data())));
+    return;
+  }
+  for (std::int32_t i = 0; i < count; ++i, others += width) {
+    for (std::size_t k = 0; k < sources_.size(); ++k) {
+      if (sources_[k].row != nullptr) deltas[k] = sources_[k].delta(others);
+    }
+    row[i] = factor * (leaf + pattern_.sum(deltas.data()));
+  }
+}
+
+void TreeRows::sum_many(const TreeIndex::Child* others, std::size_t height, std::size_t width, std::int32_t count, double factor,
+                        double* row) {
+  for (std::int32_t i = 0; i < count; ++i, others += width) {
+    child_deltas_.assign(height * width, 0.0);
+    for (std::size_t k = 0; k < sources_.size(); ++k) {
+      const ChildPattern::Pair pair = pattern_.pairs()[k];
+      child_deltas_[static_cast<std::size_t>(pair.left) * width + static_cast<std::size_t>(pair.right)] = sources_[k].delta(others);
+    }
+    row[i] = factor * partial_(child_deltas_.data(), height, width);
+  }
+}
+
+// Makes a row untouched again, for the next node to use.
+void TreeRows::release(Node& node) {
+  if (node.row == nullptr) return;
+  std::fill(node.row.get() + node.range_begin, node.row.get() + node.range_end, untouched);
+  for (const std::int32_t i : node.others) node.row[static_cast<std::size_t>(i)] = untouched;
+  node.others.clear();
+  node.range_begin = node.range_end = 0;
+  spare_.push_back(std::move(node.row));
+}
+
+void TreeRows::release_children(const Node& node) {
+  for (std::size_t k = node.first_match; k < node.first_match + node.matches; ++k) {
+    Node& below = nodes_[static_cast<std::size_t>(matches_[k].child)];
+    if (--below.uses == 0) release(below);
+  }
+}
+
+void TreeRows::forget(std::span<const NodeId> nodes) {
+  for (const NodeId node : nodes) place_[static_cast<std::size_t>(node)] = -1;
+}
+
+}  // namespace unkernel::engines

@@ -1,0 +1,190 @@
+// Delta between the nodes of one tree and all nodes of an index.
+//
+// The tree's nodes are taken children first. The Delta of a node u make a *row* over the block of u's group: a scale
+// of its own almost everywhere, something else at the nodes that one of u's lists names. Only those are computed, as
+// ratios to the scale. A child that matches in most of the block, and nothing more than its constant, goes into the
+// scale, and those without it are computed instead. A row is kept until the last parent that needs it is done.
+//
+// Cost     about a nanosecond for each pair of nodes with a child that matches; nothing for the others
+// Memory   8 bytes times the largest block for each row that is kept; a worker owns it, one a thread
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "unkernel/kernels/trees/tree_index.hpp"
+
+namespace unkernel::engines {
+
+// What wants to know of Delta: a class with
+//   begin(i, group, scale)     the tree's node i has Delta = scale against all of its group; gives a small object with
+//     excess(lane, position, e)  but scale (1 + e) against the node at that position of the block; lanes 0 .. 3 take
+//                                turns, so that sums need not wait for each other; it lives in registers, which the
+//                                visitor would not;
+//   end(object)                that was all of it.
+
+class TreeRows {
+ public:
+  // `groups` has the index's group of each node of `forest`, or -1: where trees are from another forest than the
+  // index, these are the groups it knows (groups_in, then TreeIndex::group).
+  TreeRows(const TreeIndex& index, const Forest& forest, std::span<const std::int32_t> groups);
+  // From now on, trees of another forest; buffers stay.
+  void use(const Forest& forest, std::span<const std::int32_t> groups);
+
+  // Tells `visitor` of each nodes[i] that has a group, children first. Nodes ascend, and with a node come its
+  // children, apart from leaves that the kernel does not look at.
+  template <class Visitor>
+  void visit(std::span<const NodeId> nodes, Visitor& visitor);
+
+ private:
+  struct Match {
+    TreeIndex::List list;
+    std::int32_t child;  // which of the tree's nodes
+    std::int32_t place;  // which of the parent's children
+  };
+  struct Node {
+    std::int32_t group = -1;
+    std::int32_t uses = 0;  // by parents that have not been done
+    double scale = 0.0;
+    std::size_t first_match = 0;
+    std::size_t matches = 0;
+    std::unique_ptr<double[]> row;  // ratios, untouched ones negative; null where there are none
+    std::vector<std::int32_t> others;
+    std::int32_t range_begin = 0;
+    std::int32_t range_end = 0;
+  };
+
+  // Where the Delta of a pair of children is.
+  struct Source {
+    double delta(const TreeIndex::Child* others) const {
+      return row == nullptr ? scale : scale * std::abs(row[others[right].position]);
+    }
+    const double* row;
+    double scale;
+    std::int32_t right;
+  };
+
+  void plan(std::span<const NodeId> nodes);
+  void plan_places(std::size_t i, NodeId id);
+  void plan_children(std::size_t i, NodeId id);
+  void take_row(Node& node);
+  void compute(Node& node, NodeId id);
+  bool is_single_range(const Node& node) const;
+  template <bool keep, class Taker>
+  Taker visit_single_range(Node& node, Taker taker);
+  template <class Taker>
+  static Taker visit_row(const Node& node, Taker taker);
+  void multiply_matches(Node& node);
+  void multiply_range(Node& node, const Match& match);
+  void multiply_list(Node& node, const Match& match);
+  void multiply_constant(Node& node, std::span<const std::int32_t> positions, double factor);
+  void sum_matches(Node& node, NodeId id);
+  void sum_class(Node& node, std::span<const NodeId> children, std::int32_t number);
+  void sum_few(const TreeIndex::Child* others, std::size_t width, std::int32_t count, double factor, double* row) const;
+  void sum_many(const TreeIndex::Child* others, std::size_t height, std::size_t width, std::int32_t count, double factor, double* row);
+  void release(Node& node);
+  void release_children(const Node& node);
+  void forget(std::span<const NodeId> nodes);
+
+  const TreeIndex& index_;
+  const Forest* forest_;
+  std::span<const std::int32_t> groups_;
+  std::vector<std::int32_t> place_;  // of a node of the forest, in this tree
+  std::vector<Node> nodes_;
+  std::vector<Match> matches_;
+  std::vector<std::unique_ptr<double[]>> spare_;           // rows that nothing has touched
+  // Of partial trees.
+  std::vector<std::int64_t> seen_;  // by class: the last visit to a node that looked at it
+  std::int64_t visits_ = 0;
+  ChildPattern pattern_;
+  std::vector<Source> sources_;
+  std::vector<std::int32_t> left_groups_;
+  std::vector<std::int32_t> right_groups_;
+  std::vector<double> child_deltas_;
+  PartialTreeSum partial_;
+};
+
+// One match, of the first child, and its row is not constant: then each ratio is needed once, and is not stored
+// unless a parent needs it, too.
+inline bool TreeRows::is_single_range(const Node& node) const {
+  return node.matches == 1 && matches_[node.first_match].place == 0 && index_.kernel().by_production() &&
+         nodes_[static_cast<std::size_t>(matches_[node.first_match].child)].row != nullptr;
+}
+
+template <bool keep, class Taker>
+Taker TreeRows::visit_single_range(Node& node, Taker taker) {
+  const Match& match = matches_[node.first_match];
+  const Node& child = nodes_[static_cast<std::size_t>(match.child)];
+  const double* below = child.row.get();
+  const double scale = child.scale;
+  const std::int32_t* position = index_.child_positions(node.group, 0);
+  double* row = node.row.get();
+  const auto one = [&](std::int32_t lane, std::int32_t k) {
+    const double excess = scale * std::abs(below[position[k]]);
+    if constexpr (keep) row[k] = 1.0 + excess;
+    taker.excess(lane, k, excess);
+  };
+  std::int32_t k = match.list.begin;
+  const std::int32_t end = match.list.begin + match.list.size;
+  for (; k + 4 <= end; k += 4) {
+    one(0, k);
+    one(1, k + 1);
+    one(2, k + 2);
+    one(3, k + 3);
+  }
+  for (; k < end; ++k) one(0, k);
+  if constexpr (keep) {
+    node.range_begin = match.list.begin;
+    node.range_end = end;
+  }
+  return taker;
+}
+
+template <class Taker>
+Taker TreeRows::visit_row(const Node& node, Taker taker) {
+  const double* row = node.row.get();
+  std::int32_t k = node.range_begin;
+  for (; k + 4 <= node.range_end; k += 4) {
+    for (std::int32_t lane = 0; lane < 4; ++lane) taker.excess(lane, k + lane, row[k + lane] - 1.0);
+  }
+  for (; k < node.range_end; ++k) taker.excess(0, k, row[k] - 1.0);
+  std::size_t j = 0;
+  for (; j + 4 <= node.others.size(); j += 4) {
+    for (std::int32_t lane = 0; lane < 4; ++lane) {
+      const std::int32_t other = node.others[j + static_cast<std::size_t>(lane)];
+      taker.excess(lane, other, row[other] - 1.0);
+    }
+  }
+  for (; j < node.others.size(); ++j) taker.excess(0, node.others[j], row[node.others[j]] - 1.0);
+  return taker;
+}
+
+template <class Visitor>
+void TreeRows::visit(std::span<const NodeId> nodes, Visitor& visitor) {
+  plan(nodes);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    Node& node = nodes_[i];
+    if (node.group < 0) continue;
+    const bool single = is_single_range(node);
+    if (node.matches > 0 && !single) compute(node, nodes[i]);
+    auto taker = visitor.begin(i, node.group, node.scale);
+    if (single && node.uses > 0) {
+      take_row(node);
+      taker = visit_single_range<true>(node, taker);
+    } else if (single) {
+      taker = visit_single_range<false>(node, taker);
+    } else if (node.row != nullptr) {
+      taker = visit_row(node, taker);
+    }
+    visitor.end(taker);
+    release_children(node);
+    if (node.uses == 0) release(node);
+  }
+  forget(nodes);
+}
+
+}  // namespace unkernel::engines

@@ -1,0 +1,359 @@
+#include "unkernel/kernels/trees/tree_scores.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "unkernel/base/parallel.hpp"
+
+namespace unkernel::engines {
+namespace {
+
+constexpr std::int64_t rows_at_once = 64;
+constexpr std::size_t columns_at_once = 2048;  // a row of so many kernel values stays in the first cache
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+std::vector<std::int32_t> numbers_of(const TreeIndex& index, const Forest& forest) {
+  std::vector<std::int32_t> numbers(forest.size(), -1);
+  for (std::size_t i = 0; i < index.size(); ++i) numbers[at(index.node(i))] = static_cast<std::int32_t>(i);
+  return numbers;
+}
+
+// Who has a node, and how often: the right rows of a kernel matrix, turned around.
+struct Columns {
+  struct Entry {
+    std::int32_t column;
+    double weight;
+  };
+  std::vector<std::int64_t> begins;
+  std::vector<Entry> entries;
+
+  std::span<const Entry> of(std::size_t i) const {
+    const auto begin = static_cast<std::size_t>(begins[i]);
+    return {entries.data() + begin, static_cast<std::size_t>(begins[i + 1]) - begin};
+  }
+};
+
+// Columns by the place that `place_of(node)` gives; what one row has several times at a place adds up.
+template <class PlaceOf>
+Columns turn_around(const TreeCounts& counts, std::span<const std::int32_t> chosen, std::size_t places, const PlaceOf& place_of) {
+  Columns columns;
+  columns.begins.assign(places + 1, 0);
+  std::vector<std::int32_t> last(places, -1);
+  for (std::size_t c = 0; c < chosen.size(); ++c) {
+    for (const NodeId node : counts.row(at(chosen[c])).nodes) {
+      const std::size_t place = place_of(node);
+      if (last[place] == static_cast<std::int32_t>(c)) continue;
+      last[place] = static_cast<std::int32_t>(c);
+      ++columns.begins[place + 1];
+    }
+  }
+  for (std::size_t i = 0; i < places; ++i) columns.begins[i + 1] += columns.begins[i];
+  columns.entries.resize(static_cast<std::size_t>(columns.begins.back()));
+  std::vector<std::int64_t> next(columns.begins.begin(), columns.begins.end() - 1);
+  std::ranges::fill(last, -1);
+  for (std::size_t c = 0; c < chosen.size(); ++c) {
+    const TreeRow row = counts.row(at(chosen[c]));
+    for (std::size_t k = 0; k < row.nodes.size(); ++k) {
+      const std::size_t place = place_of(row.nodes[k]);
+      if (last[place] != static_cast<std::int32_t>(c)) {
+        last[place] = static_cast<std::int32_t>(c);
+        columns.entries[static_cast<std::size_t>(next[place]++)] = {static_cast<std::int32_t>(c), 0.0};
+      }
+      columns.entries[static_cast<std::size_t>(next[place] - 1)].weight += row.weights[k];
+    }
+  }
+  return columns;
+}
+
+// Rows of numbers that are added to a row of kernels, each with its weight, four at a time: the sums are then read and
+// written once for four.
+class DenseSums {
+ public:
+  void add(const double* values, double weight) { terms_.push_back({values, weight}); }
+
+  void flush(std::size_t size, double* sums) {
+    while (terms_.size() % 4 != 0) terms_.push_back({terms_.back().values, 0.0});
+    for (std::size_t t = 0; t < terms_.size(); t += 4) {
+      const auto [v0, w0] = terms_[t];
+      const auto [v1, w1] = terms_[t + 1];
+      const auto [v2, w2] = terms_[t + 2];
+      const auto [v3, w3] = terms_[t + 3];
+      for (std::size_t i = 0; i < size; ++i) sums[i] += (w0 * v0[i] + w1 * v1[i]) + (w2 * v2[i] + w3 * v3[i]);
+    }
+    terms_.clear();
+  }
+
+ private:
+  struct Term {
+    const double* values;
+    double weight;
+  };
+  std::vector<Term> terms_;
+};
+
+// Columns by group, with groups that an eighth of all rows have as whole rows: those are added without looking up.
+class GroupColumns {
+ public:
+  GroupColumns() = default;
+  GroupColumns(Columns columns, std::size_t rows) : columns_(std::move(columns)), rows_(rows) {
+    const std::size_t groups = columns_.begins.size() - 1;
+    dense_.assign(groups, -1);
+    for (std::size_t group = 0; group < groups; ++group) {
+      if (8 * columns_.of(group).size() < rows) continue;
+      dense_[group] = static_cast<std::int32_t>(values_.size() / rows);
+      values_.resize(values_.size() + rows, 0.0);
+      for (const Columns::Entry& entry : columns_.of(group)) values_[values_.size() - rows + at(entry.column)] = entry.weight;
+    }
+  }
+
+  void add(std::size_t group, double weight, double* kernels, DenseSums& later) const {
+    if (dense_[group] >= 0) {
+      later.add(values_.data() + at(dense_[group]) * rows_, weight);
+    } else {
+      for (const Columns::Entry& entry : columns_.of(group)) kernels[entry.column] += weight * entry.weight;
+    }
+  }
+
+ private:
+  Columns columns_;
+  std::size_t rows_ = 0;
+  std::vector<std::int32_t> dense_;  // which of the whole rows, or -1
+  std::vector<double> values_;
+};
+
+// Columns by node. Most nodes of large trees are in one row only, which is then found at once.
+class NodeColumns {
+ public:
+  NodeColumns() = default;
+  explicit NodeColumns(Columns columns) : columns_(std::move(columns)) {
+    for (std::size_t i = 0; i + 1 < columns_.begins.size(); ++i) {
+      const auto entries = columns_.of(i);
+      only_.push_back(entries.size() == 1 ? entries.front() : Columns::Entry{-1, 0.0});
+    }
+  }
+
+  void add(std::size_t number, double excess, double* kernels) const {
+    const Columns::Entry& only = only_[number];
+    if (only.column >= 0) {
+      kernels[only.column] += excess * only.weight;
+    } else {
+      for (const Columns::Entry& entry : columns_.of(number)) kernels[entry.column] += excess * entry.weight;
+    }
+  }
+
+ private:
+  Columns columns_;
+  std::vector<Columns::Entry> only_;
+};
+
+// The right rows of a kernel matrix, some at a time.
+struct GramBlock {
+  GramBlock(const TreeKernel& kernel, const GramTask& task, std::span<const std::int32_t> chosen)
+      : index(kernel, task.right_forest, nodes_of(task.right_order, task.right_forest.size(), task.right, chosen)),
+        groups(index_groups(index, task.left_groups)) {
+    const std::vector<std::int32_t> numbers = numbers_of(index, task.right_forest);
+    by_node = NodeColumns(turn_around(task.right, chosen, index.size(), [&](NodeId node) { return at(numbers[at(node)]); }));
+    const auto group = [&](NodeId node) { return at(index.group_of_number(at(numbers[at(node)]))); };
+    by_group = GroupColumns(turn_around(task.right, chosen, index.group_count(), group), chosen.size());
+  }
+
+  TreeIndex index;
+  std::vector<std::int32_t> groups;
+  NodeColumns by_node;
+  GroupColumns by_group;
+};
+
+// Adds up one score.
+class OneScore {
+ public:
+  OneScore(const TreeWeights& weights, std::span<const double> tree_weights, double& sum)
+      : weights_(weights), tree_weights_(tree_weights), sum_(sum) {}
+
+  struct Node {
+    void excess(std::int32_t lane, std::int32_t position, double value) { lanes[at(lane)] += value * of_block[position]; }
+    const double* of_block;
+    double weight;
+    std::array<double, 4> lanes;
+  };
+
+  Node begin(std::size_t i, std::int32_t group, double scale) {
+    return {weights_.of_node(weights_.index().block_begin(group)), tree_weights_[i] * scale, {*weights_.of_group(group)}};
+  }
+  void end(const Node& node) { sum_ += node.weight * ((node.lanes[0] + node.lanes[1]) + (node.lanes[2] + node.lanes[3])); }
+
+ private:
+  const TreeWeights& weights_;
+  std::span<const double> tree_weights_;
+  double& sum_;
+};
+
+// Adds up several scores.
+class ManyScores {
+ public:
+  ManyScores(const TreeWeights& weights, std::span<const double> tree_weights, double* sums)
+      : weights_(weights), tree_weights_(tree_weights), sums_(sums) {}
+
+  struct Node {
+    void excess(std::int32_t, std::int32_t position, double value) {
+      const double* of_node = of_block + at(position) * scores;
+      for (std::size_t s = 0; s < scores; ++s) sums[s] += weight * value * of_node[s];
+    }
+    const double* of_block;
+    double weight;
+    double* sums;
+    std::size_t scores;
+  };
+
+  Node begin(std::size_t i, std::int32_t group, double scale) {
+    const double weight = tree_weights_[i] * scale;
+    const double* of_group = weights_.of_group(group);
+    for (std::size_t s = 0; s < weights_.scores(); ++s) sums_[s] += weight * of_group[s];
+    return {weights_.of_node(weights_.index().block_begin(group)), weight, sums_, weights_.scores()};
+  }
+  void end(const Node&) {}
+
+ private:
+  const TreeWeights& weights_;
+  std::span<const double> tree_weights_;
+  double* sums_;
+};
+
+// Computes rows of a kernel matrix; one a thread.
+class GramWorker {
+ public:
+  GramWorker(const GramBlock& block, const Forest& left_forest, std::size_t columns)
+      : block_(block), rows_(block.index, left_forest, block.groups), kernels_(columns) {}
+
+  std::span<const double> kernels(const TreeRow& left) {
+    std::ranges::fill(kernels_, 0.0);
+    tree_weights_ = left.weights;
+    rows_.visit(left.nodes, *this);
+    dense_.flush(kernels_.size(), kernels_.data());
+    return kernels_;
+  }
+
+  struct Node {
+    void excess(std::int32_t, std::int32_t position, double value) {
+      by_node->add(first + at(position), weight * value, kernels);
+    }
+    const NodeColumns* by_node;
+    std::size_t first;
+    double weight;
+    double* kernels;
+  };
+
+  Node begin(std::size_t i, std::int32_t group, double scale) {
+    const double weight = tree_weights_[i] * scale;
+    block_.by_group.add(at(group), weight, kernels_.data(), dense_);
+    return {&block_.by_node, block_.index.block_begin(group), weight, kernels_.data()};
+  }
+  void end(const Node&) {}
+
+ private:
+  const GramBlock& block_;
+  TreeRows rows_;
+  DenseSums dense_;
+  std::vector<double> kernels_;
+  std::span<const double> tree_weights_;
+};
+
+}  // namespace
+
+std::vector<NodeId> nodes_of(std::span<const NodeId> order, std::size_t forest_size, const TreeCounts& counts,
+                             std::span<const std::int32_t> chosen) {
+  std::vector<bool> has(forest_size, false);
+  std::size_t count = 0;
+  for (const std::int32_t i : chosen) {
+    for (const NodeId node : counts.row(at(i)).nodes) {
+      count += !has[at(node)];
+      has[at(node)] = true;
+    }
+  }
+  std::vector<NodeId> nodes;
+  nodes.reserve(count);
+  for (const NodeId node : order) {
+    if (has[at(node)]) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+TreeWeights::TreeWeights(const TreeKernel& kernel, const Forest& forest, std::span<const NodeId> order,
+                         const TreeCounts& counts, std::span<const std::int32_t> chosen,
+                         std::span<const double> coefficients, std::size_t scores)
+    : index_(kernel, forest, nodes_of(order, forest.size(), counts, chosen)),
+      scores_(scores),
+      node_weights_(index_.size() * scores, 0.0) {
+  const std::vector<std::int32_t> numbers = numbers_of(index_, forest);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const TreeRow row = counts.row(at(chosen[i]));
+    for (std::size_t k = 0; k < row.nodes.size(); ++k) {
+      double* weights = node_weights_.data() + at(numbers[at(row.nodes[k])]) * scores;
+      for (std::size_t s = 0; s < scores; ++s) weights[s] += row.weights[k] * coefficients[i * scores + s];
+    }
+  }
+  add_up_groups();
+}
+
+void TreeWeights::add_up_groups() {
+  group_weights_.assign(index_.group_count() * scores_, 0.0);
+  for (std::size_t i = 0; i < index_.size(); ++i) {
+    double* of_group = group_weights_.data() + at(index_.group_of_number(i)) * scores_;
+    for (std::size_t s = 0; s < scores_; ++s) of_group[s] += node_weights_[i * scores_ + s];
+  }
+}
+
+void TreeScorer::add(const TreeRow& tree, double* sums) {
+  if (weights_.scores() == 1) {
+    OneScore visitor(weights_, tree.weights, *sums);
+    rows_.visit(tree.nodes, visitor);
+  } else {
+    ManyScores visitor(weights_, tree.weights, sums);
+    rows_.visit(tree.nodes, visitor);
+  }
+}
+
+std::vector<std::int32_t> index_groups(const TreeIndex& index, std::span<const std::int32_t> forest_groups) {
+  std::vector<std::int32_t> groups(forest_groups.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = index.group(forest_groups[i]);
+  return groups;
+}
+
+void add_scores(const TreeWeights& weights, const Forest& forest, std::span<const std::int32_t> groups,
+                const TreeCounts& counts, std::span<const std::int32_t> chosen, int threads, const Monitor& monitor,
+                std::span<double> scores) {
+  const auto total = static_cast<std::int64_t>(chosen.empty() ? counts.size() : chosen.size());
+  const std::int64_t tasks = (total + rows_at_once - 1) / rows_at_once;
+  std::vector<std::unique_ptr<TreeScorer>> scorers(static_cast<std::size_t>(std::max(threads, 1)));
+  parallel_slots(threads, tasks, [&](std::size_t slot, std::int64_t task) {
+    monitor.throw_if_stopped();
+    if (scorers[slot] == nullptr) scorers[slot] = std::make_unique<TreeScorer>(weights, forest, groups);
+    const std::int64_t end = std::min(total, (task + 1) * rows_at_once);
+    for (std::int64_t i = task * rows_at_once; i < end; ++i) {
+      const auto place = static_cast<std::size_t>(i);
+      const std::size_t row = chosen.empty() ? place : at(chosen[place]);
+      scorers[slot]->add(counts.row(row), scores.data() + place * weights.scores());
+    }
+  });
+}
+
+void compute_gram(const TreeKernel& kernel, const GramTask& task, int threads, const Monitor& monitor, GramSink& sink) {
+  const std::size_t left_rows = task.left_chosen.size();
+  for (std::size_t first = 0; first < task.right_chosen.size(); first += columns_at_once) {
+    const auto columns = task.right_chosen.subspan(first, std::min(columns_at_once, task.right_chosen.size() - first));
+    const GramBlock block(kernel, task, columns);
+    const std::size_t begin = task.lower_only ? first : 0;
+    const auto tasks = static_cast<std::int64_t>((left_rows - begin + rows_at_once - 1) / rows_at_once);
+    std::vector<std::unique_ptr<GramWorker>> workers(static_cast<std::size_t>(std::max(threads, 1)));
+    parallel_slots(threads, tasks, [&](std::size_t slot, std::int64_t piece) {
+      monitor.throw_if_stopped();
+      if (workers[slot] == nullptr) workers[slot] = std::make_unique<GramWorker>(block, task.left_forest, columns.size());
+      const std::size_t from = begin + static_cast<std::size_t>(piece * rows_at_once);
+      for (std::size_t i = from; i < std::min(left_rows, from + static_cast<std::size_t>(rows_at_once)); ++i) {
+        sink.take(i, first, workers[slot]->kernels(task.left.row(at(task.left_chosen[i]))));
+      }
+    });
+  }
+}
+
+}  // namespace unkernel::engines

@@ -1,0 +1,71 @@
+// The vectors that examples have beside their trees, and kernels of them.
+//
+// An example has any number of vectors; the kernel of two examples is the sum over all pairs of their vectors, each
+// divided by the square roots of the vectors' kernels with themselves where that is asked for. No vector, no kernel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/flat_map.hpp"
+#include "unkernel/kernels/kernel_function.hpp"
+
+namespace unkernel::engines {
+
+class VectorRows {
+ public:
+  VectorRows() = default;
+  // Example i has vectors offsets[i] .. offsets[i + 1] - 1, vector v the entries entry_offsets[v] ..
+  VectorRows(const KernelFunction& kernel, bool normalize, std::span<const std::int64_t> offsets,
+             std::span<const std::int64_t> entry_offsets, std::span<const std::int32_t> columns, std::span<const double> values);
+
+  struct Vector {
+    std::span<const std::int32_t> columns;
+    std::span<const double> values;
+    double scale;
+    double squared_norm;
+  };
+
+  std::size_t size() const { return offsets_.size() - 1; }
+  std::size_t first(std::size_t example) const { return static_cast<std::size_t>(offsets_[example]); }
+  std::size_t end(std::size_t example) const { return static_cast<std::size_t>(offsets_[example + 1]); }
+  Vector vector(std::size_t v) const;
+  // The kernel of an example with itself.
+  double self_kernel(const KernelFunction& kernel, std::size_t example) const;
+
+ private:
+  std::vector<std::int64_t> offsets_{0};
+  std::vector<std::int64_t> entry_offsets_{0};
+  std::vector<std::int32_t> columns_;
+  std::vector<double> values_;
+  std::vector<double> scales_;
+  std::vector<double> squared_norms_;
+};
+
+// Chosen examples' vectors by feature: the kernels of one example with all of them cost its postings and one
+// evaluation for each vector.
+class VectorIndex {
+ public:
+  VectorIndex(const KernelFunction& kernel, const VectorRows& rows, std::span<const std::int32_t> chosen);
+
+  // Adds the kernel of that example with each chosen one. `products` is a buffer.
+  void add_kernels(const VectorRows& rows, std::size_t example, std::vector<double>& products, double* kernels) const;
+
+ private:
+  struct Posting {
+    std::int32_t vector;
+    double value;
+  };
+
+  KernelFunction kernel_;
+  FlatMap<std::uint64_t, std::int32_t> list_;  // of a column, counted from 1: columns may have any numbers
+  std::vector<std::int64_t> begins_;           // of each list
+  std::vector<Posting> postings_;
+  std::vector<std::int32_t> example_;  // of each vector: its place among the chosen
+  std::vector<double> scales_;
+  std::vector<double> squared_norms_;
+};
+
+}  // namespace unkernel::engines

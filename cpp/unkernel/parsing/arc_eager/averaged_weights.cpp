@@ -1,0 +1,258 @@
+#include "unkernel/parsing/arc_eager/averaged_weights.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "unkernel/base/random.hpp"
+#include "unkernel/kernels/conjunction_index.hpp"
+
+namespace unkernel::parsing {
+namespace {
+
+constexpr std::size_t smallest_table = 1 << 12;
+constexpr int column_bits = 21;
+constexpr std::size_t ahead = 8;  // so many places are fetched before they are needed
+constexpr double finest_unit = 1.0 / 1024.0;
+constexpr double most_units = std::numeric_limits<std::int16_t>::max();
+
+double rounded(double weight, double unit) { return std::nearbyint(weight / unit) * unit; }
+
+// The finest one by which the largest weight, or the difference of two, still fits 16 bits.
+double unit_for(double largest, std::size_t classes) {
+  double unit = finest_unit;
+  while ((classes == 2 ? 2.0 : 1.0) * largest > unit * (most_units - 1.0)) unit *= 2.0;
+  return unit;
+}
+
+// The columns of a conjunction, descending, each one more than it is; zeros behind them.
+std::array<std::uint64_t, 3> columns_of(std::uint64_t key) {
+  constexpr std::uint64_t mask = (1 << column_bits) - 1;
+  return {key >> 2 * column_bits, key >> column_bits & mask, key & mask};
+}
+
+// For each column that has a rank, one more than that; else 0.
+std::vector<std::uint64_t> places_of(std::span<const std::int64_t> columns) {
+  std::vector<std::uint64_t> ranks;
+  for (std::size_t rank = 0; rank < columns.size(); ++rank) {
+    const auto column = static_cast<std::size_t>(columns[rank]);
+    if (column >= ranks.size()) ranks.resize(column + 1, 0);
+    ranks[column] = rank + 1;
+  }
+  return ranks;
+}
+
+// The number that engines know a conjunction by.
+engines::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks, const engines::ConjunctionIndex& index) {
+  std::uint64_t of[3] = {0, 0, 0};  // one more than each rank, descending
+  for (std::uint64_t column : columns_of(key)) {
+    std::uint64_t rank = column == 0 ? 0 : ranks[column - 1];
+    for (std::uint64_t& other : of) {
+      if (rank > other) std::swap(rank, other);
+    }
+  }
+  const engines::Key first = index.block(of[0] - 1);
+  if (of[1] == 0) return first;
+  return of[2] == 0 ? first + of[1] : first + index.triples(of[0] - 1) + index.triangle(of[1] - 1) + of[2] - 1;
+}
+
+// Columns by how many of the conjunctions they are part of.
+std::vector<std::int64_t> by_frequency(std::span<const std::uint64_t> keys) {
+  std::vector<std::int64_t> times;
+  for (const std::uint64_t key : keys) {
+    for (const std::uint64_t column : columns_of(key)) {
+      if (column > times.size()) times.resize(column, 0);
+      if (column > 0) ++times[column - 1];
+    }
+  }
+  std::vector<std::int64_t> columns;
+  for (std::size_t column = 0; column < times.size(); ++column) {
+    if (times[column] > 0) columns.push_back(static_cast<std::int64_t>(column));
+  }
+  const auto frequency = [&](std::int64_t column) { return times[static_cast<std::size_t>(column)]; };
+  std::stable_sort(columns.begin(), columns.end(), [&](std::int64_t a, std::int64_t b) { return frequency(a) > frequency(b); });
+  return columns;
+}
+
+// A conjunction that a run does not have weighs nothing there.
+RunAverages unrounded_mean(std::span<const RunAverages> runs, std::size_t classes) {
+  RunAverages mean;
+  for (const RunAverages& run : runs) mean.keys.insert(mean.keys.end(), run.keys.begin(), run.keys.end());
+  std::sort(mean.keys.begin(), mean.keys.end());
+  mean.keys.erase(std::unique(mean.keys.begin(), mean.keys.end()), mean.keys.end());
+  mean.weights.assign(mean.keys.size() * classes, 0.0);
+  for (const RunAverages& run : runs) {
+    std::size_t place = 0;
+    for (std::size_t k = 0; k < run.keys.size(); ++k) {
+      while (mean.keys[place] != run.keys[k]) ++place;
+      for (std::size_t c = 0; c < classes; ++c) mean.weights[place * classes + c] += run.weights[k * classes + c] / static_cast<double>(runs.size());
+    }
+  }
+  return mean;
+}
+
+}  // namespace
+
+AveragedWeights::AveragedWeights(int degree, std::size_t classes, std::uint32_t minimum_updates, std::int32_t core)
+    : degree_(degree),
+      classes_(classes),
+      minimum_updates_(std::max<std::uint32_t>(minimum_updates, 1)),
+      core_(core),
+      entries_(smallest_table),
+      weights_(smallest_table * classes, 0.0F),
+      corrections_(smallest_table * classes, 0.0F),
+      scores_(classes) {
+  if (degree < 1 || degree > 3) throw std::invalid_argument("online learning takes a degree of 1, 2 or 3");
+}
+
+// Rows ascend, so the first column of a key is the largest, and the only one that may lie beyond the core.
+void AveragedWeights::list_keys(std::span<const std::int32_t> row) {
+  const auto number = [&](std::size_t k) { return static_cast<Key>(row[k]) + 1; };
+  row_keys_.assign(1, 0);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const Key first = number(i) << 2 * column_bits;
+    row_keys_.push_back(first);
+    if (degree_ < 2) continue;
+    for (std::size_t j = 0; j < i && row[j] < core_; ++j) {
+      const Key second = first | number(j) << column_bits;
+      row_keys_.push_back(second);
+      if (degree_ < 3) continue;
+      for (std::size_t k = 0; k < j; ++k) row_keys_.push_back(second | number(k));
+    }
+  }
+}
+
+std::size_t AveragedWeights::place_of(Key key) const {
+  const std::size_t mask = entries_.size() - 1;
+  std::size_t place = static_cast<std::size_t>(Random::mix(key)) & mask;
+  while (entries_[place].key != free_place && entries_[place].key != key) place = (place + 1) & mask;
+  return place;
+}
+
+void AveragedWeights::find_places() {
+  const std::size_t mask = entries_.size() - 1;
+  const std::size_t count = row_keys_.size();
+  places_.resize(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    if (k + ahead < count) __builtin_prefetch(&entries_[static_cast<std::size_t>(Random::mix(row_keys_[k + ahead])) & mask]);
+    places_[k] = place_of(row_keys_[k]);
+  }
+}
+
+std::span<const float> AveragedWeights::score(std::span<const std::int32_t> row) {
+  list_keys(row);
+  find_places();
+  std::fill(scores_.begin(), scores_.end(), 0.0F);
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    if (k + ahead < places_.size()) __builtin_prefetch(&weights_[places_[k + ahead] * classes_]);
+    if (!takes_part(places_[k])) continue;
+    const float* weights = &weights_[places_[k] * classes_];
+    for (std::size_t c = 0; c < classes_; ++c) scores_[c] += weights[c];
+  }
+  return scores_;
+}
+
+std::span<const double> AveragedWeights::averaged_score(std::span<const std::int32_t> row) {
+  list_keys(row);
+  find_places();
+  averaged_scores_.assign(classes_, 0.0);
+  for (const std::size_t place : places_) {
+    for (std::size_t c = 0; takes_part(place) && c < classes_; ++c) averaged_scores_[c] += rounded(average(place * classes_ + c), unit_);
+  }
+  return averaged_scores_;
+}
+
+double AveragedWeights::average(std::size_t weight) const {
+  return static_cast<double>(weights_[weight]) - static_cast<double>(corrections_[weight]) / examples_;
+}
+
+double AveragedWeights::unit_of_averages() const {
+  double largest = 0.0;
+  for (std::size_t place = 0; place < entries_.size(); ++place) {
+    for (std::size_t c = 0; is_kept(place) && c < classes_; ++c) largest = std::max(largest, std::abs(average(place * classes_ + c)));
+  }
+  return unit_for(largest, classes_);
+}
+
+void AveragedWeights::update(std::size_t right, std::size_t wrong) {
+  const auto now = static_cast<float>(examples_);
+  for (const Key key : row_keys_) {
+    if (3 * (used_ + 1) > 2 * entries_.size()) grow();
+    const std::size_t place = place_of(key);
+    Entry& entry = entries_[place];
+    used_ += entry.key == free_place;
+    entry.key = key;
+    ++entry.updates;
+    const std::size_t first = place * classes_;
+    weights_[first + right] += 1.0F;
+    corrections_[first + right] += now;
+    weights_[first + wrong] -= 1.0F;
+    corrections_[first + wrong] -= now;
+  }
+}
+
+// One array after another: at no time are there two copies of all.
+void AveragedWeights::grow() {
+  LargeVector<Entry> old(2 * entries_.size());
+  old.swap(entries_);
+  std::vector<std::size_t> moved(old.size(), 0);
+  for (std::size_t from = 0; from < old.size(); ++from) {
+    if (old[from].key == free_place) continue;
+    moved[from] = place_of(old[from].key);
+    entries_[moved[from]] = old[from];
+  }
+  for (LargeVector<float>* values : {&weights_, &corrections_}) {
+    LargeVector<float> larger(2 * values->size());
+    for (std::size_t from = 0; from < old.size(); ++from) {
+      if (old[from].key == free_place) continue;
+      std::copy_n(values->begin() + static_cast<std::ptrdiff_t>(from * classes_), classes_, larger.begin() + static_cast<std::ptrdiff_t>(moved[from] * classes_));
+    }
+    values->swap(larger);
+  }
+}
+
+RunAverages AveragedWeights::averages() const {
+  std::vector<std::pair<Key, std::size_t>> kept;
+  for (std::size_t place = 0; place < entries_.size(); ++place) {
+    if (is_kept(place)) kept.emplace_back(entries_[place].key, place);
+  }
+  std::sort(kept.begin(), kept.end());
+  RunAverages result;
+  for (const auto& [key, place] : kept) {
+    result.keys.push_back(key);
+    for (std::size_t c = 0; c < classes_; ++c) result.weights.push_back(average(place * classes_ + c));
+  }
+  return result;
+}
+
+ConjunctionWeights mean_of(std::span<const RunAverages> runs, int degree, std::size_t classes) {
+  const RunAverages mean = unrounded_mean(runs, classes);
+  const std::size_t first = !mean.keys.empty() && mean.keys.front() == 0;  // behind the constant
+  ConjunctionWeights result;
+  result.columns = by_frequency(std::span(mean.keys).subspan(first));
+  const std::vector<std::uint64_t> ranks = places_of(result.columns);
+  const engines::ConjunctionIndex index(degree, engines::Basis::sets);
+  std::vector<std::pair<engines::Key, std::size_t>> order;
+  for (std::size_t k = first; k < mean.keys.size(); ++k) order.emplace_back(number_of(mean.keys[k], ranks, index), k);
+  std::sort(order.begin(), order.end());
+  double largest = 0.0;
+  for (const double weight : mean.weights) largest = std::max(largest, std::abs(weight));
+  const double unit = unit_for(largest, classes);
+  const auto append = [&](std::size_t k, std::vector<double>& to) {
+    const double* weights = mean.weights.data() + k * classes;
+    if (classes == 2) return to.push_back(rounded(weights[1], unit) - rounded(weights[0], unit));
+    for (std::size_t c = 0; c < classes; ++c) to.push_back(rounded(weights[c], unit));
+  };
+  for (const auto& [key, k] : order) {
+    result.keys.push_back(key);
+    append(k, result.weights);
+  }
+  result.constants.assign(first == 0 ? (classes == 2 ? 1 : classes) : 0, 0.0);
+  if (first > 0) append(0, result.constants);
+  return result;
+}
+
+}  // namespace unkernel::parsing

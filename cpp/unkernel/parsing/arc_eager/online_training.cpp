@@ -1,0 +1,150 @@
+#include "unkernel/parsing/arc_eager/online_training.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+namespace unkernel::parsing {
+namespace {
+
+constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+std::vector<AveragedWeights> weights_for(const DecisionParts& parts, const FeatureSpace& features, int degree, std::uint32_t minimum_updates) {
+  std::vector<AveragedWeights> made;
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    made.emplace_back(degree, parts.classes(part).size(), minimum_updates, features.core_columns());
+  }
+  return made;
+}
+
+// The best class but one; none where there is no other.
+std::size_t best_other(std::span<const float> scores, std::size_t but) {
+  std::size_t best = none;
+  for (std::size_t k = 0; k < scores.size(); ++k) {
+    if (k != but && (best == none || scores[k] > scores[best])) best = k;
+  }
+  return best;
+}
+
+// Scores by averages, for parsing between epochs.
+class AverageScorer {
+ public:
+  AverageScorer(std::vector<AveragedWeights>& moves, std::vector<AveragedWeights>& arcs) : moves_(moves), arcs_(arcs) {}
+  std::span<const double> move_scores(std::size_t part, std::span<const std::int32_t> columns) { return moves_[part].averaged_score(columns); }
+  std::span<const double> decided_arcs(std::size_t part, std::span<const std::int32_t> columns) { return arcs_[part].averaged_score(columns); }
+  std::span<const double> decided_moves(std::size_t part, std::span<const std::int32_t> columns) { return move_scores(part, columns); }
+
+ private:
+  std::vector<AveragedWeights>& moves_;
+  std::vector<AveragedWeights>& arcs_;
+};
+
+}  // namespace
+
+OnlineTrainer::OnlineTrainer(const ParserFrame& frame, const data::ColumnText& text, std::span<const LabelledTree> trees,
+                             const OnlineOptions& options)
+    : frame_(frame),
+      text_(text),
+      trees_(trees),
+      options_(options),
+      random_(options.seed),
+      order_(trees.size()),
+      moves_(weights_for(frame.moves(), frame.move_features(), options.degree, options.minimum_updates)),
+      arcs_(weights_for(frame.arcs(), frame.arc_features(), options.label_degree, options.minimum_updates)) {
+  check_same_sentences(text, trees);
+  const std::size_t columns = std::max(frame.move_features().columns(), frame.arc_features().columns());
+  if (columns > static_cast<std::size_t>(AveragedWeights::most_columns)) {
+    throw std::invalid_argument("the treebank has " + std::to_string(columns) + " features, and online learning takes at most " +
+                                std::to_string(AveragedWeights::most_columns) + ": raise the minimum frequency");
+  }
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+}
+
+EpochCounts OnlineTrainer::run_epoch(const Monitor& monitor) {
+  random_.shuffle(std::span(order_));
+  EpochCounts counts;
+  for (const std::size_t sentence : order_) learn_sentence(sentence, counts, monitor);
+  ++epochs_;
+  return counts;
+}
+
+void OnlineTrainer::learn_sentence(std::size_t sentence, EpochCounts& counts, const Monitor& monitor) {
+  const LabelledTree& gold = trees_[sentence];
+  frame_.vocabulary().look_up(text_, static_cast<std::int64_t>(sentence), room_.symbols);
+  ArcEagerState& state = room_.state;
+  for (state.begin(room_.symbols.words()); !state.finished();) {
+    monitor.throw_if_stopped();  // sentences may be long
+    const Move move = learn_move(gold, counts);
+    apply(state, move, makes_arc(move) ? learn_label(gold, arc_of(state, move), counts) : no_label);
+  }
+}
+
+// The move to go on with.
+Move OnlineTrainer::learn_move(const LabelledTree& gold, EpochCounts& counts) {
+  const ArcEagerState& state = room_.state;
+  if (state.top() == no_word) return Move::shift;
+  const std::size_t part = frame_.move_part(state, room_.symbols);
+  const auto& classes = frame_.moves().classes(part);
+  AveragedWeights& weights = moves_[part];
+  frame_.move_features().extract(before_move(state, room_.symbols), room_.row);
+  const std::span<const float> scores = weights.score(room_.row.columns);
+  weights.next_example();
+
+  int costs[move_count];
+  int least = -1;
+  for (std::size_t k = 0; k < classes.size(); ++k) {
+    const auto move = static_cast<Move>(classes[k]);
+    costs[k] = valid(state, move) ? cost(state, move, gold.heads) : -1;
+    if (costs[k] >= 0 && (least < 0 || costs[k] < least)) least = costs[k];
+  }
+  if (least < 0) return best_move(state, std::span(classes), scores);
+  std::size_t right = none, wrong = none;
+  for (std::size_t k = 0; k < classes.size(); ++k) {
+    if (costs[k] < 0) continue;
+    std::size_t& best = costs[k] == least ? right : wrong;
+    if (best == none || scores[k] > scores[best]) best = k;
+  }
+  const bool mistaken = wrong != none && scores[wrong] >= scores[right];
+  ++counts.moves;
+  counts.wrong_moves += mistaken;
+  const std::size_t followed = mistaken && exploring() ? wrong : right;
+  if (mistaken) weights.update(right, wrong);
+  return static_cast<Move>(classes[followed]);
+}
+
+// The label to go on with.
+std::int32_t OnlineTrainer::learn_label(const LabelledTree& gold, const Arc& arc, EpochCounts& counts) {
+  const std::size_t part = frame_.arc_part(arc, room_.symbols);
+  const auto& classes = frame_.arcs().classes(part);
+  AveragedWeights& weights = arcs_[part];
+  frame_.arc_features().extract(of_arc(room_.state, room_.symbols, arc), room_.row);
+  const std::span<const float> scores = weights.score(room_.row.columns);
+  weights.next_example();
+  const std::size_t chosen = best_class(scores);
+  if (gold.heads[static_cast<std::size_t>(arc.child)] != arc.head) return classes[chosen];
+  const std::int32_t label = gold.labels[static_cast<std::size_t>(arc.child)];
+  const auto right = static_cast<std::size_t>(std::lower_bound(classes.begin(), classes.end(), label) - classes.begin());
+  const std::size_t wrong = best_other(scores, right);
+  ++counts.arcs;
+  if (wrong == none || scores[wrong] < scores[right]) return label;
+  ++counts.wrong_labels;
+  weights.update(right, wrong);
+  return epochs_ < options_.gold_epochs ? label : classes[chosen];
+}
+
+Parsed OnlineTrainer::parse(const data::ColumnText& text, const Monitor& monitor) {
+  for (AveragedWeights& weights : moves_) weights.settle_averages();
+  for (AveragedWeights& weights : arcs_) weights.settle_averages();
+  AverageScorer scorer(moves_, arcs_);
+  Parsed parsed;
+  for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) {
+    monitor.throw_if_stopped();
+    frame_.vocabulary().look_up(text, sentence, room_.symbols);
+    parsing::parse(frame_, scorer, room_);
+    parsed.heads.insert(parsed.heads.end(), room_.tree.heads.begin() + 1, room_.tree.heads.end());
+    parsed.labels.insert(parsed.labels.end(), room_.tree.labels.begin() + 1, room_.tree.labels.end());
+  }
+  return parsed;
+}
+
+}  // namespace unkernel::parsing

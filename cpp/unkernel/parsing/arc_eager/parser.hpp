@@ -1,0 +1,123 @@
+// Greedy arc-eager parsing: one decision after another, none taken back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/engines/engine.hpp"
+#include "unkernel/parsing/arc_eager/spec.hpp"
+
+namespace unkernel::parsing {
+
+// What a sentence needs while it is parsed, kept from one to the next.
+struct ParseRoom {
+  SentenceSymbols symbols;
+  ArcEagerState state;
+  FeatureRow row;
+  LabelledTree tree;
+};
+
+// The move of the largest score among the valid ones; where the classifier knows none of those, the first valid one.
+template <class Score>
+Move best_move(const ArcEagerState& state, std::span<const std::int32_t> classes, std::span<const Score> scores) {
+  const std::int32_t* best = nullptr;
+  Score highest{};
+  for (std::size_t k = 0; k < classes.size(); ++k) {
+    if ((best == nullptr || scores[k] > highest) && valid(state, static_cast<Move>(classes[k]))) {
+      best = &classes[k];
+      highest = scores[k];
+    }
+  }
+  if (best != nullptr) return static_cast<Move>(*best);
+  for (const Move move : all_moves) {
+    if (valid(state, move)) return move;
+  }
+  return Move::shift;
+}
+
+template <class Score>
+std::size_t best_class(std::span<const Score> scores) {
+  return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+}
+
+// A Scorer has move_scores(part, columns): a score for each class of the part; and decided_moves and decided_arcs, which may stop
+// as soon as it is certain which score is the largest.
+template <class Scorer>
+std::int32_t choose_label(const ParserFrame& frame, Scorer& scorer, const Arc& arc, ParseRoom& room) {
+  const std::size_t part = frame.arc_part(arc, room.symbols);
+  const auto& classes = frame.arcs().classes(part);
+  if (classes.size() == 1) return classes.front();
+  frame.arc_features().extract(of_arc(room.state, room.symbols, arc), room.row);
+  return classes[best_class(scorer.decided_arcs(part, room.row.columns))];
+}
+
+template <class Scorer>
+Move choose_move(const ParserFrame& frame, Scorer& scorer, ParseRoom& room) {
+  if (room.state.top() == no_word) return Move::shift;  // nothing else is possible
+  const std::size_t part = frame.move_part(room.state, room.symbols);
+  frame.move_features().extract(before_move(room.state, room.symbols), room.row);
+  const auto& classes = frame.moves().classes(part);
+  const auto favourite = static_cast<Move>(classes[best_class(scorer.decided_moves(part, room.row.columns))]);
+  if (valid(room.state, favourite)) return favourite;
+  return best_move(room.state, std::span(classes), scorer.move_scores(part, room.row.columns));
+}
+
+// Parses the sentence whose symbols are in the room; its tree is there afterwards.
+template <class Scorer>
+void parse(const ParserFrame& frame, Scorer& scorer, ParseRoom& room) {
+  ArcEagerState& state = room.state;
+  const std::size_t words = room.symbols.words();
+  for (state.begin(words); !state.finished();) {
+    const Move move = choose_move(frame, scorer, room);
+    apply(state, move, makes_arc(move) ? choose_label(frame, scorer, arc_of(state, move), room) : no_label);
+  }
+  room.tree.heads.assign(words + 1, no_word);
+  room.tree.labels.assign(words + 1, frame.root_label());
+  for (Word word = 1; word <= static_cast<Word>(words); ++word) {
+    if (state.head(word) == no_word) continue;
+    room.tree.heads[static_cast<std::size_t>(word)] = state.head(word);
+    room.tree.labels[static_cast<std::size_t>(word)] = state.label(word);
+  }
+  deprojectivise(room.tree, frame.labels());
+}
+
+// One engine a part; null where a part has but one class.
+struct ParserEngines {
+  std::vector<const engines::Engine*> moves;
+  std::vector<const engines::Engine*> arcs;
+};
+
+// Throws std::invalid_argument unless every part has an engine with the scores that it needs.
+void check(const ParserFrame& frame, const ParserEngines& engines);
+
+// For each token of the text: its head, counted from 1 in its sentence (0: the root), and the number of its label. The same for
+// any number of threads.
+struct Parsed {
+  std::vector<std::int32_t> heads;
+  std::vector<std::int32_t> labels;
+};
+Parsed parse(const ParserFrame& frame, const ParserEngines& engines, const data::ColumnText& text, int threads, const Monitor& monitor);
+
+// The rows of the canonical moves of a treebank and of their arcs, to train classifiers on: the columns of all rows one after
+// another, where each row begins, its part and its class (as a place among the part's classes).
+struct DecisionRows {
+  std::vector<std::int64_t> offsets{0};
+  std::vector<std::int32_t> columns;
+  std::vector<std::int32_t> parts;
+  std::vector<std::int32_t> classes;
+};
+struct OracleRows {
+  DecisionRows moves;
+  DecisionRows arcs;
+};
+// Throws std::invalid_argument unless the text is the one that gave the trees.
+OracleRows oracle_rows(const ParserFrame& frame, const data::ColumnText& text, std::span<const LabelledTree> trees, const Monitor& monitor);
+
+// Throws std::invalid_argument unless there is a tree for each sentence, of as many words.
+void check_same_sentences(const data::ColumnText& text, std::span<const LabelledTree> trees);
+
+}  // namespace unkernel::parsing

@@ -1,0 +1,53 @@
+// Trees whose arcs cross, made usable for a parser that cannot cross arcs (Nivre & Nilsson 2005, the head scheme).
+//
+// The shortest arc that crosses another is lifted: its word is given to its head's head, until nothing crosses. The word's
+// label then says what it was lifted from, "nsubj↑acl": an nsubj whose true head is an acl. After parsing, the word goes to the
+// nearest acl below its head, from top to bottom and from left to right; where there is none, it stays.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/data/text/name_table.hpp"
+#include "unkernel/parsing/arc_eager/transitions.hpp"
+
+namespace unkernel::parsing {
+
+// Heads and labels by word; place 0 is not used.
+struct LabelledTree {
+  std::vector<Word> heads;
+  std::vector<std::int32_t> labels;
+};
+
+// Labels and their numbers; those of lifted words know what they are made of.
+class LabelSet {
+ public:
+  std::int32_t add(std::string_view name);
+  std::int32_t add_lifted(std::int32_t label, std::int32_t head_label);
+
+  std::size_t size() const { return parts_.size(); }
+  std::string_view name(std::int32_t label) const { return names_.name(label); }
+  // The label itself; of a lifted word, the one it has without the mark.
+  std::int32_t plain(std::int32_t label) const { return parts_[static_cast<std::size_t>(label)].plain; }
+  // The label of a lifted word's true head, or no_label.
+  std::int32_t head_label(std::int32_t label) const { return parts_[static_cast<std::size_t>(label)].head; }
+
+ private:
+  struct Parts {
+    std::int32_t plain;
+    std::int32_t head;
+  };
+  data::NameTable names_;
+  std::vector<Parts> parts_;
+};
+
+// How many words were lifted. The tree must be one: each word leads to the root.
+std::size_t projectivise(LabelledTree& tree, LabelSet& labels, const Monitor& monitor);
+
+// Undoes that, as far as the labels tell; no label is a lifted one afterwards.
+void deprojectivise(LabelledTree& tree, const LabelSet& labels);
+
+}  // namespace unkernel::parsing

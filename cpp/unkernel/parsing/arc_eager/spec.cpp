@@ -1,0 +1,177 @@
+#include "unkernel/parsing/arc_eager/spec.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+namespace unkernel::parsing {
+namespace {
+
+namespace conll = data::conll;
+
+constexpr std::uint64_t class_bits = 20;  // of keys of counts: case, then class
+constexpr std::int64_t fewest_lifted = 5;
+
+UsedAttributes with_tags(UsedAttributes used, const FrameOptions& options) {
+  if (options.split_labels) used[static_cast<std::size_t>(Attribute::upos)] = true;
+  if (options.split_moves) used[static_cast<std::size_t>(Attribute::xpos)] = true;
+  return used;
+}
+
+}  // namespace
+
+// --- Parts ---------------------------------------------------------------------------------------------
+
+void DecisionParts::count(std::size_t of_case, std::int32_t decision, Counts& counts) {
+  ++counts[static_cast<std::uint64_t>(of_case) << class_bits | static_cast<std::uint64_t>(decision)];
+}
+
+void DecisionParts::settle(const Counts& counts, std::size_t cases, std::int32_t otherwise) {
+  std::map<std::size_t, std::pair<std::int64_t, std::vector<std::int32_t>>> by_case;
+  counts.for_each([&](std::uint64_t key, std::int64_t times) {
+    auto& [total, classes] = by_case[key >> class_bits];
+    total += times;
+    classes.push_back(static_cast<std::int32_t>(key & ((1 << class_bits) - 1)));
+  });
+  std::vector<std::pair<std::int64_t, std::size_t>> order;
+  for (const auto& [of_case, seen] : by_case) order.emplace_back(-seen.first, of_case);
+  std::sort(order.begin(), order.end());
+  part_of_case_.assign(cases, 0);
+  classes_.clear();
+  for (const auto& [times, of_case] : order) {
+    part_of_case_[of_case] = static_cast<std::int32_t>(classes_.size());
+    classes_.push_back(by_case[of_case].second);
+    std::sort(classes_.back().begin(), classes_.back().end());
+  }
+  if (classes_.empty()) classes_ = {{otherwise}};
+}
+
+void DecisionParts::restore(std::vector<std::int32_t> part_of_case, std::vector<std::vector<std::int32_t>> classes, std::size_t cases,
+                            std::size_t limit) {
+  bool sound = part_of_case.size() == cases;
+  for (const std::int32_t part : part_of_case) sound &= part >= 0 && static_cast<std::size_t>(part) < classes.size();
+  for (const auto& some : classes) {
+    sound &= !some.empty() && std::adjacent_find(some.begin(), some.end(), std::greater_equal<>()) == some.end();
+    for (const std::int32_t one : some) sound &= one >= 0 && static_cast<std::size_t>(one) < limit;
+  }
+  if (!sound) throw std::invalid_argument("the parts of the parser do not fit its tags and labels");
+  part_of_case_ = std::move(part_of_case);
+  classes_ = std::move(classes);
+}
+
+// --- The frame -----------------------------------------------------------------------------------------
+
+ParserFrame::ParserFrame(const std::string& file, std::string_view template_text, const FrameOptions& options)
+    : options_(options),
+      templates_(read_templates(file, template_text)),
+      vocabulary_(with_tags(used_attributes(templates_), options)) {}
+
+void ParserFrame::make_features() {
+  move_features_ = std::make_unique<FeatureSpace>(templates_.moves, vocabulary_, labels_.size());
+  arc_features_ = std::make_unique<FeatureSpace>(templates_.labels, vocabulary_, labels_.size());
+}
+
+std::vector<LabelledTree> ParserFrame::learn(const data::ColumnText& text, const Monitor& monitor) {
+  if (text.sentences() == 0) throw std::invalid_argument("there is no sentence to learn from");
+  for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) vocabulary_.learn(text, sentence);
+  vocabulary_.settle();
+  std::vector<LabelledTree> trees = read_trees(text, monitor);
+  make_features();
+  count(text, trees, monitor);
+  return trees;
+}
+
+std::vector<LabelledTree> ParserFrame::read_trees(const data::ColumnText& text, const Monitor& monitor) {
+  std::vector<LabelledTree> trees(static_cast<std::size_t>(text.sentences()));
+  std::map<std::int32_t, std::int64_t> roots;
+  for (std::size_t s = 0; s < trees.size(); ++s) {
+    LabelledTree& tree = trees[s];
+    tree.heads.push_back(no_word);
+    tree.labels.push_back(no_label);
+    for (std::int64_t token = text.first_token(static_cast<std::int64_t>(s)); token < text.first_token(static_cast<std::int64_t>(s) + 1); ++token) {
+      tree.heads.push_back(text.heads()[static_cast<std::size_t>(token)]);
+      tree.labels.push_back(labels_.add(text.field(token, conll::deprel)));
+      if (tree.heads.back() == no_word) ++roots[tree.labels.back()];
+    }
+  }
+  const auto rarer = [](const auto& a, const auto& b) { return a.second < b.second; };
+  root_label_ = std::max_element(roots.begin(), roots.end(), rarer)->first;
+  projectivise_all(trees, monitor);  // after all plain labels have their numbers
+  if (labels_.size() >> class_bits != 0) throw std::invalid_argument("there are " + std::to_string(labels_.size()) + " relations: is the column the right one?");
+  return trees;
+}
+
+// Marks of what a word was lifted from are kept where they can be learnt; elsewhere the word just has another head.
+void ParserFrame::projectivise_all(std::span<LabelledTree> trees, const Monitor& monitor) {
+  LabelSet all = labels_;
+  for (LabelledTree& tree : trees) lifted_ += projectivise(tree, all, monitor);
+  std::vector<std::int64_t> times(all.size(), 0);
+  for (const LabelledTree& tree : trees) {
+    for (std::size_t word = 1; word < tree.labels.size(); ++word) ++times[static_cast<std::size_t>(tree.labels[word])];
+  }
+  std::vector<std::int32_t> kept(all.size());
+  for (std::int32_t label = 0; label < static_cast<std::int32_t>(all.size()); ++label) {
+    const std::int32_t head = all.head_label(label);
+    const bool learnable = head != no_label && times[static_cast<std::size_t>(label)] >= fewest_lifted;
+    kept[static_cast<std::size_t>(label)] = learnable ? labels_.add_lifted(all.plain(label), head) : all.plain(label);
+  }
+  for (LabelledTree& tree : trees) {
+    for (std::size_t word = 1; word < tree.labels.size(); ++word) tree.labels[word] = kept[static_cast<std::size_t>(tree.labels[word])];
+  }
+}
+
+void ParserFrame::count(const data::ColumnText& text, std::span<const LabelledTree> trees, const Monitor& monitor) {
+  FeatureCounts move_counts = move_features_->no_counts();
+  FeatureCounts arc_counts = arc_features_->no_counts();
+  DecisionParts::Counts move_parts, arc_parts;
+  SentenceSymbols symbols;
+  ArcEagerState state;
+  FeatureRow row;
+  for (std::size_t s = 0; s < trees.size(); ++s) {
+    vocabulary_.look_up(text, static_cast<std::int64_t>(s), symbols);
+    for_each_canonical_move(trees[s], state, [&](Move move) {
+      monitor.throw_if_stopped();
+      move_features_->count(before_move(state, symbols), row, move_counts);
+      DecisionParts::count(move_case(state, symbols), static_cast<std::int32_t>(move), move_parts);
+      if (!makes_arc(move)) return;
+      const Arc arc = arc_of(state, move);
+      arc_features_->count(of_arc(state, symbols, arc), row, arc_counts);
+    });
+    for (std::size_t word = 1; word < trees[s].heads.size(); ++word) {
+      if (trees[s].heads[word] == no_word) continue;
+      DecisionParts::count(arc_case({trees[s].heads[word], static_cast<Word>(word)}, symbols), trees[s].labels[word], arc_parts);
+    }
+  }
+  move_features_->number(move_counts, options_.minimum);
+  arc_features_->number(arc_counts, options_.minimum);
+  moves_.settle(move_parts, move_cases(), static_cast<std::int32_t>(Move::shift));
+  arcs_.settle(arc_parts, arc_cases(), root_label_);
+}
+
+void ParserFrame::restore(const Stored& stored) {
+  for (std::size_t k = 0; k < string_attributes; ++k) {
+    if (!vocabulary_.used()[k] && !stored.strings[k].empty()) throw std::invalid_argument("strings of an attribute that no template uses");
+  }
+  vocabulary_ = Vocabulary(vocabulary_.used(), stored.strings);
+  const std::size_t lifted = stored.lifted_labels.size() / 2;
+  if (stored.lifted_labels.size() % 2 != 0 || stored.labels.size() < 1) throw std::invalid_argument("the labels are damaged");
+  for (const std::string_view name : stored.labels) labels_.add(name);
+  const std::size_t plain = labels_.size();
+  const auto known = [&](std::int32_t label) { return label >= 0 && static_cast<std::size_t>(label) < plain; };
+  for (std::size_t k = 0; k < lifted; ++k) {
+    const std::int32_t label = stored.lifted_labels[2 * k], head = stored.lifted_labels[2 * k + 1];
+    if (!known(label) || !known(head)) throw std::invalid_argument("the labels of lifted words are damaged");
+    labels_.add_lifted(label, head);
+  }
+  if (plain != stored.labels.size() || labels_.size() != plain + lifted || !known(stored.root_label)) throw std::invalid_argument("the labels are damaged");
+  root_label_ = stored.root_label;
+  make_features();
+  move_features_->restore(stored.move_keys, stored.move_begins);
+  arc_features_->restore(stored.arc_keys, stored.arc_begins);
+  moves_.restore(stored.move_parts, stored.move_classes, move_cases(), move_count);
+  arcs_.restore(stored.arc_parts, stored.arc_classes, arc_cases(), labels_.size());
+}
+
+}  // namespace unkernel::parsing

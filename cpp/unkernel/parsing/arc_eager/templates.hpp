@@ -1,0 +1,97 @@
+// Feature templates: a readable file says which values of a parser's state become features.
+//
+//   [moves]                        features that choose the next transition
+//   stack.word                     the word on top of the stack
+//   input[1].xpos                  the tag of the word after the next one
+//   stack.head.word                the word of the top's head
+//   stack.xpos + input.xpos        both together are one feature
+//   distance                       how far the next word is from the top
+//   [beside moves]                 more of them, which are joined with those above, and never with each other
+//   stack.shape
+//   [labels]                       features that label an arc
+//   dependent[-1].xpos             the tag of the word before the dependent
+//
+// An address is `stack` or `input` (of moves), `head` or `dependent` (of labels), with a number that counts from the top, from
+// the next word, or along the sentence; then any of the steps `head`, `left`, `left2`, `right`, `right2` (the outermost children
+// and those next to them), `before`, `after`. `#` begins a comment.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/parsing/arc_eager/transitions.hpp"
+
+namespace unkernel::parsing {
+
+// Those up to `shape` are strings of the text; the rest are numbers that the state knows.
+enum class Attribute : std::uint8_t {
+  form,
+  word,  // the form in lower case, with 0 for every digit
+  lemma,
+  upos,
+  xpos,
+  feats,
+  prefix1,
+  prefix2,
+  prefix3,
+  prefix4,
+  suffix1,
+  suffix2,
+  suffix3,
+  suffix4,
+  shape,
+  label,
+  left_valency,
+  right_valency,
+  distance,
+  direction,
+};
+constexpr std::size_t string_attributes = static_cast<std::size_t>(Attribute::shape) + 1;
+
+constexpr bool is_string(Attribute attribute) { return static_cast<std::size_t>(attribute) < string_attributes; }
+
+enum class Base : std::uint8_t { stack, input, head, dependent };
+enum class Step : std::uint8_t { head, left, left2, right, right2, before, after };
+
+struct Address {
+  Base base;
+  std::int32_t offset;
+  std::vector<Step> steps;
+
+  bool operator==(const Address&) const = default;
+};
+
+struct TemplateValue {
+  std::size_t address;  // its number; of no meaning for distance and direction
+  Attribute attribute;
+
+  bool operator==(const TemplateValue&) const = default;
+};
+
+struct Template {
+  std::string text;
+  std::vector<TemplateValue> values;
+};
+
+// Addresses are listed once, however many templates name them.
+struct TemplateSet {
+  std::vector<Address> addresses;
+  std::vector<Template> templates;
+  std::size_t core = 0;  // templates that are joined with all; those behind them are joined with these only
+};
+
+struct ParserTemplates {
+  TemplateSet moves;
+  TemplateSet labels;
+};
+
+// Throws FormatError, which names the line and what would be right.
+ParserTemplates read_templates(const std::string& file, std::string_view text);
+
+// The word at an address; 0 where there is none. `arc` is what is being labelled.
+Word word_at(const ArcEagerState& state, const Arc& arc, const Address& address);
+
+}  // namespace unkernel::parsing

@@ -1,0 +1,80 @@
+// The strings of a sentence as numbers.
+//
+// Each attribute that the templates use has a table of the strings that were seen in training. A word of a sentence then is a
+// row of numbers; what is derived from its form is looked up once for every form that was seen in training.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/data/text/column_text.hpp"
+#include "unkernel/data/text/name_table.hpp"
+#include "unkernel/parsing/arc_eager/templates.hpp"
+
+namespace unkernel::parsing {
+
+using Symbol = std::int32_t;
+constexpr Symbol unknown_symbol = -1;
+constexpr Symbol absent_symbol = 0;  // of a word that is not there; the names of a table count from 1
+
+// The value of a string attribute that is made from the form, in `room` if it is not a part of the form itself.
+std::string_view derived(Attribute attribute, std::string_view form, std::string& room);
+
+// Which string attributes are in use.
+using UsedAttributes = std::array<bool, string_attributes>;
+UsedAttributes used_attributes(const ParserTemplates& templates);
+
+// For each attribute in use, a symbol for each word; word 0 is the one that is not there.
+class SentenceSymbols {
+ public:
+  void resize(std::size_t words) {
+    for (auto& symbols : symbols_) symbols.resize(words + 1, unknown_symbol);
+    words_ = words;
+  }
+  std::size_t words() const { return words_; }
+  Symbol& at(Attribute attribute, std::size_t word) { return symbols_[static_cast<std::size_t>(attribute)][word]; }
+  Symbol of(Attribute attribute, Word word) const {
+    return symbols_[static_cast<std::size_t>(attribute)][static_cast<std::size_t>(word)];
+  }
+
+ private:
+  std::array<std::vector<Symbol>, string_attributes> symbols_;
+  std::size_t words_ = 0;
+};
+
+class Vocabulary {
+ public:
+  explicit Vocabulary(const UsedAttributes& used) : used_(used) {}
+  // From what strings() gave. Throws std::invalid_argument where strings are missing or there twice.
+  Vocabulary(const UsedAttributes& used, const std::array<std::vector<std::string_view>, string_attributes>& strings);
+
+  // Adds what is not known yet.
+  void learn(const data::ColumnText& text, std::int64_t sentence);
+  // To be called after the last learn().
+  void settle();
+  // Strings that are not known get unknown_symbol.
+  void look_up(const data::ColumnText& text, std::int64_t sentence, SentenceSymbols& symbols) const;
+
+  const UsedAttributes& used() const { return used_; }
+  const data::NameTable& names(Attribute attribute) const { return tables_[static_cast<std::size_t>(attribute)]; }
+  // One more than the largest symbol.
+  std::size_t symbols(Attribute attribute) const { return names(attribute).size() + 1; }
+
+ private:
+  template <class Take>
+  void for_each_derived(std::string_view form, const Take& take) const;
+  Symbol find(Attribute attribute, std::string_view name) const;
+
+  UsedAttributes used_;
+  std::array<data::NameTable, string_attributes> tables_;
+  // Forms that were seen, and what is derived from each: one after another, in the order of the attributes.
+  data::NameTable forms_;
+  std::vector<Symbol> of_forms_;
+};
+
+}  // namespace unkernel::parsing

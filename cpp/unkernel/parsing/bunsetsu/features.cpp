@@ -1,0 +1,276 @@
+#include "unkernel/parsing/bunsetsu/features.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace unkernel::parsing {
+
+using data::BunsetsuText;
+using data::MorphemeField;
+using data::NameTable;
+
+// --- Columns -----------------------------------------------------------------------------------------
+
+BunsetsuFeatures::BunsetsuFeatures(std::vector<BunsetsuTemplate> templates, NameTable symbols, std::vector<std::int32_t> begins,
+                                   std::vector<std::int32_t> values)
+    : templates_(std::move(templates)), symbols_(std::move(symbols)), begins_(std::move(begins)), values_(std::move(values)) {
+  if (begins_.size() != templates_.size() + 1 || begins_.front() != 0 || !std::ranges::is_sorted(begins_) ||
+      static_cast<std::size_t>(begins_.back()) != values_.size()) {
+    throw std::invalid_argument("where the columns of each template begin does not fit the number of columns");
+  }
+  table_.assign(symbols_.size() * templates_.size(), no_column);
+  for (std::size_t t = 0; t < templates_.size(); ++t) {
+    std::int32_t before = -1;
+    for (std::int32_t c = begins_[t]; c < begins_[t + 1]; ++c) {
+      const std::int32_t symbol = values_[static_cast<std::size_t>(c)];
+      if (symbol <= before || static_cast<std::size_t>(symbol) >= symbols_.size()) {
+        throw std::invalid_argument("the symbols of a template do not ascend, or are none");
+      }
+      table_[static_cast<std::size_t>(symbol) * templates_.size() + t] = c;
+      before = symbol;
+    }
+  }
+}
+
+BunsetsuFeatures BunsetsuFeatures::all_of(std::vector<BunsetsuTemplate> templates, const NameTable& names) {
+  NameTable symbols = names;
+  for (const std::string_view value : bunsetsu_values::all()) symbols.add(value);
+  if (symbols.size() * templates.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+    throw std::length_error("too many different strings to be features");
+  }
+  std::vector<std::int32_t> begins{0}, values;
+  for (std::size_t t = 0; t < templates.size(); ++t) {
+    for (std::size_t s = 0; s < symbols.size(); ++s) values.push_back(static_cast<std::int32_t>(s));
+    begins.push_back(static_cast<std::int32_t>(values.size()));
+  }
+  return BunsetsuFeatures(std::move(templates), std::move(symbols), std::move(begins), std::move(values));
+}
+
+BunsetsuFeatures BunsetsuFeatures::only(const std::vector<bool>& kept) const {
+  std::vector<std::int32_t> new_symbol(symbols_.size(), -1);
+  for (std::size_t c = 0; c < columns(); ++c) {
+    if (kept[c]) new_symbol[static_cast<std::size_t>(values_[c])] = 0;
+  }
+  NameTable symbols;
+  for (std::size_t s = 0; s < new_symbol.size(); ++s) {
+    if (new_symbol[s] == 0) new_symbol[s] = symbols.add(symbols_.name(static_cast<std::int32_t>(s)));
+  }
+  std::vector<std::int32_t> begins{0}, values;
+  for (std::size_t t = 0; t < templates_.size(); ++t) {
+    for (auto c = static_cast<std::size_t>(begins_[t]); c < static_cast<std::size_t>(begins_[t + 1]); ++c) {
+      if (kept[c]) values.push_back(new_symbol[static_cast<std::size_t>(values_[c])]);
+    }
+    begins.push_back(static_cast<std::int32_t>(values.size()));
+  }
+  return BunsetsuFeatures(templates_, std::move(symbols), std::move(begins), std::move(values));
+}
+
+std::string BunsetsuFeatures::name(std::size_t column) const {
+  const auto after = std::ranges::upper_bound(begins_, static_cast<std::int32_t>(column));
+  const auto which = static_cast<std::size_t>(after - begins_.begin()) - 1;
+  return templates_[which].name + "=" + std::string(symbols_.name(values_[column]));
+}
+
+// --- Symbols -----------------------------------------------------------------------------------------
+
+namespace {
+
+struct Classified {
+  std::string_view name;
+  BunsetsuSymbols::Class which;
+};
+// As JUMAN, IPA and UniDic call them: parts of speech, then what comes below them.
+constexpr Classified classified[] = {
+    {"特殊", BunsetsuSymbols::mark},     {"記号", BunsetsuSymbols::mark},      {"補助記号", BunsetsuSymbols::mark}, {"助詞", BunsetsuSymbols::particle},
+    {"読点", BunsetsuSymbols::comma},    {"句点", BunsetsuSymbols::period},    {"括弧始", BunsetsuSymbols::opening}, {"括弧開", BunsetsuSymbols::opening},
+    {"括弧終", BunsetsuSymbols::closing}, {"括弧閉", BunsetsuSymbols::closing},
+};
+
+}  // namespace
+
+BunsetsuSymbols::BunsetsuSymbols(const BunsetsuText& text, const BunsetsuFeatures& features) : text_(text), features_(features) {
+  const NameTable& names = text.names();
+  classes_.assign(names.size(), 0);
+  known_.reserve(names.size());
+  for (std::size_t s = 0; s < names.size(); ++s) known_.push_back(features.symbols().find(names.name(static_cast<std::int32_t>(s))));
+  for (const Classified& entry : classified) {
+    const std::int32_t symbol = names.find(entry.name);
+    if (symbol >= 0) classes_[static_cast<std::size_t>(symbol)] |= entry.which;
+  }
+}
+
+// --- Rows --------------------------------------------------------------------------------------------
+
+BunsetsuRows::BunsetsuRows(const BunsetsuSymbols& symbols) : symbols_(symbols) {
+  const BunsetsuFeatures& features = symbols.features();
+  const auto templates = features.templates();
+  for (std::size_t role = 0; role < std::size(first_template_); ++role) {
+    const auto first = std::ranges::find_if(templates, [&](const auto& own) { return static_cast<std::size_t>(own.role) >= role; });
+    first_template_[role] = static_cast<std::size_t>(first - templates.begin());
+  }
+  competing_template_ = templates.size();
+  for (std::size_t t = 0; t < templates.size(); ++t) {
+    Categories own{};
+    own.yes = features.column(t, bunsetsu_values::yes);
+    own.no = features.column(t, bunsetsu_values::no);
+    for (std::size_t k = 0; k < 4; ++k) own.brackets[k] = features.column(t, bunsetsu_values::brackets[k]);
+    for (std::size_t k = 0; k < 4; ++k) own.punctuation[k] = features.column(t, bunsetsu_values::punctuation[k]);
+    for (std::size_t k = 0; k < 3; ++k) own.distances[k] = features.column(t, bunsetsu_values::distances[k]);
+    categories_.push_back(own);
+    if (templates[t].role == BunsetsuRole::pair && templates[t].kind == BunsetsuKind::particles) competing_template_ = t;
+  }
+}
+
+void BunsetsuRows::load(std::size_t sentence) {
+  const BunsetsuText& text = symbols_.text();
+  const std::size_t first = text.first_bunsetsu(sentence);
+  bunsetsu_.resize(text.first_bunsetsu(sentence + 1) - first);
+  particles_.clear();
+  columns_.clear();
+  std::int32_t openings = 0, closings = 0;
+  for (std::size_t b = 0; b < size(); ++b) {
+    Bunsetsu& made = bunsetsu_[b];
+    read_morphemes(text.first_morpheme(first + b), text.first_morpheme(first + b + 1), made);
+    made.openings_before = openings;
+    made.closings_before = closings;
+    openings += made.openings;
+    closings += made.closings;
+    for (std::size_t role = 0; role < bunsetsu_roles; ++role) fill_part(b, static_cast<BunsetsuRole>(role), made);
+    made.competing.begin = static_cast<std::uint32_t>(columns_.size());
+    if (competing_template_ < categories_.size()) add_particles(competing_template_, made);
+    made.competing.end = static_cast<std::uint32_t>(columns_.size());
+  }
+}
+
+void BunsetsuRows::read_morphemes(std::size_t begin, std::size_t end, Bunsetsu& made) {
+  const BunsetsuText& text = symbols_.text();
+  using Class = BunsetsuSymbols::Class;
+  made = {};
+  std::ranges::fill(made.words, no_morpheme);
+  made.particles.begin = static_cast<std::uint32_t>(particles_.size());
+  for (std::size_t m = begin; m < end; ++m) {
+    const std::int32_t pos = text.symbol(m, MorphemeField::pos);
+    if (symbols_.is(pos, Class::mark)) {
+      const std::int32_t subpos = text.symbol(m, MorphemeField::subpos);
+      made.comma |= symbols_.is(subpos, Class::comma);
+      made.period |= symbols_.is(subpos, Class::period);
+      made.openings += symbols_.is(subpos, Class::opening);
+      made.closings += symbols_.is(subpos, Class::closing);
+      continue;
+    }
+    made.words[static_cast<std::size_t>(BunsetsuWord::function)] = static_cast<std::int64_t>(m);
+    if (symbols_.is(pos, Class::particle)) {
+      const std::int32_t symbol = symbols_.known(text.symbol(m, MorphemeField::surface));
+      if (symbol >= 0) particles_.push_back(symbol);
+    } else {
+      made.words[static_cast<std::size_t>(BunsetsuWord::content)] = static_cast<std::int64_t>(m);
+    }
+  }
+  made.words[static_cast<std::size_t>(BunsetsuWord::first)] = static_cast<std::int64_t>(begin);
+  made.words[static_cast<std::size_t>(BunsetsuWord::last)] = static_cast<std::int64_t>(end) - 1;
+  const std::int64_t content = made.words[static_cast<std::size_t>(BunsetsuWord::content)];
+  made.content = content == no_morpheme ? -1 : text.symbol(static_cast<std::size_t>(content), MorphemeField::surface);
+  // Symbols that ascend give columns that do.
+  const auto own = particles_.begin() + made.particles.begin;
+  std::sort(own, particles_.end());
+  particles_.erase(std::unique(own, particles_.end()), particles_.end());
+  made.particles.end = static_cast<std::uint32_t>(particles_.size());
+}
+
+void BunsetsuRows::fill_part(std::size_t number, BunsetsuRole role, Bunsetsu& made) {
+  const auto place = static_cast<std::size_t>(role);
+  const auto templates = symbols_.features().templates();
+  Range& part = made.parts[place];
+  part.begin = static_cast<std::uint32_t>(columns_.size());
+  for (std::size_t t = first_template_[place]; t < first_template_[place + 1]; ++t) {
+    const Categories& own = categories_[t];
+    switch (templates[t].kind) {
+      case BunsetsuKind::word: add_word(t, templates[t], made); break;
+      case BunsetsuKind::beginning: add(number == 0 ? own.yes : own.no); break;
+      case BunsetsuKind::end: add(number + 1 == size() ? own.yes : own.no); break;
+      case BunsetsuKind::brackets: add(own.brackets[bracket_state(made.openings, made.closings)]); break;
+      case BunsetsuKind::punctuation: add(own.punctuation[(made.comma ? 1 : 0) + (made.period ? 2 : 0)]); break;
+      case BunsetsuKind::particles: add_particles(t, made); break;
+      case BunsetsuKind::distance:
+      case BunsetsuKind::same: break;  // of pairs alone
+    }
+  }
+  part.end = static_cast<std::uint32_t>(columns_.size());
+}
+
+void BunsetsuRows::add_word(std::size_t which, const BunsetsuTemplate& own, const Bunsetsu& bunsetsu) {
+  const std::int64_t morpheme = bunsetsu.words[static_cast<std::size_t>(own.word)];
+  if (morpheme == no_morpheme) return;
+  const std::int32_t symbol = symbols_.known(symbols_.text().symbol(static_cast<std::size_t>(morpheme), own.field));
+  if (symbol >= 0) add(symbols_.features().column(which, symbol));
+}
+
+void BunsetsuRows::add_particles(std::size_t which, const Bunsetsu& bunsetsu) {
+  for (std::uint32_t p = bunsetsu.particles.begin; p < bunsetsu.particles.end; ++p) add(symbols_.features().column(which, particles_[p]));
+}
+
+std::size_t BunsetsuRows::bracket_state(std::int32_t openings, std::int32_t closings) {
+  if (openings != closings) return openings > closings ? 0 : 1;
+  return openings == 0 ? 2 : 3;
+}
+
+void BunsetsuRows::add_dependent(std::size_t bunsetsu) {
+  const Range own = bunsetsu_[bunsetsu].competing;
+  if (own.begin == own.end) return;
+  competitors_.insert(competitors_.end(), columns_.begin() + own.begin, columns_.begin() + own.end);
+  std::ranges::sort(competitors_);
+  competitors_.erase(std::unique(competitors_.begin(), competitors_.end()), competitors_.end());
+}
+
+void BunsetsuRows::append(Range part) { row_.insert(row_.end(), columns_.begin() + part.begin, columns_.begin() + part.end); }
+
+std::span<const std::int32_t> BunsetsuRows::row(std::size_t modifier, std::size_t candidate) {
+  row_.clear();
+  for (std::size_t role = 0; role < bunsetsu_roles; ++role) {
+    const Bunsetsu* own = in_role(static_cast<BunsetsuRole>(role), modifier, candidate);
+    if (own != nullptr) append(own->parts[role]);
+  }
+  const std::size_t pair = static_cast<std::size_t>(BunsetsuRole::pair);
+  for (std::size_t t = first_template_[pair]; t < first_template_[pair + 1]; ++t) add_pair(t, modifier, candidate);
+  return row_;
+}
+
+const BunsetsuRows::Bunsetsu* BunsetsuRows::in_role(BunsetsuRole role, std::size_t modifier, std::size_t candidate) const {
+  switch (role) {
+    case BunsetsuRole::before: return modifier == 0 ? nullptr : &bunsetsu_[modifier - 1];
+    case BunsetsuRole::modifier: return &bunsetsu_[modifier];
+    case BunsetsuRole::candidate: return &bunsetsu_[candidate];
+    case BunsetsuRole::after: return candidate + 1 == size() ? nullptr : &bunsetsu_[candidate + 1];
+    case BunsetsuRole::pair: break;
+  }
+  return nullptr;
+}
+
+void BunsetsuRows::add_pair(std::size_t which, std::size_t modifier, std::size_t candidate) {
+  const BunsetsuTemplate& own = symbols_.features().templates()[which];
+  const Categories& columns = categories_[which];
+  std::int32_t column = no_column;
+  switch (own.kind) {
+    case BunsetsuKind::same: {
+      const Bunsetsu* left = in_role(own.left, modifier, candidate);
+      const Bunsetsu* right = in_role(own.right, modifier, candidate);
+      if (left != nullptr && right != nullptr && left->content >= 0 && left->content == right->content) column = columns.yes;
+      break;
+    }
+    case BunsetsuKind::distance: column = columns.distances[candidate - modifier == 1 ? 0 : candidate - modifier < 6 ? 1 : 2]; break;
+    case BunsetsuKind::brackets: {
+      const Bunsetsu& from = bunsetsu_[modifier + 1];
+      const Bunsetsu& to = bunsetsu_[candidate];
+      column = columns.brackets[bracket_state(to.openings_before - from.openings_before, to.closings_before - from.closings_before)];
+      break;
+    }
+    case BunsetsuKind::particles: row_.insert(row_.end(), competitors_.begin(), competitors_.end()); break;
+    default: break;
+  }
+  if (column != no_column) row_.push_back(column);
+}
+
+}  // namespace unkernel::parsing

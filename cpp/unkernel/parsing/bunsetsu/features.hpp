@@ -1,0 +1,144 @@
+// Features of pairs of bunsetsu: what becomes which column of a row.
+//
+// Columns are numbered template by template, and templates stand in the order in which a row is put together. So rows
+// come out in ascending order, as engines want them, without sorting. All that depends on one bunsetsu alone is looked
+// up once a bunsetsu; a row of the pair is then four copies and a handful of comparisons.
+//
+// Bytes   4 for each template and symbol, and the symbols' own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/data/text/bunsetsu_text.hpp"
+#include "unkernel/data/text/name_table.hpp"
+#include "unkernel/parsing/bunsetsu/templates.hpp"
+
+namespace unkernel::parsing {
+
+inline constexpr std::int32_t no_column = -1;
+
+// The column of each value of each template.
+class BunsetsuFeatures {
+ public:
+  // Column c, counted from begins[t] on up to begins[t + 1], is template t with the symbol values[c]; of one template, the
+  // symbols ascend. Checks all that; throws std::invalid_argument.
+  BunsetsuFeatures(std::vector<BunsetsuTemplate> templates, data::NameTable symbols, std::vector<std::int32_t> begins,
+                   std::vector<std::int32_t> values);
+  // Every template with every name: what there might be before it is known what occurs.
+  static BunsetsuFeatures all_of(std::vector<BunsetsuTemplate> templates, const data::NameTable& names);
+  // The columns that are kept, in the same order, and only the symbols that they need.
+  BunsetsuFeatures only(const std::vector<bool>& kept) const;
+
+  std::span<const BunsetsuTemplate> templates() const { return templates_; }
+  const data::NameTable& symbols() const { return symbols_; }
+  std::span<const std::int32_t> begins() const { return begins_; }
+  std::span<const std::int32_t> values() const { return values_; }
+  std::size_t columns() const { return values_.size(); }
+  // Such as "modifier.content.surface=本".
+  std::string name(std::size_t column) const;
+
+  std::int32_t column(std::size_t which, std::int32_t symbol) const {
+    return table_[static_cast<std::size_t>(symbol) * templates_.size() + which];
+  }
+  // Of a category's value; no_column where it is unknown.
+  std::int32_t column(std::size_t which, std::string_view value) const {
+    const std::int32_t symbol = symbols_.find(value);
+    return symbol < 0 ? no_column : column(which, symbol);
+  }
+
+ private:
+  std::vector<BunsetsuTemplate> templates_;
+  data::NameTable symbols_;
+  std::vector<std::int32_t> begins_;
+  std::vector<std::int32_t> values_;
+  std::vector<std::int32_t> table_;  // by symbol, then by template: one look-up serves all templates of a word
+};
+
+// A text's symbols as the features know them, and what kinds of morphemes they make: found once for each different
+// string. Both must outlive it.
+class BunsetsuSymbols {
+ public:
+  enum Class : std::uint8_t { mark = 1, particle = 2, comma = 4, period = 8, opening = 16, closing = 32 };
+
+  BunsetsuSymbols(const data::BunsetsuText& text, const BunsetsuFeatures& features);
+
+  const data::BunsetsuText& text() const { return text_; }
+  const BunsetsuFeatures& features() const { return features_; }
+  std::int32_t known(std::int32_t symbol) const { return known_[static_cast<std::size_t>(symbol)]; }
+  bool is(std::int32_t symbol, Class which) const { return (classes_[static_cast<std::size_t>(symbol)] & which) != 0; }
+
+ private:
+  const data::BunsetsuText& text_;
+  const BunsetsuFeatures& features_;
+  std::vector<std::int32_t> known_;  // -1: unknown
+  std::vector<std::uint8_t> classes_;
+};
+
+// A sentence made ready to give rows. Kept from sentence to sentence, for its memory.
+class BunsetsuRows {
+ public:
+  explicit BunsetsuRows(const BunsetsuSymbols& symbols);
+
+  void load(std::size_t sentence);
+  std::size_t size() const { return bunsetsu_.size(); }
+
+  // The next pairs have this candidate, and nothing depends on it yet.
+  void begin_candidate() { competitors_.clear(); }
+  // The bunsetsu depends on the candidate: so it competes with those to its left.
+  void add_dependent(std::size_t bunsetsu);
+  // Ascending columns. Valid until the next call.
+  std::span<const std::int32_t> row(std::size_t modifier, std::size_t candidate);
+
+ private:
+  static constexpr std::int64_t no_morpheme = -1;
+
+  struct Range {
+    std::uint32_t begin;
+    std::uint32_t end;
+  };
+  // A bunsetsu: its words, marks and particles, and its columns in each role.
+  struct Bunsetsu {
+    std::int64_t words[bunsetsu_words];  // morphemes
+    std::int32_t content;                // the content word's symbol in the text, or -1
+    bool comma, period;
+    std::int32_t openings, closings;
+    std::int32_t openings_before, closings_before;  // of the whole sentence
+    Range particles;                                // symbols
+    Range parts[bunsetsu_roles];                    // columns
+    Range competing;                                // columns of its particles, as those of a competitor
+  };
+  // What the templates of one property do.
+  struct Categories {
+    std::int32_t yes, no;
+    std::int32_t brackets[4], punctuation[4], distances[3];
+  };
+
+  void read_morphemes(std::size_t begin, std::size_t end, Bunsetsu& made);
+  void fill_part(std::size_t number, BunsetsuRole role, Bunsetsu& made);
+  void add(std::int32_t column) {
+    if (column != no_column) columns_.push_back(column);
+  }
+  void add_word(std::size_t which, const BunsetsuTemplate& own, const Bunsetsu& bunsetsu);
+  void add_particles(std::size_t which, const Bunsetsu& bunsetsu);
+  void add_pair(std::size_t which, std::size_t modifier, std::size_t candidate);
+  void append(Range part);
+  const Bunsetsu* in_role(BunsetsuRole role, std::size_t modifier, std::size_t candidate) const;
+  static std::size_t bracket_state(std::int32_t openings, std::int32_t closings);
+
+  const BunsetsuSymbols& symbols_;
+  std::vector<Categories> categories_;                 // of each template
+  std::size_t first_template_[bunsetsu_roles + 2];     // of each role
+  std::size_t competing_template_;                     // or as many as there are
+  std::vector<Bunsetsu> bunsetsu_;
+  std::vector<std::int32_t> particles_;
+  std::vector<std::int32_t> columns_;
+  std::vector<std::int32_t> competitors_;
+  std::vector<std::int32_t> row_;
+};
+
+}  // namespace unkernel::parsing

@@ -1,0 +1,120 @@
+#include "unkernel/parsing/bunsetsu/parser.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "unkernel/base/parallel.hpp"
+
+namespace unkernel::parsing {
+
+using data::BunsetsuText;
+using data::no_head;
+
+BunsetsuDecisions bunsetsu_decisions(const BunsetsuText& text, std::span<const std::int32_t> heads, const BunsetsuFeatures& features) {
+  if (heads.size() != text.bunsetsu()) throw std::invalid_argument("there is not one head for each bunsetsu");
+  const BunsetsuSymbols symbols(text, features);
+  BunsetsuRows rows(symbols);
+  BunsetsuDecisions made{{0}, {}, {}};
+  std::vector<std::size_t> stack;
+  for (std::size_t s = 0; s < text.sentences(); ++s) {
+    rows.load(s);
+    const auto own = heads.subspan(text.first_bunsetsu(s), rows.size());
+    const auto depends = [&](std::size_t modifier, std::size_t candidate) {
+      const auto row = rows.row(modifier, candidate);
+      const bool depending = own[modifier] == static_cast<std::int32_t>(candidate);
+      made.columns.insert(made.columns.end(), row.begin(), row.end());
+      made.offsets.push_back(static_cast<std::int64_t>(made.columns.size()));
+      made.labels.push_back(depending ? 1 : 0);
+      return depending;
+    };
+    shift_reduce(rows.size(), stack, [&](std::size_t) { rows.begin_candidate(); }, depends, [&](std::size_t modifier, std::size_t) { rows.add_dependent(modifier); });
+  }
+  return made;
+}
+
+namespace {
+
+// Fewer columns, with new numbers that ascend as the old ones do.
+void renumber(const std::vector<bool>& kept, BunsetsuDecisions& decisions) {
+  std::vector<std::int32_t> number(kept.size(), no_column);
+  std::int32_t next = 0;
+  for (std::size_t c = 0; c < kept.size(); ++c) {
+    if (kept[c]) number[c] = next++;
+  }
+  std::size_t to = 0, from = 0;
+  for (std::size_t row = 0; row + 1 < decisions.offsets.size(); ++row) {
+    for (; from < static_cast<std::size_t>(decisions.offsets[row + 1]); ++from) {
+      const std::int32_t column = number[static_cast<std::size_t>(decisions.columns[from])];
+      if (column != no_column) decisions.columns[to++] = column;
+    }
+    decisions.offsets[row + 1] = static_cast<std::int64_t>(to);
+  }
+  decisions.columns.resize(to);
+}
+
+}  // namespace
+
+BunsetsuTraining bunsetsu_training(const BunsetsuText& text, std::span<const std::int32_t> heads, std::vector<BunsetsuTemplate> templates,
+                                   std::int64_t min_count) {
+  const BunsetsuFeatures all = BunsetsuFeatures::all_of(std::move(templates), text.names());
+  BunsetsuDecisions decisions = bunsetsu_decisions(text, heads, all);
+  std::vector<std::int64_t> counts(all.columns(), 0);
+  for (const std::int32_t column : decisions.columns) ++counts[static_cast<std::size_t>(column)];
+  std::vector<bool> kept(all.columns());
+  for (std::size_t c = 0; c < kept.size(); ++c) kept[c] = counts[c] >= std::max<std::int64_t>(min_count, 1);
+  renumber(kept, decisions);
+  return {all.only(kept), std::move(decisions)};
+}
+
+namespace {
+
+// What a thread needs to parse.
+class Parsing {
+ public:
+  Parsing(const BunsetsuSymbols& symbols, const engines::Engine& engine) : rows_(symbols), engine_(engine), worker_(engine.worker()) {}
+
+  void operator()(std::size_t sentence, std::span<std::int32_t> heads) {
+    rows_.load(sentence);
+    shift_reduce(
+        rows_.size(), stack_, [&](std::size_t) { rows_.begin_candidate(); },
+        [&](std::size_t modifier, std::size_t candidate) { return depends(modifier, candidate); },
+        [&](std::size_t modifier, std::size_t candidate) {
+          heads[modifier] = static_cast<std::int32_t>(candidate);
+          rows_.add_dependent(modifier);
+        });
+  }
+
+ private:
+  bool depends(std::size_t modifier, std::size_t candidate) {
+    double score = 0.0;
+    engine_.decide(engines::RowView<std::int32_t>{rows_.row(modifier, candidate)}, *worker_, &score);
+    return score > 0.0;
+  }
+
+  BunsetsuRows rows_;
+  const engines::Engine& engine_;
+  std::unique_ptr<engines::Worker> worker_;
+  std::vector<std::size_t> stack_;
+};
+
+}  // namespace
+
+std::vector<std::int32_t> parse_bunsetsu(const BunsetsuText& text, const BunsetsuFeatures& features, const engines::Engine& engine, int threads) {
+  if (engine.scores() != 1) throw std::invalid_argument("a bunsetsu parser decides by one score, and this engine has " + std::to_string(engine.scores()));
+  constexpr std::int64_t fewest = 32;  // sentences that are worth a thread's worker
+  const auto sentences = static_cast<std::int64_t>(text.sentences());
+  const std::int64_t grain = std::max(fewest, sentences / (8 * std::max(threads, 1)));
+  std::vector<std::int32_t> heads(text.bunsetsu(), no_head);
+  const BunsetsuSymbols symbols(text, features);
+  parallel_ranges(threads, sentences, grain, [&](std::int64_t from, std::int64_t to) {
+    Parsing parse(symbols, engine);
+    for (auto s = static_cast<std::size_t>(from); s < static_cast<std::size_t>(to); ++s) {
+      const std::size_t first = text.first_bunsetsu(s);
+      parse(s, std::span(heads).subspan(first, text.first_bunsetsu(s + 1) - first));
+    }
+  });
+  return heads;
+}
+
+}  // namespace unkernel::parsing

@@ -1,0 +1,58 @@
+// Templates of features for a pair of bunsetsu, one of which may depend on the other.
+//
+// A template is named by whom it asks and what:
+//   <role>.<word>.<field>   modifier.content.surface     a field of one of the bunsetsu's morphemes
+//   <role>.<property>       candidate.punctuation        beginning, end, brackets, punctuation, particles
+//   between.<property>      between.distance             distance, brackets, particles
+//   same.<role>.<role>      same.modifier.after          whether both have the same content word
+// Roles: the modifier, the candidate (for its head, to its right), the bunsetsu before the modifier and the one after
+// the candidate. Words: the first and the last morpheme; the function word, which is the last one that is no mark; and
+// the content word, which is the last one that is neither a mark nor a particle. These are the "functional word" and the
+// "head word" of Table 1 of Yoshinaga & Kitsuregawa (2009).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/data/text/bunsetsu_text.hpp"
+
+namespace unkernel::parsing {
+
+// In the order of a row's columns.
+enum class BunsetsuRole : std::size_t { before, modifier, candidate, after, pair };
+inline constexpr std::size_t bunsetsu_roles = 4;  // without the pair
+
+enum class BunsetsuWord : std::size_t { first, content, function, last };
+inline constexpr std::size_t bunsetsu_words = 4;
+
+enum class BunsetsuKind { word, beginning, end, brackets, punctuation, particles, distance, same };
+
+struct BunsetsuTemplate {
+  std::string name;
+  BunsetsuRole role;
+  BunsetsuKind kind;
+  BunsetsuWord word = BunsetsuWord::first;                              // of kind `word`
+  data::MorphemeField field = data::MorphemeField::surface;             // of kind `word`
+  BunsetsuRole left = BunsetsuRole::pair, right = BunsetsuRole::pair;   // of kind `same`
+};
+
+// Throws std::invalid_argument and says what there is.
+BunsetsuTemplate read_bunsetsu_template(std::string_view name);
+// In the order of their roles, as rows need them; refuses a template that comes twice.
+std::vector<BunsetsuTemplate> read_bunsetsu_templates(std::span<const std::string> names);
+
+// The values of the kinds that are not words, each as it is called in a model.
+namespace bunsetsu_values {
+inline constexpr std::string_view yes = "yes";
+inline constexpr std::string_view no = "no";
+inline constexpr std::string_view brackets[] = {"more open", "more closed", "none", "balanced"};
+inline constexpr std::string_view punctuation[] = {"none", "comma", "period", "comma and period"};
+inline constexpr std::string_view distances[] = {"1", "2-5", "6-"};
+std::span<const std::string_view> all();
+}  // namespace bunsetsu_values
+
+}  // namespace unkernel::parsing

@@ -1,0 +1,133 @@
+#include "unkernel/parsing/chunks/tags.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace unkernel::parsing {
+namespace {
+
+constexpr std::string_view mark_letters = "BIES";
+
+// Letter and type of `B-NP`; `B` alone has the type of no name.
+std::optional<ChunkTag> parse_tag(std::string_view name, data::NameTable& types) {
+  if (name == "O") return outside;
+  const std::size_t letter = mark_letters.find(name.front());
+  if (letter == std::string_view::npos || (name.size() > 1 && name[1] != '-') || name.size() == 2) return std::nullopt;
+  const std::int32_t type = types.add(name.substr(std::min<std::size_t>(name.size(), 2)));
+  return chunk_tag(static_cast<ChunkMark>(letter), type);
+}
+
+bool begins(ChunkTag tag) { return mark_of(tag) == ChunkMark::begin || mark_of(tag) == ChunkMark::single; }
+bool ends(ChunkTag tag) { return mark_of(tag) == ChunkMark::end || mark_of(tag) == ChunkMark::single; }
+
+// The tags of a chunk's first, inner and last tokens, where neighbours have no part in them.
+void write_chunk(const Chunk& chunk, ChunkScheme scheme, std::span<ChunkTag> tags) {
+  std::fill(tags.begin() + static_cast<std::ptrdiff_t>(chunk.first), tags.begin() + static_cast<std::ptrdiff_t>(chunk.last),
+            chunk_tag(ChunkMark::inside, chunk.type));
+  const bool both = scheme == ChunkScheme::iobes;
+  if (scheme == ChunkScheme::iob2 || both) tags[chunk.first] = chunk_tag(ChunkMark::begin, chunk.type);
+  if (scheme == ChunkScheme::ioe2 || both) tags[chunk.last - 1] = chunk_tag(ChunkMark::end, chunk.type);
+  if (both && chunk.last - chunk.first == 1) tags[chunk.first] = chunk_tag(ChunkMark::single, chunk.type);
+}
+
+bool touch(const Chunk& left, const Chunk& right) { return left.last == right.first && left.type == right.type; }
+
+bool is_open(ChunkTag tag) { return tag != outside && !ends(tag); }
+bool goes_on(ChunkTag tag) { return tag != outside && !begins(tag); }
+
+}  // namespace
+
+std::string name_of(ChunkTag tag, const data::NameTable& types) {
+  if (tag == outside) return "O";
+  std::string name(1, mark_letters[static_cast<std::size_t>(mark_of(tag))]);
+  const std::string_view type = types.name(type_of(tag));
+  if (!type.empty()) name.append(1, '-').append(type);
+  return name;
+}
+
+std::vector<ChunkTag> read_chunk_tags(const data::ColumnText& text, int column, data::NameTable& types) {
+  std::vector<ChunkTag> tags(static_cast<std::size_t>(text.tokens()));
+  data::NameTable names;
+  std::vector<ChunkTag> known;
+  for (std::int64_t token = 0; token < text.tokens(); ++token) {
+    const std::string_view name = text.field(token, column);
+    const auto number = static_cast<std::size_t>(names.add(name));
+    if (number == known.size()) {
+      const auto tag = parse_tag(name, types);
+      if (!tag) {
+        throw text.fault(token, column, std::string("'").append(name).append("' is no tag of a chunk: those are O, or B, I, E or S and a type, as B-NP"));
+      }
+      if (types.size() > static_cast<std::size_t>(most_chunk_types)) throw text.fault(token, column, "there are too many types of chunks");
+      known.push_back(*tag);
+    }
+    tags[static_cast<std::size_t>(token)] = known[number];
+  }
+  return tags;
+}
+
+void find_chunks(std::span<const ChunkTag> tags, std::vector<Chunk>& chunks) {
+  chunks.clear();
+  bool open = false;
+  for (std::size_t i = 0; i < tags.size(); ++i) {
+    const ChunkTag tag = tags[i];
+    if (tag == outside) {
+      open = false;
+      continue;
+    }
+    if (open && !begins(tag) && chunks.back().type == type_of(tag)) {
+      chunks.back().last = i + 1;
+    } else {
+      chunks.push_back({i, i + 1, type_of(tag)});
+    }
+    open = !ends(tag);
+  }
+}
+
+void recode(std::span<ChunkTag> tags, ChunkScheme scheme, std::vector<Chunk>& room) {
+  find_chunks(tags, room);
+  for (std::size_t k = 0; k < room.size(); ++k) {
+    const Chunk& chunk = room[k];
+    write_chunk(chunk, scheme, tags);
+    if (scheme == ChunkScheme::iob1 && k > 0 && touch(room[k - 1], chunk)) tags[chunk.first] = chunk_tag(ChunkMark::begin, chunk.type);
+    if (scheme == ChunkScheme::ioe1 && k + 1 < room.size() && touch(chunk, room[k + 1])) {
+      tags[chunk.last - 1] = chunk_tag(ChunkMark::end, chunk.type);
+    }
+  }
+}
+
+bool may_follow(ChunkScheme scheme, ChunkTag left, ChunkTag right) {
+  const bool same_type = left != outside && right != outside && type_of(left) == type_of(right);
+  switch (scheme) {
+    case ChunkScheme::iob1: return right == outside || !begins(right) || same_type;
+    case ChunkScheme::iob2: return !goes_on(right) || same_type;
+    case ChunkScheme::ioe1: return left == outside || !ends(left) || same_type;
+    case ChunkScheme::ioe2: return !is_open(left) || same_type;
+    case ChunkScheme::iobes: return is_open(left) == goes_on(right) && (!is_open(left) || same_type);
+  }
+  return false;
+}
+
+ChunkScore count_chunks(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> right, std::span<const ChunkTag> found,
+                        std::size_t types) {
+  ChunkScore score;
+  score.types.resize(types);
+  std::vector<Chunk> in_text;
+  std::vector<Chunk> in_answer;
+  for (std::size_t i = 0; i < right.size(); ++i) score.equal_tags += right[i] == found[i];
+  for (std::size_t s = 0; s + 1 < first_tokens.size(); ++s) {
+    const auto first = static_cast<std::size_t>(first_tokens[s]);
+    const std::size_t size = static_cast<std::size_t>(first_tokens[s + 1]) - first;
+    find_chunks(right.subspan(first, size), in_text);
+    find_chunks(found.subspan(first, size), in_answer);
+    for (const Chunk& chunk : in_text) {
+      ++score.types[static_cast<std::size_t>(chunk.type)].right;
+      // Both lists go from left to right, and chunks of a list do not overlap.
+      const auto same = std::ranges::lower_bound(in_answer, chunk.first, {}, &Chunk::first);
+      if (same != in_answer.end() && *same == chunk) ++score.types[static_cast<std::size_t>(chunk.type)].correct;
+    }
+    for (const Chunk& chunk : in_answer) ++score.types[static_cast<std::size_t>(chunk.type)].found;
+  }
+  return score;
+}
+
+}  // namespace unkernel::parsing

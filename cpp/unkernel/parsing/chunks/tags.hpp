@@ -1,0 +1,76 @@
+// Chunks as tags of tokens, in the ways that are in use, and their counts by the rules of CoNLL-2000.
+//
+//             a chunk's tokens   written as
+//   IOB1      I I I              B where the token before ends a chunk of the same type
+//   IOB2      B I I
+//   IOE1      I I I              E where the token behind begins a chunk of the same type
+//   IOE2      I I E
+//   IOBES     B I E              S where it is the only token
+//
+// A token outside of all chunks is O. Read, they are all the same: B and S begin a chunk, and so does whatever comes
+// after O, E, S or another type; E and S end one. These are the rules of the shared task's scorer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/data/text/column_text.hpp"
+#include "unkernel/data/text/name_table.hpp"
+
+namespace unkernel::parsing {
+
+enum class ChunkScheme { iob1, iob2, ioe1, ioe2, iobes };
+
+enum class ChunkMark : std::int32_t { begin, inside, end, single };
+
+// A tag in one number: O is 0, others are their mark and the number of their type.
+using ChunkTag = std::int32_t;
+constexpr ChunkTag outside = 0;
+constexpr std::int32_t marks = 4;
+constexpr std::int32_t most_chunk_types = 1 << 20;
+
+constexpr ChunkTag chunk_tag(ChunkMark mark, std::int32_t type) { return 1 + marks * type + static_cast<std::int32_t>(mark); }
+constexpr std::int32_t type_of(ChunkTag tag) { return (tag - 1) / marks; }
+constexpr ChunkMark mark_of(ChunkTag tag) { return static_cast<ChunkMark>((tag - 1) % marks); }
+
+std::string name_of(ChunkTag tag, const data::NameTable& types);
+
+// The tags of a column, as they are written; types that are not in `types` are added. Throws FormatError.
+std::vector<ChunkTag> read_chunk_tags(const data::ColumnText& text, int column, data::NameTable& types);
+
+struct Chunk {
+  std::size_t first;
+  std::size_t last;  // one behind
+  std::int32_t type;
+  bool operator==(const Chunk&) const = default;
+};
+
+// The chunks of one sentence, from left to right.
+void find_chunks(std::span<const ChunkTag> tags, std::vector<Chunk>& chunks);
+// The tags of a sentence in another scheme; valid ones, whatever they were before.
+void recode(std::span<ChunkTag> tags, ChunkScheme scheme, std::vector<Chunk>& room);
+
+// Whether the two may stand side by side in a sentence. Its ends count as `outside`.
+bool may_follow(ChunkScheme scheme, ChunkTag left, ChunkTag right);
+
+// Chunks of one type: in the answers, in the text, and in both with the same words.
+struct ChunkCounts {
+  std::int64_t found = 0;
+  std::int64_t right = 0;
+  std::int64_t correct = 0;
+};
+
+struct ChunkScore {
+  std::vector<ChunkCounts> types;
+  std::int64_t equal_tags = 0;
+};
+
+// Sentences are from first_tokens[s] to first_tokens[s + 1]; both in IOB2, with types below `types`.
+ChunkScore count_chunks(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> right, std::span<const ChunkTag> found,
+                        std::size_t types);
+
+}  // namespace unkernel::parsing

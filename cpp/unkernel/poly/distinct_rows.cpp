@@ -1,0 +1,287 @@
+#include "unkernel/poly/distinct_rows.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <limits>
+#include <stdexcept>
+
+#include "unkernel/base/parallel.hpp"
+#include "unkernel/base/random.hpp"
+
+namespace unkernel::poly {
+namespace {
+
+constexpr std::int64_t row_grain = 4096;
+
+struct HashedRow {
+  std::uint64_t hash;
+  std::int64_t row;
+};
+
+template <class Index>
+class Distinct {
+ public:
+  Distinct(const data::CsrView<Index, double>& input, std::span<const std::int32_t> classes,
+           std::span<const double> weights, int threads)
+      : input_(input), classes_(classes), weights_(weights), threads_(threads) {}
+
+  Examples build() {
+    scan_rows();
+    merge_equal_rows();
+    number_features();
+    fill();
+    return std::move(result_);
+  }
+
+ private:
+  double weight(std::int64_t row) const { return weights_.empty() ? 1.0 : weights_[static_cast<std::size_t>(row)]; }
+  std::size_t begin(std::int64_t row) const { return static_cast<std::size_t>(input_.offsets[static_cast<std::size_t>(row)]); }
+  std::size_t end(std::int64_t row) const { return static_cast<std::size_t>(input_.offsets[static_cast<std::size_t>(row) + 1]); }
+
+  // One pass over the input in its own order: checks it, hashes it, counts what is not zero.
+  void scan_rows() {
+    hashed_.resize(static_cast<std::size_t>(input_.rows()));
+    sizes_.resize(static_cast<std::size_t>(input_.rows()));
+    std::atomic<bool> all_ones{true};
+    parallel_ranges(threads_, input_.rows(), row_grain, [&](std::int64_t first, std::int64_t last) {
+      bool ones = true;
+      for (std::int64_t row = first; row < last; ++row) {
+        bool row_of_ones = true;
+        scan_row(row, row_of_ones);
+        if (weight(row) > 0.0) ones = ones && row_of_ones;  // what does not count decides nothing
+      }
+      if (!ones) all_ones = false;
+    });
+    binary_ = all_ones;
+    std::erase_if(hashed_, [&](const HashedRow& item) { return !(weight(item.row) > 0.0); });
+    if (hashed_.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+      throw std::invalid_argument("more than 2^31 - 1 training rows");
+    }
+    std::sort(hashed_.begin(), hashed_.end(), [](const HashedRow& a, const HashedRow& b) {
+      return a.hash != b.hash ? a.hash < b.hash : a.row < b.row;
+    });
+  }
+
+  void scan_row(std::int64_t row, bool& ones) {
+    std::uint64_t hash = 0;
+    std::int32_t size = 0;
+    std::int64_t previous = -1;
+    for (std::size_t k = begin(row); k < end(row); ++k) {
+      const auto column = static_cast<std::int64_t>(input_.columns[k]);
+      if (column <= previous || column >= input_.features) {
+        throw std::invalid_argument("row " + std::to_string(row) +
+                                    ": column indices must be sorted, unique and inside the matrix");
+      }
+      previous = column;
+      const double value = input_.values[k];
+      if (value == 0.0) continue;
+      ++size;
+      ones = ones && value == 1.0;
+      hash = Random::mix(hash ^ (static_cast<std::uint64_t>(column + 1) * std::uint64_t{0x9e3779b97f4a7c15} +
+                                 std::bit_cast<std::uint64_t>(value)));
+    }
+    hashed_[static_cast<std::size_t>(row)] = {hash, row};
+    sizes_[static_cast<std::size_t>(row)] = size;
+  }
+
+  std::size_t next_nonzero(std::size_t k, std::size_t stop) const {
+    while (k < stop && input_.values[k] == 0.0) ++k;
+    return k;
+  }
+
+  bool equal(std::int64_t a, std::int64_t b) const {
+    std::size_t i = next_nonzero(begin(a), end(a));
+    std::size_t j = next_nonzero(begin(b), end(b));
+    while (i < end(a) && j < end(b)) {
+      if (input_.columns[i] != input_.columns[j] || input_.values[i] != input_.values[j]) return false;
+      i = next_nonzero(i + 1, end(a));
+      j = next_nonzero(j + 1, end(b));
+    }
+    return i == end(a) && j == end(b);
+  }
+
+  // Equal rows stand together now. Unequal rows with one hash are possible in principle, so each
+  // run of one hash is split by comparing its rows with the first of what is left.
+  void merge_equal_rows() {
+    result_.label_offsets.push_back(0);
+    for (std::size_t first = 0; first < hashed_.size();) {
+      std::size_t end_of_hash = first + 1;
+      while (end_of_hash < hashed_.size() && hashed_[end_of_hash].hash == hashed_[first].hash) ++end_of_hash;
+      while (first < end_of_hash) {
+        const std::int64_t row = hashed_[first].row;
+        const auto others = std::stable_partition(hashed_.begin() + static_cast<std::ptrdiff_t>(first) + 1,
+                                                  hashed_.begin() + static_cast<std::ptrdiff_t>(end_of_hash),
+                                                  [&](const HashedRow& item) { return equal(row, item.row); });
+        const auto end_of_equal = static_cast<std::size_t>(others - hashed_.begin());
+        add_distinct_row(first, end_of_equal);
+        first = end_of_equal;
+      }
+    }
+    hashed_ = {};
+  }
+
+  void add_distinct_row(std::size_t first, std::size_t last) {
+    sources_.push_back(hashed_[first].row);
+    result_.hashes.push_back(hashed_[first].hash);
+    const std::size_t first_label = result_.labels.size();
+    for (std::size_t i = first; i < last; ++i) {
+      add_label(first_label, classes_[static_cast<std::size_t>(hashed_[i].row)], weight(hashed_[i].row));
+    }
+    std::sort(result_.labels.begin() + static_cast<std::ptrdiff_t>(first_label), result_.labels.end(),
+              [](const Label& a, const Label& b) { return a.code < b.code; });
+    result_.label_offsets.push_back(static_cast<std::int64_t>(result_.labels.size()));
+  }
+
+  void add_label(std::size_t first_label, std::int32_t code, double weight) {
+    for (std::size_t i = first_label; i < result_.labels.size(); ++i) {
+      if (result_.labels[i].code == code) {
+        result_.labels[i].weight += weight;
+        return;
+      }
+    }
+    result_.labels.push_back({code, weight});
+  }
+
+  // Counts by column, in an array where the columns are few enough, else by sorting those that occur.
+  void number_features() {
+    const auto nonzeros = static_cast<std::int64_t>(input_.columns.size());
+    const bool dense = input_.features <= std::max<std::int64_t>(std::int64_t{1} << 20, 4 * nonzeros);
+    if (!dense) collect_columns();
+    std::vector<std::int32_t> counts(dense ? static_cast<std::size_t>(input_.features) : occurring_.size(), 0);
+    std::vector<bool> distinct(static_cast<std::size_t>(input_.rows()), false);
+    for (const std::int64_t row : sources_) distinct[static_cast<std::size_t>(row)] = true;
+    for (std::int64_t row = 0; row < input_.rows(); ++row) {
+      if (!distinct[static_cast<std::size_t>(row)]) continue;
+      for (std::size_t k = begin(row); k < end(row); ++k) {
+        if (input_.values[k] != 0.0) ++counts[slot(k)];
+      }
+    }
+    rank_by(counts, dense);
+  }
+
+  void rank_by(std::vector<std::int32_t>& counts, bool dense) {
+    std::vector<std::int64_t> order;
+    for (std::size_t s = 0; s < counts.size(); ++s) {
+      if (counts[s] > 0) order.push_back(static_cast<std::int64_t>(s));
+    }
+    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+      return counts[static_cast<std::size_t>(a)] > counts[static_cast<std::size_t>(b)];
+    });
+    ranks_ = std::move(counts);
+    for (std::size_t rank = 0; rank < order.size(); ++rank) {
+      const auto s = static_cast<std::size_t>(order[rank]);
+      ranks_[s] = static_cast<std::int32_t>(rank);
+      result_.columns.push_back(dense ? order[rank] : static_cast<std::int64_t>(occurring_[s]));
+    }
+  }
+
+  void collect_columns() {
+    for (const std::int64_t row : sources_) {
+      for (std::size_t k = begin(row); k < end(row); ++k) {
+        if (input_.values[k] != 0.0) occurring_.push_back(input_.columns[k]);
+      }
+    }
+    std::sort(occurring_.begin(), occurring_.end());
+    occurring_.erase(std::unique(occurring_.begin(), occurring_.end()), occurring_.end());
+  }
+
+  std::size_t slot(std::size_t k) const {
+    const Index column = input_.columns[k];
+    if (occurring_.empty()) return static_cast<std::size_t>(column);
+    return static_cast<std::size_t>(std::lower_bound(occurring_.begin(), occurring_.end(), column) - occurring_.begin());
+  }
+
+  void fill() {
+    result_.offsets.push_back(0);
+    for (const std::int64_t row : sources_) {
+      result_.offsets.push_back(result_.offsets.back() + sizes_[static_cast<std::size_t>(row)]);
+    }
+    const auto nonzeros = static_cast<std::size_t>(result_.offsets.back());
+    result_.features.resize(nonzeros);
+    if (!binary_) result_.values.resize(nonzeros);
+    parallel_ranges(threads_, result_.rows(), row_grain, [&](std::int64_t first, std::int64_t last) {
+      std::vector<std::pair<std::int32_t, double>> entries;
+      for (std::int64_t i = first; i < last; ++i) {
+        if (binary_) {
+          fill_binary_row(i);
+        } else {
+          fill_real_row(i, entries);
+        }
+      }
+    });
+  }
+
+  void fill_binary_row(std::int64_t i) {
+    const std::int64_t row = sources_[static_cast<std::size_t>(i)];
+    std::int32_t* const first = result_.features.data() + result_.offsets[static_cast<std::size_t>(i)];
+    std::int32_t* last = first;
+    for (std::size_t k = begin(row); k < end(row); ++k) {
+      if (input_.values[k] != 0.0) *last++ = ranks_[slot(k)];
+    }
+    std::sort(first, last);
+  }
+
+  void fill_real_row(std::int64_t i, std::vector<std::pair<std::int32_t, double>>& entries) {
+    const std::int64_t row = sources_[static_cast<std::size_t>(i)];
+    entries.clear();
+    for (std::size_t k = begin(row); k < end(row); ++k) {
+      if (input_.values[k] != 0.0) entries.emplace_back(ranks_[slot(k)], input_.values[k]);
+    }
+    std::sort(entries.begin(), entries.end());
+    auto place = static_cast<std::size_t>(result_.offsets[static_cast<std::size_t>(i)]);
+    for (const auto& [rank, value] : entries) {
+      result_.features[place] = rank;
+      result_.values[place++] = value;
+    }
+  }
+
+  const data::CsrView<Index, double>& input_;
+  std::span<const std::int32_t> classes_;
+  std::span<const double> weights_;
+  int threads_;
+  bool binary_ = true;
+  std::vector<HashedRow> hashed_;
+  std::vector<std::int32_t> sizes_;       // non-zeros of each input row
+  std::vector<std::int64_t> sources_;     // input row of each distinct row
+  std::vector<Index> occurring_;          // sorted columns, only where they are far too many for an array
+  std::vector<std::int32_t> ranks_;       // by column, or by place in occurring_
+  Examples result_;
+};
+
+}  // namespace
+
+template <class Index>
+Examples distinct_examples(const data::CsrView<Index, double>& input, std::span<const std::int32_t> classes,
+                           std::span<const double> weights, int threads) {
+  return Distinct<Index>(input, classes, weights, threads).build();
+}
+
+template Examples distinct_examples(const data::CsrView<std::int32_t, double>&, std::span<const std::int32_t>,
+                                    std::span<const double>, int);
+template Examples distinct_examples(const data::CsrView<std::int64_t, double>&, std::span<const std::int32_t>,
+                                    std::span<const double>, int);
+
+double weighted_variance(const Examples& examples, std::int64_t columns) {
+  const auto sum_over_entries = [&](const auto& term) {
+    double total = 0.0;
+    for (std::size_t row = 0; row < examples.hashes.size(); ++row) {
+      double part = 0.0;
+      for (auto k = examples.offsets[row]; k < examples.offsets[row + 1]; ++k) {
+        part += term(examples.binary() ? 1.0 : examples.values[static_cast<std::size_t>(k)]);
+      }
+      total += examples.weight(static_cast<std::int64_t>(row)) * part;
+    }
+    return total;
+  };
+  double rows = 0.0;
+  for (const Label& label : examples.labels) rows += label.weight;
+  const double entries = rows * static_cast<double>(columns);
+  if (!(entries > 0.0)) return 0.0;
+  const double mean = sum_over_entries([](double x) { return x; }) / entries;
+  const double nonzero = sum_over_entries([](double) { return 1.0; });
+  const double squares = sum_over_entries([&](double x) { return (x - mean) * (x - mean); });
+  return (squares + (entries - nonzero) * mean * mean) / entries;
+}
+
+}  // namespace unkernel::poly

@@ -1,0 +1,540 @@
+#include "unkernel/solve/smo.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "unkernel/base/cpu.hpp"
+
+// Inside, a label is part of its variable: u_i = y_i a_i lies between 0 and y_i C_i, and its pull is
+//   e_i = -y_i g_i = y_i - sum_j K_ij u_j,
+// the slope of the dual along u_i. A pair moves by (+t, -t), and no loop knows of labels.
+namespace unkernel::solve {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double least_curvature = 1e-12;  // tau of Fan, Chen & Lin
+constexpr std::int64_t shrink_period = 1000;
+constexpr double worth_shrinking = 0.75;
+constexpr std::size_t copied_bytes = std::size_t{64} << 20U;
+
+// --- The passes over all active variables ----------------------------------------------------------------------
+//
+// A best-of-all is searched in `lanes` interleaved parts, so that compilers can vectorise it without leave to
+// reorder floating-point arithmetic; and in loops of one choice each, or they see control flow. Barriers, which are
+// 0 or infinite, stand for the tests whether a variable can rise or fall.
+
+constexpr std::size_t lanes = 64;
+
+// A lambda that is not inlined would be compiled for the least machine only, whatever its caller is a clone for.
+#define UNKERNEL_INLINE __attribute__((always_inline))
+
+template <class Block>
+[[gnu::always_inline]] inline void for_each_block(std::size_t count, const Block& block) {
+  std::size_t first = 0;
+  for (; first + lanes <= count; first += lanes) block(first, lanes);
+  if (first < count) block(first, count - first);
+}
+
+struct Step {
+  const float* row;
+  double change;
+};
+
+// pull -= sum of both steps; gives where pull + barrier is largest; `count` where every barrier is infinite.
+UNKERNEL_CLONES std::size_t move_pair(Step one, Step two, double* __restrict pull, const double* __restrict barrier, std::size_t count) {
+  double best[lanes];
+  std::fill_n(best, lanes, -infinity);
+  const float* __restrict row_one = one.row;
+  const float* __restrict row_two = two.row;
+  for_each_block(count, [&](std::size_t first, std::size_t width) UNKERNEL_INLINE {
+    for (std::size_t l = 0; l < width; ++l) {
+      const std::size_t k = first + l;
+      const double moved = pull[k] - (one.change * static_cast<double>(row_one[k]) + two.change * static_cast<double>(row_two[k]));
+      pull[k] = moved;
+      const double reach = moved + barrier[k];
+      const double before = best[l];
+      best[l] = reach > before ? reach : before;
+    }
+  });
+  const std::size_t lane = static_cast<std::size_t>(std::max_element(best, best + lanes) - best);
+  for (std::size_t k = lane; k < count && best[lane] > -infinity; k += lanes) {
+    if (pull[k] + barrier[k] == best[lane]) return k;
+  }
+  return count;
+}
+
+// Gains are estimates that only choose who moves next, so single precision is enough; violations are differences
+// taken in double and rounded afterwards.
+struct Choice {
+  std::size_t place;     // the largest gain; `count` where nothing is gained
+  double violation = 0.0;
+};
+
+class GainLanes {
+ public:
+  GainLanes() {
+    std::fill_n(gain_, lanes, 0.0F);
+    std::fill_n(violation_, lanes, 0.0F);
+    std::fill_n(block_, lanes, std::int32_t{-1});
+  }
+
+  // rise[l] may be negative: then nothing is gained. curvature[l] > 0
+  [[gnu::always_inline]] void consider(std::size_t first, std::size_t width, float* __restrict rise, const float* __restrict curvature) {
+    const std::int32_t block = static_cast<std::int32_t>(first);
+    float gain[lanes];
+    for (std::size_t l = 0; l < width; ++l) rise[l] = rise[l] > 0.0F ? rise[l] : 0.0F;
+    for (std::size_t l = 0; l < width; ++l) violation_[l] = rise[l] > violation_[l] ? rise[l] : violation_[l];
+    for (std::size_t l = 0; l < width; ++l) gain[l] = rise[l] * rise[l] / curvature[l];
+    for (std::size_t l = 0; l < width; ++l) {
+      const std::int32_t before = block_[l];
+      block_[l] = gain[l] > gain_[l] ? block : before;
+    }
+    for (std::size_t l = 0; l < width; ++l) gain_[l] = gain[l] > gain_[l] ? gain[l] : gain_[l];
+  }
+
+  Choice choice(std::size_t count) const {
+    const double violation = static_cast<double>(*std::max_element(violation_, violation_ + lanes));
+    const std::size_t lane = static_cast<std::size_t>(std::max_element(gain_, gain_ + lanes) - gain_);
+    return {block_[lane] < 0 ? count : static_cast<std::size_t>(block_[lane]) + lane, violation};
+  }
+
+ private:
+  float gain_[lanes];
+  float violation_[lanes];
+  std::int32_t block_[lanes];
+};
+
+// The partner k of a variable with the pull `top` and this row: (top - e_k)^2 / (K_ii + K_kk - 2 K_ik) is largest.
+struct Leader {
+  double top;
+  float diagonal;
+  const float* row;
+};
+
+UNKERNEL_CLONES Choice find_partner(Leader leader, const double* __restrict pull, const double* __restrict barrier,
+                                    const float* __restrict diagonal, std::size_t count) {
+  GainLanes best;
+  const float* __restrict row = leader.row;
+  for_each_block(count, [&](std::size_t first, std::size_t width) UNKERNEL_INLINE {
+    float rise[lanes], curvature[lanes];
+    for (std::size_t l = 0; l < width; ++l) rise[l] = static_cast<float>(leader.top - (pull[first + l] + barrier[first + l]));
+    for (std::size_t l = 0; l < width; ++l) {
+      const float raw = leader.diagonal + diagonal[first + l] - 2.0F * row[first + l];
+      curvature[l] = raw > static_cast<float>(least_curvature) ? raw : static_cast<float>(least_curvature);
+    }
+    best.consider(first, width, rise, curvature);
+  });
+  return best.choice(count);
+}
+
+// pull -= step; gives who has the largest pull^2 / K_kk among those that can follow it.
+UNKERNEL_CLONES Choice move_one(Step step, double* __restrict pull, const double* __restrict rise_barrier,
+                                const double* __restrict fall_barrier, const float* __restrict diagonal, std::size_t count) {
+  GainLanes best;
+  const float* __restrict row = step.row;
+  for_each_block(count, [&](std::size_t first, std::size_t width) UNKERNEL_INLINE {
+    float rise[lanes], curvature[lanes];
+    for (std::size_t l = 0; l < width; ++l) {
+      const std::size_t k = first + l;
+      const double moved = pull[k] - step.change * static_cast<double>(row[k]);
+      pull[k] = moved;
+      const double up = moved + rise_barrier[k], down = -(moved + fall_barrier[k]);
+      rise[l] = static_cast<float>(up > down ? up : down);
+    }
+    for (std::size_t l = 0; l < width; ++l) {
+      const float raw = diagonal[first + l];
+      curvature[l] = raw > static_cast<float>(least_curvature) ? raw : static_cast<float>(least_curvature);
+    }
+    best.consider(first, width, rise, curvature);
+  });
+  return best.choice(count);
+}
+
+UNKERNEL_CLONES void subtract_row(Step step, double* __restrict pull, std::size_t count) {
+  const float* __restrict row = step.row;
+  for (std::size_t k = 0; k < count; ++k) pull[k] -= step.change * static_cast<double>(row[k]);
+}
+
+// --- Rows of the square ----------------------------------------------------------------------------------------
+
+std::size_t place_of(const KernelSquare& kernel, std::size_t variable) {
+  return kernel.rows == nullptr ? variable : static_cast<std::size_t>(kernel.rows[variable]);
+}
+
+bool follow_one_another(std::span<const std::size_t> places) {
+  for (std::size_t k = 1; k < places.size(); ++k) {
+    if (places[k] != places[k - 1] + 1) return false;
+  }
+  return true;
+}
+
+// Rows of the kernel over some of the square's columns: in place where these follow one another, else copies of
+// those last asked for, of which the oldest makes room.
+class SquareRows {
+ public:
+  SquareRows(const KernelSquare& kernel, std::vector<std::size_t> places) : kernel_(kernel), places_(std::move(places)) {
+    in_place_ = follow_one_another(places_);
+    if (in_place_) return;
+    const std::size_t most = std::max<std::size_t>(copied_bytes / (sizeof(float) * places_.size()), 2);
+    copies_.resize(std::min(most, places_.size()));
+    owner_.assign(copies_.size(), nobody);
+    copy_of_.assign(places_.size(), nobody);
+  }
+
+  // Good until the next call but one: the row of `kept` is not overwritten.
+  const float* row(std::size_t k, std::size_t kept) {
+    const float* whole = kernel_.values + places_[k] * kernel_.stride;
+    if (in_place_) return whole + places_[0];
+    if (copy_of_[k] == nobody) copy(k, whole, kept);
+    return copies_[copy_of_[k]].get();
+  }
+
+ private:
+  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
+
+  void copy(std::size_t k, const float* whole, std::size_t kept) {
+    if (owner_[next_] == kept) next_ = (next_ + 1) % copies_.size();
+    if (owner_[next_] != nobody) copy_of_[owner_[next_]] = nobody;
+    owner_[next_] = k;
+    copy_of_[k] = next_;
+    auto& values = copies_[next_];
+    if (!values) values = std::make_unique_for_overwrite<float[]>(places_.size());
+    for (std::size_t l = 0; l < places_.size(); ++l) values[l] = whole[places_[l]];
+    next_ = (next_ + 1) % copies_.size();
+  }
+
+  KernelSquare kernel_;
+  std::vector<std::size_t> places_;
+  bool in_place_ = false;
+  std::vector<std::unique_ptr<float[]>> copies_;
+  std::vector<std::size_t> owner_;    // of a copy
+  std::vector<std::size_t> copy_of_;  // of a row
+  std::size_t next_ = 0;
+};
+
+// pull -= sum_j changes_j K_j, for all variables.
+void subtract_rows(const PairProblem& problem, std::span<const double> changes, std::span<double> pull) {
+  const KernelSquare& kernel = problem.kernel;
+  const std::size_t size = pull.size();
+  std::vector<std::size_t> places(size);
+  for (std::size_t i = 0; i < size; ++i) places[i] = place_of(kernel, i);
+  const bool in_place = follow_one_another(places);
+  for (std::size_t j = 0; j < size; ++j) {
+    const double change = changes[j];
+    if (change == 0.0) continue;
+    const float* row = kernel.values + places[j] * kernel.stride;
+    const double own = pull[j];
+    if (in_place) {
+      subtract_row({row + places[0], change}, pull.data(), size);
+    } else {
+      for (std::size_t k = 0; k < size; ++k) pull[k] -= change * static_cast<double>(row[places[k]]);
+    }
+    pull[j] = own - change * problem.diagonal[j];
+  }
+}
+
+// --- The solver ------------------------------------------------------------------------------------------------
+
+class PairDescent {
+ public:
+  PairDescent(const PairProblem& problem, const PairOptions& options, std::span<const double> alpha,
+              std::span<const double> gradient, const Monitor& monitor)
+      : problem_(problem), options_(options), monitor_(monitor), rows_(problem.kernel, {}) {
+    for (std::size_t i = 0; i < alpha.size(); ++i) {
+      all_u_.push_back(label(i) * alpha[i]);
+      known_pull_.push_back(-label(i) * gradient[i]);
+    }
+    known_u_ = all_u_;
+    activate_everyone();
+  }
+
+  PairOutcome run() {
+    shrink(infinity, -infinity);  // those without cost
+    choose();
+    std::int64_t until_shrink = period();
+    while (true) {
+      if (choice_.violation <= options_.tolerance || choice_.place == active()) {
+        if (everyone_is_active()) break;
+        activate_everyone();
+        choose();
+        until_shrink = 1;
+        continue;
+      }
+      if (steps_ >= options_.max_steps) break;
+      if ((steps_ & 255) == 0) monitor_.throw_if_stopped();
+      if (--until_shrink <= 0) {
+        until_shrink = period();
+        if (shrink_by_choice()) {
+          choose();
+          continue;
+        }
+      }
+      ++steps_;
+      if (step()) continue;
+      if (everyone_is_active()) break;  // rounding: no double lies between here and there
+      activate_everyone();
+      choose();
+    }
+    return outcome();
+  }
+
+  void give(std::span<double> alpha, std::span<double> gradient) const {
+    for (std::size_t i = 0; i < alpha.size(); ++i) {
+      alpha[i] = std::abs(all_u_[i]);
+      gradient[i] = -label(i) * known_pull_[i];
+    }
+  }
+
+ private:
+  struct Extent {
+    double highest_pull = -infinity;  // m(a): of those that can rise
+    double lowest_pull = infinity;    // M(a): of those that can fall
+  };
+
+  std::size_t size() const { return all_u_.size(); }
+  std::size_t active() const { return variable_.size(); }
+  bool everyone_is_active() const { return active() == size(); }
+  double label(std::size_t i) const { return static_cast<double>(problem_.labels[i]); }
+  double low(std::size_t i) const { return problem_.labels[i] > 0 ? 0.0 : -problem_.costs[i]; }
+  double high(std::size_t i) const { return problem_.labels[i] > 0 ? problem_.costs[i] : 0.0; }
+  std::int64_t period() const { return std::min<std::int64_t>(static_cast<std::int64_t>(active()), shrink_period); }
+
+  // --- Who is active ---------------------------------------------------------------------------
+
+  void activate_everyone() {
+    bring_up_to_date();
+    std::vector<std::size_t> everyone(size());
+    std::iota(everyone.begin(), everyone.end(), std::size_t{0});
+    pull_ = known_pull_;
+    activate(std::move(everyone));
+  }
+
+  // `pull_` is already that of these variables.
+  void activate(std::vector<std::size_t> variables) {
+    variable_ = std::move(variables);
+    std::vector<std::size_t> places;
+    diagonal_.clear();
+    for (const std::size_t i : variable_) {
+      places.push_back(place_of(problem_.kernel, i));
+      diagonal_.push_back(static_cast<float>(problem_.diagonal[i]));
+    }
+    rows_ = SquareRows(problem_.kernel, std::move(places));
+    rise_barrier_.resize(active());
+    fall_barrier_.resize(active());
+    for (std::size_t k = 0; k < active(); ++k) set_barriers(k);
+  }
+
+  void set_barriers(std::size_t k) {
+    const std::size_t i = variable_[k];
+    rise_barrier_[k] = all_u_[i] < high(i) ? 0.0 : -infinity;
+    fall_barrier_[k] = all_u_[i] > low(i) ? 0.0 : infinity;
+  }
+
+  // Every pull, from the last time that all were known and what has moved since. Where everyone is active they are.
+  void bring_up_to_date() {
+    if (!variable_.empty() && everyone_is_active()) {
+      known_pull_ = pull_;
+    } else {
+      std::vector<double> changes(size());
+      for (std::size_t i = 0; i < size(); ++i) changes[i] = all_u_[i] - known_u_[i];
+      subtract_rows(problem_, changes, known_pull_);
+    }
+    known_u_ = all_u_;
+  }
+
+  bool shrink_by_choice() {
+    if (!options_.bias) return shrink(choice_.violation, -choice_.violation);
+    return shrink(pull_[top_], pull_[top_] - choice_.violation);
+  }
+
+  // Lets go of those whose bound holds them beyond m(a) or M(a), and so could be in no pair; and of those that cannot
+  // move at all. Rows are read in place as long as no one left, hence only where many leave.
+  bool shrink(double highest_pull, double lowest_pull) {
+    if (everyone_is_active()) bring_up_to_date();
+    const auto stays = [&](std::size_t k) {
+      const bool rises = rise_barrier_[k] == 0.0, falls = fall_barrier_[k] == 0.0;
+      return (rises && pull_[k] >= lowest_pull) || (falls && pull_[k] <= highest_pull);
+    };
+    std::vector<std::size_t> kept;
+    for (std::size_t k = 0; k < active(); ++k) {
+      if (stays(k)) kept.push_back(k);
+    }
+    if (static_cast<double>(kept.size()) > worth_shrinking * static_cast<double>(active())) return false;
+    for (std::size_t& k : kept) {
+      pull_[static_cast<std::size_t>(&k - kept.data())] = pull_[k];
+      k = variable_[k];
+    }
+    pull_.resize(kept.size());
+    activate(std::move(kept));
+    return true;
+  }
+
+  // --- Steps -----------------------------------------------------------------------------------
+
+  const float* row(std::size_t k) { return rows_.row(k, k); }
+
+  // Afresh, without a step.
+  void choose() {
+    choice_ = {active(), 0.0};
+    if (active() == 0) return;
+    const Step none{row(0), 0.0};
+    options_.bias ? move(none, none) : move(none);
+  }
+
+  void move(Step step) {
+    choice_ = move_one(step, pull_.data(), rise_barrier_.data(), fall_barrier_.data(), diagonal_.data(), active());
+  }
+
+  void move(Step one, Step two) {
+    top_ = move_pair(one, two, pull_.data(), rise_barrier_.data(), active());
+    choice_ = {active(), 0.0};
+    if (top_ == active()) return;
+    const Leader leader{pull_[top_], diagonal_[top_], row(top_)};
+    choice_ = find_partner(leader, pull_.data(), fall_barrier_.data(), diagonal_.data(), active());
+  }
+
+  // Whether anything moved.
+  bool step() { return options_.bias ? pair_step(top_, choice_.place) : single_step(choice_.place); }
+
+  bool single_step(std::size_t k) {
+    const std::size_t i = variable_[k];
+    const double target = all_u_[i] + pull_[k] / std::max(problem_.diagonal[i], least_curvature);
+    const Step made{row(k), set(k, std::clamp(target, low(i), high(i)))};
+    mend_diagonal(k, made);
+    move(made);
+    return made.change != 0.0;
+  }
+
+  bool pair_step(std::size_t riser, std::size_t faller) {
+    const std::size_t i = variable_[riser], j = variable_[faller];
+    const float* row_i = row(riser);
+    const float* row_j = rows_.row(faller, riser);
+    const double curvature = problem_.diagonal[i] + problem_.diagonal[j] - 2.0 * static_cast<double>(row_i[faller]);
+    const double wish = (pull_[riser] - pull_[faller]) / std::max(curvature, least_curvature);
+    const double room_i = high(i) - all_u_[i], room_j = all_u_[j] - low(j);
+    const double t = std::min({wish, room_i, room_j});
+    const Step rise{row_i, set(riser, t == room_i ? high(i) : std::min(all_u_[i] + t, high(i)))};
+    const Step fall{row_j, set(faller, t == room_j ? low(j) : std::max(all_u_[j] - t, low(j)))};
+    mend_diagonal(riser, rise);
+    mend_diagonal(faller, fall);
+    move(rise, fall);
+    return rise.change != 0.0 || fall.change != 0.0;
+  }
+
+  // How much u_k changed by that.
+  double set(std::size_t k, double u) {
+    double& now = all_u_[variable_[k]];
+    const double change = u - now;
+    now = u;
+    set_barriers(k);
+    return change;
+  }
+
+  // The square's K_kk is single precision; the curvatures are not, and have to be those of the same quadratic.
+  void mend_diagonal(std::size_t k, Step step) {
+    pull_[k] += step.change * (static_cast<double>(step.row[k]) - problem_.diagonal[variable_[k]]);
+  }
+
+  // --- The end ---------------------------------------------------------------------------------
+
+  PairOutcome outcome() {
+    bring_up_to_date();
+    PairOutcome result;
+    for (std::size_t i = 0; i < size(); ++i) result.dual_objective += 0.5 * all_u_[i] * (label(i) + known_pull_[i]);
+    const Extent found = extent();
+    const bool pairs = found.highest_pull > -infinity && found.lowest_pull < infinity;
+    if (options_.bias) {
+      result.bias = bias(found);
+      result.violation = pairs ? std::max(found.highest_pull - found.lowest_pull, 0.0) : 0.0;
+    } else {
+      result.violation = std::max({found.highest_pull, -found.lowest_pull, 0.0});
+    }
+    result.steps = steps_;
+    result.converged = choice_.violation <= options_.tolerance && std::isfinite(result.dual_objective);
+    return result;
+  }
+
+  Extent extent() const {
+    Extent found;
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (all_u_[i] < high(i)) found.highest_pull = std::max(found.highest_pull, known_pull_[i]);
+      if (all_u_[i] > low(i)) found.lowest_pull = std::min(found.lowest_pull, known_pull_[i]);
+    }
+    return found;
+  }
+
+  double bias(const Extent& found) const {
+    double sum = 0.0, free = 0.0;
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (all_u_[i] <= low(i) || all_u_[i] >= high(i)) continue;
+      sum += known_pull_[i];
+      free += 1.0;
+    }
+    if (free > 0.0) return sum / free;
+    const bool above = found.highest_pull > -infinity, below = found.lowest_pull < infinity;
+    if (above && below) return 0.5 * (found.highest_pull + found.lowest_pull);
+    return above ? found.highest_pull : below ? found.lowest_pull : 0.0;  // one class only: its margin is 1
+  }
+
+  const PairProblem& problem_;
+  const PairOptions& options_;
+  const Monitor& monitor_;
+  std::vector<double> all_u_;  // of every variable
+  std::vector<double> known_u_, known_pull_;  // of every variable, when all pulls were last known
+  std::vector<std::size_t> variable_;         // that is active, in order
+  std::vector<double> pull_, rise_barrier_, fall_barrier_;  // of the active ones
+  std::vector<float> diagonal_;
+  SquareRows rows_;
+  std::size_t top_ = 0;  // the riser, where there is a bias
+  Choice choice_{0};     // the faller, or the only one
+  std::int64_t steps_ = 0;
+};
+
+void check(const PairProblem& problem, std::size_t alphas, std::size_t gradients) {
+  const std::size_t size = problem.labels.size();
+  if (problem.diagonal.size() != size || problem.costs.size() != size || alphas != size || gradients != size) {
+    throw std::invalid_argument("diagonal, labels, costs, alpha and gradient have to be of one length");
+  }
+  for (std::size_t i = 0; i < size; ++i) {
+    if (problem.labels[i] != 1 && problem.labels[i] != -1) throw std::invalid_argument("a label is neither -1 nor +1");
+    if (!(problem.costs[i] >= 0.0 && problem.costs[i] < infinity)) throw std::invalid_argument("a cost is negative or not finite");
+  }
+}
+
+void check_start(const PairProblem& problem, std::span<const double> alpha) {
+  for (std::size_t i = 0; i < alpha.size(); ++i) {
+    if (!(alpha[i] >= 0.0 && alpha[i] <= problem.costs[i])) throw std::invalid_argument("alpha does not start between 0 and its cost");
+  }
+}
+
+}  // namespace
+
+void evaluate_gradient(const PairProblem& problem, std::span<const double> alpha, std::span<double> gradient) {
+  check(problem, alpha.size(), gradient.size());
+  std::vector<double> u(alpha.size());
+  for (std::size_t i = 0; i < u.size(); ++i) {
+    const double label = static_cast<double>(problem.labels[i]);
+    u[i] = label * alpha[i];
+    gradient[i] = label;
+  }
+  subtract_rows(problem, u, gradient);
+  for (std::size_t i = 0; i < u.size(); ++i) gradient[i] *= -static_cast<double>(problem.labels[i]);
+}
+
+PairOutcome minimise_pairs(const PairProblem& problem, const PairOptions& options, std::span<double> alpha,
+                           std::span<double> gradient, const Monitor& monitor) {
+  check(problem, alpha.size(), gradient.size());
+  check_start(problem, alpha);
+  PairDescent solver(problem, options, alpha, gradient, monitor);
+  const PairOutcome outcome = solver.run();
+  solver.give(alpha, gradient);
+  return outcome;
+}
+
+}  // namespace unkernel::solve

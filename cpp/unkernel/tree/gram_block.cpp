@@ -1,0 +1,96 @@
+#include "unkernel/tree/gram_block.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "unkernel/base/parallel.hpp"
+
+namespace unkernel::tree {
+namespace {
+
+constexpr std::size_t tile = 64;
+
+class RowSink final : public engines::GramSink {
+ public:
+  RowSink(float* values, std::size_t stride) : values_(values), stride_(stride) {}
+  void take(std::size_t i, std::size_t first, std::span<const double> kernels) override {
+    float* row = values_ + i * stride_ + first;
+    for (std::size_t j = 0; j < kernels.size(); ++j) row[j] = static_cast<float>(kernels[j]);
+  }
+
+ private:
+  float* values_;
+  std::size_t stride_;
+};
+
+// Copies what is left of the diagonal in rows `begin` .. `end` - 1 to where it belongs above, tile by tile.
+void mirror(float* values, std::size_t stride, std::size_t begin, std::size_t end, int threads) {
+  parallel_for(threads, static_cast<std::int64_t>((end - begin + tile - 1) / tile), [&](std::int64_t part) {
+    const std::size_t top = begin + static_cast<std::size_t>(part) * tile;
+    const std::size_t bottom = std::min(end, top + tile);
+    for (std::size_t left = 0; left < bottom; left += tile) {
+      for (std::size_t j = left; j < std::min(left + tile, bottom); ++j) {
+        for (std::size_t i = std::max(top, j + 1); i < bottom; ++i) values[j * stride + i] = values[i * stride + j];
+      }
+    }
+  });
+}
+
+}  // namespace
+
+WorkingSquare::WorkingSquare(const engines::ExampleKernel& kernel, const engines::ExampleSet& set, std::size_t capacity, int threads)
+    : kernel_(kernel), set_(set), capacity_(capacity), threads_(threads), place_(set.size, -1) {}
+
+// Rows lie as close as they can: what is between them would have to be cleared by the system, too. A square that is
+// large already is not copied again: both would be in memory.
+void WorkingSquare::make_wide(std::size_t size) {
+  if (size <= stride_) return;
+  const std::size_t stride = 2 * size > capacity_ ? capacity_ : (size + 15) / 16 * 16;
+  LargeArray<float> values(stride * stride);
+  for (std::size_t i = 0; i < examples_.size(); ++i) {
+    std::copy_n(values_.data() + i * stride_, examples_.size(), values.data() + i * stride);
+  }
+  values_ = std::move(values);
+  stride_ = stride;
+}
+
+void WorkingSquare::add(std::span<const std::int32_t> examples, const Monitor& monitor) {
+  const std::size_t before = size();
+  const std::vector<std::int32_t> old = examples_;
+  make_wide(before + examples.size());
+  for (const std::int32_t example : examples) {
+    place_[static_cast<std::size_t>(example)] = static_cast<std::int32_t>(examples_.size());
+    examples_.push_back(example);
+  }
+  float* rows = values_.data() + before * stride_;
+  if (before > 0) {
+    RowSink sink(rows, stride_);
+    engines::compute_kernels(kernel_, {set_, examples, set_, old, false}, threads_, monitor, sink);
+  }
+  RowSink sink(rows + before, stride_);
+  engines::compute_kernels(kernel_, {set_, examples, set_, examples, true}, threads_, monitor, sink);
+  mirror(values_.data(), stride_, before, size(), threads_);
+}
+
+void WorkingSquare::keep(const std::vector<bool>& wanted) {
+  std::vector<std::size_t> kept;
+  std::vector<std::int32_t> examples;
+  for (std::size_t i = 0; i < examples_.size(); ++i) {
+    const auto example = static_cast<std::size_t>(examples_[i]);
+    if (wanted[example]) {
+      place_[example] = static_cast<std::int32_t>(kept.size());
+      kept.push_back(i);
+      examples.push_back(examples_[i]);
+    } else {
+      place_[example] = -1;
+    }
+  }
+  examples_ = std::move(examples);
+  // Every value moves to the left or up, over values that have moved already.
+  float* values = values_.data();
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    for (std::size_t j = 0; j < kept.size(); ++j) values[i * stride_ + j] = values[kept[i] * stride_ + kept[j]];
+  }
+}
+
+}  // namespace unkernel::tree

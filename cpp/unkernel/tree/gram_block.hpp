@@ -1,0 +1,47 @@
+// The kernel matrix of the examples that are worked with, in single precision: 4 bytes a pair.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/large_array.hpp"
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/kernels/trees/tree_examples.hpp"
+
+namespace unkernel::tree {
+
+class WorkingSquare {
+ public:
+  // Room for so many examples of the set, at most; memory is taken as they come.
+  WorkingSquare(const engines::ExampleKernel& kernel, const engines::ExampleSet& set, std::size_t capacity, int threads);
+
+  std::size_t size() const { return examples_.size(); }
+  std::size_t capacity() const { return capacity_; }
+  const float* values() const { return values_.data(); }
+  std::size_t stride() const { return stride_; }
+  // Where an example is, or -1.
+  std::int32_t place(std::int32_t example) const { return place_[static_cast<std::size_t>(example)]; }
+  std::span<const std::int32_t> examples() const { return examples_; }
+
+  // Brings in examples that are not there; there must be room.
+  void add(std::span<const std::int32_t> examples, const Monitor& monitor);
+  // Keeps those that `wanted` says of each example, and drops the others.
+  void keep(const std::vector<bool>& wanted);
+
+ private:
+  void make_wide(std::size_t size);
+
+  engines::ExampleKernel kernel_;
+  const engines::ExampleSet& set_;
+  std::size_t capacity_;
+  std::size_t stride_ = 0;
+  int threads_;
+  LargeArray<float> values_;
+  std::vector<std::int32_t> examples_;
+  std::vector<std::int32_t> place_;
+};
+
+}  // namespace unkernel::tree
