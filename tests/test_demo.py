@@ -9,7 +9,7 @@ import pytest
 from sklearn.svm import LinearSVC
 
 from unkernel import PolySVC, demo, demo_parsing, demo_sparse, demo_trees
-from unkernel.data.ast_trees import from_ast
+from unkernel.data.trees.ast_trees import from_ast
 
 
 @pytest.mark.parametrize("kind", [PolySVC, LinearSVC])

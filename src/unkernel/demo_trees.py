@@ -24,8 +24,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.svm import LinearSVC
 
 from unkernel.data import Forest
-from unkernel.data.ast_trees import from_ast
-from unkernel.data.preorder import Preorder
+from unkernel.data.trees.ast_trees import from_ast
+from unkernel.data.trees.preorder import Preorder
 from unkernel.tree import TreeSVC
 
 # Packages that every Python has, and of about a size; others take the place of one that is missing.

@@ -16,7 +16,7 @@ import unkernel
 from reference.parse_corpora import MAKERS, chunks, treebank
 from reference.terminal import interrupted_at
 from unkernel.cli import main
-from unkernel.data.drawing import draw_text
+from unkernel.data.text.drawing import draw_text
 
 COMMAND = [sys.executable, "-m", "unkernel.cli", "parse", "run"]
 BAD = "1\tbad\n\n"

@@ -16,9 +16,18 @@ from dask.distributed import Client, LocalCluster
 
 from unkernel import CuttingPlaneSVC, RankSVM
 from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM, cluster
-from unkernel.distributed.parts import Packing, Part, Problem, Round, block_of, cut_at, look_ahead, restore
 from unkernel.distributed.risks import JointRisk, SeparableRisk
 from unkernel.distributed.wire import packed
+from unkernel.distributed.worker_tasks import (
+    Packing,
+    Part,
+    Problem,
+    Round,
+    block_of,
+    cut_at,
+    look_ahead,
+    restore,
+)
 
 TOL = 1e-3
 

@@ -22,7 +22,7 @@ import unkernel
 from reference.models import file_of, header_of
 from reference.tree_examples import make_problem
 from unkernel import Forest, FormatError, TreeClassifier, TreeModel, TreeSVC, read_trees
-from unkernel.data.forest import Vectors
+from unkernel.data.trees.forest import Vectors
 from unkernel.models import Decision, ExampleKernel, Kernel, load_model, read_model
 
 FUZZ_ROUNDS = int(os.environ.get("UNKERNEL_FUZZ", "400"))

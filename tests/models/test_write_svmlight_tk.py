@@ -19,8 +19,8 @@ from reference.svmlight_tk import (
     test_trees,
 )
 from unkernel import Forest, read_trees
-from unkernel.data.forest import Vectors
-from unkernel.data.preorder import Preorder
+from unkernel.data.trees.forest import Vectors
+from unkernel.data.trees.preorder import Preorder
 from unkernel.models import Decision, ExampleKernel, Kernel, TreeModel, read_model, write_model
 
 

@@ -15,7 +15,7 @@ from reference.parse_corpora import MAKERS
 from reference.treebanks import template_texts, treebanks
 from unkernel.data import ChunkCorpus, read_bunsetsu, read_chunks, read_conllu
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
-from unkernel.parsing.bunsetsu import TEMPLATES
+from unkernel.parsing.bunsetsu.estimator import TEMPLATES
 
 READERS = {
     "trees": (ArcEagerParser, read_conllu),

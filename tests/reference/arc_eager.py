@@ -1,6 +1,6 @@
 """The slow, obvious twin of the arc-eager parser: states are lists, and costs come from an exhaustive search.
 
-Words count from 1. A sentence is a list of ``unkernel.data.conll.Word``, a tree two lists: heads and labels.
+Words count from 1. A sentence is a list of ``Word`` (data.text.conll), a tree two lists: heads, labels.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from reference.tree_kernels import kernel, parse, write
 from unkernel import Forest
-from unkernel.data.forest import Vectors
+from unkernel.data.trees.forest import Vectors
 
 
 def trees(inner="ABC", words="xyz", *, max_leaves=10, most_children=3):

@@ -3,7 +3,7 @@
 // Problem   min_{w,b}  P = 1/2 |w|^2 + sum_i C_i max(0, 1 - y_i (w'phi(x_i) + b)),  b not regularised (or 0)
 //           for each of several labellings of the same examples (one-vs-rest)
 // Method    decomposition. Some examples are worked with: their kernel matrix is in memory, and the dual of theirs
-//           is solved by pairs (solve/pair_descent.hpp) while all others stay as they are. Then one pass over the
+//           is solved by pairs (solve/smo.hpp) while all others stay as they are. Then one pass over the
 //           forest scores *all* examples with the weights so far, for all labellings at once; that gives P, D and who
 //           violates the optimality conditions most. Those join the examples that are worked with, and so on.
 //           A pass costs about what a few dozen rows of the kernel matrix cost, so that the matrix need never

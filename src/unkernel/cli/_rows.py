@@ -19,9 +19,9 @@ from unkernel.cli._files import STANDARD_STREAM, class_labels, only_known_featur
 from unkernel.cli._models import Opened
 from unkernel.cli._progress import Display
 from unkernel.cli._trees import TreeExamples, refuse_trees, trees_told
-from unkernel.cutplane.row_files import RowFile
 from unkernel.cutplane.training import TrainingRows, rows_in_files
 from unkernel.data import SvmlightData, read_svmlight
+from unkernel.data.rows.row_files import RowFile
 from unkernel.models.rows import read_for
 
 # Labels, groups, scores and their order, with what the oracles add; and weights beside the cuts.

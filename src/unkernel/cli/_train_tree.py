@@ -13,7 +13,7 @@ from unkernel.cli._files import label_words
 from unkernel.cli._learners import ClassLearner, Look, gap_words
 from unkernel.cli._rows import AnyRows
 from unkernel.cli._trees import TreeExamples, compare, detection_facts
-from unkernel.data.trees import label_values
+from unkernel.data.trees.reading import label_values
 from unkernel.tree import TreeSVC
 
 _CHOSEN = ("kernel", "decay", "width_decay", "normalize", "imbalance")

@@ -15,11 +15,11 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unkernel.cutplane.checkpoints import remove_checkpoints
-from unkernel.cutplane.row_files import RowFile
 from unkernel.cutplane.training import Solution, Task, TrainingRows, rows_in_files, rows_in_memory
+from unkernel.data.rows.row_files import RowFile
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.classifier import canonical_csr
-from unkernel.learners import Look, Narrator, relative_gap, thread_count
+from unkernel.learners.base import Look, Narrator, relative_gap, thread_count
 from unkernel.models import Decision, LinearModel
 
 

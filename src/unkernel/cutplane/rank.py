@@ -26,7 +26,7 @@ from unkernel.cutplane.training import (
     pair_accuracy,
     solve_by_cuts,
 )
-from unkernel.learners import Look, check_weights
+from unkernel.learners.base import Look, check_weights
 from unkernel.models import Decision
 
 PairWeight = Mapping[tuple[float, float], float]

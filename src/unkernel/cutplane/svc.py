@@ -29,7 +29,7 @@ from unkernel.cutplane.training import (
     solve_by_cuts,
     solve_by_dual,
 )
-from unkernel.learners import Look, check_weights, class_codes, class_weights
+from unkernel.learners.base import Look, check_weights, class_codes, class_weights
 from unkernel.models import Decision
 
 OBJECTIVES = ("error_rate", "f1", "break_even", "precision_at_k", "roc_area")

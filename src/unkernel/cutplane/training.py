@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from unkernel._core import Bundle, Oracle, PackedRows, RowStore, minimise, pack_rows_by_frequency, train_dual
 from unkernel.cutplane.checkpoints import Checkpoint
-from unkernel.cutplane.row_files import RowFile, open_rows
 from unkernel.data.memory import available_bytes
+from unkernel.data.rows.row_files import RowFile, open_rows
 from unkernel.engines.classifier import canonical_csr
-from unkernel.learners import Look
+from unkernel.learners.base import Look
 
 Weights = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from unkernel.data.svmlight import SvmlightData, read_svmlight
+from unkernel.data.rows.svmlight import SvmlightData, read_svmlight
 
 _VARIABLE = "UNKERNEL_DATA"
 _PARTS = ("train", "dev", "test")

@@ -15,9 +15,9 @@ import numpy as np
 from dask.distributed import Client, Future, wait
 from dask.distributed import TimeoutError as DaskTimeout
 
-from unkernel.distributed.parts import Packing, Part, Survey, joined, survey
 from unkernel.distributed.sources import Sources
 from unkernel.distributed.wire import Answer, PackedVector, added, packed
+from unkernel.distributed.worker_tasks import Packing, Part, Survey, joined, survey
 
 Arguments = Callable[[int], tuple[Any, ...]]  # what a part is asked with besides itself
 

@@ -18,10 +18,10 @@ from unkernel.cutplane.rank import counted_ranks, ranking_of
 from unkernel.cutplane.svc import Targets, whole_labels
 from unkernel.cutplane.training import Solution, Task, TrainingRows, may_round, solve_by_cuts
 from unkernel.distributed.cluster import Cluster, Gathered, gather_blocks, merged_labels
-from unkernel.distributed.parts import Problem, labels_of
 from unkernel.distributed.risks import ClusterMinimiser
 from unkernel.distributed.sources import Sources, open_sources
-from unkernel.learners import Look, class_weights
+from unkernel.distributed.worker_tasks import Problem, labels_of
+from unkernel.learners.base import Look, class_weights
 
 
 class _Columns:

@@ -12,7 +12,8 @@ import numpy as np
 from unkernel._core import Bundle, Oracle, minimise_distant
 from unkernel.distributed.cluster import Cluster, Interrupted, Spread
 from unkernel.distributed.line import STEPS_AT_ONCE, points_in_table
-from unkernel.distributed.parts import (
+from unkernel.distributed.wire import Answer, Vector, packed
+from unkernel.distributed.worker_tasks import (
     Problem,
     Round,
     combination_of,
@@ -22,7 +23,6 @@ from unkernel.distributed.parts import (
     scores_of,
     values_along,
 )
-from unkernel.distributed.wire import Answer, Vector, packed
 
 Points = list[tuple[float, float]]
 

@@ -19,8 +19,8 @@ from dask.distributed import Client, Future, futures_of
 from sklearn.utils import check_array, check_consistent_length
 
 from unkernel.cutplane.training import is_path
-from unkernel.data.svmlight import ZeroBased
-from unkernel.distributed.parts import block_of, block_of_tuple, blocks_of_partition, read_block
+from unkernel.data.rows.svmlight import ZeroBased
+from unkernel.distributed.worker_tasks import block_of, block_of_tuple, blocks_of_partition, read_block
 from unkernel.engines.classifier import canonical_csr
 
 

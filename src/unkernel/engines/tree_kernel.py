@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from unkernel._core import kernel_matrix
-from unkernel.data.forest import Forest, as_forest
+from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines.threads import thread_count
 from unkernel.models.tree import LEAST_DECAY, TREE_KERNELS, ExampleKernel
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from unkernel._core import ExampleMachine, OneTreeScorer, Progress, example_machine
-from unkernel.data.forest import Forest, as_forest
+from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines.fragments import Fragment, Search, TreeExplanation
 from unkernel.engines.threads import thread_count
 from unkernel.models import Decision

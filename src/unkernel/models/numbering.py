@@ -1,6 +1,6 @@
 """The numbers of conjunctions, from and to their features.
 
-The numbering is that of ``cpp/unkernel/engines/conjunction_index.hpp``: all conjunctions a >= b >= c
+The numbering is that of ``cpp/unkernel/kernels/conjunction_index.hpp``: all conjunctions a >= b >= c
 of ranks are listed by a, each a's block being a alone, then (a, b) by b, then (a, b, c) by b and c;
 number 0 is the constant.
 """

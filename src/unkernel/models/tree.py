@@ -14,7 +14,7 @@ from scipy import sparse
 from unkernel._core import ExampleKernel as CoreKernel
 from unkernel._core import ExampleSet, example_set, kernel_matrix
 from unkernel._core import Forest as SubtreeTable
-from unkernel.data.forest import Forest, Vectors
+from unkernel.data.trees.forest import Forest, Vectors
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.models.decision import Decision

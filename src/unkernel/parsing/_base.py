@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from unkernel._core import Progress
 from unkernel.engines import CompiledClassifier
 from unkernel.errors import FormatError
-from unkernel.learners import Look, thread_count
+from unkernel.learners.base import Look, thread_count
 from unkernel.models import container
 from unkernel.parsing.explaining import Decided, ExplainedDecision, explained
 from unkernel.poly import PolyLogisticRegression, PolySVC

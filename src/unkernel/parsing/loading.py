@@ -7,9 +7,9 @@ import os
 from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.engines.classifier import classifier_from
 from unkernel.models import container
-from unkernel.parsing.arc_eager import ArcEagerParser
-from unkernel.parsing.bunsetsu import BunsetsuParser
-from unkernel.parsing.chunker import Chunker
+from unkernel.parsing.arc_eager.estimator import ArcEagerParser
+from unkernel.parsing.bunsetsu.estimator import BunsetsuParser
+from unkernel.parsing.chunks.estimator import Chunker
 
 Parser = ArcEagerParser | BunsetsuParser | Chunker
 PARSERS: dict[str, type[Parser]] = {

@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 
 from unkernel._core import ColumnText, whole_bunsetsu_sentences, whole_sentences
 from unkernel.data import BunsetsuCorpus, ChunkCorpus, Treebank
-from unkernel.data.bunsetsu import corpus_of, parts_of
-from unkernel.data.columns import OnError, blocks_of, check_on_error
-from unkernel.data.conll import TreebankFormat
 from unkernel.data.files import Source, name_of, read_blocks
+from unkernel.data.text.bunsetsu import corpus_of, parts_of
+from unkernel.data.text.columns import OnError, blocks_of, check_on_error
+from unkernel.data.text.conll import TreebankFormat
 from unkernel.errors import FormatError
 from unkernel.parsing._base import BaseParser
-from unkernel.parsing.arc_eager import ArcEagerParser
-from unkernel.parsing.bunsetsu import BunsetsuParser
-from unkernel.parsing.chunker import Chunker, to_answer
+from unkernel.parsing.arc_eager.estimator import ArcEagerParser
+from unkernel.parsing.bunsetsu.estimator import BunsetsuParser
+from unkernel.parsing.chunks.estimator import Chunker, to_answer
 from unkernel.parsing.loading import Parser
 
 Corpus = Treebank | BunsetsuCorpus | ChunkCorpus

@@ -22,7 +22,7 @@ from unkernel._core import Examples, distinct_examples
 from unkernel.data.memory import available_bytes
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.classifier import canonical_csr
-from unkernel.learners import (
+from unkernel.learners.base import (
     Look,
     Narrator,
     check_weights,

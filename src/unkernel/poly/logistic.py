@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from unkernel._core import Examples
-from unkernel.learners import Look
+from unkernel.learners.base import Look
 from unkernel.models.decision import Softmax, log_softmax
 from unkernel.poly._base import PolyLearner
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from unkernel._core import Examples
-from unkernel.learners import Look
+from unkernel.learners.base import Look
 from unkernel.poly._base import PolyLearner
 
 

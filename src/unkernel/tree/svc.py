@@ -17,11 +17,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from unkernel._core import ExampleSet, train_exact_trees, train_sampled_trees
-from unkernel.data.forest import Forest, as_forest
 from unkernel.data.memory import available_bytes
+from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines.fragments import TreeExplanation
 from unkernel.engines.trees import TreeClassifier
-from unkernel.learners import (
+from unkernel.learners.base import (
     Look,
     Narrator,
     check_weights,

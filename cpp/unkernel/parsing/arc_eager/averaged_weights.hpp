@@ -18,7 +18,7 @@
 
 namespace unkernel::parsing {
 
-// Conjunctions as models want them: ranks, keys and weights as in engines/conjunction_index.hpp.
+// Conjunctions as models want them: ranks, keys and weights as in kernels/conjunction_index.hpp.
 struct ConjunctionWeights {
   std::vector<std::int64_t> columns;  // of each rank
   std::vector<std::uint64_t> keys;    // ascending

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from unkernel.cli._files import STANDARD_STREAM, refuse_unwritable
-from unkernel.data.chunks import ChunkSentence
 from unkernel.data.files import replaced, writing
+from unkernel.data.text.chunks import ChunkSentence
 from unkernel.parsing import Parsed
 
 Sink = Callable[[Parsed], object]

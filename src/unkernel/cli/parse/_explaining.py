@@ -14,11 +14,11 @@ from unkernel.cli._progress import Display
 from unkernel.cli._tables import new_table, print_table
 from unkernel.cli.parse._tasks import Input, task_of
 from unkernel.data import read_chunks
-from unkernel.data.chunks import ChunkSentence
+from unkernel.data.text.chunks import ChunkSentence
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.tables import CONJUNCTIONS
 from unkernel.parsing import Chunker, ExplainedDecision
-from unkernel.parsing.chunker import to_answer
+from unkernel.parsing.chunks.estimator import to_answer
 
 _JOINT = " & "
 

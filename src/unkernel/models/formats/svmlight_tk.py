@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data.forest import Forest, Vectors
-from unkernel.data.trees import example_lines
+from unkernel.data.trees.forest import Forest, Vectors
+from unkernel.data.trees.reading import example_lines
 from unkernel.errors import FormatError
 from unkernel.models.decision import Decision
 from unkernel.models.formats._commented import CommentedHeader

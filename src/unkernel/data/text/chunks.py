@@ -1,0 +1,291 @@
+"""Chunked text in columns, as in CoNLL-2000 and YamCha; docs/formats/columns.md describes it."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import ColumnText
+from unkernel.data.files import Source
+from unkernel.data.text.columns import (
+    ColumnCorpus,
+    ColumnSentence,
+    OnError,
+    check_field,
+    check_lengths,
+    flat,
+    numbered,
+    read_text,
+    rewritten,
+    text_of,
+)
+from unkernel.data.text.drawing import draw_chunks
+from unkernel.errors import FormatError
+
+_ENDS_A_FIELD = re.compile(r"[ \t\n\r\0]")
+
+
+class ChunkSentence(ColumnSentence):
+    """A sentence of a :class:`ChunkCorpus`: its words, what is known of them, and their tags. Never changes.
+
+    Attributes
+    ----------
+    words : list of str
+        The first column.
+    pos : list of str, or None
+        The second column, the parts of speech, where that is not the tag.
+    tags : list of str, or None
+        The last column, such as ``B-NP``, where the text has tags.
+    columns : list of lists of str
+        All columns, the tags included.
+    line : int
+        The number of its first line in the file.
+
+    Examples
+    --------
+    >>> from unkernel.data import ChunkCorpus
+    >>> sentence = ChunkCorpus.from_words([["He", "saw"]], [["PRP", "VBD"]], tags=[["B-NP", "B-VP"]])[0]
+    >>> sentence.words, sentence.pos, sentence.tags
+    (['He', 'saw'], ['PRP', 'VBD'], ['B-NP', 'B-VP'])
+    """
+
+    __slots__ = ("_tagged",)
+
+    def __init__(self, source: ColumnText, number: int, tagged: bool) -> None:
+        super().__init__(source, number)
+        self._tagged = tagged
+
+    @property
+    def words(self) -> list[str]:
+        return self._column(0)
+
+    @property
+    def pos(self) -> list[str] | None:
+        return self._column(1) if self._source.columns - self._tagged > 1 else None
+
+    @property
+    def tags(self) -> list[str] | None:
+        return self._column(self._source.columns - 1) if self._tagged else None
+
+    @property
+    def columns(self) -> list[list[str]]:
+        return [self._column(number) for number in range(self._source.columns)]
+
+    def draw(self) -> str:
+        """One line with the chunks in brackets.
+
+        Examples
+        --------
+        >>> words, tags = [["He", "saw", "the", "sea"]], [["B-NP", "B-VP", "B-NP", "I-NP"]]
+        >>> print(ChunkCorpus.from_words(words, tags=tags)[0].draw(), end="")
+        [NP He] [VP saw] [NP the sea]
+        """
+        return f"{draw_chunks(self.words, self.tags or ['O'] * len(self))}\n"
+
+    def _repr_html_(self) -> str:
+        """Give notebooks the same."""
+        return f"<p>{html.escape(self.draw())}</p>"
+
+    def __repr__(self) -> str:
+        return f"<ChunkSentence of {len(self)} words: {' '.join(self.words)!r}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ChunkSentence):
+            return NotImplemented
+        return self._tagged == other._tagged and self.columns == other.columns
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.words))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        lines = self._source.sentence_text(self._number)
+        return _restored, (lines, self._source.file, self.line, self._tagged)
+
+
+def _restored(lines: bytes, file: str, line: int, tagged: bool) -> ChunkSentence:
+    return ChunkSentence(ColumnText(lines, file, "chunks", 0, "none", False, line), 0, tagged)
+
+
+class ChunkCorpus(ColumnCorpus[ChunkSentence]):
+    r"""Sentences with a tag a word, as :func:`read_chunks` gives them. Never changes.
+
+    A corpus is a sequence of :class:`ChunkSentence`: ``len(corpus)``, ``corpus[0]``,
+    ``for sentence in corpus``. Slices and lists of numbers give corpora.
+
+    Attributes
+    ----------
+    name : str
+        What error messages call the file.
+    n_words : int
+    n_columns : int
+        How many columns a line has, the tag included; 0 where there are no sentences.
+    tagged : bool
+        Whether the last of them is a tag.
+    offsets : ndarray of int64
+        Sentence i has the words ``offsets[i]`` to ``offsets[i + 1]``, the second excluded.
+    skipped : list of FormatError
+        What was wrong with the sentences that ``on_error="skip"`` left out.
+
+    Examples
+    --------
+    >>> from unkernel.data import ChunkCorpus
+    >>> corpus = ChunkCorpus.from_words([["He", "saw"]], [["PRP", "VBD"]])
+    >>> print(corpus.with_tags([["B-NP", "B-VP"]]).to_bytes().decode(), end="")
+    He PRP B-NP
+    saw VBD B-VP
+    <BLANKLINE>
+    """
+
+    tagged: bool
+
+    @classmethod
+    def _of(cls, text: ColumnText, tagged: bool = False) -> Self:
+        corpus = super()._of(text)
+        corpus.tagged = tagged
+        return corpus
+
+    def _with_text(self, text: ColumnText) -> Self:
+        return self._of(text, self.tagged)
+
+    def _sentence(self, number: int) -> ChunkSentence:
+        return ChunkSentence(self._text, number, self.tagged)
+
+    @property
+    def n_columns(self) -> int:
+        return self._text.columns
+
+    def symbols(self, column: int) -> tuple[NDArray[np.int32], list[str]]:
+        """A column of all words, as numbers of its different strings, and these in the order of first sight.
+
+        Parameters
+        ----------
+        column : int
+            Counted from 0; -1 is the last.
+
+        Returns
+        -------
+        numbers : ndarray of int32
+            One a word.
+        names : list of str
+
+        Examples
+        --------
+        >>> ChunkCorpus.from_words([["a", "b"], ["a"]]).symbols(0)
+        (array([0, 1, 0], dtype=int32), ['a', 'b'])
+        """
+        numbers, names = self._text.symbols(column + self.n_columns if column < 0 else column)
+        return np.asarray(numbers), list(names)
+
+    def with_tags(self, tags: Sequence[str] | Sequence[Sequence[str]]) -> Self:
+        """The same sentences with other tags, and every other byte as it is.
+
+        Parameters
+        ----------
+        tags : sequence of str, or one for each sentence
+            They take the place of the tags that there are, or make a new last column.
+
+        Returns
+        -------
+        ChunkCorpus
+        """
+        return self._with_tags(*numbered(flat(tags, np.diff(self.offsets), "tags")))
+
+    def _with_tags(self, numbers: NDArray[np.int32], names: list[str]) -> Self:
+        """The same from an array of all words; a tag is a number in `names`."""
+        return self._of(rewritten(self._text, self._tagged_bytes(numbers, names)), True)
+
+    def _tagged_bytes(self, numbers: NDArray[np.int32], names: list[str]) -> bytes:
+        column = self.n_columns - self.tagged
+        return bytes(self._text.write_column(column, numbers, names)) if len(self) else self.to_bytes()
+
+    @classmethod
+    def from_words(
+        cls,
+        words: Sequence[Sequence[str]],
+        *columns: Sequence[Sequence[str]],
+        tags: Sequence[Sequence[str]] | None = None,
+    ) -> Self:
+        """A corpus of sentences that are lists of words.
+
+        Parameters
+        ----------
+        words : sequence of sequences of str
+            No blank can be in a word.
+        *columns : sequences of sequences of str
+            What else is known of each word, such as its part of speech, a column each.
+        tags : sequence of sequences of str, optional
+
+        Returns
+        -------
+        ChunkCorpus
+
+        Examples
+        --------
+        >>> ChunkCorpus.from_words([["He", "saw"]], [["PRP", "VBD"]])
+        <ChunkCorpus <memory>: 1 sentences, 2 words>
+        """
+        if isinstance(words, str) or any(isinstance(sentence, str) for sentence in words):
+            raise TypeError("words are lists of words, one a sentence: [['They', 'saw', 'it']]")
+        lengths = [len(sentence) for sentence in words]
+        if 0 in lengths:
+            raise ValueError(f"sentence {lengths.index(0)} has no words")
+        all_columns = (words, *columns) if tags is None else (words, *columns, tags)
+        for number, column in enumerate(all_columns[1:], start=1):
+            check_lengths([len(own) for own in column], lengths, f"entries of column {number}")
+        lines = (_lines(i, [column[i] for column in all_columns]) for i in range(len(words)))
+        return cls._of(text_of("".join(lines).encode(), "chunks"), tags is not None)
+
+
+def _lines(sentence: int, columns: list[Sequence[str]]) -> str:
+    rows = zip(*columns, strict=True)
+    lines = [" ".join(check_field(field, sentence, _ENDS_A_FIELD) for field in row) for row in rows]
+    return "\n".join([*lines, "\n"])
+
+
+def read_chunks(
+    source: Source, *, tagged: bool | Literal["auto"] = "auto", on_error: OnError = "raise"
+) -> ChunkCorpus:
+    r"""Read text with a word a line, what is known of it in columns, and its tag in the last one.
+
+    Parameters
+    ----------
+    source : path, or open binary or text file
+        UTF-8. Plain, or compressed by gzip, xz, bzip2 or Zstandard, whatever its name is.
+    tagged : bool or "auto", default="auto"
+        Whether the last column is a tag. ``"auto"``: in lines of three columns or more.
+    on_error : {"raise", "skip"}, default="raise"
+        What becomes of bad sentences: the first is a FormatError, or all are left out of the sentences,
+        stay in the text, and are listed in ``skipped``.
+
+    Returns
+    -------
+    ChunkCorpus
+
+    Raises
+    ------
+    FormatError
+        A line has more or fewer columns than the first, or the text is not UTF-8.
+    OSError
+        The file cannot be read.
+
+    Examples
+    --------
+    >>> import io
+    >>> from unkernel.data import read_chunks
+    >>> corpus = read_chunks(io.BytesIO(b"He PRP B-NP\nreckons VBZ B-VP\n\nNo UH B-INTJ\n"))
+    >>> len(corpus), corpus[0].words, corpus[0].tags
+    (2, ['He', 'reckons'], ['B-NP', 'B-VP'])
+    """
+    text = read_text(source, "chunks", on_error=on_error)
+    if tagged == "auto":
+        return ChunkCorpus._of(text, text.columns > 2)
+    if tagged and text.columns == 1:
+        raise FormatError(
+            text.file, text.sentence_line(0), 0, "1 column, where a word and its tag are expected"
+        )
+    return ChunkCorpus._of(text, bool(tagged))

@@ -1,0 +1,303 @@
+"""What corpora of columns have in common: treebanks (:mod:`.conll`) and chunked text (:mod:`.chunks`).
+
+The native ``ColumnText`` owns the bytes of a file and knows where its sentences, tokens and fields are.
+Corpora and sentences are views of it; what is written differs from what was read only in the columns that
+were replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from numbers import Number
+from typing import Any, Generic, Literal, Self, TypeVar, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unkernel._core import ColumnText, whole_sentences
+from unkernel.data.files import Source, name_of, read_blocks, writing
+from unkernel.data.notebooks import corpus_html
+from unkernel.errors import FormatError
+
+Format = Literal["conllu", "conllx", "chunks"]
+OnError = Literal["raise", "skip"]
+
+BLOCK_BYTES = 1 << 20
+LONGEST_SENTENCE = 1 << 26
+_MEMORY_NAME = "<memory>"
+
+
+def read_text(
+    source: Source, format: Format, *, trees: str = "none", on_error: OnError = "raise"
+) -> ColumnText:
+    """The whole of a file."""
+    skip = check_on_error(on_error)
+    return ColumnText(b"".join(read_blocks(source)), name_of(source), format, 0, trees, skip, 1)
+
+
+def text_of(data: bytes, format: Format, *, name: str = _MEMORY_NAME) -> ColumnText:
+    """Text that was made here."""
+    return ColumnText(data, name, format, 0, "none", False, 1)
+
+
+def rewritten(text: ColumnText, data: bytes) -> ColumnText:
+    """The text with other columns: bad sentences that were skipped are skipped again."""
+    skip, trees = text.skip_bad_sentences, text.trees if text.skip_bad_sentences else "none"
+    again = ColumnText(data, text.file, text.format, 0, trees, skip, text.first_line)
+    if again.sentences != text.sentences:
+        raise ValueError(
+            f"{text.sentences} sentences become {again.sentences} when they are read again, as bad ones were "
+            "skipped: leave these out (corpus[:]), and then replace columns"
+        )
+    return again
+
+
+def check_on_error(on_error: str) -> bool:
+    """Whether bad sentences are skipped."""
+    if on_error not in ("raise", "skip"):
+        raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
+    return on_error == "skip"
+
+
+def blocks(
+    source: Source,
+    format: Format = "conllu",
+    *,
+    on_error: OnError = "raise",
+    size: int = BLOCK_BYTES,
+    longest: int = LONGEST_SENTENCE,
+) -> Iterator[ColumnText]:
+    r"""A file of any length, as blocks of whole sentences, in memory that does not grow with it.
+
+    The texts of the blocks, one after another, are the file; lines are numbered as they are in it.
+
+    Parameters
+    ----------
+    source : path or file object
+        Plain or compressed, as for :func:`~unkernel.data.read_conllu`.
+    format : {"conllu", "conllx", "chunks"}, default="conllu"
+    on_error : {"raise", "skip"}, default="raise"
+        What becomes of bad sentences: the first is a FormatError, or all are left out and listed by the
+        ``skipped()`` of their block.
+    size : int, default=1 MiB
+        About how many bytes a block has.
+    longest : int, default=64 MiB
+        A sentence that has not ended after so many bytes is a FormatError, whatever `on_error` is.
+
+    Yields
+    ------
+    ColumnText
+
+    Examples
+    --------
+    >>> import io
+    >>> from unkernel.data.text.columns import blocks
+    >>> text = b"He PRP B-NP\nsaw VBD B-VP\n\nNo DT B-NP\n\n"
+    >>> found = blocks(io.BytesIO(text), "chunks", size=30)
+    >>> [(block.first_line, block.sentences, block.text) for block in found]
+    [(1, 1, b'He PRP B-NP\nsaw VBD B-VP\n\n'), (4, 1, b'No DT B-NP\n\n')]
+    """
+    skip = check_on_error(on_error)
+    return blocks_of(read_blocks(source, size), name_of(source), format, skip=skip, longest=longest)
+
+
+def blocks_of(
+    pieces: Iterable[bytes], name: str, format: Format, *, skip: bool, longest: int = LONGEST_SENTENCE
+) -> Iterator[ColumnText]:
+    """The same of a file that comes in pieces of any length."""
+    held, line, columns = b"", 1, 0
+    for read in pieces:
+        held += read
+        end = len(held) if held.isspace() else whole_sentences(held, format)
+        if not end and len(held) > longest:
+            reason = f"a sentence of more than {longest} bytes; an empty line ends a sentence"
+            raise FormatError(name, line, 0, reason)
+        if end:
+            block = ColumnText(held[:end], name, format, columns, "none", skip, line)
+            held, line, columns = held[end:], line + held.count(b"\n", 0, end), block.columns or columns
+            yield block
+    if held:
+        yield ColumnText(held, name, format, columns, "none", skip, line)
+
+
+class ColumnSentence:
+    """A sentence of a text of columns; never changes."""
+
+    __slots__ = ("_number", "_source")
+
+    def __init__(self, source: ColumnText, number: int) -> None:
+        self._source = source
+        self._number = number
+
+    def _tokens(self) -> tuple[int, int]:
+        """The first of the text's tokens that is in the sentence, and the first behind it."""
+        return self._source.first_token(self._number), self._source.first_token(self._number + 1)
+
+    def _column(self, number: int) -> list[str]:
+        return list(self._source.fields(number, *self._tokens()))
+
+    @property
+    def line(self) -> int:
+        return self._source.sentence_line(self._number)
+
+    def __len__(self) -> int:
+        begin, end = self._tokens()
+        return end - begin
+
+    def __str__(self) -> str:
+        """Give the lines of the file, comments included."""
+        return self._source.sentence_text(self._number).decode()
+
+
+_Sentence = TypeVar("_Sentence")
+
+
+class ColumnCorpus(Sequence[_Sentence], Generic[_Sentence]):
+    """Sentences of a text of columns; never changes."""
+
+    _text: ColumnText
+
+    @classmethod
+    def _of(cls, text: ColumnText) -> Self:
+        corpus = cls.__new__(cls)
+        corpus._text = text
+        return corpus
+
+    def _with_text(self, text: ColumnText) -> Self:
+        return self._of(text)
+
+    def _sentence(self, number: int) -> _Sentence:
+        raise NotImplementedError
+
+    # --- As a sequence --------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self._text.sentences
+
+    @overload
+    def __getitem__(self, places: int) -> _Sentence: ...
+
+    @overload
+    def __getitem__(self, places: slice | Sequence[int] | NDArray[Any]) -> Self: ...
+
+    def __getitem__(self, places: Any) -> _Sentence | Self:
+        if isinstance(places, int | np.integer) and not isinstance(places, bool):
+            if not -len(self) <= places < len(self):
+                raise IndexError(f"sentence {places} of {len(self)}")
+            return self._sentence(int(places) % len(self))
+        chosen = np.arange(len(self))[places]
+        if chosen.ndim != 1:
+            raise IndexError("sentences are chosen by a number, a slice or a list of numbers")
+        return self._with_text(
+            text_of(self._copied(chosen.tolist()), self._format, name=f"{self.name} (part)")
+        )
+
+    def _copied(self, numbers: Iterable[int]) -> bytes:
+        parts = []
+        for number in numbers:
+            lines = self._text.sentence_text(number)
+            end = b"\r\n" if b"\r\n" in lines else b"\n"
+            parts += [lines, end] if lines.endswith(b"\n") else [lines, end, end]
+        return b"".join(parts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return self._format == other._format and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.to_bytes())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {len(self)} sentences, {self.n_words} words>"
+
+    def _repr_html_(self) -> str:
+        """Give notebooks the first sentences."""
+        return corpus_html(self)
+
+    # --- What is in it --------------------------------------------------------------------------------
+
+    @property
+    def _format(self) -> Any:
+        return self._text.format
+
+    @property
+    def name(self) -> str:
+        """What error messages call the file."""
+        return self._text.file
+
+    @property
+    def n_words(self) -> int:
+        """The words of all sentences."""
+        return self._text.tokens
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Sentence i has the words ``offsets[i]`` to ``offsets[i + 1]``, the second excluded."""
+        return np.asarray(self._text.first_tokens)
+
+    @property
+    def skipped(self) -> list[FormatError]:
+        """What was wrong with the sentences that ``on_error="skip"`` left out."""
+        return list(self._text.skipped())
+
+    # --- Writing --------------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """The text, byte for byte what was read, but for columns that were replaced."""
+        return self._text.text
+
+    def write(self, target: Source) -> None:
+        """Write the text to a path, compressed as its suffix says (.gz, .xz, .bz2, .zst), or an open file."""
+        with writing(target) as write:
+            write(self.to_bytes())
+
+
+# --- Values from Python -------------------------------------------------------------------------------
+
+
+def flat(values: Any, lengths: NDArray[np.int64], what: str) -> Any:
+    """One value a word: as it is, or joined where it is a list for each sentence."""
+    if len(values) and not isinstance(values[0], str | Number):
+        check_lengths([len(own) for own in values], lengths.tolist(), what)
+        values = list(chain.from_iterable(values))
+    if len(values) != lengths.sum():
+        raise ValueError(f"{len(values)} {what} for {lengths.sum()} words")
+    return values
+
+
+def check_lengths(found: list[int], expected: list[int], what: str) -> None:
+    if len(found) != len(expected):
+        raise ValueError(f"{what} of {len(found)} sentences, where there are {len(expected)}")
+    for sentence, (own, words) in enumerate(zip(found, expected, strict=True)):
+        if own != words:
+            raise ValueError(f"sentence {sentence} has {words} words and {own} {what}")
+
+
+def numbered(names: Iterable[str]) -> tuple[NDArray[np.int32], list[str]]:
+    """The different names, in the order of their first sight, and the number of each."""
+    table: dict[str, int] = {}
+    numbers = np.fromiter((table.setdefault(name, len(table)) for name in names), np.int32)
+    return numbers, list(table)
+
+
+def head_numbers(heads: ArrayLike) -> NDArray[np.int32]:
+    """Heads as the core takes them."""
+    array = np.asarray(heads)
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"heads are whole numbers, got {array.dtype}")
+    if array.size and not -1 <= array.min() <= array.max() < 2**31:
+        raise ValueError("a head is the number of a word, or 0 for the root")
+    return np.ascontiguousarray(array, np.int32)
+
+
+def check_field(value: Any, sentence: int, forbidden: re.Pattern[str]) -> str:
+    """A field of a text that is made here."""
+    if not isinstance(value, str):
+        raise TypeError(f"sentence {sentence}: {value!r} is not a string")
+    if not value or forbidden.search(value):
+        what = "is empty" if not value else "has a character that ends a column or a line"
+        raise ValueError(f"sentence {sentence}: {value!r} {what}")
+    return value

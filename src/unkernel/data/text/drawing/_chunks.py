@@ -1,0 +1,46 @@
+"""Chunks in brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unkernel.data.text.drawing._input import shown
+
+
+def draw_chunks(words: Sequence[str], tags: Sequence[str]) -> str:
+    """Words in one line, with their chunks in brackets; of tags in any scheme.
+
+    B and S begin a chunk, and so does whatever comes after O, E, S or another type.
+
+    Parameters
+    ----------
+    words : sequence of str
+    tags : sequence of str
+        One a word, such as ``"B-NP"``.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> draw_chunks(["He", "saw", "the", "sea", "."], ["B-NP", "B-VP", "B-NP", "I-NP", "O"])
+    '[NP He] [VP saw] [NP the sea] .'
+    >>> draw_chunks(["the", "old", "sea"], ["I", "I", "E"])
+    '[the old sea]'
+    """
+    parts: list[str] = []
+    around = ["O", *tags, "O"]
+    for word, tag, before, after in zip(words, tags, around[:-2], around[2:], strict=True):
+        kind = shown(tag.partition("-")[2])
+        begin = f"[{kind} " if kind else "["
+        ends = tag != "O" and (after == "O" or _begins(tag, after))
+        parts.append(f"{begin if _begins(before, tag) else ''}{shown(word)}{']' if ends else ''}")
+    return " ".join(parts)
+
+
+def _begins(before: str, tag: str) -> bool:
+    """Whether a chunk begins with the second of two tags."""
+    if tag == "O":
+        return False
+    return tag[0] in "BS" or before[0] in "OES" or before.partition("-")[2] != tag.partition("-")[2]

@@ -1,0 +1,269 @@
+"""Arcs over the words, as SVG.
+
+An arc goes from the head up, across and down to the dependent, where it has its arrow. The shorter are drawn
+first, each above all that it goes over; words stand far enough apart for the labels, which interrupt their
+own arc. So no label meets another, and arcs meet only where the dependencies themselves cross; there labels
+step aside.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from unkernel.data.text.drawing._input import ROOT, Dependencies, character_cells, dependencies
+
+_WORD_SIZE, _TAG_SIZE, _LABEL_SIZE = 16, 11, 12
+_LEVEL = 24  # from one level of arcs to the next; more than the height of a label
+_LEG = 9  # from one leg on a word to the next
+_GAP = 14  # between words
+_MARGIN = 12
+_CORNER = 9
+_ARROW = 6
+_MOST_CROSSINGS = 100  # of words below an arc that its label steps aside for
+# Greys and a blue that can be read on white and on black; the words have the colour of the text around.
+_ARC_COLOUR, _LABEL_COLOUR, _TAG_COLOUR = "#8a949e", "#4a86c8", "#8a949e"
+_NARROW, _WIDE = frozenset("iIjlftr.,:;'\"!|()[]{}-` "), frozenset("mwMW@%—…")
+_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class _Arc:
+    head: int
+    dependent: int
+    label: str
+    level: int  # from 1 on
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        return min(self.head, self.dependent), max(self.head, self.dependent)
+
+
+def draw_svg(
+    words: Any,
+    heads: Sequence[int] | None = None,
+    labels: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    *,
+    base: int = 1,
+) -> str:
+    """Draw dependencies as arcs over the words.
+
+    Parameters
+    ----------
+    words : Sentence, or sequence of str
+        A sentence has all the rest.
+    heads : sequence of int, optional
+        Numbers of words.
+    labels, tags : sequence of str, optional
+        Relations and parts of speech; ``_`` is none.
+    base : {1, 0}, default=1
+        The number of the first word. With 1, a root has the head 0 and a word without a head -1; with 0, -1
+        and -2.
+
+    Returns
+    -------
+    str
+        A whole SVG picture. Text in it is escaped; it has the colour of the text around it, so that it can be
+        shown on any background.
+
+    Examples
+    --------
+    >>> from unkernel.data.text.drawing import draw_svg
+    >>> picture = draw_svg(["Dogs", "bark"], [2, 0], ["nsubj", "root"])
+    >>> picture.startswith("<svg "), picture.count("<path ")
+    (True, 4)
+    """
+    sentence = dependencies(words, heads, labels, tags, base)
+    return _Picture(sentence).svg()
+
+
+class _Picture:
+    def __init__(self, sentence: Dependencies) -> None:
+        self._sentence = sentence
+        self._arcs = _arcs(sentence)
+        self._roots = [word for word, head in enumerate(sentence.heads) if head == ROOT]
+        self._levels = max((arc.level for arc in self._arcs), default=0) + bool(self._roots)
+        self._base = _MARGIN + _LABEL_SIZE / 2 + self._levels * _LEVEL
+        self._offsets: dict[tuple[_Arc, int], float] = {}
+        self._root_offsets: dict[int, float] = {}
+        self._standing: list[list[tuple[int, float]]] = []  # on each word: legs, by the level and the place
+        self._set_legs()
+        self._tops = np.array([max((level for level, _ in legs), default=0) for legs in self._standing])
+        reach = [len(legs) / 2 * _LEG for legs in self._standing]
+        texts = zip(sentence.words, sentence.tags, strict=True)
+        halves = [max(_width(word, _WORD_SIZE), _width(tag, _TAG_SIZE)) / 2 for word, tag in texts]
+        self._halves = [max(pair) for pair in zip(halves, reach, strict=True)]
+        self._x = self._centres()
+        self._middles = {arc: self._middle_of_label(arc) for arc in self._arcs}
+
+    def svg(self) -> str:
+        width = (
+            self._x[-1] + max(self._halves[-1], self._root_half(len(self._x) - 1)) + _MARGIN if self._x else 0
+        )
+        height = self._base + _WORD_SIZE + 6 + (_TAG_SIZE + 4 if any(self._sentence.tags) else 0) + _MARGIN
+        title = _text(" ".join(self._sentence.words))
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+            f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label={quoteattr(title)} '
+            'font-family="system-ui, sans-serif" text-anchor="middle">',
+            f'<g fill="none" stroke="{_ARC_COLOUR}" stroke-width="1.3">{"".join(self._lines())}</g>',
+            f'<g fill="{_ARC_COLOUR}">{"".join(self._arrows())}</g>',
+            f'<g fill="{_LABEL_COLOUR}" font-size="{_LABEL_SIZE}">{"".join(self._labels())}</g>',
+            f'<g fill="currentColor" font-size="{_WORD_SIZE}">{"".join(self._words())}</g>',
+            f'<g fill="{_TAG_COLOUR}" font-size="{_TAG_SIZE}">{"".join(self._tags())}</g>',
+            "</svg>\n",
+        ]
+        return "\n".join(parts)
+
+    # --- Where things are -----------------------------------------------------------------------------
+
+    def _set_legs(self) -> None:
+        """How far beside the middle of a word each arc stands on it.
+
+        From the left: arcs to the left, the lowest first, the root, arcs to the right, the lowest last.
+        """
+        on: list[list[tuple[float, _Arc | None]]] = [[] for _ in self._sentence.words]
+        for word in self._roots:
+            on[word].append((0.0, None))
+        for arc in self._arcs:
+            first, last = arc.ends
+            on[first].append((1 / arc.level, arc))
+            on[last].append((-1 / arc.level, arc))
+        for word, legs in enumerate(on):
+            self._standing.append([])
+            for place, (_, own) in enumerate(sorted(legs, key=lambda leg: leg[0])):
+                offset = (place - (len(legs) - 1) / 2) * _LEG
+                self._standing[word].append((self._levels if own is None else own.level, offset))
+                if own is None:
+                    self._root_offsets[word] = offset
+                else:
+                    self._offsets[own, word] = offset
+
+    def _centres(self) -> list[float]:
+        """The middle of each word: as far to the left as the words and the labels before it let it be."""
+        arcs_to: list[list[_Arc]] = [[] for _ in self._sentence.words]
+        for arc in self._arcs:
+            arcs_to[arc.ends[1]].append(arc)
+        x: list[float] = []
+        last_root = -1
+        for word, half in enumerate(self._halves):
+            least = _MARGIN + half if word == 0 else x[-1] + self._halves[word - 1] + half + _GAP
+            for arc in arcs_to[word]:
+                room = _width(arc.label, _LABEL_SIZE) + 2 * _CORNER + 8
+                other = arc.ends[0]
+                least = max(least, x[other] + self._offsets[arc, other] - self._offsets[arc, word] + room)
+            if word in self._root_offsets:
+                before = x[last_root] + self._root_half(last_root) + _GAP if last_root >= 0 else _MARGIN
+                least = max(least, before + self._root_half(word))
+                last_root = word
+            x.append(least)
+        return x
+
+    def _root_half(self, word: int) -> float:
+        """Half of what the label of a root takes, with the place of its line beside the middle."""
+        if word not in self._root_offsets:
+            return 0.0
+        return _width(self._sentence.labels[word], _LABEL_SIZE) / 2 + abs(self._root_offsets[word])
+
+    def _middle_of_label(self, arc: _Arc) -> float:
+        """The middle of the arc, or beside it where legs of other arcs would go through the label."""
+        begin, end = sorted((self._leg(arc, arc.head), self._leg(arc, arc.dependent)))
+        half, middle = _width(arc.label, _LABEL_SIZE) / 2 + 4, (begin + end) / 2
+        walls = [begin + _CORNER, *self._legs_through(arc), end - _CORNER]
+        rooms = [(left + half, right - half) for left, right in itertools.pairwise(walls)]
+        places = [min(max(middle, least), most) for least, most in rooms if least <= most]
+        return min(places, key=lambda place: abs(place - middle), default=middle)
+
+    def _legs_through(self, arc: _Arc) -> list[float]:
+        """Where legs of higher arcs, and of roots, cross the arc."""
+        first, last = arc.ends
+        crossing = np.flatnonzero(self._tops[first + 1 : last] > arc.level) + first + 1
+        if not arc.label or len(crossing) > _MOST_CROSSINGS:
+            return []
+        legs = [(word, *leg) for word in crossing.tolist() for leg in self._standing[word]]
+        return sorted(self._x[word] + offset for word, level, offset in legs if level > arc.level)
+
+    def _height(self, level: int) -> float:
+        return self._base - level * _LEVEL
+
+    def _leg(self, arc: _Arc, word: int) -> float:
+        return self._x[word] + self._offsets[arc, word]
+
+    # --- What is drawn --------------------------------------------------------------------------------
+
+    def _lines(self) -> Iterator[str]:
+        foot = self._base - _ARROW
+        for arc in self._arcs:
+            begin, end, y = self._leg(arc, arc.head), self._leg(arc, arc.dependent), self._height(arc.level)
+            corner = _CORNER if begin < end else -_CORNER
+            half = (_width(arc.label, _LABEL_SIZE) / 2 + 2) * (1 if begin < end else -1)
+            middle = self._middles[arc]
+            across = f"H{middle - half:.1f}M{middle + half:.1f} {y:.1f}" if arc.label else ""
+            up = f"M{begin:.1f} {self._base:.1f}V{y + _CORNER:.1f}"
+            turn = f"Q{begin:.1f} {y:.1f} {begin + corner:.1f} {y:.1f}"
+            down = f"H{end - corner:.1f}Q{end:.1f} {y:.1f} {end:.1f} {y + _CORNER:.1f}V{foot:.1f}"
+            yield f'<path d="{up}{turn}{across}{down}"/>'
+        for word, offset in self._root_offsets.items():
+            x, top = self._x[word] + offset, self._height(self._levels) + _LABEL_SIZE / 2
+            yield f'<path d="M{x:.1f} {top:.1f}V{foot:.1f}"/>'
+
+    def _arrows(self) -> Iterator[str]:
+        tips = [self._leg(arc, arc.dependent) for arc in self._arcs]
+        tips += [self._x[word] + offset for word, offset in self._root_offsets.items()]
+        for x in tips:
+            yield f'<path d="M{x:.1f} {self._base:.1f}l{-_ARROW / 2} {-_ARROW - 1}h{_ARROW}z"/>'
+
+    def _labels(self) -> Iterator[str]:
+        for arc in self._arcs:
+            yield _element(self._middles[arc], self._height(arc.level) + _LABEL_SIZE / 3, arc.label)
+        for word, offset in self._root_offsets.items():
+            label = self._sentence.labels[word]
+            yield _element(self._x[word] + offset, self._height(self._levels) + _LABEL_SIZE / 3, label)
+
+    def _words(self) -> Iterator[str]:
+        for x, word in zip(self._x, self._sentence.words, strict=True):
+            yield _element(x, self._base + _WORD_SIZE + 2, word)
+
+    def _tags(self) -> Iterator[str]:
+        for x, tag in zip(self._x, self._sentence.tags, strict=True):
+            yield _element(x, self._base + _WORD_SIZE + _TAG_SIZE + 8, tag)
+
+
+def _arcs(sentence: Dependencies) -> list[_Arc]:
+    """The arcs, the shorter first, each one level above the highest that it meets."""
+    ends = [(min(word, head), max(word, head), word) for word, head in enumerate(sentence.heads) if head >= 0]
+    skyline = np.zeros(len(sentence.words), np.int64)  # over the gap behind each word
+    arcs = []
+    for first, last, word in sorted(ends, key=lambda arc: (arc[1] - arc[0], arc)):
+        level = int(skyline[first:last].max()) + 1
+        skyline[first:last] = level
+        arcs.append(_Arc(sentence.heads[word], word, sentence.labels[word], level))
+    return arcs
+
+
+def _width(text: str, size: float) -> float:
+    """About how wide a text is, rather too much than too little: fonts differ."""
+    return size * sum(map(_em, text))
+
+
+def _em(character: str) -> float:
+    if not character.isascii():
+        return (0.0, 0.68, 1.05)[character_cells(character)]
+    if character in _NARROW:
+        return 0.38
+    return 0.95 if character in _WIDE else 0.72 if character.isupper() else 0.6
+
+
+def _text(text: str) -> str:
+    return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _element(x: float, y: float, text: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}">{escape(_text(text))}</text>' if text else ""

@@ -1,0 +1,212 @@
+"""Trees for the terminal.
+
+Words stand below each other. A word that has dependents has a bar, which goes from the first to the last of
+them and of itself; a line goes from the bar of its head through its own bar to the word. Bars of heads stand
+to the left of those of their dependents, so that the way up is the way to the left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from unkernel.data.text.drawing._input import ROOT, Dependencies, cells, character_cells, dependencies
+
+# By what a place is joined to: up, down, left, right.
+_JOINTS = {
+    (False, True, False, True): "╭",
+    (True, False, False, True): "╰",
+    (True, True, False, True): "├",
+    (False, True, True, True): "┬",
+    (True, False, True, True): "┴",
+    (True, True, True, True): "┼",
+}
+_MOST_LEVELS = 60  # beyond this a head is named by its number
+_ELLIPSIS = "…"
+
+
+def draw_text(
+    words: Any,
+    heads: Sequence[int] | None = None,
+    labels: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    *,
+    base: int = 1,
+    width: int | None = None,
+) -> str:
+    """Draw a dependency tree for the terminal: a word a line, its head to the left.
+
+    Arcs that do not fit, and those of heads that go round in a circle, are named by numbers (``← 7``).
+
+    Parameters
+    ----------
+    words : Sentence, or sequence of str
+        A sentence has all the rest.
+    heads : sequence of int, optional
+        Numbers of words.
+    labels, tags : sequence of str, optional
+        Relations and parts of speech; ``_`` is none.
+    base : {1, 0}, default=1
+        The number of the first word. With 1, a root has the head 0 and a word without a head -1; with 0, -1
+        and -2.
+    width : int, optional
+        The cells that a line may have.
+
+    Returns
+    -------
+    str
+        Lines, each with its end.
+
+    Examples
+    --------
+    >>> from unkernel.data.text.drawing import draw_text
+    >>> print(draw_text(["They", "saw", "the", "dog"], [2, 0, 4, 2], ["nsubj", "root", "det", "obj"]), end="")
+      ╭─── They  nsubj
+    ──┼─── saw   root
+      │ ╭─ the   det
+      ╰─┴─ dog   obj
+    """
+    if width is not None and width < 1:
+        raise ValueError(f"width must be positive, got {width}")
+    sentence = dependencies(words, heads, labels, tags, base)
+    most = _MOST_LEVELS if width is None else max(0, min(_MOST_LEVELS, width // 4 - 1))
+    bars = _bars(sentence.heads, most)
+    trunks = _Grid(sentence.heads, bars).lines()
+    text = _columns(
+        sentence, bars, base, None if width is None else width - len(trunks[0]) if trunks else None
+    )
+    lines = (f"{trunk} {rest}".rstrip() for trunk, rest in zip(trunks, text, strict=True))
+    return "".join(f"{line if width is None else _cut(line, width)}\n" for line in lines)
+
+
+# --- Bars -------------------------------------------------------------------------------------------
+
+
+def _bars(heads: list[int], most: int) -> dict[int, int]:
+    """The level of each word's bar, counted from the words on; without those that cannot be drawn."""
+    spans = _spans(heads)
+    levels: dict[int, int] = {}
+    taken = [bytearray(len(heads)) for _ in range(most)]
+    for word in _dependents_first(heads):
+        if word in spans:
+            below = [other for other in spans[word][2] if other in spans]
+            if all(other in levels for other in below):
+                lowest = max((levels[other] for other in below), default=-1) + 1
+                _place(word, spans[word][:2], lowest, taken, levels)
+    return levels
+
+
+def _place(
+    word: int, span: tuple[int, int], lowest: int, taken: list[bytearray], levels: dict[int, int]
+) -> None:
+    """On the lowest level that no other bar of these rows is on; without crossings that is the first."""
+    first, last = span
+    for level in range(lowest, len(taken)):
+        if taken[level].find(1, first, last + 1) < 0:
+            taken[level][first : last + 1] = bytes([1]) * (last + 1 - first)
+            levels[word] = level
+            return
+
+
+def _spans(heads: list[int]) -> dict[int, tuple[int, int, list[int]]]:
+    """For each word with dependents the first and the last row of its bar, and the dependents."""
+    dependents: dict[int, list[int]] = {}
+    for word, head in enumerate(heads):
+        if head >= 0:
+            dependents.setdefault(head, []).append(word)
+    return {head: (min(head, own[0]), max(head, own[-1]), own) for head, own in dependents.items()}
+
+
+def _dependents_first(heads: list[int]) -> list[int]:
+    """Words in an order in which heads follow their dependents; without those on a circle or above one."""
+    waiting_for = [0] * len(heads)
+    for head in heads:
+        if head >= 0:
+            waiting_for[head] += 1
+    ready = [word for word, count in enumerate(waiting_for) if count == 0]
+    for word in ready:
+        head = heads[word]
+        if head >= 0:
+            waiting_for[head] -= 1
+            if waiting_for[head] == 0:
+                ready.append(head)
+    return ready
+
+
+class _Grid:
+    """The part of the picture to the left of the words: two cells a level, and two for the line of a root."""
+
+    def __init__(self, heads: list[int], bars: dict[int, int]) -> None:
+        self._heads, self._bars = heads, bars
+        self._levels = max(bars.values(), default=-1) + 1
+        self._width = 2 * self._levels + (2 if ROOT in heads or self._levels else 0)
+        self._rows = [[" "] * self._width for _ in heads]
+
+    def _column(self, word: int) -> int:
+        return 2 + 2 * (self._levels - 1 - self._bars[word])
+
+    def lines(self) -> list[str]:
+        for word in range(len(self._heads)):
+            self._line_to(word)
+        for head, (first, last, dependents) in _spans(self._heads).items():
+            if head in self._bars:
+                self._bar(head, first, last, dependents)
+        return ["".join(row) for row in self._rows]
+
+    def _line_to(self, word: int) -> None:
+        """From the bar of the head to the word, or from the left for a root."""
+        head = self._heads[word]
+        if head == ROOT:
+            begin = 0
+        elif head in self._bars:
+            begin = self._column(head)
+        elif word in self._bars:
+            begin = self._column(word)
+        else:
+            return
+        self._rows[word][begin:] = "─" * (self._width - begin)
+
+    def _bar(self, head: int, first: int, last: int, dependents: list[int]) -> None:
+        column, joined = self._column(head), {head, *dependents}
+        comes_from_left = self._heads[head] == ROOT or self._heads[head] in self._bars
+        for row in range(first, last + 1):
+            # A line of another word that crosses the bar goes below it.
+            sides = (row > first, row < last, row == head and comes_from_left, True)
+            self._rows[row][column] = _JOINTS[sides] if row in joined else "│"
+
+
+# --- Words ------------------------------------------------------------------------------------------
+
+
+def _columns(sentence: Dependencies, bars: dict[int, int], base: int, width: int | None) -> list[str]:
+    """Words, tags and relations below each other; words are cut where there is no room for them."""
+    notes = [f"← {head + base}" if head >= 0 and head not in bars else "" for head in sentence.heads]
+    numbers = [f"{word + base}" if any(notes) else "" for word in range(len(notes))]
+    others = [column for column in (sentence.tags, sentence.labels, notes) if any(column)]
+    words = sentence.words
+    if width is not None:
+        used = sum(_widest(column) + 2 for column in (numbers, *others) if any(column))
+        words = [_cut(word, max(width - used - 1, 4)) for word in words]
+    padded = [_padded(column) for column in (numbers, words, *others) if any(column)]
+    return ["  ".join(row) for row in zip(*padded, strict=True)] if padded else [""] * len(notes)
+
+
+def _widest(column: list[str]) -> int:
+    return max(map(cells, column), default=0)
+
+
+def _padded(column: list[str]) -> list[str]:
+    widest = _widest(column)
+    return [value + " " * (widest - cells(value)) for value in column]
+
+
+def _cut(text: str, width: int) -> str:
+    if cells(text) <= width:
+        return text
+    kept, used = [], 1  # the ellipsis
+    for character in text:
+        used += character_cells(character)
+        if used > width:
+            break
+        kept.append(character)
+    return "".join(kept) + _ELLIPSIS

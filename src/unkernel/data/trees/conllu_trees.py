@@ -1,0 +1,202 @@
+"""Dependencies as the trees that tree kernels compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple, get_args
+
+from unkernel.data.text.conll import Sentence, Word
+from unkernel.data.trees.preorder import Preorder
+
+Shape = Literal["grct", "lct", "loct"]
+Lexical = Literal["lemma", "form", "lower"]
+PartOfSpeech = Literal["upos", "xpos"]
+
+
+def from_sentence(
+    words: Sentence | Sequence[Word],
+    shape: Shape = "grct",
+    *,
+    lexical: Lexical = "lemma",
+    pos: PartOfSpeech = "upos",
+) -> Preorder:
+    """Turn a dependency tree into a tree that a kernel can compare (Croce, Moschitti & Basili, 2011).
+
+    "Dogs bark loudly" has the shapes
+
+    - ``"grct"``, centred on grammatical relations: the node of a word is its relation. Below it are, in the
+      order of the sentence, its dependents and its own part of speech, which holds the word::
+
+          (@root (@nsubj (/NOUN =dog)) (/VERB =bark) (@advmod (/ADV =loudly)))
+
+    - ``"lct"``, centred on words: the node of a word is the word. Below it are its dependents, in the order
+      of the sentence, and, as the last two, its part of speech and its relation::
+
+          (=bark (=dog /NOUN @nsubj) (=loudly /ADV @advmod) /VERB @root)
+
+    - ``"loct"``, of words only: ``(=bark =dog =loudly)``
+
+    The first character tells the kinds of labels apart, whatever they are: a word has ``=``, a part of
+    speech ``/``, a relation ``@``. The word "root" is not the relation, nor "NOUN" the part of speech.
+
+    Parameters
+    ----------
+    words : Sentence, or sequence of Word
+        With exactly one root.
+    shape : {"grct", "lct", "loct"}, default="grct"
+        Partial tree kernels go well with all three, subset tree kernels with the first.
+    lexical : {"lemma", "form", "lower"}, default="lemma"
+        What stands for a word: its lemma (where there is none, the form in lower case), its form, or the
+        form in lower case.
+    pos : {"upos", "xpos"}, default="upos"
+        Which part of speech.
+
+    Returns
+    -------
+    Preorder
+
+    Raises
+    ------
+    ValueError
+        The words make no tree, or an argument is none of those above.
+
+    Examples
+    --------
+    >>> from unkernel.data.text.conll import Word
+    >>> from unkernel.data.trees.conllu_trees import from_sentence
+    >>> dogs = Word("Dogs", "dog", "NOUN", "NNS", 2, "nsubj")
+    >>> bark = Word("bark", "bark", "VERB", "VBP", 0, "root")
+    >>> from_sentence([dogs, bark], "loct")
+    Preorder(labels=['=bark', '=dog'], arities=[1, 0])
+    """
+    _check_choice("shape", shape, Shape)
+    _check_choice("lexical", lexical, Lexical)
+    _check_choice("pos", pos, PartOfSpeech)
+    words = words.words if isinstance(words, Sentence) else words
+    heads = [word.head for word in words]
+    _check_tree(heads)
+    labels = [
+        (f"={_lexical(word, lexical)}", f"/{word.upos if pos == 'upos' else word.xpos}", f"@{word.deprel}")
+        for word in words
+    ]
+    walk = {"grct": _around_relations, "lct": _around_words, "loct": _words_only}[shape]
+    nodes = list(walk(labels, *_dependents(heads)))
+    return Preorder([label for label, _ in nodes], [arity for _, arity in nodes])
+
+
+# --- Shapes -----------------------------------------------------------------------------------------
+# Each gives the nodes parents first, as labels and numbers of children. A word waits on the stack as its
+# place in the sentence i, what belongs to the word alone as ~i.
+
+_Labels = Sequence[tuple[str, str, str]]
+_Nodes = Iterator[tuple[str, int]]
+
+
+def _around_relations(labels: _Labels, root: int, dependents: list[list[int]]) -> _Nodes:
+    waiting = [root]
+    while waiting:
+        i = waiting.pop()
+        word, part_of_speech, relation = labels[max(i, ~i)]
+        if i < 0:
+            yield part_of_speech, 1
+            yield word, 0
+        else:
+            yield relation, len(dependents[i]) + 1
+            waiting += [j for j in reversed(dependents[i]) if j > i]
+            waiting.append(~i)
+            waiting += [j for j in reversed(dependents[i]) if j < i]
+
+
+def _around_words(labels: _Labels, root: int, dependents: list[list[int]]) -> _Nodes:
+    waiting = [root]
+    while waiting:
+        i = waiting.pop()
+        word, part_of_speech, relation = labels[max(i, ~i)]
+        if i < 0:
+            yield part_of_speech, 0
+            yield relation, 0
+        else:
+            yield word, len(dependents[i]) + 2
+            waiting.append(~i)
+            waiting += reversed(dependents[i])
+
+
+def _words_only(labels: _Labels, root: int, dependents: list[list[int]]) -> _Nodes:
+    waiting = [root]
+    while waiting:
+        i = waiting.pop()
+        yield labels[i][0], len(dependents[i])
+        waiting += reversed(dependents[i])
+
+
+def _dependents(heads: Sequence[int]) -> tuple[int, list[list[int]]]:
+    """The place of the root, and for every word the places of those that depend on it."""
+    dependents: list[list[int]] = [[] for _ in heads]
+    root = 0
+    for i, head in enumerate(heads):
+        if head == 0:
+            root = i
+        else:
+            dependents[head - 1].append(i)
+    return root, dependents
+
+
+def _lexical(word: Word, lexical: Lexical) -> str:
+    if lexical == "form":
+        return word.form
+    has_lemma = lexical == "lemma" and word.lemma not in ("", "_")
+    return word.lemma if has_lemma else word.form.lower()
+
+
+def _check_choice(name: str, value: str, choices: object) -> None:
+    if value not in get_args(choices):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, get_args(choices)))}, got {value!r}")
+
+
+# --- Whether heads make a tree ----------------------------------------------------------------------
+
+
+class _Fault(NamedTuple):
+    place: int
+    reason: str
+
+
+def _check_tree(heads: Sequence[int]) -> None:
+    if not heads:
+        raise ValueError("a sentence without words has no tree")
+    if fault := _fault(heads):
+        raise ValueError(f"word {fault.place + 1} is at fault: {fault.reason}")
+
+
+def _fault(heads: Sequence[int]) -> _Fault | None:
+    """Why the heads (numbers of words, 0 for the root) make no tree, and the first word that shows it."""
+    roots = [i for i, head in enumerate(heads) if head == 0]
+    for i, head in enumerate(heads):
+        if not 0 <= head <= len(heads):
+            return _Fault(i, f"the head {head} is not a word of the sentence, which has {len(heads)}")
+    if len(roots) > 1:
+        return _Fault(roots[1], f"a second root; word {roots[0] + 1} is one already (head 0)")
+    circle = _circle(heads)
+    return _Fault(circle[0] - 1, f"the heads go round in a circle, {_path(circle)}") if circle else None
+
+
+def _circle(heads: Sequence[int]) -> list[int]:
+    """The numbers of the words on the first circle, from the first of them on; empty where there is none."""
+    seen_from = [0] * (len(heads) + 1)  # the word whose way up came here first
+    for start in range(1, len(heads) + 1):
+        at = start
+        while at != 0 and not seen_from[at]:
+            seen_from[at] = start
+            at = heads[at - 1]
+        if at != 0 and seen_from[at] == start:
+            circle = [at]
+            while (at := heads[at - 1]) != circle[0]:
+                circle.append(at)
+            first = circle.index(min(circle))
+            return circle[first:] + circle[:first]
+    return []
+
+
+def _path(circle: list[int]) -> str:
+    shown = [*circle, circle[0]] if len(circle) <= 8 else [*circle[:8], "..."]
+    return " → ".join(map(str, shown))

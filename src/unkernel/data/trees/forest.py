@@ -1,0 +1,372 @@
+"""Trees that share one table of their subtrees."""
+
+from __future__ import annotations
+
+import ast
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unkernel._core import Forest as SubtreeTable
+from unkernel.data.text.conll import Sentence
+from unkernel.data.trees.ast_trees import from_ast
+from unkernel.data.trees.conllu_trees import from_sentence
+from unkernel.data.trees.nltk_trees import from_nltk
+from unkernel.data.trees.preorder import Preorder
+
+Roots = NDArray[np.int32]
+_NO_TREE = -1
+_EXTENDING = threading.Lock()
+_FIRST = "0"  # the name of the only channel, where nobody gave one
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """A sparse vector for each example.
+
+    Attributes
+    ----------
+    matrix : csr_matrix of shape (examples, features)
+    present : (examples,) bool
+        Whether the example has a vector at all: one without entries is something else than none.
+    """
+
+    matrix: sparse.csr_matrix
+    present: NDArray[np.bool_]
+
+    def __getitem__(self, places: Any) -> Vectors:
+        return Vectors(self.matrix[places], self.present[places])
+
+
+class Forest:
+    """Trees, every subtree stored once; the same subtree in many trees costs nothing.
+
+    Behaves as a sequence of examples, can be cut by slices, masks and numbers as an array can, and can be
+    given to :class:`~unkernel.TreeSVC` and :class:`~unkernel.TreeKernel` in place of the trees themselves.
+    Parts share the table of subtrees with the whole.
+
+    Parameters
+    ----------
+    trees : iterable of trees, or mapping of str to such
+        A tree is a string in brackets, an ``nltk.Tree``, an ``ast`` node, a sentence of :func:`read_conllu`
+        (as a GRCT), or an example of another forest. A mapping gives each example several trees, one a
+        *channel*; None stands for no tree.
+    vectors : array or sparse matrix, or mapping of str to such, default=None
+        A vector for each example.
+
+    Examples
+    --------
+    >>> forest = Forest(["(S (NP dogs) (VP bark))", "(S (NP cats) (VP bark))"])
+    >>> len(forest), forest.nodes
+    (2, 8)
+    >>> print(forest[1])
+    (S (NP cats) (VP bark))
+    """
+
+    def __init__(self, trees: Any = (), *, vectors: Any = None) -> None:
+        given = trees if isinstance(trees, Mapping) else {_FIRST: trees}
+        self._table = SubtreeTable()
+        self._trees: dict[str, Roots] = {str(name): self._add(channel) for name, channel in given.items()}
+        named = vectors if isinstance(vectors, Mapping) else {} if vectors is None else {_FIRST: vectors}
+        self._vectors = {str(name): _whole(matrix) for name, matrix in named.items()}
+        self.features: list[str] | None = None
+        self._check()
+
+    @classmethod
+    def _of(
+        cls,
+        table: SubtreeTable,
+        trees: dict[str, Roots],
+        vectors: dict[str, Vectors],
+        features: list[str] | None = None,
+    ) -> Forest:
+        forest = cls.__new__(cls)
+        forest._table, forest._trees, forest._vectors, forest.features = table, trees, vectors, features
+        forest._check()
+        return forest
+
+    @classmethod
+    def from_sentences(cls, sentences: Iterable[Sentence], shape: Any = "grct", **options: Any) -> Forest:
+        """Dependency trees of CoNLL-U sentences as a GRCT, an LCT or a LOCT.
+
+        Parameters
+        ----------
+        sentences : iterable of Sentence
+            As :func:`~unkernel.data.read_conllu` gives them.
+        shape : {"grct", "lct", "loct"}, default="grct"
+        **options
+            Those of :func:`~unkernel.data.trees.conllu_trees.from_sentence`.
+        """
+        return cls([from_sentence(sentence, shape, **options) for sentence in sentences])
+
+    def _check(self) -> None:
+        lengths = {len(roots) for roots in self._trees.values()}
+        lengths |= {len(vectors.present) for vectors in self._vectors.values()}
+        if len(lengths) > 1:
+            raise ValueError(f"all channels must have equally many examples, got {sorted(lengths)}")
+        widest = max((vectors.matrix.shape[1] for vectors in self._vectors.values()), default=0)
+        if self.features is not None and len(self.features) < widest:
+            raise ValueError(f"there are {len(self.features)} names of features for {widest} columns")
+
+    # --- As a sequence --------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        for roots in self._trees.values():
+            return len(roots)
+        return next((len(vectors.present) for vectors in self._vectors.values()), 0)
+
+    @overload
+    def __getitem__(self, places: int | np.integer[Any]) -> TreeExample: ...
+
+    @overload
+    def __getitem__(self, places: slice | Sequence[int] | NDArray[Any]) -> Forest: ...
+
+    def __getitem__(self, places: Any) -> Forest | TreeExample:
+        if isinstance(places, int | np.integer) and not isinstance(places, bool):
+            if not -len(self) <= places < len(self):
+                raise IndexError(f"there are {len(self)} examples, and no number {places}")
+            return TreeExample(self, int(places) % len(self))
+        if not isinstance(places, slice):
+            places = np.asarray(places)
+            if places.ndim != 1 or (places.size and places.dtype.kind not in "biu"):
+                raise IndexError("a forest is cut by a number, a slice, a list of numbers or a mask")
+            if places.size == 0:
+                places = places.astype(np.intp)
+        trees = {name: roots[places] for name, roots in self._trees.items()}
+        vectors = {name: channel[places] for name, channel in self._vectors.items()}
+        return self._of(self._table, trees, vectors, self.features)
+
+    def __iter__(self) -> Iterator[TreeExample]:
+        return (TreeExample(self, i) for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        extra = f", vectors={list(self._vectors)}" if self._vectors else ""
+        channels = f", trees={list(self._trees)}" if list(self._trees) != [_FIRST] else ""
+        return f"Forest({len(self)} examples, {self.nodes} subtrees{channels}{extra})"
+
+    def extend(self, trees: Iterable[Any]) -> None:
+        """Add trees at the end; of a forest of one tree each, without vectors.
+
+        Other forests that share the table are not changed, and whoever is just reading it is waited for.
+        """
+        if self._vectors or len(self._trees) != 1:
+            raise ValueError("only a forest of one tree each, without vectors, can be extended")
+        (name,) = self._trees
+        added = self._add(trees)
+        with _EXTENDING:
+            self._trees[name] = np.concatenate([self._trees[name], added])
+
+    # --- What it holds --------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> int:
+        """How many different subtrees the table has."""
+        return int(self._table.nodes)
+
+    @property
+    def labels(self) -> int:
+        """How many different labels."""
+        return int(self._table.labels)
+
+    @property
+    def productions(self) -> int:
+        """How many different productions: a label with the labels of its children."""
+        return int(self._table.productions)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the table of subtrees."""
+        return int(self._table.nbytes)
+
+    @property
+    def table(self) -> SubtreeTable:
+        """The table of subtrees."""
+        return self._table
+
+    @property
+    def trees(self) -> dict[str, Roots]:
+        """For each channel the root of each example's tree in the table; -1 is no tree."""
+        return self._trees
+
+    @property
+    def vectors(self) -> dict[str, Vectors]:
+        """For each channel the vectors."""
+        return self._vectors
+
+    def brackets(self, channel: str | None = None, *, bracket_leaves: bool = False) -> list[str]:
+        """The trees of a channel (the first, by default) as text; no tree is the empty string."""
+        if not self._trees:
+            return [""] * len(self)
+        roots = next(iter(self._trees.values())) if channel is None else self._trees[channel]
+        return [self._table.brackets(int(root), bracket_leaves) for root in roots]
+
+    def compact(self) -> Forest:
+        """The same examples, with a table of nothing but their own subtrees."""
+        table = SubtreeTable()
+        trees = {name: np.asarray(table.absorb(self._table, roots)) for name, roots in self._trees.items()}
+        return self._of(table, trees, dict(self._vectors), self.features)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "arrays": dict(self._table.arrays()),
+            "trees": self._trees,
+            "vectors": self._vectors,
+            "features": self.features,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._table = SubtreeTable.from_arrays(**state["arrays"])
+        self._trees, self._vectors, self.features = state["trees"], state["vectors"], state["features"]
+
+    def roots_like(self, other: Forest) -> list[Roots]:
+        """The trees by the names of the channels, and in their order, that another forest has.
+
+        Where both have a single channel, its name does not matter. In one that is missing here are no trees.
+        """
+        if len(self._trees) == 1 and len(other._trees) == 1:
+            return list(self._trees.values())
+        _refuse_other_names("trees", list(self._trees), list(other._trees))
+        nothing = np.full(len(self), _NO_TREE, np.int32)
+        return [self._trees.get(name, nothing) for name in other._trees]
+
+    def vectors_like(self, other: Forest, *, every: bool = False) -> list[Vectors | None]:
+        """The vectors by the channels, and with the columns, that another forest has.
+
+        None where there are none. With `every`, all that there are, whatever their channels are called.
+        """
+        if every or (len(self._vectors) == 1 and len(other._vectors) == 1):
+            return [self._with_columns_of(other, vectors) for vectors in self._vectors.values()]
+        _refuse_other_names("vectors", list(self._vectors), list(other._vectors))
+        own = [self._vectors.get(name) for name in other._vectors]
+        return [None if vectors is None else self._with_columns_of(other, vectors) for vectors in own]
+
+    def _with_columns_of(self, other: Forest, vectors: Vectors) -> Vectors:
+        """Vectors whose features have names, with the columns that these names have in another forest.
+
+        Names that it does not have come behind: they match nothing, and still count for norms.
+        """
+        if self is other or self.features == other.features:
+            return vectors
+        if self.features is None or other.features is None:
+            raise ValueError(
+                "the features of one side have names and those of the other have numbers: give both the same"
+            )
+        known = {name: column for column, name in enumerate(other.features)}
+        columns = np.array([known.setdefault(name, len(known)) for name in self.features], dtype=np.int32)
+        matrix = vectors.matrix
+        moved = sparse.csr_matrix(
+            (matrix.data.copy(), columns[matrix.indices], matrix.indptr), (matrix.shape[0], len(known))
+        )
+        moved.sort_indices()
+        return Vectors(moved, vectors.present)
+
+    # --- Adding ---------------------------------------------------------------------------------------
+
+    def _add(self, trees: Iterable[Any]) -> Roots:
+        if isinstance(trees, str):
+            raise TypeError("expected several trees, got one string: put it into a list")
+        trees = list(trees)
+        if trees and all(isinstance(tree, str) for tree in trees):
+            return np.asarray(self._table.add_brackets([str(tree) for tree in trees], 0))
+        roots = np.full(len(trees), _NO_TREE, np.int32)
+        for place, tree in enumerate(trees):
+            if tree is not None:
+                roots[place] = self._add_one(tree, place)
+        return roots
+
+    def _add_one(self, tree: Any, place: int) -> int:
+        if isinstance(tree, str):
+            return int(np.asarray(self._table.add_brackets([str(tree)], place))[0])
+        if isinstance(tree, TreeExample):
+            if tree.forest.vectors or len(tree.forest.trees) != 1:
+                raise ValueError(
+                    f"trees[{place}] has several trees, or vectors, which would be lost; cut its forest "
+                    "instead: forest[[0, 3]]"
+                )
+            return int(np.asarray(self._table.absorb(tree.forest.table, tree.roots()))[0])
+        preorder = _as_preorder(tree, place)
+        return int(self._table.add_preorder(preorder.labels, preorder.arities))
+
+
+class TreeExample:
+    """One example of a forest; ``str()`` gives its (first) tree in brackets."""
+
+    __slots__ = ("forest", "place")
+
+    def __init__(self, forest: Forest, place: int) -> None:
+        self.forest = forest
+        self.place = place
+
+    def roots(self) -> Roots:
+        """The roots of its trees, one a channel."""
+        return np.array([roots[self.place] for roots in self.forest.trees.values()], np.int32)
+
+    def __str__(self) -> str:
+        roots = self.roots()
+        return self.forest.table.brackets(int(roots[0]), False) if len(roots) else ""
+
+    def __repr__(self) -> str:
+        return f"<tree {self}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TreeExample) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+def as_forest(trees: Any) -> Forest:
+    """The trees as a forest: itself if it is one, a part of one where all are examples of the same."""
+    if isinstance(trees, Forest):
+        return trees
+    if isinstance(trees, Mapping):
+        return Forest(trees)
+    if isinstance(trees, str | bytes) or not hasattr(trees, "__iter__"):
+        raise TypeError(f"expected a list of trees or a Forest, got {type(trees).__name__}")
+    trees = list(trees)
+    if not trees:
+        raise ValueError("there are no trees")
+    first = trees[0]
+    if isinstance(first, TreeExample) and all(
+        isinstance(tree, TreeExample) and tree.forest is first.forest for tree in trees
+    ):
+        return first.forest[np.array([tree.place for tree in trees], np.intp)]
+    return Forest(trees)
+
+
+def _refuse_other_names(what: str, own: list[str], others: list[str]) -> None:
+    """Channels may be missing; but where one is missing and another is new, a name is wrong."""
+    if set(own) - set(others) and set(others) - set(own):
+        raise ValueError(
+            f"the {what} are called {', '.join(own)}, and those of the other side {', '.join(others)}: give "
+            "both the same names"
+        )
+
+
+def _as_preorder(tree: Any, place: int) -> Preorder:
+    if isinstance(tree, Preorder):
+        return tree
+    if isinstance(tree, ast.AST):
+        return from_ast(tree)
+    if isinstance(tree, Sentence):
+        return from_sentence(tree)
+    if hasattr(tree, "label") and hasattr(tree, "__iter__"):
+        return from_nltk(tree)
+    raise TypeError(
+        f"trees[{place}] is of type {type(tree).__name__}; expected a string in brackets, an nltk.Tree, an "
+        "ast node, a CoNLL-U sentence, or an example of a Forest"
+    )
+
+
+def _whole(matrix: Any) -> Vectors:
+    """Vectors that all examples have."""
+    matrix = sparse.csr_matrix(matrix, dtype=np.float64, copy=True)  # the caller's stays as it is
+    matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
+        raise ValueError("vectors must be finite")
+    return Vectors(matrix, np.ones(matrix.shape[0], bool))

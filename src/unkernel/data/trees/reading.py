@@ -1,0 +1,178 @@
+"""Files of trees: brackets, SVM-light-TK's ``.dat``, KeLP's ``.klp`` and CoNLL-U."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unkernel._core import Forest as SubtreeTable
+from unkernel._core import TreeLines
+from unkernel.data.files import Source, name_of, read_blocks
+from unkernel.data.text.conll import read_conllu
+from unkernel.data.trees.forest import Forest, Vectors
+from unkernel.errors import FormatError
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+_LARGEST_EXACT_INTEGER = 2**53
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+FORMATS = ("auto", "brackets", "lines", "conllu")
+
+
+@dataclass(frozen=True, eq=False)
+class TreeData:
+    """What a file of trees holds. ``X, y = read_trees(...)`` works, too.
+
+    Attributes
+    ----------
+    X : Forest
+    y : ndarray, or None
+        The labels: numbers where all are, else text. None where the format has no labels.
+    qid : ndarray of int64, or None
+        The query numbers, where the lines have them.
+    """
+
+    X: Forest
+    y: NDArray[Any] | None
+    qid: NDArray[np.int64] | None
+
+    def __iter__(self) -> Iterator[Any]:
+        """Give X and y, always these two."""
+        return iter((self.X, self.y))
+
+
+def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> TreeData:
+    r"""Read trees from a file; docs/formats/trees.md describes what is read.
+
+    Parameters
+    ----------
+    source : path or file object
+        Plain, or compressed by gzip, xz, bzip2 or Zstandard, whatever its name is.
+    format : {"auto", "brackets", "lines", "conllu"}, default="auto"
+        ``"brackets"``: trees one after another, as treebanks have them; no labels.
+        ``"lines"``: an example a line, of SVM-light-TK (``1 |BT| (tree) |ET| 1:0.5``) or KeLP
+        (``LABEL |BT:name| (tree) |ET|``), with any number of trees and vectors.
+        ``"conllu"``: dependency trees; no labels.
+        ``"auto"`` is told by the name, then by the first character.
+    shape : {"grct", "lct", "loct"}, default="grct"
+        What becomes of a dependency tree.
+
+    Returns
+    -------
+    TreeData
+        ``X, y = read_trees(path)``.
+
+    Raises
+    ------
+    FormatError
+        If the file is not what it should be; line and column are named.
+
+    Examples
+    --------
+    >>> import io
+    >>> X, y = read_trees(io.BytesIO(b"1 |BT| (S (NP dogs) (VP bark)) |ET|\n-1 |BT| (S (VP go)) |ET|\n"))
+    >>> y, str(X[1])
+    (array([ 1, -1]), '(S (VP go))')
+    """
+    if format not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
+    name = name_of(source)
+    if format == "conllu" or (format == "auto" and ".conllu" in PurePath(name).suffixes):
+        sentences = read_conllu(source, trees=True)
+        if not sentences:
+            raise FormatError(name, 0, 0, "there are no sentences in it")
+        return TreeData(Forest.from_sentences(sentences, shape), None, None)
+    blocks = read_blocks(source)
+    first = _first_text(name, blocks)
+    if format == "brackets" or (format == "auto" and first.lstrip()[:1] == b"("):
+        table = SubtreeTable()
+        roots = np.asarray(table.read_brackets(name, b"".join([first, *blocks])))
+        return TreeData(Forest._of(table, {"0": roots}, {}), None, None)
+    return _read_lines(name, first, blocks)
+
+
+def _first_text(name: str, blocks: Iterator[bytes]) -> bytes:
+    """The beginning of the file, as far as the first character that is not blank."""
+    begin = b""
+    for block in blocks:
+        begin += block
+        if begin.strip():
+            return begin.removeprefix(_BYTE_ORDER_MARK)
+    raise FormatError(name, 0, 0, "the file is empty")
+
+
+def _read_lines(name: str, first: bytes, blocks: Iterator[bytes]) -> TreeData:
+    forest, found = example_lines(name, chain([first], blocks))
+    if not len(forest):
+        raise FormatError(name, 0, 0, "the file has no examples")
+    if not found["tree_channels"] and not found["vector_channels"]:
+        raise FormatError(name, 0, 0, "the file has labels only: trees stand between |BT| and |ET|")
+    queries = found["queries"] if len(found["queries"]) else None
+    return TreeData(forest, label_values(found["label_names"])[found["labels"]], queries)
+
+
+def example_lines(name: str, blocks: Iterable[bytes]) -> tuple[Forest, dict[str, Any]]:
+    """The examples of lines that come in blocks, and what else the native reader found in them."""
+    table = SubtreeTable()
+    lines = TreeLines(name, table)
+    for block in blocks:
+        lines.feed(block)
+    lines.finish()
+    found: dict[str, Any] = dict(lines.take())
+    trees = {channel: _roots(found, number) for number, channel in enumerate(found["tree_channels"])}
+    if not trees and not found["vector_channels"]:
+        trees = {"0": _roots(found, 0)}  # so that the forest has as many examples as there are lines
+    vectors = {
+        channel: _vectors(name, found, number) for number, channel in enumerate(found["vector_channels"])
+    }
+    return Forest._of(table, trees, vectors, list(found["features"]) or None), found
+
+
+def label_values(names: list[str]) -> NDArray[Any]:
+    """Labels as integers or numbers if all are, else as text."""
+    if not all(_NUMBER.fullmatch(name) for name in names):
+        return np.array(names)
+    numbers = np.array([float(name) for name in names])
+    if not (np.abs(numbers) < _LARGEST_EXACT_INTEGER).all():
+        return np.array(names)
+    whole = numbers.astype(np.int64)
+    return whole if np.array_equal(whole, numbers) else numbers
+
+
+def _examples_of(ends: NDArray[np.int64]) -> NDArray[np.intp]:
+    """For each item, the example whose list it is in."""
+    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+
+
+def _roots(found: dict[str, Any], channel: int) -> NDArray[np.int32]:
+    examples = len(found["labels"])
+    roots = np.full(examples, -1, np.int32)
+    own = found["tree_channel"] == channel
+    roots[_examples_of(found["tree_ends"])[own]] = found["roots"][own]
+    return roots
+
+
+def _vectors(name: str, found: dict[str, Any], channel: int) -> Vectors:
+    examples = len(found["labels"])
+    named = bool(found["features"])
+    own = found["vector_channel"] == channel
+    owner = _examples_of(found["vector_ends"])
+    present = np.zeros(examples, bool)
+    present[owner[own]] = True
+    entry_vector = _examples_of(found["entry_ends"])
+    entries = own[entry_vector] if len(own) else np.zeros(0, bool)
+    indices = found["indices"] - (0 if named else 1)
+    width = len(found["features"]) if named else int(indices.max(initial=-1)) + 1
+    matrix = sparse.coo_matrix(
+        (found["values"][entries], (owner[entry_vector[entries]], indices[entries])), shape=(examples, width)
+    ).tocsr()
+    if not np.isfinite(matrix.data).all():
+        raise FormatError(name, 0, 0, "the values of a repeated feature add up to infinity")
+    return Vectors(matrix, present)

@@ -1,0 +1,364 @@
+"""What workers hold and do: parts of the rows, and the functions that tasks call on them.
+
+A part is made by a pure function of blocks that Dask can make again, so that a part that is lost with its
+worker comes back elsewhere. Beside its rows a part remembers scores, the state of the round; a part that came
+back has none, says so, and is given the weights to find them again. So a task that runs twice, or late, does
+no harm: it finds the round it is of, or answers that it does not know it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dask.distributed import get_worker
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+
+from unkernel._core import Oracle, RowStore, margin_oracle, pack_rows
+from unkernel.cutplane.training import checksum
+from unkernel.data import read_svmlight
+from unkernel.data.rows.svmlight import ZeroBased
+from unkernel.distributed.line import Lacks, line_table
+from unkernel.distributed.wire import Answer, PackedVector, Vector, packed
+from unkernel.engines.classifier import canonical_csr
+from unkernel.learners.base import check_weights
+
+# --- Blocks of rows, as they come ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows and what belongs to them.
+
+    Attributes
+    ----------
+    X : CSR matrix
+    y : array of labels
+    qid, weights : array, or None
+    first_index : int
+        The number of column 0: 1 for files that count from 1.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    qid: NDArray[Any] | None
+    weights: Vector | None
+    first_index: int = 0
+
+
+def block_of(X: Any, y: Any, qid: Any = None, weights: Any = None) -> Block:
+    """A checked block of a matrix and labels."""
+    rows = check_array(
+        X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, ensure_min_samples=0
+    )
+    if y is None:
+        raise ValueError("rows need labels: give y, or blocks (X, y)")
+    labels = column_or_1d(np.asarray(y))
+    groups = None if qid is None else column_or_1d(np.asarray(qid))
+    check_consistent_length(rows, labels, groups)
+    checked = None if weights is None else check_weights(np.asarray(weights), rows)
+    return Block(canonical_csr(sparse.csr_matrix(rows)), labels, groups, checked)
+
+
+def block_of_tuple(block: Any) -> Block:
+    """A block of (X, y[, qid[, weights]])."""
+    if isinstance(block, Block):
+        return block
+    if not isinstance(block, tuple | list) or not 2 <= len(block) <= 4:
+        raise ValueError(f"a block is a tuple (X, y[, qid[, weights]]), got {type(block).__name__}")
+    return block_of(*block)
+
+
+def blocks_of_partition(partition: Any) -> list[Block]:
+    """The blocks in a partition of a bag."""
+    return [block_of_tuple(block) for block in partition]
+
+
+def read_block(path: str, zero_based: ZeroBased) -> Block:
+    """An svmlight file of this machine, or one that fsspec can open."""
+    if "://" in path:
+        import fsspec  # noqa: PLC0415 (only remote files need it)
+
+        with fsspec.open(path, "rb") as file:
+            found = read_svmlight(file, zero_based=zero_based)
+    else:
+        found = read_svmlight(path, zero_based=zero_based)
+    return Block(canonical_csr(found.X), found.y, found.qid, None, 0 if found.zero_based else 1)
+
+
+def joined(blocks: Sequence[Block | list[Block]]) -> list[Block]:
+    """The blocks that become one part."""
+    return [block for item in blocks for block in (item if isinstance(item, list) else [item])]
+
+
+# --- What must be known of all parts before training ------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What the client must know of a part."""
+
+    rows: int
+    entries: int
+    end_index: int  # one more than the largest index
+    first_index: int
+    labels: NDArray[Any]  # each once
+    totals: Vector  # the weight of the rows that have it
+    has_qid: bool
+    has_weights: bool
+    checksum: int
+
+
+def survey(blocks: list[Block], identify: bool) -> Survey:
+    """Look over the blocks of a part."""
+    _check_alike(blocks)
+    labels = np.concatenate([block.y for block in blocks])
+    known, codes = np.unique(labels, return_inverse=True)
+    weights = _concatenated([block.weights for block in blocks])
+    arrays = [array for block in blocks for array in (block.X.indptr, block.X.indices, block.X.data)]
+    arrays += [codes] if weights is None else [codes, weights]
+    return Survey(
+        rows=len(labels),
+        entries=sum(block.X.nnz for block in blocks),
+        end_index=max(block.X.shape[1] + block.first_index for block in blocks),
+        first_index=min(block.first_index for block in blocks),
+        labels=known,
+        totals=np.bincount(codes, weights=weights, minlength=len(known)).astype(np.float64),
+        has_qid=blocks[0].qid is not None,
+        has_weights=weights is not None,
+        checksum=checksum(arrays) if identify else 0,
+    )
+
+
+def _check_alike(blocks: list[Block]) -> None:
+    for name in ("qid", "weights"):
+        if len({getattr(block, name) is None for block in blocks}) > 1:
+            raise ValueError(f"some blocks have {name} and some have none: all have them, or none has")
+
+
+def _concatenated(arrays: Sequence[NDArray[Any] | None]) -> Any:
+    return None if arrays[0] is None else np.concatenate([array for array in arrays if array is not None])
+
+
+# --- Parts -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """How blocks become a part."""
+
+    number: int
+    first_index: int
+    n_features: int
+    may_round: bool
+    intercept: float
+    threads: int | None  # None is as many as the worker has
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A loss that counts each row on its own; which rows are positive, and what classes cost."""
+
+    name: str  # tells it from others
+    classes: NDArray[Any]
+    positive: int
+    factors: Vector
+    squared: bool
+
+    def signed_costs(self, labels: NDArray[Any], weights: Vector | None) -> Vector:
+        """What each row costs, with the sign of its class."""
+        codes = np.searchsorted(self.classes, labels).clip(max=len(self.classes) - 1)
+        costs: Vector = np.where(codes == self.positive, 1.0, -1.0) * self.factors[codes]
+        return costs if weights is None else costs * weights
+
+
+@dataclass(eq=False)
+class RoundState:
+    """The scores that a part has in a round."""
+
+    problem: Problem
+    oracle: Oracle
+    signed_costs: Vector
+    round: int
+    here: Vector
+    there: Vector
+    coefficients: Vector | None = None  # of the last cut
+    gradient: Vector | None = None  # and its gradient
+    updates: int = 0
+
+
+class Part:
+    """Rows on a worker. It stays there: Dask makes it again elsewhere rather than moving it."""
+
+    def __init__(self, blocks: list[Block], packing: Packing) -> None:
+        self.number = packing.number
+        self.labels = np.concatenate([block.y for block in blocks])
+        self.groups = _concatenated([block.qid for block in blocks])
+        self.weights = _concatenated([block.weights for block in blocks])
+        self._packing = packing
+        self._store: RowStore = _packed_rows(blocks, packing)
+        self.state: RoundState | None = None
+        self.lock = threading.Lock()
+
+    def __sizeof__(self) -> int:
+        """For Dask's account of memory."""
+        return int(getattr(self._store, "nbytes", 0)) + 64 * len(self.labels)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a part of the training rows stays on its worker")
+
+    def scores(self, weights: Vector) -> Vector:
+        """X w."""
+        return np.asarray(self._store.scores(weights, self._packing.intercept, self.threads))
+
+    def transposed(self, coefficients: Vector) -> Vector:
+        """X'c."""
+        return np.asarray(self._store.transposed(coefficients, self._packing.intercept, self.threads))
+
+    @property
+    def threads(self) -> int:
+        """Threads for a task."""
+        return self._packing.threads or int(get_worker().state.nthreads)
+
+
+def _packed_rows(blocks: list[Block], packing: Packing) -> RowStore:
+    """All blocks as one matrix, their columns counted alike."""
+    shifted = []
+    for block in blocks:
+        X, shift = block.X, block.first_index - packing.first_index
+        shape = (X.shape[0], packing.n_features)
+        indices = X.indices + X.indices.dtype.type(shift) if shift else X.indices
+        shifted.append(sparse.csr_matrix((X.data, indices, X.indptr), shape=shape, copy=False))
+    whole = shifted[0] if len(shifted) == 1 else sparse.vstack(shifted, format="csr")
+    rows = canonical_csr(whole)
+    return pack_rows(
+        offsets=rows.indptr,
+        columns=rows.indices,
+        values=rows.data,
+        features=packing.n_features,
+        may_round=packing.may_round,
+        threads=packing.threads or 1,
+    )
+
+
+# --- Tasks -----------------------------------------------------------------------------------------------
+
+_MOST_UPDATES = 32  # of a gradient before it is summed anew: each adds its rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """Which line the questions are about."""
+
+    problem: Problem
+    number: int  # from 1
+    moved: float  # how far the last line was followed
+
+
+def labels_of(part: Part) -> tuple[NDArray[Any], NDArray[Any] | None, Vector | None]:
+    """What oracles that look at all rows together must know."""
+    return part.labels, part.groups, part.weights
+
+
+def look_ahead(part: Part, now: Round, there: PackedVector) -> Answer:
+    """Begin a round: find the scores of new weights, and table the losses on the line to them."""
+    with part.lock:
+        if not _advance(part, now, there):
+            return Answer(None, (part.number,))
+        return Answer(packed(_table(part)))
+
+
+def restore(part: Part, now: Round, here: PackedVector, there: PackedVector) -> None:
+    """Give a part that has lost its scores those of the round."""
+    with part.lock:
+        ends = part.scores(here.unpacked()), part.scores(there.unpacked())
+        part.state = _new_state(part, now, *ends)
+
+
+def values_along(part: Part, now: Round, steps: Vector) -> Answer:
+    """The losses at steps that the table does not have: values, then slopes."""
+    with part.lock:
+        state = _state_of(part, now)
+        if state is None:
+            return Answer(None, (part.number,))
+        points = [state.oracle.along(state.here, state.there, step, part.threads) for step in steps.tolist()]
+        return Answer(packed(np.array(points).T.ravel()))
+
+
+def cut_at(part: Part, now: Round, step: float) -> Answer:
+    """The gradient of a cut, and after it the offset."""
+    with part.lock:
+        state = _state_of(part, now)
+        if state is None:
+            return Answer(None, (part.number,))
+        offset, coefficients = state.oracle.cut(state.here, state.there, step, part.threads)
+        gradient = _gradient(part, state, np.asarray(coefficients))
+        return Answer(packed(np.append(gradient, offset)))
+
+
+def scores_of(part: Part, weights: PackedVector) -> Vector:
+    """The scores, for oracles that look at all rows together."""
+    return part.scores(weights.unpacked())
+
+
+def combination_of(part: Part, coefficients: PackedVector) -> Answer:
+    """The part's share of a gradient."""
+    return Answer(packed(part.transposed(coefficients.unpacked())))
+
+
+def _state_of(part: Part, now: Round) -> RoundState | None:
+    """What the part knows of that round."""
+    state = part.state
+    known = state is not None and state.problem.name == now.problem.name and state.round == now.number
+    return state if known else None
+
+
+def _new_state(part: Part, now: Round, here: Vector, there: Vector) -> RoundState:
+    costs = now.problem.signed_costs(part.labels, part.weights)
+    oracle = margin_oracle(costs, squared=now.problem.squared)
+    return RoundState(now.problem, oracle, costs, now.number, here, there)
+
+
+def _advance(part: Part, now: Round, there: PackedVector) -> bool:
+    """Whether the part is in that round now."""
+    state = part.state
+    if _state_of(part, now) is not None:
+        return True
+    if now.number == 1:  # training begins at w = 0
+        part.state = _new_state(part, now, np.zeros(len(part.labels)), part.scores(there.unpacked()))
+        return True
+    if state is None or state.problem.name != now.problem.name or state.round != now.number - 1:
+        return False
+    new_there = part.scores(there.unpacked())
+    state.here = state.here + now.moved * (state.there - state.here)
+    state.there, state.round = new_there, now.number
+    return True
+
+
+def _table(part: Part) -> Vector:
+    state = part.state
+    assert state is not None
+    return line_table(Lacks.of(state.here, state.there, state.signed_costs), state.problem.squared)
+
+
+def _gradient(part: Part, state: RoundState, coefficients: Vector) -> Vector:
+    """X'c. From one cut to the next few rows change sides: where these are fewer, only they are read."""
+    before, gradient = state.coefficients, state.gradient
+    if before is None or gradient is None or not _update_pays(state, coefficients - before, coefficients):
+        gradient = part.transposed(coefficients)
+        state.updates = 0
+    else:
+        gradient = gradient + part.transposed(coefficients - before)
+        state.updates += 1
+    state.coefficients, state.gradient = coefficients, gradient
+    return gradient
+
+
+def _update_pays(state: RoundState, changes: Vector, coefficients: Vector) -> bool:
+    fewer = np.count_nonzero(changes) < np.count_nonzero(coefficients)
+    return bool(fewer) and state.updates < _MOST_UPDATES

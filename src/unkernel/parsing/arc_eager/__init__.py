@@ -1,0 +1,1 @@
+"""Dependency parsing with the arc-eager system."""

@@ -1,0 +1,1 @@
+"""Japanese dependency parsing over bunsetsu."""

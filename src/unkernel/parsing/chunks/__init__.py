@@ -1,0 +1,1 @@
+"""Chunking: tags for words, one after another."""

@@ -1,0 +1,88 @@
+"""The decisions that parsers make on a text, one by one, each with the row of features it was made on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import ArcEagerFrame, recode_chunks
+from unkernel.data import BunsetsuCorpus, ChunkCorpus, Treebank
+from unkernel.parsing.chunks.model import ChunkModel
+from unkernel.parsing.explaining import Decided
+
+Row = NDArray[np.int32]
+
+
+def decided_trees(
+    frame: ArcEagerFrame, engines: tuple[list[Any], list[Any]], bank: Treebank
+) -> Iterator[tuple[Decided, Row]]:
+    """Moves, and after those that make an arc its label; what leaves no choice is not among them."""
+    found = {name: np.asarray(array) for name, array in frame.decisions(*engines, bank._text).items()}
+    moves, arcs = frame.move_classes, frame.arc_classes
+    offsets, columns = found.pop("offsets"), found.pop("columns")
+    forms = cache(lambda sentence: bank[sentence].forms)
+    for number, values in enumerate(zip(*(array.tolist() for array in found.values()), strict=True)):
+        one = dict(zip(found, values, strict=True))
+        classes = (arcs if one["labels"] else moves)[one["parts"]]
+        row = columns[offsets[number] : offsets[number + 1]]
+        yield _tree_decision(one, classes, forms(one["sentences"])), row
+
+
+def _tree_decision(one: dict[str, int], classes: list[int], forms: list[str]) -> Decided:
+    words = (one["firsts"], one["seconds"])
+    kind = "label" if one["labels"] else "move"
+    allowed = one["valid"]
+    return Decided(
+        one["sentences"],
+        kind,
+        words,
+        tuple(forms[word - 1] for word in words),
+        f"{kind}s.{one['parts']}",
+        classes.index(one["chosen"]),
+        None if one["labels"] else lambda place: bool(allowed >> classes[place] & 1),
+    )
+
+
+def decided_bunsetsu(parsed: BunsetsuCorpus, rows: Any, part: str) -> Iterator[tuple[Decided, Row]]:
+    """The questions that were asked, in the order of Sassano's algorithm, by the heads that came out."""
+    number = 0
+    for place, sentence in enumerate(parsed):
+        stack: list[int] = []
+        for candidate in range(1, len(sentence) - 1):  # what is left depends on the last, unasked
+            stack.append(candidate - 1)
+            while stack:
+                depends = sentence.heads[stack[-1]] == candidate
+                pair = (stack[-1], candidate)
+                forms = tuple(sentence.surfaces[one] for one in pair)
+                words = (pair[0] + 1, pair[1] + 1)
+                decided = Decided(place, "dependency", words, forms, part, int(depends), None)
+                yield decided, rows.indices[rows.indptr[number] : rows.indptr[number + 1]]
+                number += 1
+                if not depends:
+                    break
+                stack.pop()
+
+
+def decided_chunks(
+    model: ChunkModel, corpus: ChunkCorpus, tags: NDArray[np.int32], part: str
+) -> Iterator[tuple[Decided, Row]]:
+    """The tag of every word that has one of the classes, in the order of the text."""
+    recoded = np.asarray(recode_chunks(corpus.offsets, tags, model.scheme))
+    answers = np.minimum(np.searchsorted(model.classes, recoded), len(model.classes) - 1)
+    answers = np.where(model.classes[answers] == recoded, answers, -1).astype(np.int32)
+    backward = model.direction == "backward"
+    offsets, columns = map(np.asarray, model.features.rows(corpus._text, answers, backward=backward))
+    for number, (place, word, form) in enumerate(_words(corpus)):
+        if answers[number] >= 0:
+            row = columns[offsets[number] : offsets[number + 1]]
+            yield Decided(place, "tag", (word,), (form,), part, int(answers[number]), None), row
+
+
+def _words(corpus: Sequence[Any]) -> Iterator[tuple[int, int, str]]:
+    for place, sentence in enumerate(corpus):
+        for word, form in enumerate(sentence.words, 1):
+            yield place, word, form

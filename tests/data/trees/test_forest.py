@@ -1,0 +1,551 @@
+"""Forests: every subtree once, cut and joined as a sequence, whatever the trees are."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from unkernel._core import Forest as SubtreeTable
+
+from reference.preorders import Tree
+from reference.tree_examples import as_trees, chain, text, trees
+from reference.tree_kernels import nodes, production
+from unkernel import Forest, FormatError, TreeKernel
+from unkernel.data import Treebank
+from unkernel.data.trees.forest import TreeExample, as_forest
+from unkernel.data.trees.preorder import Preorder
+
+LISTS = st.lists(trees(), max_size=12)
+SMALL = ["(S (NP dogs) (VP bark))", "(S (NP cats) (VP bark))", "(NP dogs)"]
+
+
+# --- What it holds ----------------------------------------------------------------------------------
+
+
+@given(LISTS)
+@settings(deadline=None, max_examples=50)
+def test_every_subtree_is_stored_once(given_trees):
+    forest = Forest([text(tree) for tree in given_trees])
+    every = {node for tree in given_trees for node in nodes(tree)}
+    assert forest.nodes == len(every)
+    assert forest.labels == len({label for label, _ in every})
+    assert forest.productions == len({production(node) for node in every if node[1]})
+    assert as_trees(forest.brackets()) == given_trees
+
+
+@given(LISTS)
+@settings(deadline=None, max_examples=50)
+def test_equal_trees_have_the_same_root(given_trees):
+    roots = Forest([text(tree) for tree in given_trees]).trees["0"].tolist()
+    for tree, root in zip(given_trees, roots, strict=True):
+        assert [other == tree for other in given_trees] == [other == root for other in roots]
+
+
+@given(LISTS)
+@settings(deadline=None, max_examples=50)
+def test_children_come_before_their_parents(given_trees):
+    arrays = Forest([text(tree) for tree in given_trees]).table.arrays()
+    begins, children = arrays["child_begins"], arrays["children"]
+    for node in range(len(begins) - 1):
+        assert (children[begins[node] : begins[node + 1]] < node).all()
+
+
+@pytest.mark.parametrize(
+    ("given_text", "written", "bracketed"),
+    [
+        ("(A)", "(A)", "(A)"),
+        ("(NN (dog))", "(NN dog)", "(NN (dog))"),
+        ("(A b (C d) e)", "(A b (C d) e)", "(A (b)(C (d))(e))"),
+        (" (A\n\t(B  b)\r\n) ", "(A (B b))", "(A (B (b)))"),
+        ("((S x))", "( (S x))", "( (S (x)))"),
+        ("( (S x))", "( (S x))", "( (S (x)))"),
+        ("(A(B b)(C c))", "(A (B b) (C c))", "(A (B (b))(C (c)))"),
+        ("(犬 ü😀)", "(犬 ü😀)", "(犬 (ü😀))"),
+        ("(A \0 \x01)", "(A \0 \x01)", "(A (\0)(\x01))"),
+        ("(-LRB- -RRB-)", "(-LRB- -RRB-)", "(-LRB- (-RRB-))"),
+    ],
+)
+def test_brackets(given_text, written, bracketed):
+    forest = Forest([given_text])
+    assert forest.brackets() == [written]
+    assert forest.brackets(bracket_leaves=True) == [bracketed]
+    assert len({*Forest([given_text, written, bracketed]).trees["0"].tolist()}) == 1
+
+
+def test_words_and_nodes_of_the_same_name_are_different():
+    forest = Forest(["(A b)", "(A (b c))"])
+    assert len(set(forest.trees["0"].tolist())) == 2
+    assert (forest.nodes, forest.labels) == (5, 3)
+    # The kernel of subset trees does not tell them apart: one production for both.
+    assert forest.productions == 2
+
+
+@pytest.mark.parametrize(
+    ("tree", "column", "reason"),
+    [
+        ("", 1, "a tree begins with '('"),
+        ("   ", 4, "a tree begins with '('"),
+        ("dog", 1, "a tree begins with '('"),
+        (")", 1, "a tree begins with '('"),
+        ("()", 2, "nothing in this pair of brackets"),
+        ("(A ())", 5, "nothing in this pair of brackets"),
+        ("( ( ) )", 5, "nothing in this pair of brackets"),
+        ("(A (B c) (D", 10, "never closed"),
+        ("(A", 1, "never closed"),
+        ("(A b))", 6, "something behind the tree"),
+        ("(A b) (C d)", 7, "something behind the tree"),
+        ("(A b) x", 7, "something behind the tree"),
+    ],
+)
+def test_what_is_no_tree_is_refused_with_its_place(tree, column, reason):
+    with pytest.raises(FormatError) as caught:
+        Forest(["(A b)", tree])
+    assert reason in caught.value.reason
+    assert (caught.value.file, caught.value.line, caught.value.column) == ("trees[1]", 1, column)
+
+
+def test_lines_of_a_string_are_counted():
+    with pytest.raises(FormatError) as caught:
+        Forest(["(A\n (B c)\n  ())"])
+    assert (caught.value.line, caught.value.column) == (3, 4)
+
+
+def test_the_place_of_a_wrong_tree_among_others():
+    with pytest.raises(FormatError, match=r"^trees\[2\]"):
+        Forest([None, "(A b)", "(A"])
+
+
+def test_a_wrong_tree_leaves_the_forest_as_it_was():
+    forest = Forest(SMALL)
+    with pytest.raises(FormatError):
+        forest.extend(["(NEW tree)", "(A"])
+    assert forest.brackets() == SMALL
+
+
+# --- As a sequence ----------------------------------------------------------------------------------
+
+
+@given(LISTS, st.data())
+@settings(deadline=None, max_examples=50)
+def test_is_cut_as_an_array_is(given_trees, data):
+    forest = Forest([text(tree) for tree in given_trees])
+    array = np.empty(len(given_trees), object)
+    array[:] = [str(example) for example in forest]
+    size = len(array)
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)), bool)
+    places = data.draw(st.lists(st.integers(-size, size - 1), max_size=8)) if size else []
+    for cut in (data.draw(st.slices(size)), mask, np.array(places, np.intp), places, []):
+        part = forest[cut]
+        assert part.brackets() == [t if t.startswith("(") else f"({t})" for t in array[cut].tolist()]
+        assert part.table is forest.table
+
+
+def test_one_example():
+    forest = Forest(SMALL)
+    assert isinstance(forest[0], TreeExample)
+    assert str(forest[np.int64(1)]) == SMALL[1]
+    assert str(forest[-1]) == SMALL[-1]
+    assert [str(example) for example in forest] == SMALL
+    assert repr(forest[2]) == "<tree (NP dogs)>"
+    assert forest[0] == Forest(SMALL[::-1])[2]
+    assert len({*forest, *Forest(SMALL)}) == 3
+    assert forest[0] != SMALL[0]
+
+
+@pytest.mark.parametrize("place", [3, -4, 10**20])
+def test_places_that_are_not_there(place):
+    with pytest.raises(IndexError, match="3 examples"):
+        Forest(SMALL)[place]
+    with pytest.raises((IndexError, OverflowError)):
+        Forest(SMALL)[[0, place]]
+
+
+@pytest.mark.parametrize("places", [True, [[0, 1]], np.zeros((1, 1), int), [0.0], "0", ["0"], None], ids=repr)
+def test_what_cuts_nothing(places):
+    with pytest.raises(IndexError, match="a number, a slice, a list of numbers or a mask"):
+        Forest(SMALL)[places]
+
+
+def test_extending_is_adding_at_the_end():
+    forest = Forest(SMALL[:1])
+    part = forest[:]
+    forest.extend(SMALL[1:])
+    assert forest.brackets() == SMALL
+    assert part.brackets() == SMALL[:1]
+    assert forest.nodes == Forest(SMALL).nodes
+    part.extend([forest[1], None])
+    assert part.brackets() == [*SMALL[:2], ""]
+    assert len(forest) == 3
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"trees": {"a": SMALL, "b": SMALL}}, {"trees": SMALL, "vectors": np.eye(3)}, {"trees": {}}],
+    ids=["channels", "vectors", "nothing"],
+)
+def test_forests_that_cannot_be_extended(arguments):
+    with pytest.raises(ValueError, match="one tree each"):
+        Forest(**arguments).extend(SMALL)
+
+
+def test_a_compact_copy_has_nothing_else():
+    forest = Forest(SMALL)
+    part = forest[[2, 2]]
+    compact = part.compact()
+    assert compact.brackets() == part.brackets() == ["(NP dogs)"] * 2
+    assert (part.nodes, compact.nodes) == (forest.nodes, 2)
+    assert compact.nbytes <= forest.nbytes
+    assert Forest([None]).compact().brackets() == [""]
+
+
+@given(LISTS)
+@settings(deadline=None, max_examples=50)
+def test_pickles_and_copies_are_the_same(given_trees):
+    forest = Forest({"a": [text(tree) for tree in given_trees], "b": [None] * len(given_trees)})
+    for copy in (pickle.loads(pickle.dumps(forest)), forest.compact()):
+        assert {name: copy.brackets(name) for name in copy.trees} == {
+            name: forest.brackets(name) for name in "ab"
+        }
+        assert (copy.nodes, copy.labels, copy.productions) == (
+            forest.nodes,
+            forest.labels,
+            forest.productions,
+        )
+
+
+def test_examples_can_be_pickled():
+    examples = pickle.loads(pickle.dumps(list(Forest(SMALL))))
+    assert [str(example) for example in examples] == SMALL
+    assert as_forest(examples).brackets() == SMALL
+
+
+def test_says_what_it_is():
+    assert repr(Forest(SMALL)) == "Forest(3 examples, 8 subtrees)"
+    several = Forest({"a": SMALL}, vectors={"v": np.eye(3)})
+    assert repr(several) == "Forest(3 examples, 8 subtrees, trees=['a'], vectors=['v'])"
+    assert repr(Forest()) == "Forest(0 examples, 0 subtrees)"
+
+
+# --- What trees can be ------------------------------------------------------------------------------
+
+
+def test_trees_of_every_kind():
+    sentence = Treebank.from_words(
+        [["Dogs", "bark"]],
+        [["NOUN", "VERB"]],
+        lemmas=[["dog", "bark"]],
+        heads=[[2, 0]],
+        deprels=[["nsubj", "root"]],
+    )[0]
+    forest = Forest(
+        [
+            "(A b)",
+            Tree("A", ["b"]),
+            ast.parse("x").body[0],
+            Preorder(["A", "b"], [1, 0]),
+            Forest(["(C d)", "(A b)"])[1],
+            np.str_("(A b)"),
+            sentence,
+            None,
+        ]
+    )  # fmt: skip
+    roots = forest.trees["0"]
+    assert [root == roots[0] for root in roots] == [True, True, False, True, True, True, False, False]
+    assert str(forest[2]) == "(Expr (Name (id: x)))"
+    assert "nsubj" in str(forest[6])
+    assert Forest.from_sentences([sentence]).brackets() == [str(forest[6])]
+    assert Forest.from_sentences([sentence], "lct").brackets() != [str(forest[6])]
+    assert roots[7] == -1
+    assert str(forest[7]) == ""
+
+
+def test_arrays_and_iterators_of_strings():
+    assert Forest(np.array(SMALL)).brackets() == SMALL
+    assert Forest(np.array(SMALL, object)).brackets() == SMALL
+    assert Forest(one for one in SMALL).brackets() == SMALL
+
+
+@pytest.mark.parametrize("wrong", [5, b"(A b)", ["(A b)"], ("A", "b"), np.array(["(A b)"])], ids=repr)
+def test_what_is_no_tree_is_named(wrong):
+    with pytest.raises(TypeError, match=rf"trees\[1\] is of type {type(wrong).__name__}; expected"):
+        Forest(["(A b)", wrong])
+
+
+def test_one_string_is_not_several_trees():
+    with pytest.raises(TypeError, match="put it into a list"):
+        Forest("(A b)")
+
+
+@pytest.mark.parametrize(
+    ("labels", "arities"),
+    [([], []), (["A"], []), (["A"], [1]), (["A", "b"], [0, 0]), (["A"], [-1]), (["A", "b"], [2, 0]),
+     (["A", "b"], [2**62, 0])],
+)  # fmt: skip
+def test_lists_that_make_no_tree(labels, arities):
+    with pytest.raises(ValueError, match="preorder"):
+        Forest([Preorder(labels, arities)])
+
+
+def test_labels_that_brackets_cannot_write_are_kept():
+    forest = Forest(
+        [Tree("NN", ["New York"]), Tree("NN", ["New", "York"]), Tree("NN", ["("]), Tree("NN", [""])]
+    )
+    assert len(set(forest.trees["0"].tolist())) == 4
+    assert forest.brackets(bracket_leaves=True)[:2] == ["(NN (New York))", "(NN (New)(York))"]
+
+
+def test_a_mapping_of_channels():
+    assert as_forest({"a": SMALL, "b": SMALL}).brackets("b") == SMALL
+
+
+@pytest.mark.parametrize("trees_given", [5, None, "(A b)", b"(A b)"])
+def test_what_is_no_list_of_trees(trees_given):
+    with pytest.raises(TypeError, match="expected a list of trees or a Forest"):
+        as_forest(trees_given)
+
+
+def test_no_trees_at_all():
+    with pytest.raises(ValueError, match="no trees"):
+        as_forest([])
+    assert len(as_forest(Forest([]))) == 0
+
+
+def test_examples_of_one_forest_stay_in_it():
+    forest = Forest({"a": SMALL, "b": SMALL[::-1]}, vectors=np.eye(3))
+    part = as_forest([forest[2], forest[0]])
+    assert part.table is forest.table
+    assert part.brackets("b") == [SMALL[0], SMALL[2]]
+    assert part.vectors["0"].matrix.toarray().tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+def test_examples_of_different_forests_come_together():
+    mixed = as_forest([Forest(SMALL)[1], Forest(SMALL[:1])[0], "(NP dogs)"])
+    assert mixed.brackets() == [SMALL[1], SMALL[0], SMALL[2]]
+    assert mixed.nodes == Forest(SMALL).nodes
+
+
+# --- Channels and vectors ---------------------------------------------------------------------------
+
+
+def test_several_trees_an_example():
+    forest = Forest({"syntax": SMALL[:2], "role": ["(R x)", None]}, vectors={"v": [[1.0, 0], [0, 2]]})
+    assert list(forest.trees) == ["syntax", "role"]
+    assert forest.brackets() == forest.brackets("syntax") == SMALL[:2]
+    assert forest.brackets("role") == ["(R x)", ""]
+    assert forest.vectors["v"].present.all()
+    part = forest[1:]
+    assert part.brackets("role") == [""]
+    assert part.vectors["v"].matrix.toarray().tolist() == [[0, 2]]
+
+
+def test_a_forest_of_vectors_alone():
+    forest = Forest({}, vectors=np.eye(4))
+    assert len(forest) == 4
+    assert len(forest[1:3]) == 2
+    assert forest.brackets() == [""] * 4
+    assert str(forest[0]) == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "vectors"),
+    [({"a": SMALL, "b": SMALL[:2]}, None), (SMALL, np.eye(2)), (SMALL, {"v": np.eye(3), "w": np.eye(4)})],
+    ids=["trees", "vectors", "several vectors"],
+)
+def test_channels_of_different_lengths(arguments, vectors):
+    with pytest.raises(ValueError, match="equally many examples"):
+        Forest(arguments, vectors=vectors)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_vectors_must_be_finite(value):
+    with pytest.raises(ValueError, match="finite"):
+        Forest(SMALL, vectors=[[1.0], [value], [0.0]])
+
+
+def test_vectors_of_any_kind():
+    repeated = sparse.coo_matrix(([1.0, 2.0, 5.0], ([0, 0, 2], [1, 1, 0])), shape=(3, 2))
+    for given_vectors in (
+        repeated,
+        repeated.tocsc(),
+        sparse.csr_array(repeated),
+        repeated.toarray(),
+        [[0, 3], [0, 0], [5, 0]],
+    ):
+        matrix = Forest(SMALL, vectors=given_vectors).vectors["0"].matrix
+        assert matrix.toarray().tolist() == [[0, 3], [0, 0], [5, 0]]
+        assert matrix.dtype == np.float64
+
+
+def test_channels_are_matched_by_name():
+    forest = Forest({"a": SMALL, "b": SMALL[::-1]}, vectors={"v": np.eye(3)})
+    other = Forest({"b": SMALL, "a": SMALL, "c": SMALL}, vectors={"v": np.eye(3), "w": np.eye(3)})
+    roots, vectors = forest.roots_like(other), forest.vectors_like(other)
+    assert roots[0].tolist() == forest.trees["b"].tolist()
+    assert roots[2].tolist() == [-1] * 3
+    assert vectors[0] is forest.vectors["v"]
+    assert vectors[1] is None
+    alone = Forest({"x": SMALL}).roots_like(Forest(SMALL))
+    assert (alone[0] >= 0).all()
+
+
+# --- Large ------------------------------------------------------------------------------------------
+
+LARGE = {
+    "deep": chain(100_000),
+    "deep and different": "".join(f"(L{i} " for i in range(100_000)) + "x" + ")" * 100_000,
+    "pairs of new labels": "(A" + "".join(f" (L{i} w{i})" for i in range(50_000)) + ")",
+    "wide": "(A" + " b" * 100_000 + ")",
+    "wide and different": "(A" + "".join(f" (B w{i})" for i in range(50_000)) + ")",
+    "a long label": "(" + "L" * 1_000_000 + " " + "w" * 1_000_000 + ")",
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_large_trees(kind):
+    forest = Forest([LARGE[kind], "(A b)"])
+    assert forest.brackets()[0] == LARGE[kind]
+    copy = pickle.loads(pickle.dumps(forest[:1].compact()))
+    assert copy.brackets() == [LARGE[kind]]
+    assert Forest([*copy, LARGE[kind]]).trees["0"].tolist() == [copy.trees["0"][0]] * 2
+
+
+def test_deep_trees_of_other_libraries():
+    tree = Tree("X", ["x"])
+    for _ in range(9_999):
+        tree = Tree("X", [tree])
+    assert Forest([tree]).brackets() == [chain(10_000)]
+
+
+def test_a_tree_that_doubles_costs_what_it_has_of_different_subtrees():
+    """2^40 nodes, were they written out."""
+    doubled = Forest(["(A x)"])
+    table = doubled.table
+    root = int(doubled.trees["0"][0])
+    arrays = {name: list(values) for name, values in table.arrays().items()}
+    for _ in range(40):
+        arrays["node_labels"].append(0)
+        arrays["children"] += [root, root]
+        arrays["child_begins"].append(len(arrays["children"]))
+        root = len(arrays["node_labels"]) - 1
+    kinds = {name: np.asarray(values).dtype for name, values in table.arrays().items()}
+    grown = SubtreeTable.from_arrays(**{name: np.array(arrays[name], kind) for name, kind in kinds.items()})
+    forest = Forest._of(grown, {"0": np.array([root], np.int32)}, {})
+    value = TreeKernel("st", decay=0.5, normalize=False)(forest)
+    # Nodes of height h are there 2^(40 - h) times; those that are large are of weight 2^-(2^h ...).
+    expected = sum((2.0 ** (40 - h)) ** 2 * 0.5 ** (2.0 ** (h + 1) - 1) for h in range(41))
+    assert value[0, 0] == pytest.approx(expected, rel=1e-12)
+
+
+# --- Tables out of arrays ---------------------------------------------------------------------------
+
+ARRAYS = {name: np.asarray(values) for name, values in Forest(SMALL).table.arrays().items()}
+
+
+def test_a_table_out_of_its_arrays():
+    copy = SubtreeTable.from_arrays(**ARRAYS)
+    for name, values in copy.arrays().items():
+        assert np.array_equal(values, ARRAYS[name])
+
+
+@given(data=st.data())
+@settings(deadline=None, max_examples=300)
+def test_changed_arrays_are_refused_or_are_a_table(data):
+    arrays = {name: values.copy() for name, values in ARRAYS.items()}
+    name = data.draw(st.sampled_from(sorted(arrays)))
+    place = data.draw(st.integers(0, len(arrays[name]) - 1))
+    if data.draw(st.booleans()):
+        limits = np.iinfo(arrays[name].dtype)
+        near = st.integers(max(int(limits.min), -2), 20)
+        arrays[name][place] = data.draw(near | st.integers(int(limits.min), int(limits.max)))
+    else:
+        arrays[name] = np.delete(arrays[name], place)
+    try:
+        table = SubtreeTable.from_arrays(**arrays)
+    except ValueError as error:
+        assert "damaged" in str(error)
+        return
+    for key, values in table.arrays().items():
+        assert np.array_equal(values, arrays[key])
+    for root in range(table.nodes):
+        assert table.brackets(root, True).count("(") >= 1
+
+
+@pytest.mark.parametrize("root", [8, -2, 2**31 - 1])
+def test_roots_that_are_no_nodes(root):
+    table = Forest(SMALL).table
+    with pytest.raises(IndexError, match="no node"):
+        table.brackets(root, False)
+    with pytest.raises(IndexError, match="no node"):
+        SubtreeTable().absorb(table, np.array([0, root], np.int32))
+
+
+# --- Threads ----------------------------------------------------------------------------------------
+
+
+def test_a_forest_is_read_while_it_grows():
+    """Who reads sees the trees that were there; who adds waits, and nobody waits for ever."""
+    forest = Forest([f"(S (NP w{i}) (VP (V v{i % 7}) (NP w{i % 5})))" for i in range(300)])
+    part = forest[:]
+    expected = TreeKernel(n_jobs=1)(part)
+    stop = threading.Event()
+
+    def grow():
+        added = 0
+        while not stop.is_set() and added < 20_000:
+            forest.extend([f"(S (NP new{added}) (VP (V x{added})))"])
+            added += 1
+        return added
+
+    with ThreadPoolExecutor(4) as pool:
+        growing = pool.submit(grow)
+        found = [pool.submit(TreeKernel(n_jobs=2), part) for _ in range(6)]
+        matrices = [one.result() for one in found]
+        stop.set()
+        added = growing.result()
+    assert added > 0
+    assert len(forest) == 300 + added
+    for matrix in matrices:
+        assert np.array_equal(matrix, expected)
+
+
+def test_channels_without_a_common_name_are_refused():
+    forest, other = Forest({"a": SMALL, "b": SMALL}), Forest({"c": SMALL, "d": SMALL})
+    with pytest.raises(ValueError, match="the same names"):
+        forest.roots_like(other)
+
+
+def test_what_is_asked_about_is_left_alone():
+    vectors = sparse.csr_matrix(np.array([[1.0, 2.0], [0.0, 3.0], [4.0, 0.0]]))
+    forest, other = (Forest({"t": SMALL}, vectors={"v": vectors}) for _ in range(2))
+    forest.features, other.features = ["x", "y"], ["y", "x"]
+    before = forest.vectors["v"].matrix.toarray()
+    (moved,) = forest.vectors_like(other)
+    assert moved.matrix.toarray().tolist() == before[:, ::-1].tolist()
+    assert forest.vectors["v"].matrix.toarray().tolist() == before.tolist()
+    vectors.data[:] = 9.0
+    assert forest.vectors["v"].matrix.toarray().tolist() == before.tolist()
+
+
+def test_examples_of_several_trees_are_not_taken_apart():
+    forest = Forest({"a": SMALL, "b": SMALL})
+    with pytest.raises(ValueError, match=r"cut its forest instead"):
+        Forest([forest[0], "(A b)"])
+
+
+def test_threads_that_extend_a_forest_lose_nothing():
+    forest = Forest(SMALL)
+    threads = [
+        threading.Thread(target=lambda: [forest.extend([f"(X w{i})"]) for i in range(50)]) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(forest) == len(SMALL) + 200

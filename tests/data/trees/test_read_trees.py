@@ -1,0 +1,532 @@
+"""Files of trees: brackets, SVM-light-TK's and KeLP's lines, CoNLL-U; what is read, and what is refused."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import itertools
+import lzma
+
+import numpy as np
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from unkernel._core import Forest as SubtreeTable
+from unkernel._core import TreeLines
+
+import unkernel.data.trees.reading as trees_module
+from reference import golden
+from reference.tree_examples import as_trees, chain, text, trees
+from reference.tree_kernels import read_tk_examples
+from unkernel import Forest, FormatError, read_trees
+from unkernel.data import files, read_conllu
+
+COMPRESS = {
+    "plain": bytes,
+    "gz": gzip.compress,
+    "xz": lzma.compress,
+    "bz2": bz2.compress,
+    "zst": zstandard.ZstdCompressor().compress,
+}
+
+
+def read(content, **options):
+    stream = io.BytesIO(content if isinstance(content, bytes) else content.encode())
+    stream.name = "trees.dat"
+    return read_trees(stream, **options)
+
+
+def refuse(content, line, column, reason, **options):
+    with pytest.raises(FormatError) as caught:
+        read(content, **options)
+    error = caught.value
+    assert (error.file, error.line, error.column) == ("trees.dat", line, column)
+    assert reason in error.reason
+
+
+def vectors_of(line):
+    """The vectors of an example, by channel: entries by index from 1, or None."""
+    return [
+        {int(k) + 1: value for k, value in enumerate(channel.matrix.toarray()[0]) if value}
+        if channel.present[0]
+        else None
+        for channel in read(line).X.vectors.values()
+    ]
+
+
+# --- Files of brackets ------------------------------------------------------------------------------
+
+
+@given(st.lists(trees(), min_size=1, max_size=8), st.sampled_from(["", " ", "\n", "\n\n\t", "\r\n"]))
+@settings(deadline=None, max_examples=50)
+def test_trees_one_after_another(given_trees, between):
+    data = read(between + between.join(text(tree) for tree in given_trees) + between)
+    assert as_trees(data.X.brackets()) == given_trees
+    assert data.y is None
+    assert data.qid is None
+
+
+def test_a_treebank():
+    found = read("( (S (NP (PRP It))\n     (VP (VBZ works)) (. .)) )\n( (NP (NN Yes)) )\n")
+    assert found.X.brackets() == ["( (S (NP (PRP It)) (VP (VBZ works)) (. .)))", "( (NP (NN Yes)))"]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "column", "reason"),
+    [
+        ("(A b)\n(C d", 2, 1, "never closed"),
+        ("(A b)\n  (C (D e)\n", 2, 3, "never closed"),
+        ("(A b)\n(C d))\n", 2, 6, "a tree begins with '('"),
+        ("(A b)\nword\n", 2, 1, "a tree begins with '('"),
+        ("(A b)\n\n (C ( ))", 3, 7, "nothing in this pair"),
+        ("(A b) |ET|", 1, 7, "a tree begins with '('"),
+        ("(犬 b) x", 1, 9, "a tree begins with '('"),  # columns are bytes
+    ],
+)
+def test_what_is_wrong_in_a_file_of_brackets(content, line, column, reason):
+    refuse(content, line, column, reason)
+
+
+# --- Labels and queries -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["1", "-1"], np.array([1, -1])),
+        (["+1", "-1", "1"], np.array([1, -1, 1])),
+        (["0.5", "2"], np.array([0.5, 2.0])),
+        (["1.0", "1"], np.array([1, 1])),
+        (["DESC", "1"], np.array(["DESC", "1"])),
+        (["nan", "1"], np.array(["nan", "1"])),
+        (["inf", "1"], np.array(["inf", "1"])),
+        (["犬", "ü:x"], np.array(["犬", "ü:x"])),
+        (["a|b", "|x"], np.array(["a|b", "|x"])),
+    ],
+)
+def test_labels(labels, expected):
+    found = read("".join(f"{label} |BT| (A b) |ET|\n" for label in labels)).y
+    assert found.dtype.kind == expected.dtype.kind
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["1e30", "1"],
+        ["1e999", "1"],
+        ["1_0", "1"],
+        ["1,5", "1"],
+        ["0x10", "1"],
+        ["٣", "1"],
+        ["9007199254740995", "9007199254740994"],
+        ["9007199254740993", "9007199254740992"],
+    ],
+    ids=str,
+)
+def test_labels_that_no_number_holds_exactly_are_text(labels):
+    assert read("".join(f"{label} |BT| (A b) |ET|\n" for label in labels)).y.tolist() == labels
+
+
+def test_query_numbers():
+    data = read("1 qid:3 |BT| (A b) |ET|\n-1 qid:-4 |BT| (A c) |ET| 1:1\n")
+    assert data.qid.tolist() == [3, -4]
+    assert data.qid.dtype == np.int64
+    X, y = data
+    assert (len(X), y.tolist()) == (2, [1, -1])
+    assert read("1 |BT| (A b) |ET|\n").qid is None
+
+
+def test_blank_lines_and_remarks_are_left_out():
+    data = read(
+        "# head\n\n   \n1 |BT| (A b) |ET| # why\n\t\n"
+        "2 |BT| (C d) |ET| 1:1 |EV| # 3:1\n3 |BT| (A b) |ET| 1:2 # 2:2\n"
+    )
+    assert data.y.tolist() == [1, 2, 3]
+    assert data.X.brackets() == ["(A b)", "(C d)", "(A b)"]
+    assert data.X.vectors["0"].matrix.toarray().tolist() == [[0], [1], [2]]
+
+
+@pytest.mark.parametrize("content", ["1 |BT| (A b) |ET|\n", "(A b)"])
+def test_a_byte_order_mark_is_skipped(content):
+    data = read("\ufeff" + content)
+    assert data.X.brackets() == ["(A b)"]
+    assert data.y is None or data.y.tolist() == [1]
+
+
+def test_the_last_line_needs_no_end():
+    assert read("1 |BT| (A b) |ET|\r\n2 |BT| (C d) |ET|").y.tolist() == [1, 2]
+
+
+# --- SVM-light-TK's trees ---------------------------------------------------------------------------
+
+
+def test_several_trees():
+    data = read(
+        "1 |BT| (A b) |BT| (C d) |ET|\n"
+        "2 |BT| (A b) |ET|\n"
+        "3 |BT|  |BT| (C d) |BT| (E f) |ET|\n"
+        "4 |BT| |ET| 1:1\n"
+        "5 1:1\n"
+        "6\n"
+    )
+    assert list(data.X.trees) == ["0", "1", "2"]
+    assert data.X.brackets("0") == ["(A b)", "(A b)", "", "", "", ""]
+    assert data.X.brackets("1") == ["(C d)", "", "(C d)", "", "", ""]
+    assert data.X.brackets("2") == ["", "", "(E f)", "", "", ""]
+    assert data.X.vectors["0"].present.tolist() == [False, False, False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("tree", "bracketed"),
+    [
+        ("(NN word)", "(NN (word))"),
+        ("(NN (word))", "(NN (word))"),
+        ("(NN New York)", "(NN (New York))"),
+        ("(NN New   York )", "(NN (New York))"),
+        ("(A (b) (C d))", "(A (b)(C (d)))"),
+        ("(A (C d) b)", "(A (C (d))(b))"),
+        ("(A (C d) New York)", "(A (C (d))(New)(York))"),  # the program joins these, too
+        ("( (S (NP x)))", "( (S (NP (x))))"),
+        ("(A)", "(A)"),
+    ],
+)
+def test_trees_as_svm_light_tk_reads_them(tree, bracketed):
+    assert read(f"1 |BT| {tree} |ET|\n").X.brackets(bracket_leaves=True) == [bracketed]
+
+
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_golden_trees_are_what_the_twin_reads(part):
+    path = golden.FOLDER / f"trees.{part}.dat"
+    X, y = read_trees(path)
+    expected = read_tk_examples(path)
+    assert y.tolist() == [label for label, _ in expected]
+    assert as_trees(X.brackets()) == [tree for _, tree in expected]
+
+
+# --- SVM-light-TK's vectors -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "vectors"),
+    [
+        ("1 |BT| (A b) |ET|", []),
+        ("1 |BT| (A b) |ET|  ", []),
+        ("1 |BT| (A b) |ET| 1:0.5 7:-1e-2", [{1: 0.5, 7: -0.01}]),
+        ("1 |BT| (A b) |ET| 1:0.5 7:1 |EV|", [{1: 0.5, 7: 1}]),
+        ("1 |BT| (A b) |ET| 1:1 |BV| 2:1 3:+1 |EV|", [{1: 1}, {2: 1, 3: 1}]),
+        ("1 |BT| (A b) |ET| 1:1 |BV| 2:1", [{1: 1}, {2: 1}]),
+        ("1 |BT| (A b) |ET| |BV| 1:1 |EV|", [{}, {1: 1}]),  # |BV| separates
+        ("1 |BT| (A b) |ET| 1:1 |BV| |EV|", [{1: 1}, {}]),
+        ("1 |BT| (A b) |ET| |EV|", [{}]),
+        ("1 |BT| (A b) |ET| |BV| |BV| |EV|", [{}, {}, {}]),
+        ("1 2:1 3:1 |EV|", [{2: 1, 3: 1}]),
+        ("1 |EV|", [{}]),
+        ("1 |BT| (A b) |ET| 2147483646:1 |EV| ", None),
+    ],
+)
+def test_vectors_as_svm_light_tk_reads_them(line, vectors):
+    if vectors is None:
+        assert read(line).X.vectors["0"].matrix.shape == (1, 2147483646)
+    else:
+        assert vectors_of(line) == vectors
+
+
+def test_a_vector_without_entries_is_not_no_vector():
+    X, _ = read("1 |BT| (A b) |ET| |EV|\n1 |BT| (A b) |ET|\n1 |BT| (A b) |ET| 3:1\n")
+    assert X.vectors["0"].present.tolist() == [True, False, True]
+    assert X.vectors["0"].matrix.shape == (3, 3)
+
+
+# --- KeLP -------------------------------------------------------------------------------------------
+
+
+def test_kelp():
+    data = read(
+        "DESC |BT:grct| (ROOT (NN x) y z) |ET| |BV:bow| be::v:1.0 what::w:2.0 be::v:0.5 |EV| "
+        "|BS:text| any (text |EV| 1:x |ES|\n"
+        "NUM |BV:bow| |EV| |BT:lct| (A b) |ET|\n"
+    )
+    assert data.y.tolist() == ["DESC", "NUM"]
+    assert data.X.brackets("grct", bracket_leaves=True) == ["(ROOT (NN (x))(y)(z))", ""]
+    assert data.X.brackets("lct") == ["", "(A b)"]
+    assert data.X.features == ["be::v", "what::w"]
+    assert data.X.vectors["bow"].matrix.toarray().tolist() == [[1.5, 2.0], [0, 0]]
+    assert data.X.vectors["bow"].present.tolist() == [True, True]
+
+
+def test_named_and_numbered_vectors_in_one_file():
+    line = "1 |BT| (A b) |ET| 7:2 |EV| |BV:x| w:1 |EV|\n"
+    refuse(line, 1, 39, "features with names, others with numbers")
+    refuse("1 |BV:x| w:1 |EV|\n1 7:2\n", 2, 6, "features with names, others with numbers")
+
+
+@pytest.mark.parametrize(
+    ("line", "column"),
+    [("1 |BT| (A b) |BT:x| (C d) |ET|", 14), ("1 |BT:x| (A b) |BT| (C d) |ET|", 16)],
+)
+def test_named_and_numbered_trees_in_one_line(line, column):
+    refuse(line, 1, column, "some trees of this line have names")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "1 |BT:a| (A b) |ET| |BT:a| (C d) |ET|",
+        "1 |BT| (A b) |ET| |BT:0| (C d) |ET|",
+        "1 |BV:a| w:1 |EV| |BV:a| w:1 |EV|",
+    ],
+)
+def test_a_channel_twice_in_a_line(line):
+    with pytest.raises(FormatError) as caught:
+        read("1 |BT| (A b) |ET|\n" + line)
+    assert caught.value.line == 2
+
+
+# --- CoNLL-U ----------------------------------------------------------------------------------------
+
+CONLLU = (
+    "1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n"
+    "2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\n"
+    "\n"
+    "1\tGo\tgo\tVERB\tVB\t_\t0\troot\t_\t_\n"
+    "\n"
+)
+
+
+@pytest.mark.parametrize("shape", ["grct", "lct", "loct"])
+def test_conllu(shape, tmp_path):
+    expected = Forest.from_sentences(read_conllu(io.BytesIO(CONLLU.encode())), shape).brackets()
+    assert read(CONLLU, format="conllu", shape=shape).X.brackets() == expected
+    for name, pack in COMPRESS.items():
+        path = tmp_path / f"some.conllu.{name}"
+        path.write_bytes(pack(CONLLU.encode()))
+        data = read_trees(path, shape=shape)
+        assert data.X.brackets() == expected
+        assert data.y is None
+
+
+def test_wrong_conllu():
+    refuse(CONLLU.replace("\t2\tnsubj", "\t7\tnsubj"), 1, 23, "7", format="conllu")
+
+
+# --- Which format -----------------------------------------------------------------------------------
+
+
+def test_the_format_is_told_by_the_first_character():
+    assert read("\n  (A b)").y is None
+    assert read("\n 1 |BT| (A b) |ET|").y.tolist() == [1]
+    assert read("# (A b)\n1 |BT| (A b) |ET|").y.tolist() == [1]
+
+
+def test_the_format_can_be_given():
+    refuse("1 |BT| (A b) |ET|", 1, 1, "a tree begins with '('", format="brackets")
+    refuse("(A b)", 1, 1, "read it as a file of brackets", format="lines")
+    for options in ({"format": "penn"}, {"format": "conllu", "shape": "tree"}):
+        with pytest.raises(ValueError, match="must be one of"):
+            read(CONLLU, **options)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b" \t\r\n"])
+@pytest.mark.parametrize("options", [{}, {"format": "brackets"}, {"format": "lines"}])
+def test_files_of_nothing(content, options):
+    refuse(content, 0, 0, "empty", **options)
+
+
+def test_files_of_remarks():
+    refuse("# nothing\n", 0, 0, "no examples")
+
+
+# --- Lines that are refused -------------------------------------------------------------------------
+
+MALFORMED = [
+    # line, column, a piece of the message; all in the second line of a file
+    ("|BT| (A b) |ET|", 1, "begins with a label"),
+    ("(A b)", 1, "begins with a label, not with a tree"),
+    ("1 (A b)", 3, "between |BT| and |ET|"),
+    ("1 |BT| A b |ET|", 8, "a tree begins with '('"),
+    ("1 |BT| (A b |ET|", 8, "never closed"),
+    ("1 |BT| (A (B c) |ET|", 8, "never closed"),
+    ("1 |BT| (A b)", 13, "a tree ends with |ET|"),
+    ("1 |BT| (A b)) |ET|", 13, "a tree ends with |ET|"),
+    ("1 |BT| (A b) (C d) |ET|", 14, "a tree ends with |ET|"),
+    ("1 |BT| (A b) |EV|", 14, "a tree ends with |ET|"),
+    ("1 |BT| () |ET|", 9, "nothing in this pair of brackets"),
+    ("1 |BT|", 7, "a tree begins with '('"),
+    ("1 |ET|", 3, "nothing that this could end"),
+    ("1 |BT| (A b) |ET| |ET|", 19, "nothing that this could end"),
+    ("1 |BT| (A b) |ET| 1:1 |EV| |EV|", 28, "nothing that this could end"),
+    ("1 3:1 |BT| (A b) |ET|", 7, "vectors stand behind the trees"),
+    ("1 |BT| (A b) |ET| 1:1 |BT| (A b) |ET|", 23, "vectors stand behind the trees"),
+    ("1 |BT| (A b) |ET| 1", 19, "index:value"),
+    ("1 |BT| (A b) |ET| :1", 19, "index:value"),
+    ("1 |BT| (A b) |ET| 1:", 21, "finite number"),
+    ("1 |BT| (A b) |ET| 1:x", 21, "finite number"),
+    ("1 |BT| (A b) |ET| 1:1x", 21, "finite number"),
+    ("1 |BT| (A b) |ET| 1:nan", 21, "finite number"),
+    ("1 |BT| (A b) |ET| 1:inf", 21, "finite number"),
+    ("1 |BT| (A b) |ET| 1:1e999", 21, "finite number"),
+    ("1 |BT| (A b) |ET| 1:0x10", 21, "finite number"),
+    ("1 |BT| (A b) |ET| 0:1", 19, "whole number from 1"),
+    ("1 |BT| (A b) |ET| -1:1", 19, "whole number from 1"),
+    ("1 |BT| (A b) |ET| 1.5:1", 19, "whole number from 1"),
+    ("1 |BT| (A b) |ET| word:1", 19, "whole number from 1"),
+    ("1 |BT| (A b) |ET| 2147483647:1", 19, "whole number from 1"),
+    ("1 |BT| (A b) |ET| 99999999999999999999:1", 19, "whole number from 1"),
+    ("1 |BT| (A b) |ET| 2:1 1:1", 23, "ascend"),
+    ("1 |BT| (A b) |ET| 2:1 2:1", 23, "ascend"),
+    ("1 |BT| (A b) |ET| 1:1 qid:3", 23, "whole number from 1"),
+    ("1 qid:x |BT| (A b) |ET|", 3, "whole number"),
+    ("1 qid: |BT| (A b) |ET|", 3, "whole number"),
+    ("1 qid:1.5 |BT| (A b) |ET|", 3, "whole number"),
+    ("1 qid:99999999999999999999 |BT| (A b) |ET|", 3, "whole number"),
+    ("1 |BV:x| w:1", 13, "without |EV|"),
+    ("1 |BV:x| w |EV|", 10, "index:value"),
+    ("1 |BV:x| w: |EV|", 12, "finite number"),
+    ("1 |BV:x| w:1e308 w:1e308 |EV|", 26, "infinity"),
+    ("1 |BS:x| text", 3, "|BS| without |ES|"),
+    ("1 |BX:x| text |EX|", 3, "and no others"),
+]
+
+
+@pytest.mark.parametrize("case", MALFORMED, ids=[case[0] for case in MALFORMED])
+def test_malformed_lines_are_named(case):
+    line, column, reason = case
+    before = "1 qid:1 |BT| (A b) |ET|\n" if "qid:" in line.split("|")[0] else "1 |BT| (A b) |ET|\n"
+    refuse(before + line + "\n1 |BT| (A b) |ET|\n", 2, column, reason)
+    refuse("\n" + line, 2, column, reason, format="lines")
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "column", "reason"),
+    [
+        ("1 qid:1 |BT| (A b) |ET|\n\n1 |BT| (A b) |ET|\n", 3, 3, "has no qid, those before have one"),
+        ("1 |BT| (A b) |ET|\n1 qid:1 |BT| (A b) |ET|\n", 2, 3, "has a qid, those before have none"),
+        ("1 qid:1\n1\n", 2, 2, "has no qid"),
+    ],
+)
+def test_queries_for_some_lines_only(lines, line, column, reason):
+    refuse(lines, line, column, reason)
+
+
+# --- Hostile ----------------------------------------------------------------------------------------
+
+
+def test_bytes_that_are_no_text():
+    data = read(b"\xff\xfe |BT| (A\x80 b\0c) |ET|\n-1 |BT| (\xf0 \x9f) |ET|\n")
+    assert data.y.tolist() == ["\udcff\udcfe", "-1"]
+    assert data.X.brackets() == ["(A\udc80 b\0c)", "(\udcf0 \udc9f)"]
+    assert data.X.compact().brackets() == data.X.brackets()
+    assert read(b"(A \xff)").X.brackets() == ["(A \udcff)"]
+
+
+def test_bytes_that_are_no_text_there_and_back():
+    written = read(b"(A \xff)").X.brackets()
+    assert Forest(written).brackets() == written
+
+
+@pytest.mark.parametrize("start", [b"", b"1 |BT| "])
+@pytest.mark.parametrize(
+    "piece", [b"(" * 100_000, b"(A " * 100_000, b"(A" + b" b" * 100_000, b"(" + b"L" * 1_000_000]
+)
+def test_endless_brackets_are_refused(start, piece):
+    with pytest.raises(FormatError) as caught:
+        read(start + piece)
+    assert caught.value.line == 1
+
+
+def test_deep_and_large_trees_in_lines():
+    deep, wide = chain(10_000), "(A" + "".join(f" (B w{i})" for i in range(50_000)) + ")"
+    data = read(f"1 |BT| {deep} |BT| {wide} |ET| 1:1\n2 |BT| {wide} |BT| {deep} |ET|\n")
+    assert data.X.brackets("0") == [deep, wide]
+    assert data.X.brackets("1") == [wide, deep]
+    assert data.X.trees["0"].tolist() == data.X.trees["1"].tolist()[::-1]
+
+
+def test_very_long_labels():
+    word = "w" * 3_000_000
+    data = read(f"{word} |BT| ({word} {word}) |ET|\n")
+    assert data.y.tolist() == [word]
+    assert data.X.brackets() == [f"({word} {word})"]
+
+
+def test_many_channels():
+    data = read("1 " + "|BT| (A b) " * 2000 + "|ET| " + "|BV| " * 2000 + "|EV|\n")
+    assert len(data.X.trees) == 2000
+    assert len(data.X.vectors) == 2001
+
+
+# --- In pieces, and compressed ----------------------------------------------------------------------
+
+LINES = (
+    "# a remark\n"
+    "1 qid:1 |BT| (A (B c) New York) |BT| |ET| 1:1 |BV| 2:0.5 |EV|\r\n"
+    "-1 qid:2 |BT| (犬 x) |ET|\n"
+    "1 qid:2 3:1 |EV| |BT:lct| (A b c) |ET| |BS:s| x |ES|"
+).encode()
+
+
+def fed(pieces):
+    lines = TreeLines("pieces", SubtreeTable())
+    for piece in pieces:
+        lines.feed(piece)
+    lines.finish()
+    return {key: np.asarray(value).tolist() for key, value in lines.take().items()}
+
+
+def test_lines_can_be_cut_anywhere():
+    whole = fed([LINES])
+    assert whole["label_names"] == ["1", "-1"]
+    for cut in range(len(LINES) + 1):
+        assert fed([LINES[:cut], LINES[cut:]]) == whole
+    assert fed([LINES[i : i + 1] for i in range(len(LINES))]) == whole
+
+
+@given(st.lists(st.integers(0, len(LINES)), max_size=6))
+@settings(deadline=None, max_examples=50)
+def test_lines_can_be_cut_into_many(cuts):
+    edges = [0, *sorted(cuts), len(LINES)]
+    assert fed([LINES[begin:end] for begin, end in itertools.pairwise(edges)]) == fed([LINES])
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_compressed_files(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(trees_module, "read_blocks", lambda source: files.read_blocks(source, 1000))
+    lines = "".join(f"{i} |BT| (A (B w{i}) c) |ET| {i + 1}:1\n" for i in range(300))
+    brackets = "\n".join(f"(A (B w{i}) c)" for i in range(300))
+    for content in (lines, brackets):
+        path = tmp_path / "trees"
+        path.write_bytes(COMPRESS[kind](content.encode()))
+        for source in (path, str(path), io.BytesIO(path.read_bytes())):
+            X, y = read_trees(source)
+            assert X.brackets() == brackets.split("\n")
+            assert y is None or y.tolist() == list(range(300))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in COMPRESS if kind != "plain"])
+def test_compressed_files_that_end_early(kind):
+    content = COMPRESS[kind](b"1 |BT| (A b) |ET|\n" * 5000)
+    with pytest.raises(FormatError, match="ends early"):
+        read(content[:-10])
+
+
+def test_errors_name_the_file(tmp_path):
+    path = tmp_path / "some.dat.gz"
+    path.write_bytes(gzip.compress(b"1 |BT| (A b) |ET|\n1 |BT| (A |ET|\n"))
+    with pytest.raises(FormatError) as caught:
+        read_trees(path)
+    assert str(caught.value).startswith(f"{path}:2:8: ")
+    with pytest.raises(FileNotFoundError):
+        read_trees(tmp_path / "missing")
+    with pytest.raises(TypeError, match="path or an open file"):
+        read_trees(b"(A b)")
+
+
+def test_text_files(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("(犬 b)", encoding="utf-8")
+    with path.open(encoding="utf-8") as file:
+        assert read_trees(file).X.brackets() == ["(犬 b)"]

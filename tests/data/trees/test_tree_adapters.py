@@ -1,0 +1,320 @@
+"""Trees of other libraries, as the core gets them: nltk's (a stand-in does) and Python's syntax trees."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from reference.preorders import Tree, brackets
+from unkernel.data.trees.ast_trees import from_ast
+from unkernel.data.trees.nltk_trees import from_nltk
+from unkernel.data.trees.preorder import Preorder
+
+
+def code(text):
+    """The tree of one statement, as text."""
+    return brackets(from_ast(ast.parse(text).body[0]))
+
+
+def expression(text):
+    return brackets(from_ast(ast.parse(text, mode="eval").body))
+
+
+# --- nltk -------------------------------------------------------------------------------------------
+
+
+def test_an_nltk_tree():
+    tree = Tree("S", [Tree("NP", ["dogs"]), Tree("VP", [Tree("VBP", ["bark"]), Tree("ADVP", ["a", "lot"])])])
+    assert from_nltk(tree) == Preorder(
+        ["S", "NP", "dogs", "VP", "VBP", "bark", "ADVP", "a", "lot"], [2, 1, 0, 2, 1, 0, 2, 0, 0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        (Tree("NN", []), Preorder(["NN"], [0])),
+        (Tree("", [Tree("S", ["x"])]), Preorder(["", "S", "x"], [1, 1, 0])),
+        (Tree("NN", [""]), Preorder(["NN", ""], [1, 0])),
+        (Tree("NN", ["New York", "(", "犬"]), Preorder(["NN", "New York", "(", "犬"], [3, 0, 0, 0])),
+    ],
+)
+def test_labels_are_taken_as_they_are(tree, expected):
+    assert from_nltk(tree) == expected
+
+
+def test_any_iterable_with_a_label_will_do():
+    class Lazy:
+        def label(self):
+            return "A"
+
+        def __iter__(self):
+            return iter(["b", Tree("C", ["d"])])
+
+    assert brackets(from_nltk(Lazy())) == "(A b (C d))"
+
+
+def test_a_subtree_may_be_used_twice_and_stays_as_it_is():
+    twice = Tree("NP", ["it"])
+    tree = Tree("S", [twice, Tree("VP", [twice])])
+    assert brackets(from_nltk(tree)) == "(S (NP it) (VP (NP it)))"
+    assert tree == [["it"], [["it"]]]
+
+
+def test_an_nltk_tree_that_contains_itself():
+    inner = Tree("VP", [])
+    inner.append(Tree("S", [inner]))
+    with pytest.raises(ValueError, match="contains itself"):
+        from_nltk(Tree("S", [inner]))
+    shared = Tree("NP", ["dogs"])  # twice, but not below itself
+    assert from_nltk(Tree("S", [shared, shared])).arities == [2, 1, 0, 1, 0]
+
+
+def test_deep_and_wide_nltk_trees():
+    tree = Tree("X", ["x"])
+    for _ in range(10_000):
+        tree = Tree("X", [tree])
+    assert from_nltk(tree).arities == [1] * 10_001 + [0]
+    assert from_nltk(Tree("X", ["x"] * 100_000)).arities == [100_000] + [0] * 100_000
+
+
+@pytest.mark.parametrize(
+    ("children", "message"),
+    [
+        ([("dog", "NN")], r"got tuple \('dog', 'NN'\) below the node 'NP'; .*Tree\('NN', \['dog'\]\)"),
+        ([5], r"a leaf must be a string, got int 5 below the node 'NP'; give its text"),
+        ([None], "got NoneType None"),
+        ([b"dog"], "got bytes b'dog'"),
+        ([["dog"]], "got list"),
+        ([("x" * 200,)], r"x\.\.\. below"),
+    ],
+)
+def test_leaves_that_are_no_strings(children, message):
+    with pytest.raises(ValueError, match=message):
+        from_nltk(Tree("S", [Tree("NP", children)]))
+
+
+@pytest.mark.parametrize("label", [None, 3, ("NP", 1)])
+def test_labels_that_are_no_strings(label):
+    with pytest.raises(ValueError, match="the label of a tree must be a string, got"):
+        from_nltk(Tree("S", [Tree(label, ["x"])]))
+
+
+@pytest.mark.parametrize("thing", ["(S (NP x))", None, ["S", "x"], 5])
+def test_what_is_no_nltk_tree(thing):
+    with pytest.raises(TypeError, match=r"expected an nltk\.Tree, got"):
+        from_nltk(thing)
+    if isinstance(thing, str):
+        with pytest.raises(TypeError, match=r"Tree\.fromstring"):
+            from_nltk(thing)
+
+
+def test_nltk_itself():
+    nltk = pytest.importorskip("nltk")
+    text = "(S (NP (DT the) (NN dog)) (VP barks) (. !))"
+    for kind in (nltk.Tree, nltk.ParentedTree, nltk.ImmutableTree):
+        assert brackets(from_nltk(kind.fromstring(text))) == text
+    with pytest.raises(ValueError, match=r"Tree\('NN', \['dog'\]\)"):
+        from_nltk(nltk.Tree("S", [("dog", "NN")]))
+
+
+# --- Python -----------------------------------------------------------------------------------------
+
+
+def test_the_example_of_the_docstring():
+    assert code("def area(self, r=1): self.a = PI * r") == (
+        "(FunctionDef (name: area) "
+        "(arguments (args: (arg (arg: self)) (arg (arg: r))) (defaults: (Constant (int: 1)))) "
+        "(body: (Assign (targets: (Attribute (Name (id: self)) (attr: a) Store)) "
+        "(BinOp (Name (id: PI)) Mult (Name (id: r))))))"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x", "(Expr (Name (id: x)))"),
+        ("x = y", "(Assign (targets: (Name (id: x) Store)) (Name (id: y)))"),
+        ("del x", "(Delete (targets: (Name (id: x) Del)))"),
+        ("pass", "Pass"),
+        ("return", "(Return -)"),
+        ("global a, b", "(Global (names: a b))"),
+        ("import a.b as c", "(Import (names: (alias (name: a.b) (asname: c))))"),
+        ("from ..a import b", "(ImportFrom (module: a) (names: (alias (name: b))) (level: 2))"),
+        ("from a import b", "(ImportFrom (module: a) (names: (alias (name: b))))"),
+        ("x: int", "(AnnAssign (Name (id: x) Store) (Name (id: int)))"),
+        ("(x): int", "(AnnAssign (Name (id: x) Store) (Name (id: int)) (simple: 0))"),
+        (
+            "if a: b\nelse: c",
+            "(If (Name (id: a)) (body: (Expr (Name (id: b)))) (orelse: (Expr (Name (id: c)))))",
+        ),
+        ("raise E from c", "(Raise (Name (id: E)) (Name (id: c)))"),
+        ("def f(): pass", "(FunctionDef (name: f) (arguments -) (body: Pass))"),
+    ],
+)
+def test_statements(text, expected):
+    assert code(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[]", "(List -)"),
+        ("()", "(Tuple -)"),
+        ("f()", "(Call (Name (id: f)))"),
+        ("f(a, k=b, **c)", "(Call (Name (id: f)) (args: (Name (id: a))) "
+         "(keywords: (keyword (arg: k) (Name (id: b))) (keyword (Name (id: c)))))"),
+        ("x[1:]", "(Subscript (Name (id: x)) (Slice (lower: (Constant (int: 1)))))"),
+        ("x[:1]", "(Subscript (Name (id: x)) (Slice (upper: (Constant (int: 1)))))"),
+        ("x[::1]", "(Subscript (Name (id: x)) (Slice (step: (Constant (int: 1)))))"),
+        ("x[:]", "(Subscript (Name (id: x)) (Slice -))"),
+        ("{**a, b: c}", "(Dict (keys: - (Name (id: b))) (values: (Name (id: a)) (Name (id: c))))"),
+        ("1 < b is not 2", "(Compare (Constant (int: 1)) (ops: Lt IsNot) "
+         "(comparators: (Name (id: b)) (Constant (int: 2))))"),
+        ("not a", "(UnaryOp Not (Name (id: a)))"),
+        ("lambda *a: a", "(Lambda (arguments (vararg: (arg (arg: a)))) (Name (id: a)))"),
+        ("lambda **a: a", "(Lambda (arguments (kwarg: (arg (arg: a)))) (Name (id: a)))"),
+        ("lambda *, a, b=c: a", "(Lambda (arguments (kwonlyargs: (arg (arg: a)) (arg (arg: b))) "
+         "(kw_defaults: - (Name (id: c)))) (Name (id: a)))"),
+        ("f'{a!r}'", "(JoinedStr (values: (FormattedValue (Name (id: a)) (conversion: 114))))"),
+        ("[a for a in b]", "(ListComp (Name (id: a)) "
+         "(generators: (comprehension (Name (id: a) Store) (Name (id: b)))))"),
+    ],
+)  # fmt: skip
+def test_expressions(text, expected):
+    assert expression(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("'utf-8'", "(str: 'utf-8')"),
+        ("u'utf-8'", "(str: 'utf-8')"),
+        ('"it\'s"', '(str: "it\'s")'),
+        ("'(a b)'", "(str: '(a b)')"),
+        ("'" + "x" * 22 + "'", "(str: '" + "x" * 22 + "')"),
+        ("'" + "x" * 23 + "'", "(str: ...)"),
+        (r"'\n\n\n\n\n\n\n\n\n\n\n\n'", "(str: ...)"),
+        (r"'\ud800'", r"(str: '\ud800')"),
+        ("b'ab'", "(bytes: b'ab')"),
+        ("12", "(int: 12)"),
+        ("18446744073709551615", "(int: 18446744073709551615)"),
+        ("18446744073709551616", "(int: ...)"),
+        ("0x" + "f" * 10_000, "(int: ...)"),
+        ("1.50", "(float: 1.5)"),
+        ("1e999", "(float: inf)"),
+        ("2j", "(complex: 2j)"),
+        ("True", "(bool: True)"),
+        ("None", "(NoneType: None)"),
+        ("...", "(ellipsis: Ellipsis)"),
+    ],
+)
+def test_constants(text, expected):
+    assert expression(text) == f"(Constant {expected})"
+
+
+def test_a_constant_made_by_hand_is_not_spelt_out():
+    nested = ()
+    for _ in range(10_000):
+        nested = (nested,)
+    assert brackets(from_ast(ast.Constant(value=nested))) == "(Constant (tuple: ...))"
+
+
+def test_patterns():
+    found = code("match a:\n case None | {'b': 1, **c}: pass\n case P(x=1, y=_): pass\n case [*_]: pass")
+    assert found == (
+        "(Match (Name (id: a)) (cases: (match_case (MatchOr (patterns: "
+        "(MatchSingleton (NoneType: None)) (MatchMapping (keys: (Constant (str: 'b'))) "
+        "(patterns: (MatchValue (Constant (int: 1)))) (rest: c)))) "
+        "(body: Pass)) "
+        "(match_case (MatchClass (Name (id: P)) (kwd_attrs: x y) "
+        "(kwd_patterns: (MatchValue (Constant (int: 1))) (MatchAs -))) (body: Pass)) "
+        "(match_case (MatchSequence (patterns: (MatchStar -))) (body: Pass))))"
+    )
+
+
+def test_async_and_type_comments():
+    tree = ast.parse("async def f():\n return [a async for a in b]", type_comments=True).body[0]
+    assert "(is_async: 1)" in brackets(from_ast(tree))
+    with_comment = ast.parse("x = []  # type: list\n", type_comments=True)
+    assert from_ast(with_comment) == from_ast(ast.parse("x = []"))
+
+
+def test_where_code_stands_and_how_it_is_laid_out_does_not_matter():
+    assert from_ast(ast.parse("\n\nif (a):  # why\n      b()")) == from_ast(ast.parse("if a: b()"))
+
+
+def test_whole_modules_and_the_nodes_that_are_leaves():
+    assert brackets(from_ast(ast.parse(""))) == "(Module -)"
+    assert brackets(from_ast(ast.parse("x", mode="eval"))) == "(Expression (Name (id: x)))"
+    assert brackets(from_ast(ast.Load())) == "Load"
+
+
+def test_fields_that_are_missing_are_empty():
+    assert brackets(from_ast(ast.Return())) == "(Return -)"
+    assert brackets(from_ast(ast.BinOp(left=ast.Name("x"), op=ast.Add()))) == "(BinOp (Name (id: x)) Add)"
+
+
+def test_deep_code():
+    deep = ast.Name("x", ast.Load())
+    for _ in range(10_000):
+        deep = ast.UnaryOp(ast.Not(), deep)
+    tree = from_ast(deep)
+    assert tree.labels == ["UnaryOp", "Not"] * 10_000 + ["Name", "id:", "x"]
+    assert tree.arities == [2, 0] * 10_000 + [1, 1, 0]
+
+
+@pytest.mark.parametrize("value", [object(), {"x": 1}, [["x"]], 1.5])
+def test_fields_that_hold_something_else(value):
+    with pytest.raises(ValueError, match="the field 'id' of a Name holds"):
+        from_ast(ast.Name(id=value))
+
+
+@pytest.mark.parametrize("thing", ["x = 1", None, [ast.Pass()]])
+def test_what_is_no_syntax_tree(thing):
+    with pytest.raises(TypeError, match=r"expected an ast node, got .*ast\.parse"):
+        from_ast(thing)
+
+
+def library(package):
+    folder = Path(importlib.util.find_spec(package).origin).parent
+    return [ast.parse(file.read_bytes()) for file in sorted(folder.glob("*.py"))]
+
+
+def spell_constants_as_trees_do(node):
+    """So that code is the same where only long constants differ."""
+    for constant in ast.walk(node):
+        if isinstance(constant, ast.Constant):
+            constant.value, constant.kind = brackets(from_ast(constant)), None
+
+
+def test_nothing_but_long_constants_is_lost():
+    meaning = {}
+    for module in library("asyncio") + library("json"):
+        statements = [node for node in ast.walk(module) if isinstance(node, ast.stmt)]
+        trees = [from_ast(node) for node in statements]
+        spell_constants_as_trees_do(module)
+        for node, tree in zip(statements, trees, strict=True):
+            assert meaning.setdefault((*tree.labels, *tree.arities), ast.dump(node)) == ast.dump(node)
+    assert len(meaning) > 3000
+
+
+def productions(tree):
+    """For every inner node its label and those of its children; and which of these are leaves."""
+    done = []
+    for label, arity in zip(reversed(tree.labels), reversed(tree.arities), strict=True):
+        children = [done.pop() for _ in range(arity)]
+        if children:
+            labels, leaves = zip(*children, strict=True)
+            yield (label, *labels), leaves
+        done.append((label, not arity))
+
+
+def test_productions_tell_leaves_from_inner_nodes():
+    known = {}
+    for module in library("asyncio") + library("email"):
+        for production, leaves in productions(from_ast(module)):
+            assert known.setdefault(production, leaves) == leaves

@@ -1,0 +1,284 @@
+"""Training of the arc-eager parser: what it can learn, and that nothing but the seed decides."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+from unkernel._core import ArcEagerFrame, OnlineTrainer
+
+from reference.dependencies import is_tree
+from reference.interrupts import check_interrupt, needs_sigint
+from reference.treebanks import bank_of, template_texts, treebanks
+from unkernel.data import Treebank
+from unkernel.parsing import ArcEagerParser
+
+WORD_PAIRS = "[moves]\nstack.word\ninput.word\n[labels]\nhead.word\ndependent.word\n"
+
+
+def pairs(heads, labels):
+    """Four sentences of two words each."""
+    return Treebank.from_words(
+        [[a, b] for a in "ab" for b in "cd"],
+        [["X", "X"]] * 4,
+        heads=heads,
+        deprels=labels,
+    )
+
+
+# The head depends on both words as XOR does; the label does so.
+XOR_HEADS = pairs(
+    [[0, 1], [2, 0], [2, 0], [0, 1]], [["root", "x"], ["x", "root"], ["x", "root"], ["root", "x"]]
+)
+XOR_LABELS = pairs([[0, 1]] * 4, [["root", label] for label in ("x", "y", "y", "x")])
+
+
+@pytest.fixture
+def word_pairs(tmp_path):
+    path = tmp_path / "pairs.txt"
+    path.write_text(WORD_PAIRS)
+    return path
+
+
+def weights_of(parser):
+    """All that training decides; which engine is the fastest, a clock decides."""
+    models = [part and part.model for part in parser.move_classifiers_ + parser.label_classifiers_]
+    fields = ("classes", "columns", "keys", "weights", "constants")
+    return [model and [np.asarray(getattr(model, name)).tolist() for name in fields] for model in models]
+
+
+def same(parser, other):
+    return parser.labels_ == other.labels_ and weights_of(parser) == weights_of(other)
+
+
+# --- What it learns ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("split", ["none", "labels"])
+@pytest.mark.parametrize("bank", [XOR_HEADS, XOR_LABELS], ids=["heads", "labels"])
+@pytest.mark.parametrize("learner", ["online", "svm", "logistic"])
+def test_conjunctions_of_two_learn_what_single_features_cannot(learner, bank, split, word_pairs):
+    def las(degree):
+        parser = ArcEagerParser(
+            degree, learner=learner, templates=word_pairs, split=split, minimum=1, minimum_updates=1, C=10
+        )
+        return parser.fit(bank).evaluate(bank).las
+
+    assert las(2) == las(3) == 100
+    assert las(1) < 100
+
+
+def by_heart(n_sentences, n_words, seed):
+    """Words that occur once only, with random projective trees."""
+    rng = np.random.default_rng(seed)
+    words, heads, labels = [], [], []
+    for s in range(n_sentences):
+        own = [0] * n_words
+        hang(own, list(range(1, n_words + 1)), 0, rng)
+        words.append([f"w{s}{'abcdefghij'[k]}" for k in range(n_words)])
+        heads.append(own)
+        labels.append(["root" if head == 0 else "xyz"[rng.integers(3)] for head in own])
+    return Treebank.from_words(words, [["X"] * n_words] * n_sentences, heads=heads, deprels=labels)
+
+
+def hang(heads, span, head, rng):
+    if span:
+        root = int(rng.integers(len(span)))
+        heads[span[root] - 1] = head
+        hang(heads, span[:root], span[root], rng)
+        hang(heads, span[root + 1 :], span[root], rng)
+
+
+@pytest.mark.parametrize("split", ["none", "labels", "both"])
+@pytest.mark.parametrize("learner", ["online", "svm", "logistic"])
+def test_small_treebanks_are_learnt_by_heart(learner, split):
+    # Digits are all the same, so the words must differ in letters.
+    bank = by_heart(1, 10, seed=3)
+    parser = ArcEagerParser(learner=learner, split=split, minimum=1, minimum_updates=1, epochs=30, C=10).fit(
+        bank
+    )
+    result = parser.evaluate(bank)
+    assert (result.uas, result.las, result.exact) == (100, 100, 100)
+
+
+def test_frequent_features_only():
+    bank = by_heart(4, 8, seed=1)
+    sizes = [ArcEagerParser(minimum=minimum, epochs=1).fit(bank).n_features_ for minimum in (1, 2, 5, 10**9)]
+    assert sizes == sorted(sizes, reverse=True) and sizes[0] > sizes[-1] == 0
+
+
+def test_conjunctions_that_were_corrected_often_only():
+    bank = by_heart(4, 8, seed=1)
+    sizes = [
+        sum(len(part.model.keys) for part in parser.move_classifiers_ if part is not None)
+        for parser in (ArcEagerParser(minimum_updates=least, epochs=3).fit(bank) for least in (1, 3, 2**30))
+    ]
+    assert sizes[0] > sizes[1] > sizes[2] == 0
+
+
+# --- What decides -----------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=15)
+@given(bank=treebanks(), learner=st.sampled_from(["online", "svm", "logistic"]), seed=st.integers(0, 99))
+def test_the_seed_decides_and_threads_do_not(bank, learner, seed):
+    def fit(n_jobs, random_state):
+        return ArcEagerParser(
+            learner=learner, minimum=1, epochs=3, n_jobs=n_jobs, random_state=random_state
+        ).fit(bank)
+
+    parser = fit(1, seed)
+    assert same(parser, fit(1, seed))
+    assert same(parser, fit(2, seed))
+    assert same(parser, fit(1, np.int64(seed)))
+    if learner == "online":  # others draw once for each part
+        assert same(parser, fit(1, np.random.RandomState(seed)))
+
+
+def test_other_seeds_give_other_parsers():
+    bank = by_heart(20, 8, seed=1)
+    one, other = (ArcEagerParser(random_state=seed, epochs=3).fit(bank) for seed in (1, 2))
+    assert not same(one, other)
+
+
+def test_fitting_again_forgets():
+    first, second = by_heart(5, 8, seed=1), by_heart(3, 6, seed=2)
+    parser = ArcEagerParser(minimum=1, split="both").fit(first).set_params(split="labels").fit(second)
+    assert same(parser, ArcEagerParser(minimum=1).fit(second))
+
+
+# --- The trainer and the compiled parser ------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    text=template_texts(),
+    bank=treebanks(),
+    others=treebanks(),
+    degree=st.integers(1, 3),
+    minimum_updates=st.integers(1, 2),
+    epochs=st.integers(1, 6),
+)
+def test_averages_parse_as_compiled_engines_do(
+    *, text, bank, others, degree, minimum_updates, epochs, tmp_path_factory
+):
+    path = tmp_path_factory.mktemp("templates") / "own.txt"
+    path.write_text(text, "utf-8")
+    parser = ArcEagerParser(
+        degree, templates=path, epochs=epochs, runs=1, minimum=1, minimum_updates=minimum_updates
+    ).fit(bank)
+    frame = ArcEagerFrame("own.txt", text, split_moves=False, split_labels=True, minimum=1)
+    frame.learn(bank._text)
+    trainer = OnlineTrainer(
+        frame,
+        bank._text,
+        degree=degree,
+        label_degree=degree,
+        minimum_updates=minimum_updates,
+        gold_epochs=2,
+        exploration=0.9,
+        seed=int(np.random.RandomState(0).randint(2**31)),
+    )
+    for _ in range(epochs):
+        trainer.run_epoch()
+    heads, labels = trainer.parse(others._text)
+    parsed = parser.parse(others)
+    assert heads.tolist() == parsed.heads.tolist()
+    codes, names = parsed.symbols("deprel")
+    assert [frame.labels[k] for k in labels] == [names[k] for k in codes]
+
+
+def test_the_best_epoch_on_dev_is_kept():
+    train, dev = by_heart(20, 8, seed=1), by_heart(10, 8, seed=2)
+    parser = ArcEagerParser(minimum=1, minimum_updates=1, epochs=6, runs=1).fit(train, dev=dev)
+    las = [epoch["las"] for epoch in parser.epochs_]
+    assert len(las) == 6
+    (best,) = parser.best_epochs_
+    assert best == las.index(max(las)) + 1
+    assert parser.dev_result_.las == pytest.approx(max(las))
+    assert parser.dev_result_.uas == pytest.approx(parser.epochs_[best - 1]["uas"])
+    again = ArcEagerParser(minimum=1, minimum_updates=1, epochs=best, runs=1).fit(train)
+    assert same(parser, again)
+
+
+def test_each_run_keeps_its_best_epoch():
+    train, dev = by_heart(20, 8, seed=1), by_heart(10, 8, seed=2)
+    parser = ArcEagerParser(minimum=1, minimum_updates=1, epochs=4, runs=3).fit(train, dev=dev)
+    assert [(seen["run"], seen["epoch"]) for seen in parser.epochs_] == [
+        (run, epoch) for run in (1, 2, 3) for epoch in (1, 2, 3, 4)
+    ]
+    for run, best in enumerate(parser.best_epochs_, start=1):
+        las = [seen["las"] for seen in parser.epochs_ if seen["run"] == run]
+        assert best == las.index(max(las)) + 1
+
+
+def test_dev_measures_other_learners():
+    bank = by_heart(2, 6, seed=1)
+    parser = ArcEagerParser(learner="svm", minimum=1).fit(bank, dev=bank)
+    assert parser.epochs_ == [] and parser.best_epochs_ == []
+    assert parser.dev_result_.n_words == 12
+
+
+def test_what_it_tells(capsys):
+    bank = by_heart(2, 6, seed=1)
+    ArcEagerParser(epochs=2, verbose=1).fit(bank, dev=bank)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith("[ArcEagerParser] ") for line in lines)
+    assert "2 sentences, 12 words" in lines[0]
+    assert sum("epoch" in line for line in lines) == 4
+    ArcEagerParser(learner="svm", verbose=2).fit(bank)
+    assert "part 1 of" in capsys.readouterr().out
+    ArcEagerParser(epochs=2).fit(bank)
+    assert capsys.readouterr().out == ""
+
+
+def test_lists_of_labels_that_are_none():
+    """A treebank where every sentence is one word has no arcs to label."""
+    bank = bank_of([(["a"], ["X"], ["x"], [0], ["root"]), (["b"], ["Y"], ["y"], [0], ["top"])] * 2)
+    parsed = ArcEagerParser(minimum=1).fit(bank).parse([["a", "b", "c"]])[0]
+    assert is_tree(parsed.heads) and set(parsed.deprels) == {"root"}
+
+
+# --- Ctrl-C -----------------------------------------------------------------------------------------
+
+
+@needs_sigint
+def test_stops_promptly_on_ctrl_c():
+    check_interrupt(
+        """
+        import io
+        from unkernel.data import read_conllu
+        from unkernel.parsing import ArcEagerParser
+        words = [f"{i} {'abc'[i % 3]} _ X X _ {i - 1} {'xyz'[i % 2]} _ _" for i in range(1, 40)]
+        bank = read_conllu(io.StringIO("\\n".join([*words, "", ""]).replace(" ", "\\t") * 2000))
+        print("ready", flush=True)
+        ArcEagerParser(3, epochs=10_000).fit(bank)
+    """,
+        timeout=60,
+    )
+
+
+def test_whoever_stops_the_training_has_no_parser(monkeypatch):
+    parser = ArcEagerParser(epochs=1).fit(by_heart(2, 6, seed=1))
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(parser, "_run_epoch", stop)
+    with pytest.raises(KeyboardInterrupt):
+        parser.fit(by_heart(3, 7, seed=2))
+    with pytest.raises(NotFittedError):
+        parser.parse([["a"]])
+    monkeypatch.undo()
+    assert parser.fit(XOR_HEADS).evaluate(XOR_HEADS).n_words == 8
+
+
+def test_a_treebank_that_is_refused_changes_nothing():
+    bank = by_heart(2, 6, seed=1)
+    parser = ArcEagerParser(epochs=1).fit(bank)
+    expected = parser.parse(bank).to_bytes()
+    with pytest.raises(ValueError, match="no sentences"):
+        parser.fit(Treebank.from_words([]))
+    assert parser.parse(bank).to_bytes() == expected

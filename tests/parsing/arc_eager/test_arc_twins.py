@@ -1,0 +1,216 @@
+"""The arc-eager parser against its slow twin: what it learns from, what it learns, and how it parses."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from unkernel._core import ArcEagerFrame, OnlineTrainer, mean_weights
+
+from reference import arc_eager
+from reference.dependencies import is_tree, projective_heads, projectivised
+from reference.online import Trainer, mean
+from reference.treebanks import CROSSING, bank_of, sentences, template_texts, treebanks
+from unkernel.parsing import ArcEagerParser
+
+SPLITS = st.sampled_from(["none", "labels", "both"])
+
+
+def frames(template_text, bank, split, minimum):
+    """The parser's own, and its twin."""
+    fast = ArcEagerFrame(
+        "templates",
+        template_text,
+        split_moves=split == "both",
+        split_labels=split != "none",
+        minimum=minimum,
+    )
+    fast.learn(bank._text)
+    slow = arc_eager.Frame(template_text, [s.words for s in bank], split=split, minimum=minimum)
+    return fast, slow
+
+
+# --- The twin itself --------------------------------------------------------------------------------
+
+
+@given(heads=st.integers(1, 8).flatmap(projective_heads))
+def test_canonical_moves_rebuild_projective_trees(heads):
+    state = arc_eager.State(len(heads))
+    for move in arc_eager.canonical_moves(heads):
+        assert arc_eager.costs(state, heads)[move] == 0
+        state.apply(move)
+    assert state.finished and state.heads == heads
+
+
+@given(n_words=st.integers(1, 9), data=st.data())
+def test_any_moves_make_one_tree(n_words, data):
+    state = arc_eager.State(n_words)
+    moves = 0
+    while not state.finished:
+        state.apply(data.draw(st.sampled_from([m for m in arc_eager.MOVES if state.valid(m)])))
+        moves += 1
+    assert is_tree(state.heads) and moves < 4 * n_words
+
+
+# --- Frames -----------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=50)
+@given(text=template_texts(), bank=treebanks(), split=SPLITS, minimum=st.integers(1, 3))
+def test_frames(text, bank, split, minimum):
+    fast, slow = frames(text, bank, split, minimum)
+    assert fast.labels == slow.labels
+    assert fast.lifted == sum(
+        heads != sentence.heads[word]
+        for sentence, (lifted, _) in zip(bank, slow.trees, strict=True)
+        for word, heads in enumerate(lifted)
+    )
+    assert (fast.move_classes, fast.arc_classes) == (slow.moves.classes, slow.arcs.classes)
+    assert fast.move_columns == len(slow.columns["moves"])
+    assert fast.arc_columns == len(slow.columns["labels"])
+
+
+def canonical_rows(frame):
+    """The part, the place among its classes and the columns of every choice, of moves and of arcs."""
+    moves, arcs = [], []
+    for sentence, (heads, labels) in zip(frame.sentences, frame.trees, strict=True):
+        state = arc_eager.State(len(sentence))
+        for move in arc_eager.canonical_moves(heads):
+            label = None
+            if state.stack:
+                part = frame.moves.part(frame.move_case(state, sentence))
+                place = frame.moves.classes[part].index(move)
+                moves.append((part, place, frame.row("moves", state, sentence)))
+            if move in (arc_eager.LEFT_ARC, arc_eager.RIGHT_ARC):
+                arc = state.arc(move)
+                label = labels[arc[1] - 1]
+                part = frame.arcs.part(frame.arc_case(arc, sentence))
+                place = frame.arcs.classes[part].index(frame.labels.index(label))
+                arcs.append((part, place, frame.row("labels", state, sentence, arc)))
+            state.apply(move, label)
+    return moves, arcs
+
+
+def unpacked(rows):
+    columns = np.split(rows["columns"], rows["offsets"][1:-1]) if len(rows["parts"]) else []
+    return list(
+        zip(rows["parts"].tolist(), rows["classes"].tolist(), [c.tolist() for c in columns], strict=True)
+    )
+
+
+@settings(deadline=None, max_examples=50)
+@given(text=template_texts(), bank=treebanks(), split=SPLITS, minimum=st.integers(1, 3))
+def test_rows_of_canonical_moves(text, bank, split, minimum):
+    fast, slow = frames(text, bank, split, minimum)
+    assert tuple(map(unpacked, fast.rows(bank._text))) == canonical_rows(slow)
+
+
+# --- Training ---------------------------------------------------------------------------------------
+
+
+def check_weights(runs, twins):
+    first = twins[0]
+    part = mean_weights(runs, degree=first.degree, classes=first.n_classes)
+    columns, numbers, constants = mean(twins)
+    assert part["columns"].tolist() == columns
+    assert part["keys"].tolist() == list(numbers)
+    assert part["weights"].reshape(len(numbers), len(constants)).tolist() == list(numbers.values())
+    assert part["constants"].tolist() == constants
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    text=template_texts(),
+    bank=treebanks(max_words=6),
+    split=SPLITS,
+    degree=st.integers(1, 3),
+    minimum_updates=st.integers(1, 3),
+    gold_epochs=st.integers(0, 2),
+    exploration=st.sampled_from([0.0, 0.5, 1.0]),
+    seed=st.integers(0, 2**31 - 2),
+)
+def test_online_training(*, text, bank, split, degree, minimum_updates, gold_epochs, exploration, seed):
+    fast, slow = frames(text, bank, split, 1)
+    options = {
+        "degree": degree,
+        "minimum_updates": minimum_updates,
+        "gold_epochs": gold_epochs,
+        "exploration": exploration,
+        "seed": seed,
+    }
+    runs = []
+    for run in range(2):
+        options["seed"] = seed + run
+        trainer = OnlineTrainer(fast, bank._text, label_degree=degree, **options)
+        twin = Trainer(slow, **options)
+        for _ in range(3):
+            assert trainer.run_epoch() == twin.run_epoch()
+        runs.append((trainer, twin))
+    for some in (runs[:1], runs):
+        for part in range(len(runs[0][1].moves)):
+            check_weights([t.move_weights(part) for t, _ in some], [twin.moves[part] for _, twin in some])
+        for part in range(len(runs[0][1].arcs)):
+            check_weights([t.arc_weights(part) for t, _ in some], [twin.arcs[part] for _, twin in some])
+
+
+# --- Parsing ----------------------------------------------------------------------------------------
+
+
+def check_parses(parser, text, bank, others):
+    slow = arc_eager.Frame(text, [s.words for s in bank], split=parser.split, minimum=parser.minimum)
+    scores = [arc_eager.scores_of(own) for own in (parser.move_classifiers_, parser.label_classifiers_)]
+    # Averages are multiples of a power of two, which add up exactly; weights of other learners do not.
+    tolerance = 0.0 if parser.learner == "online" else 1e-9
+    for parsed in parser.parse(others):
+        with contextlib.suppress(arc_eager.CloseCallError):
+            expected = arc_eager.parse(slow, parsed.words, *scores, tolerance)
+            assert (parsed.heads, parsed.deprels) == expected
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    text=template_texts(),
+    bank=treebanks(),
+    others=treebanks(),
+    split=SPLITS,
+    degree=st.integers(1, 3),
+    learner=st.sampled_from(["online", "online", "svm", "logistic"]),
+)
+def test_greedy_parses(*, text, bank, others, split, degree, learner, tmp_path_factory):
+    path = tmp_path_factory.mktemp("templates") / "own.txt"
+    path.write_text(text, "utf-8")
+    parser = ArcEagerParser(
+        degree, learner=learner, templates=path, split=split, epochs=3, minimum=1, minimum_updates=1
+    )
+    check_parses(parser.fit(bank), text, bank, others)
+
+
+@settings(deadline=None, max_examples=30)
+@given(text=template_texts(), others=st.lists(sentences(), max_size=3))
+def test_crossing_arcs_are_learnt_and_put_back(text, others, tmp_path_factory):
+    path = tmp_path_factory.mktemp("templates") / "own.txt"
+    path.write_text(
+        text.replace("[moves]\n", "[moves]\ninput.form\n").replace(
+            "[labels]\n", "[labels]\ndependent.form\n"
+        ),
+        "utf-8",
+    )
+    bank = bank_of([CROSSING] * arc_eager.FEWEST_LIFTED + others)
+    parser = ArcEagerParser(templates=path, minimum=1, minimum_updates=1, epochs=5).fit(bank)
+    assert "acl↑nsubj" in parser.labels_
+    check_parses(parser, path.read_text("utf-8"), bank, bank)
+
+
+@pytest.mark.parametrize("times", [arc_eager.FEWEST_LIFTED - 1, arc_eager.FEWEST_LIFTED])
+def test_marks_that_are_rare_are_not_learnt(times):
+    parser = ArcEagerParser(minimum=1, minimum_updates=1).fit(bank_of([CROSSING] * times))
+    learnt = times >= arc_eager.FEWEST_LIFTED
+    assert ("acl↑nsubj" in parser.labels_) == learnt
+    lifted, _, marks = projectivised(*CROSSING[3:])
+    assert marks == [None, None, None, ("acl", "nsubj")]
+    parsed = parser.parse(bank_of([CROSSING]))[0]
+    assert parsed.heads == (CROSSING[3] if learnt else lifted)
+    assert parsed.deprels == CROSSING[4]

@@ -1,0 +1,100 @@
+"""Attachment scores, counted by hand."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reference.treebanks import bank_of, sentences
+from unkernel.data import Treebank, read_conllx
+from unkernel.parsing import LabelResult
+from unkernel.parsing.arc_eager.result import result_of
+
+GOLD = Treebank.from_words(
+    [["They", "saw", "it", "."], ["Go", "!"]],
+    [["PRON", "VERB", "PRON", "PUNCT"], ["VERB", "PUNCT"]],
+    heads=[[2, 0, 2, 2], [0, 1]],
+    deprels=[["nsubj", "root", "obj", "punct"], ["root", "punct"]],
+)
+
+
+def test_all_is_right():
+    result = result_of(GOLD, GOLD, 0.5)
+    assert (result.uas, result.las, result.uas_no_punct, result.las_no_punct, result.exact) == (100,) * 5
+    assert (result.n_sentences, result.n_words) == (2, 6)
+    assert (result.sentences_per_second, result.words_per_second) == (4, 12)
+    assert result.per_label[0] == LabelResult("punct", 2, 100, 100)
+    assert [one.label for one in result.per_label] == ["punct", "root", "nsubj", "obj"]
+
+
+def test_some_is_wrong():
+    # A wrong label, a wrong head of punctuation, and a label that the treebank has not.
+    parsed = GOLD.with_trees([[2, 0, 2, 3], [0, 1]], [["obj", "root", "obj", "punct"], ["root", "odd"]])
+    result = result_of(GOLD, parsed, 0.0)
+    assert result.uas == pytest.approx(100 * 5 / 6)
+    assert result.las == pytest.approx(100 * 3 / 6)
+    assert (result.uas_no_punct, result.las_no_punct) == (100, 75)
+    assert result.exact == 0
+    assert math.isnan(result.words_per_second)
+    by_label = {one.label: one for one in result.per_label}
+    assert by_label["obj"] == LabelResult("obj", 1, 50, 100)
+    assert by_label["punct"] == LabelResult("punct", 2, 0, 0)
+    assert by_label["root"] == LabelResult("root", 2, 100, 100)
+    assert (by_label["nsubj"].recall, by_label["odd"].precision, by_label["odd"].count) == (0, 0, 0)
+    assert math.isnan(by_label["nsubj"].precision) and math.isnan(by_label["odd"].recall)
+
+
+def test_one_sentence_is_exact():
+    parsed = GOLD.with_trees([[2, 0, 2, 3], [0, 1]], [s.deprels for s in GOLD])
+    assert result_of(GOLD, parsed, 1.0).exact == 50
+
+
+def test_punctuation_without_tags():
+    gold = read_conllx(
+        io.BytesIO(
+            b"1\tHm\t_\t_\t_\t_\t0\tROOT\t_\t_\n2\t...\t_\t_\t_\t_\t1\tp\t_\t_\n3\t\xe7\x8c\xab\t_\t_\t_\t_\t1\tx\t_\t_\n"
+        )
+    )
+    parsed = gold.with_trees([0, 3, 1], ["ROOT", "p", "x"])
+    result = result_of(gold, parsed, 1.0)
+    assert (result.uas, result.uas_no_punct) == (pytest.approx(100 * 2 / 3), 100)
+
+
+def test_only_punctuation_has_no_share_without_it():
+    gold = Treebank.from_words([["."]], [["PUNCT"]], heads=[[0]], deprels=[["root"]])
+    result = result_of(gold, gold, 1.0)
+    assert result.uas == 100 and math.isnan(result.uas_no_punct)
+
+
+def test_readable():
+    result = result_of(GOLD, GOLD, 0.5)
+    assert "UAS 100.00 %" in str(result) and "12 words/s" in str(result)
+    lines = result.table().split("\n")
+    assert len(lines) == 5 and lines[0].startswith("relation") and lines[1].startswith("punct")
+
+
+@given(st.lists(st.tuples(sentences(), sentences()), min_size=1, max_size=4))
+def test_counted_one_by_one(pairs):
+    """The second of each pair gives heads and labels for the words of the first, as far as they go."""
+    gold = bank_of([one for one, _ in pairs])
+    heads, labels = [], []
+    for (_, _, _, own, own_labels), (_, _, _, other, other_labels) in pairs:
+        heads.append(
+            [min(h, len(own)) if h != w else 0 for w, h in enumerate((other + own)[: len(own)], start=1)]
+        )
+        heads[-1] = [0 if h == w else h for w, h in enumerate(heads[-1], start=1)]
+        labels.append((other_labels + own_labels)[: len(own)])
+    result = result_of(gold, gold.with_trees(heads, labels), 1.0)
+    right_heads, right, exact, words = 0, 0, 0, 0
+    for sentence, own_heads, own_labels in zip(gold, heads, labels, strict=True):
+        head_hits = [a == b for a, b in zip(sentence.heads, own_heads, strict=True)]
+        hits = [h and a == b for h, a, b in zip(head_hits, sentence.deprels, own_labels, strict=True)]
+        right_heads, right, exact = right_heads + sum(head_hits), right + sum(hits), exact + all(hits)
+        words += len(hits)
+    assert result.uas == pytest.approx(100 * right_heads / words)
+    assert result.las == pytest.approx(100 * right / words)
+    assert result.exact == pytest.approx(100 * exact / len(gold))

@@ -1,0 +1,435 @@
+"""The bunsetsu parser against its slow twin: features, decisions, trees, files."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from reference import bunsetsu as twin
+from unkernel import FormatError, load
+from unkernel.data import read_bunsetsu
+from unkernel.parsing import BunsetsuParser, BunsetsuResult
+from unkernel.parsing.bunsetsu.estimator import TEMPLATES
+
+ALL_TEMPLATES = [
+    *(f"{role}.{word}.{field}" for role in ("before", "modifier", "candidate", "after")
+      for word in ("first", "content", "function", "last") for field in twin.FIELDS),
+    *(f"{role}.{what}" for role in ("before", "modifier", "candidate", "after")
+      for what in ("beginning", "end", "brackets", "punctuation", "particles")),
+    *(f"between.{what}" for what in ("distance", "brackets", "particles")),
+    "same.before.modifier", "same.before.candidate", "same.before.after",
+    "same.modifier.candidate", "same.modifier.after", "same.candidate.after",
+]  # fmt: skip
+
+
+def read(text):
+    return read_bunsetsu(io.BytesIO(text.encode()))
+
+
+def corpus_of(seed, sentences=60):
+    """Sentences of one pattern: が and を depend on the next verb, all else on the next bunsetsu."""
+    random = np.random.default_rng(seed)
+    nouns = [word for word in twin.WORDS if " 名詞 " in word]
+    verbs = [word for word in twin.WORDS if " 動詞 " in word]
+    lines = []
+    for _ in range(sentences):
+        made = []
+        for _ in range(random.integers(3, 9)):
+            if random.random() < 0.3:
+                made.append((verbs[random.integers(len(verbs))], ""))
+            else:
+                particle = ("が", "を", "の")[random.integers(3)]
+                made.append(
+                    (nouns[random.integers(len(nouns))], f"{particle} {particle} {particle} 助詞 格助詞 * *")
+                )
+        made.append((verbs[0], "。 。 。 特殊 句点 * *"))
+        for number, (word, other) in enumerate(made):
+            verb = next((k for k in range(number + 1, len(made)) if " 動詞 " in made[k][0]), -1)
+            head = verb if other[:1] in ("が", "を") or number == len(made) - 1 else number + 1
+            lines += [f"* {number} {head}D", word, *([other] if other else [])]
+        lines.append("EOS")
+    return "\n".join(lines) + "\n"
+
+
+TRAIN, TEST = corpus_of(0), corpus_of(1, 40)
+
+
+def fitted(degree=2, **options):
+    return BunsetsuParser(degree, **{"C": 1.0, "min_count": 1} | options).fit(read(TRAIN))
+
+
+@pytest.fixture(scope="module")
+def parser():
+    return fitted()
+
+
+def rows_of(parser, X):
+    names = [parser.feature_name(column) for column in range(X.shape[1])]
+    return [{names[column] for column in X[row].indices} for row in range(X.shape[0])]
+
+
+def well_formed(sizes, heads):
+    """Every bunsetsu but the last has a head to its right, and no dependencies cross."""
+    begin = 0
+    for size in sizes:
+        own = heads[begin : begin + size].tolist()
+        begin += size
+        assert all(number < head < size for number, head in enumerate(own[:-1]))
+        assert own[-1:] in ([], [-1])
+        for left, head in enumerate(own[:-1]):
+            assert all(own[inner] <= head for inner in range(left + 1, head))
+
+
+# --- Features ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("templates", [TEMPLATES, ALL_TEMPLATES], ids=["default", "all"])
+def test_training_rows_are_the_twins(templates):
+    parser = fitted(1, templates=templates)
+    X, y = parser.decisions(read(TRAIN))
+    expected = [decision for sentence in twin.read(TRAIN) for decision in twin.follow(sentence, templates)]
+    assert parser.n_decisions_ == len(expected) == X.shape[0]
+    assert rows_of(parser, X) == [names for names, _ in expected]
+    assert y.tolist() == [int(answer) for _, answer in expected]
+    assert parser.n_features_ == len(set().union(*(names for names, _ in expected)))
+
+
+@settings(deadline=None)
+@given(twin.corpora(min_sentences=1))
+def test_rows_of_any_sentences_are_the_twins(text):
+    parser = _of_all_templates()
+    known = {parser.feature_name(column) for column in range(parser.n_features_)}
+    X, y = parser.decisions(read(text))
+    expected = [decision for sentence in twin.read(text) for decision in twin.follow(sentence, ALL_TEMPLATES)]
+    assert rows_of(parser, X) == [names & known for names, _ in expected]
+    assert y.tolist() == [int(answer) for _, answer in expected]
+    for row in range(X.shape[0]):
+        assert (np.diff(X[row].indices) > 0).all()  # engines take rows in this order as they are
+
+
+_KEPT = {}
+
+
+def _of_all_templates():
+    """A parser that knows the features of all words that sentences can have here."""
+    if "parser" not in _KEPT:
+        words = "\n".join(twin.WORDS)
+        lines = [
+            f"* {number} {min(number + 1, 11) if number < 11 else -1}D\n{words}\n" for number in range(12)
+        ]
+        _KEPT["parser"] = BunsetsuParser(1, templates=ALL_TEMPLATES).fit(
+            read(TRAIN + "".join(lines) + "EOS\n")
+        )
+    return _KEPT["parser"]
+
+
+def test_rare_features_are_dropped():
+    parser = fitted(1, min_count=30)
+    X, _ = parser.decisions(read(TRAIN))
+    assert 0 < parser.n_features_ < fitted(1).n_features_
+    assert X.sum(axis=0).min() >= 30
+
+
+def test_names_of_features(parser):
+    names = [parser.feature_name(column) for column in range(parser.n_features_)]
+    assert "modifier.content.surface=本" in names
+    assert "between.distance=2-5" in names
+    assert len(set(names)) == len(names)
+    with pytest.raises(IndexError):
+        parser.feature_name(parser.n_features_)
+
+
+NO_TEMPLATES = """
+x modifier modifier.x modifier.content.x modifier.x.surface same.after.before same.modifier between.end
+between modifier.content.surface. modifier.distance same.x.after
+"""
+
+
+@pytest.mark.parametrize("name", ["", *NO_TEMPLATES.split()])
+def test_templates_that_there_are_not(name):
+    with pytest.raises(ValueError, match="no such template"):
+        fitted(templates=["modifier.particles", name])
+
+
+def test_a_template_that_comes_twice():
+    with pytest.raises(ValueError, match="comes twice"):
+        fitted(templates=["modifier.particles", "between.distance", "modifier.particles"])
+
+
+def test_templates_by_default():
+    X, _ = fitted(1).decisions(read(TRAIN))
+    assert (fitted(1, templates="default").decisions(read(TRAIN))[0] != X).nnz == 0
+    with pytest.raises(ValueError, match="no name of a template"):
+        fitted(templates=[])
+
+
+def test_templates_in_any_order_are_the_same_parser():
+    X, _ = fitted(1).decisions(read(TEST))
+    other = fitted(1, templates=TEMPLATES[::-1])
+    assert rows_of(other, other.decisions(read(TEST))[0]) == rows_of(fitted(1), X)
+
+
+# --- Parsing -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4])
+@pytest.mark.parametrize("learner", ["svm", "logistic"])
+def test_parses_as_the_twin_does(degree, learner):
+    if learner == "logistic" and degree == 4:
+        with pytest.raises(ValueError, match="up to 3"):
+            fitted(4, learner="logistic")
+        return
+    parser = fitted(degree, learner=learner)
+    columns = {parser.feature_name(column): column for column in range(parser.n_features_)}
+
+    def depends(_i, _j, names):
+        return parser.classifier_.score_one(sorted(columns[name] for name in names if name in columns)) > 0
+
+    expected = [head for own in twin.read(TEST) for head in twin.parse(own, depends, TEMPLATES)[0]]
+    assert parser.parse(read(TEST)).heads.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("engine", "options"),
+    [("expanded", {}), ("split", {}), ("inverted", {}), ("bitsliced", {}), ("pruned", {"threshold": 1e-9})],
+)
+def test_engines_decide_alike(engine, options):
+    svm = {"degree": 4, "C": 1e-3}  # support vectors, of which every engine can be made
+    expected = fitted(**svm, engine="inverted").parse(read(TEST))
+    found = fitted(**svm, engine=engine, **options)
+    assert found.classifier_.engine == engine
+    assert found.parse(read(TEST)).to_bytes() == expected.to_bytes()
+
+
+def test_learns_the_pattern(parser):
+    assert parser.evaluate(read(TEST)).dependency_accuracy > 97
+    by_distance = fitted(1, templates=["between.distance"])
+    assert by_distance.evaluate(read(TEST)).dependency_accuracy < 90
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_threads_do_not_matter(degree):
+    parser = fitted(degree)
+    corpus = read(corpus_of(2, 500))
+    expected = parser.parse(corpus).to_bytes()
+    for jobs in (1, 2, 3, -1):
+        assert parser.parse(corpus, n_jobs=jobs).to_bytes() == expected
+
+
+@settings(deadline=None)
+@given(twin.corpora())
+def test_trees_are_well_formed(text):
+    corpus = read(text)
+    parsed = _of_all_templates().parse(corpus)
+    well_formed(np.diff(corpus.first_bunsetsu), parsed.heads)
+    assert set(parsed.types) <= set(b"D")
+
+
+def test_heads_that_come_in_do_not_matter(parser):
+    corpus = read(TEST)
+    assert (
+        parser.parse(corpus.with_heads(np.full(corpus.n_bunsetsu, -1))).to_bytes()
+        == parser.parse(corpus).to_bytes()
+    )
+
+
+def test_short_sentences_need_no_decisions(parser):
+    text = "EOS\n" + "".join(f"* {k} -1D\n{twin.WORDS[0]}\n" for k in range(1)) + "EOS\n"
+    text += "".join(f"* {k} -1D\n{twin.WORDS[0]}\n" for k in range(2)) + "EOS\n"
+    corpus = read(text)
+    assert parser.decisions(corpus)[0].shape[0] == 0
+    assert parser.parse(corpus).heads.tolist() == [-1, 1, -1]
+
+
+def test_unknown_words_have_no_features(parser):
+    text = "".join(f"* {k} -1D\nx{k} x x x x x x\n" for k in range(3)) + "EOS\n"
+    X, _ = parser.decisions(read(text))
+    names = rows_of(parser, X)[0]
+    assert all(not name.endswith("=x") for name in names)
+    well_formed([3], parser.parse(read(text)).heads)
+
+
+def test_heads_of_a_corpus_count_in_training():
+    corpus = read(TRAIN)
+    sizes = np.diff(corpus.first_bunsetsu)
+    heads = np.concatenate([[*range(1, size), -1] for size in sizes])
+    with pytest.raises(ValueError, match="all alike"):
+        BunsetsuParser(1).fit(corpus.with_heads(heads))
+
+
+def test_tries_change_nothing():
+    plain = fitted(2)
+    grown = fitted(2, trie=read(TEST), trie_nodes=50)
+    assert grown.classifier_.trie is not None
+    assert grown.parse(read(TEST)).to_bytes() == plain.parse(read(TEST)).to_bytes()
+
+
+# --- Scores ------------------------------------------------------------------------------------------
+
+
+def test_scores_count_all_but_the_last(parser):
+    corpus = read(TEST + "EOS\n")
+    right = parser.parse(corpus)
+    assert str(parser.evaluate(right)).startswith("100.00 % of ")
+    heads = right.heads.copy()
+    size = int(corpus.first_bunsetsu[1])
+    heads[size - 1] = 0  # the last one is not counted
+    heads[size] = -1
+    result = parser.evaluate(right.with_heads(heads))
+    dependencies = corpus.n_bunsetsu - 40
+    assert (result.n_dependencies, result.n_sentences) == (dependencies, 40)
+    assert result.dependency_accuracy == pytest.approx(100 * (dependencies - 1) / dependencies)
+    assert result.sentence_accuracy == pytest.approx(100 * 39 / 40)
+    assert result.sentences_per_second > 0
+
+
+def test_scores_of_no_dependencies(parser):
+    one = read("* 0 -1D\n本 ほん 本 名詞 普通名詞 * *\nEOS\n")
+    assert parser.evaluate(one) == BunsetsuResult(100.0, 100.0, 0, 1, pytest.approx(0, abs=10))
+
+
+def test_dev_is_scored():
+    parser = BunsetsuParser(2, C=1.0).fit(read(TRAIN), dev=read(TEST))
+    assert parser.dev_result_.dependency_accuracy == parser.evaluate(read(TEST)).dependency_accuracy
+
+
+# --- Estimators and files ----------------------------------------------------------------------------
+
+
+def test_parameters_are_an_estimators():
+    parser = BunsetsuParser(3, C=0.5, templates=("between.distance",))
+    assert clone(parser).get_params() == parser.get_params()
+    assert BunsetsuParser().get_params()["degree"] == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"degree": 0},
+        {"degree": 5},
+        {"C": 0.0},
+        {"learner": "tree"},
+        {"engine": "fast"},
+        {"min_count": 0},
+        {"tol": 0.0},
+    ],
+)
+def test_parameters_are_checked(options):
+    with pytest.raises(ValueError, match="parameter of BunsetsuParser"):
+        BunsetsuParser(**options).fit(read(TRAIN))
+
+
+def test_a_training_set_without_decisions():
+    with pytest.raises(ValueError, match="needs sentences of three bunsetsu"):
+        BunsetsuParser().fit(read("EOS\n"))
+
+
+def test_a_parser_without_training(tmp_path):
+    for ask in (
+        lambda p: p.parse(read(TEST)),
+        lambda p: p.save(tmp_path / "p.uk"),
+        lambda p: p.decisions(read(TEST)),
+    ):
+        with pytest.raises(ValueError, match="not fitted"):
+            ask(BunsetsuParser())
+
+
+def test_the_same_training_is_the_same_file(tmp_path):
+    for name, jobs in (("a", None), ("b", 2)):
+        fitted(2, engine="expanded", n_jobs=jobs).save(tmp_path / name)
+    a, b = (load(tmp_path / name) for name in "ab")
+    assert a.parse(read(TEST)).to_bytes() == b.parse(read(TEST)).to_bytes()
+
+
+@pytest.mark.parametrize(
+    "options", [{"degree": 1}, {"degree": 2}, {"degree": 3}, {"degree": 2, "learner": "logistic"}]
+)
+def test_files_give_the_same_parser(options, tmp_path):
+    parser = fitted(**options)
+    parser.save(tmp_path / "p.uk")
+    loaded = load(tmp_path / "p.uk")
+    assert loaded.parse(read(TEST)).to_bytes() == parser.parse(read(TEST)).to_bytes()
+    assert (loaded.degree, loaded.learner) == (parser.degree, parser.learner)
+    assert (loaded.n_features_, loaded.n_decisions_) == (parser.n_features_, parser.n_decisions_)
+    loaded.save(tmp_path / "again.uk")
+    assert (tmp_path / "again.uk").read_bytes() == (tmp_path / "p.uk").read_bytes()
+
+
+def test_where_split_does_not_fit_something_else_is_made():
+    tight = fitted(4, C=1e-3, memory=30_000)
+    assert tight.classifier_.engine != "split"
+    assert tight.parse(read(TEST)).to_bytes() == fitted(4, C=1e-3).parse(read(TEST)).to_bytes()
+
+
+def test_a_pickle_is_the_same_parser(parser):
+    other = pickle.loads(pickle.dumps(parser))
+    assert other.parse(read(TEST)).to_bytes() == parser.parse(read(TEST)).to_bytes()
+    assert pickle.loads(pickle.dumps(BunsetsuParser(3))).degree == 3
+
+
+def edited(path, change):
+    """The file with its settings changed in place."""
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    settings_ = json.loads(header["__metadata__"]["settings"])
+    change(header, settings_)
+    header["__metadata__"]["settings"] = json.dumps(settings_)
+    text = json.dumps(header).encode()
+    text += b" " * (-(8 + len(text)) % 64)
+    path.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda h, s: s.pop("templates"),
+        lambda h, s: s.update(templates=["x"]),
+        lambda h, s: s.update(templates=s["templates"][:-1]),
+        lambda h, s: s.update(templates=s["templates"][::-1]),
+        lambda h, s: s.update(templates=[1]),
+        lambda h, s: s.pop("parameters"),
+        lambda h, s: s["parameters"].update(degree=9),
+        lambda h, s: s["parameters"].update(learner=3),
+        lambda h, s: s["parameters"].update(beam=3),
+        lambda h, s: s.pop("parts"),
+        lambda h, s: s.update(parts={}),
+        lambda h, s: s.update(decisions=-1),
+        lambda h, s: h.update(renamed=h.pop("template_begins")),
+        lambda h, s: h["template_values"].update(dtype="U32"),
+        lambda h, s: h["feature_name_ends"].update(dtype="F64"),
+    ],
+)
+def test_damaged_settings_are_refused(parser, change, tmp_path):
+    path = tmp_path / "p.uk"
+    parser.save(path)
+    edited(path, change)
+    with pytest.raises(FormatError):
+        load(path)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_damaged_features_are_refused_or_parse(data):
+    parser = _of_all_templates()
+    _, arrays, stored = parser.to_container()
+    name = data.draw(
+        st.sampled_from(["feature_names", "feature_name_ends", "template_begins", "template_values"])
+    )
+    damaged = arrays[name].copy()
+    place = data.draw(st.integers(0, len(damaged) - 1))
+    low, high = (0, 255) if name == "feature_names" else (-5, 2**31 - 1)
+    damaged[place] = data.draw(st.integers(low, high) | st.integers(max(low, 0), min(high, 200)))
+    try:
+        other = BunsetsuParser.from_container("damaged", arrays | {name: damaged}, stored)
+    except FormatError:
+        return
+    corpus = read(TEST)
+    well_formed(np.diff(corpus.first_bunsetsu), other.parse(corpus).heads)

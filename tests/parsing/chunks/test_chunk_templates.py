@@ -1,0 +1,159 @@
+"""The language of templates, and the features that they make."""
+
+import contextlib
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from unkernel._core import ChunkFeatures, restored_chunk_features
+
+from reference.chunking import Sentence, numbered_rows, templates_of
+from unkernel import FormatError
+from unkernel.data import ChunkCorpus
+
+ADDRESSES = [
+    "word[0]",
+    "word[-1]",
+    "lower[1]",
+    "pos[0]",
+    "pos[-2]",
+    "shape[0]",
+    "prefix2[0]",
+    "suffix3[+1]",
+    "tag[-1]",
+    "tag[-2]",
+]
+words = st.text(st.sampled_from("aBc1-é漢"), min_size=1, max_size=5)
+sentence = st.lists(st.tuples(words, st.sampled_from("NVD"), st.integers(0, 3)), min_size=1, max_size=6)
+template = st.lists(st.sampled_from(ADDRESSES), min_size=1, max_size=3).map("+".join)
+templates = st.lists(template, min_size=1, max_size=6, unique=True).map("\n".join)
+
+
+def learned(text: str, sentences: list[Sentence], *, backward: bool = False, minimum: int = 1):
+    corpus = ChunkCorpus.from_words([s.words for s in sentences], [s.pos for s in sentences])
+    answers = np.array([tag for s in sentences for tag in s.tags], np.int32)
+    features = ChunkFeatures(text, "own.txt")
+    offsets, columns = features.learn(corpus._text, answers, backward=backward, minimum=minimum)
+    return features, [columns[a:b].tolist() for a, b in pairwise(offsets)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(templates, st.lists(sentence, min_size=1, max_size=4), st.booleans(), st.integers(1, 3))
+def test_features_are_those_of_the_slow_twin(text, given_sentences, backward, minimum):
+    sentences = [Sentence(*(list(column) for column in zip(*rows, strict=True))) for rows in given_sentences]
+    features, rows = learned(text, sentences, backward=backward, minimum=minimum)
+    numbers, slow = numbered_rows(templates_of(text), sentences, backward, minimum)
+    assert rows == slow
+    assert features.features == len(numbers)
+
+
+@settings(deadline=None)
+@given(templates, st.lists(sentence, min_size=1, max_size=3))
+def test_features_survive_storing(text, given_sentences):
+    sentences = [Sentence(*(list(column) for column in zip(*rows, strict=True))) for rows in given_sentences]
+    features, _ = learned(text, sentences)
+    arrays = features.arrays()
+    again = restored_chunk_features(text, "own.txt", arrays, features.features).arrays()
+    assert arrays.keys() == again.keys()
+    assert all(np.array_equal(arrays[name], again[name]) for name in arrays)
+
+
+def test_comments_blank_lines_and_spaces():
+    text = "# all\n\n  word[0] + pos[-1]   # both\r\n\ttag[-1]\n"
+    features, _ = learned(text, [Sentence(["a"], ["N"], [0])])
+    assert features.features == 2
+    assert features.needs_pos
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "reason"),
+    [
+        ("words[0]", 1, "'words' is no attribute"),
+        ("word", 5, "after the name there must be a position"),
+        ("word[", 6, "a position is a whole number from -9 to 9"),
+        ("word[x]", 6, "a position is a whole number"),
+        ("word[10]", 6, "a position is a whole number from -9 to 9"),
+        ("word[-99999999999999]", 6, "a position is a whole number"),
+        ("word[+-1]", 6, "a position is a whole number"),
+        ("word[0", 7, "a ] must close the position"),
+        ("word[0] pos[0]", 9, "join values with +"),
+        ("word[0]+", 9, "is no attribute"),
+        ("+word[0]", 1, "'\\+' is no attribute"),
+        ("tag[0]", 1, "only words before this one have a tag"),
+        ("pos[0]+tag[1]", 8, "only words before this one have a tag"),
+        ("prefix0[0]", 1, "is no attribute"),
+        ("suffix10[0]", 1, "is no attribute"),
+        ("Word[0]", 1, "'W' is no attribute"),
+        ("pos[1]", 1, "has been given before"),
+        ("+".join(["word[0]"] * 9), 1, "joins at most 8 values"),
+    ],
+)
+def test_errors_name_the_file_the_line_and_the_column(line, column, reason):
+    with pytest.raises(FormatError, match=reason) as caught:
+        ChunkFeatures(f"# mine\npos[1]\n{line}\n", "own.txt")
+    assert (caught.value.file, caught.value.line, caught.value.column) == ("own.txt", 3, column)
+
+
+def test_a_file_without_templates_is_refused():
+    with pytest.raises(FormatError, match="there is no template"):
+        ChunkFeatures("# nothing\n", "own.txt")
+
+
+def test_too_many_templates_are_refused():
+    text = "\n".join(
+        f"word[{i % 10}]+word[{i // 10 % 10}]+word[{i // 100 % 10}]+word[{i // 1000}]" for i in range(1001)
+    )
+    with pytest.raises(FormatError, match="more than 1000 templates"):
+        ChunkFeatures(text, "own.txt")
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_any_text_is_read_or_refused(text):
+    with contextlib.suppress(FormatError):
+        ChunkFeatures(text, "own.txt")
+
+
+def test_answers_must_fit_the_text():
+    corpus = ChunkCorpus.from_words([["a", "b"]])
+    for answers in ([0], [0, -1]):
+        with pytest.raises(ValueError, match="answers do not fit"):
+            ChunkFeatures("word[0]", "own.txt").learn(
+                corpus._text, np.array(answers, np.int32), backward=False, minimum=1
+            )
+
+
+def test_features_are_learned_once():
+    features, _ = learned("word[0]", [Sentence(["a"], ["N"], [0])])
+    corpus = ChunkCorpus.from_words([["a"]])
+    with pytest.raises(ValueError, match="learned already"):
+        features.learn(corpus._text, np.array([0], np.int32), backward=False, minimum=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("ids.0", lambda a: a + 100),
+        ("ids.0", lambda a: a - 3),
+        ("ids.0", lambda a: a.astype(np.int64)),
+        ("value_ends.0", lambda a: a + 1000),
+        ("value_ends.0", lambda a: a[::-1].copy()),
+        ("value_bytes.0", lambda a: np.full_like(a, 97)),
+        ("joins.0.0", lambda a: a * 0),
+        ("joins.0.0", lambda a: a | np.uint64(2**64 - 1)),
+        ("joins.0.0", None),
+        ("value_bytes.1", None),
+    ],
+)
+def test_damaged_tables_are_refused(name, damage):
+    text = "word[0]+pos[0]\n"
+    features, _ = learned(text, [Sentence(["a", "b", "c"], ["N", "N", "V"], [0, 1, 0])])
+    arrays = {key: np.array(array) for key, array in features.arrays().items()}
+    if damage is None:
+        del arrays[name]
+    else:
+        arrays[name] = damage(arrays[name])
+    with pytest.raises(ValueError, match=r"twice|out of range|inside|no (proper )?array"):
+        restored_chunk_features(text, "own.txt", arrays, features.features)

@@ -1,0 +1,377 @@
+"""The chunker: decoding against the slow twin, answers, files, and manners of an estimator."""
+
+import io
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from reference.chunking import (
+    SCHEMES,
+    Model,
+    Sentence,
+    chunks_of,
+    decode,
+    numbered_rows,
+    tags_of,
+    templates_of,
+    valid,
+)
+from unkernel import FormatError
+from unkernel.data import ChunkCorpus, datasets
+from unkernel.models import container
+from unkernel.parsing import Chunker
+from unkernel.parsing._base import read_templates
+from unkernel.parsing.chunks.estimator import _TEMPLATES
+from unkernel.parsing.loading import load
+
+WORDS = ["the", "old", "man", "He", "saw", "sees", "in", "Rome", ",", "up"]
+POS = dict(zip(WORDS, ["DT", "JJ", "NN", "PRP", "VBD", "VBZ", "IN", "NNP", ",", "RP"], strict=True))
+KIND = {
+    "DT": "NP",
+    "JJ": "NP",
+    "NN": "NP",
+    "PRP": "NP",
+    "NNP": "NP",
+    "VBD": "VP",
+    "VBZ": "VP",
+    "IN": "PP",
+    "RP": "PRT",
+}
+
+
+def made_sentence(random: np.random.Generator) -> tuple[list[str], list[str], list[str]]:
+    """Words whose chunks follow a rule, with some accidents."""
+    words = [WORDS[k] for k in random.integers(len(WORDS), size=random.integers(1, 12))]
+    tags, before = [], "O"
+    for word in words:
+        kind = KIND.get(POS[word])
+        goes_on = kind == before and POS[word] != "DT" and random.random() < 0.9
+        tags.append("O" if kind is None else f"{'I' if goes_on else 'B'}-{kind}")
+        before = kind or "O"
+    return words, [POS[word] for word in words], tags
+
+
+def made_corpus(sentences: int = 60, seed: int = 0) -> ChunkCorpus:
+    random = np.random.default_rng(seed)
+    words, pos, tags = zip(*(made_sentence(random) for _ in range(sentences)), strict=True)
+    return ChunkCorpus.from_words(list(words), list(pos), tags=list(tags))
+
+
+CORPUS = made_corpus()
+TEST = made_corpus(40, seed=1)
+
+
+def tags_in(corpus: ChunkCorpus) -> list[list[str]]:
+    return [sentence.tags for sentence in corpus]
+
+
+@pytest.fixture(scope="module")
+def chunker() -> Chunker:
+    return Chunker().fit(CORPUS)
+
+
+@pytest.fixture
+def words_only(tmp_path: Path) -> Path:
+    """Templates that need no parts of speech."""
+    path = tmp_path / "words.txt"
+    path.write_text("word[0]\nword[-1]\nword[1]\ntag[-1]\n")
+    return path
+
+
+# --- Answers --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_decoding_is_that_of_the_slow_twin(scheme, direction):
+    chunker = Chunker(scheme=scheme, direction=direction, templates="yamcha").fit(CORPUS)
+    backward = direction == "backward"
+    templates = templates_of(read_templates("yamcha", _TEMPLATES)[0])
+    classes = chunker.classes_.tolist()
+    inside = [
+        Sentence(s.words, s.pos, [classes.index(t) for t in tags_of(chunks_of(s.tags), len(s), scheme)])
+        for s in CORPUS
+    ]
+    numbers, _ = numbered_rows(templates, inside, backward, 1)
+    assert len(numbers) == chunker.n_features_
+    model = Model(templates, numbers, classes, chunker.classifier_.score_one, scheme, backward)
+    for sentence in TEST:
+        slow = decode(sentence.words, sentence.pos, model)
+        fast = chunker.parse([sentence.words], [sentence.pos])[0].tags
+        assert fast == tags_of(chunks_of(slow), len(sentence), "IOB2")
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.text("aeT1é", min_size=1, max_size=4), st.sampled_from([*POS.values(), "?"])),
+            min_size=1,
+            max_size=9,
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from(SCHEMES),
+)
+def test_any_words_get_valid_tags(given_words, scheme):
+    chunker = _fitted(scheme)
+    words = [[word for word, _ in sentence] for sentence in given_words]
+    pos = [[tag for _, tag in sentence] for sentence in given_words]
+    parsed = chunker.parse(words, tags=pos)
+    assert [s.words for s in parsed] == words
+    assert all(valid(tags, "IOB2") for tags in tags_in(parsed))
+
+
+_CHUNKERS: dict[str, Chunker] = {}
+
+
+def _fitted(scheme: str) -> Chunker:
+    if scheme not in _CHUNKERS:
+        _CHUNKERS[scheme] = Chunker(scheme=scheme).fit(CORPUS)
+    return _CHUNKERS[scheme]
+
+
+def test_a_text_without_single_words_in_chunks_leaves_odd_words_outside(words_only):
+    """IOBES has then neither O nor S: the last word of three can be in no chunk."""
+    corpus = ChunkCorpus.from_words([["a", "b", "c", "d"]], tags=[["B-X", "I-X", "B-Y", "I-Y"]])
+    for direction, expected in (("forward", ["B", "I", "O"]), ("backward", ["O", "B", "I"])):
+        chunker = Chunker(scheme="IOBES", direction=direction, templates=words_only).fit(corpus)
+        assert [tag[0] for tag in chunker.parse([["a", "b", "a"]])[0].tags] == expected
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("learner", ["svm", "logistic"])
+def test_every_learner_and_degree_learns(degree, learner):
+    result = Chunker(degree, learner=learner, C=10, gamma=1.0).fit(CORPUS).evaluate(TEST)
+    assert result.f1 > 80
+
+
+def test_two_tags_are_a_binary_decision(words_only):
+    corpus = ChunkCorpus.from_words(
+        [["a", "b", "a", "c"], ["b", "a"]], tags=[["B-X", "O", "B-X", "O"], ["O", "B-X"]]
+    )
+    chunker = Chunker(templates=words_only).fit(corpus)
+    assert chunker.classes_.tolist() == ["O", "B-X"]
+    assert tags_in(chunker.parse(corpus)) == tags_in(corpus)
+
+
+def test_the_number_of_threads_changes_nothing(chunker):
+    many = made_corpus(500, seed=2)
+    assert chunker.parse(many, n_jobs=1) == chunker.parse(many, n_jobs=2)
+    again = Chunker(n_jobs=2).fit(CORPUS)
+    assert again.parse(many) == chunker.parse(many)
+
+
+def test_evaluate_counts_what_parse_answers(chunker):
+    result = chunker.evaluate(TEST)
+    parsed = chunker.parse(TEST)
+    right = sum(len(chunks_of(a.tags) & chunks_of(b.tags)) for a, b in zip(TEST, parsed, strict=True))
+    assert result.correct == right
+    assert (result.sentences, result.tokens) == (len(TEST), TEST.n_words)
+    assert result.tokens_per_second > 0
+    assert "words, " in str(result)
+
+
+def test_evaluate_knows_types_that_training_did_not_see(chunker):
+    result = chunker.evaluate(ChunkCorpus.from_words([["He"]], [["PRP"]], tags=[["B-NEW"]]))
+    assert result.per_type["NEW"].right == 1
+
+
+def test_dev_is_measured(capsys):
+    chunker = Chunker(verbose=1).fit(CORPUS, dev=TEST)
+    assert chunker.dev_result_.f1 == chunker.evaluate(TEST).f1
+    assert "[Chunker] 60 sentences" in capsys.readouterr().out
+
+
+def test_texts_keep_their_bytes(chunker, tmp_path):
+    text = b"He PRP  O\r\nsaw VBD\tO\r\n\r\n\r\nRome NNP O"
+    (tmp_path / "text").write_bytes(text)
+    parsed = chunker.parse(tmp_path / "text")
+    assert parsed.to_bytes() == b"He PRP  B-NP\r\nsaw VBD\tB-VP\r\n\r\n\r\nRome NNP B-NP"
+    untagged = chunker.parse(io.BytesIO(b"He PRP\nsaw VBD\n"))
+    assert [s.tags for s in untagged] == [["B-NP", "B-VP"]]
+
+
+def test_no_sentences_get_no_tags(chunker):
+    assert len(chunker.parse([])) == 0
+    assert chunker.parse(io.BytesIO(b"\n\n")).to_bytes() == b"\n\n"
+
+
+def test_features_below_the_minimum_are_left_out():
+    assert Chunker(minimum=30).fit(CORPUS).n_features_ < Chunker().fit(CORPUS).n_features_
+    with pytest.raises(ValueError, match="lower minimum"):
+        Chunker(minimum=10**6).fit(CORPUS)
+
+
+# --- What is refused ------------------------------------------------------------------------------------
+
+
+def test_texts_that_do_not_fit_are_refused(chunker, tmp_path):
+    with pytest.raises(ValueError, match="4 columns, and the training text had 3"):
+        chunker.parse(io.BytesIO(b"a b c d\n"))
+    with pytest.raises(ValueError, match="templates look at parts of speech"):
+        chunker.parse([["He"]])
+    with pytest.raises(ValueError, match="templates look at parts of speech"):
+        Chunker().fit(ChunkCorpus.from_words([["a", "b"]], tags=[["O", "B-X"]]))
+    with pytest.raises(
+        ValueError, match=r"2 columns, .*: the tag \('PRP' is none\) is missing; or give templ"
+    ):
+        Chunker().fit(io.BytesIO(b"He PRP\n"))
+    with pytest.raises(ValueError, match=r"2 columns, .*: the tag \('PRP' is none\) is missing$"):
+        chunker.evaluate(io.BytesIO(b"He PRP\n"))
+    with pytest.raises(ValueError, match=r"2 columns, .*: the part of speech is missing$"):
+        chunker.evaluate(io.BytesIO(b"He B-NP\n"))
+    with pytest.raises(ValueError, match=r"1 column, .*: the part of speech is missing$"):
+        chunker.parse(io.BytesIO(b"He\n"))
+    with pytest.raises(ValueError, match="tags go with lists of words"):
+        chunker.parse(TEST, tags=[["X"]])
+    with pytest.raises(ValueError, match="it has no tags"):
+        Chunker().fit(ChunkCorpus.from_words([["a"]], [["N"]]))
+    with pytest.raises(ValueError, match="two different tags"):
+        Chunker().fit(ChunkCorpus.from_words([["a"]], [["N"]], tags=[["O"]]))
+    with pytest.raises(FormatError, match="is no tag of a chunk"):
+        Chunker().fit(io.BytesIO(b"He PRP NP\n"))
+
+
+def test_wrong_parameters_are_refused(tmp_path):
+    for wrong in (
+        {"degree": 4},
+        {"scheme": "IOB"},
+        {"direction": "up"},
+        {"minimum": 0},
+        {"engine": "pruned"},
+        {"learner": "tree"},
+    ):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            Chunker(**wrong).fit(CORPUS)
+    with pytest.raises(FileNotFoundError):
+        Chunker(templates=tmp_path / "none").fit(CORPUS)
+    (tmp_path / "bad").write_text("word[0]\nwurd[0]\n")
+    with pytest.raises(FormatError, match=r"bad:2:1: 'wurd' is no attribute"):
+        Chunker(templates=tmp_path / "bad").fit(CORPUS)
+    (tmp_path / "latin").write_bytes(b"# \xff\nword[0]\n")
+    with pytest.raises(FormatError, match="UTF-8"):
+        Chunker(templates=tmp_path / "latin").fit(CORPUS)
+
+
+def test_what_was_learned_stays_when_parameters_change_or_a_fit_fails():
+    chunker = Chunker().fit(CORPUS)
+    before = chunker.parse(TEST)
+    assert chunker.set_params(direction="backward", scheme="IOBES").parse(TEST) == before
+    with pytest.raises(ValueError, match="lower minimum"):
+        chunker.set_params(minimum=10**6).fit(CORPUS)
+    assert chunker.parse(TEST) == before
+
+
+def test_what_is_not_fitted_says_so():
+    for use in (lambda c: c.parse([["a"]]), lambda c: c.evaluate(TEST), lambda c: c.to_container()):
+        with pytest.raises(NotFittedError):
+            use(Chunker())
+
+
+# --- Manners --------------------------------------------------------------------------------------------
+
+
+def test_parameters_clone_and_repr():
+    chunker = Chunker(3, scheme="IOE2")
+    assert clone(chunker).get_params() == chunker.get_params()
+    assert repr(chunker) == "Chunker(degree=3, scheme='IOE2')"
+    assert chunker.set_params(C=2.0).C == 2.0
+
+
+def test_pickles_answer_the_same(chunker):
+    again = pickle.loads(pickle.dumps(chunker))
+    assert again.parse(TEST) == chunker.parse(TEST)
+    assert repr(pickle.loads(pickle.dumps(Chunker()))) == "Chunker()"
+
+
+# --- Files ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"degree": 1}, {"learner": "logistic"}, {"scheme": "IOE1", "direction": "backward"}]
+)
+def test_saved_chunkers_answer_the_same(tmp_path, parameters):
+    chunker = Chunker(**parameters).fit(CORPUS)
+    chunker.save(tmp_path / "chunks.uk")
+    again = load(tmp_path / "chunks.uk")
+    assert again.parse(TEST) == chunker.parse(TEST)
+    assert again.get_params() == chunker.get_params()
+    assert again.classes_.tolist() == chunker.classes_.tolist()
+    again.save(tmp_path / "again.uk")
+    assert (tmp_path / "again.uk").read_bytes() == (tmp_path / "chunks.uk").read_bytes()
+
+
+def test_own_templates_are_in_the_file(words_only, tmp_path):
+    chunker = Chunker(templates=words_only).fit(CORPUS)
+    chunker.save(tmp_path / "chunks.uk")
+    words_only.unlink()
+    assert load(tmp_path / "chunks.uk").parse([["He"]]) == chunker.parse([["He"]])
+
+
+def test_other_files_are_refused(chunker, tmp_path):
+    chunker.classifier_.save(tmp_path / "model.uk")
+    _, arrays, settings_ = container.read(tmp_path / "model.uk")
+    with pytest.raises(FormatError, match="'parameters' is missing"):
+        Chunker.from_container("model.uk", arrays, settings_)
+
+
+_DAMAGE = {
+    "no classes": lambda arrays, _: arrays.pop("classes"),
+    "a class too many": lambda arrays, _: arrays.update(
+        classes=np.append(arrays["classes"], arrays["classes"][-1:])
+    ),
+    "classes out of range": lambda arrays, _: arrays.update(classes=arrays["classes"] + 100),
+    "negative classes": lambda arrays, _: arrays.update(classes=arrays["classes"] - 5),
+    "no templates": lambda _, settings: settings.pop("templates"),
+    "bad templates": lambda _, settings: settings.update(templates="wurd[0]"),
+    "other templates": lambda _, settings: settings.update(templates="word[0]+pos[0]"),
+    "no scheme": lambda _, settings: settings.update(scheme="IOX"),
+    "no direction": lambda _, settings: settings.pop("direction"),
+    "bad parameters": lambda _, settings: settings["parameters"].update(scheme="IOX"),
+    "unknown parameters": lambda _, settings: settings["parameters"].update(color="red"),
+    "twice a type": lambda _, settings: settings.update(types=["NP"] * len(settings["types"])),
+    "types that are no names": lambda _, settings: settings.update(types=[1]),
+    "no classifier": lambda _, settings: settings.pop("model"),
+    "another classifier": lambda _, settings: settings["model"].update(kind="tree"),
+    "no engine": lambda _, settings: settings.update(engine="pruned"),
+    "no columns": lambda _, settings: settings.update(columns=-1),
+    "too few features": lambda _, settings: settings.update(features=3),
+}
+
+
+@pytest.mark.parametrize("what", _DAMAGE)
+def test_damaged_files_are_refused(chunker, what):
+    _, arrays, stored = chunker.to_container()
+    settings_ = {key: dict(value) if isinstance(value, dict) else value for key, value in stored.items()}
+    arrays = dict(arrays)
+    _DAMAGE[what](arrays, settings_)
+    with pytest.raises(FormatError) as caught:
+        Chunker.from_container("file.uk", arrays, settings_)
+    assert caught.value.file == "file.uk"
+
+
+def test_the_kind_of_the_file(chunker, tmp_path):
+    chunker.save(tmp_path / "chunks.uk")
+    assert container.read(tmp_path / "chunks.uk")[0] == "chunker"
+
+
+# --- Real text ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("templates", ["default", "yamcha"])
+def test_conll2000(templates):
+    try:
+        train, test = datasets.path("conll2000"), datasets.path("conll2000", "test")
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    result = Chunker(templates=templates).fit(train).evaluate(test)
+    assert result.f1 > 93.5
