@@ -17,6 +17,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 	$(shell find src cpp/unkernel bindings -type f ! -name '*.pyc' ! -name '_core.pyi' 2>/dev/null)
+CXX_FILES = $(shell find cpp bindings -name '*.cpp' -o -name '*.hpp')
 STUB := src/unkernel/_core.pyi
 
 .DEFAULT_GOAL := help
@@ -44,6 +45,7 @@ bench: $(STAMPS)/package $(STAMPS)/bench ## every benchmark in turn, against the
 lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, and who may import whom
 	$(BIN)/ruff check --extend-exclude $(STUB),build
 	$(BIN)/ruff format --check --extend-exclude $(STUB),build
+	$(BIN)/clang-format --dry-run -Werror $(CXX_FILES)
 	$(BIN)/mypy
 	@mkdir -p build
 	@PYTHONPATH=src $(BIN)/lint-imports --no-cache > build/lint-imports.txt 2>&1 \

@@ -43,17 +43,19 @@ engines::KernelFunction kernel_function(const std::string& name, int degree, dou
 
 using Look = std::function<void(const Progress&)>;
 
-// Runs `work(monitor)` on a thread of its own while this one lets Python see signals and, if asked to, progress.
+// Runs `work(monitor)` on a thread of its own while this one lets Python see signals and, if asked to,
+// progress.
 template <class Work>
 void watched(const Work& work, const Look& look) {
   Monitor monitor;
   const nb::gil_scoped_release unlocked;
-  supervise(monitor, [&] { work(monitor); },
-            [&](const Progress& progress) {
-              const nb::gil_scoped_acquire locked;
-              if (PyErr_CheckSignals() != 0) throw nb::python_error();
-              if (look) look(progress);
-            });
+  supervise(
+      monitor, [&] { work(monitor); },
+      [&](const Progress& progress) {
+        const nb::gil_scoped_acquire locked;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        if (look) look(progress);
+      });
 }
 
 template <class T>
@@ -69,9 +71,11 @@ template <class Index>
 data::CsrView<Index, double> csr_view(const Array<Index>& offsets, const Array<Index>& columns,
                                       const Array<double>& values, std::int64_t features) {
   const data::CsrView<Index, double> rows{view(offsets), view(columns), view(values), features};
-  bool sound = !rows.offsets.empty() && rows.offsets.front() == 0 && rows.columns.size() == rows.values.size() &&
+  bool sound = !rows.offsets.empty() && rows.offsets.front() == 0 &&
+               rows.columns.size() == rows.values.size() &&
                static_cast<std::size_t>(rows.offsets.back()) == rows.columns.size();
-  for (std::size_t i = 0; sound && i + 1 < rows.offsets.size(); ++i) sound = rows.offsets[i] <= rows.offsets[i + 1];
+  for (std::size_t i = 0; sound && i + 1 < rows.offsets.size(); ++i)
+    sound = rows.offsets[i] <= rows.offsets[i + 1];
   if (!sound) throw std::invalid_argument("the sparse matrix's index pointer does not fit its entries");
   return rows;
 }

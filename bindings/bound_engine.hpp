@@ -17,7 +17,9 @@ namespace unkernel::bindings {
 
 inline nb::object as_python(const std::vector<double>& scores) {
   for (const double score : scores) {
-    if (!std::isfinite(score)) throw std::invalid_argument("a score is not finite: the values are too large for the kernel; scale them");
+    if (!std::isfinite(score))
+      throw std::invalid_argument(
+          "a score is not finite: the values are too large for the kernel; scale them");
   }
   if (scores.size() == 1) return nb::float_(scores[0]);
   const std::vector<double> kept = scores;  // making a list may run Python code, which may score other rows
@@ -29,13 +31,15 @@ inline nb::object as_python(const std::vector<double>& scores) {
 // An engine's worker and the room for a row from Python. Not for two threads at a time.
 class RowScorer {
  public:
-  explicit RowScorer(const engines::Engine& engine) : engine_(engine), worker_(engine.worker()), scores_(engine.scores()) {}
+  explicit RowScorer(const engines::Engine& engine)
+      : engine_(engine), worker_(engine.worker()), scores_(engine.scores()) {}
 
   nb::object score(nb::handle ids, nb::handle given_values) {
     // Values first: what reads them may run Python code, and a list of plain ints is read without.
     const std::vector<double> values = values_of(ids, given_values);
     const FeatureIds features(ids, ids_);
-    if (!given_values.is_none() && values.size() != features.size()) throw std::invalid_argument("the row changed while it was read");
+    if (!given_values.is_none() && values.size() != features.size())
+      throw std::invalid_argument("the row changed while it was read");
     const double* x = given_values.is_none() ? nullptr : values.data();
     if (features.wide()) {
       engine_.score(engines::RowView<std::int64_t>{features.wide_ids(), x}, *worker_, scores_.data());
@@ -69,13 +73,17 @@ class BoundEngine {
   nb::object score_one(nb::handle ids, nb::handle values) { return one_.score(ids, values); }
 
   template <class Index>
-  nb::ndarray<nb::numpy, double> score(Array<Index> offsets, Array<Index> columns, Array<double> values, int threads) const {
-    return scores_of(csr_view(offsets, columns, values, 0), [&](const auto& rows, auto out) { engine_->score(rows, out, threads); });
+  nb::ndarray<nb::numpy, double> score(Array<Index> offsets, Array<Index> columns, Array<double> values,
+                                       int threads) const {
+    return scores_of(csr_view(offsets, columns, values, 0),
+                     [&](const auto& rows, auto out) { engine_->score(rows, out, threads); });
   }
   // Scores that are only good for decisions.
   template <class Index>
-  nb::ndarray<nb::numpy, double> decide(Array<Index> offsets, Array<Index> columns, Array<double> values, int threads) const {
-    return scores_of(csr_view(offsets, columns, values, 0), [&](const auto& rows, auto out) { engine_->decide(rows, out, threads); });
+  nb::ndarray<nb::numpy, double> decide(Array<Index> offsets, Array<Index> columns, Array<double> values,
+                                        int threads) const {
+    return scores_of(csr_view(offsets, columns, values, 0),
+                     [&](const auto& rows, auto out) { engine_->decide(rows, out, threads); });
   }
 
   // --- The prefix trie ---
@@ -109,20 +117,24 @@ class BoundEngine {
   }
 
   // Rows are scored with the old trie until the new one is there.
-  void grow_trie(Array<std::int32_t> offsets, Array<std::int32_t> columns, Array<double> values, std::size_t most_nodes,
-                 const std::string& saving, int threads) {
+  void grow_trie(Array<std::int32_t> offsets, Array<std::int32_t> columns, Array<double> values,
+                 std::size_t most_nodes, const std::string& saving, int threads) {
     const auto rows = csr_view(offsets, columns, values, 0);
-    watched([&](Monitor& monitor) {
-      const auto old = conjunctions().trie();
-      conjunctions().set_trie(std::make_shared<const engines::PrefixTrie>(
-          conjunctions().grown(old.get(), rows, most_nodes, saving_of(saving), threads, monitor)));
-    }, nullptr);
+    watched(
+        [&](Monitor& monitor) {
+          const auto old = conjunctions().trie();
+          conjunctions().set_trie(std::make_shared<const engines::PrefixTrie>(
+              conjunctions().grown(old.get(), rows, most_nodes, saving_of(saving), threads, monitor)));
+        },
+        nullptr);
   }
 
   void prune_trie(std::size_t most_nodes, const std::string& saving) {
     const nb::gil_scoped_release unlocked;
     const auto old = conjunctions().trie();
-    if (old != nullptr) conjunctions().set_trie(std::make_shared<const engines::PrefixTrie>(conjunctions().pruned(*old, most_nodes, saving_of(saving))));
+    if (old != nullptr)
+      conjunctions().set_trie(std::make_shared<const engines::PrefixTrie>(
+          conjunctions().pruned(*old, most_nodes, saving_of(saving))));
   }
 
  private:
@@ -137,7 +149,8 @@ class BoundEngine {
   }
 
   static engines::Saving saving_of(const std::string& name) {
-    if (name != "counted" && name != "entries") throw std::invalid_argument("saving must be 'counted' or 'entries'");
+    if (name != "counted" && name != "entries")
+      throw std::invalid_argument("saving must be 'counted' or 'entries'");
     return name == "counted" ? engines::Saving::counted : engines::Saving::entries;
   }
   engines::ConjunctionEngine& conjunctions() const {

@@ -27,7 +27,8 @@ std::string_view view_of(const nb::bytes& bytes) { return {bytes.c_str(), bytes.
 nb::bytes bytes_of(std::string_view text) { return nb::bytes(text.data(), text.size()); }
 // Any bytes have a text that becomes the same bytes again.
 nb::object text_of(std::string_view text) {
-  return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+  return nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
 }
 
 // --- Texts --------------------------------------------------------------------------------------------
@@ -40,11 +41,13 @@ std::size_t checked(const BunsetsuText& text, std::size_t sentence) {
 // Bunsetsu, each a list of morphemes, each a tuple of fields.
 List morphemes_of(const BunsetsuText& text, std::size_t sentence) {
   List found;
-  for (std::size_t b = text.first_bunsetsu(checked(text, sentence)); b < text.first_bunsetsu(sentence + 1); ++b) {
+  for (std::size_t b = text.first_bunsetsu(checked(text, sentence)); b < text.first_bunsetsu(sentence + 1);
+       ++b) {
     nb::list morphemes;
     for (std::size_t m = text.first_morpheme(b); m < text.first_morpheme(b + 1); ++m) {
       nb::list fields;
-      for (std::size_t f = 0; f < data::morpheme_fields; ++f) fields.append(text_of(text.field(m, static_cast<data::MorphemeField>(f))));
+      for (std::size_t f = 0; f < data::morpheme_fields; ++f)
+        fields.append(text_of(text.field(m, static_cast<data::MorphemeField>(f))));
       morphemes.append(nb::tuple(fields));
     }
     found.append(morphemes);
@@ -62,10 +65,12 @@ void bind_text(nb::module_& module) {
   nb::class_<BunsetsuText>(module, "BunsetsuText")
       .def(
           "__init__",
-          [](BunsetsuText* self, const nb::bytes& block, std::string file, std::int64_t first_line, bool skip) {
+          [](BunsetsuText* self, const nb::bytes& block, std::string file, std::int64_t first_line,
+             bool skip) {
             std::string text(view_of(block));
             const nb::gil_scoped_release unlocked;
-            new (self) BunsetsuText(std::move(text), std::move(file), first_line, skip ? data::BadSentence::skip : data::BadSentence::refuse);
+            new (self) BunsetsuText(std::move(text), std::move(file), first_line,
+                                    skip ? data::BadSentence::skip : data::BadSentence::refuse);
           },
           nb::arg("text"), nb::arg("file"), nb::arg("first_line"), nb::arg("skip"))
       .def_prop_ro("sentences", &BunsetsuText::sentences)
@@ -77,39 +82,60 @@ void bind_text(nb::module_& module) {
       .def_prop_ro("first_bunsetsu",
                    [](const BunsetsuText& self) {
                      std::vector<std::int64_t> first;
-                     for (std::size_t s = 0; s <= self.sentences(); ++s) first.push_back(static_cast<std::int64_t>(self.first_bunsetsu(s)));
+                     for (std::size_t s = 0; s <= self.sentences(); ++s)
+                       first.push_back(static_cast<std::int64_t>(self.first_bunsetsu(s)));
                      return give(std::move(first));
                    })
-      .def_prop_ro("heads", [](const BunsetsuText& self) { return give(std::vector(self.heads().begin(), self.heads().end())); })
+      .def_prop_ro("heads",
+                   [](const BunsetsuText& self) {
+                     return give(std::vector(self.heads().begin(), self.heads().end()));
+                   })
       .def_prop_ro("types", [](const BunsetsuText& self) { return bytes_of(self.types()); })
-      .def("sentence_line", [](const BunsetsuText& self, std::size_t sentence) { return self.sentence_line(checked(self, sentence)); }, nb::arg("sentence"))
+      .def(
+          "sentence_line",
+          [](const BunsetsuText& self, std::size_t sentence) {
+            return self.sentence_line(checked(self, sentence));
+          },
+          nb::arg("sentence"))
       .def("morphemes_of", &morphemes_of, nb::arg("sentence"))
-      .def("check_heads", [](const BunsetsuText& self, const Array<std::int32_t>& heads, const nb::bytes& types) { self.check_heads(view(heads), view_of(types)); },
-           nb::arg("heads"), nb::arg("types"))
-      .def("with_heads",
-           [](const BunsetsuText& self, const Array<std::int32_t>& heads, const nb::bytes& types) {
-             return bytes_of(self.with_heads(view(heads), view_of(types)));
-           },
-           nb::arg("heads"), nb::arg("types"))
-      .def("sentence_with_heads",
-           [](const BunsetsuText& self, std::size_t sentence, const Array<std::int32_t>& heads, const nb::bytes& types) {
-             return bytes_of(self.sentence_with_heads(checked(self, sentence), view(heads), view_of(types)));
-           },
-           nb::arg("sentence"), nb::arg("heads"), nb::arg("types"));
-  module.def("whole_bunsetsu_sentences", [](const nb::bytes& text, std::size_t from) { return data::whole_sentences(view_of(text), from); },
-             nb::arg("text"), nb::arg("first"));
+      .def(
+          "check_heads",
+          [](const BunsetsuText& self, const Array<std::int32_t>& heads, const nb::bytes& types) {
+            self.check_heads(view(heads), view_of(types));
+          },
+          nb::arg("heads"), nb::arg("types"))
+      .def(
+          "with_heads",
+          [](const BunsetsuText& self, const Array<std::int32_t>& heads, const nb::bytes& types) {
+            return bytes_of(self.with_heads(view(heads), view_of(types)));
+          },
+          nb::arg("heads"), nb::arg("types"))
+      .def(
+          "sentence_with_heads",
+          [](const BunsetsuText& self, std::size_t sentence, const Array<std::int32_t>& heads,
+             const nb::bytes& types) {
+            return bytes_of(self.sentence_with_heads(checked(self, sentence), view(heads), view_of(types)));
+          },
+          nb::arg("sentence"), nb::arg("heads"), nb::arg("types"));
+  module.def(
+      "whole_bunsetsu_sentences",
+      [](const nb::bytes& text, std::size_t from) { return data::whole_sentences(view_of(text), from); },
+      nb::arg("text"), nb::arg("first"));
 }
 
 // --- Features and parsing -----------------------------------------------------------------------------
 
-BunsetsuFeatures* features_of(const std::vector<std::string>& templates, const nb::bytes& names, const Array<std::int64_t>& ends,
-                              const Array<std::int32_t>& begins, const Array<std::int32_t>& values) {
+BunsetsuFeatures* features_of(const std::vector<std::string>& templates, const nb::bytes& names,
+                              const Array<std::int64_t>& ends, const Array<std::int32_t>& begins,
+                              const Array<std::int32_t>& values) {
   const auto read = parsing::read_bunsetsu_templates(templates);
   for (std::size_t t = 0; t < read.size(); ++t) {
-    if (read[t].name != templates[t]) throw std::invalid_argument("the templates are not in the order of their roles");
+    if (read[t].name != templates[t])
+      throw std::invalid_argument("the templates are not in the order of their roles");
   }
   const auto copy = [](const auto& array) { return std::vector(view(array).begin(), view(array).end()); };
-  return new BunsetsuFeatures(read, data::NameTable::of(view_of(names), view(ends)), copy(begins), copy(values));
+  return new BunsetsuFeatures(read, data::NameTable::of(view_of(names), view(ends)), copy(begins),
+                              copy(values));
 }
 
 List template_names(const BunsetsuFeatures& features) {
@@ -119,53 +145,68 @@ List template_names(const BunsetsuFeatures& features) {
 }
 
 Tuple decisions_of(parsing::BunsetsuDecisions&& made) {
-  return Tuple(nb::make_tuple(to_numpy(std::move(made.offsets)), to_numpy(std::move(made.columns)), to_numpy(std::move(made.labels))));
+  return Tuple(nb::make_tuple(to_numpy(std::move(made.offsets)), to_numpy(std::move(made.columns)),
+                              to_numpy(std::move(made.labels))));
 }
 
 void bind_features(nb::module_& module) {
   nb::class_<BunsetsuFeatures>(module, "BunsetsuFeatures")
-      .def(nb::new_(&features_of), nb::arg("templates"), nb::arg("names"), nb::arg("name_ends"), nb::arg("begins"), nb::arg("values"))
+      .def(nb::new_(&features_of), nb::arg("templates"), nb::arg("names"), nb::arg("name_ends"),
+           nb::arg("begins"), nb::arg("values"))
       .def_prop_ro("templates", &template_names)
       .def_prop_ro("columns", &BunsetsuFeatures::columns)
       .def_prop_ro("names", [](const BunsetsuFeatures& self) { return bytes_of(self.symbols().bytes()); })
-      .def_prop_ro("name_ends", [](const BunsetsuFeatures& self) { return give(std::vector(self.symbols().ends())); })
-      .def_prop_ro("begins", [](const BunsetsuFeatures& self) { return give(std::vector(self.begins().begin(), self.begins().end())); })
-      .def_prop_ro("values", [](const BunsetsuFeatures& self) { return give(std::vector(self.values().begin(), self.values().end())); })
-      .def("column_name",
-           [](const BunsetsuFeatures& self, std::size_t column) {
-             if (column >= self.columns()) throw std::out_of_range("there is no such column");
-             return text_of(self.name(column));
-           },
-           nb::arg("column"))
-      .def("decisions",
-           [](const BunsetsuFeatures& self, const BunsetsuText& text, const Array<std::int32_t>& heads) {
-             parsing::BunsetsuDecisions made;
-             {
-               const nb::gil_scoped_release unlocked;
-               made = parsing::bunsetsu_decisions(text, view(heads), self);
-             }
-             return decisions_of(std::move(made));
-           },
-           nb::arg("text"), nb::arg("heads"))
-      .def("parse",
-           [](const BunsetsuFeatures& self, const BunsetsuText& text, const BoundEngine& engine, int threads) {
-             std::vector<std::int32_t> heads;
-             {
-               const nb::gil_scoped_release unlocked;
-               heads = parsing::parse_bunsetsu(text, self, engine.engine(), threads);
-             }
-             return to_numpy(std::move(heads));
-           },
-           nb::arg("text"), nb::arg("engine"), nb::arg("threads"));
-  module.def("bunsetsu_training",
-             [](const BunsetsuText& text, const Array<std::int32_t>& heads, const std::vector<std::string>& templates, std::int64_t min_count) {
-               auto made = [&] {
-                 const nb::gil_scoped_release unlocked;
-                 return parsing::bunsetsu_training(text, view(heads), parsing::read_bunsetsu_templates(templates), min_count);
-               }();
-               return Tuple(nb::make_tuple(std::move(made.features), decisions_of(std::move(made.decisions))));
-             },
-             nb::arg("text"), nb::arg("heads"), nb::arg("templates"), nb::arg("min_count"));
+      .def_prop_ro("name_ends",
+                   [](const BunsetsuFeatures& self) { return give(std::vector(self.symbols().ends())); })
+      .def_prop_ro("begins",
+                   [](const BunsetsuFeatures& self) {
+                     return give(std::vector(self.begins().begin(), self.begins().end()));
+                   })
+      .def_prop_ro("values",
+                   [](const BunsetsuFeatures& self) {
+                     return give(std::vector(self.values().begin(), self.values().end()));
+                   })
+      .def(
+          "column_name",
+          [](const BunsetsuFeatures& self, std::size_t column) {
+            if (column >= self.columns()) throw std::out_of_range("there is no such column");
+            return text_of(self.name(column));
+          },
+          nb::arg("column"))
+      .def(
+          "decisions",
+          [](const BunsetsuFeatures& self, const BunsetsuText& text, const Array<std::int32_t>& heads) {
+            parsing::BunsetsuDecisions made;
+            {
+              const nb::gil_scoped_release unlocked;
+              made = parsing::bunsetsu_decisions(text, view(heads), self);
+            }
+            return decisions_of(std::move(made));
+          },
+          nb::arg("text"), nb::arg("heads"))
+      .def(
+          "parse",
+          [](const BunsetsuFeatures& self, const BunsetsuText& text, const BoundEngine& engine, int threads) {
+            std::vector<std::int32_t> heads;
+            {
+              const nb::gil_scoped_release unlocked;
+              heads = parsing::parse_bunsetsu(text, self, engine.engine(), threads);
+            }
+            return to_numpy(std::move(heads));
+          },
+          nb::arg("text"), nb::arg("engine"), nb::arg("threads"));
+  module.def(
+      "bunsetsu_training",
+      [](const BunsetsuText& text, const Array<std::int32_t>& heads,
+         const std::vector<std::string>& templates, std::int64_t min_count) {
+        auto made = [&] {
+          const nb::gil_scoped_release unlocked;
+          return parsing::bunsetsu_training(text, view(heads), parsing::read_bunsetsu_templates(templates),
+                                            min_count);
+        }();
+        return Tuple(nb::make_tuple(std::move(made.features), decisions_of(std::move(made.decisions))));
+      },
+      nb::arg("text"), nb::arg("heads"), nb::arg("templates"), nb::arg("min_count"));
 }
 
 }  // namespace

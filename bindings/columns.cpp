@@ -69,8 +69,8 @@ nb::ndarray<nb::numpy, const T> shared(std::span<const T> values, nb::handle own
   return nb::ndarray<nb::numpy, const T>(values.data(), {values.size()}, owner);
 }
 
-data::ColumnOptions column_options(const std::string& format, int columns, const std::string& trees, bool skip_bad_sentences,
-                                   std::int64_t first_line) {
+data::ColumnOptions column_options(const std::string& format, int columns, const std::string& trees,
+                                   bool skip_bad_sentences, std::int64_t first_line) {
   return {column_format(format), columns, tree_check(trees), skip_bad_sentences, first_line};
 }
 
@@ -84,8 +84,10 @@ using State = std::tuple<nb::bytes, std::string, std::string, int, std::string, 
 
 State state(const ColumnText& text) {
   const data::ColumnOptions& options = text.options();
-  return {to_bytes(text.text()), text.file(), format_name(options.format), options.columns, check_name(options.trees),
-          options.skip_bad_sentences, options.first_line};
+  return {to_bytes(text.text()),       text.file(),
+          format_name(options.format), options.columns,
+          check_name(options.trees),   options.skip_bad_sentences,
+          options.first_line};
 }
 
 void restore(ColumnText& self, const State& state) {
@@ -94,7 +96,8 @@ void restore(ColumnText& self, const State& state) {
 }
 
 // The fields of a column, of the tokens from `begin` to `end`.
-nb::typed<nb::list, nb::str> fields(const ColumnText& text, int column, std::int64_t begin, std::int64_t end) {
+nb::typed<nb::list, nb::str> fields(const ColumnText& text, int column, std::int64_t begin,
+                                    std::int64_t end) {
   checked_column(text, column);
   checked(end, text.tokens() + 1, "the end at token");
   checked(begin, end + 1, "the begin at token");
@@ -131,8 +134,8 @@ nb::typed<nb::list, nb::any> skipped(const ColumnText& text) {
   return list;
 }
 
-nb::bytes write_trees(const ColumnText& text, const Array<std::int32_t>& heads, const Array<std::int32_t>& relations,
-                      const std::vector<std::string>& names) {
+nb::bytes write_trees(const ColumnText& text, const Array<std::int32_t>& heads,
+                      const Array<std::int32_t>& relations, const std::vector<std::string>& names) {
   std::string written;
   {
     const nb::gil_scoped_release unlocked;
@@ -154,14 +157,21 @@ nb::bytes write_column(const ColumnText& text, int column, const Array<std::int3
 void bind_places(nb::class_<ColumnText>& type) {
   type.def(
           "first_token",
-          [](const ColumnText& text, std::int64_t s) { return text.first_token(checked(s, text.sentences() + 1, "sentence")); },
+          [](const ColumnText& text, std::int64_t s) {
+            return text.first_token(checked(s, text.sentences() + 1, "sentence"));
+          },
           nb::arg("sentence"))
       .def(
-          "line", [](const ColumnText& text, std::int64_t token) { return text.line(checked(token, text.tokens(), "token")); },
+          "line",
+          [](const ColumnText& text, std::int64_t token) {
+            return text.line(checked(token, text.tokens(), "token"));
+          },
           nb::arg("token"))
       .def(
           "sentence_line",
-          [](const ColumnText& text, std::int64_t s) { return text.sentence_line(checked(s, text.sentences(), "sentence")); },
+          [](const ColumnText& text, std::int64_t s) {
+            return text.sentence_line(checked(s, text.sentences(), "sentence"));
+          },
           nb::arg("sentence"))
       .def(
           "sentence_text",
@@ -183,9 +193,10 @@ void bind_columns(nb::module_& module) {
   nb::class_<ColumnText> type(module, "ColumnText");
   type.def(
           "__init__",
-          [](ColumnText* self, const nb::bytes& text, std::string file, const std::string& format, int columns,
-             const std::string& trees, bool skip_bad_sentences, std::int64_t first_line) {
-            create(self, text, std::move(file), column_options(format, columns, trees, skip_bad_sentences, first_line));
+          [](ColumnText* self, const nb::bytes& text, std::string file, const std::string& format,
+             int columns, const std::string& trees, bool skip_bad_sentences, std::int64_t first_line) {
+            create(self, text, std::move(file),
+                   column_options(format, columns, trees, skip_bad_sentences, first_line));
           },
           nb::arg("text"), nb::arg("file"), nb::arg("format"), nb::arg("columns"), nb::arg("trees"),
           nb::arg("skip_bad_sentences"), nb::arg("first_line"))
@@ -196,19 +207,25 @@ void bind_columns(nb::module_& module) {
       .def_prop_ro("format", [](const ColumnText& text) { return format_name(text.format()); })
       .def_prop_ro("columns", &ColumnText::columns)
       .def_prop_ro("trees", [](const ColumnText& text) { return check_name(text.options().trees); })
-      .def_prop_ro("skip_bad_sentences", [](const ColumnText& text) { return text.options().skip_bad_sentences; })
+      .def_prop_ro("skip_bad_sentences",
+                   [](const ColumnText& text) { return text.options().skip_bad_sentences; })
       .def_prop_ro("first_line", &ColumnText::first_line)
       .def_prop_ro("sentences", &ColumnText::sentences)
       .def_prop_ro("tokens", &ColumnText::tokens)
       .def_prop_ro("first_tokens",
-                   [](nb::handle_t<ColumnText> self) { return shared(nb::cast<const ColumnText&>(self).first_tokens(), self); })
+                   [](nb::handle_t<ColumnText> self) {
+                     return shared(nb::cast<const ColumnText&>(self).first_tokens(), self);
+                   })
       .def_prop_ro("heads",
-                   [](nb::handle_t<ColumnText> self) { return shared(nb::cast<const ColumnText&>(self).heads(), self); })
+                   [](nb::handle_t<ColumnText> self) {
+                     return shared(nb::cast<const ColumnText&>(self).heads(), self);
+                   })
       .def("fields", &fields, nb::arg("column"), nb::arg("begin"), nb::arg("end"))
       .def("symbols", &symbols, nb::arg("column"))
       .def("skipped", &skipped)
       .def(
-          "check_trees", [](const ColumnText& text, const std::string& check) { text.check_trees(tree_check(check)); },
+          "check_trees",
+          [](const ColumnText& text, const std::string& check) { text.check_trees(tree_check(check)); },
           nb::arg("check"), nb::call_guard<nb::gil_scoped_release>())
       .def("write_trees", &write_trees, nb::arg("heads"), nb::arg("relations"), nb::arg("names"))
       .def("write_column", &write_column, nb::arg("column"), nb::arg("values"), nb::arg("names"));

@@ -11,8 +11,6 @@
 #include "bindings.hpp"
 #include "unkernel/base/checksum.hpp"
 #include "unkernel/base/monitor.hpp"
-#include "unkernel/data/rows/block_file.hpp"
-#include "unkernel/data/rows/block_packer.hpp"
 #include "unkernel/cutplane/dual.hpp"
 #include "unkernel/cutplane/margin_oracle.hpp"
 #include "unkernel/cutplane/measure_oracle.hpp"
@@ -20,6 +18,8 @@
 #include "unkernel/cutplane/ordinal_oracle.hpp"
 #include "unkernel/cutplane/passes.hpp"
 #include "unkernel/cutplane/row_risk.hpp"
+#include "unkernel/data/rows/block_file.hpp"
+#include "unkernel/data/rows/block_packer.hpp"
 #include "unkernel/data/rows/row_store.hpp"
 #include "unkernel/solve/one_slack.hpp"
 
@@ -44,16 +44,17 @@ std::span<T> mutable_view(const MutableArray<T>& array) {
 // --- Rows ------------------------------------------------------------------------------------------------
 
 template <class Index>
-std::unique_ptr<PackedRows> pack(Array<Index> offsets, Array<Index> columns, Array<double> values, std::int64_t features,
-                                 bool may_round, int threads) {
+std::unique_ptr<PackedRows> pack(Array<Index> offsets, Array<Index> columns, Array<double> values,
+                                 std::int64_t features, bool may_round, int threads) {
   const auto rows = csr_view(offsets, columns, values, features);
   const nb::gil_scoped_release unlocked;
   return std::make_unique<PackedRows>(cutplane::pack(rows, may_round, threads));
 }
 
 template <class Index>
-nb::typed<nb::tuple, PackedRows, nb::any> pack_by_frequency(Array<Index> offsets, Array<Index> columns, Array<double> values,
-                                                            std::int64_t features, bool may_round, int threads) {
+nb::typed<nb::tuple, PackedRows, nb::any> pack_by_frequency(Array<Index> offsets, Array<Index> columns,
+                                                            Array<double> values, std::int64_t features,
+                                                            bool may_round, int threads) {
   const auto rows = csr_view(offsets, columns, values, features);
   std::unique_ptr<PackedRows> packed;
   cutplane::Numbering numbering;
@@ -62,11 +63,13 @@ nb::typed<nb::tuple, PackedRows, nb::any> pack_by_frequency(Array<Index> offsets
     numbering = cutplane::number_by_frequency(rows, threads);
     packed = std::make_unique<PackedRows>(cutplane::pack(rows, numbering, may_round, threads));
   }
-  return nb::typed<nb::tuple, PackedRows, nb::any>(nb::make_tuple(std::move(packed), to_numpy(std::move(numbering.column_of))));
+  return nb::typed<nb::tuple, PackedRows, nb::any>(
+      nb::make_tuple(std::move(packed), to_numpy(std::move(numbering.column_of))));
 }
 
 void check_length(std::size_t actual, std::int64_t expected, const char* what) {
-  if (actual != static_cast<std::size_t>(expected)) throw std::invalid_argument(std::string(what) + " have the wrong length");
+  if (actual != static_cast<std::size_t>(expected))
+    throw std::invalid_argument(std::string(what) + " have the wrong length");
 }
 
 void bind_rows(nb::module_& module) {
@@ -119,7 +122,8 @@ void bind_rows(nb::module_& module) {
 constexpr std::size_t numbers_a_block = 5;  // of the index
 
 std::vector<cutplane::BlockEntry> block_index(const Array<std::int64_t>& numbers) {
-  if (numbers.size() % numbers_a_block != 0) throw std::invalid_argument("a block's entry in the index has five numbers");
+  if (numbers.size() % numbers_a_block != 0)
+    throw std::invalid_argument("a block's entry in the index has five numbers");
   std::vector<cutplane::BlockEntry> index;
   for (std::size_t k = 0; k < numbers.size(); k += numbers_a_block) {
     const std::int64_t* const entry = numbers.data() + k;
@@ -137,7 +141,8 @@ std::vector<std::int64_t> index_numbers(const cutplane::BlockPacker& packer) {
 }
 
 template <class Index>
-void add_to_blocks(cutplane::BlockPacker& packer, Array<Index> offsets, Array<Index> columns, Array<double> values, std::int64_t features) {
+void add_to_blocks(cutplane::BlockPacker& packer, Array<Index> offsets, Array<Index> columns,
+                   Array<double> values, std::int64_t features) {
   const auto rows = csr_view(offsets, columns, values, features);
   const nb::gil_scoped_release unlocked;
   packer.add(rows);
@@ -149,18 +154,23 @@ void bind_row_files(nb::module_& module) {
   nb::class_<BlockFile, RowStore>(module, "BlockFile", "Rows in a file that is mapped a block at a time.")
       .def(
           "__init__",
-          [](BlockFile* self, std::string file, int descriptor, std::int64_t end, std::size_t features, Array<std::int64_t> index) {
+          [](BlockFile* self, std::string file, int descriptor, std::int64_t end, std::size_t features,
+             Array<std::int64_t> index) {
             new (self) BlockFile({std::move(file), descriptor, end}, features, block_index(index));
           },
-          nb::arg("file"), nb::kw_only(), nb::arg("descriptor"), nb::arg("end"), nb::arg("features"), nb::arg("index"));
+          nb::arg("file"), nb::kw_only(), nb::arg("descriptor"), nb::arg("end"), nb::arg("features"),
+          nb::arg("index"));
   const auto bind_add = [](nb::class_<BlockPacker>& packer, auto* function) {
-    packer.def("add", function, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("features"));
+    packer.def("add", function, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
+               nb::arg("features"));
   };
   nb::class_<BlockPacker> packer(module, "BlockPacker", "Rows on their way into a file of blocks.");
   packer.def(nb::init<bool>(), nb::kw_only(), nb::arg("may_round"))
       .def("finish", &BlockPacker::finish)
-      .def("take", [](BlockPacker& self) { return to_numpy(self.take()); }, nb::rv_policy::move)
-      .def_prop_ro("index", [](const BlockPacker& self) { return to_numpy(index_numbers(self)); }, nb::rv_policy::move)
+      .def(
+          "take", [](BlockPacker& self) { return to_numpy(self.take()); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "index", [](const BlockPacker& self) { return to_numpy(index_numbers(self)); }, nb::rv_policy::move)
       .def_prop_ro("end", &BlockPacker::end)
       .def_prop_ro("entries", &BlockPacker::entries)
       .def_prop_ro("rounded", &BlockPacker::rounded);
@@ -171,12 +181,15 @@ void bind_row_files(nb::module_& module) {
 
 // --- Oracles ---------------------------------------------------------------------------------------------
 
-std::vector<bool> booleans(const Array<bool>& flags) { return std::vector<bool>(flags.data(), flags.data() + flags.size()); }
+std::vector<bool> booleans(const Array<bool>& flags) {
+  return std::vector<bool>(flags.data(), flags.data() + flags.size());
+}
 
 solve::Loss loss_of(bool squared) { return squared ? solve::Loss::squared_hinge : solve::Loss::hinge; }
 
-cutplane::Ranking ranking_of(const Array<std::int32_t>& ranks, std::int32_t rank_count, const Array<std::int32_t>& groups,
-                             const Array<double>& weights, const Array<double>& pair_weights) {
+cutplane::Ranking ranking_of(const Array<std::int32_t>& ranks, std::int32_t rank_count,
+                             const Array<std::int32_t>& groups, const Array<double>& weights,
+                             const Array<double>& pair_weights) {
   return {view(ranks), view(groups), view(weights), view(pair_weights), rank_count};
 }
 
@@ -210,38 +223,46 @@ void bind_oracles(nb::module_& module) {
               self.face(view(here), view(there));
               offset = self.cut(step, coefficients, threads);
             }
-            return nb::typed<nb::tuple, double, nb::any>(nb::make_tuple(offset, to_numpy(std::move(coefficients))));
+            return nb::typed<nb::tuple, double, nb::any>(
+                nb::make_tuple(offset, to_numpy(std::move(coefficients))));
           },
           nb::arg("here"), nb::arg("there"), nb::arg("step"), nb::arg("threads"),
           "The offset and the coefficients c of a cut: risk(s) >= offset - c's for all s.");
   module.def(
       "margin_oracle",
       [](Array<double> signed_costs, bool squared) {
-        return cutplane::margin_oracle(loss_of(squared), {signed_costs.data(), signed_costs.data() + signed_costs.size()});
+        return cutplane::margin_oracle(loss_of(squared),
+                                       {signed_costs.data(), signed_costs.data() + signed_costs.size()});
       },
       nb::arg("signed_costs"), nb::kw_only(), nb::arg("squared"));
   module.def(
       "ordinal_oracle",
-      [](Array<std::int32_t> ranks, std::int32_t rank_count, Array<std::int32_t> groups, Array<double> weights,
-         Array<double> pair_weights, double accuracy) {
+      [](Array<std::int32_t> ranks, std::int32_t rank_count, Array<std::int32_t> groups,
+         Array<double> weights, Array<double> pair_weights, double accuracy) {
         const nb::gil_scoped_release unlocked;
-        return cutplane::ordinal_oracle(ranking_of(ranks, rank_count, groups, weights, pair_weights), accuracy);
+        return cutplane::ordinal_oracle(ranking_of(ranks, rank_count, groups, weights, pair_weights),
+                                        accuracy);
       },
-      nb::arg("ranks"), nb::kw_only(), nb::arg("rank_count"), nb::arg("groups"), nb::arg("weights"), nb::arg("pair_weights"),
-      nb::arg("accuracy"));
+      nb::arg("ranks"), nb::kw_only(), nb::arg("rank_count"), nb::arg("groups"), nb::arg("weights"),
+      nb::arg("pair_weights"), nb::arg("accuracy"));
   module.def(
       "count_pairs",
-      [](Array<std::int32_t> ranks, std::int32_t rank_count, Array<std::int32_t> groups, Array<double> weights,
-         Array<double> pair_weights, Array<double> scores) {
+      [](Array<std::int32_t> ranks, std::int32_t rank_count, Array<std::int32_t> groups,
+         Array<double> weights, Array<double> pair_weights, Array<double> scores) {
         const nb::gil_scoped_release unlocked;
-        const auto count = cutplane::count_pairs(ranking_of(ranks, rank_count, groups, weights, pair_weights), view(scores));
+        const auto count =
+            cutplane::count_pairs(ranking_of(ranks, rank_count, groups, weights, pair_weights), view(scores));
         return std::pair(count.pairs, count.ordered);
       },
-      nb::arg("ranks"), nb::kw_only(), nb::arg("rank_count"), nb::arg("groups"), nb::arg("weights"), nb::arg("pair_weights"),
-      nb::arg("scores"));
-  module.def("f1_oracle", [](Array<bool> positive) { return cutplane::f1_oracle(booleans(positive)); }, nb::arg("positive"));
-  module.def("precision_oracle", [](Array<bool> positive, std::int64_t k) { return cutplane::precision_oracle(booleans(positive), k); },
-             nb::arg("positive"), nb::arg("k"));
+      nb::arg("ranks"), nb::kw_only(), nb::arg("rank_count"), nb::arg("groups"), nb::arg("weights"),
+      nb::arg("pair_weights"), nb::arg("scores"));
+  module.def(
+      "f1_oracle", [](Array<bool> positive) { return cutplane::f1_oracle(booleans(positive)); },
+      nb::arg("positive"));
+  module.def(
+      "precision_oracle",
+      [](Array<bool> positive, std::int64_t k) { return cutplane::precision_oracle(booleans(positive), k); },
+      nb::arg("positive"), nb::arg("k"));
 }
 
 // --- The loop --------------------------------------------------------------------------------------------
@@ -261,7 +282,8 @@ class DistantRisk final : public solve::Risk {
   }
   void along(std::span<const double> steps, std::span<solve::LinePoint> points) override {
     const nb::gil_scoped_acquire locked;
-    const nb::object found = functions_.attr("along")(to_numpy(std::vector<double>(steps.begin(), steps.end())));
+    const nb::object found =
+        functions_.attr("along")(to_numpy(std::vector<double>(steps.begin(), steps.end())));
     for (std::size_t k = 0; k < points.size(); ++k) {
       const nb::object point = found[k];
       points[k] = {nb::cast<double>(point[0]), nb::cast<double>(point[1])};
@@ -293,7 +315,8 @@ struct LoopOptions {
   Progress progress;
 };
 
-LoopOptions loop_options(double C, double tolerance, std::int64_t max_rounds, int threads, std::int64_t problem, std::int64_t problems) {
+LoopOptions loop_options(double C, double tolerance, std::int64_t max_rounds, int threads,
+                         std::int64_t problem, std::int64_t problems) {
   Progress progress;
   progress.stage = "training";
   progress.problem = problem;
@@ -302,11 +325,13 @@ LoopOptions loop_options(double C, double tolerance, std::int64_t max_rounds, in
   return {{C, tolerance, max_rounds, threads}, progress};
 }
 
-solve::OneSlackOutcome minimise(solve::Risk& risk, const LoopOptions& options, Bundle& bundle, std::vector<double>& weights,
-                                Monitor& monitor, const Observe& observe) {
-  const solve::RoundObserver after_round = [&](const Bundle&, std::span<const double> best, const solve::OneSlackOutcome& now) {
+solve::OneSlackOutcome minimise(solve::Risk& risk, const LoopOptions& options, Bundle& bundle,
+                                std::vector<double>& weights, Monitor& monitor, const Observe& observe) {
+  const solve::RoundObserver after_round = [&](const Bundle&, std::span<const double> best,
+                                               const solve::OneSlackOutcome& now) {
     const nb::gil_scoped_acquire locked;
-    observe(to_numpy(std::vector<double>(best.begin(), best.end())), now.objective, now.dual_objective, now.rounds);
+    observe(to_numpy(std::vector<double>(best.begin(), best.end())), now.objective, now.dual_objective,
+            now.rounds);
   };
   return solve::minimise_one_slack(risk, options.solver, bundle, weights, options.progress, monitor,
                                    observe ? after_round : solve::RoundObserver());
@@ -343,75 +368,95 @@ void bind_loop(nb::module_& module) {
             self.add(LargeVector<double>(gradient.data(), gradient.data() + gradient.size()), offset, 1);
           },
           nb::arg("gradient"), nb::arg("offset"))
-      .def("set_masses", [](Bundle& self, Array<double> masses) { self.set_masses(view(masses)); }, nb::arg("masses"))
-      .def("gradient", [](const Bundle& self, std::size_t k) {
+      .def(
+          "set_masses", [](Bundle& self, Array<double> masses) { self.set_masses(view(masses)); },
+          nb::arg("masses"))
+      .def(
+          "gradient",
+          [](const Bundle& self, std::size_t k) {
             if (k >= self.size()) throw std::out_of_range("there is no such cut");
             const auto gradient = self.gradient(k);
             return to_numpy(std::vector<double>(gradient.begin(), gradient.end()));
-          }, nb::arg("k"))
-      .def_prop_ro("offsets", [](const Bundle& self) {
+          },
+          nb::arg("k"))
+      .def_prop_ro(
+          "offsets",
+          [](const Bundle& self) {
             std::vector<double> offsets;
             for (std::size_t k = 0; k < self.size(); ++k) offsets.push_back(self.offset(k));
             return to_numpy(std::move(offsets));
-          }, nb::rv_policy::move)
-      .def_prop_ro("numbers", [](const Bundle& self) {
-            std::vector<std::int64_t> numbers;
-            for (std::size_t k = 0; k < self.size(); ++k) numbers.push_back(self.number(k));
-            return numbers;
-          })
-      .def_prop_ro("masses", [](const Bundle& self) {
+          },
+          nb::rv_policy::move)
+      .def_prop_ro("numbers",
+                   [](const Bundle& self) {
+                     std::vector<std::int64_t> numbers;
+                     for (std::size_t k = 0; k < self.size(); ++k) numbers.push_back(self.number(k));
+                     return numbers;
+                   })
+      .def_prop_ro(
+          "masses",
+          [](const Bundle& self) {
             return to_numpy(std::vector<double>(self.masses().begin(), self.masses().end()));
-          }, nb::rv_policy::move);
+          },
+          nb::rv_policy::move);
   module.def(
       "minimise",
-      [](const RowStore& rows, Oracle& oracle, double intercept, Bundle& bundle, Array<double> start, double C, double tolerance,
-         std::int64_t max_rounds, int threads, std::int64_t problem, std::int64_t problems, const Look& look, const Observe& observe) {
+      [](const RowStore& rows, Oracle& oracle, double intercept, Bundle& bundle, Array<double> start,
+         double C, double tolerance, std::int64_t max_rounds, int threads, std::int64_t problem,
+         std::int64_t problems, const Look& look, const Observe& observe) {
         return run_loop(start, look, [&](std::vector<double>& weights, Monitor& monitor) {
           cutplane::RowRisk risk(rows, intercept, oracle, {threads, &monitor});
-          return minimise(risk, loop_options(C, tolerance, max_rounds, threads, problem, problems), bundle, weights, monitor, observe);
+          return minimise(risk, loop_options(C, tolerance, max_rounds, threads, problem, problems), bundle,
+                          weights, monitor, observe);
         });
       },
-      nb::kw_only(), nb::arg("rows"), nb::arg("oracle"), nb::arg("intercept"), nb::arg("bundle"), nb::arg("start"), nb::arg("C"),
-      nb::arg("tolerance"), nb::arg("max_rounds"), nb::arg("threads"), nb::arg("problem"), nb::arg("problems"),
-      nb::arg("look").none(), nb::arg("observe").none());
+      nb::kw_only(), nb::arg("rows"), nb::arg("oracle"), nb::arg("intercept"), nb::arg("bundle"),
+      nb::arg("start"), nb::arg("C"), nb::arg("tolerance"), nb::arg("max_rounds"), nb::arg("threads"),
+      nb::arg("problem"), nb::arg("problems"), nb::arg("look").none(), nb::arg("observe").none());
   module.def(
       "minimise_distant",
-      [](nb::object risk, std::size_t steps_at_once, Bundle& bundle, Array<double> start, double C, double tolerance,
-         std::int64_t max_rounds, int threads, std::int64_t problem, std::int64_t problems, const Look& look, const Observe& observe) {
+      [](nb::object risk, std::size_t steps_at_once, Bundle& bundle, Array<double> start, double C,
+         double tolerance, std::int64_t max_rounds, int threads, std::int64_t problem, std::int64_t problems,
+         const Look& look, const Observe& observe) {
         DistantRisk distant(start.size(), std::move(risk), steps_at_once);
         return run_loop(start, look, [&](std::vector<double>& weights, Monitor& monitor) {
-          return minimise(distant, loop_options(C, tolerance, max_rounds, threads, problem, problems), bundle, weights, monitor, observe);
+          return minimise(distant, loop_options(C, tolerance, max_rounds, threads, problem, problems), bundle,
+                          weights, monitor, observe);
         });
       },
-      nb::kw_only(), nb::arg("risk"), nb::arg("steps_at_once"), nb::arg("bundle"), nb::arg("start"), nb::arg("C"),
-      nb::arg("tolerance"), nb::arg("max_rounds"), nb::arg("threads"), nb::arg("problem"), nb::arg("problems"),
-      nb::arg("look").none(), nb::arg("observe").none());
+      nb::kw_only(), nb::arg("risk"), nb::arg("steps_at_once"), nb::arg("bundle"), nb::arg("start"),
+      nb::arg("C"), nb::arg("tolerance"), nb::arg("max_rounds"), nb::arg("threads"), nb::arg("problem"),
+      nb::arg("problems"), nb::arg("look").none(), nb::arg("observe").none());
 }
 
 void bind_dual(nb::module_& module) {
   module.def(
       "train_dual",
-      [](const PackedRows& rows, double intercept, bool squared, Array<double> signed_costs, Array<double> duals, double tolerance,
-         std::int64_t max_epochs, std::uint64_t seed, int threads, std::int64_t problem, std::int64_t problems, const Look& look) {
+      [](const PackedRows& rows, double intercept, bool squared, Array<double> signed_costs,
+         Array<double> duals, double tolerance, std::int64_t max_epochs, std::uint64_t seed, int threads,
+         std::int64_t problem, std::int64_t problems, const Look& look) {
         std::vector<double> ended(duals.data(), duals.data() + duals.size());
         std::vector<double> weights(rows.features() + (intercept != 0.0 ? 1 : 0));
         solve::Outcome outcome;
-        watched([&](Monitor& monitor) {
-          Progress progress;
-          progress.stage = "training";
-          progress.problem = problem;
-          progress.problems = problems;
-          outcome = cutplane::train_dual(rows, intercept, loss_of(squared), view(signed_costs), {tolerance, max_epochs, seed, threads},
-                                         ended, weights, progress, monitor);
-        }, look);
+        watched(
+            [&](Monitor& monitor) {
+              Progress progress;
+              progress.stage = "training";
+              progress.problem = problem;
+              progress.problems = problems;
+              outcome = cutplane::train_dual(rows, intercept, loss_of(squared), view(signed_costs),
+                                             {tolerance, max_epochs, seed, threads}, ended, weights, progress,
+                                             monitor);
+            },
+            look);
         Table result = table_of(outcome, outcome.epochs);
         result["weights"] = to_numpy(std::move(weights));
         result["duals"] = to_numpy(std::move(ended));
         return result;
       },
-      nb::kw_only(), nb::arg("rows"), nb::arg("intercept"), nb::arg("squared"), nb::arg("signed_costs"), nb::arg("duals"),
-      nb::arg("tolerance"), nb::arg("max_epochs"), nb::arg("seed"), nb::arg("threads"), nb::arg("problem"), nb::arg("problems"),
-      nb::arg("look").none());
+      nb::kw_only(), nb::arg("rows"), nb::arg("intercept"), nb::arg("squared"), nb::arg("signed_costs"),
+      nb::arg("duals"), nb::arg("tolerance"), nb::arg("max_epochs"), nb::arg("seed"), nb::arg("threads"),
+      nb::arg("problem"), nb::arg("problems"), nb::arg("look").none());
 }
 
 }  // namespace

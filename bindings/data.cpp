@@ -23,7 +23,8 @@ ArrayTuple to_tuple(data::SvmlightArrays&& arrays) {
   return std::visit(
       [&](auto& rows) -> ArrayTuple {
         return ArrayTuple(nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.columns)),
-                                         to_numpy(std::move(arrays.values)), to_numpy(std::move(arrays.labels)),
+                                         to_numpy(std::move(arrays.values)),
+                                         to_numpy(std::move(arrays.labels)),
                                          to_numpy(std::move(arrays.queries))));
       },
       arrays.rows);
@@ -34,8 +35,8 @@ void bind_parser(nb::module_& module) {
   nb::class_<SvmlightParser>(module, "SvmlightParser")
       .def(
           "__init__",
-          [](SvmlightParser* self, std::string file, int threads, std::size_t piece_bytes, std::int64_t smallest,
-             std::int64_t largest) {
+          [](SvmlightParser* self, std::string file, int threads, std::size_t piece_bytes,
+             std::int64_t smallest, std::int64_t largest) {
             new (self) SvmlightParser(std::move(file), {threads, piece_bytes}, {smallest, largest});
           },
           nb::arg("file"), nb::arg("threads"), nb::arg("piece_bytes"), nb::arg("smallest_index"),

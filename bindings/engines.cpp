@@ -6,18 +6,19 @@
 #include "bindings.hpp"
 #include "bound_engine.hpp"
 #include "tables.hpp"
-#include "unkernel/engines/conjunctions/layout.hpp"
-#include "unkernel/engines/vectors/bitsliced_engine.hpp"
 #include "unkernel/engines/conjunctions/expansion.hpp"
-#include "unkernel/engines/vectors/inverted_engine.hpp"
 #include "unkernel/engines/conjunctions/heaviest_conjunctions.hpp"
 #include "unkernel/engines/conjunctions/int16_pair_engine.hpp"
+#include "unkernel/engines/conjunctions/layout.hpp"
+#include "unkernel/engines/vectors/bitsliced_engine.hpp"
+#include "unkernel/engines/vectors/inverted_engine.hpp"
 
 namespace unkernel::bindings {
 
 engines::FeatureMap feature_map(int degree, const std::string& kind, double gamma, double coef0) {
   using Kind = engines::FeatureMap::Kind;
-  if (kind != "kernel" && kind != "plain") throw std::invalid_argument("feature_map must be 'kernel' or 'plain'");
+  if (kind != "kernel" && kind != "plain")
+    throw std::invalid_argument("feature_map must be 'kernel' or 'plain'");
   return {degree, kind == "kernel" ? Kind::kernel : Kind::plain, gamma, coef0};
 }
 
@@ -44,7 +45,8 @@ engines::Keys<engines::Borrowed> keys(const nb::dict& table, const char* name) {
   return array<std::uint32_t>(table, name);
 }
 
-const char* const sum_names[] = {"state_sums", "state_pair_sums", "state_triple_sums", "state_quadruple_sums"};
+const char* const sum_names[] = {"state_sums", "state_pair_sums", "state_triple_sums",
+                                 "state_quadruple_sums"};
 const char* const level_names[] = {"pairs", "triples", "quadruples"};
 
 Table as_table(ConjunctionArrays&& arrays) {
@@ -68,11 +70,13 @@ Table as_table(ConjunctionArrays&& arrays) {
   table["group_begins"] = give(std::move(arrays.group_begins));
   table["state_begins"] = give(std::move(arrays.state_begins));
   table["states"] = give(std::move(arrays.states));
-  for (std::size_t k = 0; k < arrays.state_sums.size(); ++k) table[sum_names[k]] = give(std::move(arrays.state_sums[k]));
+  for (std::size_t k = 0; k < arrays.state_sums.size(); ++k)
+    table[sum_names[k]] = give(std::move(arrays.state_sums[k]));
   for (std::size_t k = 0; k < arrays.levels.size(); ++k) {
     auto& level = arrays.levels[k];
     const std::string name = level_names[k];
-    table[(name + "_keys").c_str()] = std::visit([](auto& values) { return give(std::move(values)); }, level.keys);
+    table[(name + "_keys").c_str()] =
+        std::visit([](auto& values) { return give(std::move(values)); }, level.keys);
     table[(name + "_weights").c_str()] = give(std::move(level.weights));
     table[(name + "_begins").c_str()] = give(std::move(level.begins));
   }
@@ -104,134 +108,180 @@ ConjunctionTables conjunction_tables(const nb::dict& table, bool sets, const eng
                            newer<std::uint32_t>(table, "state_begins"),
                            newer<std::uint64_t>(table, "states"),
                            {}};
-  for (std::size_t k = 0; k < tables.state_sums.size(); ++k) tables.state_sums[k] = newer<double>(table, sum_names[k]);
+  for (std::size_t k = 0; k < tables.state_sums.size(); ++k)
+    tables.state_sums[k] = newer<double>(table, sum_names[k]);
   for (std::size_t k = 0; k < tables.levels.size(); ++k) {
     const std::string name = level_names[k];
-    tables.levels[k] = {keys(table, (name + "_keys").c_str()), array<double>(table, (name + "_weights").c_str()),
+    tables.levels[k] = {keys(table, (name + "_keys").c_str()),
+                        array<double>(table, (name + "_weights").c_str()),
                         array<std::uint32_t>(table, (name + "_begins").c_str())};
   }
   return tables;
 }
 
 engines::VectorSumTables vector_sum(const nb::dict& table, const engines::KernelFunction& kernel) {
-  return {kernel, array<double>(table, "coefficients"), array<double>(table, "intercepts"), array<double>(table, "norms")};
+  return {kernel, array<double>(table, "coefficients"), array<double>(table, "intercepts"),
+          array<double>(table, "norms")};
 }
 
-engines::ConjunctionWeights conjunction_weights(bool sets, const engines::FeatureMap& map, std::int64_t features, const Array<std::int64_t>& columns,
-                                                const Array<std::uint64_t>& keys, const Array<double>& weights, const Array<double>& constants) {
-  return {sets ? engines::Basis::sets : engines::Basis::monomials, map, features, view(columns), view(keys), view(weights), view(constants)};
+engines::ConjunctionWeights conjunction_weights(bool sets, const engines::FeatureMap& map,
+                                                std::int64_t features, const Array<std::int64_t>& columns,
+                                                const Array<std::uint64_t>& keys,
+                                                const Array<double>& weights,
+                                                const Array<double>& constants) {
+  return {sets ? engines::Basis::sets : engines::Basis::monomials,
+          map,
+          features,
+          view(columns),
+          view(keys),
+          view(weights),
+          view(constants)};
 }
 
 void bind_builders(nb::module_& module) {
   using engines::HeadIndex;
-  module.def("head_within",
-             [](double bytes, int degree, bool sets, std::uint32_t fused, std::size_t scores, std::uint64_t used) {
-               return engines::head_within(bytes, HeadIndex(degree, sets ? engines::Basis::sets : engines::Basis::monomials), fused, scores, used);
-             },
-             nb::kw_only(), nb::arg("bytes"), nb::arg("degree"), nb::arg("sets"), nb::arg("fused"), nb::arg("scores"), nb::arg("used"));
-  module.def("expand",
-             [](Array<std::int32_t> offsets, Array<std::int32_t> columns, Array<double> values, std::int64_t features,
-                Array<double> coefficients, Array<double> intercepts, bool sets, int degree, double gamma, double coef0,
-                std::uint32_t fused, std::uint64_t head, bool by_frequency, std::uint32_t grouped, double most_sums, std::uint32_t rare_below,
-                double threshold, double most_bytes, int threads) {
-               const engines::SupportVectors machine{csr_view(offsets, columns, values, features), view(coefficients), view(intercepts)};
-               for (const std::int32_t column : machine.rows.columns) {
-                 if (column < 0 || column >= features) throw std::invalid_argument("a column index is outside the matrix");
-               }
-               if (intercepts.size() == 0 || coefficients.size() != static_cast<std::size_t>(machine.rows.rows()) * intercepts.size()) {
-                 throw std::invalid_argument("coefficients, intercepts and support vectors differ in number");
-               }
-               const engines::ExpansionPlan plan{feature_map(degree, "kernel", gamma, coef0),
-                                                 sets ? engines::Basis::sets : engines::Basis::monomials,
-                                                 {fused, head, by_frequency}, {grouped, most_sums}, rare_below, threshold, most_bytes};
-               ConjunctionArrays arrays;
-               watched([&](Monitor& monitor) { arrays = engines::expand(machine, plan, threads, monitor); }, nullptr);
-               return as_table(std::move(arrays));
-             },
-             nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("features"),
-             nb::arg("coefficients"), nb::arg("intercepts"), nb::arg("sets"), nb::arg("degree"), nb::arg("gamma"),
-             nb::arg("coef0"), nb::arg("fused"), nb::arg("head"), nb::arg("by_frequency"), nb::arg("grouped"), nb::arg("most_sums"), nb::arg("rare_below"), nb::arg("threshold"),
-             nb::arg("most_bytes"), nb::arg("threads"));
-  module.def("arrange",
-             [](bool sets, int degree, const std::string& map, double gamma, double coef0, std::int64_t features,
-                Array<std::int64_t> columns, Array<std::uint64_t> keys, Array<double> weights, Array<double> constants,
-                std::uint32_t fused, std::uint64_t head, bool by_frequency, std::uint32_t grouped, double most_sums,
-                Array<std::int32_t> sample_offsets, Array<std::int32_t> sample_columns, Array<double> sample_values, int threads) {
-               const auto model = conjunction_weights(sets, feature_map(degree, map, gamma, coef0), features, columns, keys, weights, constants);
-               const auto sample = csr_view(sample_offsets, sample_columns, sample_values, 0);
-               ConjunctionArrays arrays;
-               {
-                 const nb::gil_scoped_release unlocked;
-                 arrays = engines::arrange(model, {fused, head, by_frequency}, {grouped, most_sums}, sample, threads);
-               }
-               return as_table(std::move(arrays));
-             },
-             nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"),
-             nb::arg("features"), nb::arg("columns"), nb::arg("keys"), nb::arg("weights"), nb::arg("constants"),
-             nb::arg("fused"), nb::arg("head"), nb::arg("by_frequency"), nb::arg("grouped"), nb::arg("most_sums"),
-             nb::arg("sample_offsets"), nb::arg("sample_columns"), nb::arg("sample_values"), nb::arg("threads"));
-  module.def("list_heaviest",
-             [](const Table& table, bool sets, int degree, const std::string& map, double gamma, double coef0, std::size_t top) {
-               const ConjunctionTables tables = conjunction_tables(table, sets, feature_map(degree, map, gamma, coef0));
-               engines::check(tables);
-               engines::Listing listing;
-               {
-                 const nb::gil_scoped_release unlocked;
-                 listing = engines::list_heaviest(tables, top);
-               }
-               const std::size_t listed = listing.columns.size() / engines::most_degree;
-               nb::list counts;
-               for (const std::uint64_t count : listing.counts) counts.append(count);
-               Table result;
-               result["counts"] = counts;
-               result["columns"] = to_numpy(std::move(listing.columns), {listed, engines::most_degree});
-               result["weights"] = to_numpy(std::move(listing.weights), {listed, tables.scores()});
-               return result;
-             },
-             nb::arg("tables"), nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"),
-             nb::arg("coef0"), nb::arg("top"));
+  module.def(
+      "head_within",
+      [](double bytes, int degree, bool sets, std::uint32_t fused, std::size_t scores, std::uint64_t used) {
+        return engines::head_within(
+            bytes, HeadIndex(degree, sets ? engines::Basis::sets : engines::Basis::monomials), fused, scores,
+            used);
+      },
+      nb::kw_only(), nb::arg("bytes"), nb::arg("degree"), nb::arg("sets"), nb::arg("fused"),
+      nb::arg("scores"), nb::arg("used"));
+  module.def(
+      "expand",
+      [](Array<std::int32_t> offsets, Array<std::int32_t> columns, Array<double> values,
+         std::int64_t features, Array<double> coefficients, Array<double> intercepts, bool sets, int degree,
+         double gamma, double coef0, std::uint32_t fused, std::uint64_t head, bool by_frequency,
+         std::uint32_t grouped, double most_sums, std::uint32_t rare_below, double threshold,
+         double most_bytes, int threads) {
+        const engines::SupportVectors machine{csr_view(offsets, columns, values, features),
+                                              view(coefficients), view(intercepts)};
+        for (const std::int32_t column : machine.rows.columns) {
+          if (column < 0 || column >= features)
+            throw std::invalid_argument("a column index is outside the matrix");
+        }
+        if (intercepts.size() == 0 ||
+            coefficients.size() != static_cast<std::size_t>(machine.rows.rows()) * intercepts.size()) {
+          throw std::invalid_argument("coefficients, intercepts and support vectors differ in number");
+        }
+        const engines::ExpansionPlan plan{feature_map(degree, "kernel", gamma, coef0),
+                                          sets ? engines::Basis::sets : engines::Basis::monomials,
+                                          {fused, head, by_frequency},
+                                          {grouped, most_sums},
+                                          rare_below,
+                                          threshold,
+                                          most_bytes};
+        ConjunctionArrays arrays;
+        watched([&](Monitor& monitor) { arrays = engines::expand(machine, plan, threads, monitor); },
+                nullptr);
+        return as_table(std::move(arrays));
+      },
+      nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("features"),
+      nb::arg("coefficients"), nb::arg("intercepts"), nb::arg("sets"), nb::arg("degree"), nb::arg("gamma"),
+      nb::arg("coef0"), nb::arg("fused"), nb::arg("head"), nb::arg("by_frequency"), nb::arg("grouped"),
+      nb::arg("most_sums"), nb::arg("rare_below"), nb::arg("threshold"), nb::arg("most_bytes"),
+      nb::arg("threads"));
+  module.def(
+      "arrange",
+      [](bool sets, int degree, const std::string& map, double gamma, double coef0, std::int64_t features,
+         Array<std::int64_t> columns, Array<std::uint64_t> keys, Array<double> weights,
+         Array<double> constants, std::uint32_t fused, std::uint64_t head, bool by_frequency,
+         std::uint32_t grouped, double most_sums, Array<std::int32_t> sample_offsets,
+         Array<std::int32_t> sample_columns, Array<double> sample_values, int threads) {
+        const auto model = conjunction_weights(sets, feature_map(degree, map, gamma, coef0), features,
+                                               columns, keys, weights, constants);
+        const auto sample = csr_view(sample_offsets, sample_columns, sample_values, 0);
+        ConjunctionArrays arrays;
+        {
+          const nb::gil_scoped_release unlocked;
+          arrays =
+              engines::arrange(model, {fused, head, by_frequency}, {grouped, most_sums}, sample, threads);
+        }
+        return as_table(std::move(arrays));
+      },
+      nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"),
+      nb::arg("features"), nb::arg("columns"), nb::arg("keys"), nb::arg("weights"), nb::arg("constants"),
+      nb::arg("fused"), nb::arg("head"), nb::arg("by_frequency"), nb::arg("grouped"), nb::arg("most_sums"),
+      nb::arg("sample_offsets"), nb::arg("sample_columns"), nb::arg("sample_values"), nb::arg("threads"));
+  module.def(
+      "list_heaviest",
+      [](const Table& table, bool sets, int degree, const std::string& map, double gamma, double coef0,
+         std::size_t top) {
+        const ConjunctionTables tables =
+            conjunction_tables(table, sets, feature_map(degree, map, gamma, coef0));
+        engines::check(tables);
+        engines::Listing listing;
+        {
+          const nb::gil_scoped_release unlocked;
+          listing = engines::list_heaviest(tables, top);
+        }
+        const std::size_t listed = listing.columns.size() / engines::most_degree;
+        nb::list counts;
+        for (const std::uint64_t count : listing.counts) counts.append(count);
+        Table result;
+        result["counts"] = counts;
+        result["columns"] = to_numpy(std::move(listing.columns), {listed, engines::most_degree});
+        result["weights"] = to_numpy(std::move(listing.weights), {listed, tables.scores()});
+        return result;
+      },
+      nb::arg("tables"), nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"),
+      nb::arg("coef0"), nb::arg("top"));
 }
 
 void bind_makers(nb::module_& module) {
-  module.def("conjunction_engine",
-             [](const Table& tables, bool sets, int degree, const std::string& map, double gamma, double coef0) {
-               return std::make_unique<BoundEngine>(
-                   engines::make_conjunction_engine(conjunction_tables(tables, sets, feature_map(degree, map, gamma, coef0))), tables);
-             },
-             nb::arg("tables"), nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"));
-  module.def("short_engine",
-             [](bool sets, int degree, const std::string& map, double gamma, double coef0, std::int64_t features, Array<std::int64_t> columns,
-                Array<std::uint64_t> keys, Array<double> weights, Array<double> constants) -> std::unique_ptr<BoundEngine> {
-               const auto model = conjunction_weights(sets, feature_map(degree, map, gamma, coef0), features, columns, keys, weights, constants);
-               std::unique_ptr<engines::Engine> engine;
-               {
-                 const nb::gil_scoped_release unlocked;
-                 engine = engines::make_short_engine(model, engines::dense_pairs_for(model));
-               }
-               return engine == nullptr ? nullptr : std::make_unique<BoundEngine>(std::move(engine), nb::none());
-             },
-             nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("features"),
-             nb::arg("columns"), nb::arg("keys"), nb::arg("weights"), nb::arg("constants"));
-  module.def("inverted_engine",
-             [](const Table& tables, const std::string& kernel, int degree, double gamma, double coef0) {
-               return std::make_unique<BoundEngine>(
-                   engines::make_inverted_engine({vector_sum(tables, kernel_function(kernel, degree, gamma, coef0)),
-                                                  array<std::int64_t>(tables, "columns"), array<double>(tables, "whole"),
-                                                  array<std::uint32_t>(tables, "list_begins"), array<std::uint32_t>(tables, "lists"),
-                                                  array<double>(tables, "list_values")}),
-                   tables);
-             },
-             nb::arg("tables"), nb::kw_only(), nb::arg("kernel"), nb::arg("degree"), nb::arg("gamma"), nb::arg("coef0"));
-  module.def("bitsliced_engine",
-             [](const Table& tables, const std::string& kernel, int degree, double gamma, double coef0) {
-               return std::make_unique<BoundEngine>(
-                   engines::make_bitsliced_engine({vector_sum(tables, kernel_function(kernel, degree, gamma, coef0)),
-                                                   array<std::int64_t>(tables, "columns"), nb::cast<std::uint32_t>(item(tables, "frequent")),
-                                                   array<std::uint64_t>(tables, "bits"), array<std::uint32_t>(tables, "list_begins"),
-                                                   array<std::uint32_t>(tables, "lists")}),
-                   tables);
-             },
-             nb::arg("tables"), nb::kw_only(), nb::arg("kernel"), nb::arg("degree"), nb::arg("gamma"), nb::arg("coef0"));
+  module.def(
+      "conjunction_engine",
+      [](const Table& tables, bool sets, int degree, const std::string& map, double gamma, double coef0) {
+        return std::make_unique<BoundEngine>(engines::make_conjunction_engine(conjunction_tables(
+                                                 tables, sets, feature_map(degree, map, gamma, coef0))),
+                                             tables);
+      },
+      nb::arg("tables"), nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"),
+      nb::arg("coef0"));
+  module.def(
+      "short_engine",
+      [](bool sets, int degree, const std::string& map, double gamma, double coef0, std::int64_t features,
+         Array<std::int64_t> columns, Array<std::uint64_t> keys, Array<double> weights,
+         Array<double> constants) -> std::unique_ptr<BoundEngine> {
+        const auto model = conjunction_weights(sets, feature_map(degree, map, gamma, coef0), features,
+                                               columns, keys, weights, constants);
+        std::unique_ptr<engines::Engine> engine;
+        {
+          const nb::gil_scoped_release unlocked;
+          engine = engines::make_short_engine(model, engines::dense_pairs_for(model));
+        }
+        return engine == nullptr ? nullptr : std::make_unique<BoundEngine>(std::move(engine), nb::none());
+      },
+      nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"),
+      nb::arg("features"), nb::arg("columns"), nb::arg("keys"), nb::arg("weights"), nb::arg("constants"));
+  module.def(
+      "inverted_engine",
+      [](const Table& tables, const std::string& kernel, int degree, double gamma, double coef0) {
+        return std::make_unique<BoundEngine>(
+            engines::make_inverted_engine(
+                {vector_sum(tables, kernel_function(kernel, degree, gamma, coef0)),
+                 array<std::int64_t>(tables, "columns"), array<double>(tables, "whole"),
+                 array<std::uint32_t>(tables, "list_begins"), array<std::uint32_t>(tables, "lists"),
+                 array<double>(tables, "list_values")}),
+            tables);
+      },
+      nb::arg("tables"), nb::kw_only(), nb::arg("kernel"), nb::arg("degree"), nb::arg("gamma"),
+      nb::arg("coef0"));
+  module.def(
+      "bitsliced_engine",
+      [](const Table& tables, const std::string& kernel, int degree, double gamma, double coef0) {
+        return std::make_unique<BoundEngine>(
+            engines::make_bitsliced_engine(
+                {vector_sum(tables, kernel_function(kernel, degree, gamma, coef0)),
+                 array<std::int64_t>(tables, "columns"), nb::cast<std::uint32_t>(item(tables, "frequent")),
+                 array<std::uint64_t>(tables, "bits"), array<std::uint32_t>(tables, "list_begins"),
+                 array<std::uint32_t>(tables, "lists")}),
+            tables);
+      },
+      nb::arg("tables"), nb::kw_only(), nb::arg("kernel"), nb::arg("degree"), nb::arg("gamma"),
+      nb::arg("coef0"));
 }
 
 }  // namespace
@@ -242,19 +292,25 @@ void bind_engines(nb::module_& module) {
   nb::class_<BoundEngine>(module, "Engine")
       .def_prop_ro("nbytes", [](const BoundEngine& self) { return self.engine().bytes(); })
       .def_prop_ro("scores", [](const BoundEngine& self) { return self.engine().scores(); })
-      .def("score", &BoundEngine::score<std::int32_t>, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
-      .def("score", &BoundEngine::score<std::int64_t>, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
-      .def("decide", &BoundEngine::decide<std::int32_t>, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
-      .def("decide", &BoundEngine::decide<std::int64_t>, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
+      .def("score", &BoundEngine::score<std::int32_t>, nb::arg("offsets"), nb::arg("columns"),
+           nb::arg("values"), nb::arg("threads"))
+      .def("score", &BoundEngine::score<std::int64_t>, nb::arg("offsets"), nb::arg("columns"),
+           nb::arg("values"), nb::arg("threads"))
+      .def("decide", &BoundEngine::decide<std::int32_t>, nb::arg("offsets"), nb::arg("columns"),
+           nb::arg("values"), nb::arg("threads"))
+      .def("decide", &BoundEngine::decide<std::int64_t>, nb::arg("offsets"), nb::arg("columns"),
+           nb::arg("values"), nb::arg("threads"))
       .def("score_one", &BoundEngine::score_one, nb::arg("ids"), nb::arg("values").none() = nb::none())
       .def_prop_ro("trie_nodes", &BoundEngine::trie_nodes)
       .def("trie", &BoundEngine::trie)
       .def("set_trie", &BoundEngine::set_trie, nb::arg("trie"))
       .def("drop_trie", &BoundEngine::drop_trie)
-      .def("grow_trie", &BoundEngine::grow_trie, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
-           nb::arg("most_nodes"), nb::arg("saving"), nb::arg("threads"))
+      .def("grow_trie", &BoundEngine::grow_trie, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"),
+           nb::arg("values"), nb::arg("most_nodes"), nb::arg("saving"), nb::arg("threads"))
       .def("prune_trie", &BoundEngine::prune_trie, nb::kw_only(), nb::arg("most_nodes"), nb::arg("saving"))
-      .def("worker", [](const BoundEngine& self) { return std::make_unique<RowScorer>(self.engine()); }, nb::keep_alive<0, 1>());
+      .def(
+          "worker", [](const BoundEngine& self) { return std::make_unique<RowScorer>(self.engine()); },
+          nb::keep_alive<0, 1>());
   bind_builders(module);
   bind_makers(module);
 }

@@ -14,9 +14,7 @@ void translate_errors(const std::exception_ptr& pointer, void*) {
     const nb::object type = nb::module_::import_("unkernel.errors").attr("FormatError");
     const nb::object value = type(error.file, error.line, error.column, error.reason);
     PyErr_SetObject(type.ptr(), value.ptr());
-  } catch (const NotEnoughMemory& error) {
-    PyErr_SetString(PyExc_MemoryError, error.what());
-  }
+  } catch (const NotEnoughMemory& error) { PyErr_SetString(PyExc_MemoryError, error.what()); }
 }
 
 }  // namespace

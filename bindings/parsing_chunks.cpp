@@ -43,8 +43,10 @@ data::NameTable name_table(const std::vector<std::string>& names) {
 }
 
 // Sentences must lie in the text one after another, and tags must be of known types.
-void check_tags(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> tags, std::size_t types) {
-  const bool sound = !first_tokens.empty() && first_tokens.front() == 0 && std::ranges::is_sorted(first_tokens) &&
+void check_tags(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> tags,
+                std::size_t types) {
+  const bool sound = !first_tokens.empty() && first_tokens.front() == 0 &&
+                     std::ranges::is_sorted(first_tokens) &&
                      first_tokens.back() == static_cast<std::int64_t>(tags.size());
   if (!sound) throw std::invalid_argument("the sentences do not fit the tags");
   for (const ChunkTag tag : tags) {
@@ -55,7 +57,8 @@ void check_tags(std::span<const std::int64_t> first_tokens, std::span<const Chun
 }
 
 auto read_chunk_tags(const ColumnText& text, int column, const std::vector<std::string>& types) {
-  if (column < 0 || column >= text.columns()) throw std::out_of_range("there is no column " + std::to_string(column));
+  if (column < 0 || column >= text.columns())
+    throw std::out_of_range("there is no column " + std::to_string(column));
   data::NameTable names = name_table(types);
   std::vector<ChunkTag> tags;
   {
@@ -69,11 +72,13 @@ auto read_chunk_tags(const ColumnText& text, int column, const std::vector<std::
 std::vector<std::string> chunk_tag_names(const std::vector<std::string>& types) {
   const data::NameTable table = name_table(types);
   std::vector<std::string> names;
-  for (std::size_t tag = 0; tag <= types.size() * parsing::marks; ++tag) names.push_back(parsing::name_of(static_cast<ChunkTag>(tag), table));
+  for (std::size_t tag = 0; tag <= types.size() * parsing::marks; ++tag)
+    names.push_back(parsing::name_of(static_cast<ChunkTag>(tag), table));
   return names;
 }
 
-auto recode_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag>& tags, const std::string& scheme) {
+auto recode_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag>& tags,
+                   const std::string& scheme) {
   const auto firsts = view(first_tokens);
   check_tags(firsts, view(tags), parsing::most_chunk_types);
   const parsing::ChunkScheme wanted = chunk_scheme(scheme);
@@ -83,14 +88,16 @@ auto recode_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag
     std::vector<parsing::Chunk> room;
     for (std::size_t s = 0; s + 1 < firsts.size(); ++s) {
       const auto first = static_cast<std::size_t>(firsts[s]);
-      parsing::recode(std::span(recoded).subspan(first, static_cast<std::size_t>(firsts[s + 1]) - first), wanted, room);
+      parsing::recode(std::span(recoded).subspan(first, static_cast<std::size_t>(firsts[s + 1]) - first),
+                      wanted, room);
     }
   }
   return to_numpy(std::move(recoded));
 }
 
 // (found, right, correct) of each type, and how many tags are equal.
-auto count_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag>& right, const Array<ChunkTag>& found, std::size_t types) {
+auto count_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag>& right,
+                  const Array<ChunkTag>& found, std::size_t types) {
   check_tags(view(first_tokens), view(right), types);
   check_tags(view(first_tokens), view(found), types);
   parsing::ChunkScore score;
@@ -100,16 +107,20 @@ auto count_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag>
   }
   std::vector<std::int64_t> counts;
   for (const auto& type : score.types) counts.insert(counts.end(), {type.found, type.right, type.correct});
-  return nb::typed<nb::tuple, nb::any, int>(nb::make_tuple(to_numpy(std::move(counts), {types, 3}), score.equal_tags));
+  return nb::typed<nb::tuple, nb::any, int>(
+      nb::make_tuple(to_numpy(std::move(counts), {types, 3}), score.equal_tags));
 }
 
 auto as_tuple(parsing::ChunkRows&& rows) {
-  return nb::typed<nb::tuple, nb::any, nb::any>(nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.columns))));
+  return nb::typed<nb::tuple, nb::any, nb::any>(
+      nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.columns))));
 }
 
-auto rows_of(const ChunkFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers, bool backward) {
+auto rows_of(const ChunkFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers,
+             bool backward) {
   constexpr std::int32_t most = 1 << 30;  // codes are a little larger
-  if (answers.size() != static_cast<std::size_t>(text.tokens()) || std::ranges::any_of(view(answers), [](auto k) { return k > most; })) {
+  if (answers.size() != static_cast<std::size_t>(text.tokens()) ||
+      std::ranges::any_of(view(answers), [](auto k) { return k > most; })) {
     throw std::invalid_argument("the answers do not fit the text");
   }
   parsing::ChunkRows rows;
@@ -120,9 +131,11 @@ auto rows_of(const ChunkFeatures& features, const ColumnText& text, const Array<
   return as_tuple(std::move(rows));
 }
 
-auto learn(ChunkFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers, bool backward, std::int64_t minimum) {
+auto learn(ChunkFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers, bool backward,
+           std::int64_t minimum) {
   if (features.features() > 0) throw std::invalid_argument("these features have been learned already");
-  if (answers.size() != static_cast<std::size_t>(text.tokens()) || std::ranges::any_of(view(answers), [](auto k) { return k < 0; })) {
+  if (answers.size() != static_cast<std::size_t>(text.tokens()) ||
+      std::ranges::any_of(view(answers), [](auto k) { return k < 0; })) {
     throw std::invalid_argument("the answers do not fit the text");
   }
   parsing::ChunkRows rows;
@@ -133,8 +146,8 @@ auto learn(ChunkFeatures& features, const ColumnText& text, const Array<std::int
   return as_tuple(std::move(rows));
 }
 
-auto chunk_text(const ColumnText& text, const ChunkFeatures& features, const BoundEngine& engine, const Array<ChunkTag>& classes,
-                const std::string& scheme, bool backward, int threads) {
+auto chunk_text(const ColumnText& text, const ChunkFeatures& features, const BoundEngine& engine,
+                const Array<ChunkTag>& classes, const std::string& scheme, bool backward, int threads) {
   const parsing::ChunkModel model{features, engine.engine(), view(classes), chunk_scheme(scheme), backward};
   std::vector<ChunkTag> tags;
   {
@@ -152,7 +165,8 @@ Table features_arrays(const ChunkFeatures& features) {
   Table table;
   for (std::size_t a = 0; a < features.values().size(); ++a) {
     const data::NameTable& names = features.values()[a];
-    table[numbered("value_bytes.", a).c_str()] = give(std::vector<std::uint8_t>(names.bytes().begin(), names.bytes().end()));
+    table[numbered("value_bytes.", a).c_str()] =
+        give(std::vector<std::uint8_t>(names.bytes().begin(), names.bytes().end()));
     table[numbered("value_ends.", a).c_str()] = give(std::vector(names.ends()));
   }
   auto tables = features.tables();
@@ -171,9 +185,11 @@ data::NameTable stored_names(const nb::dict& table, std::size_t attribute) {
   data::NameTable names;
   std::int64_t begin = 0;
   for (const std::int64_t end : array<std::int64_t>(table, numbered("value_ends.", attribute).c_str())) {
-    if (end < begin || static_cast<std::size_t>(end) > text.size()) throw std::invalid_argument("a value of the words does not lie inside the values");
+    if (end < begin || static_cast<std::size_t>(end) > text.size())
+      throw std::invalid_argument("a value of the words does not lie inside the values");
     const std::size_t before = names.size();
-    names.add(std::string_view(text).substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
+    names.add(std::string_view(text).substr(static_cast<std::size_t>(begin),
+                                            static_cast<std::size_t>(end - begin)));
     if (names.size() == before) throw std::invalid_argument("a value of the words is stored twice");
     begin = end;
   }
@@ -184,7 +200,8 @@ parsing::ChunkTableArrays stored_table(const nb::dict& table, std::size_t number
   const auto copy = [](const auto& span) { return std::vector(span.begin(), span.end()); };
   parsing::ChunkTableArrays arrays{{}, copy(array<std::int32_t>(table, numbered("ids.", number).c_str()))};
   for (std::size_t k = 0; k + 1 < values; ++k) {
-    arrays.joins.push_back(copy(array<std::uint64_t>(table, numbered((numbered("joins.", number) + ".").c_str(), k).c_str())));
+    arrays.joins.push_back(
+        copy(array<std::uint64_t>(table, numbered((numbered("joins.", number) + ".").c_str(), k).c_str())));
   }
   return arrays;
 }
@@ -193,13 +210,15 @@ void create(ChunkFeatures* self, std::string_view templates, const std::string& 
   new (self) ChunkFeatures(parsing::read_chunk_templates(templates, file));
 }
 
-ChunkFeatures restored_features(std::string_view text, const std::string& file, const Table& table, std::int32_t features) {
+ChunkFeatures restored_features(std::string_view text, const std::string& file, const Table& table,
+                                std::int32_t features) {
   parsing::ChunkTemplates templates = parsing::read_chunk_templates(text, file);
   std::vector<data::NameTable> values;
   for (std::size_t a = 0; a < templates.attributes.size(); ++a) values.push_back(stored_names(table, a));
   std::vector<parsing::ChunkTableArrays> tables;
   for (const auto* part : {&templates.fixed, &templates.dynamic}) {
-    for (const parsing::ChunkTemplate& each : *part) tables.push_back(stored_table(table, tables.size(), each.size()));
+    for (const parsing::ChunkTemplate& each : *part)
+      tables.push_back(stored_table(table, tables.size(), each.size()));
   }
   return ChunkFeatures(std::move(templates), std::move(values), tables, features);
 }
@@ -213,14 +232,17 @@ void bind_chunks(nb::module_& module) {
       .def_prop_ro("needs_pos", &ChunkFeatures::needs_pos)
       .def("arrays", &features_arrays)
       .def("rows", &rows_of, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"))
-      .def("learn", &learn, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"), nb::arg("minimum"));
-  module.def("restored_chunk_features", &restored_features, nb::arg("templates"), nb::arg("file"), nb::arg("arrays"), nb::arg("features"));
+      .def("learn", &learn, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"),
+           nb::arg("minimum"));
+  module.def("restored_chunk_features", &restored_features, nb::arg("templates"), nb::arg("file"),
+             nb::arg("arrays"), nb::arg("features"));
   module.def("read_chunk_tags", &read_chunk_tags, nb::arg("text"), nb::arg("column"), nb::arg("types"));
   module.def("chunk_tag_names", &chunk_tag_names, nb::arg("types"));
   module.def("recode_chunks", &recode_chunks, nb::arg("first_tokens"), nb::arg("tags"), nb::arg("scheme"));
-  module.def("count_chunks", &count_chunks, nb::arg("first_tokens"), nb::arg("right"), nb::arg("found"), nb::arg("types"));
-  module.def("chunk_text", &chunk_text, nb::arg("text"), nb::arg("features"), nb::arg("engine"), nb::arg("classes"), nb::kw_only(),
-             nb::arg("scheme"), nb::arg("backward"), nb::arg("threads"));
+  module.def("count_chunks", &count_chunks, nb::arg("first_tokens"), nb::arg("right"), nb::arg("found"),
+             nb::arg("types"));
+  module.def("chunk_text", &chunk_text, nb::arg("text"), nb::arg("features"), nb::arg("engine"),
+             nb::arg("classes"), nb::kw_only(), nb::arg("scheme"), nb::arg("backward"), nb::arg("threads"));
 }
 
 }  // namespace unkernel::bindings

@@ -1,7 +1,7 @@
-#include <algorithm>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <algorithm>
 
 #include "bindings.hpp"
 #include "unkernel/poly/sparse_train.hpp"
@@ -18,7 +18,8 @@ template <class Index>
 Examples distinct(Array<Index> offsets, Array<Index> columns, Array<double> values, std::int64_t features,
                   Array<std::int32_t> classes, Array<double> weights, int threads) {
   const auto rows = csr_view(offsets, columns, values, features);
-  if (static_cast<std::int64_t>(classes.size()) != rows.rows() || (weights.size() > 0 && weights.size() != classes.size())) {
+  if (static_cast<std::int64_t>(classes.size()) != rows.rows() ||
+      (weights.size() > 0 && weights.size() != classes.size())) {
     throw std::invalid_argument("labels, weights and rows differ in number");
   }
   const nb::gil_scoped_release unlocked;
@@ -42,8 +43,8 @@ solve::Loss loss_named(const std::string& name) {
 
 using Table = nb::typed<nb::dict, nb::str, nb::any>;
 
-Trained train(const Examples& examples, const poly::TrainOptions& options, bool logistic, Array<std::uint64_t> start_hashes,
-              Array<double> start_duals, const Look& look) {
+Trained train(const Examples& examples, const poly::TrainOptions& options, bool logistic,
+              Array<std::uint64_t> start_hashes, Array<double> start_duals, const Look& look) {
   Trained trained;
   const poly::WarmStart start{view(start_hashes), view(start_duals)};
   watched(
@@ -61,12 +62,16 @@ poly::SparseLoss sparse_loss_named(const std::string& name) {
   throw std::invalid_argument("loss must be 'squared_hinge' or 'logistic'");
 }
 
-Trained train_sparse(const Examples& examples, const poly::SparseOptions& options, Array<std::uint64_t> start_keys,
-                     Array<double> start_weights, Array<double> start_constants, const Look& look) {
+Trained train_sparse(const Examples& examples, const poly::SparseOptions& options,
+                     Array<std::uint64_t> start_keys, Array<double> start_weights,
+                     Array<double> start_constants, const Look& look) {
   const poly::SparseStart start{view(start_keys), view(start_weights), view(start_constants)};
-  const auto scores = static_cast<std::size_t>(poly::problem_count(static_cast<int>(options.class_weights.size())));
-  if (!start.constants.empty() && start.constants.size() != scores) throw std::invalid_argument("the start has other classes");
-  if (start.weights.size() != start.keys.size() * start.constants.size()) throw std::invalid_argument("the start's weights do not fit its keys");
+  const auto scores =
+      static_cast<std::size_t>(poly::problem_count(static_cast<int>(options.class_weights.size())));
+  if (!start.constants.empty() && start.constants.size() != scores)
+    throw std::invalid_argument("the start has other classes");
+  if (start.weights.size() != start.keys.size() * start.constants.size())
+    throw std::invalid_argument("the start's weights do not fit its keys");
   Trained trained;
   watched([&](Monitor& monitor) { trained = poly::train_sparse(examples, options, start, monitor); }, look);
   return trained;
@@ -75,7 +80,8 @@ Trained train_sparse(const Examples& examples, const poly::SparseOptions& option
 nb::list outcomes_of(const Trained& trained) {
   nb::list outcomes;
   for (const solve::Outcome& outcome : trained.outcomes) {
-    outcomes.append(nb::make_tuple(outcome.objective, outcome.dual_objective, outcome.epochs, outcome.converged));
+    outcomes.append(
+        nb::make_tuple(outcome.objective, outcome.dual_objective, outcome.epochs, outcome.converged));
   }
   return outcomes;
 }
@@ -134,48 +140,71 @@ void bind_poly(nb::module_& module) {
   nb::class_<Examples>(module, "Examples")
       .def_prop_ro("rows", &Examples::rows)
       .def_prop_ro("binary", &Examples::binary)
-      .def_prop_ro("columns", [](const Examples& self) { return copy_to_numpy(self.columns); }, nb::rv_policy::move)
-      .def_prop_ro("hashes", [](const Examples& self) { return copy_to_numpy(self.hashes); }, nb::rv_policy::move)
-      .def_prop_ro("offsets", [](const Examples& self) { return copy_to_numpy(self.offsets); }, nb::rv_policy::move)
-      .def_prop_ro("features", [](const Examples& self) { return copy_to_numpy(self.features); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "columns", [](const Examples& self) { return copy_to_numpy(self.columns); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "hashes", [](const Examples& self) { return copy_to_numpy(self.hashes); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "offsets", [](const Examples& self) { return copy_to_numpy(self.offsets); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "features", [](const Examples& self) { return copy_to_numpy(self.features); }, nb::rv_policy::move)
       .def("variance", &poly::weighted_variance, nb::arg("columns"))
       .def("estimate_storage", &estimate, nb::arg("degree"), nb::arg("problems"), nb::arg("memory"))
-      .def("train",
-           [](const Examples& self, int degree, const std::string& map, double gamma, double coef0, const std::string& loss,
-              double C, std::vector<double> class_weights, const std::string& storage, double memory, double tolerance,
-              std::int64_t max_epochs, std::uint64_t seed, int threads, Array<std::uint64_t> start_hashes,
-              Array<double> start_duals, const Look& look) {
-             const bool logistic = loss == "logistic";
-             const poly::TrainOptions options{feature_map(degree, map, gamma, coef0),
-                                              logistic ? solve::Loss::hinge : loss_named(loss), C,
-                                              std::move(class_weights), storage_named(storage), memory, tolerance,
-                                              max_epochs, seed, threads};
-             Trained trained = train(self, options, logistic, start_hashes, start_duals, look);
-             return as_dict(std::move(trained), static_cast<std::size_t>(self.rows()));
-           },
-           nb::kw_only(), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("loss"),
-           nb::arg("C"), nb::arg("class_weights"), nb::arg("storage"), nb::arg("memory"), nb::arg("tolerance"),
-           nb::arg("max_epochs"), nb::arg("seed"), nb::arg("threads"), nb::arg("start_hashes"), nb::arg("start_duals"),
-           nb::arg("look").none())
-      .def("train_sparse",
-           [](const Examples& self, int degree, const std::string& map, double gamma, double coef0, const std::string& loss,
-              double l1, double l2, double C, std::vector<double> class_weights, double memory, double tolerance,
-              std::int64_t max_steps, std::uint64_t seed, int threads, Array<std::uint64_t> start_keys,
-              Array<double> start_weights, Array<double> start_constants, const Look& look) {
-             const poly::SparseOptions options{feature_map(degree, map, gamma, coef0), sparse_loss_named(loss), {l1, l2}, C,
-                                               std::move(class_weights), memory, tolerance, max_steps, seed, threads};
-             Trained trained = train_sparse(self, options, start_keys, start_weights, start_constants, look);
-             return as_dict(std::move(trained), static_cast<std::size_t>(self.rows()));
-           },
-           nb::kw_only(), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("loss"),
-           nb::arg("l1"), nb::arg("l2"), nb::arg("C"), nb::arg("class_weights"), nb::arg("memory"), nb::arg("tolerance"),
-           nb::arg("max_steps"), nb::arg("seed"), nb::arg("threads"), nb::arg("start_keys"), nb::arg("start_weights"),
-           nb::arg("start_constants"), nb::arg("look").none());
+      .def(
+          "train",
+          [](const Examples& self, int degree, const std::string& map, double gamma, double coef0,
+             const std::string& loss, double C, std::vector<double> class_weights, const std::string& storage,
+             double memory, double tolerance, std::int64_t max_epochs, std::uint64_t seed, int threads,
+             Array<std::uint64_t> start_hashes, Array<double> start_duals, const Look& look) {
+            const bool logistic = loss == "logistic";
+            const poly::TrainOptions options{feature_map(degree, map, gamma, coef0),
+                                             logistic ? solve::Loss::hinge : loss_named(loss),
+                                             C,
+                                             std::move(class_weights),
+                                             storage_named(storage),
+                                             memory,
+                                             tolerance,
+                                             max_epochs,
+                                             seed,
+                                             threads};
+            Trained trained = train(self, options, logistic, start_hashes, start_duals, look);
+            return as_dict(std::move(trained), static_cast<std::size_t>(self.rows()));
+          },
+          nb::kw_only(), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"),
+          nb::arg("loss"), nb::arg("C"), nb::arg("class_weights"), nb::arg("storage"), nb::arg("memory"),
+          nb::arg("tolerance"), nb::arg("max_epochs"), nb::arg("seed"), nb::arg("threads"),
+          nb::arg("start_hashes"), nb::arg("start_duals"), nb::arg("look").none())
+      .def(
+          "train_sparse",
+          [](const Examples& self, int degree, const std::string& map, double gamma, double coef0,
+             const std::string& loss, double l1, double l2, double C, std::vector<double> class_weights,
+             double memory, double tolerance, std::int64_t max_steps, std::uint64_t seed, int threads,
+             Array<std::uint64_t> start_keys, Array<double> start_weights, Array<double> start_constants,
+             const Look& look) {
+            const poly::SparseOptions options{feature_map(degree, map, gamma, coef0),
+                                              sparse_loss_named(loss),
+                                              {l1, l2},
+                                              C,
+                                              std::move(class_weights),
+                                              memory,
+                                              tolerance,
+                                              max_steps,
+                                              seed,
+                                              threads};
+            Trained trained = train_sparse(self, options, start_keys, start_weights, start_constants, look);
+            return as_dict(std::move(trained), static_cast<std::size_t>(self.rows()));
+          },
+          nb::kw_only(), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"),
+          nb::arg("loss"), nb::arg("l1"), nb::arg("l2"), nb::arg("C"), nb::arg("class_weights"),
+          nb::arg("memory"), nb::arg("tolerance"), nb::arg("max_steps"), nb::arg("seed"), nb::arg("threads"),
+          nb::arg("start_keys"), nb::arg("start_weights"), nb::arg("start_constants"),
+          nb::arg("look").none());
 
   for (const bool wide : {false, true}) {
     const auto bind = [&](auto* function) {
-      module.def("distinct_examples", function, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
-                 nb::arg("features"), nb::arg("classes"), nb::arg("weights"), nb::arg("threads"));
+      module.def("distinct_examples", function, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"),
+                 nb::arg("values"), nb::arg("features"), nb::arg("classes"), nb::arg("weights"),
+                 nb::arg("threads"));
     };
     wide ? bind(&distinct<std::int64_t>) : bind(&distinct<std::int32_t>);
   }

@@ -32,9 +32,13 @@ bool is_signed_integer(const char* format) {
 }
 
 // Bytes that may hold ints; an array of bytes is more likely a mistake.
-bool is_bytes(PyObject* object) { return PyBytes_Check(object) || PyByteArray_Check(object) || PyMemoryView_Check(object); }
+bool is_bytes(PyObject* object) {
+  return PyBytes_Check(object) || PyByteArray_Check(object) || PyMemoryView_Check(object);
+}
 
-bool is_aligned(const void* memory, std::size_t size) { return reinterpret_cast<std::uintptr_t>(memory) % size == 0; }
+bool is_aligned(const void* memory, std::size_t size) {
+  return reinterpret_cast<std::uintptr_t>(memory) % size == 0;
+}
 
 }  // namespace
 
@@ -124,7 +128,8 @@ void FeatureIds::from_contiguous(bool raw) {
     return;
   }
   if (bytes % 4 != 0 || !is_aligned(buffer_.buf, 4)) {
-    throw std::invalid_argument("bytes are taken for 32-bit ints, and these are not a whole number of them, or not aligned");
+    throw std::invalid_argument(
+        "bytes are taken for 32-bit ints, and these are not a whole number of them, or not aligned");
   }
   wide_ = false;
   narrow_ids_ = {static_cast<const std::int32_t*>(buffer_.buf), bytes / 4};
@@ -136,7 +141,8 @@ std::vector<double> read_values(nb::handle values, std::size_t count) {
   const nb::object copy = nb::steal(PySequence_Tuple(values.ptr()));
   if (!copy.is_valid()) throw nb::python_error();
   if (static_cast<std::size_t>(PyTuple_Size(copy.ptr())) != count) {
-    throw std::invalid_argument("there are " + std::to_string(PyTuple_Size(copy.ptr())) + " values for " + std::to_string(count) + " feature ids");
+    throw std::invalid_argument("there are " + std::to_string(PyTuple_Size(copy.ptr())) + " values for " +
+                                std::to_string(count) + " feature ids");
   }
   std::vector<double> read(count);
   for (std::size_t k = 0; k < count; ++k) {

@@ -14,7 +14,8 @@ namespace unkernel::bindings {
 using Table = nb::typed<nb::dict, nb::str, nb::any>;
 
 inline nb::object item(const nb::dict& table, const char* name) {
-  if (!table.contains(name)) throw std::invalid_argument(std::string("the compiled model has no array '") + name + "'");
+  if (!table.contains(name))
+    throw std::invalid_argument(std::string("the compiled model has no array '") + name + "'");
   return table[name];
 }
 

@@ -20,10 +20,10 @@
 #include "unkernel/data/trees/forest.hpp"
 #include "unkernel/data/trees/forest_copy.hpp"
 #include "unkernel/data/trees/tree_lines.hpp"
-#include "unkernel/kernels/trees/tree_examples.hpp"
-#include "unkernel/engines/trees/one_tree.hpp"
-#include "unkernel/tree/exact.hpp"
 #include "unkernel/engines/trees/fragments.hpp"
+#include "unkernel/engines/trees/one_tree.hpp"
+#include "unkernel/kernels/trees/tree_examples.hpp"
+#include "unkernel/tree/exact.hpp"
 #include "unkernel/tree/sampled.hpp"
 
 namespace unkernel::bindings {
@@ -69,9 +69,7 @@ NodeId read_one(data::BracketReader& reader, const std::string& name, std::strin
     at = data::skip_blanks(text, at);
     if (at < text.size()) throw data::BracketError(at, "there is something behind the tree");
     return root;
-  } catch (const data::BracketError& error) {
-    refuse(name, text, error);
-  }
+  } catch (const data::BracketError& error) { refuse(name, text, error); }
 }
 
 // A Python string as UTF-8; bytes that were none, and came in as surrogates, as they were.
@@ -95,7 +93,8 @@ class Utf8 {
   std::string_view view_;
 };
 
-nb::ndarray<nb::numpy, NodeId> add_brackets(Forest& forest, const nb::typed<nb::list, nb::str>& trees, std::size_t first) {
+nb::ndarray<nb::numpy, NodeId> add_brackets(Forest& forest, const nb::typed<nb::list, nb::str>& trees,
+                                            std::size_t first) {
   const Adding adding(forest);
   data::BracketReader reader(forest, data::WordStyle::apart);
   std::vector<NodeId> roots;
@@ -107,7 +106,8 @@ nb::ndarray<nb::numpy, NodeId> add_brackets(Forest& forest, const nb::typed<nb::
 }
 
 // A file of trees, one after another.
-nb::ndarray<nb::numpy, NodeId> read_brackets(Forest& forest, const std::string& name, const nb::bytes& bytes) {
+nb::ndarray<nb::numpy, NodeId> read_brackets(Forest& forest, const std::string& name,
+                                             const nb::bytes& bytes) {
   const std::string_view text = text_of(bytes);
   const Adding adding(forest);
   std::vector<NodeId> roots;
@@ -118,14 +118,13 @@ nb::ndarray<nb::numpy, NodeId> read_brackets(Forest& forest, const std::string& 
       for (std::size_t at = data::skip_blanks(text, 0); at < text.size(); at = data::skip_blanks(text, at)) {
         roots.push_back(reader.read(text, at));
       }
-    } catch (const data::BracketError& error) {
-      refuse(name, text, error);
-    }
+    } catch (const data::BracketError& error) { refuse(name, text, error); }
   }
   return to_numpy(std::move(roots));
 }
 
-NodeId add_preorder(Forest& forest, const nb::typed<nb::list, nb::str>& labels, const std::vector<std::int64_t>& arities) {
+NodeId add_preorder(Forest& forest, const nb::typed<nb::list, nb::str>& labels,
+                    const std::vector<std::int64_t>& arities) {
   const Adding adding(forest);
   std::vector<Utf8> texts;
   std::vector<std::string_view> views;
@@ -136,7 +135,8 @@ NodeId add_preorder(Forest& forest, const nb::typed<nb::list, nb::str>& labels, 
 
 void check_roots(const Forest& forest, std::span<const NodeId> roots) {
   for (const NodeId root : roots) {
-    if (root < -1 || root >= static_cast<NodeId>(forest.size())) throw std::out_of_range("a root is no node of the forest");
+    if (root < -1 || root >= static_cast<NodeId>(forest.size()))
+      throw std::out_of_range("a root is no node of the forest");
   }
 }
 
@@ -170,8 +170,10 @@ Table forest_arrays(const Forest& forest) {
   return table;
 }
 
-std::shared_ptr<Forest> forest_from_arrays(const Array<std::uint8_t>& label_bytes, const Array<std::int64_t>& label_ends,
-                                           const Array<std::int32_t>& node_labels, const Array<std::int64_t>& child_begins,
+std::shared_ptr<Forest> forest_from_arrays(const Array<std::uint8_t>& label_bytes,
+                                           const Array<std::int64_t>& label_ends,
+                                           const Array<std::int32_t>& node_labels,
+                                           const Array<std::int64_t>& child_begins,
                                            const Array<NodeId>& children) {
   const std::string_view bytes(reinterpret_cast<const char*>(label_bytes.data()), label_bytes.size());
   return std::make_shared<Forest>(
@@ -189,13 +191,16 @@ void bind_forest(nb::module_& module) {
           "brackets",
           [](const Forest& forest, NodeId root, bool bracket_leaves) {
             check_roots(forest, std::span(&root, 1));
-            const std::string text = root < 0 ? std::string() : data::to_brackets(forest, root, bracket_leaves);
-            return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+            const std::string text =
+                root < 0 ? std::string() : data::to_brackets(forest, root, bracket_leaves);
+            return nb::steal(
+                PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
           },
-          nb::arg("root"), nb::arg("bracket_leaves"), nb::sig("def brackets(self, root: int, bracket_leaves: bool) -> str"))
+          nb::arg("root"), nb::arg("bracket_leaves"),
+          nb::sig("def brackets(self, root: int, bracket_leaves: bool) -> str"))
       .def("arrays", &forest_arrays)
-      .def_static("from_arrays", &forest_from_arrays, nb::arg("label_bytes"), nb::arg("label_ends"), nb::arg("node_labels"),
-                  nb::arg("child_begins"), nb::arg("children"))
+      .def_static("from_arrays", &forest_from_arrays, nb::arg("label_bytes"), nb::arg("label_ends"),
+                  nb::arg("node_labels"), nb::arg("child_begins"), nb::arg("children"))
       .def_prop_ro("nodes", [](const Forest& forest) { return forest.size(); })
       .def_prop_ro("labels", [](const Forest& forest) { return forest.label_count(); })
       .def_prop_ro("productions", [](const Forest& forest) { return forest.production_count(); })
@@ -206,7 +211,8 @@ nb::list names_of(const data::NameTable& names) {
   nb::list list;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string_view name = names.name(static_cast<std::int32_t>(i));
-    list.append(nb::steal(PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "surrogateescape")));
+    list.append(nb::steal(
+        PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "surrogateescape")));
   }
   return list;
 }
@@ -270,35 +276,43 @@ engines::Combination combination(const std::string& name) {
   if (name == "vectors") return Combination::vectors;
   if (name == "sum") return Combination::sum;
   if (name == "product") return Combination::product;
-  throw std::invalid_argument("the combination must be 'trees', 'vectors', 'sum' or 'product', got '" + name + "'");
+  throw std::invalid_argument("the combination must be 'trees', 'vectors', 'sum' or 'product', got '" + name +
+                              "'");
 }
 
 // Offsets of lists that lie one after another: from 0, never falling, up to `size`.
 void check_offsets(std::span<const std::int64_t> offsets, std::size_t lists, std::size_t size) {
-  bool sound = offsets.size() == lists + 1 && offsets.front() == 0 && static_cast<std::size_t>(offsets.back()) == size;
+  bool sound =
+      offsets.size() == lists + 1 && offsets.front() == 0 && static_cast<std::size_t>(offsets.back()) == size;
   for (std::size_t i = 0; sound && i + 1 < offsets.size(); ++i) sound = offsets[i] <= offsets[i + 1];
   if (!sound) throw std::invalid_argument("the offsets of examples do not fit what they have");
 }
 
-// One side of a kernel: trees are (offsets, roots) a channel, vectors (offsets, entry offsets, columns, values).
+// One side of a kernel: trees are (offsets, roots) a channel, vectors (offsets, entry offsets, columns,
+// values).
 using TreeChannel = std::tuple<Array<std::int64_t>, Array<NodeId>>;
-using VectorChannel = std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int32_t>, Array<double>>;
+using VectorChannel =
+    std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int32_t>, Array<double>>;
 
-engines::VectorRows vector_rows(const ExampleKernel& kernel, bool normalize, std::size_t size, const VectorChannel& channel) {
+engines::VectorRows vector_rows(const ExampleKernel& kernel, bool normalize, std::size_t size,
+                                const VectorChannel& channel) {
   const auto& [offsets, entry_offsets, columns, values] = channel;
   if (entry_offsets.size() == 0) throw std::invalid_argument("the vectors have no offsets of entries");
   check_offsets(view(offsets), size, entry_offsets.size() - 1);
   check_offsets(view(entry_offsets), entry_offsets.size() - 1, columns.size());
-  if (columns.size() != values.size()) throw std::invalid_argument("the vectors have not as many values as columns");
+  if (columns.size() != values.size())
+    throw std::invalid_argument("the vectors have not as many values as columns");
   for (const std::int32_t column : view(columns)) {
-    if (column < 0 || column == std::numeric_limits<std::int32_t>::max()) throw std::out_of_range("a column of a vector is out of range");
+    if (column < 0 || column == std::numeric_limits<std::int32_t>::max())
+      throw std::out_of_range("a column of a vector is out of range");
   }
   return {kernel.vector, normalize, view(offsets), view(entry_offsets), view(columns), view(values)};
 }
 
-std::shared_ptr<ExampleSet> example_set(const ExampleKernel& kernel, std::shared_ptr<Forest> forest, std::size_t size,
-                                        const std::vector<TreeChannel>& trees, const std::vector<VectorChannel>& vectors,
-                                        bool normalize_trees, bool normalize_vectors, bool indexed, int threads) {
+std::shared_ptr<ExampleSet> example_set(const ExampleKernel& kernel, std::shared_ptr<Forest> forest,
+                                        std::size_t size, const std::vector<TreeChannel>& trees,
+                                        const std::vector<VectorChannel>& vectors, bool normalize_trees,
+                                        bool normalize_vectors, bool indexed, int threads) {
   auto set = std::make_shared<ExampleSet>();
   set->forest = forest;
   set->size = size;
@@ -306,11 +320,13 @@ std::shared_ptr<ExampleSet> example_set(const ExampleKernel& kernel, std::shared
     check_offsets(view(offsets), size, roots.size());
     check_roots(*forest, view(roots));
   }
-  for (const VectorChannel& channel : vectors) set->vectors.push_back(vector_rows(kernel, normalize_vectors, size, channel));
+  for (const VectorChannel& channel : vectors)
+    set->vectors.push_back(vector_rows(kernel, normalize_vectors, size, channel));
   const nb::gil_scoped_release unlocked;
   const Reading reading(forest->gate());
   for (const auto& [offsets, roots] : trees) {
-    set->trees.push_back(engines::TreeCounts::count(kernel.tree, *forest, view(offsets), view(roots), normalize_trees, threads));
+    set->trees.push_back(engines::TreeCounts::count(kernel.tree, *forest, view(offsets), view(roots),
+                                                    normalize_trees, threads));
   }
   if (indexed) set->order = engines::nodes_in_order(kernel.tree, *forest);
   return set;
@@ -329,8 +345,9 @@ class MatrixSink final : public engines::GramSink {
   std::size_t columns_;
 };
 
-nb::ndarray<nb::numpy, double> kernel_matrix(const ExampleKernel& kernel, const ExampleSet& left, const ExampleSet& right,
-                                             bool symmetric, int threads, const Look& look) {
+nb::ndarray<nb::numpy, double> kernel_matrix(const ExampleKernel& kernel, const ExampleSet& left,
+                                             const ExampleSet& right, bool symmetric, int threads,
+                                             const Look& look) {
   const std::size_t rows = left.size;
   const std::size_t columns = right.size;
   std::vector<double> values(rows * columns, 0.0);
@@ -341,7 +358,8 @@ nb::ndarray<nb::numpy, double> kernel_matrix(const ExampleKernel& kernel, const 
         MatrixSink sink(values, columns);
         const auto left_all = engines::all_of(left);
         const auto right_all = engines::all_of(right);
-        engines::compute_kernels(kernel, {left, left_all, right, right_all, symmetric}, threads, monitor, sink);
+        engines::compute_kernels(kernel, {left, left_all, right, right_all, symmetric}, threads, monitor,
+                                 sink);
         for (std::size_t i = 0; symmetric && i < rows; ++i) {
           for (std::size_t j = i + 1; j < columns; ++j) values[i * columns + j] = values[j * columns + i];
         }
@@ -354,21 +372,24 @@ void bind_kernels(nb::module_& module) {
   nb::class_<ExampleKernel>(module, "ExampleKernel")
       .def(
           "__init__",
-          [](ExampleKernel* self, const std::string& tree, double decay, double width_decay, const std::string& vector, int degree,
-             double gamma, double coef0, const std::string& combined, double tree_weight) {
+          [](ExampleKernel* self, const std::string& tree, double decay, double width_decay,
+             const std::string& vector, int degree, double gamma, double coef0, const std::string& combined,
+             double tree_weight) {
             new (self) ExampleKernel{{kernel_kind(tree), decay, width_decay},
                                      kernel_function(vector, degree, gamma, coef0),
                                      combination(combined),
                                      tree_weight};
           },
-          nb::arg("tree"), nb::arg("decay"), nb::arg("width_decay"), nb::arg("vector"), nb::arg("degree"), nb::arg("gamma"),
-          nb::arg("coef0"), nb::arg("combination"), nb::arg("tree_weight"));
-  nb::class_<ExampleSet>(module, "ExampleSet")
-      .def_prop_ro("size", [](const ExampleSet& set) { return set.size; });
-  module.def("example_set", &example_set, nb::arg("kernel"), nb::arg("forest"), nb::arg("size"), nb::arg("trees"),
-             nb::arg("vectors"), nb::arg("normalize_trees"), nb::arg("normalize_vectors"), nb::arg("indexed"), nb::arg("threads"));
-  module.def("kernel_matrix", &kernel_matrix, nb::arg("kernel"), nb::arg("left"), nb::arg("right"), nb::arg("symmetric"),
-             nb::arg("threads"), nb::arg("look").none());
+          nb::arg("tree"), nb::arg("decay"), nb::arg("width_decay"), nb::arg("vector"), nb::arg("degree"),
+          nb::arg("gamma"), nb::arg("coef0"), nb::arg("combination"), nb::arg("tree_weight"));
+  nb::class_<ExampleSet>(module, "ExampleSet").def_prop_ro("size", [](const ExampleSet& set) {
+    return set.size;
+  });
+  module.def("example_set", &example_set, nb::arg("kernel"), nb::arg("forest"), nb::arg("size"),
+             nb::arg("trees"), nb::arg("vectors"), nb::arg("normalize_trees"), nb::arg("normalize_vectors"),
+             nb::arg("indexed"), nb::arg("threads"));
+  module.def("kernel_matrix", &kernel_matrix, nb::arg("kernel"), nb::arg("left"), nb::arg("right"),
+             nb::arg("symmetric"), nb::arg("threads"), nb::arg("look").none());
   module.def(
       "self_kernels",
       [](const ExampleKernel& kernel, const ExampleSet& set, int threads) {
@@ -387,17 +408,20 @@ void bind_kernels(nb::module_& module) {
 
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-std::shared_ptr<ExampleMachine> machine(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set, const Array<std::int32_t>& chosen,
-                                        const Matrix& coefficients) {
-  if (coefficients.shape(0) != chosen.size()) throw std::invalid_argument("there are not as many coefficients as examples");
+std::shared_ptr<ExampleMachine> machine(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set,
+                                        const Array<std::int32_t>& chosen, const Matrix& coefficients) {
+  if (coefficients.shape(0) != chosen.size())
+    throw std::invalid_argument("there are not as many coefficients as examples");
   for (const std::int32_t example : view(chosen)) {
-    if (example < 0 || static_cast<std::size_t>(example) >= set->size) throw std::out_of_range("no such example");
+    if (example < 0 || static_cast<std::size_t>(example) >= set->size)
+      throw std::out_of_range("no such example");
   }
   const nb::gil_scoped_release unlocked;
   const Reading reading(set->forest->gate());
   return std::make_shared<ExampleMachine>(
       kernel, set, std::vector<std::int32_t>(chosen.data(), chosen.data() + chosen.size()),
-      std::vector<double>(coefficients.data(), coefficients.data() + coefficients.size()), coefficients.shape(1));
+      std::vector<double>(coefficients.data(), coefficients.data() + coefficients.size()),
+      coefficients.shape(1));
 }
 
 void bind_machines(nb::module_& module) {
@@ -417,7 +441,8 @@ void bind_machines(nb::module_& module) {
           nb::arg("examples"), nb::arg("threads"), nb::arg("look").none())
       .def_prop_ro("scores", &ExampleMachine::scores)
       .def_prop_ro("nbytes", &ExampleMachine::memory);
-  module.def("example_machine", &machine, nb::arg("kernel"), nb::arg("set"), nb::arg("chosen"), nb::arg("coefficients"));
+  module.def("example_machine", &machine, nb::arg("kernel"), nb::arg("set"), nb::arg("chosen"),
+             nb::arg("coefficients"));
   nb::class_<engines::OneTreeScorer>(module, "OneTreeScorer")
       .def(nb::init<std::shared_ptr<const ExampleMachine>, bool>(), nb::arg("machine"), nb::arg("normalize"))
       .def(
@@ -426,9 +451,7 @@ void bind_machines(nb::module_& module) {
             const Utf8 text(tree);
             try {
               return self.score(text.view());
-            } catch (const data::BracketError& error) {
-              refuse("tree", text.view(), error);
-            }
+            } catch (const data::BracketError& error) { refuse("tree", text.view(), error); }
           },
           nb::arg("tree"));
 }
@@ -438,40 +461,47 @@ void bind_machines(nb::module_& module) {
 using FragmentTuple = nb::typed<nb::tuple, nb::str, double, double, double, int>;
 
 // ([(text, weight, occurrences, contribution, productions)], complete)
-nb::typed<nb::tuple, nb::typed<nb::list, FragmentTuple>, bool> fragment_table(const tree::FragmentList& list) {
+nb::typed<nb::tuple, nb::typed<nb::list, FragmentTuple>, bool> fragment_table(
+    const tree::FragmentList& list) {
   nb::typed<nb::list, FragmentTuple> fragments;
   for (const tree::Fragment& one : list.fragments) {
-    const nb::object text = nb::steal(PyUnicode_DecodeUTF8(one.text.data(), static_cast<Py_ssize_t>(one.text.size()), "surrogateescape"));
+    const nb::object text = nb::steal(
+        PyUnicode_DecodeUTF8(one.text.data(), static_cast<Py_ssize_t>(one.text.size()), "surrogateescape"));
     fragments.append(nb::make_tuple(text, one.weight, one.occurrences, one.contribution, one.productions));
   }
-  return nb::typed<nb::tuple, nb::typed<nb::list, FragmentTuple>, bool>(nb::make_tuple(fragments, list.complete));
+  return nb::typed<nb::tuple, nb::typed<nb::list, FragmentTuple>, bool>(
+      nb::make_tuple(fragments, list.complete));
 }
 
 const engines::TreeWeights& weights_of(const ExampleMachine& machine, std::size_t channel) {
-  if (channel >= machine.tree_weights().size()) throw std::out_of_range("the model has no such channel of trees");
+  if (channel >= machine.tree_weights().size())
+    throw std::out_of_range("the model has no such channel of trees");
   return machine.tree_weights()[channel];
 }
 
 void bind_fragments(nb::module_& module) {
   module.def(
       "heaviest_fragments",
-      [](const ExampleMachine& machine, std::size_t channel, std::size_t top, std::size_t most_looked_at, std::size_t score) {
+      [](const ExampleMachine& machine, std::size_t channel, std::size_t top, std::size_t most_looked_at,
+         std::size_t score) {
         const engines::TreeWeights& weights = weights_of(machine, channel);
         tree::FragmentList list;
         {
           const nb::gil_scoped_release unlocked;
           const Reading reading(machine.forest().gate());
-          list = tree::heaviest_fragments(machine.kernel().tree, machine.forest(), weights, {top, most_looked_at, score});
+          list = tree::heaviest_fragments(machine.kernel().tree, machine.forest(), weights,
+                                          {top, most_looked_at, score});
         }
         return fragment_table(list);
       },
       nb::arg("machine"), nb::arg("channel"), nb::arg("top"), nb::arg("most_looked_at"), nb::arg("score"));
   module.def(
       "decisive_fragments",
-      [](const ExampleMachine& machine, const ExampleSet& examples, std::size_t example, std::size_t channel, std::size_t top,
-         std::size_t most_looked_at, std::size_t score) {
+      [](const ExampleMachine& machine, const ExampleSet& examples, std::size_t example, std::size_t channel,
+         std::size_t top, std::size_t most_looked_at, std::size_t score) {
         const engines::TreeWeights& weights = weights_of(machine, channel);
-        if (channel >= examples.trees.size() || example >= examples.size) throw std::out_of_range("there is no such tree");
+        if (channel >= examples.trees.size() || example >= examples.size)
+          throw std::out_of_range("there is no such tree");
         tree::FragmentList list;
         {
           const nb::gil_scoped_release unlocked;
@@ -481,14 +511,15 @@ void bind_fragments(nb::module_& module) {
         }
         return fragment_table(list);
       },
-      nb::arg("machine"), nb::arg("examples"), nb::arg("example"), nb::arg("channel"), nb::arg("top"), nb::arg("most_looked_at"),
-      nb::arg("score"));
+      nb::arg("machine"), nb::arg("examples"), nb::arg("example"), nb::arg("channel"), nb::arg("top"),
+      nb::arg("most_looked_at"), nb::arg("score"));
 }
 
 // --- Learners --------------------------------------------------------------------------------------------
 
 // Examples of class `positive` against all others.
-tree::Labelling labelling(std::span<const std::int32_t> codes, std::span<const double> costs, std::int32_t positive, double imbalance) {
+tree::Labelling labelling(std::span<const std::int32_t> codes, std::span<const double> costs,
+                          std::int32_t positive, double imbalance) {
   tree::Labelling result;
   result.labels.reserve(codes.size());
   result.costs.reserve(codes.size());
@@ -501,13 +532,17 @@ tree::Labelling labelling(std::span<const std::int32_t> codes, std::span<const d
 }
 
 void check_targets(const ExampleSet& set, const Array<std::int32_t>& codes, const Array<double>& costs) {
-  if (codes.size() != set.size || costs.size() != set.size) throw std::invalid_argument("there are not as many labels and costs as examples");
+  if (codes.size() != set.size || costs.size() != set.size)
+    throw std::invalid_argument("there are not as many labels and costs as examples");
   double total = 0.0;
   for (const double cost : view(costs)) {
-    if (!(cost >= 0.0) || !std::isfinite(cost)) throw std::invalid_argument("the weights of classes and examples, times C, must be finite and not negative");
+    if (!(cost >= 0.0) || !std::isfinite(cost))
+      throw std::invalid_argument(
+          "the weights of classes and examples, times C, must be finite and not negative");
     total += cost;
   }
-  if (!(total > 0.0) || !std::isfinite(total)) throw std::invalid_argument("the weights of all examples together must be above 0, and finite");
+  if (!(total > 0.0) || !std::isfinite(total))
+    throw std::invalid_argument("the weights of all examples together must be above 0, and finite");
 }
 
 Table trained_table(tree::Trained&& trained) {
@@ -521,18 +556,21 @@ Table trained_table(tree::Trained&& trained) {
   return table;
 }
 
-nb::typed<nb::list, Table> train_exact(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set, const Array<std::int32_t>& codes,
-                                       const Array<double>& costs, const std::vector<std::int32_t>& positives, double imbalance,
-                                       double tolerance, std::int64_t max_rounds, bool bias, std::size_t memory, int threads,
-                                       const Look& look) {
+nb::typed<nb::list, Table> train_exact(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set,
+                                       const Array<std::int32_t>& codes, const Array<double>& costs,
+                                       const std::vector<std::int32_t>& positives, double imbalance,
+                                       double tolerance, std::int64_t max_rounds, bool bias,
+                                       std::size_t memory, int threads, const Look& look) {
   check_targets(*set, codes, costs);
   std::vector<tree::Labelling> labellings;
-  for (const std::int32_t positive : positives) labellings.push_back(labelling(view(codes), view(costs), positive, imbalance));
+  for (const std::int32_t positive : positives)
+    labellings.push_back(labelling(view(codes), view(costs), positive, imbalance));
   std::vector<tree::Trained> trained;
   watched(
       [&](Monitor& monitor) {
         const Reading reading(set->forest->gate());
-        trained = tree::train_exact(kernel, set, labellings, {tolerance, max_rounds, bias, memory, threads}, monitor);
+        trained = tree::train_exact(kernel, set, labellings, {tolerance, max_rounds, bias, memory, threads},
+                                    monitor);
       },
       look);
   nb::typed<nb::list, Table> tables;
@@ -547,16 +585,19 @@ tree::CutMethod cut_method(const std::string& name) {
   if (name == "sdag") return CutMethod::dag_each;
   if (name == "sdag+") return CutMethod::dag_together;
   if (name == "kernels") return CutMethod::kernels;
-  throw std::invalid_argument("cuts are computed by 'forest', 'usvm', 'sdag', 'sdag+' or 'kernels', not by '" + name + "'");
+  throw std::invalid_argument(
+      "cuts are computed by 'forest', 'usvm', 'sdag', 'sdag+' or 'kernels', not by '" + name + "'");
 }
 
-Table train_sampled(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set, const Array<std::int32_t>& codes,
-                    const Array<double>& costs, std::int32_t positive, std::int64_t problem, std::int64_t problems, double imbalance,
-                    double C, double epsilon, std::int64_t max_rounds, std::int64_t sample_size, bool bias, std::uint64_t seed,
+Table train_sampled(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set,
+                    const Array<std::int32_t>& codes, const Array<double>& costs, std::int32_t positive,
+                    std::int64_t problem, std::int64_t problems, double imbalance, double C, double epsilon,
+                    std::int64_t max_rounds, std::int64_t sample_size, bool bias, std::uint64_t seed,
                     const std::string& method, int threads, const Look& look) {
   check_targets(*set, codes, costs);
   const tree::Labelling examples = labelling(view(codes), view(costs), positive, imbalance);
-  const tree::SampledOptions options{C, epsilon, max_rounds, sample_size, bias, seed, cut_method(method), threads};
+  const tree::SampledOptions options{C,    epsilon, max_rounds,         sample_size,
+                                     bias, seed,    cut_method(method), threads};
   Progress progress;
   progress.problem = problem;
   progress.problems = problems;
@@ -571,12 +612,14 @@ Table train_sampled(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set
 }
 
 void bind_learners(nb::module_& module) {
-  module.def("train_exact_trees", &train_exact, nb::arg("kernel"), nb::arg("set"), nb::arg("codes"), nb::arg("costs"),
-             nb::arg("positives"), nb::arg("imbalance"), nb::arg("tolerance"), nb::arg("max_rounds"), nb::arg("bias"),
-             nb::arg("memory"), nb::arg("threads"), nb::arg("look").none());
-  module.def("train_sampled_trees", &train_sampled, nb::arg("kernel"), nb::arg("set"), nb::arg("codes"), nb::arg("costs"),
-             nb::arg("positive"), nb::arg("problem"), nb::arg("problems"), nb::arg("imbalance"), nb::arg("C"), nb::arg("epsilon"),
-             nb::arg("max_rounds"), nb::arg("sample_size"), nb::arg("bias"), nb::arg("seed"), nb::arg("method"), nb::arg("threads"),
+  module.def("train_exact_trees", &train_exact, nb::arg("kernel"), nb::arg("set"), nb::arg("codes"),
+             nb::arg("costs"), nb::arg("positives"), nb::arg("imbalance"), nb::arg("tolerance"),
+             nb::arg("max_rounds"), nb::arg("bias"), nb::arg("memory"), nb::arg("threads"),
+             nb::arg("look").none());
+  module.def("train_sampled_trees", &train_sampled, nb::arg("kernel"), nb::arg("set"), nb::arg("codes"),
+             nb::arg("costs"), nb::arg("positive"), nb::arg("problem"), nb::arg("problems"),
+             nb::arg("imbalance"), nb::arg("C"), nb::arg("epsilon"), nb::arg("max_rounds"),
+             nb::arg("sample_size"), nb::arg("bias"), nb::arg("seed"), nb::arg("method"), nb::arg("threads"),
              nb::arg("look").none());
 }
 

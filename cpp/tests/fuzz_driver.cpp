@@ -50,9 +50,30 @@ void try_input(const std::string& input) {
 }
 
 // Pieces of text that readers of text formats stumble over.
-constexpr std::array<std::string_view, 24> tokens = {
-    "0", "1", "-1", "+", ".", "e", "1e308", "1e-400", "nan", "inf", ":", ",", "#", " ", "\t", "\r\n", "\n",
-    "2147483647", "4294967296", "9223372036854775807", "18446744073709551616", "(", ")", "\xff"};
+constexpr std::array<std::string_view, 24> tokens = {"0",
+                                                     "1",
+                                                     "-1",
+                                                     "+",
+                                                     ".",
+                                                     "e",
+                                                     "1e308",
+                                                     "1e-400",
+                                                     "nan",
+                                                     "inf",
+                                                     ":",
+                                                     ",",
+                                                     "#",
+                                                     " ",
+                                                     "\t",
+                                                     "\r\n",
+                                                     "\n",
+                                                     "2147483647",
+                                                     "4294967296",
+                                                     "9223372036854775807",
+                                                     "18446744073709551616",
+                                                     "(",
+                                                     ")",
+                                                     "\xff"};
 
 class Mutator {
  public:

@@ -30,7 +30,8 @@ inline std::string random_tree(unkernel::Random& random, const TreeKind& kind) {
     if (kind.depth > 1 && random.below(3) > 0) {
       text += random_tree(random, {kind.depth - 1, kind.widest, kind.labels, kind.clashes});
     } else {
-      text += static_cast<char>((kind.clashes && random.below(2) == 0 ? 'A' : 'a') + static_cast<int>(random.below(kind.labels)));
+      text += static_cast<char>((kind.clashes && random.below(2) == 0 ? 'A' : 'a') +
+                                static_cast<int>(random.below(kind.labels)));
     }
   }
   return text + ")";

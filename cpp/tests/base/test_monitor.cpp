@@ -30,9 +30,7 @@ void test_the_works_exception_comes_out() {
   std::string message;
   try {
     supervise(monitor, [] { throw std::invalid_argument("bad work"); }, [](const Progress&) {});
-  } catch (const std::invalid_argument& error) {
-    message = error.what();
-  }
+  } catch (const std::invalid_argument& error) { message = error.what(); }
   CHECK(message == "bad work");
 }
 

@@ -56,7 +56,8 @@ void test_ranges_tile_the_whole() {
 std::vector<double> sums_of_pieces(int threads) {
   std::vector<double> sums(50);
   parallel_ranges(threads, 5000, 100, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) sums[static_cast<std::size_t>(begin / 100)] += 1.0 / static_cast<double>(i + 1);
+    for (std::int64_t i = begin; i < end; ++i)
+      sums[static_cast<std::size_t>(begin / 100)] += 1.0 / static_cast<double>(i + 1);
   });
   return sums;
 }
@@ -75,16 +76,15 @@ void test_an_exception_is_rethrown_and_ends_the_rest() {
         ++started;
         if (i == 10) throw std::out_of_range("task 10");
       });
-    } catch (const std::out_of_range& error) {
-      message = error.what();
-    }
+    } catch (const std::out_of_range& error) { message = error.what(); }
     CHECK(message == "task 10");
     CHECK(started >= 11 && started < 1'000'000);
   }
 }
 
 void test_all_throwing_gives_one_of_theirs() {
-  CHECK_THROWS(parallel_for(4, 100, [](std::int64_t) { throw std::runtime_error("each"); }), std::runtime_error);
+  CHECK_THROWS(parallel_for(4, 100, [](std::int64_t) { throw std::runtime_error("each"); }),
+               std::runtime_error);
 }
 
 void test_uses_more_than_one_thread_and_the_callers() {
@@ -146,9 +146,7 @@ void test_a_failing_turn_does_not_block_those_behind() {
             turn.wait();
             if (i == failing) throw std::out_of_range("in its turn");
           });
-        } catch (const std::out_of_range& error) {
-          message = error.what();
-        }
+        } catch (const std::out_of_range& error) { message = error.what(); }
         CHECK(message == (in_turn ? "in its turn" : "before its turn"));
       }
     }

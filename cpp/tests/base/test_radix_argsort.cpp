@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "check.hpp"
-#include "unkernel/base/random.hpp"
 #include "unkernel/base/radix_argsort.hpp"
+#include "unkernel/base/random.hpp"
 
 namespace {
 
@@ -65,8 +65,11 @@ void test_one_far_value_hides_the_others() {
 }
 
 void test_all_finite_doubles() {
-  check_drawn([](Random& random) { return random.below(2) == 0 ? -largest * unit(random) : largest * unit(random); });
-  check_drawn([](Random& random) { return std::vector{-largest, -1.0, 0.0, smallest, 1.0, largest}[random.below(6)]; });
+  check_drawn(
+      [](Random& random) { return random.below(2) == 0 ? -largest * unit(random) : largest * unit(random); });
+  check_drawn([](Random& random) {
+    return std::vector{-largest, -1.0, 0.0, smallest, 1.0, largest}[random.below(6)];
+  });
 }
 
 void test_the_smallest_doubles() {

@@ -77,7 +77,8 @@ void test_all_layouts() {
     for (const double intercept : {0.0, 1.0, -2.5}) {
       check_passes(layout, {1, narrow ? 3 : most_narrow + 1, 3}, intercept);
       check_passes(layout, {2049, narrow ? most_narrow : most_narrow + 1, 9}, intercept);
-      check_passes(layout, {narrow ? 40'000 : 6200, narrow ? 11 : most_narrow + 1, narrow ? 9U : 350U}, intercept);
+      check_passes(layout, {narrow ? 40'000 : 6200, narrow ? 11 : most_narrow + 1, narrow ? 9U : 350U},
+                   intercept);
     }
   }
 }

@@ -10,7 +10,8 @@
 
 struct OwnedArrays {
   OwnedArrays() = default;
-  explicit OwnedArrays(const unkernel::data::Forest& forest) : bytes(forest.labels().bytes()), ends(forest.labels().ends()) {
+  explicit OwnedArrays(const unkernel::data::Forest& forest)
+      : bytes(forest.labels().bytes()), ends(forest.labels().ends()) {
     for (std::size_t i = 0; i < forest.size(); ++i) {
       const auto node = static_cast<unkernel::data::NodeId>(i);
       labels.push_back(forest.label(node));
@@ -18,7 +19,9 @@ struct OwnedArrays {
       begins.push_back(static_cast<std::int64_t>(children.size()));
     }
   }
-  unkernel::data::Forest restore() const { return unkernel::data::restore_forest({bytes, ends, labels, begins, children}); }
+  unkernel::data::Forest restore() const {
+    return unkernel::data::restore_forest({bytes, ends, labels, begins, children});
+  }
   bool operator==(const OwnedArrays&) const = default;
 
   std::string bytes;

@@ -1,4 +1,5 @@
-// Conjunctions the slow, obvious way: listed by plain loops, weighed by the formula of the kernel's expansion.
+// Conjunctions the slow, obvious way: listed by plain loops, weighed by the formula of the kernel's
+// expansion.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +21,8 @@ using unkernel::engines::Key;
 using Ranks = std::vector<std::uint64_t>;  // descending
 
 // Appends all conjunctions of `size` members that begin with `begun`, whose last member is candidates[last].
-inline void complete(const Ranks& candidates, std::size_t last, std::size_t size, std::size_t own, Ranks& begun,
-                     std::vector<Ranks>& list) {
+inline void complete(const Ranks& candidates, std::size_t last, std::size_t size, std::size_t own,
+                     Ranks& begun, std::vector<Ranks>& list) {
   if (begun.size() == size) return list.push_back(begun);
   for (std::size_t next = 0; next < last + own; ++next) {
     begun.push_back(candidates[next]);
@@ -82,7 +83,8 @@ class Numbering {
 
   std::uint64_t features_;
   std::uint64_t own_;
-  std::vector<std::vector<Key>> counts_;  // [size][n]: conjunctions of exactly `size` that the first n ranks form
+  std::vector<std::vector<Key>>
+      counts_;  // [size][n]: conjunctions of exactly `size` that the first n ranks form
 };
 
 inline double factorial(int n) { return n <= 1 ? 1.0 : n * factorial(n - 1); }
@@ -97,14 +99,16 @@ inline double squared_constant(const FeatureMap& map, const std::vector<int>& ex
   }
   if (order > map.degree) return 0.0;
   if (map.kind == FeatureMap::Kind::plain) return 1.0;
-  double value = factorial(map.degree) / (factorial(order) * factorial(map.degree - order)) * factorial(order) / repeats;
+  double value =
+      factorial(map.degree) / (factorial(order) * factorial(map.degree - order)) * factorial(order) / repeats;
   for (int i = 0; i < order; ++i) value *= map.gamma;
   for (int i = order; i < map.degree; ++i) value *= map.coef0;
   return value;
 }
 
 // Calls visit(exponents) for all exponents >= 1 of `size` features that sum to at most `degree`.
-inline void for_each_exponents(int size, int degree, const std::function<void(const std::vector<int>&)>& visit) {
+inline void for_each_exponents(int size, int degree,
+                               const std::function<void(const std::vector<int>&)>& visit) {
   std::vector<int> exponents(static_cast<std::size_t>(size), 1);
   const std::function<void(std::size_t, int)> fill = [&](std::size_t place, int left) {
     if (place == exponents.size()) return visit(exponents);

@@ -64,15 +64,16 @@ struct RandomMachine {
   }
 
   // The size is what the value's rounding error is relative to.
-  static scoring::Sum kernel_value(const unkernel::engines::KernelFunction& kernel, const scoring::Sum& product,
-                                   double norms) {
+  static scoring::Sum kernel_value(const unkernel::engines::KernelFunction& kernel,
+                                   const scoring::Sum& product, double norms) {
     using Type = unkernel::engines::KernelFunction::Type;
     const double inner = kernel.gamma * product.value + kernel.coef0;
     const double inner_size = kernel.gamma * product.size + std::abs(kernel.coef0);
     switch (kernel.type) {
       case Type::linear: return product;
       case Type::polynomial: return {std::pow(inner, kernel.degree), std::pow(inner_size, kernel.degree)};
-      case Type::rbf: return {std::exp(-kernel.gamma * (norms - 2.0 * product.value)), 1.0 + kernel.gamma * norms};
+      case Type::rbf:
+        return {std::exp(-kernel.gamma * (norms - 2.0 * product.value)), 1.0 + kernel.gamma * norms};
       default: return {std::tanh(inner), inner_size};
     }
   }

@@ -34,8 +34,8 @@ struct Sum {
   }
 };
 
-using Sums = std::vector<Sum>;                  // by score
-using Row = std::map<std::int64_t, double>;     // column -> value
+using Sums = std::vector<Sum>;               // by score
+using Row = std::map<std::int64_t, double>;  // column -> value
 using Entries = std::vector<std::pair<std::int64_t, double>>;
 
 // Of a column that occurs twice the values add up.
@@ -84,13 +84,16 @@ inline void check_near(std::span<const double> found, const Sums& expected, doub
   }
 }
 
-// A decision has the sign of the only score, or the largest where the scores have it, unless that lies in the rounding.
+// A decision has the sign of the only score, or the largest where the scores have it, unless that lies in the
+// rounding.
 inline void check_decision(std::span<const double> decision, const Sums& expected, double tolerance) {
   if (expected.size() == 1) {
-    CHECK(std::abs(expected[0].value) <= 1e-9 + tolerance * expected[0].size || (decision[0] > 0.0) == (expected[0].value > 0.0));
+    CHECK(std::abs(expected[0].value) <= 1e-9 + tolerance * expected[0].size ||
+          (decision[0] > 0.0) == (expected[0].value > 0.0));
     return;
   }
-  const auto best = static_cast<std::size_t>(std::max_element(decision.begin(), decision.end()) - decision.begin());
+  const auto best =
+      static_cast<std::size_t>(std::max_element(decision.begin(), decision.end()) - decision.begin());
   for (const Sum& other : expected) {
     CHECK(expected[best].value >= other.value - 1e-9 - tolerance * (expected[best].size + other.size));
   }
@@ -106,8 +109,9 @@ void check_scores(const Engine& engine, const Rows<Index>& rows, double toleranc
   for (std::size_t row = 0; row < static_cast<std::size_t>(rows.size()); ++row) {
     const Sums expected = slow(row_of(rows, row));
     check_near(std::span(together).subspan(row * width, width), expected, tolerance);
-    const RowView<Index> view{std::span(rows.columns).subspan(rows.begin(row), rows.end(row) - rows.begin(row)),
-                              rows.values.data() + rows.begin(row)};
+    const RowView<Index> view{
+        std::span(rows.columns).subspan(rows.begin(row), rows.end(row) - rows.begin(row)),
+        rows.values.data() + rows.begin(row)};
     if constexpr (sizeof(Index) == sizeof(std::int32_t)) {
       engine.decide(view, *worker, alone.data());
       check_decision(alone, expected, tolerance);

@@ -25,7 +25,8 @@ Key number(const ConjunctionIndex& index, const Ranks& ranks) {
   if (ranks.size() == 1) return block;
   if (ranks.size() == 2) return block + 1 + ranks[1];
   if (ranks.size() == 3) return block + index.triples(ranks[0]) + index.triangle(ranks[1]) + ranks[2];
-  return block + index.quadruples(ranks[0]) + index.tetrahedron(ranks[1]) + index.triangle(ranks[2]) + ranks[3];
+  return block + index.quadruples(ranks[0]) + index.tetrahedron(ranks[1]) + index.triangle(ranks[2]) +
+         ranks[3];
 }
 
 void check_decodes(const ConjunctionIndex& index, Key key, const Ranks& ranks) {
@@ -86,14 +87,16 @@ void test_the_last_conjunctions() {
         check_decodes(index, number(index, ranks), ranks);
       }
       CHECK(number(index, ranks) == index.count(index.most_features()) - 1);
-      for (std::size_t i = 1; i < ranks.size(); ++i) ranks[i] = basis == Basis::sets ? ranks.size() - 1 - i : 0;
+      for (std::size_t i = 1; i < ranks.size(); ++i)
+        ranks[i] = basis == Basis::sets ? ranks.size() - 1 - i : 0;
       check_decodes(index, number(index, ranks), ranks);
     }
   }
 }
 
 void test_other_degrees_are_refused() {
-  for (const int degree : {-1, 0, 5}) CHECK_THROWS(ConjunctionIndex(degree, Basis::sets), std::invalid_argument);
+  for (const int degree : {-1, 0, 5})
+    CHECK_THROWS(ConjunctionIndex(degree, Basis::sets), std::invalid_argument);
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ void test_sets_are_finite_differences_of_the_kernel() {
       for (int j = 0; j <= size; ++j) {
         const double binomial =
             brute_force::factorial(size) / (brute_force::factorial(j) * brute_force::factorial(size - j));
-        difference += ((size - j) % 2 == 0 ? 1.0 : -1.0) * binomial * std::pow(map.gamma * j + map.coef0, map.degree);
+        difference +=
+            ((size - j) % 2 == 0 ? 1.0 : -1.0) * binomial * std::pow(map.gamma * j + map.coef0, map.degree);
       }
       CHECK(close(map.set(size), difference));
     }
@@ -62,7 +63,8 @@ double dot(const std::vector<double>& x, const std::vector<double>& z, int power
 }
 
 // phi(x)'phi(z), conjunction by conjunction.
-double explicit_kernel(const FeatureMap& map, Basis basis, const std::vector<double>& x, const std::vector<double>& z) {
+double explicit_kernel(const FeatureMap& map, Basis basis, const std::vector<double>& x,
+                       const std::vector<double>& z) {
   double sum = 0.0;
   for (const auto& ranks : brute_force::all_conjunctions(x.size(), map.degree, basis)) {
     double product = brute_force::squared_constant(map, basis, ranks);
@@ -80,7 +82,8 @@ void test_kernel_is_the_product_of_maps() {
   for (const FeatureMap& map : some_maps()) {
     CHECK(close(explicit_kernel(map, Basis::monomials, a, b), explicit_kernel(map, Basis::sets, a, b)));
     if (map.kind == Kind::plain && map.degree == 4) continue;  // would need a fourth power sum
-    CHECK(close(map.kernel(dot(x, z, 1), dot(x, z, 2), dot(x, z, 3)), explicit_kernel(map, Basis::monomials, x, z)));
+    CHECK(close(map.kernel(dot(x, z, 1), dot(x, z, 2), dot(x, z, 3)),
+                explicit_kernel(map, Basis::monomials, x, z)));
     const double overlap = dot(a, b, 1);
     CHECK(close(map.kernel(overlap, overlap, overlap), explicit_kernel(map, Basis::sets, a, b)));
   }

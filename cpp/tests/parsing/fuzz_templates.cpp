@@ -1,5 +1,6 @@
-// Whatever the bytes are: templates are refused with a FormatError at a line that they have, or every feature that was read
-// says what it is: read again from its own text it is the same, and its addresses lead to words of a state or to none.
+// Whatever the bytes are: templates are refused with a FormatError at a line that they have, or every feature
+// that was read says what it is: read again from its own text it is the same, and its addresses lead to words
+// of a state or to none.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -19,7 +20,8 @@ using namespace unkernel::parsing;
 
 std::string text_of(const ParserTemplates& templates) {
   std::string text;
-  for (const auto& [name, set] : {std::pair{"[moves]\n", &templates.moves}, std::pair{"[labels]\n", &templates.labels}}) {
+  for (const auto& [name, set] :
+       {std::pair{"[moves]\n", &templates.moves}, std::pair{"[labels]\n", &templates.labels}}) {
     text += name;
     for (const Template& one : set->templates) text += one.text + "\n";
   }
@@ -65,13 +67,30 @@ void check_set(const TemplateSet& set, Random& random) {
 std::vector<std::string> fuzz_seeds() {
   const std::string labels = "[labels]\ndirection + distance\nhead[-1].left.word\ndependent[2].shape\n";
   return {
-      "# features\n[moves]\nstack.word\ninput[1].xpos\nstack.head.word # its head\nstack.xpos + input.xpos\ndistance\n" + labels,
-      "[moves]\r\nstack[3].before.after.left2.right2.suffix3\r\n\tinput . upos + distance\r\n" + labels + "[moves]\nstack.label",
-      "[moves]\nstack[0].left-valency+input[1000].right-valency\n[labels]\nhead.head.head.feats+dependent.lemma+direction\n",
-      "[moves]\ndirection\n" + labels, "[moves]\nstack[-1].word\n" + labels, "[moves]\nstack[99999999999].word\n" + labels,
-      "[labels]\nhead[-2147483648].word\n[moves]\nstack.form\n", "stack.word\n", "[move]\n", "[moves]\nstack.\n", "[moves]\n.word\n",
-      "[moves]\nstack[].word\n", "[moves]\nstack[.word\n", "[moves]\nstack].word\n", "[moves]\nstack.word + \n", "[moves]\n+\n",
-      "[moves]\nstack.word\nstack[0].word\n" + labels, "\xEF\xBB\xBF[moves]\nstack.word\n" + labels, std::string("[moves]\nstack\0.word\n", 20), "",
+      "# features\n[moves]\nstack.word\ninput[1].xpos\nstack.head.word # its head\nstack.xpos + "
+      "input.xpos\ndistance\n" +
+          labels,
+      "[moves]\r\nstack[3].before.after.left2.right2.suffix3\r\n\tinput . upos + distance\r\n" + labels +
+          "[moves]\nstack.label",
+      "[moves]\nstack[0].left-valency+input[1000].right-valency\n[labels]\nhead.head.head.feats+dependent."
+      "lemma+direction\n",
+      "[moves]\ndirection\n" + labels,
+      "[moves]\nstack[-1].word\n" + labels,
+      "[moves]\nstack[99999999999].word\n" + labels,
+      "[labels]\nhead[-2147483648].word\n[moves]\nstack.form\n",
+      "stack.word\n",
+      "[move]\n",
+      "[moves]\nstack.\n",
+      "[moves]\n.word\n",
+      "[moves]\nstack[].word\n",
+      "[moves]\nstack[.word\n",
+      "[moves]\nstack].word\n",
+      "[moves]\nstack.word + \n",
+      "[moves]\n+\n",
+      "[moves]\nstack.word\nstack[0].word\n" + labels,
+      "\xEF\xBB\xBF[moves]\nstack.word\n" + labels,
+      std::string("[moves]\nstack\0.word\n", 20),
+      "",
   };
 }
 

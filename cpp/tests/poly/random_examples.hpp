@@ -18,7 +18,8 @@ struct RandomRows : Rows<Index> {
     return unkernel::poly::distinct_examples(this->view(), std::span(classes), std::span(weights), threads);
   }
 
-  void add(std::span<const Index> row_columns, std::span<const double> row_values, std::int32_t code, double weight) {
+  void add(std::span<const Index> row_columns, std::span<const double> row_values, std::int32_t code,
+           double weight) {
     Rows<Index>::add(row_columns, row_values);
     classes.push_back(code);
     weights.push_back(weight);

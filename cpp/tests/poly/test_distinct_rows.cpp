@@ -18,7 +18,7 @@ namespace {
 using unkernel::Random;
 using unkernel::poly::Examples;
 
-using Row = std::vector<std::pair<std::int64_t, double>>;     // column and value, ascending, no zeros
+using Row = std::vector<std::pair<std::int64_t, double>>;       // column and value, ascending, no zeros
 using Weighed = std::map<Row, std::map<std::int32_t, double>>;  // row -> class -> weight
 
 template <class Index>
@@ -44,9 +44,11 @@ Weighed slow_distinct(const RandomRows<Index>& rows) {
 // Back from ranks to columns.
 Row row_of(const Examples& examples, std::int64_t i) {
   Row row;
-  for (auto k = examples.offsets[static_cast<std::size_t>(i)]; k < examples.offsets[static_cast<std::size_t>(i) + 1]; ++k) {
+  for (auto k = examples.offsets[static_cast<std::size_t>(i)];
+       k < examples.offsets[static_cast<std::size_t>(i) + 1]; ++k) {
     const auto place = static_cast<std::size_t>(k);
-    if (k > examples.offsets[static_cast<std::size_t>(i)]) CHECK(examples.features[place] > examples.features[place - 1]);
+    if (k > examples.offsets[static_cast<std::size_t>(i)])
+      CHECK(examples.features[place] > examples.features[place - 1]);
     row.emplace_back(examples.columns[static_cast<std::size_t>(examples.features[place])],
                      examples.binary() ? 1.0 : examples.values[place]);
   }
@@ -105,8 +107,8 @@ RandomRows<Index> permuted(const RandomRows<Index>& rows, std::uint64_t seed) {
     const auto k = static_cast<std::size_t>(i);
     const auto begin = static_cast<std::size_t>(rows.offsets[k]);
     const auto size = static_cast<std::size_t>(rows.offsets[k + 1]) - begin;
-    result.add(std::span(rows.columns).subspan(begin, size), std::span(rows.values).subspan(begin, size), rows.classes[k],
-               rows.weights[k]);
+    result.add(std::span(rows.columns).subspan(begin, size), std::span(rows.values).subspan(begin, size),
+               rows.classes[k], rows.weights[k]);
   }
   return result;
 }
@@ -144,7 +146,8 @@ void test_weights_repeat_rows() {
     const auto begin = static_cast<std::size_t>(rows.offsets[i]);
     const auto size = static_cast<std::size_t>(rows.offsets[i + 1]) - begin;
     for (double w = 0; w < rows.weights[i]; ++w) {
-      repeated.add(std::span(rows.columns).subspan(begin, size), std::span(rows.values).subspan(begin, size), rows.classes[i], 1.0);
+      repeated.add(std::span(rows.columns).subspan(begin, size), std::span(rows.values).subspan(begin, size),
+                   rows.classes[i], 1.0);
     }
   }
   check_equal(repeated.examples(), rows.examples());
@@ -196,7 +199,8 @@ void test_no_rows_and_no_entries() {
 }
 
 void test_bad_columns_are_refused() {
-  for (const std::vector<std::int32_t>& columns : {std::vector{3, 2}, std::vector{2, 2}, std::vector{0, 4}, std::vector{-1, 2}}) {
+  for (const std::vector<std::int32_t>& columns :
+       {std::vector{3, 2}, std::vector{2, 2}, std::vector{0, 4}, std::vector{-1, 2}}) {
     RandomRows<std::int32_t> rows;
     rows.features = 4;
     rows.add(columns, std::vector<double>{1.0, 1.0}, 0, 1.0);

@@ -48,7 +48,8 @@ struct Twin {
   Mapped mapped(const Examples& examples, const FeatureMap& map, std::int64_t i) const {
     brute_force::Ranks ranks;
     std::map<std::uint64_t, double> values;
-    for (auto k = examples.offsets[static_cast<std::size_t>(i)]; k < examples.offsets[static_cast<std::size_t>(i) + 1]; ++k) {
+    for (auto k = examples.offsets[static_cast<std::size_t>(i)];
+         k < examples.offsets[static_cast<std::size_t>(i) + 1]; ++k) {
       const auto place = static_cast<std::size_t>(k);
       ranks.push_back(static_cast<std::uint64_t>(examples.features[place]));
       values[ranks.back()] = examples.binary() ? 1.0 : examples.values[place];
@@ -106,7 +107,8 @@ void check_dot(const Rows& rows, const Twin& twin, const std::vector<Key>& keys)
   for (const Key key : keys) weights.push_back(weight_of(key));
   for (std::int64_t i = 0; i < rows.size(); ++i) {
     double expected = 0.0;
-    for (const auto& [key, entry] : twin.rows[static_cast<std::size_t>(i)]) expected += entry.monomial * weight_of(key);
+    for (const auto& [key, entry] : twin.rows[static_cast<std::size_t>(i)])
+      expected += entry.monomial * weight_of(key);
     CHECK(close(rows.dot(i, weights.data()), expected));
   }
 }
@@ -122,7 +124,8 @@ void check_axpy(const Rows& rows, const Twin& twin, const std::vector<Key>& keys
       expected[key] += step * entry.squared_constant * entry.monomial;
     }
   }
-  for (std::size_t column = 0; column < keys.size(); ++column) CHECK(close(weights[column], expected[keys[column]]));
+  for (std::size_t column = 0; column < keys.size(); ++column)
+    CHECK(close(weights[column], expected[keys[column]]));
 }
 
 template <class Rows>
@@ -134,7 +137,8 @@ void check_kernel(const Rows& rows, const Twin& twin) {
   CHECK(rows.gram(subset, 3) == gram);
   for (std::size_t i = 0; i < subset.size(); ++i) {
     for (std::size_t j = 0; j < subset.size(); ++j) {
-      const double expected = twin.kernel(static_cast<std::size_t>(subset[i]), static_cast<std::size_t>(subset[j]));
+      const double expected =
+          twin.kernel(static_cast<std::size_t>(subset[i]), static_cast<std::size_t>(subset[j]));
       CHECK(close(gram[i * subset.size() + j], expected));
     }
   }
@@ -184,7 +188,8 @@ void check_condensed(const Examples& examples, const FeatureMap& map, const Twin
   check_view(rows, twin);
   check_columns(rows, twin, examples.used_features());
   const CondensedRows<Degree, Binary, Local> threaded(examples, map, 3, monitor);
-  CHECK(threaded.columns().keys == rows.columns().keys && threaded.columns().segments == rows.columns().segments);
+  CHECK(threaded.columns().keys == rows.columns().keys &&
+        threaded.columns().segments == rows.columns().segments);
   check_dot(threaded, twin, keys_of(threaded));
 }
 
@@ -216,7 +221,8 @@ void test_a_huge_space_of_conjunctions(std::int64_t features, std::uint32_t long
   const std::vector<double> values(longest, Binary ? 1.0 : 0.5);
   for (std::int32_t first = 0; first < features; first += static_cast<std::int32_t>(longest) - 1) {
     std::set<std::int32_t> columns{static_cast<std::int32_t>(features) - 1};
-    for (std::int32_t c = first; columns.size() < longest; ++c) columns.insert(c % static_cast<std::int32_t>(features));
+    for (std::int32_t c = first; columns.size() < longest; ++c)
+      columns.insert(c % static_cast<std::int32_t>(features));
     const std::vector<std::int32_t> row(columns.begin(), columns.end());
     input.add(row, values, 0, 1.0);
     input.add(std::span(row).first(5), std::span(values).first(5), 1, 1.0);
@@ -242,8 +248,9 @@ void test_longest_segment() {
         std::int64_t longest = 0;
         for (std::uint64_t a = 0; a < static_cast<std::uint64_t>(examples.used_features()); ++a) {
           const auto begin = keys.lower_bound(twin.number({a}));
-          const auto next = a + 1 < static_cast<std::uint64_t>(examples.used_features()) ? keys.lower_bound(twin.number({a + 1}))
-                                                                                         : keys.end();
+          const auto next = a + 1 < static_cast<std::uint64_t>(examples.used_features())
+                                ? keys.lower_bound(twin.number({a + 1}))
+                                : keys.end();
           longest = std::max(longest, static_cast<std::int64_t>(std::distance(begin, next)));
         }
         const std::int64_t bound = unkernel::poly::longest_segment(examples, degree);

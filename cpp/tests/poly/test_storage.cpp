@@ -110,9 +110,7 @@ void check_refuses(Storage wanted, const StorageEstimate& sizes, double memory, 
   std::string message;
   try {
     (void)choose_storage(wanted, sizes, memory);
-  } catch (const NotEnoughMemory& error) {
-    message = error.what();
-  }
+  } catch (const NotEnoughMemory& error) { message = error.what(); }
   CHECK(message.find(words) != std::string::npos);
 }
 

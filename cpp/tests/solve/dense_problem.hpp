@@ -19,7 +19,8 @@ using unkernel::solve::Costs;
 // Rows as they are: phi(x) = x.
 class DenseRows {
  public:
-  DenseRows(std::int64_t rows, std::size_t width, double scale, std::uint64_t seed) : rows_(rows), width_(width) {
+  DenseRows(std::int64_t rows, std::size_t width, double scale, std::uint64_t seed)
+      : rows_(rows), width_(width) {
     Random random(seed);
     for (std::size_t k = 0; k < static_cast<std::size_t>(rows) * width; ++k) {
       entries_.push_back(scale * (random.below(2001) / 1000.0 - 1.0));
@@ -29,9 +30,12 @@ class DenseRows {
   std::int64_t size() const { return rows_; }
   std::size_t width() const { return width_; }
   const double* row(std::int64_t i) const { return entries_.data() + static_cast<std::size_t>(i) * width_; }
-  void clear_row(std::int64_t i) { std::fill_n(entries_.begin() + i * static_cast<std::ptrdiff_t>(width_), width_, 0.0); }
+  void clear_row(std::int64_t i) {
+    std::fill_n(entries_.begin() + i * static_cast<std::ptrdiff_t>(width_), width_, 0.0);
+  }
   void stretch_columns() {
-    for (std::size_t k = 0; k < entries_.size(); ++k) entries_[k] *= static_cast<double>(1U << (k % width_ % 6));
+    for (std::size_t k = 0; k < entries_.size(); ++k)
+      entries_[k] *= static_cast<double>(1U << (k % width_ % 6));
   }
   double dot(std::int64_t i, const double* w) const {
     double sum = 0.0;
@@ -118,7 +122,8 @@ double primal(const Rows& rows, const Coordinates& coordinates, const std::vecto
 template <class Rows>
 std::vector<double> weights_of(const Rows& rows, const Coordinates& coordinates) {
   std::vector<double> w(rows.width(), 0.0);
-  for (std::int64_t i = 0; i < rows.size(); ++i) rows.axpy(i, coordinates[static_cast<std::size_t>(i)].u, w.data());
+  for (std::int64_t i = 0; i < rows.size(); ++i)
+    rows.axpy(i, coordinates[static_cast<std::size_t>(i)].u, w.data());
   return w;
 }
 

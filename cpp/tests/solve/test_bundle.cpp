@@ -1,5 +1,5 @@
-// What a bundle of cuts promises, whatever it drops and merges: a bound, the weights that go with it, and cuts
-// that are still cuts.
+// What a bundle of cuts promises, whatever it drops and merges: a bound, the weights that go with it, and
+// cuts that are still cuts.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -27,7 +27,9 @@ constexpr std::size_t dimension = 7;
 
 double uniform(Random& random) { return random.below(2001) / 1000.0 - 1.0; }
 
-double product(std::span<const double> a, std::span<const double> b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
+double product(std::span<const double> a, std::span<const double> b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
 
 // A risk that is itself a maximum of cuts, so that their being below it can be checked.
 struct Cuts {
@@ -40,10 +42,13 @@ struct Cuts {
       offsets.push_back(1.0 + uniform(random));
     }
   }
-  void add_to(Bundle& bundle, std::size_t k, int threads = 1) const { bundle.add(gradients[k], offsets[k], threads); }
+  void add_to(Bundle& bundle, std::size_t k, int threads = 1) const {
+    bundle.add(gradients[k], offsets[k], threads);
+  }
   double risk(std::span<const double> w) const {
     double most = 0.0;
-    for (std::size_t k = 0; k < offsets.size(); ++k) most = std::max(most, offsets[k] - product(gradients[k], w));
+    for (std::size_t k = 0; k < offsets.size(); ++k)
+      most = std::max(most, offsets[k] - product(gradients[k], w));
     return most;
   }
 
@@ -70,13 +75,16 @@ double dual_of(const Bundle& bundle) {
   return value - 0.5 * product(w, w);
 }
 
-double total_mass(const Bundle& bundle) { return std::accumulate(bundle.masses().begin(), bundle.masses().end(), 0.0); }
+double total_mass(const Bundle& bundle) {
+  return std::accumulate(bundle.masses().begin(), bundle.masses().end(), 0.0);
+}
 
 // The primal of the bound: 1/2 w'w + C max(0, max_k offset_k - gradient_k'w)
 double primal_of(const Bundle& bundle, double C) {
   const Vector w = weights_of(bundle);
   double most = 0.0;
-  for (std::size_t k = 0; k < bundle.size(); ++k) most = std::max(most, bundle.offset(k) - product(bundle.gradient(k), w));
+  for (std::size_t k = 0; k < bundle.size(); ++k)
+    most = std::max(most, bundle.offset(k) - product(bundle.gradient(k), w));
   return 0.5 * product(w, w) + C * most;
 }
 
@@ -134,7 +142,8 @@ void test_merged_cuts_are_cuts() {
     for (int i = 0; i < 10; ++i) {
       Vector w(dimension);
       for (double& weight : w) weight = 5.0 * uniform(random);
-      for (std::size_t c = 0; c < bundle.size(); ++c) CHECK(bundle.offset(c) - product(bundle.gradient(c), w) <= cuts.risk(w) + 1e-9);
+      for (std::size_t c = 0; c < bundle.size(); ++c)
+        CHECK(bundle.offset(c) - product(bundle.gradient(c), w) <= cuts.risk(w) + 1e-9);
     }
   }
 }
@@ -168,7 +177,8 @@ void test_idle_cuts_make_room() {
     return false;
   };
   const Bundle later = rounds(40);
-  CHECK(!holds(later, -100.0) && later.masses().back() == 0.0 && later.offset(later.size() - 1) == cuts.offsets[5]);
+  CHECK(!holds(later, -100.0) && later.masses().back() == 0.0 &&
+        later.offset(later.size() - 1) == cuts.offsets[5]);
   for (std::size_t k = 0; k + 1 < later.size(); ++k) CHECK(later.masses()[k] > 0.0);
   Bundle again = later;
   const double solved = again.solve(1.0, 1e-9);

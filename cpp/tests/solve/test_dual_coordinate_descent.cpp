@@ -37,7 +37,8 @@ Options options(double tolerance, std::int64_t max_epochs = 100'000, int threads
 }
 
 template <class LossKind, class Rows>
-Solved<Rows> solve_it(const Rows& rows, Coordinates start, std::vector<double> weights, const Options& how, Monitor& monitor) {
+Solved<Rows> solve_it(const Rows& rows, Coordinates start, std::vector<double> weights, const Options& how,
+                      Monitor& monitor) {
   DualCoordinateDescent<Rows, LossKind> solver(rows, std::move(start), weights, how, monitor);
   const Outcome outcome = solver.run(Progress{});
   return {outcome, solver.coordinates(), std::move(weights)};
@@ -57,7 +58,8 @@ void check_certificate(const Rows& rows, const Coordinates& costs, const Solved<
   for (std::size_t i = 0; i < costs.size(); ++i) {
     const Coordinate& c = solved.coordinates[i];
     CHECK(c.costs.positive == costs[i].costs.positive && c.costs.negative == costs[i].costs.negative);
-    const double rounding = 1e-14 * (c.costs.positive + c.costs.negative);  // the growing box multiplies u and costs apart
+    const double rounding =
+        1e-14 * (c.costs.positive + c.costs.negative);  // the growing box multiplies u and costs apart
     CHECK(c.u >= LossKind::low(c.costs) - rounding && c.u <= LossKind::high(c.costs) + rounding);
   }
   const std::vector<double> w = weights_of(rows, solved.coordinates);
@@ -93,7 +95,8 @@ double slow_optimum(const Rows& rows, Coordinates coordinates) {
       rows.axpy(i, u - c.u, w.data());
       c.u = u;
     }
-    const double gap = primal<LossKind>(rows, coordinates, weights_of(rows, coordinates)) - dual<LossKind>(rows, coordinates);
+    const double gap = primal<LossKind>(rows, coordinates, weights_of(rows, coordinates)) -
+                       dual<LossKind>(rows, coordinates);
     if (gap < 1e-7) break;
   }
   return dual<LossKind>(rows, coordinates);
@@ -181,10 +184,12 @@ void test_gram_rows_are_the_rows_themselves() {
 
   Monitor monitor;
   std::fill(scores.begin(), scores.end(), 0.0);
-  DualCoordinateDescent<GramRows, LossKind> part(gram, costs_for(rows, 1.0, 11), scores, options(1e-9), monitor);
+  DualCoordinateDescent<GramRows, LossKind> part(gram, costs_for(rows, 1.0, 11), scores, options(1e-9),
+                                                 monitor);
   part.run_part(1e-6);
   const std::vector<double> found = weights_of(rows, part.coordinates());
-  const double gap = primal<LossKind>(rows, part.coordinates(), found) - dual<LossKind>(rows, part.coordinates());
+  const double gap =
+      primal<LossKind>(rows, part.coordinates(), found) - dual<LossKind>(rows, part.coordinates());
   CHECK(gap >= -1e-9 && gap <= 1e-6 + 1e-9);
 }
 
@@ -251,13 +256,13 @@ void test_stops_when_it_is_told_to() {
   Monitor monitor;
   std::string message;
   try {
-    supervise(monitor, [&] { (void)solve_it<Hinge>(rows, costs, weights, options(1e-300, 1'000'000'000), monitor); },
-              [&](const Progress& progress) {
-                if (progress.epoch > 0) throw std::runtime_error("enough");
-              });
-  } catch (const std::runtime_error& error) {
-    message = error.what();
-  }
+    supervise(
+        monitor,
+        [&] { (void)solve_it<Hinge>(rows, costs, weights, options(1e-300, 1'000'000'000), monitor); },
+        [&](const Progress& progress) {
+          if (progress.epoch > 0) throw std::runtime_error("enough");
+        });
+  } catch (const std::runtime_error& error) { message = error.what(); }
   CHECK(message == "enough");
 }
 

@@ -75,7 +75,8 @@ std::vector<std::int32_t> everyone(const DenseRows& rows) {
 }
 
 // df = Phi (I + Phi' E Phi)^-1 Phi' e, written out.
-std::vector<double> slow_change(const DenseRows& rows, const std::vector<double>& E, const std::vector<double>& e) {
+std::vector<double> slow_change(const DenseRows& rows, const std::vector<double>& E,
+                                const std::vector<double>& e) {
   Matrix normal(rows.width(), std::vector<double>(rows.width()));
   std::vector<double> right(rows.width());
   for (std::size_t k = 0; k < rows.width(); ++k) normal[k][k] = 1.0;
@@ -98,8 +99,8 @@ void check_equal(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 // Where a system says by how much u changes, the scores change accordingly: du = e - E df.
-void check_change(const Change& change, const DenseRows& rows, const std::vector<double>& E, const std::vector<double>& e,
-                  const std::vector<double>& expected) {
+void check_change(const Change& change, const DenseRows& rows, const std::vector<double>& E,
+                  const std::vector<double>& e, const std::vector<double>& expected) {
   check_equal(change.scores, expected);
   if (change.u.empty()) return;
   std::vector<double> w(rows.width(), 0.0);
@@ -108,7 +109,8 @@ void check_change(const Change& change, const DenseRows& rows, const std::vector
     CHECK(close(change.u[at], e[at] - E[at] * expected[at], 1e-6));
     rows.axpy(i, change.u[at], w.data());
   }
-  for (std::int64_t i = 0; i < rows.size(); ++i) CHECK(close(rows.dot(i, w.data()), expected[static_cast<std::size_t>(i)], 1e-6));
+  for (std::int64_t i = 0; i < rows.size(); ++i)
+    CHECK(close(rows.dot(i, w.data()), expected[static_cast<std::size_t>(i)], 1e-6));
 }
 
 void test_both_systems_are_the_one_written_out() {
@@ -150,7 +152,8 @@ void test_reaches_the_optimum() {
     const Monitor monitor;
     RowSystem by_rows(rows.gram(everyone(rows), 1), costs.size());
     ColumnSystem by_columns(rows.mapped(), 1);
-    for (NormalSystem* system : {static_cast<NormalSystem*>(&by_rows), static_cast<NormalSystem*>(&by_columns)}) {
+    for (NormalSystem* system :
+         {static_cast<NormalSystem*>(&by_rows), static_cast<NormalSystem*>(&by_columns)}) {
       InteriorPoint<LossKind> solver(costs, *system, monitor);
       if (!solver.run(1e-7)) {  // it may give up where rounding forbids more, but only there
         CHECK(C > 100.0 && system == &by_columns);

@@ -42,10 +42,12 @@ double high(const Costs& c) {
   return std::min(LossKind::high(c), far);
 }
 
-const std::vector<Costs> some_costs = {{1.0, 0.0}, {0.0, 1.0}, {0.3, 0.0}, {0.0, 12.0}, {1.0, 1.0},
+const std::vector<Costs> some_costs = {{1.0, 0.0}, {0.0, 1.0}, {0.3, 0.0},   {0.0, 12.0}, {1.0, 1.0},
                                        {2.0, 0.5}, {0.1, 7.0}, {1e-3, 1e-3}, {5.0, 1e-6}};
 
-double plain_hinge(const Costs& c, double f) { return c.positive * std::max(0.0, 1 - f) + c.negative * std::max(0.0, 1 + f); }
+double plain_hinge(const Costs& c, double f) {
+  return c.positive * std::max(0.0, 1 - f) + c.negative * std::max(0.0, 1 + f);
+}
 double plain_squared_hinge(const Costs& c, double f) {
   return c.positive * std::pow(std::max(0.0, 1 - f), 2) + c.negative * std::pow(std::max(0.0, 1 + f), 2);
 }
@@ -59,7 +61,8 @@ void test_the_loss_and_its_dual(double (*plain)(const Costs&, double)) {
       CHECK(close(LossKind::loss(c, f), plain(c, f)));
       const double u = uniform(random, low<LossKind>(c), high<LossKind>(c));
       // The minimum over f lies where the loss has slope -u; |f| stays below this.
-      const double reach = 2.0 + far / std::min(c.positive > 0 ? c.positive : c.negative, c.negative > 0 ? c.negative : c.positive);
+      const double reach = 2.0 + far / std::min(c.positive > 0 ? c.positive : c.negative,
+                                                c.negative > 0 ? c.negative : c.positive);
       const double at = where_largest([&](double t) { return -plain(c, t) - u * t; }, -reach, reach);
       CHECK(close(LossKind::dual(c, u), plain(c, at) + u * at, 1e-7));
     }
@@ -72,8 +75,11 @@ void test_best_maximises_the_dual_of_one_row() {
   Random random(2);
   for (const Costs& c : some_costs) {
     for (const double curvature : {0.0, 1e-9, 0.01, 1.0, 300.0}) {
-      for (double others : {-3.0, -1.0, -0.999, 0.0, 0.3, 1.0, 1.001, 5.0, uniform(random, -2, 2), uniform(random, -2, 2)}) {
-        const auto dual = [&](double u) { return LossKind::dual(c, u) - u * others - 0.5 * curvature * u * u; };
+      for (double others :
+           {-3.0, -1.0, -0.999, 0.0, 0.3, 1.0, 1.001, 5.0, uniform(random, -2, 2), uniform(random, -2, 2)}) {
+        const auto dual = [&](double u) {
+          return LossKind::dual(c, u) - u * others - 0.5 * curvature * u * u;
+        };
         const double best = LossKind::best(c, others, curvature);
         CHECK(best >= LossKind::low(c) && best <= LossKind::high(c));
         const double searched = where_largest(dual, low<LossKind>(c), high<LossKind>(c));

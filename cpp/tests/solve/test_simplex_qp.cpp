@@ -20,7 +20,8 @@ double uniform(Random& random) { return random.below(2001) / 1000.0 - 1.0; }
 
 // Cuts at random: G = gradients gradients', inside a wider array.
 struct Cuts {
-  Cuts(std::size_t count, std::size_t dimension, std::uint64_t seed) : size(count), stride(count + 3), gram(stride * stride, 99.0) {
+  Cuts(std::size_t count, std::size_t dimension, std::uint64_t seed)
+      : size(count), stride(count + 3), gram(stride * stride, 99.0) {
     Random random(seed);
     std::vector<Vector> gradients(count, Vector(dimension));
     for (Vector& gradient : gradients) {
@@ -110,7 +111,8 @@ void test_known_answers() {
   CHECK(solve({0.0}, {-1.0}, 3.0)[0] == 0.0);
   const Vector two = solve({1.0, 0.0, 0.0, 1.0}, {1.0, 1.0}, 1.0);  // two alike share
   CHECK(close(two[0], 0.5, 1e-9) && close(two[1], 0.5, 1e-9));
-  const Vector same = solve({1.0, 1.0, 1.0, 1.0}, {1.0, 2.0}, 1.0);  // the same gradient twice: the higher one
+  const Vector same =
+      solve({1.0, 1.0, 1.0, 1.0}, {1.0, 2.0}, 1.0);  // the same gradient twice: the higher one
   CHECK(close(same[0], 0.0, 1e-9) && close(same[1], 1.0, 1e-9));
 }
 

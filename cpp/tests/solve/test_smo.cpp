@@ -1,4 +1,5 @@
-// Pair descent against conditions of optimality and a duality gap computed from scratch, and answers known by hand.
+// Pair descent against conditions of optimality and a duality gap computed from scratch, and answers known by
+// hand.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -38,7 +39,9 @@ struct Problem {
   Vector costs;
 
   std::size_t size() const { return labels.size(); }
-  PairProblem view() const { return {{square.data(), stride, rows.empty() ? nullptr : rows.data()}, diagonal, labels, costs}; }
+  PairProblem view() const {
+    return {{square.data(), stride, rows.empty() ? nullptr : rows.data()}, diagonal, labels, costs};
+  }
 
   double kernel(std::size_t i, std::size_t j) const {
     if (i == j) return diagonal[i];
@@ -71,9 +74,11 @@ double kernel_of(Kernel kind, const Vector& x, const Vector& z) {
 void fill_square(Problem& problem, const std::vector<Vector>& points, Kernel kind) {
   const std::size_t n = points.size();
   problem.stride = n + 2;
-  problem.square.assign(n * problem.stride, std::numeric_limits<float>::quiet_NaN());  // beyond a row: not to be read
+  problem.square.assign(n * problem.stride,
+                        std::numeric_limits<float>::quiet_NaN());  // beyond a row: not to be read
   for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < n; ++j) problem.square[i * problem.stride + j] = static_cast<float>(kernel_of(kind, points[i], points[j]));
+    for (std::size_t j = 0; j < n; ++j)
+      problem.square[i * problem.stride + j] = static_cast<float>(kernel_of(kind, points[i], points[j]));
     problem.diagonal.push_back(kernel_of(kind, points[i], points[i]));
   }
 }
@@ -173,10 +178,12 @@ void check_optimal(const Problem& problem, const Solution& s, double tolerance, 
   CHECK(s.outcome.violation <= tolerance * (1.0 + 1e-6));
   const double costs = std::accumulate(problem.costs.begin(), problem.costs.end(), 0.0);
   const double gap = primal(problem, s) - s.outcome.dual_objective;
-  CHECK(gap >= -rounding * scale_of(problem, s.alpha) && gap <= (tolerance + rounding) * costs + rounding * scale_of(problem, s.alpha));
+  CHECK(gap >= -rounding * scale_of(problem, s.alpha) &&
+        gap <= (tolerance + rounding) * costs + rounding * scale_of(problem, s.alpha));
 }
 
-// From a handful of rows to more than a block and a period of shrinking; kernels of full rank and of rank two.
+// From a handful of rows to more than a block and a period of shrinking; kernels of full rank and of rank
+// two.
 void test_reaches_the_tolerance() {
   std::uint64_t seed = 0;
   for (const std::size_t size : {1U, 2U, 3U, 10U, 64U, 65U, 200U}) {
@@ -203,7 +210,8 @@ void test_large_enough_to_shrink_and_return() {
 void test_known_answers() {
   Problem two{2, {1.0F, -1.0F, -1.0F, 1.0F}, {}, {1.0, 1.0}, {1, -1}, {10.0, 10.0}};  // x = 1 and x = -1
   const Solution free = solve(two, 1e-12);
-  CHECK(close(free.alpha[0], 0.5, 1e-12) && close(free.alpha[1], 0.5, 1e-12) && close(free.outcome.bias, 0.0, 1e-12));
+  CHECK(close(free.alpha[0], 0.5, 1e-12) && close(free.alpha[1], 0.5, 1e-12) &&
+        close(free.outcome.bias, 0.0, 1e-12));
   CHECK(close(free.outcome.dual_objective, 0.5, 1e-12) && free.outcome.steps == 1);
   two.costs = {0.25, 0.125};
   const Solution bound = solve(two, 1e-12);
@@ -254,7 +262,8 @@ void test_no_costs_and_no_rows() {
   problem.costs.assign(problem.size(), 0.0);
   for (const bool bias : {true, false}) {
     const Solution s = solve(problem, 1e-9, bias);
-    CHECK(s.outcome.converged && s.outcome.steps == 0 && s.outcome.dual_objective == 0.0 && s.outcome.bias == 0.0);
+    CHECK(s.outcome.converged && s.outcome.steps == 0 && s.outcome.dual_objective == 0.0 &&
+          s.outcome.bias == 0.0);
     CHECK(solve(Problem{}, 1e-3, bias).outcome.converged);
   }
 }
@@ -275,7 +284,8 @@ void test_duplicates() {
   }
 }
 
-// A linear kernel of rank two with noise a hundred times that of single precision: it is not positive any more.
+// A linear kernel of rank two with noise a hundred times that of single precision: it is not positive any
+// more.
 void test_slightly_indefinite_kernels_end() {
   Problem problem = clouds({200, 2, Kernel::linear, 10.0, 12});
   Random random(13);
@@ -347,7 +357,8 @@ void test_starts_where_it_is_told_to() {
   }
 }
 
-// The others stay where they are and pull too: the start is out of balance by as much as they are, and stays so.
+// The others stay where they are and pull too: the start is out of balance by as much as they are, and stays
+// so.
 void test_a_part_of_a_larger_problem() {
   const Problem whole = clouds({240, 3, Kernel::gaussian, 2.0, 21});
   std::vector<std::int32_t> rows;
@@ -361,7 +372,8 @@ void test_a_part_of_a_larger_problem() {
       gradient.push_back(s.gradient[static_cast<std::size_t>(row)]);
     }
     const Monitor monitor;
-    const PairOutcome outcome = minimise_pairs(part.view(), {1e-6, many_steps, bias}, alpha, gradient, monitor);
+    const PairOutcome outcome =
+        minimise_pairs(part.view(), {1e-6, many_steps, bias}, alpha, gradient, monitor);
     CHECK(outcome.converged && outcome.steps > 0);
     for (std::size_t k = 0; k < rows.size(); ++k) s.alpha[static_cast<std::size_t>(rows[k])] = alpha[k];
     const Vector scores = whole.scores(s.alpha);
@@ -395,7 +407,8 @@ void test_can_be_interrupted() {
   Vector alpha(problem.size(), 0.0), gradient(problem.size(), -1.0);
   Monitor monitor;
   monitor.stop();
-  CHECK_THROWS(minimise_pairs(problem.view(), {1e-3, many_steps, true}, alpha, gradient, monitor), unkernel::Interrupted);
+  CHECK_THROWS(minimise_pairs(problem.view(), {1e-3, many_steps, true}, alpha, gradient, monitor),
+               unkernel::Interrupted);
 }
 
 void test_refuses_what_is_not_a_problem() {

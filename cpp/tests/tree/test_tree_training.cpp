@@ -18,8 +18,8 @@
 #include "unkernel/kernels/trees/tree_pairs.hpp"
 #include "unkernel/tree/best_bias.hpp"
 #include "unkernel/tree/exact.hpp"
-#include "unkernel/tree/sampled.hpp"
 #include "unkernel/tree/gram_block.hpp"
+#include "unkernel/tree/sampled.hpp"
 
 namespace {
 
@@ -58,13 +58,15 @@ struct Problem {
       labelling.labels.push_back(positive ? 1 : -1);
       labelling.costs.push_back(0.5 + 0.25 * random.below(4));
       const bool sign = random.below(6) == 0 ? random.below(2) == 0 : positive;
-      const std::string text = "(S " + random_tree(random, {3, 3, 3, false}) + (sign ? " (P p)" : " (Q q)") + ")";
+      const std::string text =
+          "(S " + random_tree(random, {3, 3, 3, false}) + (sign ? " (P p)" : " (Q q)") + ")";
       roots.push_back(random_trees::add(*forest, text));
     }
     auto made = std::make_shared<ExampleSet>();
     made->forest = forest;
     made->size = count;
-    made->trees.push_back(TreeCounts::count(kernel.tree, *forest, numbers<std::int64_t>(count + 1), roots, true, 1));
+    made->trees.push_back(
+        TreeCounts::count(kernel.tree, *forest, numbers<std::int64_t>(count + 1), roots, true, 1));
     made->order = nodes_in_order(kernel.tree, *forest);
     set = made;
   }
@@ -73,7 +75,8 @@ struct Problem {
     TreePairs pairs(kernel.tree, *set->forest);
     Vector values;
     for (std::size_t i = 0; i < set->size; ++i) {
-      for (std::size_t j = 0; j < set->size; ++j) values.push_back(pairs(set->trees[0].row(i), set->trees[0].row(j)));
+      for (std::size_t j = 0; j < set->size; ++j)
+        values.push_back(pairs(set->trees[0].row(i), set->trees[0].row(j)));
     }
     return values;
   }
@@ -112,7 +115,9 @@ void check_square(const WorkingSquare& square, const Vector& gram, std::size_t n
     CHECK(square.place(examples[i]) == static_cast<std::int32_t>(i));
     for (std::size_t j = 0; j < examples.size(); ++j) {
       const auto value = static_cast<double>(square.values()[i * square.stride() + j]);
-      CHECK(close(value, gram[static_cast<std::size_t>(examples[i]) * n + static_cast<std::size_t>(examples[j])], 1e-6));
+      CHECK(close(value,
+                  gram[static_cast<std::size_t>(examples[i]) * n + static_cast<std::size_t>(examples[j])],
+                  1e-6));
     }
   }
 }
@@ -127,7 +132,8 @@ void test_the_square_holds_the_kernels_of_who_is_in_it() {
   for (int round = 0; round < 12; ++round) {
     std::vector<std::int32_t> come;
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(n); ++i) {
-      if (square.place(i) < 0 && random.below(4) == 0 && square.size() + come.size() < square.capacity()) come.push_back(i);
+      if (square.place(i) < 0 && random.below(4) == 0 && square.size() + come.size() < square.capacity())
+        come.push_back(i);
     }
     square.add(come, monitor);
     check_square(square, gram, n);
@@ -157,18 +163,22 @@ Values values_of(const Problem& problem, const Vector& gram, const Trained& trai
     for (std::size_t j = 0; j < n; ++j) score += gram[i * n + j] * trained.coefficients[j];
     squared += trained.coefficients[i] * score;
     mass += std::abs(trained.coefficients[i]);
-    loss += problem.labelling.costs[i] * std::max(0.0, 1.0 - problem.labelling.labels[i] * (score + trained.bias));
+    loss += problem.labelling.costs[i] *
+            std::max(0.0, 1.0 - problem.labelling.labels[i] * (score + trained.bias));
   }
   return {0.5 * squared + loss, mass - 0.5 * squared};
 }
 
 Trained train(const Problem& problem, bool bias, std::size_t memory, int threads) {
   Monitor monitor;
-  return train_exact(problem.kernel, problem.set, std::span(&problem.labelling, 1), {1e-5, 1000, bias, memory, threads}, monitor).front();
+  return train_exact(problem.kernel, problem.set, std::span(&problem.labelling, 1),
+                     {1e-5, 1000, bias, memory, threads}, monitor)
+      .front();
 }
 
 void test_the_gap_is_certified() {
-  for (const TreeKernelKind kind : {TreeKernelKind::subtree, TreeKernelKind::subset_tree, TreeKernelKind::subset_tree_words, TreeKernelKind::partial_tree}) {
+  for (const TreeKernelKind kind : {TreeKernelKind::subtree, TreeKernelKind::subset_tree,
+                                    TreeKernelKind::subset_tree_words, TreeKernelKind::partial_tree}) {
     const Problem problem(160, kind, 3);
     const Vector gram = problem.gram();
     for (const bool bias : {true, false}) {
@@ -197,15 +207,18 @@ void test_training_stops_when_it_is_told_to() {
   Monitor monitor;
   monitor.stop();
   const ExactOptions exact{1e-12, 1000, true, plenty, 2};
-  CHECK_THROWS(train_exact(problem.kernel, problem.set, std::span(&problem.labelling, 1), exact, monitor), Interrupted);
+  CHECK_THROWS(train_exact(problem.kernel, problem.set, std::span(&problem.labelling, 1), exact, monitor),
+               Interrupted);
   const SampledOptions sampled{1.0, 1e-9, 1000, 100, true, 1, CutMethod::forest, 2};
-  CHECK_THROWS(train_sampled(problem.kernel, problem.set, problem.labelling, sampled, Progress{}, monitor), Interrupted);
+  CHECK_THROWS(train_sampled(problem.kernel, problem.set, problem.labelling, sampled, Progress{}, monitor),
+               Interrupted);
 }
 
 // --- Sampled ----------------------------------------------------------------------------------------
 
 void test_every_method_makes_the_same_cuts() {
-  constexpr std::array methods = {CutMethod::forest, CutMethod::pairs, CutMethod::dag_each, CutMethod::dag_together, CutMethod::kernels};
+  constexpr std::array methods = {CutMethod::forest, CutMethod::pairs, CutMethod::dag_each,
+                                  CutMethod::dag_together, CutMethod::kernels};
   for (const TreeKernelKind kind : {TreeKernelKind::subset_tree, TreeKernelKind::partial_tree}) {
     const Problem problem(120, kind, 5);
     std::vector<Trained> trained;
@@ -213,15 +226,18 @@ void test_every_method_makes_the_same_cuts() {
       for (const int threads : {1, 3}) {
         Monitor monitor;
         const SampledOptions options{0.5, 1e-3, 10, 50, true, 7, method, threads};
-        trained.push_back(train_sampled(problem.kernel, problem.set, problem.labelling, options, Progress{}, monitor));
+        trained.push_back(
+            train_sampled(problem.kernel, problem.set, problem.labelling, options, Progress{}, monitor));
         const Trained& first = trained.front();
         const Trained& last = trained.back();
-        CHECK(last.rounds == first.rounds && close(last.objective, first.objective, 1e-9) && close(last.bias, first.bias, 1e-9));
+        CHECK(last.rounds == first.rounds && close(last.objective, first.objective, 1e-9) &&
+              close(last.bias, first.bias, 1e-9));
         for (std::size_t i = 0; i < 120; ++i) CHECK(close(last.coefficients[i], first.coefficients[i], 1e-9));
         if (threads == 3) CHECK(last.coefficients == trained[trained.size() - 2].coefficients);
       }
     }
-    CHECK(std::ranges::count_if(trained.front().coefficients, [](double value) { return value != 0.0; }) > 20);
+    CHECK(std::ranges::count_if(trained.front().coefficients, [](double value) { return value != 0.0; }) >
+          20);
   }
 }
 

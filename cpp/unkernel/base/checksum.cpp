@@ -23,9 +23,13 @@ std::uint64_t load(const unsigned char* from) {
   return number;
 }
 
-std::uint64_t round(std::uint64_t sum, std::uint64_t lane) { return std::rotl(sum + lane * prime2, 31) * prime1; }
+std::uint64_t round(std::uint64_t sum, std::uint64_t lane) {
+  return std::rotl(sum + lane * prime2, 31) * prime1;
+}
 
-std::uint64_t merge(std::uint64_t sum, std::uint64_t lane) { return (sum ^ round(0, lane)) * prime1 + prime4; }
+std::uint64_t merge(std::uint64_t sum, std::uint64_t lane) {
+  return (sum ^ round(0, lane)) * prime1 + prime4;
+}
 
 // Takes whole stripes off the front.
 std::uint64_t sum_stripes(std::span<const unsigned char>& bytes) {

@@ -22,7 +22,8 @@ template <class Term>
 
 // sum_k table[ids[k]] (times x[k] unless Binary)
 template <bool Binary, class Id>
-[[gnu::always_inline]] inline double gather(const double* table, const Id* ids, [[maybe_unused]] const double* x, std::size_t count) {
+[[gnu::always_inline]] inline double gather(const double* table, const Id* ids,
+                                            [[maybe_unused]] const double* x, std::size_t count) {
   return sum_of_terms(count, [&](std::size_t k) {
     if constexpr (Binary) {
       return table[ids[k]];
@@ -34,7 +35,8 @@ template <bool Binary, class Id>
 
 // table[ids[k]] += step (times x[k] unless Binary)
 template <bool Binary, class Id>
-inline void scatter(double* table, const Id* ids, [[maybe_unused]] const double* x, std::size_t count, double step) {
+inline void scatter(double* table, const Id* ids, [[maybe_unused]] const double* x, std::size_t count,
+                    double step) {
   for (std::size_t k = 0; k < count; ++k) {
     if constexpr (Binary) {
       table[ids[k]] += step;

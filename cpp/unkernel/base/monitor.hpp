@@ -21,15 +21,15 @@
 namespace unkernel {
 
 struct Progress {
-  std::string stage;             // "expanding", "training"
-  std::int64_t problem = 0;      // which of the one-vs-rest problems
+  std::string stage;         // "expanding", "training"
+  std::int64_t problem = 0;  // which of the one-vs-rest problems
   std::int64_t problems = 1;
-  std::int64_t finished = 0;     // how many of them are done
+  std::int64_t finished = 0;  // how many of them are done
   std::int64_t epoch = 0;
-  std::int64_t active = 0;       // rows still being worked on
-  double relative_gap = 1.0;     // estimated; certified when the problem is done
-  double objective = 0.0;        // of the best weights so far, where the solver knows it all the time
-  double bound = 0.0;            // below the optimum
+  std::int64_t active = 0;    // rows still being worked on
+  double relative_gap = 1.0;  // estimated; certified when the problem is done
+  double objective = 0.0;     // of the best weights so far, where the solver knows it all the time
+  double bound = 0.0;         // below the optimum
 };
 
 class Monitor {
@@ -63,8 +63,7 @@ class Monitor {
 // Runs `work` on a thread of its own while this one calls `look(progress)` about twenty
 // times a second. An exception from `look` stops the work and is rethrown.
 template <class Work>
-void supervise(Monitor& monitor, const Work& work,
-               const std::function<void(const Progress&)>& look) {
+void supervise(Monitor& monitor, const Work& work, const std::function<void(const Progress&)>& look) {
   std::mutex lock;
   std::condition_variable changed;
   bool done = false;
@@ -73,9 +72,7 @@ void supervise(Monitor& monitor, const Work& work,
     std::exception_ptr caught;
     try {
       work();
-    } catch (...) {
-      caught = std::current_exception();
-    }
+    } catch (...) { caught = std::current_exception(); }
     const std::lock_guard guard(lock);
     failure = caught;
     done = true;

@@ -90,9 +90,8 @@ class Turn {
 template <class Body>
 void parallel_ranges(int threads, std::int64_t total, std::int64_t grain, const Body& body) {
   const std::int64_t pieces = (total + grain - 1) / grain;
-  parallel_for(threads, pieces, [&](std::int64_t piece) {
-    body(piece * grain, std::min(total, (piece + 1) * grain));
-  });
+  parallel_for(threads, pieces,
+               [&](std::int64_t piece) { body(piece * grain, std::min(total, (piece + 1) * grain)); });
 }
 
 }  // namespace unkernel

@@ -18,7 +18,9 @@ std::span<const std::uint32_t> ScoreOrder::sort(std::span<const double> values) 
   order_.resize(values.size());
   if (values.size() < few) {
     std::iota(order_.begin(), order_.end(), 0U);
-    std::ranges::sort(order_, [&](std::uint32_t a, std::uint32_t b) { return values[a] != values[b] ? values[a] < values[b] : a < b; });
+    std::ranges::sort(order_, [&](std::uint32_t a, std::uint32_t b) {
+      return values[a] != values[b] ? values[a] < values[b] : a < b;
+    });
     return order_;
   }
   fill_in(values);
@@ -32,7 +34,8 @@ void ScoreOrder::fill_in(std::span<const double> values) {
   const auto [least, most] = std::ranges::minmax(values);
   // Divided first, so that the range of any finite doubles is finite.
   const double width = most / 2 - least / 2;
-  const double scale = width > 1e-290 ? 4294967295.0 / width : 0.0;  // else all are ties, settled by comparing
+  const double scale =
+      width > 1e-290 ? 4294967295.0 / width : 0.0;  // else all are ties, settled by comparing
   items_.resize(values.size());
   other_.resize(values.size());
   for (std::size_t k = 0; k < values.size(); ++k) {
@@ -59,7 +62,8 @@ void ScoreOrder::settle_ties(std::span<const double> values) {
       sorted = sorted && values[items_[end - 1].place] <= values[items_[end].place];
     }
     if (!sorted) {
-      std::stable_sort(items_.begin() + static_cast<std::ptrdiff_t>(begin), items_.begin() + static_cast<std::ptrdiff_t>(end),
+      std::stable_sort(items_.begin() + static_cast<std::ptrdiff_t>(begin),
+                       items_.begin() + static_cast<std::ptrdiff_t>(end),
                        [&](const Item& a, const Item& b) { return values[a.place] < values[b.place]; });
     }
     begin = end;

@@ -10,7 +10,8 @@ namespace unkernel {
 
 class ScoreOrder {
  public:
-  // The positions of `values` by ascending value, ties by position. Valid until the next call. Values are finite.
+  // The positions of `values` by ascending value, ties by position. Valid until the next call. Values are
+  // finite.
   std::span<const std::uint32_t> sort(std::span<const double> values);
 
  private:

@@ -13,12 +13,15 @@ constexpr double largest_table = 1 << 20;  // entries
 
 std::vector<RankBlock> rank_blocks(std::span<const std::int32_t> ascending_ranks) {
   std::size_t distinct = ascending_ranks.empty() ? 0 : 1;
-  for (std::size_t k = 1; k < ascending_ranks.size(); ++k) distinct += ascending_ranks[k] != ascending_ranks[k - 1];
+  for (std::size_t k = 1; k < ascending_ranks.size(); ++k)
+    distinct += ascending_ranks[k] != ascending_ranks[k - 1];
   const std::size_t least_rows = distinct <= most_blocks ? 1 : ascending_ranks.size() / most_blocks;
   std::vector<RankBlock> blocks;
   for (std::size_t begin = 0; begin < ascending_ranks.size();) {
     std::size_t end = begin + 1;
-    const auto goes_on = [&] { return ascending_ranks[end] == ascending_ranks[end - 1] || end - begin < least_rows; };
+    const auto goes_on = [&] {
+      return ascending_ranks[end] == ascending_ranks[end - 1] || end - begin < least_rows;
+    };
     while (end < ascending_ranks.size() && goes_on()) ++end;
     blocks.push_back({begin, end, ascending_ranks[begin] != ascending_ranks[end - 1]});
     begin = end;
@@ -26,8 +29,8 @@ std::vector<RankBlock> rank_blocks(std::span<const std::int32_t> ascending_ranks
   return blocks;
 }
 
-bool BinnedPairs::prepare(std::span<const RankBlock> blocks, std::span<const double> scores, std::span<const double> weights,
-                          std::int64_t bins_per_unit) {
+bool BinnedPairs::prepare(std::span<const RankBlock> blocks, std::span<const double> scores,
+                          std::span<const double> weights, std::int64_t bins_per_unit) {
   blocks_ = blocks;
   bins_per_unit_ = bins_per_unit;
   const auto [least, most] = std::ranges::minmax(scores);
@@ -62,7 +65,8 @@ void BinnedPairs::accumulate() {
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
     const double* const lower = row(b);
     double* const counts = row(b + 1);
-    for (std::size_t x = margin + 1; x <= bins_; ++x) ambiguous += counts[x] * (lower[x - margin] - lower[x - margin - 1]);
+    for (std::size_t x = margin + 1; x <= bins_; ++x)
+      ambiguous += counts[x] * (lower[x - margin] - lower[x - margin - 1]);
     double sum = 0.0;
     for (std::size_t x = 1; x <= bins_; ++x) {
       sum += counts[x];

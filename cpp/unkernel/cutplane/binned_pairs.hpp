@@ -5,9 +5,9 @@
 // the best: only pairs k bins apart are misjudged, by less than h each. Their number gives an upper bound of
 // the risk, so the gap stays certified.
 //
-// Rows lie by ascending rank, in blocks of consecutive ranks. Pairs of different blocks are counted by a table
-// of cumulative counts, blocks x bins; those inside a block of several ranks are left to whoever sorts its rows.
-// Costs O(n + blocks x bins). The table has 8 bytes an entry.
+// Rows lie by ascending rank, in blocks of consecutive ranks. Pairs of different blocks are counted by a
+// table of cumulative counts, blocks x bins; those inside a block of several ranks are left to whoever sorts
+// its rows. Costs O(n + blocks x bins). The table has 8 bytes an entry.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ class BinnedPairs {
  public:
   // Prepares the table for these scores, which lie as the blocks say. False where it would be too large: the
   // scores are too far apart for bins of that width.
-  bool prepare(std::span<const RankBlock> blocks, std::span<const double> scores, std::span<const double> weights,
-               std::int64_t bins_per_unit);
+  bool prepare(std::span<const RankBlock> blocks, std::span<const double> scores,
+               std::span<const double> weights, std::int64_t bins_per_unit);
 
   // c+ - c- of each row, for pairs of different blocks; gives the sum of c+.
   double coefficients(std::span<const double> weights, std::span<double> result) const;

@@ -15,12 +15,17 @@ class LinearRows {
  private:
   template <class F>
   [[gnu::always_inline]] decltype(auto) with_row(std::int64_t i, const F& f) const {
-    return with_types(block_, [&](const auto* columns, const auto* values) { return f(row_of(block_, columns, values, i)); });
+    return with_types(block_, [&](const auto* columns, const auto* values) {
+      return f(row_of(block_, columns, values, i));
+    });
   }
 
  public:
   LinearRows(const PackedRows& rows, double intercept)
-      : block_(rows.whole()), entry_bytes_(entry_bytes(block_.layout)), features_(rows.features()), intercept_(intercept) {}
+      : block_(rows.whole()),
+        entry_bytes_(entry_bytes(block_.layout)),
+        features_(rows.features()),
+        intercept_(intercept) {}
 
   std::int64_t size() const { return block_.rows(); }
   std::size_t dimension() const { return features_ + (intercept_ != 0.0 ? 1 : 0); }
@@ -36,12 +41,15 @@ class LinearRows {
   double squared_norm(std::int64_t i) const {
     return intercept_ * intercept_ + with_row(i, [](const auto& row) { return cutplane::squared_norm(row); });
   }
-  void prefetch_header(std::int64_t i) const { __builtin_prefetch(&block_.offsets[static_cast<std::size_t>(i)]); }
+  void prefetch_header(std::int64_t i) const {
+    __builtin_prefetch(&block_.offsets[static_cast<std::size_t>(i)]);
+  }
   void prefetch(std::int64_t i) const {
     const auto begin = static_cast<std::size_t>(block_.offsets[static_cast<std::size_t>(i)]);
     const std::size_t column = block_.layout.columns == ColumnKind::narrow ? 2 : 4;
     __builtin_prefetch(static_cast<const char*>(block_.columns) + column * begin);
-    if (block_.values != nullptr) __builtin_prefetch(static_cast<const char*>(block_.values) + (entry_bytes_ - column) * begin);
+    if (block_.values != nullptr)
+      __builtin_prefetch(static_cast<const char*>(block_.values) + (entry_bytes_ - column) * begin);
   }
 
  private:

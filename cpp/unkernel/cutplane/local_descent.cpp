@@ -13,13 +13,14 @@
 namespace unkernel::cutplane {
 namespace {
 
-constexpr std::int64_t most_parts = 2;  // more of them guess worse, and fewer leave threads without work
+constexpr std::int64_t most_parts = 2;    // more of them guess worse, and fewer leave threads without work
 constexpr std::int64_t least_blocks = 8;  // of a part
 
 template <class LossKind>
 class PartDescent {
  public:
-  PartDescent(const RowStore& store, double intercept, std::span<const double> signed_costs, double C, const Monitor& monitor)
+  PartDescent(const RowStore& store, double intercept, std::span<const double> signed_costs, double C,
+              const Monitor& monitor)
       : store_(store), intercept_(intercept), signed_costs_(signed_costs), C_(C), monitor_(monitor) {
     weights_.resize(store.features() + (intercept != 0.0 ? 1 : 0));
   }
@@ -42,7 +43,8 @@ class PartDescent {
   // sum_i g_i(u_i)
   double dual_value() const {
     double sum = 0.0;
-    for (std::size_t i = 0; i < duals_.size(); ++i) sum += LossKind::dual(costs(first_row_ + static_cast<std::int64_t>(i)), duals_[i]);
+    for (std::size_t i = 0; i < duals_.size(); ++i)
+      sum += LossKind::dual(costs(first_row_ + static_cast<std::int64_t>(i)), duals_[i]);
     return sum;
   }
 
@@ -89,8 +91,8 @@ class PartDescent {
 };
 
 template <class LossKind>
-double descend(const RowStore& store, double intercept, std::span<const double> signed_costs, double C, Threads threads,
-               std::span<double> weights, std::span<double> gradient) {
+double descend(const RowStore& store, double intercept, std::span<const double> signed_costs, double C,
+               Threads threads, std::span<double> weights, std::span<double> gradient) {
   const std::int64_t parts = std::clamp<std::int64_t>(store.blocks() / least_blocks, 1, most_parts);
   std::vector<double> values(static_cast<std::size_t>(parts));
   std::ranges::fill(gradient, 0.0);
@@ -112,11 +114,12 @@ double descend(const RowStore& store, double intercept, std::span<const double> 
 
 }  // namespace
 
-double descend_locally(const RowStore& store, double intercept, const RowLosses& losses, double C, Threads threads,
-                       std::span<double> weights, std::span<double> gradient) {
+double descend_locally(const RowStore& store, double intercept, const RowLosses& losses, double C,
+                       Threads threads, std::span<double> weights, std::span<double> gradient) {
   return losses.loss == solve::Loss::hinge
              ? descend<solve::Hinge>(store, intercept, losses.signed_costs, C, threads, weights, gradient)
-             : descend<solve::SquaredHinge>(store, intercept, losses.signed_costs, C, threads, weights, gradient);
+             : descend<solve::SquaredHinge>(store, intercept, losses.signed_costs, C, threads, weights,
+                                            gradient);
 }
 
 }  // namespace unkernel::cutplane

@@ -38,7 +38,9 @@ struct Lack {
 
 struct HingeTerm {
   static constexpr solve::Loss loss = solve::Loss::hinge;
-  static Parabola parabola(const Lack& lack) { return {lack.cost * lack.here, lack.cost * (lack.there - lack.here), 0.0}; }
+  static Parabola parabola(const Lack& lack) {
+    return {lack.cost * lack.here, lack.cost * (lack.there - lack.here), 0.0};
+  }
   static double coefficient(double z, double) { return z; }
   static double offset(double z, double) { return std::abs(z); }
 };
@@ -47,16 +49,19 @@ struct SquaredHingeTerm {
   static constexpr solve::Loss loss = solve::Loss::squared_hinge;
   static Parabola parabola(const Lack& lack) {
     const double change = lack.there - lack.here;
-    return {lack.cost * lack.here * lack.here, 2.0 * lack.cost * lack.here * change, lack.cost * change * change};
+    return {lack.cost * lack.here * lack.here, 2.0 * lack.cost * lack.here * change,
+            lack.cost * change * change};
   }
   static double coefficient(double z, double lack) { return 2.0 * z * lack; }
-  static double offset(double z, double lack) { return std::abs(z) * lack * (2.0 - lack); }  // loss + c s, s = y (1 - lack)
+  static double offset(double z, double lack) {
+    return std::abs(z) * lack * (2.0 - lack);
+  }  // loss + c s, s = y (1 - lack)
 };
 
 // What a piece of the rows says of a line.
 struct Piece {
-  Parabola always;           // of those that have a loss at both ends
-  std::size_t turning = 0;   // how many change sides
+  Parabola always;          // of those that have a loss at both ends
+  std::size_t turning = 0;  // how many change sides
   LinePoint point;
   double offset = 0.0;
 };
@@ -65,7 +70,9 @@ template <class Term>
 class MarginOracle final : public Oracle {
  public:
   explicit MarginOracle(std::vector<double> signed_costs)
-      : costs_(std::move(signed_costs)), turning_(costs_.size()), pieces_((costs_.size() + grain - 1) / grain) {}
+      : costs_(std::move(signed_costs)),
+        turning_(costs_.size()),
+        pieces_((costs_.size() + grain - 1) / grain) {}
 
   std::int64_t rows() const override { return static_cast<std::int64_t>(costs_.size()); }
 
@@ -118,7 +125,8 @@ class MarginOracle final : public Oracle {
   template <class Body>
   void each_piece(int threads, const Body& body) {
     parallel_ranges(threads, rows(), grain, [&](std::int64_t begin, std::int64_t end) {
-      body(pieces_[static_cast<std::size_t>(begin / grain)], static_cast<std::size_t>(begin), static_cast<std::size_t>(end));
+      body(pieces_[static_cast<std::size_t>(begin / grain)], static_cast<std::size_t>(begin),
+           static_cast<std::size_t>(end));
     });
   }
 

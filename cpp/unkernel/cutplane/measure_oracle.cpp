@@ -17,8 +17,8 @@ struct Table {
   double value = -std::numeric_limits<double>::infinity();
 };
 
-// The rows of one class by descending score. Sums are taken from the end in question, so that a huge score that is
-// not in a sum does not round it.
+// The rows of one class by descending score. Sums are taken from the end in question, so that a huge score
+// that is not in a sum does not round it.
 struct SortedClass {
   std::vector<std::uint32_t> rows;
   std::vector<double> sums;  // of the k first (raised) or of all but the k first (kept)
@@ -39,8 +39,10 @@ class MeasureOracle : public JointOracle {
     std::ranges::fill(coefficients, 0.0);
     const Table worst = worst_table();
     if (!(worst.value > 0.0)) return {};
-    for (std::int64_t k = worst.kept; k < positives_.count(); ++k) coefficients[positives_.rows[static_cast<std::size_t>(k)]] = 1.0;
-    for (std::int64_t k = 0; k < worst.raised; ++k) coefficients[negatives_.rows[static_cast<std::size_t>(k)]] = -1.0;
+    for (std::int64_t k = worst.kept; k < positives_.count(); ++k)
+      coefficients[positives_.rows[static_cast<std::size_t>(k)]] = 1.0;
+    for (std::int64_t k = 0; k < worst.raised; ++k)
+      coefficients[negatives_.rows[static_cast<std::size_t>(k)]] = -1.0;
     return {static_cast<double>(rows()) * loss(worst.kept, worst.raised), 0.0};
   }
 
@@ -49,7 +51,8 @@ class MeasureOracle : public JointOracle {
 
   // n loss - (scores of positives that fall) + (scores of negatives that rise)
   Table table(std::int64_t kept, std::int64_t raised) const {
-    return {kept, raised, static_cast<double>(rows()) * loss(kept, raised) - positives_.sum(kept) + negatives_.sum(raised)};
+    return {kept, raised,
+            static_cast<double>(rows()) * loss(kept, raised) - positives_.sum(kept) + negatives_.sum(raised)};
   }
   std::int64_t positives() const { return positives_.count(); }
   std::int64_t negatives() const { return negatives_.count(); }
@@ -59,11 +62,14 @@ class MeasureOracle : public JointOracle {
     positives_.rows.clear();
     negatives_.rows.clear();
     const auto order = order_.sort(scores);
-    for (std::size_t k = order.size(); k-- > 0;) (positive_[order[k]] ? positives_ : negatives_).rows.push_back(order[k]);
+    for (std::size_t k = order.size(); k-- > 0;)
+      (positive_[order[k]] ? positives_ : negatives_).rows.push_back(order[k]);
     negatives_.sums.assign(negatives_.rows.size() + 1, 0.0);
-    for (std::size_t k = 0; k < negatives_.rows.size(); ++k) negatives_.sums[k + 1] = negatives_.sums[k] + scores[negatives_.rows[k]];
+    for (std::size_t k = 0; k < negatives_.rows.size(); ++k)
+      negatives_.sums[k + 1] = negatives_.sums[k] + scores[negatives_.rows[k]];
     positives_.sums.assign(positives_.rows.size() + 1, 0.0);
-    for (std::size_t k = positives_.rows.size(); k-- > 0;) positives_.sums[k] = positives_.sums[k + 1] + scores[positives_.rows[k]];
+    for (std::size_t k = positives_.rows.size(); k-- > 0;)
+      positives_.sums[k] = positives_.sums[k + 1] + scores[positives_.rows[k]];
   }
 
   std::vector<bool> positive_;
@@ -112,11 +118,14 @@ class PrecisionOracle final : public MeasureOracle {
   PrecisionOracle(std::vector<bool> positive, std::int64_t k) : MeasureOracle(std::move(positive)), k_(k) {}
 
  protected:
-  double loss(std::int64_t kept, std::int64_t) const override { return 1.0 - static_cast<double>(kept) / static_cast<double>(k_); }
+  double loss(std::int64_t kept, std::int64_t) const override {
+    return 1.0 - static_cast<double>(kept) / static_cast<double>(k_);
+  }
 
   Table worst_table() const override {
     Table worst;
-    for (std::int64_t kept = std::max<std::int64_t>(0, k_ - negatives()); kept <= std::min(k_, positives()); ++kept) {
+    for (std::int64_t kept = std::max<std::int64_t>(0, k_ - negatives()); kept <= std::min(k_, positives());
+         ++kept) {
       const Table next = table(kept, k_ - kept);
       if (next.value > worst.value) worst = next;
     }
@@ -129,10 +138,13 @@ class PrecisionOracle final : public MeasureOracle {
 
 }  // namespace
 
-std::unique_ptr<Oracle> f1_oracle(std::vector<bool> positive) { return std::make_unique<F1Oracle>(std::move(positive)); }
+std::unique_ptr<Oracle> f1_oracle(std::vector<bool> positive) {
+  return std::make_unique<F1Oracle>(std::move(positive));
+}
 
 std::unique_ptr<Oracle> precision_oracle(std::vector<bool> positive, std::int64_t k) {
-  if (k < 1 || k > static_cast<std::int64_t>(positive.size())) throw std::invalid_argument("k must be between 1 and the number of rows");
+  if (k < 1 || k > static_cast<std::int64_t>(positive.size()))
+    throw std::invalid_argument("k must be between 1 and the number of rows");
   return std::make_unique<PrecisionOracle>(std::move(positive), k);
 }
 

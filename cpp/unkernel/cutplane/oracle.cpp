@@ -22,7 +22,8 @@ solve::LinePoint JointOracle::along(double step, int threads) {
   coefficients_.resize(scores.size());
   const Evaluation found = evaluate(scores, coefficients_, threads);
   const double* const c = coefficients_.data();
-  return {found.uncertainty + found.offset - sum_of_terms(scores.size(), [&](std::size_t i) { return c[i] * scores[i]; }),
+  return {found.uncertainty + found.offset -
+              sum_of_terms(scores.size(), [&](std::size_t i) { return c[i] * scores[i]; }),
           -sum_of_terms(scores.size(), [&](std::size_t i) { return c[i] * (there_[i] - here_[i]); })};
 }
 

@@ -1,8 +1,8 @@
 // Oracles: what a loss says of the scores of all rows.
 //
-// An oracle is a convex function R(s) of the scores s = (w'x_1, .., w'x_n). At any s it gives a subgradient -c
-// of R, and from it the cut that holds for every s':   R(s') >= offset - c's',   offset = R(s) + c's.
-// In terms of w the cut's gradient is X'c. Oracles know scores and labels, never rows: one serves rows in
+// An oracle is a convex function R(s) of the scores s = (w'x_1, .., w'x_n). At any s it gives a subgradient
+// -c of R, and from it the cut that holds for every s':   R(s') >= offset - c's',   offset = R(s) + c's. In
+// terms of w the cut's gradient is X'c. Oracles know scores and labels, never rows: one serves rows in
 // memory, in files and on other machines alike.
 #pragma once
 
@@ -51,7 +51,8 @@ class JointOracle : public Oracle {
   };
 
   // Fills in c.
-  virtual Evaluation evaluate(std::span<const double> scores, std::span<double> coefficients, int threads) = 0;
+  virtual Evaluation evaluate(std::span<const double> scores, std::span<double> coefficients,
+                              int threads) = 0;
 
  private:
   std::span<const double> scores_at(double step);

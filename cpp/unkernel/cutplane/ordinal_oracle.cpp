@@ -40,7 +40,8 @@ class RankSums {
 // The same where each class of pairs has a weight: the sum over all ranks, O(R).
 class WeightedRankSums {
  public:
-  WeightedRankSums(std::size_t ranks, std::span<const double> pair_weights) : pair_weights_(pair_weights), sums_(ranks, 0.0) {}
+  WeightedRankSums(std::size_t ranks, std::span<const double> pair_weights)
+      : pair_weights_(pair_weights), sums_(ranks, 0.0) {}
 
   void add(std::int32_t rank, double weight) { sums_[static_cast<std::size_t>(rank)] += weight; }
   double below(std::int32_t rank) const {
@@ -52,7 +53,8 @@ class WeightedRankSums {
   double above(std::int32_t rank) const {
     const auto low = static_cast<std::size_t>(rank);
     double sum = 0.0;
-    for (std::size_t high = low + 1; high < sums_.size(); ++high) sum += pair_weights_[high * sums_.size() + low] * sums_[high];
+    for (std::size_t high = low + 1; high < sums_.size(); ++high)
+      sum += pair_weights_[high * sums_.size() + low] * sums_[high];
     return sum;
   }
   void clear() { std::ranges::fill(sums_, 0.0); }
@@ -62,7 +64,8 @@ class WeightedRankSums {
   std::vector<double> sums_;
 };
 
-// The rows of a group, one after another. Its ranks are numbered anew, so that a small group has a small tree.
+// The rows of a group, one after another. Its ranks are numbered anew, so that a small group has a small
+// tree.
 struct Group {
   std::size_t begin;
   std::size_t end;
@@ -71,12 +74,14 @@ struct Group {
 
 class GroupedRows {
  public:
-  explicit GroupedRows(const Ranking& ranking) : pair_weights_(ranking.pair_weights.begin(), ranking.pair_weights.end()) {
+  explicit GroupedRows(const Ranking& ranking)
+      : pair_weights_(ranking.pair_weights.begin(), ranking.pair_weights.end()) {
     const std::size_t count = ranking.ranks.size();
     rows_.resize(count);
     std::iota(rows_.begin(), rows_.end(), 0U);
     const auto group_of = [&](std::uint32_t i) { return ranking.groups.empty() ? 0 : ranking.groups[i]; };
-    std::ranges::stable_sort(rows_, {}, [&](std::uint32_t i) { return std::pair(group_of(i), ranking.ranks[i]); });
+    std::ranges::stable_sort(rows_, {},
+                             [&](std::uint32_t i) { return std::pair(group_of(i), ranking.ranks[i]); });
     for (const std::uint32_t i : rows_) {
       ranks_.push_back(ranking.ranks[i]);
       weights_.push_back(ranking.weights.empty() ? 1.0 : ranking.weights[i]);
@@ -145,7 +150,8 @@ class GroupedRows {
 void check(const Ranking& ranking) {
   const std::size_t rows = ranking.ranks.size();
   const auto count = static_cast<std::size_t>(std::max(ranking.rank_count, 0));
-  const bool fits = (ranking.groups.empty() || ranking.groups.size() == rows) && (ranking.weights.empty() || ranking.weights.size() == rows) &&
+  const bool fits = (ranking.groups.empty() || ranking.groups.size() == rows) &&
+                    (ranking.weights.empty() || ranking.weights.size() == rows) &&
                     (ranking.pair_weights.empty() || ranking.pair_weights.size() == count * count);
   if (!fits) throw std::invalid_argument("ranks, groups and weights differ in number");
   for (const std::int32_t rank : ranking.ranks) {
@@ -172,11 +178,13 @@ class OrdinalOracle final : public JointOracle {
       : rows_(static_cast<std::int64_t>(ranking.ranks.size())), accuracy_(accuracy), grouped_(ranking) {
     const double pairs = all_pairs(grouped_);
     if (!(pairs > 0.0)) {
-      throw std::invalid_argument("there is no pair to order: in each group, rows are of one class only, or have no weight");
+      throw std::invalid_argument(
+          "there is no pair to order: in each group, rows are of one class only, or have no weight");
     }
     scale_ = grouped_.total_weight() / pairs;
     for (const Group& group : grouped_.groups()) {
-      const bool by_bins = accuracy > 0.0 && grouped_.pair_weights().empty() && group.end - group.begin >= rows_for_bins;
+      const bool by_bins =
+          accuracy > 0.0 && grouped_.pair_weights().empty() && group.end - group.begin >= rows_for_bins;
       blocks_.push_back(by_bins ? rank_blocks(grouped_.ranks_of(group)) : std::vector<RankBlock>());
     }
   }
@@ -190,14 +198,16 @@ class OrdinalOracle final : public JointOracle {
     const std::int64_t batch = std::max<std::int64_t>(1, count / 64);  // small groups are taken by the dozen
     std::vector<Evaluation> parts(static_cast<std::size_t>((count + batch - 1) / batch));
     spaces_.resize(static_cast<std::size_t>(std::max(threads, 1)));
-    parallel_slots(threads, static_cast<std::int64_t>(parts.size()), [&](std::size_t slot, std::int64_t piece) {
-      Evaluation& part = parts[static_cast<std::size_t>(piece)];
-      for (std::int64_t g = piece * batch; g < std::min(count, (piece + 1) * batch); ++g) {
-        const Evaluation found = evaluate_group(static_cast<std::size_t>(g), scores, coefficients, spaces_[slot]);
-        part.offset += scale_ * found.offset;
-        part.uncertainty += scale_ * found.uncertainty;
-      }
-    });
+    parallel_slots(threads, static_cast<std::int64_t>(parts.size()),
+                   [&](std::size_t slot, std::int64_t piece) {
+                     Evaluation& part = parts[static_cast<std::size_t>(piece)];
+                     for (std::int64_t g = piece * batch; g < std::min(count, (piece + 1) * batch); ++g) {
+                       const Evaluation found =
+                           evaluate_group(static_cast<std::size_t>(g), scores, coefficients, spaces_[slot]);
+                       part.offset += scale_ * found.offset;
+                       part.uncertainty += scale_ * found.uncertainty;
+                     }
+                   });
     Evaluation total;
     for (const Evaluation& part : parts) {
       total.offset += part.offset;
@@ -222,14 +232,16 @@ class OrdinalOracle final : public JointOracle {
   };
 
   // Fills in the group's coefficients c+ - c-; the offset is the sum of c+, as each pair has margin 1.
-  Evaluation evaluate_group(std::size_t g, std::span<const double> scores, std::span<double> coefficients, Workspace& space) const {
+  Evaluation evaluate_group(std::size_t g, std::span<const double> scores, std::span<double> coefficients,
+                            Workspace& space) const {
     const Group& group = grouped_.groups()[g];
     const auto rows = grouped_.rows_of(group);
     space.scores.resize(rows.size());
     for (std::size_t k = 0; k < rows.size(); ++k) space.scores[k] = scores[rows[k]];
     space.coefficients.assign(rows.size(), 0.0);
     Evaluation result;
-    if (!evaluate_by_bins(g, space, result)) result = {evaluate_by_sorting(group, 0, rows.size(), space), 0.0};
+    if (!evaluate_by_bins(g, space, result))
+      result = {evaluate_by_sorting(group, 0, rows.size(), space), 0.0};
     for (std::size_t k = 0; k < rows.size(); ++k) coefficients[rows[k]] = scale_ * space.coefficients[k];
     return result;
   }
@@ -261,7 +273,8 @@ class OrdinalOracle final : public JointOracle {
     const auto ranks = grouped_.ranks_of(group);
     const std::int32_t first_rank = grouped_.pair_weights().empty() ? ranks[begin] : 0;
     arrange(group, begin, first_rank, order, space);
-    const std::int32_t rank_count = grouped_.pair_weights().empty() ? ranks[end - 1] - first_rank + 1 : group.ranks;
+    const std::int32_t rank_count =
+        grouped_.pair_weights().empty() ? ranks[end - 1] - first_rank + 1 : group.ranks;
     double offset = 0.0;
     grouped_.with_sums(rank_count, [&](auto& sums) {
       for (std::size_t k = 0; k < order.size(); ++k) sums.add(space.ranks[k], space.weights[k]);
@@ -275,7 +288,8 @@ class OrdinalOracle final : public JointOracle {
     return offset;
   }
 
-  void arrange(const Group& group, std::size_t begin, std::int32_t first_rank, std::span<const std::uint32_t> order, Workspace& space) const {
+  void arrange(const Group& group, std::size_t begin, std::int32_t first_rank,
+               std::span<const std::uint32_t> order, Workspace& space) const {
     const auto ranks = grouped_.ranks_of(group);
     const auto weights = grouped_.weights_of(group);
     space.sorted.resize(order.size());
@@ -288,8 +302,8 @@ class OrdinalOracle final : public JointOracle {
     }
   }
 
-  // A pair (i above j) is in order iff s_j <= s_i - 1. Both walks ask this with the same rounded s_i - 1: a pair
-  // that one of them counts and the other does not would make a cut that cuts off the optimum.
+  // A pair (i above j) is in order iff s_j <= s_i - 1. Both walks ask this with the same rounded s_i - 1: a
+  // pair that one of them counts and the other does not would make a cut that cuts off the optimum.
 
   // Of two sums of weights that are equal but for rounding, nothing.
   static double difference(double all, double part) { return all - part > 1e-14 * all ? all - part : 0.0; }
@@ -300,8 +314,10 @@ class OrdinalOracle final : public JointOracle {
     std::size_t behind = 0;
     for (std::size_t k = 0; k < space.sorted.size(); ++k) {
       const double margin = space.sorted[k] - 1.0;
-      for (; behind < space.sorted.size() && space.sorted[behind] <= margin; ++behind) in_order.add(space.ranks[behind], space.weights[behind]);
-      const double count = space.weights[k] * difference(everyone.below(space.ranks[k]), in_order.below(space.ranks[k]));
+      for (; behind < space.sorted.size() && space.sorted[behind] <= margin; ++behind)
+        in_order.add(space.ranks[behind], space.weights[behind]);
+      const double count =
+          space.weights[k] * difference(everyone.below(space.ranks[k]), in_order.below(space.ranks[k]));
       total += count;
       if (count != 0.0) use(k, count);
     }
@@ -312,8 +328,10 @@ class OrdinalOracle final : public JointOracle {
   static void subtract_lower(const Workspace& space, const Sums& everyone, Sums& in_order, const Use& use) {
     std::size_t ahead = space.sorted.size();
     for (std::size_t k = space.sorted.size(); k-- > 0;) {
-      for (; ahead > 0 && space.sorted[k] <= space.sorted[ahead - 1] - 1.0; --ahead) in_order.add(space.ranks[ahead - 1], space.weights[ahead - 1]);
-      const double count = space.weights[k] * difference(everyone.above(space.ranks[k]), in_order.above(space.ranks[k]));
+      for (; ahead > 0 && space.sorted[k] <= space.sorted[ahead - 1] - 1.0; --ahead)
+        in_order.add(space.ranks[ahead - 1], space.weights[ahead - 1]);
+      const double count =
+          space.weights[k] * difference(everyone.above(space.ranks[k]), in_order.above(space.ranks[k]));
       if (count != 0.0) use(k, count);
     }
   }
@@ -352,9 +370,11 @@ PairCount count_pairs(const Ranking& ranking, std::span<const double> scores) {
       for (std::size_t begin = 0; begin < order.size();) {
         std::size_t end = begin;
         while (end < order.size() && own[order[end]] == own[order[begin]]) ++end;
-        for (std::size_t k = begin; k < end; ++k) result.ordered += 0.5 * weights[order[k]] * sums.below(ranks[order[k]]);
+        for (std::size_t k = begin; k < end; ++k)
+          result.ordered += 0.5 * weights[order[k]] * sums.below(ranks[order[k]]);
         for (std::size_t k = begin; k < end; ++k) sums.add(ranks[order[k]], weights[order[k]]);
-        for (std::size_t k = begin; k < end; ++k) result.ordered += 0.5 * weights[order[k]] * sums.below(ranks[order[k]]);
+        for (std::size_t k = begin; k < end; ++k)
+          result.ordered += 0.5 * weights[order[k]] * sums.below(ranks[order[k]]);
         begin = end;
       }
     });

@@ -34,7 +34,8 @@ struct Ranking {
 // Throws std::invalid_argument where no pair has any weight.
 std::unique_ptr<Oracle> ordinal_oracle(const Ranking& ranking, double accuracy);
 
-// Pairs by weight: how many there are, and how many of those `scores` has in the right order; ties count half.
+// Pairs by weight: how many there are, and how many of those `scores` has in the right order; ties count
+// half.
 struct PairCount {
   double pairs = 0.0;
   double ordered = 0.0;

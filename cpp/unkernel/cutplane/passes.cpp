@@ -42,7 +42,8 @@ void Passes::scores(std::span<const double> weights, std::span<double> scores) c
   });
 }
 
-void Passes::add_piece(std::int64_t piece, std::span<const double> coefficients, std::span<double> sum) const {
+void Passes::add_piece(std::int64_t piece, std::span<const double> coefficients,
+                       std::span<double> sum) const {
   const auto p = static_cast<std::size_t>(piece);
   double total = 0.0;
   for (std::int64_t k = pieces_[p]; k < pieces_[p + 1]; ++k) {

@@ -40,7 +40,7 @@ class Passes {
   Threads threads_;
   void add_piece(std::int64_t piece, std::span<const double> coefficients, std::span<double> sum) const;
 
-  std::vector<std::int64_t> pieces_;  // first block of each, and the end
+  std::vector<std::int64_t> pieces_;          // first block of each, and the end
   std::vector<LargeVector<double>> buffers_;  // one a thread
 };
 

@@ -9,7 +9,11 @@
 namespace unkernel::cutplane {
 
 RowRisk::RowRisk(const RowStore& store, double intercept, Oracle& oracle, Threads threads)
-    : store_(store), intercept_(intercept), passes_(store, intercept, threads), oracle_(oracle), threads_(threads) {
+    : store_(store),
+      intercept_(intercept),
+      passes_(store, intercept, threads),
+      oracle_(oracle),
+      threads_(threads) {
   if (oracle.rows() != store.rows()) throw std::invalid_argument("labels and rows differ in number");
   const auto rows = static_cast<std::size_t>(store.rows());
   here_.resize(rows);
@@ -60,7 +64,8 @@ bool RowRisk::update_pays() {
 }
 
 int RowRisk::first_guess(double C, std::span<double> weights, std::span<double> gradient, double& offset) {
-  constexpr std::int64_t fewest_rows = 5000;  // fewer are solved at once, and do not depend on the order of rows
+  constexpr std::int64_t fewest_rows =
+      5000;  // fewer are solved at once, and do not depend on the order of rows
   const std::optional<RowLosses> losses = oracle_.row_losses();
   if (!losses || store_.rows() < fewest_rows) return 0;
   offset = descend_locally(store_, intercept_, *losses, C, threads_, weights, gradient);

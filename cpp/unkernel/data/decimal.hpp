@@ -31,12 +31,12 @@ struct Digits {
 
 namespace detail {
 
-inline constexpr std::array<double, 23> powers_of_ten = {
-    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+inline constexpr std::array<double, 23> powers_of_ten = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                         1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                                         1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-inline constexpr std::array<std::uint64_t, 8> whole_powers_of_ten = {
-    1, 10, 100, 1000, 10'000, 100'000, 1'000'000, 10'000'000};
+inline constexpr std::array<std::uint64_t, 8> whole_powers_of_ten = {1,      10,      100,       1000,
+                                                                     10'000, 100'000, 1'000'000, 10'000'000};
 
 // How many of the eight bytes, lowest first, are digits before one that is not. The bytes
 // come with '0' already taken away.

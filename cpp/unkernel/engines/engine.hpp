@@ -44,7 +44,8 @@ class RowSorter {
     for (std::size_t k = 0; k < row.columns.size(); ++k) {
       entries_.emplace_back(row.columns[k], row.values == nullptr ? 1.0 : row.values[k]);
     }
-    std::stable_sort(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(entries_.begin(), entries_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     columns_.clear();
     values_.clear();
     for (const auto& [column, value] : entries_) {
@@ -89,13 +90,23 @@ class Engine {
   virtual void score(const RowView<std::int32_t>& row, Worker& worker, double* out) const = 0;
   virtual void score(const RowView<std::int64_t>& row, Worker& worker, double* out) const = 0;
   // Rows x scores. Any number of threads gives the same result.
-  virtual void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out, int threads) const = 0;
-  virtual void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out, int threads) const = 0;
-  // The same as far as the sign of the only score goes, or which of several is the largest: where nothing that is left
-  // can change that, it need not be added.
-  virtual void decide(const RowView<std::int32_t>& row, Worker& worker, double* out) const { score(row, worker, out); }
-  virtual void decide(const data::CsrView<std::int32_t, double>& rows, std::span<double> out, int threads) const { score(rows, out, threads); }
-  virtual void decide(const data::CsrView<std::int64_t, double>& rows, std::span<double> out, int threads) const { score(rows, out, threads); }
+  virtual void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
+                     int threads) const = 0;
+  virtual void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
+                     int threads) const = 0;
+  // The same as far as the sign of the only score goes, or which of several is the largest: where nothing
+  // that is left can change that, it need not be added.
+  virtual void decide(const RowView<std::int32_t>& row, Worker& worker, double* out) const {
+    score(row, worker, out);
+  }
+  virtual void decide(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
+                      int threads) const {
+    score(rows, out, threads);
+  }
+  virtual void decide(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
+                      int threads) const {
+    score(rows, out, threads);
+  }
 };
 
 // Some rows of a matrix, and what holds for all of them: asked of many rows at once, that costs next to
@@ -108,7 +119,8 @@ struct RowRange {
   bool ones = false;
   bool ascending = false;
 
-  RowRange(const data::CsrView<Index, double>& matrix, std::size_t from, std::size_t to) : rows(matrix), first(from), last(to) {
+  RowRange(const data::CsrView<Index, double>& matrix, std::size_t from, std::size_t to)
+      : rows(matrix), first(from), last(to) {
     const auto begin = static_cast<std::size_t>(rows.offsets[first]);
     const auto end = static_cast<std::size_t>(rows.offsets[last]);
     ones = all_ones(rows.values.data() + begin, end - begin);
@@ -116,7 +128,8 @@ struct RowRange {
     for (std::size_t k = begin + 1; k < end; ++k) descents += rows.columns[k] <= rows.columns[k - 1];
     for (std::size_t row = first + 1; row < last; ++row) {  // where a row begins, it may descend
       const auto k = static_cast<std::size_t>(rows.offsets[row]);
-      if (rows.offsets[row] != rows.offsets[row + 1] && k > begin) descents -= rows.columns[k] <= rows.columns[k - 1];
+      if (rows.offsets[row] != rows.offsets[row + 1] && k > begin)
+        descents -= rows.columns[k] <= rows.columns[k - 1];
     }
     ascending = descents == 0;
   }
@@ -125,27 +138,34 @@ struct RowRange {
     const auto begin = static_cast<std::size_t>(rows.offsets[row]);
     const auto end = static_cast<std::size_t>(rows.offsets[row + 1]);
     // Out of order, a column may occur twice, and two ones are not a one.
-    return {rows.columns.subspan(begin, end - begin), ones && ascending ? nullptr : rows.values.data() + begin};
+    return {rows.columns.subspan(begin, end - begin),
+            ones && ascending ? nullptr : rows.values.data() + begin};
   }
 };
 
 // An engine, given a Derived that has make_scratch(), score_row(RowView<Index>, Scratch&, double* out)
-// and score_range(RowRange<Index>, Scratch&, double* out), all for rows that are in order. Base is Engine, or what
-// adds to it.
+// and score_range(RowRange<Index>, Scratch&, double* out), all for rows that are in order. Base is Engine, or
+// what adds to it.
 template <class Derived, class Scratch, class Base = Engine>
 class EngineOf : public Base {
  public:
-  std::unique_ptr<Worker> worker() const final { return std::make_unique<ScratchWorker>(self().make_scratch()); }
+  std::unique_ptr<Worker> worker() const final {
+    return std::make_unique<ScratchWorker>(self().make_scratch());
+  }
   void score(const RowView<std::int32_t>& row, Worker& worker, double* out) const final {
-    with_scratch(row, worker, [&](const auto& in_order, Scratch& scratch) { self().score_row(in_order, scratch, out); });
+    with_scratch(row, worker,
+                 [&](const auto& in_order, Scratch& scratch) { self().score_row(in_order, scratch, out); });
   }
   void score(const RowView<std::int64_t>& row, Worker& worker, double* out) const final {
-    with_scratch(row, worker, [&](const auto& in_order, Scratch& scratch) { self().score_row(in_order, scratch, out); });
+    with_scratch(row, worker,
+                 [&](const auto& in_order, Scratch& scratch) { self().score_row(in_order, scratch, out); });
   }
-  void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out, int threads) const final {
+  void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
+             int threads) const final {
     score_all(rows, out, threads, [](Scratch&) {});
   }
-  void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out, int threads) const final {
+  void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
+             int threads) const final {
     score_all(rows, out, threads, [](Scratch&) {});
   }
 
@@ -159,7 +179,8 @@ class EngineOf : public Base {
 
   // `prepare` is told of each thread's scratch.
   template <class Index, class Prepare>
-  void score_all(const data::CsrView<Index, double>& rows, std::span<double> out, int threads, const Prepare& prepare) const {
+  void score_all(const data::CsrView<Index, double>& rows, std::span<double> out, int threads,
+                 const Prepare& prepare) const {
     constexpr std::int64_t fewest = 512;  // fewer rows than this are not worth a second thread
     const std::int64_t grain = std::max(fewest, rows.rows() / (8 * std::max(threads, 1)));
     const std::size_t width = this->scores();
@@ -170,7 +191,8 @@ class EngineOf : public Base {
       double* to = out.data() + range.first * width;
       if (range.ascending) return self().score_range(range, scratch, to);
       RowSorter<Index> in_order;
-      for (std::size_t row = range.first; row < range.last; ++row, to += width) self().score_row(in_order(range[row]), scratch, to);
+      for (std::size_t row = range.first; row < range.last; ++row, to += width)
+        self().score_row(in_order(range[row]), scratch, to);
     });
   }
 

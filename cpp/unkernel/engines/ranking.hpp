@@ -28,7 +28,8 @@ class Ranking {
     const auto [low, high] = std::minmax_element(columns.begin(), columns.end());
     if (*low < 0) throw std::invalid_argument("a feature's column is negative");
     const auto span = static_cast<std::uint64_t>(*high) + 1;
-    span <= std::max<std::uint64_t>(std::uint64_t{1} << 20, 8 * columns.size()) ? fill_table(columns, span) : fill_list(columns);
+    span <= std::max<std::uint64_t>(std::uint64_t{1} << 20, 8 * columns.size()) ? fill_table(columns, span)
+                                                                                : fill_list(columns);
   }
 
   std::size_t used() const { return used_; }
@@ -36,7 +37,8 @@ class Ranking {
 
   template <class Index>
   [[gnu::always_inline]] Rank of(Index column) const {
-    const auto place = static_cast<std::uint64_t>(static_cast<std::int64_t>(column));  // a negative one lies beyond all
+    const auto place =
+        static_cast<std::uint64_t>(static_cast<std::int64_t>(column));  // a negative one lies beyond all
     if (place < table_.size()) return table_[static_cast<std::size_t>(place)];
     return list_.empty() ? unknown : search(static_cast<std::int64_t>(column));
   }
@@ -53,7 +55,8 @@ class Ranking {
 
   void fill_list(std::span<const std::int64_t> columns) {
     list_.reserve(columns.size());
-    for (std::size_t rank = 0; rank < columns.size(); ++rank) list_.emplace_back(columns[rank], static_cast<Rank>(rank));
+    for (std::size_t rank = 0; rank < columns.size(); ++rank)
+      list_.emplace_back(columns[rank], static_cast<Rank>(rank));
     std::sort(list_.begin(), list_.end());
     const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
     if (std::adjacent_find(list_.begin(), list_.end(), same) != list_.end()) {

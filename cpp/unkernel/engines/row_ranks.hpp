@@ -26,7 +26,8 @@ struct RankZones {
 class BinaryRow {
  public:
   template <class Index>
-  [[gnu::always_inline]] void load(const RowView<Index>& row, const Ranking& ranking, const RankZones& zones) {
+  [[gnu::always_inline]] void load(const RowView<Index>& row, const Ranking& ranking,
+                                   const RankZones& zones) {
     if (head_.size() < row.columns.size() + 4) make_room(row.columns.size());
     const bool tail = zones.head < ranking.used();
     if (zones.fused == 0) {
@@ -82,7 +83,8 @@ class BinaryRow {
  private:
   // All stores are made, and a wrong one is overwritten by the next: branches here would be mispredicted.
   template <bool Fused, bool Tail, class Index>
-  [[gnu::always_inline]] void share_out(const RowView<Index>& row, const Ranking& ranking, const RankZones& zones) {
+  [[gnu::always_inline]] void share_out(const RowView<Index>& row, const Ranking& ranking,
+                                        const RankZones& zones) {
     const Rank fused = zones.fused;
     const Rank head_ranks = zones.head - fused;
     const Rank tail_ranks = static_cast<Rank>(ranking.used()) - zones.head;
@@ -144,7 +146,8 @@ class ValuedRow {
       if (rank != unknown && value != 0.0) entries_.emplace_back(rank, value);
     }
     const auto by_rank = [](const auto& a, const auto& b) { return a.first < b.first; };
-    if (!std::is_sorted(entries_.begin(), entries_.end(), by_rank)) std::sort(entries_.begin(), entries_.end(), by_rank);
+    if (!std::is_sorted(entries_.begin(), entries_.end(), by_rank))
+      std::sort(entries_.begin(), entries_.end(), by_rank);
     ranks_.clear();
     values_.clear();
     for (const auto& [rank, value] : entries_) {

@@ -3,11 +3,12 @@
 // Features are ranks 0, 1, 2 .. by descending frequency. A conjunction of at most `degree` of them,
 // a >= b >= c >= e, gets the number it has when all conjunctions are listed by their largest rank a,
 // each a's block being: a alone; (a, b) by b; (a, b, c) by b, then c; (a, b, c, e) by b, c, then e.
-// Number 0 is the empty one, the constant. So the conjunctions of the most frequent features come first, and those that share
-// their rarest feature stand together.
+// Number 0 is the empty one, the constant. So the conjunctions of the most frequent features come first, and
+// those that share their rarest feature stand together.
 //
 //   sets       a > b > c > e     for binary features, where x^2 = x  block(a) = 1 + a + C(a,2) + C(a,3)
-//   monomials  a >= b >= c >= e  for real features                   block(a) = 1 + (a+1) + C(a+2,2) + C(a+3,3)
+//   monomials  a >= b >= c >= e  for real features                   block(a) = 1 + (a+1) + C(a+2,2) +
+//   C(a+3,3)
 //
 // The number is the address in a dense table and the key in a sparse one.
 #pragma once
@@ -27,7 +28,9 @@ struct Conjunction {
   std::uint64_t ranks[4] = {0, 0, 0, 0};
 };
 
-constexpr std::uint64_t choose2(std::uint64_t n) { return n % 2 == 0 ? n / 2 * (n - (n > 0)) : (n - 1) / 2 * n; }
+constexpr std::uint64_t choose2(std::uint64_t n) {
+  return n % 2 == 0 ? n / 2 * (n - (n > 0)) : (n - 1) / 2 * n;
+}
 constexpr std::uint64_t choose3(std::uint64_t n) {
   if (n < 3) return 0;
   const std::uint64_t pairs = choose2(n);
@@ -62,7 +65,9 @@ class ConjunctionIndex {
 
   // Inside a block: where the pairs begin is 1, where triples and quadruples begin is here.
   Key triples(std::uint64_t a) const { return 1 + a + (basis_ == Basis::monomials ? 1 : 0); }
-  Key quadruples(std::uint64_t a) const { return triples(a) + choose2(basis_ == Basis::monomials ? a + 2 : a); }
+  Key quadruples(std::uint64_t a) const {
+    return triples(a) + choose2(basis_ == Basis::monomials ? a + 2 : a);
+  }
   // Among the triples of a block, or the last two of quadruples: the first with b in its place.
   Key triangle(std::uint64_t b) const { return choose2(basis_ == Basis::monomials ? b + 1 : b); }
   Key tetrahedron(std::uint64_t b) const { return choose3(basis_ == Basis::monomials ? b + 2 : b); }

@@ -28,9 +28,11 @@ struct FeatureMap {
   double monomial(int order, int repeats) const {
     if (order > degree) return 0.0;
     if (kind == Kind::plain) return 1.0;
-    constexpr double binomial[5][5] = {{1, 0, 0, 0, 0}, {1, 1, 0, 0, 0}, {1, 2, 1, 0, 0}, {1, 3, 3, 1, 0}, {1, 4, 6, 4, 1}};
+    constexpr double binomial[5][5] = {
+        {1, 0, 0, 0, 0}, {1, 1, 0, 0, 0}, {1, 2, 1, 0, 0}, {1, 3, 3, 1, 0}, {1, 4, 6, 4, 1}};
     constexpr double factorial[5] = {1, 1, 2, 6, 24};
-    return binomial[degree][order] * power(coef0, degree - order) * power(gamma, order) * factorial[order] / repeats;
+    return binomial[degree][order] * power(coef0, degree - order) * power(gamma, order) * factorial[order] /
+           repeats;
   }
 
   // c^2 of a set of `size` binary features: the sum over the monomials with that support.
@@ -78,11 +80,15 @@ class SetFactors {
     triple_mixed_ = share(4, 2, 3);
   }
 
-  double single(double x) const { return x * (powers_[1] + x * (powers_[2] + x * (powers_[3] + x * powers_[4]))); }
+  double single(double x) const {
+    return x * (powers_[1] + x * (powers_[2] + x * (powers_[3] + x * powers_[4])));
+  }
   double pair(double x, double y) const {
     return x * y * (product_ + mixed_ * (x + y) + cubed_ * (x * x + y * y) + squared_ * x * y);
   }
-  double triple(double x, double y, double z) const { return x * y * z * (triple_ + triple_mixed_ * (x + y + z)); }
+  double triple(double x, double y, double z) const {
+    return x * y * z * (triple_ + triple_mixed_ * (x + y + z));
+  }
 
   // Of `size` values.
   double operator()(const double* x, int size) const {

@@ -20,7 +20,8 @@ VectorRows::VectorRows(const KernelFunction& kernel, bool normalize, std::span<c
       norm += values_[static_cast<std::size_t>(k)] * values_[static_cast<std::size_t>(k)];
     }
     const double self = kernel(norm, norm, norm);
-    if (!std::isfinite(self)) throw std::invalid_argument("the kernel of a vector with itself is not finite: scale the vectors");
+    if (!std::isfinite(self))
+      throw std::invalid_argument("the kernel of a vector with itself is not finite: scale the vectors");
     squared_norms_.push_back(norm);
     scales_.push_back(normalize && self > 0.0 ? 1.0 / std::sqrt(self) : 1.0);
   }
@@ -29,7 +30,8 @@ VectorRows::VectorRows(const KernelFunction& kernel, bool normalize, std::span<c
 VectorRows::Vector VectorRows::vector(std::size_t v) const {
   const auto begin = static_cast<std::size_t>(entry_offsets_[v]);
   const auto count = static_cast<std::size_t>(entry_offsets_[v + 1]) - begin;
-  return {std::span(columns_).subspan(begin, count), std::span(values_).subspan(begin, count), scales_[v], squared_norms_[v]};
+  return {std::span(columns_).subspan(begin, count), std::span(values_).subspan(begin, count), scales_[v],
+          squared_norms_[v]};
 }
 
 namespace {
@@ -62,7 +64,8 @@ double VectorRows::self_kernel(const KernelFunction& kernel, std::size_t example
   return sum;
 }
 
-VectorIndex::VectorIndex(const KernelFunction& kernel, const VectorRows& rows, std::span<const std::int32_t> chosen)
+VectorIndex::VectorIndex(const KernelFunction& kernel, const VectorRows& rows,
+                         std::span<const std::int32_t> chosen)
     : kernel_(kernel), begins_(1, 0) {
   const auto for_each = [&](const auto& body) {
     std::int32_t number = 0;
@@ -95,7 +98,8 @@ VectorIndex::VectorIndex(const KernelFunction& kernel, const VectorRows& rows, s
   });
 }
 
-void VectorIndex::add_kernels(const VectorRows& rows, std::size_t example, std::vector<double>& products, double* kernels) const {
+void VectorIndex::add_kernels(const VectorRows& rows, std::size_t example, std::vector<double>& products,
+                              double* kernels) const {
   for (std::size_t v = rows.first(example); v < rows.end(example); ++v) {
     const VectorRows::Vector vector = rows.vector(v);
     products.assign(example_.size(), 0.0);
@@ -109,7 +113,8 @@ void VectorIndex::add_kernels(const VectorRows& rows, std::size_t example, std::
       }
     }
     for (std::size_t i = 0; i < products.size(); ++i) {
-      kernels[example_[i]] += vector.scale * scales_[i] * kernel_(products[i], vector.squared_norm, squared_norms_[i]);
+      kernels[example_[i]] +=
+          vector.scale * scales_[i] * kernel_(products[i], vector.squared_norm, squared_norms_[i]);
     }
   }
 }

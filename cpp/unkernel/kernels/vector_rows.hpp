@@ -1,7 +1,8 @@
 // The vectors that examples have beside their trees, and kernels of them.
 //
-// An example has any number of vectors; the kernel of two examples is the sum over all pairs of their vectors, each
-// divided by the square roots of the vectors' kernels with themselves where that is asked for. No vector, no kernel.
+// An example has any number of vectors; the kernel of two examples is the sum over all pairs of their
+// vectors, each divided by the square roots of the vectors' kernels with themselves where that is asked for.
+// No vector, no kernel.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,8 @@ class VectorRows {
   VectorRows() = default;
   // Example i has vectors offsets[i] .. offsets[i + 1] - 1, vector v the entries entry_offsets[v] ..
   VectorRows(const KernelFunction& kernel, bool normalize, std::span<const std::int64_t> offsets,
-             std::span<const std::int64_t> entry_offsets, std::span<const std::int32_t> columns, std::span<const double> values);
+             std::span<const std::int64_t> entry_offsets, std::span<const std::int32_t> columns,
+             std::span<const double> values);
 
   struct Vector {
     std::span<const std::int32_t> columns;
@@ -51,7 +53,8 @@ class VectorIndex {
   VectorIndex(const KernelFunction& kernel, const VectorRows& rows, std::span<const std::int32_t> chosen);
 
   // Adds the kernel of that example with each chosen one. `products` is a buffer.
-  void add_kernels(const VectorRows& rows, std::size_t example, std::vector<double>& products, double* kernels) const;
+  void add_kernels(const VectorRows& rows, std::size_t example, std::vector<double>& products,
+                   double* kernels) const;
 
  private:
   struct Posting {

@@ -193,10 +193,11 @@ void for_each_place(const Examples& examples, const ConjunctionIndex& index, con
   }
 }
 
-// Row by row, with one bit per possible conjunction: two passes, and the columns come out in order of their keys.
+// Row by row, with one bit per possible conjunction: two passes, and the columns come out in order of their
+// keys.
 template <class Local>
-Columns condense_by_row(const Examples& examples, const ConjunctionIndex& index, Records<Local>& records, int threads,
-                        const Monitor& monitor) {
+Columns condense_by_row(const Examples& examples, const ConjunctionIndex& index, Records<Local>& records,
+                        int threads, const Monitor& monitor) {
   const auto features = static_cast<std::uint64_t>(examples.used_features());
   std::vector<Key> blocks;
   for (std::uint64_t rank = 0; rank <= features; ++rank) blocks.push_back(index.block(rank));
@@ -261,7 +262,8 @@ Records<Local>::Records(const Examples& examples, int degree) {
 }
 
 template <class Local>
-Columns condense(const Examples& examples, int degree, Records<Local>& records, int threads, const Monitor& monitor) {
+Columns condense(const Examples& examples, int degree, Records<Local>& records, int threads,
+                 const Monitor& monitor) {
   constexpr Key largest_bitmap = Key{1} << 28;  // 32 MiB of bits, 16 MiB of counts
   const ConjunctionIndex index(degree, basis_of(examples));
   Columns columns = index.count(static_cast<std::uint64_t>(examples.used_features())) <= largest_bitmap

@@ -37,9 +37,13 @@ template <class Local>
 struct Records {
   Records(const Examples& examples, int degree);
 
-  const std::uint32_t* operator[](std::int64_t i) const { return words.data() + offsets[static_cast<std::size_t>(i)]; }
+  const std::uint32_t* operator[](std::int64_t i) const {
+    return words.data() + offsets[static_cast<std::size_t>(i)];
+  }
   std::uint32_t* operator[](std::int64_t i) { return words.data() + offsets[static_cast<std::size_t>(i)]; }
-  static const Local* places(const std::uint32_t* record) { return reinterpret_cast<const Local*>(record + 1 + record[0]); }
+  static const Local* places(const std::uint32_t* record) {
+    return reinterpret_cast<const Local*>(record + 1 + record[0]);
+  }
   static Local* places(std::uint32_t* record) { return reinterpret_cast<Local*>(record + 1 + record[0]); }
 
   LargeVector<std::int64_t> offsets;
@@ -48,13 +52,16 @@ struct Records {
 
 // Numbers the conjunctions that occur and fills the records with them.
 template <class Local>
-Columns condense(const Examples& examples, int degree, Records<Local>& records, int threads, const Monitor& monitor);
+Columns condense(const Examples& examples, int degree, Records<Local>& records, int threads,
+                 const Monitor& monitor);
 
 template <int Degree, bool Binary, class Local>
 class CondensedRows : public KernelRows {
  public:
   CondensedRows(const Examples& examples, const engines::FeatureMap& map, int threads, const Monitor& monitor)
-      : KernelRows(examples, map), mean_map_size_(mean_mapped_size(examples, Degree)), records_(examples, Degree) {
+      : KernelRows(examples, map),
+        mean_map_size_(mean_mapped_size(examples, Degree)),
+        records_(examples, Degree) {
     columns_ = condense<Local>(examples, Degree, records_, threads, monitor);
   }
 
@@ -140,7 +147,8 @@ class CondensedRows : public KernelRows {
           local += b;
         } else {
           const double scaled = step * x[b];
-          scatter<false>(segment, local, x, b, scaled * (a == b ? constants_.square_times_other : constants_.triple));
+          scatter<false>(segment, local, x, b,
+                         scaled * (a == b ? constants_.square_times_other : constants_.triple));
           segment[local[b]] += scaled * (a == b ? constants_.cube : constants_.square_times_other) * x[b];
           local += b + 1;
         }

@@ -64,7 +64,8 @@ ConjunctionSearch::ConjunctionSearch(const Examples& examples, const engines::Fe
 
 // The candidates and buffers of one thread.
 struct ConjunctionSearch::Worker {
-  // A row that holds the prefix at hand, its features before the prefix's last one, and its weight times the prefix.
+  // A row that holds the prefix at hand, its features before the prefix's last one, and its weight times the
+  // prefix.
   struct Prefixed {
     const std::int32_t* features;
     const double* values;
@@ -79,7 +80,8 @@ struct ConjunctionSearch::Worker {
     if (strength <= request.threshold || strength < floor) return;
     found.push_back({key, strength});
     if (found.size() < 2 * request.most) return;
-    std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(request.most) - 1, found.end());
+    std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(request.most) - 1,
+                     found.end());
     found.resize(request.most);
     floor = found.back().strength;
   }
@@ -94,7 +96,8 @@ struct ConjunctionSearch::Worker {
       scatter<Binary>(sums.data(), row.features, row.values, count, row.weight);
       if constexpr (Masses) {
         for (std::size_t k = 0; k < count; ++k) {
-          masses[static_cast<std::size_t>(row.features[k])] += std::abs(Binary ? row.weight : row.weight * row.values[k]);
+          masses[static_cast<std::size_t>(row.features[k])] +=
+              std::abs(Binary ? row.weight : row.weight * row.values[k]);
         }
       }
     }
@@ -125,10 +128,10 @@ struct ConjunctionSearch::Worker {
   std::vector<Candidate> found;
   double floor = 0.0;  // the weakest of as many candidates as are wanted
   std::vector<double> sums, masses;
-  std::vector<Prefixed> rows;         // with the first feature
-  std::vector<std::size_t> seconds;   // features whose triples must be looked at
-  std::vector<std::int32_t> starts;   // by feature: number of its rows, then where they begin in `pairs`
-  std::vector<Prefixed> pairs;        // rows by second feature
+  std::vector<Prefixed> rows;        // with the first feature
+  std::vector<std::size_t> seconds;  // features whose triples must be looked at
+  std::vector<std::int32_t> starts;  // by feature: number of its rows, then where they begin in `pairs`
+  std::vector<Prefixed> pairs;       // rows by second feature
 };
 
 template <bool Binary>
@@ -142,7 +145,8 @@ void ConjunctionSearch::visit(std::size_t rank, std::span<const double> row_weig
     const auto begin = static_cast<std::size_t>(examples_.offsets[row]);
     const double* values = Binary ? nullptr : examples_.values.data() + begin;
     const double weight = Binary ? row_weights[row] : row_weights[row] * values[place.position];
-    worker.rows.push_back({examples_.features.data() + begin, values, place.position + (Binary ? 0 : 1), weight});
+    worker.rows.push_back(
+        {examples_.features.data() + begin, values, place.position + (Binary ? 0 : 1), weight});
     sum += weight;
     mass += std::abs(weight);
   }
@@ -151,7 +155,9 @@ void ConjunctionSearch::visit(std::size_t rank, std::span<const double> row_weig
   if (index_.degree() == 1) return;
   const double reach = largest_value_[rank];
   const double pair = Binary ? constants_.pair : std::max(constants_.pair, constants_.square);
-  const double triple = Binary ? constants_.triple : std::max({constants_.triple, constants_.square_times_other, constants_.cube});
+  const double triple = Binary
+                            ? constants_.triple
+                            : std::max({constants_.triple, constants_.square_times_other, constants_.cube});
   const auto side = [&](double s, double m) { return signed_values_ ? m : larger_side(s, m); };
   if (worker.out_of_reach(side(sum, mass) * std::max(pair * reach, triple * reach * reach))) return;
 
@@ -198,7 +204,7 @@ void ConjunctionSearch::visit_triples(std::size_t rank, Worker& worker) const {
     worker.add<Binary, false>(rows);
     const Key base = triples + index_.triangle(b);
     worker.drain(rows, b + (Binary ? 0 : 1), [&](std::size_t c, double s, double) {
-      const double constant = b == rank && c == b ? constants_.cube
+      const double constant = b == rank && c == b   ? constants_.cube
                               : b == rank || c == b ? constants_.square_times_other
                                                     : constants_.triple;
       worker.offer(base + c, constant * std::abs(s));
@@ -206,7 +212,8 @@ void ConjunctionSearch::visit_triples(std::size_t rank, Worker& worker) const {
   }
 }
 
-std::vector<Candidate> ConjunctionSearch::strongest(std::span<const double> row_weights, const SearchRequest& request,
+std::vector<Candidate> ConjunctionSearch::strongest(std::span<const double> row_weights,
+                                                    const SearchRequest& request,
                                                     const Monitor& monitor) const {
   const auto features = static_cast<std::size_t>(examples_.used_features());
   std::vector<Worker> workers;
@@ -214,7 +221,8 @@ std::vector<Candidate> ConjunctionSearch::strongest(std::span<const double> row_
   parallel_slots(request.threads, examples_.used_features(), [&](std::size_t slot, std::int64_t rank) {
     monitor.throw_if_stopped();
     const auto r = static_cast<std::size_t>(rank);
-    examples_.binary() ? visit<true>(r, row_weights, workers[slot]) : visit<false>(r, row_weights, workers[slot]);
+    examples_.binary() ? visit<true>(r, row_weights, workers[slot])
+                       : visit<false>(r, row_weights, workers[slot]);
   });
   std::vector<Candidate> all;
   for (const Worker& worker : workers) all.insert(all.end(), worker.found.begin(), worker.found.end());
@@ -225,10 +233,12 @@ std::vector<Candidate> ConjunctionSearch::strongest(std::span<const double> row_
 
 double ConjunctionSearch::value_at(const Occurrences::Place& place) const {
   if (examples_.binary()) return 1.0;
-  return examples_.values[static_cast<std::size_t>(examples_.offsets[static_cast<std::size_t>(place.row)] + place.position)];
+  return examples_.values[static_cast<std::size_t>(examples_.offsets[static_cast<std::size_t>(place.row)] +
+                                                   place.position)];
 }
 
-// Side by side with the feature's own rows, unless those are so many more that it is quicker to look into each row.
+// Side by side with the feature's own rows, unless those are so many more that it is quicker to look into
+// each row.
 void ConjunctionSearch::keep_holders(std::size_t rank, std::vector<Held>& rows) const {
   constexpr std::size_t many = 8;
   const auto holders = occurrences_.of(rank);
@@ -242,7 +252,8 @@ void ConjunctionSearch::keep_holders(std::size_t rank, std::vector<Held>& rows) 
       if (next->row != held.place.row) continue;
       place = *next;
     } else {
-      const std::int32_t* first = examples_.features.data() + examples_.offsets[static_cast<std::size_t>(held.place.row)];
+      const std::int32_t* first =
+          examples_.features.data() + examples_.offsets[static_cast<std::size_t>(held.place.row)];
       const std::int32_t* last = first + held.place.position + 1;
       const std::int32_t* found = std::lower_bound(first, last, static_cast<std::int32_t>(rank));
       if (found == last || *found != static_cast<std::int32_t>(rank)) continue;
@@ -258,12 +269,14 @@ void ConjunctionSearch::append_column(Key key, solve::SparseColumns& columns) co
   const bool binary = examples_.binary();
   if (conjunction.size == 0) {
     for (std::int64_t i = 0; i < examples_.rows(); ++i) {
-      binary ? columns.add_entry(static_cast<std::int32_t>(i)) : columns.add_entry(static_cast<std::int32_t>(i), 1.0);
+      binary ? columns.add_entry(static_cast<std::int32_t>(i))
+             : columns.add_entry(static_cast<std::int32_t>(i), 1.0);
     }
     return columns.finish(constants_.constant);
   }
   std::vector<Held> rows;
-  for (const Occurrences::Place& place : occurrences_.of(conjunction.ranks[0])) rows.push_back({place, value_at(place)});
+  for (const Occurrences::Place& place : occurrences_.of(conjunction.ranks[0]))
+    rows.push_back({place, value_at(place)});
   for (int k = 1; k < conjunction.size; ++k) keep_holders(conjunction.ranks[k], rows);
   for (const Held& held : rows) {
     binary ? columns.add_entry(held.place.row) : columns.add_entry(held.place.row, held.product);

@@ -1,18 +1,20 @@
 // Which conjunctions correlate most with a vector of row weights: the ones an l1-regularised model lacks.
 //
 // For weights g_i (gradients of the loss by score) the strength of a conjunction T is |sum_i g_i phi_T(x_i)|,
-// phi_T = c_T m_T. All are visited feature by feature (their rarest one), then by the second: the sums of one feature
-// fit a small array, so that nothing is stored per conjunction, possible or not.
+// phi_T = c_T m_T. All are visited feature by feature (their rarest one), then by the second: the sums of one
+// feature fit a small array, so that nothing is stored per conjunction, possible or not.
 //
-// Pruning  The rows of a longer conjunction are some of those of its prefix, so no strength below a prefix exceeds
-//          c * max(sum of positive, sum of negative g_i m_prefix(x_i)) * (largest |x|)^more. Where that is within the
-//          threshold, the prefix's rows are not walked: the answer is still that over all conjunctions.
-//          Rows with g_i = 0 cost nothing.
+// Pruning  The rows of a longer conjunction are some of those of its prefix, so no strength below a prefix
+// exceeds
+//          c * max(sum of positive, sum of negative g_i m_prefix(x_i)) * (largest |x|)^more. Where that is
+//          within the threshold, the prefix's rows are not walked: the answer is still that over all
+//          conjunctions. Rows with g_i = 0 cost nothing.
 //
-// Over sets (binary data) all monomials with the same support are equal columns up to their constants, and l1 gives
-// weight to the one with the largest only: c_T is that constant.
+// Over sets (binary data) all monomials with the same support are equal columns up to their constants, and l1
+// gives weight to the one with the largest only: c_T is that constant.
 //
-// Cost     at most one addition per non-zero of phi; memory 8 bytes per entry of x, and 16 per feature and thread.
+// Cost     at most one addition per non-zero of phi; memory 8 bytes per entry of x, and 16 per feature and
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +70,8 @@ class ConjunctionSearch {
 
  private:
   struct Worker;
-  // A row that holds all features of a conjunction looked at so far, where its first one is, and their product.
+  // A row that holds all features of a conjunction looked at so far, where its first one is, and their
+  // product.
   struct Held {
     Occurrences::Place place;
     double product;

@@ -8,11 +8,13 @@ namespace unkernel::poly {
 
 double CostFactors::of(const Label& label) const {
   const double cost = C * class_weights[static_cast<std::size_t>(label.code)] * label.weight;
-  if (!(cost > 0.0) || !std::isfinite(cost)) throw std::invalid_argument("C times the weights must be positive and finite");
+  if (!(cost > 0.0) || !std::isfinite(cost))
+    throw std::invalid_argument("C times the weights must be positive and finite");
   return cost;
 }
 
-std::vector<solve::Costs> costs_against_rest(const Examples& examples, const CostFactors& factors, std::int64_t problem) {
+std::vector<solve::Costs> costs_against_rest(const Examples& examples, const CostFactors& factors,
+                                             std::int64_t problem) {
   const std::int32_t positive = factors.class_weights.size() == 2 ? 1 : static_cast<std::int32_t>(problem);
   std::vector<solve::Costs> costs(static_cast<std::size_t>(examples.rows()));
   for (std::int64_t i = 0; i < examples.rows(); ++i) {
@@ -25,7 +27,8 @@ std::vector<solve::Costs> costs_against_rest(const Examples& examples, const Cos
 }
 
 std::unique_ptr<solve::ScoreLoss> logistic_loss_of(const Examples& examples, const CostFactors& factors) {
-  if (factors.class_weights.size() == 2) return solve::logistic_loss(costs_against_rest(examples, factors, 0));
+  if (factors.class_weights.size() == 2)
+    return solve::logistic_loss(costs_against_rest(examples, factors, 0));
   std::vector<solve::ClassCost> costs;
   for (const Label& label : examples.labels) costs.push_back({label.code, factors.of(label)});
   return solve::softmax_loss(examples.label_offsets, std::move(costs), factors.class_weights.size());

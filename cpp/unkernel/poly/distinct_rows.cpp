@@ -35,9 +35,15 @@ class Distinct {
   }
 
  private:
-  double weight(std::int64_t row) const { return weights_.empty() ? 1.0 : weights_[static_cast<std::size_t>(row)]; }
-  std::size_t begin(std::int64_t row) const { return static_cast<std::size_t>(input_.offsets[static_cast<std::size_t>(row)]); }
-  std::size_t end(std::int64_t row) const { return static_cast<std::size_t>(input_.offsets[static_cast<std::size_t>(row) + 1]); }
+  double weight(std::int64_t row) const {
+    return weights_.empty() ? 1.0 : weights_[static_cast<std::size_t>(row)];
+  }
+  std::size_t begin(std::int64_t row) const {
+    return static_cast<std::size_t>(input_.offsets[static_cast<std::size_t>(row)]);
+  }
+  std::size_t end(std::int64_t row) const {
+    return static_cast<std::size_t>(input_.offsets[static_cast<std::size_t>(row) + 1]);
+  }
 
   // One pass over the input in its own order: checks it, hashes it, counts what is not zero.
   void scan_rows() {
@@ -110,9 +116,10 @@ class Distinct {
       while (end_of_hash < hashed_.size() && hashed_[end_of_hash].hash == hashed_[first].hash) ++end_of_hash;
       while (first < end_of_hash) {
         const std::int64_t row = hashed_[first].row;
-        const auto others = std::stable_partition(hashed_.begin() + static_cast<std::ptrdiff_t>(first) + 1,
-                                                  hashed_.begin() + static_cast<std::ptrdiff_t>(end_of_hash),
-                                                  [&](const HashedRow& item) { return equal(row, item.row); });
+        const auto others =
+            std::stable_partition(hashed_.begin() + static_cast<std::ptrdiff_t>(first) + 1,
+                                  hashed_.begin() + static_cast<std::ptrdiff_t>(end_of_hash),
+                                  [&](const HashedRow& item) { return equal(row, item.row); });
         const auto end_of_equal = static_cast<std::size_t>(others - hashed_.begin());
         add_distinct_row(first, end_of_equal);
         first = end_of_equal;
@@ -148,7 +155,8 @@ class Distinct {
     const auto nonzeros = static_cast<std::int64_t>(input_.columns.size());
     const bool dense = input_.features <= std::max<std::int64_t>(std::int64_t{1} << 20, 4 * nonzeros);
     if (!dense) collect_columns();
-    std::vector<std::int32_t> counts(dense ? static_cast<std::size_t>(input_.features) : occurring_.size(), 0);
+    std::vector<std::int32_t> counts(dense ? static_cast<std::size_t>(input_.features) : occurring_.size(),
+                                     0);
     std::vector<bool> distinct(static_cast<std::size_t>(input_.rows()), false);
     for (const std::int64_t row : sources_) distinct[static_cast<std::size_t>(row)] = true;
     for (std::int64_t row = 0; row < input_.rows(); ++row) {
@@ -189,7 +197,8 @@ class Distinct {
   std::size_t slot(std::size_t k) const {
     const Index column = input_.columns[k];
     if (occurring_.empty()) return static_cast<std::size_t>(column);
-    return static_cast<std::size_t>(std::lower_bound(occurring_.begin(), occurring_.end(), column) - occurring_.begin());
+    return static_cast<std::size_t>(std::lower_bound(occurring_.begin(), occurring_.end(), column) -
+                                    occurring_.begin());
   }
 
   void fill() {
@@ -242,10 +251,10 @@ class Distinct {
   int threads_;
   bool binary_ = true;
   std::vector<HashedRow> hashed_;
-  std::vector<std::int32_t> sizes_;       // non-zeros of each input row
-  std::vector<std::int64_t> sources_;     // input row of each distinct row
-  std::vector<Index> occurring_;          // sorted columns, only where they are far too many for an array
-  std::vector<std::int32_t> ranks_;       // by column, or by place in occurring_
+  std::vector<std::int32_t> sizes_;    // non-zeros of each input row
+  std::vector<std::int64_t> sources_;  // input row of each distinct row
+  std::vector<Index> occurring_;       // sorted columns, only where they are far too many for an array
+  std::vector<std::int32_t> ranks_;    // by column, or by place in occurring_
   Examples result_;
 };
 

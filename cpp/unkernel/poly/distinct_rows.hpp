@@ -22,13 +22,13 @@ struct Label {
 };
 
 struct Examples {
-  LargeVector<std::int64_t> offsets;    // rows + 1
-  LargeVector<std::int32_t> features;   // ranks, ascending in each row
-  LargeVector<double> values;           // empty when every value is 1
+  LargeVector<std::int64_t> offsets;        // rows + 1
+  LargeVector<std::int32_t> features;       // ranks, ascending in each row
+  LargeVector<double> values;               // empty when every value is 1
   std::vector<std::int64_t> label_offsets;  // rows + 1
   std::vector<Label> labels;
-  std::vector<std::uint64_t> hashes;    // of features and values, ascending; the row's name in a warm start
-  std::vector<std::int64_t> columns;    // rank -> column of the input
+  std::vector<std::uint64_t> hashes;  // of features and values, ascending; the row's name in a warm start
+  std::vector<std::int64_t> columns;  // rank -> column of the input
 
   std::int64_t rows() const { return static_cast<std::int64_t>(hashes.size()); }
   std::int64_t used_features() const { return static_cast<std::int64_t>(columns.size()); }

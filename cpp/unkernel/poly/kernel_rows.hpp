@@ -61,16 +61,17 @@ class KernelRows {
     const std::size_t count = subset.size();
     std::vector<double> matrix(count * count);
     constexpr std::int64_t grain = 32;
-    parallel_ranges(threads, static_cast<std::int64_t>(count), grain, [&](std::int64_t first, std::int64_t last) {
-      std::vector<double> spread(static_cast<std::size_t>(examples_.used_features()), 0.0);
-      for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
-        fill_spread(subset[i], spread, true);
-        for (std::size_t j = 0; j <= i; ++j) {
-          matrix[i * count + j] = matrix[j * count + i] = kernel(spread, subset[j]);
-        }
-        fill_spread(subset[i], spread, false);
-      }
-    });
+    parallel_ranges(
+        threads, static_cast<std::int64_t>(count), grain, [&](std::int64_t first, std::int64_t last) {
+          std::vector<double> spread(static_cast<std::size_t>(examples_.used_features()), 0.0);
+          for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
+            fill_spread(subset[i], spread, true);
+            for (std::size_t j = 0; j <= i; ++j) {
+              matrix[i * count + j] = matrix[j * count + i] = kernel(spread, subset[j]);
+            }
+            fill_spread(subset[i], spread, false);
+          }
+        });
     return matrix;
   }
 
@@ -78,13 +79,19 @@ class KernelRows {
     return size() > 0 ? static_cast<double>(examples_.features.size()) / static_cast<double>(size()) : 0.0;
   }
 
-  void prefetch_header(std::int64_t i) const { __builtin_prefetch(&examples_.offsets[static_cast<std::size_t>(i)]); }
+  void prefetch_header(std::int64_t i) const {
+    __builtin_prefetch(&examples_.offsets[static_cast<std::size_t>(i)]);
+  }
 
  protected:
-  std::size_t begin(std::int64_t i) const { return static_cast<std::size_t>(examples_.offsets[static_cast<std::size_t>(i)]); }
+  std::size_t begin(std::int64_t i) const {
+    return static_cast<std::size_t>(examples_.offsets[static_cast<std::size_t>(i)]);
+  }
   std::size_t end(std::int64_t i) const { return begin(i + 1); }
   const std::int32_t* features(std::int64_t i) const { return examples_.features.data() + begin(i); }
-  const double* values(std::int64_t i) const { return examples_.binary() ? nullptr : examples_.values.data() + begin(i); }
+  const double* values(std::int64_t i) const {
+    return examples_.binary() ? nullptr : examples_.values.data() + begin(i);
+  }
 
   void prefetch_features(std::int64_t i) const {
     const auto* line = reinterpret_cast<const char*>(features(i));

@@ -18,15 +18,16 @@ struct Occurrences {
   std::vector<std::int64_t> offsets;
   std::vector<Place> places;
 
-  explicit Occurrences(const Examples& examples) : offsets(static_cast<std::size_t>(examples.used_features()) + 2, 0) {
+  explicit Occurrences(const Examples& examples)
+      : offsets(static_cast<std::size_t>(examples.used_features()) + 2, 0) {
     for (const std::int32_t f : examples.features) ++offsets[static_cast<std::size_t>(f) + 2];
     std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
     places.resize(examples.features.size());
     for (std::size_t i = 0; i < examples.hashes.size(); ++i) {
       for (std::int64_t k = examples.offsets[i]; k < examples.offsets[i + 1]; ++k) {
         const auto f = static_cast<std::size_t>(examples.features[static_cast<std::size_t>(k)]);
-        places[static_cast<std::size_t>(offsets[f + 1]++)] = {static_cast<std::int32_t>(i),
-                                                             static_cast<std::int32_t>(k - examples.offsets[i])};
+        places[static_cast<std::size_t>(offsets[f + 1]++)] = {
+            static_cast<std::int32_t>(i), static_cast<std::int32_t>(k - examples.offsets[i])};
       }
     }
     offsets.pop_back();

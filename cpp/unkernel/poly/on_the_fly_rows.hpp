@@ -26,7 +26,9 @@ class OnTheFlyRows : public KernelRows {
     }
   }
 
-  std::size_t dimension() const { return index_.count(static_cast<std::uint64_t>(examples_.used_features())); }
+  std::size_t dimension() const {
+    return index_.count(static_cast<std::uint64_t>(examples_.used_features()));
+  }
   double mean_map_size() const { return mean_map_size_; }
   void prefetch(std::int64_t i) const { prefetch_features(i); }
 
@@ -77,7 +79,8 @@ class OnTheFlyRows : public KernelRows {
       });
       rows.offsets.push_back(static_cast<std::int64_t>(rows.columns.size()));
     }
-    for (std::int32_t& occurs : number) occurs = occurs != 0 ? static_cast<std::int32_t>(rows.dimension++) : 0;
+    for (std::int32_t& occurs : number)
+      occurs = occurs != 0 ? static_cast<std::int32_t>(rows.dimension++) : 0;
     for (std::int32_t& column : rows.columns) column = number[static_cast<std::size_t>(column)];
     return rows;
   }
@@ -96,8 +99,8 @@ class OnTheFlyRows : public KernelRows {
       }
       if constexpr (Degree >= 3) {
         for (std::size_t b = 0; b < partners(a); ++b) {
-          const std::size_t base =
-              block + index_.triples(static_cast<std::uint64_t>(f[a])) + static_cast<std::size_t>(triangle_[rank(f[b])]);
+          const std::size_t base = block + index_.triples(static_cast<std::uint64_t>(f[a])) +
+                                   static_cast<std::size_t>(triangle_[rank(f[b])]);
           for (std::size_t c = 0; c < partners(b); ++c) visit(base + rank(f[c]));
         }
       }
@@ -125,7 +128,8 @@ class OnTheFlyRows : public KernelRows {
     const double* triples = block + index_.triples(static_cast<std::uint64_t>(f[a]));
     double sum = 0.0;
     for (std::size_t b = 0; b < partners(a); ++b) {
-      const double inner = block[1 + f[b]] + gather<Binary>(triples + triangle_[rank(f[b])], f, x, partners(b));
+      const double inner =
+          block[1 + f[b]] + gather<Binary>(triples + triangle_[rank(f[b])], f, x, partners(b));
       sum += Binary ? inner : x[b] * inner;
     }
     return sum;
@@ -144,7 +148,8 @@ class OnTheFlyRows : public KernelRows {
           scatter<Binary>(table, f, x, b, step * constants_.triple);
         } else {
           const double scaled = step * x[b];
-          scatter<Binary>(table, f, x, b, scaled * (a == b ? constants_.square_times_other : constants_.triple));
+          scatter<Binary>(table, f, x, b,
+                          scaled * (a == b ? constants_.square_times_other : constants_.triple));
           table[f[b]] += scaled * (a == b ? constants_.cube : constants_.square_times_other) * x[b];
         }
       }

@@ -17,7 +17,8 @@ namespace {
 using engines::Key;
 using solve::ScoreLoss;
 
-std::unique_ptr<ScoreLoss> loss_of(const Examples& examples, const SparseOptions& options, std::int64_t problem) {
+std::unique_ptr<ScoreLoss> loss_of(const Examples& examples, const SparseOptions& options,
+                                   std::int64_t problem) {
   const CostFactors factors{options.C, options.class_weights};
   if (options.loss == SparseLoss::logistic) return logistic_loss_of(examples, factors);
   return solve::squared_hinge_loss(costs_against_rest(examples, factors, problem));
@@ -26,7 +27,8 @@ std::unique_ptr<ScoreLoss> loss_of(const Examples& examples, const SparseOptions
 // The conjunctions in use and their weights: one column each, in the order they entered.
 class WorkingSet {
  public:
-  WorkingSet(const ConjunctionSearch& search, bool binary, double memory) : search_(search), columns_(binary), memory_(memory) {}
+  WorkingSet(const ConjunctionSearch& search, bool binary, double memory)
+      : search_(search), columns_(binary), memory_(memory) {}
 
   const solve::SparseColumns& columns() const { return columns_; }
   const std::vector<Key>& keys() const { return keys_; }
@@ -37,7 +39,9 @@ class WorkingSet {
     const auto place = static_cast<std::uint32_t>(keys_.size());
     search_.append_column(key, columns_);
     if (memory_ > 0.0 && columns_.bytes() > memory_) {
-      throw NotEnoughMemory("the columns of a sparse model do not fit into the memory available; lower C, or drop rare features");
+      throw NotEnoughMemory(
+          "the columns of a sparse model do not fit into the memory available; lower C, or drop rare "
+          "features");
     }
     keys_.push_back(key);
     places_[key] = place;
@@ -55,8 +59,8 @@ class WorkingSet {
 // One problem: all outputs of one loss.
 class SparseProblem {
  public:
-  SparseProblem(const ConjunctionSearch& search, const ScoreLoss& loss, const SparseOptions& options, bool binary,
-                int threads, std::uint64_t seed, Monitor& monitor)
+  SparseProblem(const ConjunctionSearch& search, const ScoreLoss& loss, const SparseOptions& options,
+                bool binary, int threads, std::uint64_t seed, Monitor& monitor)
       : search_(search),
         loss_(loss),
         options_(options),
@@ -103,7 +107,8 @@ class SparseProblem {
       const bool grown = added > 0;
       const double target = grown ? std::max(0.2 * gap, 0.3 * goal) : 0.3 * std::min(gap, goal);
       const std::int64_t left = options_.max_steps - outcome.epochs;
-      const bool reached = solver_.run(target, grown ? std::min(left, steps_a_round) : left, 4 * added >= room && rough_pays());
+      const bool reached = solver_.run(target, grown ? std::min(left, steps_a_round) : left,
+                                       4 * added >= room && rough_pays());
       if (!grown && !reached && solver_.steps() < options_.max_steps) {
         if (solver_.steps() == outcome.epochs) return outcome;  // rounding forbids more
       }
@@ -128,14 +133,16 @@ class SparseProblem {
     std::size_t count = 0;
     for (std::size_t j = 0; j < working_.keys().size(); ++j) {
       bool used = false;
-      for (std::size_t output = 0; output < loss_.outputs(); ++output) used = used || solver_.weights(output)[j] != 0.0;
+      for (std::size_t output = 0; output < loss_.outputs(); ++output)
+        used = used || solver_.weights(output)[j] != 0.0;
       count += used ? 1 : 0;
     }
     return count;
   }
 
-  // While as many columns are missing as may enter at once, good weights for those there are would be wasted. But
-  // under the squared hinge most rows soon have no curvature, and models without them are cheap to solve well.
+  // While as many columns are missing as may enter at once, good weights for those there are would be wasted.
+  // But under the squared hinge most rows soon have no curvature, and models without them are cheap to solve
+  // well.
   bool rough_pays() const { return options_.loss == SparseLoss::logistic; }
 
   std::size_t wanted() const {
@@ -208,7 +215,8 @@ struct Weighted {
 
 // One row of weights a conjunction, by key.
 void collect(std::vector<Weighted> entries, std::size_t scores, Trained& trained) {
-  std::sort(entries.begin(), entries.end(), [](const Weighted& a, const Weighted& b) { return a.key < b.key; });
+  std::sort(entries.begin(), entries.end(),
+            [](const Weighted& a, const Weighted& b) { return a.key < b.key; });
   trained.constants.assign(scores, 0.0);
   for (const Weighted& entry : entries) {
     if (entry.key == 0) {
@@ -225,13 +233,15 @@ void collect(std::vector<Weighted> entries, std::size_t scores, Trained& trained
 
 }  // namespace
 
-Trained train_sparse(const Examples& examples, const SparseOptions& options, const SparseStart& start, Monitor& monitor) {
+Trained train_sparse(const Examples& examples, const SparseOptions& options, const SparseStart& start,
+                     Monitor& monitor) {
   check_scale(options.map);
   check_feature_count(examples, options.map.degree);
   const auto scores = static_cast<std::size_t>(problem_count(static_cast<int>(options.class_weights.size())));
   const auto problems = static_cast<std::int64_t>(options.loss == SparseLoss::logistic ? 1 : scores);
   const std::size_t outputs = scores / static_cast<std::size_t>(problems);
-  const int threads_each = std::max(1, options.threads / static_cast<int>(std::min<std::int64_t>(problems, 1024)));
+  const int threads_each =
+      std::max(1, options.threads / static_cast<int>(std::min<std::int64_t>(problems, 1024)));
   const ConjunctionSearch search(examples, options.map);
   std::vector<std::vector<Weighted>> weights(static_cast<std::size_t>(problems));
   Trained trained;

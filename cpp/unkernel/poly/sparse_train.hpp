@@ -1,10 +1,12 @@
 // Sparse models: l1 (or elastic net) over all conjunctions, exactly, with only few of them ever stored.
 //
-// Problem   min_w  sum_Tk [ l1 |w_Tk| + l2/2 w_Tk^2 ] + sum_i L_i(w'phi(x_i)),  L the squared hinge, eq. (17) of Chang et
+// Problem   min_w  sum_Tk [ l1 |w_Tk| + l2/2 w_Tk^2 ] + sum_i L_i(w'phi(x_i)),  L the squared hinge, eq. (17)
+// of Chang et
 //           al. 2010, or the logistic loss; more than two classes are trained one against the rest (squared
 //           hinge), or together by softmax (logistic)
 // Working   the model is solved on some conjunctions (proximal_newton.hpp), those that violate its optimality
-// set       condition most among all others are added (conjunction_search.hpp), twice as many as have weights,
+// set       condition most among all others are added (conjunction_search.hpp), twice as many as have
+// weights,
 //           until none matters. So a conjunction that cannot enter is never stored.
 // Stop      (P - D) / P <= tolerance, where D certifies the optimum over *all* conjunctions.
 #pragma once
@@ -31,7 +33,7 @@ struct SparseOptions {
   std::vector<double> class_weights;  // one per class
   double memory;                      // bytes; 0 for no limit
   double tolerance;
-  std::int64_t max_steps;             // of the Newton method
+  std::int64_t max_steps;  // of the Newton method
   std::uint64_t seed;
   int threads;
 };
@@ -44,6 +46,7 @@ struct SparseStart {
 };
 
 // Trained::dimension is the number of conjunctions that were stored; it has no duals.
-Trained train_sparse(const Examples& examples, const SparseOptions& options, const SparseStart& start, Monitor& monitor);
+Trained train_sparse(const Examples& examples, const SparseOptions& options, const SparseStart& start,
+                     Monitor& monitor);
 
 }  // namespace unkernel::poly

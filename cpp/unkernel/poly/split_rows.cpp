@@ -40,7 +40,9 @@ struct Overlaps {
   }
   int code_bits() const { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(codes() - 1))); }
   bool fit_in(int bits, std::int64_t rows) const {
-    return code_bits() + static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(rows, 1)))) <= bits;
+    return code_bits() + static_cast<int>(
+                             std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(rows, 1)))) <=
+           bits;
   }
 
   std::int64_t common = 0;
@@ -62,7 +64,8 @@ double pairs_beyond(std::span<const std::int64_t> counts, std::int64_t head) {
   return pairs;
 }
 
-SplitPlan plan_at(const Examples& examples, std::span<const std::int64_t> counts, int degree, int problems, std::int64_t head) {
+SplitPlan plan_at(const Examples& examples, std::span<const std::int64_t> counts, int degree, int problems,
+                  std::int64_t head) {
   const engines::ConjunctionIndex index(degree, engines::Basis::sets);
   const auto rows = static_cast<double>(examples.rows());
   const Overlaps overlaps(examples, head);
@@ -109,7 +112,8 @@ struct Postings {
 
   std::span<const std::int32_t> of(std::int32_t rank) const {
     const auto k = static_cast<std::size_t>(rank - first);
-    return std::span(rows).subspan(static_cast<std::size_t>(offsets[k]), static_cast<std::size_t>(offsets[k + 1] - offsets[k]));
+    return std::span(rows).subspan(static_cast<std::size_t>(offsets[k]),
+                                   static_cast<std::size_t>(offsets[k + 1] - offsets[k]));
   }
 
   std::int64_t first;
@@ -160,7 +164,8 @@ class Neighbours {
 class CommonBits {
  public:
   CommonBits(const Examples& examples, std::int64_t head)
-      : words_((static_cast<std::size_t>(head) + 63) / 64), bits_(words_ * static_cast<std::size_t>(examples.rows()), 0) {
+      : words_((static_cast<std::size_t>(head) + 63) / 64),
+        bits_(words_ * static_cast<std::size_t>(examples.rows()), 0) {
     for (std::int64_t i = 0; i < examples.rows(); ++i) {
       std::uint64_t* row = bits_.data() + static_cast<std::size_t>(i) * words_;
       for (const std::int32_t f : features_of(examples, i)) {
@@ -182,7 +187,9 @@ class CommonBits {
   }
 
  private:
-  const std::uint64_t* of(std::int64_t i) const { return bits_.data() + static_cast<std::size_t>(i) * words_; }
+  const std::uint64_t* of(std::int64_t i) const {
+    return bits_.data() + static_cast<std::size_t>(i) * words_;
+  }
 
   std::size_t words_;
   LargeVector<std::uint64_t> bits_;
@@ -237,8 +244,8 @@ Examples common_part(const Examples& examples, std::int64_t head) {
 }
 
 template <class Word>
-RareKernel<Word>::RareKernel(const Examples& examples, const engines::FeatureMap& map, std::int64_t head, int threads,
-                             const Monitor& monitor) {
+RareKernel<Word>::RareKernel(const Examples& examples, const engines::FeatureMap& map, std::int64_t head,
+                             int threads, const Monitor& monitor) {
   const Overlaps overlaps(examples, head);
   code_bits_ = overlaps.code_bits();
   values_ = values_by_code(map, overlaps);
@@ -254,13 +261,16 @@ RareKernel<Word>::RareKernel(const Examples& examples, const engines::FeatureMap
     });
   };
   offsets_.assign(static_cast<std::size_t>(examples.rows()) + 1, 0);
-  over_rows([&](std::int64_t i, Neighbours& neighbours) { offsets_[static_cast<std::size_t>(i) + 1] = neighbours.count(i); });
+  over_rows([&](std::int64_t i, Neighbours& neighbours) {
+    offsets_[static_cast<std::size_t>(i) + 1] = neighbours.count(i);
+  });
   for (std::size_t i = 1; i < offsets_.size(); ++i) offsets_[i] += offsets_[i - 1];
   words_.resize(static_cast<std::size_t>(offsets_.back()));
   over_rows([&](std::int64_t i, Neighbours& neighbours) {
     Word* out = words_.data() + offsets_[static_cast<std::size_t>(i)];
     const auto store = [&](std::int32_t j, std::int64_t rare) {
-      *out++ = static_cast<Word>(j) << code_bits_ | static_cast<Word>(overlaps.code(common.shared(i, j), rare));
+      *out++ =
+          static_cast<Word>(j) << code_bits_ | static_cast<Word>(overlaps.code(common.shared(i, j), rare));
     };
     neighbours.for_each(i, store, [&](std::int32_t j) { common.prefetch(j); });
   });

@@ -5,18 +5,21 @@
 //
 //              s_i = sum_j u_j R(x_i, x_j),    R(x, z) = K(x, z) - K(x ∩ head, z ∩ head),
 //
-//            is kept up to date for every row: R is zero unless x_i and x_j share a rare feature, and few pairs do.
+//            is kept up to date for every row: R is zero unless x_i and x_j share a rare feature, and few
+//            pairs do.
 //
-// The two add up to the kernel wherever the border lies, so it moves time and memory, never the result. A rare
-// feature of m rows has up to m C(|x|, 2) conjunctions to visit, but only m^2 pairs of rows.
+// The two add up to the kernel wherever the border lies, so it moves time and memory, never the result. A
+// rare feature of m rows has up to m C(|x|, 2) conjunctions to visit, but only m^2 pairs of rows.
 //
 // The vector that a solver holds has the dense table first, then s, a number per row. R depends on two small
-// numbers, how many common and how many rare features are shared; a pair is stored as the other row and a code
-// for these two.
+// numbers, how many common and how many rare features are shared; a pair is stored as the other row and a
+// code for these two.
 //
-// Memory   8 bytes per conjunction *possible* of common features; 4 bytes (8 where the bits do not suffice) per
+// Memory   8 bytes per conjunction *possible* of common features; 4 bytes (8 where the bits do not suffice)
+// per
 //          row and other row it shares a rare feature with; 4 bytes per feature of x.
-// Cost     of a score: one load and one addition per conjunction of the common features of x. A step also pays
+// Cost     of a score: one load and one addition per conjunction of the common features of x. A step also
+// pays
 //          one sequential load, one random load and one store per row that shares a rare feature.
 #pragma once
 
@@ -31,10 +34,10 @@
 namespace unkernel::poly {
 
 struct SplitPlan {
-  std::int64_t head = 0;    // ranks whose conjunctions have weights
-  bool wide = false;        // whether a stored pair takes 8 bytes
-  double entries = 0;       // conjunctions of common features, summed over the rows
-  double pairs = 0;         // of rows that share a rare feature; an upper bound
+  std::int64_t head = 0;  // ranks whose conjunctions have weights
+  bool wide = false;      // whether a stored pair takes 8 bytes
+  double entries = 0;     // conjunctions of common features, summed over the rows
+  double pairs = 0;       // of rows that share a rare feature; an upper bound
   double bytes = std::numeric_limits<double>::infinity();  // of the weights of all problems, pairs and model
 };
 
@@ -49,7 +52,8 @@ Examples common_part(const Examples& examples, std::int64_t head);
 template <class Word>
 class RareKernel {
  public:
-  RareKernel(const Examples& examples, const engines::FeatureMap& map, std::int64_t head, int threads, const Monitor& monitor);
+  RareKernel(const Examples& examples, const engines::FeatureMap& map, std::int64_t head, int threads,
+             const Monitor& monitor);
 
   // scores_j += step R(x_i, x_j) for all j
   void axpy(std::int64_t i, double step, double* scores) const {
@@ -76,7 +80,8 @@ class RareKernel {
 template <int Degree, class Word>
 class SplitRows : public KernelRows {
  public:
-  SplitRows(const Examples& examples, const engines::FeatureMap& map, std::int64_t head, int threads, const Monitor& monitor)
+  SplitRows(const Examples& examples, const engines::FeatureMap& map, std::int64_t head, int threads,
+            const Monitor& monitor)
       : KernelRows(examples, map),
         common_examples_(common_part(examples, head)),
         common_(common_examples_, map),

@@ -50,18 +50,19 @@ double least_bytes_of_others(const StorageEstimate& estimate) {
 
 [[noreturn]] void refuse(const std::string& what, double bytes, double memory) {
   throw NotEnoughMemory(what + " needs about " + in_words(bytes) + " and " + in_words(memory) +
-                              " are available; drop rare features or lower the degree");
+                        " are available; drop rare features or lower the degree");
 }
 
 }  // namespace
 
 void check_feature_count(const Examples& examples, int degree) {
-  const engines::ConjunctionIndex index(degree, examples.binary() ? engines::Basis::sets : engines::Basis::monomials);
+  const engines::ConjunctionIndex index(degree,
+                                        examples.binary() ? engines::Basis::sets : engines::Basis::monomials);
   const auto features = static_cast<std::uint64_t>(examples.used_features());
   if (features > index.most_features()) {
     throw std::invalid_argument("too many features (" + std::to_string(features) + ") for degree " +
-                                std::to_string(degree) + "; at most " + std::to_string(index.most_features()) +
-                                " may occur");
+                                std::to_string(degree) + "; at most " +
+                                std::to_string(index.most_features()) + " may occur");
   }
 }
 
@@ -84,13 +85,14 @@ StorageEstimate estimate_storage(const Examples& examples, int degree, int probl
   const double width = degree == 1 ? 0.0 : longest_segment(examples, degree) <= 65536 ? 2.0 : 4.0;
   estimate.on_the_fly_bytes = 8.0 * vectors * estimate.possible_columns + model;
   // Columns and their keys, the model beside them, and the places where each feature occurs.
-  estimate.condensed_bytes = width * estimate.mapped_nonzeros + estimate.expected_columns * (16.0 + 8.0 * vectors) +
-                             model + 12.0 * static_cast<double>(examples.features.size());
+  estimate.condensed_bytes = width * estimate.mapped_nonzeros +
+                             estimate.expected_columns * (16.0 + 8.0 * vectors) + model +
+                             12.0 * static_cast<double>(examples.features.size());
   return estimate;
 }
 
-// Split rows give a model of support vectors, so they are taken only where there is no other way, or where any
-// other way would fill memory that others could use.
+// Split rows give a model of support vectors, so they are taken only where there is no other way, or where
+// any other way would fill memory that others could use.
 bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory) {
   constexpr double much = 16e9;  // by estimates that are several times too high where features are rare
   const double others = least_bytes_of_others(estimate);
@@ -116,7 +118,8 @@ Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double m
   if (wanted == Storage::split) {
     if (std::isinf(estimate.split.bytes)) {
       throw std::invalid_argument(
-          "storage=\"split\" is for degree 2 and 3, feature_map=\"kernel\", and features that are 0 or 1 in rows of "
+          "storage=\"split\" is for degree 2 and 3, feature_map=\"kernel\", and features that are 0 or 1 in "
+          "rows of "
           "some thousand at most");
     }
     if (!fits(estimate.split.bytes)) refuse("storage=\"split\"", estimate.split.bytes, memory);
@@ -129,7 +132,8 @@ Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double m
   if (table_is_near && fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;
   const double others = least_bytes_of_others(estimate);
   const bool split_is_small = estimate.split.bytes <= 0.25 * others || !fits(others);
-  if (split_is_considered(wanted, estimate, memory) && fits(estimate.split.bytes) && split_is_small) return Storage::split;
+  if (split_is_considered(wanted, estimate, memory) && fits(estimate.split.bytes) && split_is_small)
+    return Storage::split;
   const bool condensed_is_small = estimate.condensed_bytes <= 4.0 * estimate.on_the_fly_bytes;
   if (condensed_is_small && fits(estimate.condensed_bytes)) return Storage::condensed;
   if (fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;

@@ -18,7 +18,7 @@ struct StorageEstimate {
   double mapped_nonzeros = 0;   // eq. (10), summed instead of averaged
   double on_the_fly_bytes = 0;  // for all weight vectors that are alive at once, and the model
   double condensed_bytes = 0;
-  SplitPlan split;              // its bytes are infinite until it is planned
+  SplitPlan split;  // its bytes are infinite until it is planned
 };
 
 // Throws where conjunctions of so many features have no numbers of their own.

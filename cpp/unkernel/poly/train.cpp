@@ -22,8 +22,8 @@ using WeightVectors = std::vector<LargeArray<double>>;
 
 // Calls body(rows) with the row view that the run-time choices name; the rest is compiled once for each.
 template <int Degree, bool Binary, class Body>
-void with_storage(const Examples& examples, const TrainOptions& options, Storage storage, const SplitPlan& split,
-                  const Monitor& monitor, const Body& body) {
+void with_storage(const Examples& examples, const TrainOptions& options, Storage storage,
+                  const SplitPlan& split, const Monitor& monitor, const Body& body) {
   if constexpr (Degree > 1 && Binary) {
     if (storage == Storage::split) {
       if (split.wide) {
@@ -48,8 +48,8 @@ void with_storage(const Examples& examples, const TrainOptions& options, Storage
 }
 
 template <int Degree, class Body>
-void with_basis(const Examples& examples, const TrainOptions& options, Storage storage, const SplitPlan& split,
-                const Monitor& monitor, const Body& body) {
+void with_basis(const Examples& examples, const TrainOptions& options, Storage storage,
+                const SplitPlan& split, const Monitor& monitor, const Body& body) {
   if (examples.binary()) {
     with_storage<Degree, true>(examples, options, storage, split, monitor, body);
   } else {
@@ -68,7 +68,8 @@ void with_rows(const Examples& examples, const TrainOptions& options, Storage st
   }
 }
 
-solve::Coordinates coordinates_of(const Examples& examples, const TrainOptions& options, std::int64_t problem) {
+solve::Coordinates coordinates_of(const Examples& examples, const TrainOptions& options,
+                                  std::int64_t problem) {
   const auto costs = costs_against_rest(examples, {options.C, options.class_weights}, problem);
   solve::Coordinates coordinates(costs.size());
   for (std::size_t i = 0; i < costs.size(); ++i) coordinates[i].costs = costs[i];
@@ -77,24 +78,27 @@ solve::Coordinates coordinates_of(const Examples& examples, const TrainOptions& 
 
 // visit(i, duals of all problems) for the rows that an earlier fit knew.
 template <class Visit>
-void for_known_rows(const Examples& examples, const WarmStart& start, std::size_t problems, const Visit& visit) {
+void for_known_rows(const Examples& examples, const WarmStart& start, std::size_t problems,
+                    const Visit& visit) {
   for (std::size_t i = 0; i < examples.hashes.size(); ++i) {
     const auto found = std::lower_bound(start.hashes.begin(), start.hashes.end(), examples.hashes[i]);
     if (found == start.hashes.end() || *found != examples.hashes[i]) continue;
-    visit(i, start.duals.subspan(static_cast<std::size_t>(found - start.hashes.begin()) * problems, problems));
+    visit(i,
+          start.duals.subspan(static_cast<std::size_t>(found - start.hashes.begin()) * problems, problems));
   }
 }
 
 // Sets u where an earlier fit knew the row.
-void resume(const Examples& examples, const WarmStart& start, std::int64_t problem, std::int64_t problems, bool boxed,
-            solve::Coordinates& coordinates) {
-  for_known_rows(examples, start, static_cast<std::size_t>(problems), [&](std::size_t i, std::span<const double> duals) {
-    solve::Coordinate& c = coordinates[i];
-    const double u = duals[static_cast<std::size_t>(problem)];
-    const double low = boxed || c.costs.negative == 0.0 ? -c.costs.negative : u;
-    const double high = boxed || c.costs.positive == 0.0 ? c.costs.positive : u;
-    c.u = std::clamp(u, std::min(low, high), std::max(low, high));
-  });
+void resume(const Examples& examples, const WarmStart& start, std::int64_t problem, std::int64_t problems,
+            bool boxed, solve::Coordinates& coordinates) {
+  for_known_rows(examples, start, static_cast<std::size_t>(problems),
+                 [&](std::size_t i, std::span<const double> duals) {
+                   solve::Coordinate& c = coordinates[i];
+                   const double u = duals[static_cast<std::size_t>(problem)];
+                   const double low = boxed || c.costs.negative == 0.0 ? -c.costs.negative : u;
+                   const double high = boxed || c.costs.positive == 0.0 ? c.costs.positive : u;
+                   c.u = std::clamp(u, std::min(low, high), std::max(low, high));
+                 });
 }
 
 // w += sum_i u_i phi(x_i)
@@ -108,15 +112,17 @@ void add_rows(const Rows& rows, const solve::Coordinates& coordinates, std::span
 template <class LossKind, class Rows>
 solve::Outcome solve_with(const Rows& rows, solve::Coordinates& coordinates, std::span<double> weights,
                           const solve::Options& options, const Progress& progress, Monitor& monitor) {
-  solve::DualCoordinateDescent<Rows, LossKind> solver(rows, std::move(coordinates), weights, options, monitor);
+  solve::DualCoordinateDescent<Rows, LossKind> solver(rows, std::move(coordinates), weights, options,
+                                                      monitor);
   const solve::Outcome outcome = solver.run(progress);
   coordinates = solver.coordinates();
   return outcome;
 }
 
 template <class Rows>
-solve::Outcome solve_problem(const Rows& rows, solve::Loss loss, solve::Coordinates& coordinates, std::span<double> weights,
-                             const solve::Options& options, const Progress& progress, Monitor& monitor) {
+solve::Outcome solve_problem(const Rows& rows, solve::Loss loss, solve::Coordinates& coordinates,
+                             std::span<double> weights, const solve::Options& options,
+                             const Progress& progress, Monitor& monitor) {
   return loss == solve::Loss::hinge
              ? solve_with<solve::Hinge>(rows, coordinates, weights, options, progress, monitor)
              : solve_with<solve::SquaredHinge>(rows, coordinates, weights, options, progress, monitor);
@@ -125,7 +131,8 @@ solve::Outcome solve_problem(const Rows& rows, solve::Loss loss, solve::Coordina
 // Few rows with long maps (small dense data) are solved on their kernel matrix, made once for all
 // classes; the weights are added up from the rows that matter in the end.
 template <class Rows>
-std::unique_ptr<solve::GramRows> kernel_matrix_if_it_pays(const Rows& rows, const TrainOptions& options, double problems) {
+std::unique_ptr<solve::GramRows> kernel_matrix_if_it_pays(const Rows& rows, const TrainOptions& options,
+                                                          double problems) {
   constexpr double most_rows = 4096;  // 128 MiB
   constexpr double usual_epochs = 20;
   const auto count = static_cast<double>(rows.size());
@@ -140,7 +147,8 @@ std::unique_ptr<solve::GramRows> kernel_matrix_if_it_pays(const Rows& rows, cons
 template <class Rows>
 solve::Outcome solve_on_kernel_matrix(const Rows& rows, const solve::GramRows& gram, solve::Loss loss,
                                       solve::Coordinates& coordinates, std::span<double> weights,
-                                      const solve::Options& options, const Progress& progress, Monitor& monitor) {
+                                      const solve::Options& options, const Progress& progress,
+                                      Monitor& monitor) {
   std::vector<double> scores(coordinates.size(), 0.0);
   for (std::size_t i = 0; i < coordinates.size(); ++i) {
     if (coordinates[i].u != 0.0) gram.axpy(static_cast<std::int64_t>(i), coordinates[i].u, scores.data());
@@ -151,26 +159,29 @@ solve::Outcome solve_on_kernel_matrix(const Rows& rows, const solve::GramRows& g
 }
 
 template <class Rows>
-void solve_all(const Rows& rows, const Examples& examples, const TrainOptions& options, const WarmStart& start,
-               Monitor& monitor, WeightVectors& vectors, Trained& trained) {
+void solve_all(const Rows& rows, const Examples& examples, const TrainOptions& options,
+               const WarmStart& start, Monitor& monitor, WeightVectors& vectors, Trained& trained) {
   const auto problems = static_cast<std::int64_t>(vectors.size());
   // Threads go to the problems first; what is left over speeds up each problem's full passes.
-  const int threads_each = std::max(1, options.threads / static_cast<int>(std::min<std::int64_t>(problems, 1024)));
-  const std::unique_ptr<solve::GramRows> gram = kernel_matrix_if_it_pays(rows, options, static_cast<double>(problems));
+  const int threads_each =
+      std::max(1, options.threads / static_cast<int>(std::min<std::int64_t>(problems, 1024)));
+  const std::unique_ptr<solve::GramRows> gram =
+      kernel_matrix_if_it_pays(rows, options, static_cast<double>(problems));
   parallel_for(options.threads, problems, [&](std::int64_t problem) {
     const auto p = static_cast<std::size_t>(problem);
     auto coordinates = coordinates_of(examples, options, problem);
     resume(examples, start, problem, problems, options.loss == solve::Loss::hinge, coordinates);
     vectors[p] = LargeArray<double>(rows.dimension());
-    const solve::Options solver_options{options.tolerance, options.max_epochs, options.seed + p, threads_each};
+    const solve::Options solver_options{options.tolerance, options.max_epochs, options.seed + p,
+                                        threads_each};
     const Progress progress{"training", problem, problems, 0, 0, 0, 1.0};
     if (gram) {
       trained.outcomes[p] = solve_on_kernel_matrix(rows, *gram, options.loss, coordinates, vectors[p].span(),
                                                    solver_options, progress, monitor);
     } else {
       add_rows(rows, coordinates, vectors[p].span());
-      trained.outcomes[p] =
-          solve_problem(rows, options.loss, coordinates, vectors[p].span(), solver_options, progress, monitor);
+      trained.outcomes[p] = solve_problem(rows, options.loss, coordinates, vectors[p].span(), solver_options,
+                                          progress, monitor);
     }
     for (std::size_t i = 0; i < coordinates.size(); ++i) {
       trained.duals[i * vectors.size() + p] = coordinates[i].u;
@@ -209,7 +220,8 @@ void extract(const Rows& rows, const WeightVectors& vectors, Trained& trained) {
   if constexpr (requires { rows.columns(); }) {
     for (const auto& [key, column] : ordered_columns(rows)) append_if_used(key, column, vectors, trained);
   } else {
-    for (std::size_t column = 1; column < rows.dimension(); ++column) append_if_used(column, column, vectors, trained);
+    for (std::size_t column = 1; column < rows.dimension(); ++column)
+      append_if_used(column, column, vectors, trained);
   }
 }
 
@@ -228,21 +240,25 @@ int problem_count(int classes) { return classes == 2 ? 1 : classes; }
 void check_scale(const engines::FeatureMap& map) {
   const double highest = map.monomial(map.degree, 1);
   if (!(highest > 1e-250 && highest < 1e250)) {
-    throw std::invalid_argument("gamma to the power of the degree is too small or too large to compute with: scale the features");
+    throw std::invalid_argument(
+        "gamma to the power of the degree is too small or too large to compute with: scale the features");
   }
   for (int size = 0; size < map.degree; ++size) {
     if (!(map.monomial(size, 1) < 1e250)) {
-      throw std::invalid_argument("coef0 to the power of the degree is too large to compute with: lower coef0");
+      throw std::invalid_argument(
+          "coef0 to the power of the degree is too large to compute with: lower coef0");
     }
   }
 }
 
-Trained train(const Examples& examples, const TrainOptions& options, const WarmStart& start, Monitor& monitor) {
+Trained train(const Examples& examples, const TrainOptions& options, const WarmStart& start,
+              Monitor& monitor) {
   check_scale(options.map);
   const int problems = problem_count(static_cast<int>(options.class_weights.size()));
   const StorageEstimate estimate = estimate_and_plan(examples, options, problems);
   Trained trained;
-  trained.storage = options.map.degree == 1 ? Storage::on_the_fly : choose_storage(options.storage, estimate, options.memory);
+  trained.storage = options.map.degree == 1 ? Storage::on_the_fly
+                                            : choose_storage(options.storage, estimate, options.memory);
   trained.outcomes.resize(static_cast<std::size_t>(problems));
   trained.duals.resize(examples.hashes.size() * static_cast<std::size_t>(problems));
   monitor.report({"expanding", 0, problems, 0, 0, examples.rows(), 1.0});
@@ -255,15 +271,18 @@ Trained train(const Examples& examples, const TrainOptions& options, const WarmS
   return trained;
 }
 
-Trained train_logistic(const Examples& examples, const TrainOptions& options, const WarmStart& start, Monitor& monitor) {
+Trained train_logistic(const Examples& examples, const TrainOptions& options, const WarmStart& start,
+                       Monitor& monitor) {
   check_scale(options.map);
   const int problems = problem_count(static_cast<int>(options.class_weights.size()));
   const auto outputs = static_cast<std::size_t>(problems);
   const auto count = static_cast<std::size_t>(examples.rows());
   Trained trained;
-  trained.storage = options.map.degree == 1
-                        ? Storage::on_the_fly
-                        : choose_storage(options.storage, estimate_storage(examples, options.map.degree, problems), options.memory);
+  trained.storage =
+      options.map.degree == 1
+          ? Storage::on_the_fly
+          : choose_storage(options.storage, estimate_storage(examples, options.map.degree, problems),
+                           options.memory);
   const auto loss = logistic_loss_of(examples, {options.C, options.class_weights});
   std::vector<double> coefficients(count * outputs, 0.0);
   for_known_rows(examples, start, outputs, [&](std::size_t i, std::span<const double> duals) {
@@ -273,7 +292,8 @@ Trained train_logistic(const Examples& examples, const TrainOptions& options, co
   with_rows(examples, options, trained.storage, SplitPlan{}, monitor, [&](const auto& rows) {
     trained.dimension = rows.dimension();
     solve::KernelNewton solver(rows, *loss, std::move(coefficients), rows.dimension(), monitor);
-    trained.outcomes.push_back(solver.run(options.tolerance, options.max_epochs, {"training", 0, 1, 0, 0, 0, 1.0}));
+    trained.outcomes.push_back(
+        solver.run(options.tolerance, options.max_epochs, {"training", 0, 1, 0, 0, 0, 1.0}));
     WeightVectors vectors(outputs);
     trained.duals.resize(count * outputs);
     for (std::size_t k = 0; k < outputs; ++k) {

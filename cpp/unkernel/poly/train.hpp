@@ -35,25 +35,29 @@ struct WarmStart {
 
 // With Storage::split there are no weights, constants neither: the duals say it all.
 struct Trained {
-  std::vector<engines::Key> keys;  // ascending; only conjunctions with some non-zero weight, without the constant
-  std::vector<double> weights;     // keys x problems
-  std::vector<double> constants;   // one per problem
-  std::vector<double> duals;       // rows x problems
+  std::vector<engines::Key>
+      keys;  // ascending; only conjunctions with some non-zero weight, without the constant
+  std::vector<double> weights;    // keys x problems
+  std::vector<double> constants;  // one per problem
+  std::vector<double> duals;      // rows x problems
   std::vector<solve::Outcome> outcomes;
   Storage storage = Storage::automatic;
-  std::size_t dimension = 0;       // length of a weight vector while training
+  std::size_t dimension = 0;  // length of a weight vector while training
 };
 
 // One problem for two classes (class 1 is positive), else one per class against the rest.
 int problem_count(int classes);
 
-// Weights are divided by powers of gamma on their way into the model: throws unless those are ordinary numbers.
+// Weights are divided by powers of gamma on their way into the model: throws unless those are ordinary
+// numbers.
 void check_scale(const engines::FeatureMap& map);
 
-Trained train(const Examples& examples, const TrainOptions& options, const WarmStart& start, Monitor& monitor);
+Trained train(const Examples& examples, const TrainOptions& options, const WarmStart& start,
+              Monitor& monitor);
 
-// l2-regularised logistic regression (solve/kernel_newton.hpp), several classes by softmax: max_epochs are Newton steps,
-// options.loss is not used.
-Trained train_logistic(const Examples& examples, const TrainOptions& options, const WarmStart& start, Monitor& monitor);
+// l2-regularised logistic regression (solve/kernel_newton.hpp), several classes by softmax: max_epochs are
+// Newton steps, options.loss is not used.
+Trained train_logistic(const Examples& examples, const TrainOptions& options, const WarmStart& start,
+                       Monitor& monitor);
 
 }  // namespace unkernel::poly

@@ -23,7 +23,9 @@ double product(const double* a, const double* b, std::size_t size) {
 }  // namespace
 
 Bundle::Bundle(std::size_t dimension, std::size_t most_cuts)
-    : dimension_(dimension), capacity_(std::max<std::size_t>(most_cuts, 4)), gram_(capacity_ * capacity_, 0.0) {}
+    : dimension_(dimension),
+      capacity_(std::max<std::size_t>(most_cuts, 4)),
+      gram_(capacity_ * capacity_, 0.0) {}
 
 void Bundle::add(LargeVector<double> gradient, double offset, int threads) {
   if (gradient.size() != dimension_) throw std::invalid_argument("a cut has the wrong number of weights");
@@ -34,10 +36,11 @@ void Bundle::add(LargeVector<double> gradient, double offset, int threads) {
   masses_.push_back(0.0);
   const std::size_t last = cuts_.size() - 1;
   const double* const newest = cuts_[last].gradient.data();
-  parallel_for(dimension_ * last > 1'000'000 ? threads : 1, static_cast<std::int64_t>(last + 1), [&](std::int64_t k) {
-    const auto i = static_cast<std::size_t>(k);
-    gram(i, last) = product(cuts_[i].gradient.data(), newest, dimension_);
-  });
+  parallel_for(dimension_ * last > 1'000'000 ? threads : 1, static_cast<std::int64_t>(last + 1),
+               [&](std::int64_t k) {
+                 const auto i = static_cast<std::size_t>(k);
+                 gram(i, last) = product(cuts_[i].gradient.data(), newest, dimension_);
+               });
   for (std::size_t i = 0; i < last; ++i) gram(last, i) = gram(i, last);
 }
 
@@ -57,18 +60,21 @@ void Bundle::fit_masses(double C) {
 }
 
 void Bundle::weights(std::span<double> result, int threads) const {
-  parallel_ranges(threads, static_cast<std::int64_t>(dimension_), grain, [&](std::int64_t begin, std::int64_t end) {
-    std::fill(result.begin() + begin, result.begin() + end, 0.0);
-    for (std::size_t k = 0; k < size(); ++k) {
-      if (masses_[k] == 0.0) continue;
-      const double* const gradient = cuts_[k].gradient.data();
-      for (auto j = static_cast<std::size_t>(begin); j < static_cast<std::size_t>(end); ++j) result[j] += masses_[k] * gradient[j];
-    }
-  });
+  parallel_ranges(threads, static_cast<std::int64_t>(dimension_), grain,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    std::fill(result.begin() + begin, result.begin() + end, 0.0);
+                    for (std::size_t k = 0; k < size(); ++k) {
+                      if (masses_[k] == 0.0) continue;
+                      const double* const gradient = cuts_[k].gradient.data();
+                      for (auto j = static_cast<std::size_t>(begin); j < static_cast<std::size_t>(end); ++j)
+                        result[j] += masses_[k] * gradient[j];
+                    }
+                  });
 }
 
 void Bundle::set_masses(std::span<const double> masses) {
-  const bool sound = masses.size() == size() && std::ranges::all_of(masses, [](double mass) { return mass >= 0.0; });
+  const bool sound =
+      masses.size() == size() && std::ranges::all_of(masses, [](double mass) { return mass >= 0.0; });
   if (!sound) throw std::invalid_argument("there must be a mass a cut, none of them negative");
   masses_.assign(masses.begin(), masses.end());
 }

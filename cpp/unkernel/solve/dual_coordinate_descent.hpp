@@ -95,7 +95,8 @@ class DualCoordinateDescent {
     for (std::int64_t i = 0; i < rows_.size(); ++i) {
       at(i).curvature = rows_.squared_norm(i);
       if (!std::isfinite(at(i).curvature)) {
-        throw std::invalid_argument("the kernel of a row with itself is not finite: scale the features, or lower gamma or coef0");
+        throw std::invalid_argument(
+            "the kernel of a row with itself is not finite: scale the features, or lower gamma or coef0");
       }
     }
     wake_everyone();
@@ -255,7 +256,8 @@ class DualCoordinateDescent {
   }
 
   void put_to_sleep(Coordinate& c) const {
-    c.nap = c.nap == 0 ? std::uint16_t{1} : std::min<std::uint16_t>(static_cast<std::uint16_t>(2 * c.nap), longest_nap);
+    c.nap = c.nap == 0 ? std::uint16_t{1}
+                       : std::min<std::uint16_t>(static_cast<std::uint16_t>(2 * c.nap), longest_nap);
     // A first nap of one epoch is no nap at all: many examples rest at a bound only by accident.
     c.asleep_until = c.nap == 1 ? 0 : static_cast<std::uint32_t>(epoch_) + 1U + c.nap;
   }
@@ -408,8 +410,8 @@ class DualCoordinateDescent {
 
   bool kernel_space_pays() const {
     if constexpr (has_kernel_space) {
-      constexpr double largest_gram = 4096;          // rows; 128 MiB
-      constexpr double epochs_saved_at_least = 16;   // what the tail costs without it, at the least
+      constexpr double largest_gram = 4096;         // rows; 128 MiB
+      constexpr double epochs_saved_at_least = 16;  // what the tail costs without it, at the least
       const auto moving = static_cast<double>(awake_.size());
       return epoch_ >= next_kernel_finish_ && moving <= largest_gram && moving <= rows_.mean_map_size() &&
              moving * rows_.mean_row_size() <= epochs_saved_at_least * rows_.mean_map_size();
@@ -468,7 +470,8 @@ class DualCoordinateDescent {
       const double before = std::exchange(gap_at_comparison_, gap);
       if (before == 0.0) return false;  // nothing to compare with yet
       const double power = std::max(std::log2(before / gap), 0.2);
-      const double epochs = std::pow(std::max(gap / options_.tolerance, 1.0), 1.0 / power) * static_cast<double>(epoch_);
+      const double epochs =
+          std::pow(std::max(gap / options_.tolerance, 1.0), 1.0 / power) * static_cast<double>(epoch_);
       constexpr double overhead = 1000.0;  // of an epoch, however few rows it visits
       const double epoch_cost = 4.0 * static_cast<double>(awake_.size()) * rows_.mean_map_size() + overhead;
       // Where the epochs would not suffice, a good end is worth ten times their price.
@@ -492,7 +495,8 @@ class DualCoordinateDescent {
     }
     const double size = std::min(rows, columns);
     if (tried_second_order_ || size > largest) return std::numeric_limits<double>::infinity();
-    const double fill = columns < rows ? 0.5 * rows * rows_.mean_map_size() * rows_.mean_map_size() : rows * rows;
+    const double fill =
+        columns < rows ? 0.5 * rows * rows_.mean_map_size() * rows_.mean_map_size() : rows * rows;
     return iterations * (size * size * size / 3.0 + fill);
   }
 
@@ -532,8 +536,8 @@ class DualCoordinateDescent {
   Options options_;
   Monitor& monitor_;
   Random random_;
-  std::vector<std::int32_t> active_;    // not shrunk, ascending
-  std::vector<std::int32_t> awake_;     // of those, the ones to visit this epoch, in their order
+  std::vector<std::int32_t> active_;  // not shrunk, ascending
+  std::vector<std::int32_t> awake_;   // of those, the ones to visit this epoch, in their order
   std::vector<std::int32_t> shuffled_;
   std::vector<std::int32_t> busy_;
   double busy_gain_ = std::numeric_limits<double>::infinity();

@@ -1,9 +1,10 @@
 // Newton's method for l2-regularised smooth losses over a row view.
 //
-// Problem   min_w  1/2 sum_k |w_k|^2 + sum_i L_i(f_i),   f_ik = w_k'phi(x_i)                           (score_loss.hpp)
-// Space     w_k = sum_i u_ik phi(x_i), so that all vectors are numbers of rows and K u, K the kernel matrix, is one pass of
+// Problem   min_w  1/2 sum_k |w_k|^2 + sum_i L_i(f_i),   f_ik = w_k'phi(x_i) (score_loss.hpp) Space     w_k =
+// sum_i u_ik phi(x_i), so that all vectors are numbers of rows and K u, K the kernel matrix, is one pass of
 //           additions to a weight vector and one of inner products with it: K itself is never made.
-// Step      (I + DK) d = -(u + L'(f)), D the Hessian of the loss by the scores, by conjugate gradients in the inner product
+// Step      (I + DK) d = -(u + L'(f)), D the Hessian of the loss by the scores, by conjugate gradients in the
+// inner product
 //           a'Kb, in which I + DK is symmetric; one pass a round. Then a backtracking line search.
 // Stop      (P - D) / P <= tolerance, D the dual objective at u = -L'(f): sum_i g_i(u_i) - 1/2 u'Ku.
 #pragma once
@@ -26,8 +27,8 @@ template <RowView Rows>
 class KernelNewton {
  public:
   // `coefficients`: where u begins, output-major.
-  KernelNewton(const Rows& rows, const ScoreLoss& loss, std::vector<double> coefficients, std::size_t dimension,
-               Monitor& monitor)
+  KernelNewton(const Rows& rows, const ScoreLoss& loss, std::vector<double> coefficients,
+               std::size_t dimension, Monitor& monitor)
       : rows_(rows), loss_(loss), monitor_(monitor), u_(std::move(coefficients)), buffer_(dimension) {
     f_ = kernel_times(u_);
     g_.resize(u_.size());
@@ -82,7 +83,8 @@ class KernelNewton {
       std::fill_n(buffer_.data(), buffer_.size(), 0.0);
       for (std::size_t i = 0; i < count; ++i) {
         if (i % 4096 == 0) monitor_.throw_if_stopped();
-        if (a[k * count + i] != 0.0) rows_.axpy(static_cast<std::int64_t>(i), a[k * count + i], buffer_.data());
+        if (a[k * count + i] != 0.0)
+          rows_.axpy(static_cast<std::int64_t>(i), a[k * count + i], buffer_.data());
       }
       for (std::size_t i = 0; i < count; ++i) {
         if (i % 4096 == 0) monitor_.throw_if_stopped();
@@ -109,7 +111,8 @@ class KernelNewton {
         along += joint_[i * outputs + k] * v[k * count + i];
       }
       const double mean = total > 0.0 ? along / total : 0.0;
-      for (std::size_t k = 0; k < outputs; ++k) result[k * count + i] = joint_[i * outputs + k] * (v[k * count + i] - mean);
+      for (std::size_t k = 0; k < outputs; ++k)
+        result[k * count + i] = joint_[i * outputs + k] * (v[k * count + i] - mean);
     }
     return result;
   }

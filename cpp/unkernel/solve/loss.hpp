@@ -37,7 +37,9 @@ struct Hinge {
   static double high(const Costs& c) { return c.positive; }
   static double left_slope(const Costs& c, double u) { return u <= c.positive - c.negative ? 1.0 : -1.0; }
   static double right_slope(const Costs& c, double u) { return u < c.positive - c.negative ? 1.0 : -1.0; }
-  static double dual(const Costs& c, double u) { return std::min(2.0 * c.positive - u, 2.0 * c.negative + u); }
+  static double dual(const Costs& c, double u) {
+    return std::min(2.0 * c.positive - u, 2.0 * c.negative + u);
+  }
   static double loss(const Costs& c, double f) {
     return c.positive * std::max(1.0 - f, 0.0) + c.negative * std::max(1.0 + f, 0.0);
   }
@@ -52,8 +54,12 @@ struct Hinge {
 struct SquaredHinge {
   static constexpr bool boxed = false;
 
-  static double low(const Costs& c) { return c.negative > 0.0 ? -std::numeric_limits<double>::infinity() : 0.0; }
-  static double high(const Costs& c) { return c.positive > 0.0 ? std::numeric_limits<double>::infinity() : 0.0; }
+  static double low(const Costs& c) {
+    return c.negative > 0.0 ? -std::numeric_limits<double>::infinity() : 0.0;
+  }
+  static double high(const Costs& c) {
+    return c.positive > 0.0 ? std::numeric_limits<double>::infinity() : 0.0;
+  }
   static double left_slope(const Costs& c, double u) { return stationary(c, u); }
   static double right_slope(const Costs& c, double u) { return stationary(c, u); }
   static double dual(const Costs& c, double u) {

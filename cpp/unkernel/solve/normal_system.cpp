@@ -45,7 +45,8 @@ void Cholesky::solve(std::span<double> x) const {
 ColumnSystem::ColumnSystem(MappedRows rows, int threads)
     : rows_(std::move(rows)), threads_(threads), parts_(part_count, Cholesky(rows_.dimension)) {}
 
-void ColumnSystem::add_rows(std::span<const double> E, std::size_t first, std::size_t last, Cholesky& matrix) const {
+void ColumnSystem::add_rows(std::span<const double> E, std::size_t first, std::size_t last,
+                            Cholesky& matrix) const {
   for (std::size_t i = first; i < last; ++i) {
     const auto begin = static_cast<std::size_t>(rows_.offsets[i]);
     const auto end = static_cast<std::size_t>(rows_.offsets[i + 1]);
@@ -76,7 +77,8 @@ void ColumnSystem::factor(std::span<const double> E) {
 std::vector<double> ColumnSystem::combined(std::span<const double> u) const {
   std::vector<double> w(rows_.dimension, 0.0);
   for (std::size_t i = 0; i < u.size(); ++i) {
-    for (auto k = static_cast<std::size_t>(rows_.offsets[i]); k < static_cast<std::size_t>(rows_.offsets[i + 1]); ++k) {
+    for (auto k = static_cast<std::size_t>(rows_.offsets[i]);
+         k < static_cast<std::size_t>(rows_.offsets[i + 1]); ++k) {
       w[static_cast<std::size_t>(rows_.columns[k])] += u[i] * rows_.values[k];
     }
   }
@@ -86,7 +88,8 @@ std::vector<double> ColumnSystem::combined(std::span<const double> u) const {
 std::vector<double> ColumnSystem::products(std::span<const double> w) const {
   std::vector<double> f(rows_.offsets.size() - 1, 0.0);
   for (std::size_t i = 0; i < f.size(); ++i) {
-    for (auto k = static_cast<std::size_t>(rows_.offsets[i]); k < static_cast<std::size_t>(rows_.offsets[i + 1]); ++k) {
+    for (auto k = static_cast<std::size_t>(rows_.offsets[i]);
+         k < static_cast<std::size_t>(rows_.offsets[i + 1]); ++k) {
       f[i] += w[static_cast<std::size_t>(rows_.columns[k])] * rows_.values[k];
     }
   }

@@ -2,7 +2,8 @@
 //
 // Given weights E_i > 0 and right-hand sides e_i per row, both solve  du + E K du = e  for the change
 // of u, K being the kernel matrix, and return the change of scores df = K du, and du where it comes
-// out without cancellation: the one by a matrix over columns (few conjunctions, many rows), the other by a matrix over rows.
+// out without cancellation: the one by a matrix over columns (few conjunctions, many rows), the other by a
+// matrix over rows.
 #pragma once
 
 #include <cstddef>
@@ -58,8 +59,8 @@ class ColumnSystem final : public NormalSystem {
   Change solve(std::span<const double> e) const override;
 
  private:
-  std::vector<double> combined(std::span<const double> u) const;     // sum_i u_i phi_i
-  std::vector<double> products(std::span<const double> w) const;     // phi_i'w
+  std::vector<double> combined(std::span<const double> u) const;  // sum_i u_i phi_i
+  std::vector<double> products(std::span<const double> w) const;  // phi_i'w
   void add_rows(std::span<const double> E, std::size_t first, std::size_t last, Cholesky& matrix) const;
 
   MappedRows rows_;

@@ -66,7 +66,8 @@ class LineSearch {
     const double width = high_.step - low_.step;
     std::vector<double> steps;
     if (const std::size_t count = risk_.steps_at_once(); count > 1) {
-      for (std::size_t k = 1; k <= count; ++k) steps.push_back(low_.step + width * static_cast<double>(k) / static_cast<double>(count + 1));
+      for (std::size_t k = 1; k <= count; ++k)
+        steps.push_back(low_.step + width * static_cast<double>(k) / static_cast<double>(count + 1));
       return steps;
     }
     const double secant = -low_.slope / (high_.slope - low_.slope);
@@ -103,8 +104,14 @@ class LineSearch {
 
 class OneSlack {
  public:
-  OneSlack(Risk& risk, const OneSlackOptions& options, Bundle& bundle, std::span<double> weights, Monitor& monitor)
-      : risk_(risk), options_(options), bundle_(bundle), here_(weights), there_(weights.size(), 0.0), monitor_(monitor) {}
+  OneSlack(Risk& risk, const OneSlackOptions& options, Bundle& bundle, std::span<double> weights,
+           Monitor& monitor)
+      : risk_(risk),
+        options_(options),
+        bundle_(bundle),
+        here_(weights),
+        there_(weights.size(), 0.0),
+        monitor_(monitor) {}
 
   OneSlackOutcome run(Progress progress, const RoundObserver& observe) {
     start();
@@ -151,7 +158,8 @@ class OneSlack {
 
   // Where C is tiny, no weights at all are within the gap; but a round gives them a direction.
   bool stands_still() const {
-    return outcome_.rounds == 0 && outcome_.objective > 0.0 && std::ranges::all_of(here_, [](double w) { return w == 0.0; });
+    return outcome_.rounds == 0 && outcome_.objective > 0.0 &&
+           std::ranges::all_of(here_, [](double w) { return w == 0.0; });
   }
 
   void add_cut(double step) {
@@ -162,7 +170,8 @@ class OneSlack {
 
   void check_finite() const {
     if (!std::isfinite(outcome_.objective)) {
-      throw std::invalid_argument("the objective is not finite: scale the features, or lower C or the sample weights");
+      throw std::invalid_argument(
+          "the objective is not finite: scale the features, or lower C or the sample weights");
     }
   }
 
@@ -172,7 +181,8 @@ class OneSlack {
     const double wanted = options_.tolerance * outcome_.objective;
     const double accuracy = dual_accuracy * std::clamp(gap, 0.0, 10.0 * wanted);
     outcome_.dual_objective = std::max(outcome_.dual_objective, bundle_.solve(options_.C, accuracy));
-    outcome_.converged = outcome_.objective - outcome_.dual_objective <= options_.tolerance * outcome_.objective;
+    outcome_.converged =
+        outcome_.objective - outcome_.dual_objective <= options_.tolerance * outcome_.objective;
   }
 
   // Looks towards *there*, and takes what is best on the way.
@@ -203,7 +213,8 @@ class OneSlack {
     progress.active = static_cast<std::int64_t>(bundle_.size());
     progress.objective = outcome_.objective;
     progress.bound = outcome_.dual_objective;
-    progress.relative_gap = outcome_.objective > 0.0 ? (outcome_.objective - outcome_.dual_objective) / outcome_.objective : 0.0;
+    progress.relative_gap =
+        outcome_.objective > 0.0 ? (outcome_.objective - outcome_.dual_objective) / outcome_.objective : 0.0;
     monitor_.report(progress);
   }
 
@@ -218,8 +229,9 @@ class OneSlack {
 
 }  // namespace
 
-OneSlackOutcome minimise_one_slack(Risk& risk, const OneSlackOptions& options, Bundle& bundle, std::span<double> weights,
-                                   Progress progress, Monitor& monitor, const RoundObserver& observe) {
+OneSlackOutcome minimise_one_slack(Risk& risk, const OneSlackOptions& options, Bundle& bundle,
+                                   std::span<double> weights, Progress progress, Monitor& monitor,
+                                   const RoundObserver& observe) {
   if (weights.size() != risk.dimension() || bundle.dimension() != risk.dimension()) {
     throw std::invalid_argument("the weights, the cuts and the risk differ in dimension");
   }

@@ -4,8 +4,8 @@
 // Method    Joachims (2006), Algorithm 1, with the optimised cuts of OCAS (Franc & Sonnenburg 2008): each
 //           round solves the small dual of all cuts (bundle.hpp), which proposes weights and a lower bound D;
 //           a line search from the best weights so far towards the proposal gives the next best ones; the new
-//           cut is taken near those, a little towards the proposal. The first proposal is the risk's own guess
-//           where it has one.
+//           cut is taken near those, a little towards the proposal. The first proposal is the risk's own
+//           guess where it has one.
 // Rounds    O(C / (gap)) in theory, whatever the number of rows; a dozen or two in practice.
 // Stop      (P - D) / P <= tolerance, with P at the best weights and D the best bound: a true duality gap.
 #pragma once
@@ -36,11 +36,13 @@ struct OneSlackOutcome {
 };
 
 // After every round: the cuts, the best weights, and how far it is. Called on the working thread.
-using RoundObserver = std::function<void(const Bundle&, std::span<const double> weights, const OneSlackOutcome&)>;
+using RoundObserver =
+    std::function<void(const Bundle&, std::span<const double> weights, const OneSlackOutcome&)>;
 
 // `weights` holds the start (zeros, or a good guess) and is overwritten by the result. `bundle` may hold cuts
 // of the same risk already, and keeps those that are found.
-OneSlackOutcome minimise_one_slack(Risk& risk, const OneSlackOptions& options, Bundle& bundle, std::span<double> weights,
-                                   Progress progress, Monitor& monitor, const RoundObserver& observe);
+OneSlackOutcome minimise_one_slack(Risk& risk, const OneSlackOptions& options, Bundle& bundle,
+                                   std::span<double> weights, Progress progress, Monitor& monitor,
+                                   const RoundObserver& observe);
 
 }  // namespace unkernel::solve

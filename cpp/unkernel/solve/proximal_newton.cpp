@@ -52,13 +52,13 @@ struct ProximalNewton::Model {
   std::vector<std::int32_t> columns;
   std::vector<std::size_t> outputs;  // of each column; a column may be there for several
   std::vector<std::size_t> offsets{0};
-  std::vector<std::int32_t> rows;    // renumbered: only rows with a curvature
-  std::vector<double> values;        // x_ij sqrt(curvature_i)
-  std::vector<double> gradient;      // of the loss at d = 0
-  std::vector<double> curvature;     // of the loss alone
-  std::vector<double> weights;       // w_j
-  std::vector<double> steps;         // d_j
-  std::vector<double> residual;      // sum_j values_j d_j
+  std::vector<std::int32_t> rows;  // renumbered: only rows with a curvature
+  std::vector<double> values;      // x_ij sqrt(curvature_i)
+  std::vector<double> gradient;    // of the loss at d = 0
+  std::vector<double> curvature;   // of the loss alone
+  std::vector<double> weights;     // w_j
+  std::vector<double> steps;       // d_j
+  std::vector<double> residual;    // sum_j values_j d_j
 };
 
 ProximalNewton::ProximalNewton(const SparseColumns& columns, const ScoreLoss& loss, const Penalty& penalty,
@@ -175,7 +175,8 @@ bool ProximalNewton::gram_pays(const Model& model) const {
   if (model.columns.size() > most_columns) return false;
   std::vector<std::int32_t> count(rows_, 0);
   for (const std::int32_t j : model.columns) {
-    for (const std::int32_t row : columns_.rows(static_cast<std::size_t>(j))) ++count[static_cast<std::size_t>(row)];
+    for (const std::int32_t row : columns_.rows(static_cast<std::size_t>(j)))
+      ++count[static_cast<std::size_t>(row)];
   }
   double entries = 0.0;
   double pairs = 0.0;
@@ -185,7 +186,8 @@ bool ProximalNewton::gram_pays(const Model& model) const {
     pairs += 0.5 * count[i] * count[i];
   }
   const auto columns = static_cast<double>(model.columns.size());
-  return scattered * pairs + usual_passes * 0.5 * columns * columns < usual_passes * scattered * 2.0 * entries;
+  return scattered * pairs + usual_passes * 0.5 * columns * columns <
+         usual_passes * scattered * 2.0 * entries;
 }
 
 void ProximalNewton::store_entries(Model& model) const {
@@ -226,10 +228,12 @@ double ProximalNewton::best_step(const Model& model, std::size_t j, double gradi
   return -weight;
 }
 
-// Coordinate descent on the quadratic model, in random order, until the conditions of optimality are violated much
-// less on a pass than on the first: `gradient` of a member as it is by now, `moved` where one has made a step.
+// Coordinate descent on the quadratic model, in random order, until the conditions of optimality are violated
+// much less on a pass than on the first: `gradient` of a member as it is by now, `moved` where one has made a
+// step.
 template <class Gradient, class Moved>
-void ProximalNewton::descend_in_passes(Model& model, int most_passes, const Gradient& gradient, const Moved& moved) {
+void ProximalNewton::descend_in_passes(Model& model, int most_passes, const Gradient& gradient,
+                                       const Moved& moved) {
   std::vector<std::size_t> order(model.columns.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   double first = 0.0;
@@ -283,7 +287,10 @@ void ProximalNewton::descend_in_place(Model& model) {
       model.curvature[m] = columns_.scale(j) * columns_.scale(j) * sum;
     }
     descend_in_passes(
-        model, 6, [&](std::size_t m) { return model.gradient[m] + columns_.dot(static_cast<std::size_t>(model.columns[m]), change.data()); },
+        model, 6,
+        [&](std::size_t m) {
+          return model.gradient[m] + columns_.dot(static_cast<std::size_t>(model.columns[m]), change.data());
+        },
         [&](std::size_t m, double step) {
           const auto j = static_cast<std::size_t>(model.columns[m]);
           const auto ids = columns_.rows(j);
@@ -298,12 +305,16 @@ void ProximalNewton::descend_in_place(Model& model) {
   columns_.uniform() ? visit(std::true_type{}) : visit(std::false_type{});
 }
 
-// Coordinate descent crawls where columns are nearly dependent. So from time to time the weights that are not 0 move
-// together, along a few conjugate gradients, and stop at 0 where they would change their sign.
+// Coordinate descent crawls where columns are nearly dependent. So from time to time the weights that are not
+// 0 move together, along a few conjugate gradients, and stop at 0 where they would change their sign.
 class ProximalNewton::GramDescent {
  public:
   GramDescent(const ProximalNewton& owner, Model& model)
-      : owner_(owner), model_(model), gram_(owner.gram_), gradient_(gram_.size(), 0.0), place_(model.columns.size()) {
+      : owner_(owner),
+        model_(model),
+        gram_(owner.gram_),
+        gradient_(gram_.size(), 0.0),
+        place_(model.columns.size()) {
     for (std::size_t j = 0; j < place_.size(); ++j) {
       place_[j] = gram_.member(model.columns[j]);
       gradient_[place_[j]] = model.gradient[j];
@@ -344,7 +355,8 @@ class ProximalNewton::GramDescent {
       }
       if (round == 0) first = size;
       if (!(size > 1e-4 * first)) break;
-      for (std::size_t k = 0; k < support_.size(); ++k) direction[k] = scaled[k] + (round > 0 ? size / before : 0.0) * direction[k];
+      for (std::size_t k = 0; k < support_.size(); ++k)
+        direction[k] = scaled[k] + (round > 0 ? size / before : 0.0) * direction[k];
       multiply(direction, product);
       double along = 0.0;
       for (std::size_t k = 0; k < support_.size(); ++k) along += direction[k] * product[k];
@@ -373,7 +385,8 @@ class ProximalNewton::GramDescent {
   // The Hessian's part for the support, the penalty's included.
   void multiply(const std::vector<double>& direction, std::vector<double>& product) {
     spread_.assign(gram_.size(), 0.0);
-    for (std::size_t k = 0; k < support_.size(); ++k) add(direction[k], gram_.row(place_[support_[k]]), spread_);
+    for (std::size_t k = 0; k < support_.size(); ++k)
+      add(direction[k], gram_.row(place_[support_[k]]), spread_);
     for (std::size_t k = 0; k < support_.size(); ++k) {
       product[k] = spread_[place_[support_[k]]] + (owner_.penalty_.l2 + ridge) * direction[k];
     }
@@ -414,7 +427,7 @@ class ProximalNewton::GramDescent {
 void ProximalNewton::descend_on_gram(Model& model) {
   // Far from the optimum the model itself is the smaller half of the truth.
   const int most_passes = hurried_ && objective_ - dual_objective_ > 0.1 * objective_ ? 50 : 500;
-  constexpr int alone = 5;  // passes between common moves
+  constexpr int alone = 5;       // passes between common moves
   constexpr double slack = 0.2;  // a model with curvatures a little old is nearly as good
   gram_.update(model.columns, curvature_, slack);
   GramDescent descent(*this, model);
@@ -446,8 +459,8 @@ void ProximalNewton::adapt_damping(double length) {
   }
 }
 
-// The Hessian of row i by its scores is diag(a) - a a'/n + e I, e the damping: its product with the row's changes t is
-// a_k (t_k - m) + e t_k, m = a't / n.
+// The Hessian of row i by its scores is diag(a) - a a'/n + e I, e the damping: its product with the row's
+// changes t is a_k (t_k - m) + e t_k, m = a't / n.
 void ProximalNewton::descend_jointly(Model& model) {
   const std::size_t outputs = weights_.size();
   std::vector<double> a(rows_ * outputs), t(rows_ * outputs, 0.0), m(rows_, 0.0), e(rows_), n(rows_, 0.0);
@@ -509,10 +522,12 @@ double ProximalNewton::search_line(const Model& model) {
     for (std::size_t k = 0; k < model.columns.size(); ++k) {
       if (model.steps[k] != 0.0) penalty += penalty_of(model.weights[k] + length * model.steps[k]);
     }
-    const double change = penalty - penalty_before + loss_.value_along(scores_, direction, length) - loss_before;
+    const double change =
+        penalty - penalty_before + loss_.value_along(scores_, direction, length) - loss_before;
     if (change > sufficient * length * slope) continue;
     for (std::size_t k = 0; k < model.columns.size(); ++k) {
-      weights_[model.outputs[k]][static_cast<std::size_t>(model.columns[k])] = model.weights[k] + length * model.steps[k];
+      weights_[model.outputs[k]][static_cast<std::size_t>(model.columns[k])] =
+          model.weights[k] + length * model.steps[k];
     }
     for (std::size_t i = 0; i < scores_.size(); ++i) scores_[i] += length * direction[i];
     return length;

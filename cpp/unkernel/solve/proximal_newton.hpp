@@ -1,16 +1,19 @@
 // Proximal Newton for l1- and elastic-net-regularised losses, on stored columns.
 //
-// Problem   min_w  sum_jk [ l1 |w_jk| + l2/2 w_jk^2 ] + sum_i L_i(f_i),   f_ik = sum_j x_ij w_jk     (score_loss.hpp)
-// Step      the loss is replaced by its second-order model at the present scores,
-//           the model is minimised by coordinate descent (soft-thresholded Newton steps, columns in random order)
-//           to a tenth of its violation, and a backtracking line search goes along the result (Yuan, Ho & Lin, An improved
-//           GLMNET for l1-regularized logistic regression, JMLR 13, 2012). The squared hinge has a generalised
-//           second derivative: rows that keep their margin have none, so they are left out of the model.
-//           The descent works on the entries of the columns, or on the model's Hessian, whichever is cheaper;
-//           for several outputs on the entries, all outputs together. Rough steps make a few passes only. A
-//           curvature in the Hessian is renewed where it changed by more than a fifth.
-// Damping   where lines end early the model's curvatures c_i become c_i + t (largest possible - c_i), t growing up to 1,
-//           where the model lies above the loss and every step is good; t falls again where whole steps succeed.
+// Problem   min_w  sum_jk [ l1 |w_jk| + l2/2 w_jk^2 ] + sum_i L_i(f_i),   f_ik = sum_j x_ij w_jk
+// (score_loss.hpp) Step      the loss is replaced by its second-order model at the present scores,
+//           the model is minimised by coordinate descent (soft-thresholded Newton steps, columns in random
+//           order) to a tenth of its violation, and a backtracking line search goes along the result (Yuan,
+//           Ho & Lin, An improved GLMNET for l1-regularized logistic regression, JMLR 13, 2012). The squared
+//           hinge has a generalised second derivative: rows that keep their margin have none, so they are
+//           left out of the model. The descent works on the entries of the columns, or on the model's
+//           Hessian, whichever is cheaper; for several outputs on the entries, all outputs together. Rough
+//           steps make a few passes only. A curvature in the Hessian is renewed where it changed by more than
+//           a fifth.
+// Damping   where lines end early the model's curvatures c_i become c_i + t (largest possible - c_i), t
+// growing up to 1,
+//           where the model lies above the loss and every step is good; t falls again where whole steps
+//           succeed.
 // Shrinking a column with w = 0 whose gradient is inside (-l1, l1) by more than the largest violation is
 //           left out of the model until the next step.
 // Stop      P - D <= the gap asked for, D from the gradients of the losses, scaled so that no column violates
@@ -34,16 +37,16 @@ struct Penalty {
   double l2;
 };
 
-// The best dual objective along scale * u: `strengths` are |x_j'u| wherever they exceed l1, `largest` the largest of
-// all. Where l2 > 0 a violated constraint costs (|x_j'u| - l1)^2 / (2 l2), else it must not be.
+// The best dual objective along scale * u: `strengths` are |x_j'u| wherever they exceed l1, `largest` the
+// largest of all. Where l2 > 0 a violated constraint costs (|x_j'u| - l1)^2 / (2 l2), else it must not be.
 double best_dual(const ScoreLoss& loss, std::span<const double> gradients, const Penalty& penalty,
                  std::span<const double> strengths, double largest);
 
 class ProximalNewton {
  public:
   // Columns may be added later; their weights begin at 0.
-  ProximalNewton(const SparseColumns& columns, const ScoreLoss& loss, const Penalty& penalty, std::uint64_t seed,
-                 Monitor& monitor);
+  ProximalNewton(const SparseColumns& columns, const ScoreLoss& loss, const Penalty& penalty,
+                 std::uint64_t seed, Monitor& monitor);
 
   // Steps until P - D <= `gap` for the columns there are, or `most_steps` are made; true for the former.
   // `rough`: models are minimised by a few passes only, which pays while better columns are still to come.
@@ -65,7 +68,9 @@ class ProximalNewton {
   struct Model;  // the quadratic model, on the rows and columns that take part
   class GramDescent;
 
-  std::span<const double> scores_of(std::size_t output) const { return {scores_.data() + output * rows_, rows_}; }
+  std::span<const double> scores_of(std::size_t output) const {
+    return {scores_.data() + output * rows_, rows_};
+  }
   void fit_columns();
   double violation(std::size_t j, std::size_t output) const;
   double largest_violation() const;
@@ -96,10 +101,10 @@ class ProximalNewton {
   std::vector<std::vector<double>> weights_;  // by output
   std::vector<double> scores_;
   std::vector<double> gradients_;
-  std::vector<double> curvature_;        // where there is one output
+  std::vector<double> curvature_;  // where there is one output
   std::vector<double> largest_curvature_;
   double damping_ = 0.0;
-  bool hurried_ = false;                 // whether rough steps were asked for
+  bool hurried_ = false;                               // whether rough steps were asked for
   std::vector<std::vector<double>> column_gradients_;  // by output
   double objective_ = 0.0;
   double dual_objective_ = 0.0;

@@ -33,8 +33,8 @@ class Risk {
   // *here* becomes here + step (there - here).
   virtual void move(double step) = 0;
 
-  // Where it may be good to look first, for this C, and a cut that comes with it (offset and gradient as in `cut`);
-  // gives how many passes over the rows that took, 0 for having no idea.
+  // Where it may be good to look first, for this C, and a cut that comes with it (offset and gradient as in
+  // `cut`); gives how many passes over the rows that took, 0 for having no idea.
   virtual int first_guess(double C, std::span<double> weights, std::span<double> gradient, double& offset);
 
   // For how many steps at once it is best asked: one where a question is cheap, more where it travels.

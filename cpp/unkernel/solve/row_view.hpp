@@ -19,21 +19,23 @@
 namespace unkernel::solve {
 
 template <class Rows>
-concept RowView = requires(const Rows& rows, std::int64_t i, double step, const double* scores, double* weights) {
-  { rows.size() } -> std::same_as<std::int64_t>;
-  { rows.dot(i, scores) } -> std::same_as<double>;   // w' phi(x_i)
-  rows.axpy(i, step, weights);                       // w += step phi(x_i)
-  { rows.squared_norm(i) } -> std::same_as<double>;  // phi(x_i)' phi(x_i)
-  rows.prefetch_header(i);                           // where the row is
-  rows.prefetch(i);                                  // the row itself
-};
+concept RowView =
+    requires(const Rows& rows, std::int64_t i, double step, const double* scores, double* weights) {
+      { rows.size() } -> std::same_as<std::int64_t>;
+      { rows.dot(i, scores) } -> std::same_as<double>;   // w' phi(x_i)
+      rows.axpy(i, step, weights);                       // w += step phi(x_i)
+      { rows.squared_norm(i) } -> std::same_as<double>;  // phi(x_i)' phi(x_i)
+      rows.prefetch_header(i);                           // where the row is
+      rows.prefetch(i);                                  // the row itself
+    };
 
 // A view that can also evaluate the kernel between its rows, and says what the map costs.
 template <class Rows>
-concept KernelView = RowView<Rows> && requires(const Rows& rows, std::span<const std::int32_t> subset, int threads) {
-  { rows.gram(subset, threads) } -> std::same_as<std::vector<double>>;  // row-major, symmetric
-  { rows.mean_map_size() } -> std::same_as<double>;                     // non-zeros of phi(x)
-};
+concept KernelView =
+    RowView<Rows> && requires(const Rows& rows, std::span<const std::int32_t> subset, int threads) {
+      { rows.gram(subset, threads) } -> std::same_as<std::vector<double>>;  // row-major, symmetric
+      { rows.mean_map_size() } -> std::same_as<double>;                     // non-zeros of phi(x)
+    };
 
 // A view that can also list its mapped rows phi(x) explicitly: for problems with few columns.
 template <class Rows>

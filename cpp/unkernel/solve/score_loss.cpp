@@ -26,7 +26,9 @@ struct SquaredHingeTerm {
 };
 
 struct LogisticTerm {
-  static double value(const Costs& c, double f) { return c.positive * softplus(-f) + c.negative * softplus(f); }
+  static double value(const Costs& c, double f) {
+    return c.positive * softplus(-f) + c.negative * softplus(f);
+  }
   static void derivatives(const Costs& c, double f, double& gradient, double& curvature) {
     const double tail = std::exp(-std::abs(f));
     const double of_winner = 1.0 / (1.0 + tail);
@@ -58,7 +60,8 @@ class OneScoreLoss : public ScoreLoss {
   }
   void derivatives(std::span<const double> scores, std::size_t, std::span<double> gradient,
                    std::span<double> curvature) const override {
-    for (std::size_t i = 0; i < costs_.size(); ++i) Term::derivatives(costs_[i], scores[i], gradient[i], curvature[i]);
+    for (std::size_t i = 0; i < costs_.size(); ++i)
+      Term::derivatives(costs_[i], scores[i], gradient[i], curvature[i]);
   }
   void largest_curvatures(std::span<double> curvature) const override {
     for (std::size_t i = 0; i < costs_.size(); ++i) curvature[i] = Term::largest_curvature(costs_[i]);
@@ -66,9 +69,11 @@ class OneScoreLoss : public ScoreLoss {
   void joint_curvatures(std::span<const double>, std::span<double>) const override {
     throw std::logic_error("a loss of one score has no joint curvature");
   }
-  double value_along(std::span<const double> scores, std::span<const double> direction, double step) const override {
+  double value_along(std::span<const double> scores, std::span<const double> direction,
+                     double step) const override {
     double total = 0.0;
-    for (std::size_t i = 0; i < costs_.size(); ++i) total += Term::value(costs_[i], scores[i] + step * direction[i]);
+    for (std::size_t i = 0; i < costs_.size(); ++i)
+      total += Term::value(costs_[i], scores[i] + step * direction[i]);
     return total;
   }
   double dual(std::span<const double> gradients, double scale) const override {
@@ -84,7 +89,10 @@ class OneScoreLoss : public ScoreLoss {
 class SoftmaxLoss : public ScoreLoss {
  public:
   SoftmaxLoss(std::vector<std::int64_t> offsets, std::vector<ClassCost> costs, std::size_t classes)
-      : offsets_(std::move(offsets)), costs_(std::move(costs)), classes_(classes), totals_(offsets_.size() - 1, 0.0) {
+      : offsets_(std::move(offsets)),
+        costs_(std::move(costs)),
+        classes_(classes),
+        totals_(offsets_.size() - 1, 0.0) {
     for (std::size_t i = 0; i < totals_.size(); ++i) {
       for (const ClassCost& c : costs_of(i)) totals_[i] += c.cost;
     }
@@ -131,7 +139,8 @@ class SoftmaxLoss : public ScoreLoss {
     }
   }
 
-  double value_along(std::span<const double> scores, std::span<const double> direction, double step) const override {
+  double value_along(std::span<const double> scores, std::span<const double> direction,
+                     double step) const override {
     double total = 0.0;
     std::vector<double> f(classes_);
     for (std::size_t i = 0; i < rows(); ++i) {
@@ -155,14 +164,16 @@ class SoftmaxLoss : public ScoreLoss {
       if (totals_[i] == 0.0) continue;
       for (std::size_t k = 0; k < classes_; ++k) shares[k] = scale * gradients[k * rows() + i];
       for (const ClassCost& c : costs_of(i)) shares[static_cast<std::size_t>(c.code)] += c.cost;
-      for (const double share : shares) total += totals_[i] * entropy_term(std::clamp(share / totals_[i], 0.0, 1.0));
+      for (const double share : shares)
+        total += totals_[i] * entropy_term(std::clamp(share / totals_[i], 0.0, 1.0));
     }
     return total;
   }
 
  private:
   std::span<const ClassCost> costs_of(std::size_t i) const {
-    return std::span(costs_).subspan(static_cast<std::size_t>(offsets_[i]), static_cast<std::size_t>(offsets_[i + 1] - offsets_[i]));
+    return std::span(costs_).subspan(static_cast<std::size_t>(offsets_[i]),
+                                     static_cast<std::size_t>(offsets_[i + 1] - offsets_[i]));
   }
 
   std::vector<std::int64_t> offsets_;
@@ -181,7 +192,8 @@ std::unique_ptr<ScoreLoss> logistic_loss(std::vector<Costs> costs) {
   return std::make_unique<OneScoreLoss<LogisticTerm>>(std::move(costs));
 }
 
-std::unique_ptr<ScoreLoss> softmax_loss(std::vector<std::int64_t> offsets, std::vector<ClassCost> costs, std::size_t classes) {
+std::unique_ptr<ScoreLoss> softmax_loss(std::vector<std::int64_t> offsets, std::vector<ClassCost> costs,
+                                        std::size_t classes) {
   return std::make_unique<SoftmaxLoss>(std::move(offsets), std::move(costs), classes);
 }
 

@@ -7,8 +7,9 @@
 //   min_w  penalty(w) + sum_i L_i(w'phi_i)      is      max_u  sum_i g_i(u_i) - penalty*(sum_i u_i phi_i).
 //
 //   squared hinge   p max(1-f, 0)^2 + q max(1+f, 0)^2           g in loss.hpp
-//   logistic        p log(1+exp(-f)) + q log(1+exp(f))          g(u) = -(p-u) log s - (q+u) log(1-s), s = (p-u)/(p+q)
-//   softmax         sum_k c_k (log sum_l exp(f_l) - f_k)        g(u) = -n sum_k s_k log s_k, s_k = (c_k-u_k)/n, n = sum_k c_k
+//   logistic        p log(1+exp(-f)) + q log(1+exp(f))          g(u) = -(p-u) log s - (q+u) log(1-s), s =
+//   (p-u)/(p+q) softmax         sum_k c_k (log sum_l exp(f_l) - f_k)        g(u) = -n sum_k s_k log s_k, s_k
+//   = (c_k-u_k)/n, n = sum_k c_k
 //
 // p, q and c_k are the costs of a row that stands for all equal rows, whatever their classes.
 // Scores, gradients and the like are output-major: [k * rows + i].
@@ -36,10 +37,12 @@ class ScoreLoss {
                            std::span<double> curvature) const = 0;
   // The most that the second derivative of a row can be.
   virtual void largest_curvatures(std::span<double> curvature) const = 0;
-  // The Hessian of row i by its scores is diag(a_i) - a_i a_i' / n_i: a (row-major) for all rows, n = their sums.
+  // The Hessian of row i by its scores is diag(a_i) - a_i a_i' / n_i: a (row-major) for all rows, n = their
+  // sums.
   virtual void joint_curvatures(std::span<const double> scores, std::span<double> a) const = 0;
   // The value if `step` times `direction` is added to the scores.
-  virtual double value_along(std::span<const double> scores, std::span<const double> direction, double step) const = 0;
+  virtual double value_along(std::span<const double> scores, std::span<const double> direction,
+                             double step) const = 0;
   // sum_i g_i(-scale dL_i/df) for a scale in [0, 1] and the gradients of all outputs.
   virtual double dual(std::span<const double> gradients, double scale) const = 0;
 };
@@ -53,6 +56,7 @@ struct ClassCost {
   double cost;
 };
 // The classes of row i are those from offsets[i] to offsets[i + 1].
-std::unique_ptr<ScoreLoss> softmax_loss(std::vector<std::int64_t> offsets, std::vector<ClassCost> costs, std::size_t classes);
+std::unique_ptr<ScoreLoss> softmax_loss(std::vector<std::int64_t> offsets, std::vector<ClassCost> costs,
+                                        std::size_t classes);
 
 }  // namespace unkernel::solve

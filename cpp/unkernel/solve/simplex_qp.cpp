@@ -51,7 +51,8 @@ class Cholesky {
 // Cuts 0 .. K-1, and the slack K: a cut of zeros that has the mass which no other has.
 class SimplexSolver {
  public:
-  SimplexSolver(const SimplexProblem& problem, std::span<double> a) : problem_(problem), a_(a), gradient_(problem.size + 1, 0.0) {
+  SimplexSolver(const SimplexProblem& problem, std::span<double> a)
+      : problem_(problem), a_(a), gradient_(problem.size + 1, 0.0) {
     make_feasible();
     update_gradient();
   }
@@ -75,7 +76,8 @@ class SimplexSolver {
     return sum;
   }
 
-  // The value less what rounding may have added to it: where C is huge, large terms leave little when they cancel.
+  // The value less what rounding may have added to it: where C is huge, large terms leave little when they
+  // cancel.
   double certain_value() const {
     constexpr double rounding = 1e-15;
     double terms = 0.0;
@@ -140,7 +142,8 @@ class SimplexSolver {
     }
   }
 
-  // Moves the active masses to their optimum, signs aside; false where a mass ran out or the slack did on the way.
+  // Moves the active masses to their optimum, signs aside; false where a mass ran out or the slack did on the
+  // way.
   bool newton_step() {
     find_direction();
     double step = 1.0, sum = 0.0;
@@ -165,8 +168,8 @@ class SimplexSolver {
     return false;
   }
 
-  // d with Gd = gradient where there is slack; where all mass is given out, Gd = gradient - price and sum(d) = 0.
-  // A negative price says that less mass would be better.
+  // d with Gd = gradient where there is slack; where all mass is given out, Gd = gradient - price and sum(d)
+  // = 0. A negative price says that less mass would be better.
   void find_direction() {
     factors_.factorise(problem_, active_);
     direction_.clear();

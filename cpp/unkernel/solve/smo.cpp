@@ -23,15 +23,17 @@ constexpr std::int64_t shrink_period = 1000;
 constexpr double worth_shrinking = 0.75;
 constexpr std::size_t copied_bytes = std::size_t{64} << 20U;
 
-// --- The passes over all active variables ----------------------------------------------------------------------
+// --- The passes over all active variables
+// ----------------------------------------------------------------------
 //
 // A best-of-all is searched in `lanes` interleaved parts, so that compilers can vectorise it without leave to
-// reorder floating-point arithmetic; and in loops of one choice each, or they see control flow. Barriers, which are
-// 0 or infinite, stand for the tests whether a variable can rise or fall.
+// reorder floating-point arithmetic; and in loops of one choice each, or they see control flow. Barriers,
+// which are 0 or infinite, stand for the tests whether a variable can rise or fall.
 
 constexpr std::size_t lanes = 64;
 
-// A lambda that is not inlined would be compiled for the least machine only, whatever its caller is a clone for.
+// A lambda that is not inlined would be compiled for the least machine only, whatever its caller is a clone
+// for.
 #define UNKERNEL_INLINE __attribute__((always_inline))
 
 template <class Block>
@@ -47,7 +49,8 @@ struct Step {
 };
 
 // pull -= sum of both steps; gives where pull + barrier is largest; `count` where every barrier is infinite.
-UNKERNEL_CLONES std::size_t move_pair(Step one, Step two, double* __restrict pull, const double* __restrict barrier, std::size_t count) {
+UNKERNEL_CLONES std::size_t move_pair(Step one, Step two, double* __restrict pull,
+                                      const double* __restrict barrier, std::size_t count) {
   double best[lanes];
   std::fill_n(best, lanes, -infinity);
   const float* __restrict row_one = one.row;
@@ -55,7 +58,8 @@ UNKERNEL_CLONES std::size_t move_pair(Step one, Step two, double* __restrict pul
   for_each_block(count, [&](std::size_t first, std::size_t width) UNKERNEL_INLINE {
     for (std::size_t l = 0; l < width; ++l) {
       const std::size_t k = first + l;
-      const double moved = pull[k] - (one.change * static_cast<double>(row_one[k]) + two.change * static_cast<double>(row_two[k]));
+      const double moved = pull[k] - (one.change * static_cast<double>(row_one[k]) +
+                                      two.change * static_cast<double>(row_two[k]));
       pull[k] = moved;
       const double reach = moved + barrier[k];
       const double before = best[l];
@@ -69,10 +73,10 @@ UNKERNEL_CLONES std::size_t move_pair(Step one, Step two, double* __restrict pul
   return count;
 }
 
-// Gains are estimates that only choose who moves next, so single precision is enough; violations are differences
-// taken in double and rounded afterwards.
+// Gains are estimates that only choose who moves next, so single precision is enough; violations are
+// differences taken in double and rounded afterwards.
 struct Choice {
-  std::size_t place;     // the largest gain; `count` where nothing is gained
+  std::size_t place;  // the largest gain; `count` where nothing is gained
   double violation = 0.0;
 };
 
@@ -85,7 +89,8 @@ class GainLanes {
   }
 
   // rise[l] may be negative: then nothing is gained. curvature[l] > 0
-  [[gnu::always_inline]] void consider(std::size_t first, std::size_t width, float* __restrict rise, const float* __restrict curvature) {
+  [[gnu::always_inline]] void consider(std::size_t first, std::size_t width, float* __restrict rise,
+                                       const float* __restrict curvature) {
     const std::int32_t block = static_cast<std::int32_t>(first);
     float gain[lanes];
     for (std::size_t l = 0; l < width; ++l) rise[l] = rise[l] > 0.0F ? rise[l] : 0.0F;
@@ -110,20 +115,23 @@ class GainLanes {
   std::int32_t block_[lanes];
 };
 
-// The partner k of a variable with the pull `top` and this row: (top - e_k)^2 / (K_ii + K_kk - 2 K_ik) is largest.
+// The partner k of a variable with the pull `top` and this row: (top - e_k)^2 / (K_ii + K_kk - 2 K_ik) is
+// largest.
 struct Leader {
   double top;
   float diagonal;
   const float* row;
 };
 
-UNKERNEL_CLONES Choice find_partner(Leader leader, const double* __restrict pull, const double* __restrict barrier,
-                                    const float* __restrict diagonal, std::size_t count) {
+UNKERNEL_CLONES Choice find_partner(Leader leader, const double* __restrict pull,
+                                    const double* __restrict barrier, const float* __restrict diagonal,
+                                    std::size_t count) {
   GainLanes best;
   const float* __restrict row = leader.row;
   for_each_block(count, [&](std::size_t first, std::size_t width) UNKERNEL_INLINE {
     float rise[lanes], curvature[lanes];
-    for (std::size_t l = 0; l < width; ++l) rise[l] = static_cast<float>(leader.top - (pull[first + l] + barrier[first + l]));
+    for (std::size_t l = 0; l < width; ++l)
+      rise[l] = static_cast<float>(leader.top - (pull[first + l] + barrier[first + l]));
     for (std::size_t l = 0; l < width; ++l) {
       const float raw = leader.diagonal + diagonal[first + l] - 2.0F * row[first + l];
       curvature[l] = raw > static_cast<float>(least_curvature) ? raw : static_cast<float>(least_curvature);
@@ -135,7 +143,8 @@ UNKERNEL_CLONES Choice find_partner(Leader leader, const double* __restrict pull
 
 // pull -= step; gives who has the largest pull^2 / K_kk among those that can follow it.
 UNKERNEL_CLONES Choice move_one(Step step, double* __restrict pull, const double* __restrict rise_barrier,
-                                const double* __restrict fall_barrier, const float* __restrict diagonal, std::size_t count) {
+                                const double* __restrict fall_barrier, const float* __restrict diagonal,
+                                std::size_t count) {
   GainLanes best;
   const float* __restrict row = step.row;
   for_each_block(count, [&](std::size_t first, std::size_t width) UNKERNEL_INLINE {
@@ -161,7 +170,8 @@ UNKERNEL_CLONES void subtract_row(Step step, double* __restrict pull, std::size_
   for (std::size_t k = 0; k < count; ++k) pull[k] -= step.change * static_cast<double>(row[k]);
 }
 
-// --- Rows of the square ----------------------------------------------------------------------------------------
+// --- Rows of the square
+// ----------------------------------------------------------------------------------------
 
 std::size_t place_of(const KernelSquare& kernel, std::size_t variable) {
   return kernel.rows == nullptr ? variable : static_cast<std::size_t>(kernel.rows[variable]);
@@ -174,11 +184,12 @@ bool follow_one_another(std::span<const std::size_t> places) {
   return true;
 }
 
-// Rows of the kernel over some of the square's columns: in place where these follow one another, else copies of
-// those last asked for, of which the oldest makes room.
+// Rows of the kernel over some of the square's columns: in place where these follow one another, else copies
+// of those last asked for, of which the oldest makes room.
 class SquareRows {
  public:
-  SquareRows(const KernelSquare& kernel, std::vector<std::size_t> places) : kernel_(kernel), places_(std::move(places)) {
+  SquareRows(const KernelSquare& kernel, std::vector<std::size_t> places)
+      : kernel_(kernel), places_(std::move(places)) {
     in_place_ = follow_one_another(places_);
     if (in_place_) return;
     const std::size_t most = std::max<std::size_t>(copied_bytes / (sizeof(float) * places_.size()), 2);
@@ -239,7 +250,8 @@ void subtract_rows(const PairProblem& problem, std::span<const double> changes, 
   }
 }
 
-// --- The solver ------------------------------------------------------------------------------------------------
+// --- The solver
+// ------------------------------------------------------------------------------------------------
 
 class PairDescent {
  public:
@@ -303,7 +315,9 @@ class PairDescent {
   double label(std::size_t i) const { return static_cast<double>(problem_.labels[i]); }
   double low(std::size_t i) const { return problem_.labels[i] > 0 ? 0.0 : -problem_.costs[i]; }
   double high(std::size_t i) const { return problem_.labels[i] > 0 ? problem_.costs[i] : 0.0; }
-  std::int64_t period() const { return std::min<std::int64_t>(static_cast<std::int64_t>(active()), shrink_period); }
+  std::int64_t period() const {
+    return std::min<std::int64_t>(static_cast<std::int64_t>(active()), shrink_period);
+  }
 
   // --- Who is active ---------------------------------------------------------------------------
 
@@ -336,7 +350,8 @@ class PairDescent {
     fall_barrier_[k] = all_u_[i] > low(i) ? 0.0 : infinity;
   }
 
-  // Every pull, from the last time that all were known and what has moved since. Where everyone is active they are.
+  // Every pull, from the last time that all were known and what has moved since. Where everyone is active
+  // they are.
   void bring_up_to_date() {
     if (!variable_.empty() && everyone_is_active()) {
       known_pull_ = pull_;
@@ -353,8 +368,8 @@ class PairDescent {
     return shrink(pull_[top_], pull_[top_] - choice_.violation);
   }
 
-  // Lets go of those whose bound holds them beyond m(a) or M(a), and so could be in no pair; and of those that cannot
-  // move at all. Rows are read in place as long as no one left, hence only where many leave.
+  // Lets go of those whose bound holds them beyond m(a) or M(a), and so could be in no pair; and of those
+  // that cannot move at all. Rows are read in place as long as no one left, hence only where many leave.
   bool shrink(double highest_pull, double lowest_pull) {
     if (everyone_is_active()) bring_up_to_date();
     const auto stays = [&](std::size_t k) {
@@ -388,7 +403,8 @@ class PairDescent {
   }
 
   void move(Step step) {
-    choice_ = move_one(step, pull_.data(), rise_barrier_.data(), fall_barrier_.data(), diagonal_.data(), active());
+    choice_ =
+        move_one(step, pull_.data(), rise_barrier_.data(), fall_barrier_.data(), diagonal_.data(), active());
   }
 
   void move(Step one, Step two) {
@@ -415,7 +431,8 @@ class PairDescent {
     const std::size_t i = variable_[riser], j = variable_[faller];
     const float* row_i = row(riser);
     const float* row_j = rows_.row(faller, riser);
-    const double curvature = problem_.diagonal[i] + problem_.diagonal[j] - 2.0 * static_cast<double>(row_i[faller]);
+    const double curvature =
+        problem_.diagonal[i] + problem_.diagonal[j] - 2.0 * static_cast<double>(row_i[faller]);
     const double wish = (pull_[riser] - pull_[faller]) / std::max(curvature, least_curvature);
     const double room_i = high(i) - all_u_[i], room_j = all_u_[j] - low(j);
     const double t = std::min({wish, room_i, room_j});
@@ -436,7 +453,8 @@ class PairDescent {
     return change;
   }
 
-  // The square's K_kk is single precision; the curvatures are not, and have to be those of the same quadratic.
+  // The square's K_kk is single precision; the curvatures are not, and have to be those of the same
+  // quadratic.
   void mend_diagonal(std::size_t k, Step step) {
     pull_[k] += step.change * (static_cast<double>(step.row[k]) - problem_.diagonal[variable_[k]]);
   }
@@ -446,7 +464,8 @@ class PairDescent {
   PairOutcome outcome() {
     bring_up_to_date();
     PairOutcome result;
-    for (std::size_t i = 0; i < size(); ++i) result.dual_objective += 0.5 * all_u_[i] * (label(i) + known_pull_[i]);
+    for (std::size_t i = 0; i < size(); ++i)
+      result.dual_objective += 0.5 * all_u_[i] * (label(i) + known_pull_[i]);
     const Extent found = extent();
     const bool pairs = found.highest_pull > -infinity && found.lowest_pull < infinity;
     if (options_.bias) {
@@ -485,7 +504,7 @@ class PairDescent {
   const PairProblem& problem_;
   const PairOptions& options_;
   const Monitor& monitor_;
-  std::vector<double> all_u_;  // of every variable
+  std::vector<double> all_u_;                 // of every variable
   std::vector<double> known_u_, known_pull_;  // of every variable, when all pulls were last known
   std::vector<std::size_t> variable_;         // that is active, in order
   std::vector<double> pull_, rise_barrier_, fall_barrier_;  // of the active ones
@@ -498,24 +517,29 @@ class PairDescent {
 
 void check(const PairProblem& problem, std::size_t alphas, std::size_t gradients) {
   const std::size_t size = problem.labels.size();
-  if (problem.diagonal.size() != size || problem.costs.size() != size || alphas != size || gradients != size) {
+  if (problem.diagonal.size() != size || problem.costs.size() != size || alphas != size ||
+      gradients != size) {
     throw std::invalid_argument("diagonal, labels, costs, alpha and gradient have to be of one length");
   }
   for (std::size_t i = 0; i < size; ++i) {
-    if (problem.labels[i] != 1 && problem.labels[i] != -1) throw std::invalid_argument("a label is neither -1 nor +1");
-    if (!(problem.costs[i] >= 0.0 && problem.costs[i] < infinity)) throw std::invalid_argument("a cost is negative or not finite");
+    if (problem.labels[i] != 1 && problem.labels[i] != -1)
+      throw std::invalid_argument("a label is neither -1 nor +1");
+    if (!(problem.costs[i] >= 0.0 && problem.costs[i] < infinity))
+      throw std::invalid_argument("a cost is negative or not finite");
   }
 }
 
 void check_start(const PairProblem& problem, std::span<const double> alpha) {
   for (std::size_t i = 0; i < alpha.size(); ++i) {
-    if (!(alpha[i] >= 0.0 && alpha[i] <= problem.costs[i])) throw std::invalid_argument("alpha does not start between 0 and its cost");
+    if (!(alpha[i] >= 0.0 && alpha[i] <= problem.costs[i]))
+      throw std::invalid_argument("alpha does not start between 0 and its cost");
   }
 }
 
 }  // namespace
 
-void evaluate_gradient(const PairProblem& problem, std::span<const double> alpha, std::span<double> gradient) {
+void evaluate_gradient(const PairProblem& problem, std::span<const double> alpha,
+                       std::span<double> gradient) {
   check(problem, alpha.size(), gradient.size());
   std::vector<double> u(alpha.size());
   for (std::size_t i = 0; i < u.size(); ++i) {

@@ -2,17 +2,24 @@
 //
 //   min_a  1/2 a'Qa - e'a      0 <= a_i <= C_i,  sum_i y_i a_i = 0,     Q_ij = y_i y_j K_ij
 //
-// Solver     sequential minimal optimisation: two variables move at a time. The first is the one that pulls its
-//            side hardest, the second the one with which it gains most, by the curvature of the pair (Fan, Chen &
-//            Lin 2005, WSS 2).
-// No bias    without the equality constraint one variable moves at a time: that with the largest g_i^2 / K_ii.
-// Shrinking  a variable at a bound that wants to stay there leaves until the others are optimal; then all gradients
+// Solver     sequential minimal optimisation: two variables move at a time. The first is the one that pulls
+// its
+//            side hardest, the second the one with which it gains most, by the curvature of the pair (Fan,
+//            Chen & Lin 2005, WSS 2).
+// No bias    without the equality constraint one variable moves at a time: that with the largest g_i^2 /
+// K_ii. Shrinking  a variable at a bound that wants to stay there leaves until the others are optimal; then
+// all gradients
 //            are brought up to date, and whoever is not optimal is worked on again.
-// Start      wherever a stands, as long as each a_i is between its bounds, with its gradient g. Where the variables
-//            are a part of a larger problem, sum_i y_i a_i stays what it is, and g has the others' part in it.
-// Stop       with a bias: m(a) - M(a) <= tolerance, the largest -y_i g_i of a variable whose y_i a_i can rise less
-//            the smallest of one that can fall, as LIBSVM's -e; without: no |g_i| that a can follow above tolerance.
-// Singular   a pair without curvature, or with a negative one by rounding, moves until one of the two is at a bound.
+// Start      wherever a stands, as long as each a_i is between its bounds, with its gradient g. Where the
+// variables
+//            are a part of a larger problem, sum_i y_i a_i stays what it is, and g has the others' part in
+//            it.
+// Stop       with a bias: m(a) - M(a) <= tolerance, the largest -y_i g_i of a variable whose y_i a_i can rise
+// less
+//            the smallest of one that can fall, as LIBSVM's -e; without: no |g_i| that a can follow above
+//            tolerance.
+// Singular   a pair without curvature, or with a negative one by rounding, moves until one of the two is at a
+// bound.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +30,11 @@
 
 namespace unkernel::solve {
 
-// A symmetric matrix that several problems share, each with its own rows of it. Where a problem's rows follow one
-// another the matrix is read in place; else the rows that are worked with are copied, 64 MiB of them at most.
+// A symmetric matrix that several problems share, each with its own rows of it. Where a problem's rows follow
+// one another the matrix is read in place; else the rows that are worked with are copied, 64 MiB of them at
+// most.
 struct KernelSquare {
-  const float* values;       // row-major, `stride` apart
+  const float* values;  // row-major, `stride` apart
   std::size_t stride;
   const std::int32_t* rows;  // where variable i is in the square; null: at i
 };
@@ -45,18 +53,18 @@ struct PairOptions {
 };
 
 struct PairOutcome {
-  double bias = 0.0;            // mean of -y_i g_i where 0 < a_i < C_i; if there is none, the middle of what is optimal
+  double bias = 0.0;  // mean of -y_i g_i where 0 < a_i < C_i; if there is none, the middle of what is optimal
   double dual_objective = 0.0;  // e'a - 1/2 a'Qa: below the primal optimum
   double violation = 0.0;       // what is compared with the tolerance, over all variables
   std::int64_t steps = 0;
-  bool converged = false;       // false: the steps ran out, or rounding left nothing to gain
+  bool converged = false;  // false: the steps ran out, or rounding left nothing to gain
 };
 
 // g = Qa - e; n times the number of a_i that are not 0.
 void evaluate_gradient(const PairProblem& problem, std::span<const double> alpha, std::span<double> gradient);
 
-// Improves `alpha` in place, and keeps `gradient`, which has to belong to it, up to date. (For a cold start all a_i
-// are 0 and all g_i are -1.) Throws Interrupted where the monitor says so.
+// Improves `alpha` in place, and keeps `gradient`, which has to belong to it, up to date. (For a cold start
+// all a_i are 0 and all g_i are -1.) Throws Interrupted where the monitor says so.
 PairOutcome minimise_pairs(const PairProblem& problem, const PairOptions& options, std::span<double> alpha,
                            std::span<double> gradient, const Monitor& monitor);
 

@@ -19,7 +19,9 @@ class SparseColumns {
 
   std::size_t size() const { return scales_.size(); }
   bool uniform() const { return uniform_; }
-  double bytes() const { return 4.0 * static_cast<double>(rows_.size()) + 8.0 * static_cast<double>(values_.size()); }
+  double bytes() const {
+    return 4.0 * static_cast<double>(rows_.size()) + 8.0 * static_cast<double>(values_.size());
+  }
 
   void add_entry(std::int32_t row) { rows_.push_back(row); }
   void add_entry(std::int32_t row, double value) {
@@ -32,7 +34,9 @@ class SparseColumns {
     scales_.push_back(scale);
   }
 
-  std::span<const std::int32_t> rows(std::size_t j) const { return {rows_.data() + offsets_[j], offsets_[j + 1] - offsets_[j]}; }
+  std::span<const std::int32_t> rows(std::size_t j) const {
+    return {rows_.data() + offsets_[j], offsets_[j + 1] - offsets_[j]};
+  }
   const double* values(std::size_t j) const { return uniform_ ? nullptr : values_.data() + offsets_[j]; }
   double scale(std::size_t j) const { return scales_[j]; }
 

@@ -6,7 +6,8 @@
 
 namespace unkernel::solve {
 
-void WeightedGram::update(std::span<const std::int32_t> wanted, std::span<const double> weights, double slack) {
+void WeightedGram::update(std::span<const std::int32_t> wanted, std::span<const double> weights,
+                          double slack) {
   places_.resize(columns_.size(), -1);
   std::vector<std::int32_t> added;
   for (const std::int32_t column : wanted) {
@@ -24,7 +25,8 @@ void WeightedGram::update(std::span<const std::int32_t> wanted, std::span<const 
 void WeightedGram::restart(std::span<const std::int32_t> wanted) {
   std::fill(places_.begin(), places_.end(), -1);
   members_.assign(wanted.begin(), wanted.end());
-  for (std::size_t m = 0; m < members_.size(); ++m) places_[static_cast<std::size_t>(members_[m])] = static_cast<std::int32_t>(m);
+  for (std::size_t m = 0; m < members_.size(); ++m)
+    places_[static_cast<std::size_t>(members_[m])] = static_cast<std::int32_t>(m);
   std::fill(weights_.begin(), weights_.end(), 0.0);
   gram_.assign(members_.size() * members_.size(), 0.0);
   list_rows();
@@ -33,7 +35,8 @@ void WeightedGram::restart(std::span<const std::int32_t> wanted) {
 void WeightedGram::list_rows() {
   offsets_.assign(weights_.size() + 2, 0);
   for (const std::int32_t column : members_) {
-    for (const std::int32_t row : columns_.rows(static_cast<std::size_t>(column))) ++offsets_[static_cast<std::size_t>(row) + 2];
+    for (const std::int32_t row : columns_.rows(static_cast<std::size_t>(column)))
+      ++offsets_[static_cast<std::size_t>(row) + 2];
   }
   std::partial_sum(offsets_.begin(), offsets_.end(), offsets_.begin());
   ids_.resize(offsets_.back());
@@ -63,7 +66,8 @@ void WeightedGram::change_weights(std::span<const double> weights, double slack)
     const std::int32_t* ids = ids_.data() + offsets_[i];
     const double* entries = entries_.data() + offsets_[i];
     for (std::size_t a = 0; a < offsets_[i + 1] - offsets_[i]; ++a) {
-      scatter<false>(gram_.data() + static_cast<std::size_t>(ids[a]) * count, ids, entries, a + 1, change * entries[a]);
+      scatter<false>(gram_.data() + static_cast<std::size_t>(ids[a]) * count, ids, entries, a + 1,
+                     change * entries[a]);
     }
   }
   if (!changed) return;
@@ -71,7 +75,8 @@ void WeightedGram::change_weights(std::span<const double> weights, double slack)
   for (std::size_t first = 0; first < count; first += tile) {
     for (std::size_t left = 0; left <= first; left += tile) {
       for (std::size_t m = first; m < std::min(first + tile, count); ++m) {
-        for (std::size_t k = left; k < std::min(left + tile, m); ++k) gram_[k * count + m] = gram_[m * count + k];
+        for (std::size_t k = left; k < std::min(left + tile, m); ++k)
+          gram_[k * count + m] = gram_[m * count + k];
       }
     }
   }
@@ -99,7 +104,8 @@ void WeightedGram::extend(std::span<const std::int32_t> added) {
       const auto i = static_cast<std::size_t>(rows[k]);
       if (weights_[i] == 0.0) continue;
       const double step = weights_[i] * columns_.scale(column) * (values != nullptr ? values[k] : 1.0);
-      scatter<false>(target, ids_.data() + offsets_[i], entries_.data() + offsets_[i], offsets_[i + 1] - offsets_[i], step);
+      scatter<false>(target, ids_.data() + offsets_[i], entries_.data() + offsets_[i],
+                     offsets_[i + 1] - offsets_[i], step);
     }
     for (std::size_t other = 0; other < m; ++other) gram_[other * count + m] = target[other];
   }

@@ -1,7 +1,9 @@
-// X'DX for some columns of X and a diagonal D of row weights, both of which may change a little from one use to the next.
+// X'DX for some columns of X and a diagonal D of row weights, both of which may change a little from one use
+// to the next.
 //
 // Memory   8 bytes per pair of columns, 12 per entry of the columns.
-// Cost     a row whose weight changed costs half the square of the number of columns it has; a new column costs the
+// Cost     a row whose weight changed costs half the square of the number of columns it has; a new column
+// costs the
 //          sum of those numbers over its rows.
 #pragma once
 
@@ -18,16 +20,20 @@ class WeightedGram {
  public:
   WeightedGram(const SparseColumns& columns, std::size_t rows) : columns_(columns), weights_(rows, 0.0) {}
 
-  // Afterwards all of `wanted` are members (others may still be), and the weights are these, but for relative changes up to `slack`.
+  // Afterwards all of `wanted` are members (others may still be), and the weights are these, but for relative
+  // changes up to `slack`.
   void update(std::span<const std::int32_t> wanted, std::span<const double> weights, double slack);
 
   std::size_t size() const { return members_.size(); }
-  std::size_t member(std::int32_t column) const { return static_cast<std::size_t>(places_[static_cast<std::size_t>(column)]); }
+  std::size_t member(std::int32_t column) const {
+    return static_cast<std::size_t>(places_[static_cast<std::size_t>(column)]);
+  }
   const double* row(std::size_t m) const { return gram_.data() + m * size(); }
 
  private:
   bool holds(std::int32_t column) const {
-    return static_cast<std::size_t>(column) < places_.size() && places_[static_cast<std::size_t>(column)] >= 0;
+    return static_cast<std::size_t>(column) < places_.size() &&
+           places_[static_cast<std::size_t>(column)] >= 0;
   }
   void restart(std::span<const std::int32_t> wanted);
   void extend(std::span<const std::int32_t> added);

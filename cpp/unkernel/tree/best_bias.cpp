@@ -5,13 +5,16 @@
 
 namespace unkernel::tree {
 
-double hinge_loss(std::span<const double> scores, std::span<const signed char> labels, std::span<const double> costs, double bias) {
+double hinge_loss(std::span<const double> scores, std::span<const signed char> labels,
+                  std::span<const double> costs, double bias) {
   double loss = 0.0;
-  for (std::size_t i = 0; i < scores.size(); ++i) loss += costs[i] * std::max(0.0, 1.0 - labels[i] * (scores[i] + bias));
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    loss += costs[i] * std::max(0.0, 1.0 - labels[i] * (scores[i] + bias));
   return loss;
 }
 
-BestBias best_bias(std::span<const double> scores, std::span<const signed char> labels, std::span<const double> costs) {
+BestBias best_bias(std::span<const double> scores, std::span<const signed char> labels,
+                   std::span<const double> costs) {
   struct Corner {
     double bias;
     double cost;
@@ -25,7 +28,8 @@ BestBias best_bias(std::span<const double> scores, std::span<const signed char> 
   }
   if (corners.empty()) return {};
   std::ranges::sort(corners, {}, &Corner::bias);
-  // A positive example stops pulling, or a negative one begins to push, at its corner: either way the slope rises.
+  // A positive example stops pulling, or a negative one begins to push, at its corner: either way the slope
+  // rises.
   std::size_t k = 0;
   while (k + 1 < corners.size() && slope + corners[k].cost < 0.0) slope += corners[k++].cost;
   const double bias = corners[k].bias;

@@ -1,4 +1,5 @@
-// The bias that is best for given scores: min_b sum_i C_i max(0, 1 - y_i (s_i + b)), a sum of hinges in one variable.
+// The bias that is best for given scores: min_b sum_i C_i max(0, 1 - y_i (s_i + b)), a sum of hinges in one
+// variable.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +12,11 @@ struct BestBias {
   double loss = 0.0;
 };
 
-double hinge_loss(std::span<const double> scores, std::span<const signed char> labels, std::span<const double> costs, double bias);
+double hinge_loss(std::span<const double> scores, std::span<const signed char> labels,
+                  std::span<const double> costs, double bias);
 
 // O(n log n): the slope changes at the corners b = y_i - s_i; where it changes sign is the minimum.
-BestBias best_bias(std::span<const double> scores, std::span<const signed char> labels, std::span<const double> costs);
+BestBias best_bias(std::span<const double> scores, std::span<const signed char> labels,
+                   std::span<const double> costs);
 
 }  // namespace unkernel::tree

@@ -46,13 +46,19 @@ Combined combine(const std::vector<Cut>& cuts, std::span<const double> alphas, s
   return combined;
 }
 
-// The nodes of all cuts, of one channel of trees, in two indices: one of most cuts, and one of those that came since. The
-// first is made anew only when the second has grown to a part of it, so that a new cut costs what is new in it. Both are
-// closed; a node that is in both has its weight in the first.
+// The nodes of all cuts, of one channel of trees, in two indices: one of most cuts, and one of those that
+// came since. The first is made anew only when the second has grown to a part of it, so that a new cut costs
+// what is new in it. Both are closed; a node that is in both has its weight in the first.
 class CutForest {
  public:
-  CutForest(const ExampleKernel& kernel, const ExampleSet& set, const engines::TreeCounts& counts, std::span<const std::int32_t> forest_groups)
-      : kernel_(kernel.tree), set_(set), counts_(counts), forest_groups_(forest_groups), owner_(set.forest->size(), -1), sums_(set.forest->size(), 0.0) {}
+  CutForest(const ExampleKernel& kernel, const ExampleSet& set, const engines::TreeCounts& counts,
+            std::span<const std::int32_t> forest_groups)
+      : kernel_(kernel.tree),
+        set_(set),
+        counts_(counts),
+        forest_groups_(forest_groups),
+        owner_(set.forest->size(), -1),
+        sums_(set.forest->size(), 0.0) {}
 
   void add(std::span<const std::int32_t> examples) {
     recent_.insert(recent_.end(), examples.begin(), examples.end());
@@ -70,17 +76,20 @@ class CutForest {
   }
 
   // Adds the scores of examples for these weights of nodes of the forest.
-  void add_scores(std::span<const double> weight_of, std::span<const std::int32_t> examples, int threads, const Monitor& monitor,
-                  std::span<double> scores) {
+  void add_scores(std::span<const double> weight_of, std::span<const std::int32_t> examples, int threads,
+                  const Monitor& monitor, std::span<double> scores) {
     for (std::size_t k = 0; k < layers_.size(); ++k) {
       Layer& layer = layers_[k];
-      layer.weights.assign([&](NodeId node) { return owner_[at(node)] == static_cast<std::int32_t>(k) ? weight_of[at(node)] : 0.0; });
-      engines::add_scores(layer.weights, *set_.forest, layer.groups, counts_, examples, threads, monitor, scores);
+      layer.weights.assign([&](NodeId node) {
+        return owner_[at(node)] == static_cast<std::int32_t>(k) ? weight_of[at(node)] : 0.0;
+      });
+      engines::add_scores(layer.weights, *set_.forest, layer.groups, counts_, examples, threads, monitor,
+                          scores);
     }
   }
 
-  // s(v) = sum over the cut's nodes u of f(u) Delta(u, v), for all nodes v of all cuts; its product with the node
-  // weights of another cut is their inner product.
+  // s(v) = sum over the cut's nodes u of f(u) Delta(u, v), for all nodes v of all cuts; its product with the
+  // node weights of another cut is their inner product.
   void spread(const Cut& cut, int threads, const Monitor& monitor) {
     for (std::size_t k = 0; k < layers_.size(); ++k) {
       const std::vector<double> found = spread_over(layers_[k], cut, threads, monitor);
@@ -105,7 +114,8 @@ class CutForest {
   void add_node_weights(const Combined& examples, std::vector<double>& weight_of) const {
     for (std::size_t k = 0; k < examples.examples.size(); ++k) {
       const TreeRow row = counts_.row(at(examples.examples[k]));
-      for (std::size_t i = 0; i < row.nodes.size(); ++i) weight_of[at(row.nodes[i])] += examples.coefficients[k] * row.weights[i];
+      for (std::size_t i = 0; i < row.nodes.size(); ++i)
+        weight_of[at(row.nodes[i])] += examples.coefficients[k] * row.weights[i];
     }
   }
 
@@ -147,7 +157,8 @@ class CutForest {
     std::span<const double> tree_weights;
   };
 
-  std::vector<double> spread_over(const Layer& layer, const Cut& cut, int threads, const Monitor& monitor) const {
+  std::vector<double> spread_over(const Layer& layer, const Cut& cut, int threads,
+                                  const Monitor& monitor) const {
     const engines::TreeIndex& index = layer.weights.index();
     std::vector<std::vector<double>> by_node(spreading_parts);
     std::vector<std::vector<double>> by_group(spreading_parts);
@@ -182,19 +193,22 @@ class CutForest {
   std::vector<std::int32_t> settled_;  // examples of the first layer
   std::vector<std::int32_t> recent_;   // and of the second
   std::vector<Layer> layers_;
-  std::vector<std::int32_t> owner_;    // of a node of the forest: the first layer that has it
-  std::vector<double> sums_;           // by node of the forest; right for those of the cuts
+  std::vector<std::int32_t> owner_;  // of a node of the forest: the first layer that has it
+  std::vector<double> sums_;         // by node of the forest; right for those of the cuts
 };
 
 class ForestCuts final : public Cuts {
  public:
-  ForestCuts(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, int threads, const Monitor& monitor)
+  ForestCuts(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, int threads,
+             const Monitor& monitor)
       : Cuts(kernel, std::move(set), threads, monitor),
         forest_groups_(engines::groups_in(kernel.tree, *set_->forest, *set_->forest)) {
-    for (const engines::TreeCounts& counts : set_->trees) channels_.emplace_back(kernel, *set_, counts, forest_groups_);
+    for (const engines::TreeCounts& counts : set_->trees)
+      channels_.emplace_back(kernel, *set_, counts, forest_groups_);
   }
 
-  void score(std::span<const double> alphas, std::span<const std::int32_t> examples, std::span<double> scores) override {
+  void score(std::span<const double> alphas, std::span<const std::int32_t> examples,
+             std::span<double> scores) override {
     std::ranges::fill(scores, 0.0);
     const Combined all = combine(cuts_, alphas, set_->size);
     for (CutForest& channel : channels_) {
@@ -226,10 +240,12 @@ class ForestCuts final : public Cuts {
 // An index for each cut; for scores, one of all cuts if `together`.
 class DagCuts final : public Cuts {
  public:
-  DagCuts(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, int threads, const Monitor& monitor, bool together)
+  DagCuts(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, int threads,
+          const Monitor& monitor, bool together)
       : Cuts(kernel, std::move(set), threads, monitor), together_(together) {}
 
-  void score(std::span<const double> alphas, std::span<const std::int32_t> examples, std::span<double> scores) override {
+  void score(std::span<const double> alphas, std::span<const std::int32_t> examples,
+             std::span<double> scores) override {
     std::ranges::fill(scores, 0.0);
     if (together_) {
       machine_of(alphas).add_scores(*set_, examples, threads_, monitor_, scores);
@@ -265,10 +281,12 @@ class DagCuts final : public Cuts {
 // Kernel values: one after another (uSVM), or by the row.
 class KernelCuts final : public Cuts {
  public:
-  KernelCuts(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, int threads, const Monitor& monitor, bool by_row)
+  KernelCuts(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, int threads,
+             const Monitor& monitor, bool by_row)
       : Cuts(kernel, std::move(set), threads, monitor), by_row_(by_row) {}
 
-  void score(std::span<const double> alphas, std::span<const std::int32_t> examples, std::span<double> scores) override {
+  void score(std::span<const double> alphas, std::span<const std::int32_t> examples,
+             std::span<double> scores) override {
     const Combined all = combine(cuts_, alphas, set_->size);
     score_with(all.examples, all.coefficients, examples, scores);
   }
@@ -282,16 +300,19 @@ class KernelCuts final : public Cuts {
       engines::compute_kernels(kernel_, {*set_, examples, *set_, support, false}, threads_, monitor_, sink);
       return;
     }
-    const std::int64_t tasks = (static_cast<std::int64_t>(examples.size()) + examples_at_once - 1) / examples_at_once;
+    const std::int64_t tasks =
+        (static_cast<std::int64_t>(examples.size()) + examples_at_once - 1) / examples_at_once;
     std::vector<std::unique_ptr<engines::TreePairs>> pairs(static_cast<std::size_t>(std::max(threads_, 1)));
     parallel_slots(threads_, tasks, [&](std::size_t slot, std::int64_t task) {
       monitor_.throw_if_stopped();
-      if (pairs[slot] == nullptr) pairs[slot] = std::make_unique<engines::TreePairs>(kernel_.tree, *set_->forest);
+      if (pairs[slot] == nullptr)
+        pairs[slot] = std::make_unique<engines::TreePairs>(kernel_.tree, *set_->forest);
       const auto begin = static_cast<std::size_t>(task * examples_at_once);
       for (std::size_t i = begin; i < std::min(examples.size(), begin + examples_at_once); ++i) {
         for (std::size_t k = 0; k < support.size(); ++k) {
           for (const engines::TreeCounts& counts : set_->trees) {
-            scores[i] += coefficients[k] * (*pairs[slot])(counts.row(at(examples[i])), counts.row(at(support[k])));
+            scores[i] +=
+                coefficients[k] * (*pairs[slot])(counts.row(at(examples[i])), counts.row(at(support[k])));
           }
         }
       }
@@ -300,7 +321,8 @@ class KernelCuts final : public Cuts {
 
   class Sum final : public engines::GramSink {
    public:
-    Sum(std::span<const double> coefficients, std::span<double> scores) : coefficients_(coefficients), scores_(scores) {}
+    Sum(std::span<const double> coefficients, std::span<double> scores)
+        : coefficients_(coefficients), scores_(scores) {}
     void take(std::size_t i, std::size_t first, std::span<const double> values) override {
       for (std::size_t j = 0; j < values.size(); ++j) scores_[i] += coefficients_[first + j] * values[j];
     }
@@ -342,17 +364,20 @@ ExampleMachine Cuts::machine_of(std::span<const double> alphas) const {
   return ExampleMachine(kernel_, set_, std::move(all.examples), std::move(all.coefficients), 1);
 }
 
-std::unique_ptr<Cuts> make_cuts(CutMethod method, const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set,
-                                int threads, const Monitor& monitor) {
+std::unique_ptr<Cuts> make_cuts(CutMethod method, const ExampleKernel& kernel,
+                                std::shared_ptr<const ExampleSet> set, int threads, const Monitor& monitor) {
   const bool trees_only = kernel.combination == engines::Combination::trees;
   if (!trees_only && method != CutMethod::kernels) {
     throw std::invalid_argument("this way of computing cuts is for kernels of trees alone");
   }
   switch (method) {
     case CutMethod::forest: return std::make_unique<ForestCuts>(kernel, std::move(set), threads, monitor);
-    case CutMethod::pairs: return std::make_unique<KernelCuts>(kernel, std::move(set), threads, monitor, false);
-    case CutMethod::dag_each: return std::make_unique<DagCuts>(kernel, std::move(set), threads, monitor, false);
-    case CutMethod::dag_together: return std::make_unique<DagCuts>(kernel, std::move(set), threads, monitor, true);
+    case CutMethod::pairs:
+      return std::make_unique<KernelCuts>(kernel, std::move(set), threads, monitor, false);
+    case CutMethod::dag_each:
+      return std::make_unique<DagCuts>(kernel, std::move(set), threads, monitor, false);
+    case CutMethod::dag_together:
+      return std::make_unique<DagCuts>(kernel, std::move(set), threads, monitor, true);
     default: return std::make_unique<KernelCuts>(kernel, std::move(set), threads, monitor, true);
   }
 }

@@ -27,13 +27,15 @@ class Cuts {
   const std::vector<Cut>& cuts() const { return cuts_; }
 
   // w'phi(x) for w = sum_t alphas[t] g_t.
-  virtual void score(std::span<const double> alphas, std::span<const std::int32_t> examples, std::span<double> scores) = 0;
+  virtual void score(std::span<const double> alphas, std::span<const std::int32_t> examples,
+                     std::span<double> scores) = 0;
 
   // Adds the cut; gives its inner products with all cuts, its own with itself last.
   std::vector<double> add(Cut cut);
 
  protected:
-  Cuts(const engines::ExampleKernel& kernel, std::shared_ptr<const engines::ExampleSet> set, int threads, const Monitor& monitor)
+  Cuts(const engines::ExampleKernel& kernel, std::shared_ptr<const engines::ExampleSet> set, int threads,
+       const Monitor& monitor)
       : kernel_(kernel), set_(std::move(set)), threads_(threads), monitor_(monitor) {}
 
   // With all cuts, the newest among them.
@@ -52,6 +54,7 @@ class Cuts {
 };
 
 std::unique_ptr<Cuts> make_cuts(CutMethod method, const engines::ExampleKernel& kernel,
-                                std::shared_ptr<const engines::ExampleSet> set, int threads, const Monitor& monitor);
+                                std::shared_ptr<const engines::ExampleSet> set, int threads,
+                                const Monitor& monitor);
 
 }  // namespace unkernel::tree

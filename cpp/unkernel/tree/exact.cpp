@@ -22,15 +22,20 @@ using engines::ExampleSet;
 constexpr std::size_t first_examples = 1024;  // of each labelling
 constexpr std::size_t fewest_to_add = 256;
 constexpr double finest_pairs = 1e-7;  // what kernels in single precision allow
-constexpr std::int64_t most_steps = 10'000'000;  // of a round: kernels of very different sizes may never settle
-constexpr double largest_kernel = 1e30;           // that single precision can work with
+constexpr std::int64_t most_steps =
+    10'000'000;                          // of a round: kernels of very different sizes may never settle
+constexpr double largest_kernel = 1e30;  // that single precision can work with
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // One labelling on its way.
 struct Problem {
   Problem(const Labelling& given, bool with_bias)
-      : labels(given.labels), costs(given.costs), alpha(given.labels.size(), 0.0), scores(given.labels.size(), 0.0), bias_wanted(with_bias) {}
+      : labels(given.labels),
+        costs(given.costs),
+        alpha(given.labels.size(), 0.0),
+        scores(given.labels.size(), 0.0),
+        bias_wanted(with_bias) {}
 
   // P, D and b at the scores of all examples.
   void evaluate() {
@@ -40,14 +45,16 @@ struct Problem {
       squared += alpha[i] * labels[i] * scores[i];
       mass += alpha[i];
     }
-    const BestBias best = bias_wanted ? best_bias(scores, labels, costs) : BestBias{0.0, hinge_loss(scores, labels, costs, 0.0)};
+    const BestBias best = bias_wanted ? best_bias(scores, labels, costs)
+                                      : BestBias{0.0, hinge_loss(scores, labels, costs, 0.0)};
     result.bias = best.bias;
     result.objective = 0.5 * squared + best.loss;
     result.dual_objective = mass - 0.5 * squared;
   }
 
   double gap() const {
-    return result.objective > 0.0 ? std::max(result.objective - result.dual_objective, 0.0) / result.objective : 0.0;
+    return result.objective > 0.0 ? std::max(result.objective - result.dual_objective, 0.0) / result.objective
+                                  : 0.0;
   }
 
   // How far an example is from where its alpha allows it to be.
@@ -64,15 +71,15 @@ struct Problem {
   bool bias_wanted;
   bool settled = false;  // the gap is small enough by the scores at hand
   bool announced = false;
-  double bias = 0.0;     // of the pair solver
+  double bias = 0.0;  // of the pair solver
   double pair_tolerance = 0.01;
   Trained result;
 };
 
 class Decomposition {
  public:
-  Decomposition(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> examples, std::span<const Labelling> labellings,
-                const ExactOptions& options, Monitor& monitor)
+  Decomposition(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> examples,
+                std::span<const Labelling> labellings, const ExactOptions& options, Monitor& monitor)
       : kernel_(kernel),
         examples_(std::move(examples)),
         options_(options),
@@ -80,7 +87,9 @@ class Decomposition {
         square_(kernel, *examples_, room(examples_->size, options.memory), options.threads),
         self_(engines::self_kernels(kernel, *examples_, options.threads)) {
     if (!std::ranges::all_of(self_, [](double value) { return value <= largest_kernel; })) {
-      throw std::invalid_argument("the kernel of an example with itself is not finite, or above 1e30: lower the decay, or normalise the trees");
+      throw std::invalid_argument(
+          "the kernel of an example with itself is not finite, or above 1e30: lower the decay, or normalise "
+          "the trees");
     }
     for (const Labelling& labelling : labellings) problems_.emplace_back(labelling, options.bias);
   }
@@ -89,7 +98,8 @@ class Decomposition {
     publish("kernels", 0);
     bring_in(first_choice());
     if (square_.size() == examples_->size) {  // one round is to be enough
-      for (Problem& problem : problems_) problem.pair_tolerance = std::min(problem.pair_tolerance, 2.0 * options_.tolerance);
+      for (Problem& problem : problems_)
+        problem.pair_tolerance = std::min(problem.pair_tolerance, 2.0 * options_.tolerance);
     }
     for (std::int64_t round = 1; round <= options_.max_rounds; ++round) {
       const std::vector<Problem*> problems = open();
@@ -114,7 +124,8 @@ class Decomposition {
     for (Problem& problem : problems_) {
       problem.result.converged = problem.settled;
       problem.result.coefficients = std::move(problem.alpha);
-      for (std::size_t i = 0; i < problem.labels.size(); ++i) problem.result.coefficients[i] *= problem.labels[i];
+      for (std::size_t i = 0; i < problem.labels.size(); ++i)
+        problem.result.coefficients[i] *= problem.labels[i];
       trained.push_back(std::move(problem.result));
     }
     return trained;
@@ -139,8 +150,8 @@ class Decomposition {
     problem.settled = problem.gap() <= options_.tolerance;
   }
 
-  // How exactly the pairs are solved next: more so as the gap closes, and where nobody else violates anything. False
-  // where all that can be done has been done: single precision allows no more.
+  // How exactly the pairs are solved next: more so as the gap closes, and where nobody else violates
+  // anything. False where all that can be done has been done: single precision allows no more.
   bool tighten(bool all_are_worked_with) {
     bool can_go_on = !all_are_worked_with;
     for (Problem* problem : open()) {
@@ -153,8 +164,8 @@ class Decomposition {
     return can_go_on;
   }
 
-  // All examples are scored with the weights that there are: the scores of those that were worked with come from a
-  // kernel matrix in single precision, and those of the others from alphas that may have moved since.
+  // All examples are scored with the weights that there are: the scores of those that were worked with come
+  // from a kernel matrix in single precision, and those of the others from alphas that may have moved since.
   void certify() {
     std::vector<Problem*> all;
     for (Problem& problem : problems_) all.push_back(&problem);
@@ -191,7 +202,8 @@ class Decomposition {
         for (std::size_t i = 0; i < n; ++i) {
           if (problem.labels[i] == label && problem.costs[i] > 0.0) of_label.push_back(i);
         }
-        const std::size_t wanted = std::min({first_examples / 2, of_label.size(), square_.capacity() / (2 * problems_.size()) + 1});
+        const std::size_t wanted =
+            std::min({first_examples / 2, of_label.size(), square_.capacity() / (2 * problems_.size()) + 1});
         for (std::size_t k = 0; k < wanted; ++k) chosen[of_label[k * of_label.size() / wanted]] = true;
       }
     }
@@ -202,8 +214,8 @@ class Decomposition {
     return examples;
   }
 
-  // The examples that violate most, of all labellings; three quarters of what there is, at most, as most of those that
-  // violate early will not in the end.
+  // The examples that violate most, of all labellings; three quarters of what there is, at most, as most of
+  // those that violate early will not in the end.
   std::vector<std::int32_t> violators() const {
     std::vector<double> worst(examples_->size, 0.0);
     for (const Problem& problem : problems_) {
@@ -215,7 +227,8 @@ class Decomposition {
       const auto example = static_cast<std::int32_t>(i);
       if (worst[i] > 0.5 * options_.tolerance && square_.place(example) < 0) found.push_back(example);
     }
-    const std::size_t most = std::min(std::max(fewest_to_add, 3 * square_.size() / 4), square_.capacity() / 2);
+    const std::size_t most =
+        std::min(std::max(fewest_to_add, 3 * square_.size() / 4), square_.capacity() / 2);
     std::ranges::stable_sort(found, std::greater<>(), [&](std::int32_t i) { return worst[at(i)]; });
     if (found.size() > most) found.resize(most);
     std::ranges::sort(found);
@@ -229,8 +242,8 @@ class Decomposition {
     square_.add(std::span(examples).first(count), monitor_);
   }
 
-  // Drops those that need work least: at a bound and content there, the most content first; then those that have been
-  // worked with longest. What is dropped stays as it is, and comes back when it violates most.
+  // Drops those that need work least: at a bound and content there, the most content first; then those that
+  // have been worked with longest. What is dropped stays as it is, and comes back when it violates most.
   void make_room(std::size_t wanted) {
     const auto examples = square_.examples();
     std::vector<double> content(examples.size(), std::numeric_limits<double>::infinity());
@@ -248,7 +261,8 @@ class Decomposition {
     std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t k) { return content[k]; });
     std::vector<bool> wanted_examples(examples_->size, true);
     const std::size_t excess = square_.size() + wanted - square_.capacity();
-    for (std::size_t k = 0; k < std::min(excess, order.size()); ++k) wanted_examples[at(examples[order[k]])] = false;
+    for (std::size_t k = 0; k < std::min(excess, order.size()); ++k)
+      wanted_examples[at(examples[order[k]])] = false;
     square_.keep(wanted_examples);
   }
 
@@ -266,8 +280,8 @@ class Decomposition {
       diagonal[k] = self_[i];
     }
     const solve::PairProblem pairs{{square_.values(), square_.stride(), nullptr}, diagonal, labels, costs};
-    const solve::PairOutcome outcome =
-        solve::minimise_pairs(pairs, {problem.pair_tolerance, most_steps, options_.bias}, alpha, gradient, monitor_);
+    const solve::PairOutcome outcome = solve::minimise_pairs(
+        pairs, {problem.pair_tolerance, most_steps, options_.bias}, alpha, gradient, monitor_);
     problem.bias = outcome.bias;
     for (std::size_t k = 0; k < n; ++k) {
       problem.alpha[at(examples[k])] = alpha[k];
@@ -290,15 +304,18 @@ class Decomposition {
     std::vector<std::int32_t> support;
     std::vector<double> coefficients;
     for (std::size_t i = 0; i < examples_->size; ++i) {
-      if (std::ranges::none_of(problems, [&](const Problem* problem) { return problem->alpha[i] > 0.0; })) continue;
+      if (std::ranges::none_of(problems, [&](const Problem* problem) { return problem->alpha[i] > 0.0; }))
+        continue;
       support.push_back(static_cast<std::int32_t>(i));
       for (const Problem* problem : problems) coefficients.push_back(problem->alpha[i] * problem->labels[i]);
     }
-    const ExampleMachine machine(kernel_, examples_, std::move(support), std::move(coefficients), problems.size());
+    const ExampleMachine machine(kernel_, examples_, std::move(support), std::move(coefficients),
+                                 problems.size());
     std::vector<double> scores(examples.size() * problems.size(), 0.0);
     machine.add_scores(*examples_, examples, options_.threads, monitor_, scores);
     for (std::size_t k = 0; k < examples.size(); ++k) {
-      for (std::size_t p = 0; p < problems.size(); ++p) problems[p]->scores[at(examples[k])] = scores[k * problems.size() + p];
+      for (std::size_t p = 0; p < problems.size(); ++p)
+        problems[p]->scores[at(examples[k])] = scores[k * problems.size() + p];
     }
   }
 
@@ -314,7 +331,8 @@ class Decomposition {
 }  // namespace
 
 std::vector<Trained> train_exact(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> examples,
-                                 std::span<const Labelling> labellings, const ExactOptions& options, Monitor& monitor) {
+                                 std::span<const Labelling> labellings, const ExactOptions& options,
+                                 Monitor& monitor) {
   return Decomposition(kernel, std::move(examples), labellings, options, monitor).run();
 }
 

@@ -2,12 +2,13 @@
 //
 // Problem   min_{w,b}  P = 1/2 |w|^2 + sum_i C_i max(0, 1 - y_i (w'phi(x_i) + b)),  b not regularised (or 0)
 //           for each of several labellings of the same examples (one-vs-rest)
-// Method    decomposition. Some examples are worked with: their kernel matrix is in memory, and the dual of theirs
+// Method    decomposition. Some examples are worked with: their kernel matrix is in memory, and the dual of
+// theirs
 //           is solved by pairs (solve/smo.hpp) while all others stay as they are. Then one pass over the
-//           forest scores *all* examples with the weights so far, for all labellings at once; that gives P, D and who
-//           violates the optimality conditions most. Those join the examples that are worked with, and so on.
-//           A pass costs about what a few dozen rows of the kernel matrix cost, so that the matrix need never
-//           hold more than those examples that end up near the margin.
+//           forest scores *all* examples with the weights so far, for all labellings at once; that gives P, D
+//           and who violates the optimality conditions most. Those join the examples that are worked with,
+//           and so on. A pass costs about what a few dozen rows of the kernel matrix cost, so that the matrix
+//           need never hold more than those examples that end up near the margin.
 // Stop      (P - D) / P <= tolerance at the scores of a full pass, b the best one for them.
 #pragma once
 
@@ -45,7 +46,9 @@ struct Trained {
   bool converged = false;
 };
 
-std::vector<Trained> train_exact(const engines::ExampleKernel& kernel, std::shared_ptr<const engines::ExampleSet> examples,
-                                 std::span<const Labelling> labellings, const ExactOptions& options, Monitor& monitor);
+std::vector<Trained> train_exact(const engines::ExampleKernel& kernel,
+                                 std::shared_ptr<const engines::ExampleSet> examples,
+                                 std::span<const Labelling> labellings, const ExactOptions& options,
+                                 Monitor& monitor);
 
 }  // namespace unkernel::tree

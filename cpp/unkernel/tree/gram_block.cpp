@@ -30,7 +30,8 @@ void mirror(float* values, std::size_t stride, std::size_t begin, std::size_t en
     const std::size_t bottom = std::min(end, top + tile);
     for (std::size_t left = 0; left < bottom; left += tile) {
       for (std::size_t j = left; j < std::min(left + tile, bottom); ++j) {
-        for (std::size_t i = std::max(top, j + 1); i < bottom; ++i) values[j * stride + i] = values[i * stride + j];
+        for (std::size_t i = std::max(top, j + 1); i < bottom; ++i)
+          values[j * stride + i] = values[i * stride + j];
       }
     }
   });
@@ -38,11 +39,12 @@ void mirror(float* values, std::size_t stride, std::size_t begin, std::size_t en
 
 }  // namespace
 
-WorkingSquare::WorkingSquare(const engines::ExampleKernel& kernel, const engines::ExampleSet& set, std::size_t capacity, int threads)
+WorkingSquare::WorkingSquare(const engines::ExampleKernel& kernel, const engines::ExampleSet& set,
+                             std::size_t capacity, int threads)
     : kernel_(kernel), set_(set), capacity_(capacity), threads_(threads), place_(set.size, -1) {}
 
-// Rows lie as close as they can: what is between them would have to be cleared by the system, too. A square that is
-// large already is not copied again: both would be in memory.
+// Rows lie as close as they can: what is between them would have to be cleared by the system, too. A square
+// that is large already is not copied again: both would be in memory.
 void WorkingSquare::make_wide(std::size_t size) {
   if (size <= stride_) return;
   const std::size_t stride = 2 * size > capacity_ ? capacity_ : (size + 15) / 16 * 16;
@@ -89,7 +91,8 @@ void WorkingSquare::keep(const std::vector<bool>& wanted) {
   // Every value moves to the left or up, over values that have moved already.
   float* values = values_.data();
   for (std::size_t i = 0; i < kept.size(); ++i) {
-    for (std::size_t j = 0; j < kept.size(); ++j) values[i * stride_ + j] = values[kept[i] * stride_ + kept[j]];
+    for (std::size_t j = 0; j < kept.size(); ++j)
+      values[i * stride_ + j] = values[kept[i] * stride_ + kept[j]];
   }
 }
 

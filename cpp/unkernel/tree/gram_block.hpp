@@ -16,7 +16,8 @@ namespace unkernel::tree {
 class WorkingSquare {
  public:
   // Room for so many examples of the set, at most; memory is taken as they come.
-  WorkingSquare(const engines::ExampleKernel& kernel, const engines::ExampleSet& set, std::size_t capacity, int threads);
+  WorkingSquare(const engines::ExampleKernel& kernel, const engines::ExampleSet& set, std::size_t capacity,
+                int threads);
 
   std::size_t size() const { return examples_.size(); }
   std::size_t capacity() const { return capacity_; }

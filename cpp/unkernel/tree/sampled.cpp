@@ -14,11 +14,15 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-// Draws examples, each as often as its importance says. Where all are wanted and all weigh the same, all are drawn.
+// Draws examples, each as often as its importance says. Where all are wanted and all weigh the same, all are
+// drawn.
 class Sampler {
  public:
   Sampler(std::span<const double> importances, std::int64_t size, std::uint64_t seed)
-      : importances_(importances), size_(static_cast<std::size_t>(size)), largest_(*std::ranges::max_element(importances)), random_(seed) {
+      : importances_(importances),
+        size_(static_cast<std::size_t>(size)),
+        largest_(*std::ranges::max_element(importances)),
+        random_(seed) {
     uniform_ = std::ranges::all_of(importances, [&](double importance) { return importance == largest_; });
   }
 
@@ -72,7 +76,8 @@ class CutProgram {
   }
 
   void solve(double accuracy) {
-    dual_objective_ = solve::maximise_on_simplex({offsets_.size(), gram_.data(), offsets_.size(), offsets_.data(), mass_}, alphas_, accuracy);
+    dual_objective_ = solve::maximise_on_simplex(
+        {offsets_.size(), gram_.data(), offsets_.size(), offsets_.data(), mass_}, alphas_, accuracy);
   }
 
   // max_t (d_t - w'g_t), at least 0.
@@ -97,7 +102,8 @@ class CutProgram {
 
  private:
   double product(std::size_t t) const {
-    return std::inner_product(alphas_.begin(), alphas_.end(), gram_.begin() + static_cast<std::ptrdiff_t>(t * offsets_.size()), 0.0);
+    return std::inner_product(alphas_.begin(), alphas_.end(),
+                              gram_.begin() + static_cast<std::ptrdiff_t>(t * offsets_.size()), 0.0);
   }
 
   double mass_;
@@ -128,7 +134,8 @@ Cut most_violated_cut(std::span<const std::int32_t> sample, std::span<const doub
   return cut;
 }
 
-double violation_of(const Cut& cut, std::span<const std::int32_t> sample, std::span<const double> scores, double bias) {
+double violation_of(const Cut& cut, std::span<const std::int32_t> sample, std::span<const double> scores,
+                    double bias) {
   double along = 0.0;
   for (std::size_t k = 0, s = 0; k < cut.examples.size(); ++k) {
     while (sample[s] != cut.examples[k]) ++s;
@@ -139,8 +146,9 @@ double violation_of(const Cut& cut, std::span<const std::int32_t> sample, std::s
 
 }  // namespace
 
-Trained train_sampled(const engines::ExampleKernel& kernel, std::shared_ptr<const engines::ExampleSet> examples,
-                      const Labelling& labelling, const SampledOptions& options, Progress progress, Monitor& monitor) {
+Trained train_sampled(const engines::ExampleKernel& kernel,
+                      std::shared_ptr<const engines::ExampleSet> examples, const Labelling& labelling,
+                      const SampledOptions& options, Progress progress, Monitor& monitor) {
   const double total = std::accumulate(labelling.costs.begin(), labelling.costs.end(), 0.0);
   CutProgram program(options.C * total, options.bias);
   Sampler sampler(labelling.costs, options.sample_size, options.seed);
@@ -157,13 +165,15 @@ Trained train_sampled(const engines::ExampleKernel& kernel, std::shared_ptr<cons
     const double slack = program.slack();
     const double violation = violation_of(cut, sample, scores, bias);
     // The slack means something only where the small dual has been solved.
-    trained.converged = round > 1 && violation <= slack + options.epsilon && program.gap() <= options.epsilon * options.C * total;
+    trained.converged = round > 1 && violation <= slack + options.epsilon &&
+                        program.gap() <= options.epsilon * options.C * total;
     if (!cut.examples.empty()) {
       const double offset = cut.offset;
       const double pull = std::accumulate(cut.coefficients.begin(), cut.coefficients.end(), 0.0);
       const std::vector<double> products = cuts->add(std::move(cut));
       if (!std::ranges::all_of(products, [](double product) { return std::isfinite(product); })) {
-        throw std::invalid_argument("the kernel of an example is not finite: lower the decay, or normalise the trees");
+        throw std::invalid_argument(
+            "the kernel of an example is not finite: lower the decay, or normalise the trees");
       }
       program.add(products, offset, pull);
       program.solve(0.01 * options.epsilon * options.C * total);

@@ -1,12 +1,17 @@
-// Kernel SVMs over examples made of trees, by sampled cutting planes: approximate, for examples by the million.
+// Kernel SVMs over examples made of trees, by sampled cutting planes: approximate, for examples by the
+// million.
 //
 // Problem   min_w  1/2 |w|^2 + C/Z sum_i z_i max(0, 1 - y_i w'phi(x_i)),   Z = sum_i z_i   (importances z_i)
 //           phi has a constant feature where a bias is wanted, which is regularised with the others
-// Method    Yu & Joachims (2008), Severyn & Moschitti (2011), Algorithm 2: each round draws r examples, i with a
-//           probability proportional to z_i (by rejection, their Algorithm 3), and those inside the margin make a cut,
+// Method    Yu & Joachims (2008), Severyn & Moschitti (2011), Algorithm 2: each round draws r examples, i
+// with a
+//           probability proportional to z_i (by rejection, their Algorithm 3), and those inside the margin
+//           make a cut,
 //             g = 1/r sum y_i phi(x_i),   d = 1/r (how many);
-//           then the small dual of all cuts is solved: max_a  d'a - 1/2 a'Ga,  a >= 0,  sum(a) <= C,  w = sum_t a_t g_t.
-// Stop      the new cut is violated by at most epsilon more than those that there are:  d - w'g <= xi + epsilon, and
+//           then the small dual of all cuts is solved: max_a  d'a - 1/2 a'Ga,  a >= 0,  sum(a) <= C,  w =
+//           sum_t a_t g_t.
+// Stop      the new cut is violated by at most epsilon more than those that there are:  d - w'g <= xi +
+// epsilon, and
 //           the small dual is solved as exactly.
 //           The cuts are samples, so this is an estimate, and nothing certifies it.
 //
@@ -16,8 +21,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "unkernel/base/monitor.hpp"
@@ -36,7 +41,7 @@ enum class CutMethod {
 };
 
 struct SampledOptions {
-  double C;                 // times the sum of all importances
+  double C;  // times the sum of all importances
   double epsilon;
   std::int64_t max_rounds;
   std::int64_t sample_size;
@@ -46,7 +51,8 @@ struct SampledOptions {
   int threads;
 };
 
-Trained train_sampled(const engines::ExampleKernel& kernel, std::shared_ptr<const engines::ExampleSet> examples,
-                      const Labelling& labelling, const SampledOptions& options, Progress progress, Monitor& monitor);
+Trained train_sampled(const engines::ExampleKernel& kernel,
+                      std::shared_ptr<const engines::ExampleSet> examples, const Labelling& labelling,
+                      const SampledOptions& options, Progress progress, Monitor& monitor);
 
 }  // namespace unkernel::tree

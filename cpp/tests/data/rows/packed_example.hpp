@@ -60,21 +60,25 @@ inline Rows<std::int32_t> rows_for(const Layout& layout, const Shape& shape, std
 }
 
 // X w, the constant feature last
-inline std::vector<double> plain_scores(const Rows<std::int32_t>& rows, double intercept, std::span<const double> weights) {
+inline std::vector<double> plain_scores(const Rows<std::int32_t>& rows, double intercept,
+                                        std::span<const double> weights) {
   std::vector<double> scores;
   for (std::size_t i = 0; i < static_cast<std::size_t>(rows.size()); ++i) {
     double sum = intercept != 0.0 ? intercept * weights.back() : 0.0;
-    for (std::size_t k = rows.begin(i); k < rows.end(i); ++k) sum += rows.values[k] * weights[static_cast<std::size_t>(rows.columns[k])];
+    for (std::size_t k = rows.begin(i); k < rows.end(i); ++k)
+      sum += rows.values[k] * weights[static_cast<std::size_t>(rows.columns[k])];
     scores.push_back(sum);
   }
   return scores;
 }
 
 // X'c
-inline std::vector<double> plain_transposed(const Rows<std::int32_t>& rows, double intercept, std::span<const double> c) {
+inline std::vector<double> plain_transposed(const Rows<std::int32_t>& rows, double intercept,
+                                            std::span<const double> c) {
   std::vector<double> sums(static_cast<std::size_t>(rows.features) + (intercept != 0.0 ? 1 : 0), 0.0);
   for (std::size_t i = 0; i < c.size(); ++i) {
-    for (std::size_t k = rows.begin(i); k < rows.end(i); ++k) sums[static_cast<std::size_t>(rows.columns[k])] += rows.values[k] * c[i];
+    for (std::size_t k = rows.begin(i); k < rows.end(i); ++k)
+      sums[static_cast<std::size_t>(rows.columns[k])] += rows.values[k] * c[i];
     if (intercept != 0.0) sums.back() += intercept * c[i];
   }
   return sums;

@@ -18,8 +18,8 @@
 #include "unkernel/base/checksum.hpp"
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/data/rows/block_packer.hpp"
 #include "unkernel/cutplane/passes.hpp"
+#include "unkernel/data/rows/block_packer.hpp"
 
 namespace {
 
@@ -82,7 +82,8 @@ Blocks packed(const Examples& rows, std::size_t rows_a_part, bool may_round = tr
 }
 
 std::unique_ptr<BlockFile> opened(const TemporaryFile& file, const Blocks& blocks) {
-  return std::make_unique<BlockFile>(BlockRegion{"rows.file", file.descriptor(), blocks.end}, blocks.features, blocks.index);
+  return std::make_unique<BlockFile>(BlockRegion{"rows.file", file.descriptor(), blocks.end}, blocks.features,
+                                     blocks.index);
 }
 
 Examples random_rows(std::size_t count, const RowKind& kind, Random& random) {
@@ -120,7 +121,8 @@ void check_equal_passes(const RowStore& one, const RowStore& other, Random& rand
 
 void test_equals_rows_in_memory() {
   Random random(3);
-  for (const RowKind& kind : {RowKind{50, 12, true}, RowKind{50, 12, false}, RowKind{70'000, 40, true}, RowKind{70'000, 9, false}}) {
+  for (const RowKind& kind : {RowKind{50, 12, true}, RowKind{50, 12, false}, RowKind{70'000, 40, true},
+                              RowKind{70'000, 9, false}}) {
     for (const bool may_round : {true, false}) {
       const Examples rows = random_rows(5000, kind, random);
       const Blocks blocks = packed(rows, 700, may_round);
@@ -140,7 +142,8 @@ void test_parts_leave_no_trace() {
   const Examples rows = random_rows(5000, {300, 20, false}, random);
   const Blocks expected = packed(rows, 5000);
   CHECK(static_cast<std::int64_t>(expected.bytes.size()) == expected.end);
-  for (const std::size_t rows_a_part : {1u, 17u, 2048u, 4999u}) CHECK(packed(rows, rows_a_part).bytes == expected.bytes);
+  for (const std::size_t rows_a_part : {1u, 17u, 2048u, 4999u})
+    CHECK(packed(rows, rows_a_part).bytes == expected.bytes);
 }
 
 void test_blocks_stay_small_but_for_long_rows() {
@@ -172,9 +175,12 @@ void test_the_packer_refuses_what_it_cannot_hold() {
   const std::vector<std::int64_t> offsets = {0, 1}, inside = {0}, outside = {7}, negative = {-1};
   const std::vector<double> one = {1.0}, infinite = {std::numeric_limits<double>::infinity()};
   BlockPacker packer(true);
-  CHECK_THROWS(packer.add(data::CsrView<std::int64_t, double>{offsets, outside, one, 7}), std::invalid_argument);
-  CHECK_THROWS(packer.add(data::CsrView<std::int64_t, double>{offsets, negative, one, 7}), std::invalid_argument);
-  CHECK_THROWS(packer.add(data::CsrView<std::int64_t, double>{offsets, inside, one, std::int64_t{1} << 32}), std::invalid_argument);
+  CHECK_THROWS(packer.add(data::CsrView<std::int64_t, double>{offsets, outside, one, 7}),
+               std::invalid_argument);
+  CHECK_THROWS(packer.add(data::CsrView<std::int64_t, double>{offsets, negative, one, 7}),
+               std::invalid_argument);
+  CHECK_THROWS(packer.add(data::CsrView<std::int64_t, double>{offsets, inside, one, std::int64_t{1} << 32}),
+               std::invalid_argument);
   BlockPacker other(true);
   other.add(data::CsrView<std::int64_t, double>{offsets, inside, infinite, 7});
   CHECK_THROWS(other.finish(), std::invalid_argument);
@@ -199,7 +205,8 @@ void sign(Blocks& blocks) {
   for (BlockEntry& entry : blocks.index) {
     const Layout layout{static_cast<ColumnKind>(entry.layout % 2), static_cast<ValueKind>(entry.layout / 2)};
     const std::size_t size = block_bytes(entry.rows, entry.entries, layout);
-    entry.checksum = checksum(std::span(blocks.bytes).subspan(static_cast<std::size_t>(entry.position), size));
+    entry.checksum =
+        checksum(std::span(blocks.bytes).subspan(static_cast<std::size_t>(entry.position), size));
   }
 }
 
@@ -216,8 +223,10 @@ void check_refused(const Blocks& blocks) {
 
 void test_wrong_indices_are_refused() {
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-  for (const std::int64_t number : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{6}, std::int64_t{1} << 40, largest, -largest}) {
-    for (const auto member : {&BlockEntry::position, &BlockEntry::rows, &BlockEntry::entries, &BlockEntry::layout}) {
+  for (const std::int64_t number :
+       {std::int64_t{-1}, std::int64_t{0}, std::int64_t{6}, std::int64_t{1} << 40, largest, -largest}) {
+    for (const auto member :
+         {&BlockEntry::position, &BlockEntry::rows, &BlockEntry::entries, &BlockEntry::layout}) {
       Blocks blocks = small_blocks();
       blocks.index[1].*member = number;
       check_refused(blocks);
@@ -269,7 +278,8 @@ void test_any_damage_is_noticed_or_harmless() {
   Random random(8);
   for (int trial = 0; trial < 3000; ++trial) {
     Blocks blocks = sound;
-    blocks.bytes[random.below(static_cast<std::uint32_t>(blocks.bytes.size()))] ^= static_cast<unsigned char>(1u << random.below(8));
+    blocks.bytes[random.below(static_cast<std::uint32_t>(blocks.bytes.size()))] ^=
+        static_cast<unsigned char>(1u << random.below(8));
     if (trial % 2 == 0) sign(blocks);
     const TemporaryFile file;
     file.write(blocks.bytes);
@@ -277,7 +287,8 @@ void test_any_damage_is_noticed_or_harmless() {
       const auto stored = opened(file, blocks);
       const Monitor monitor;
       Passes passes(*stored, 0.0, {1, &monitor});
-      std::vector<double> scores(static_cast<std::size_t>(stored->rows()), 1.0), weights(stored->features(), 1.0);
+      std::vector<double> scores(static_cast<std::size_t>(stored->rows()), 1.0),
+          weights(stored->features(), 1.0);
       passes.add_transposed(scores, weights);
       passes.scores(weights, scores);
     } catch (const FormatError& error) {

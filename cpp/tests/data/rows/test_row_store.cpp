@@ -22,8 +22,8 @@ using unkernel::cutplane::entry_bytes;
 using unkernel::cutplane::LinearRows;
 using unkernel::cutplane::pack;
 using unkernel::cutplane::PackedRows;
-using unkernel::cutplane::RowBlock;
 using unkernel::cutplane::row_of;
+using unkernel::cutplane::RowBlock;
 using unkernel::cutplane::with_types;
 
 template <class Index = std::int32_t>
@@ -75,7 +75,8 @@ void test_only_digits_are_rounded() {
 void test_columns_are_narrow_as_long_as_they_fit() {
   const PackedRows narrow = pack(one_row({0, 65'535}, {1.0, 1.0}, most_narrow).view(), false, 1);
   const PackedRows wide = pack(one_row({0, 65'536}, {1.0, 1.0}, most_narrow + 1).view(), false, 1);
-  CHECK(narrow.whole().layout.columns == ColumnKind::narrow && entries_of(narrow.whole(), 0)[1].first == 65'535);
+  CHECK(narrow.whole().layout.columns == ColumnKind::narrow &&
+        entries_of(narrow.whole(), 0)[1].first == 65'535);
   CHECK(wide.whole().layout.columns == ColumnKind::wide && entries_of(wide.whole(), 0)[1].first == 65'536);
 }
 
@@ -83,7 +84,8 @@ void test_columns_are_narrow_as_long_as_they_fit() {
 void test_columns_of_64_bits() {
   const std::int64_t far = std::numeric_limits<std::uint32_t>::max();
   const PackedRows packed = pack(one_row<std::int64_t>({5, far - 1}, {1.0, 2.0}, far).view(), false, 1);
-  CHECK(packed.features() == static_cast<std::size_t>(far) && entries_of(packed.whole(), 0)[1].first == far - 1);
+  CHECK(packed.features() == static_cast<std::size_t>(far) &&
+        entries_of(packed.whole(), 0)[1].first == far - 1);
   CHECK_THROWS(pack(one_row<std::int64_t>({5}, {1.0}, far + 1).view(), false, 1), std::invalid_argument);
 }
 
@@ -124,7 +126,8 @@ void test_blocks_tile_the_rows() {
           const auto entries = entries_of(*block, i);
           CHECK(entries.size() == rows.end(row) - rows.begin(row));
           for (std::size_t k = 0; k < entries.size(); ++k) {
-            CHECK(entries[k].first == rows.columns[rows.begin(row) + k] && entries[k].second == rows.values[rows.begin(row) + k]);
+            CHECK(entries[k].first == rows.columns[rows.begin(row) + k] &&
+                  entries[k].second == rows.values[rows.begin(row) + k]);
           }
         }
       }
@@ -162,7 +165,8 @@ void test_linear_rows() {
         const std::vector<double> row = plain_transposed(rows, intercept, unit);
         double norm = 0.0;
         for (const double x : row) norm += x * x;
-        CHECK(close(view.squared_norm(i), norm) && close(view.dot(i, w.data()), scores[static_cast<std::size_t>(i)]));
+        CHECK(close(view.squared_norm(i), norm) &&
+              close(view.dot(i, w.data()), scores[static_cast<std::size_t>(i)]));
         std::vector<double> sum(w.size(), 0.0);
         view.axpy(i, 1.0, sum.data());
         CHECK(sum == row);

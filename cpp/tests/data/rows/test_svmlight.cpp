@@ -93,9 +93,7 @@ void test_the_first_bad_line_is_reported() {
     try {
       (void)read(text, 1, {threads, 100});
       CHECK(false);
-    } catch (const FormatError& error) {
-      CHECK(error.line == 300 && error.column == 5);
-    }
+    } catch (const FormatError& error) { CHECK(error.line == 300 && error.column == 5); }
   }
 }
 

@@ -1,5 +1,6 @@
-// Whatever the bytes are: they are refused with a FormatError at one of their lines, or become sentences that write the
-// same bytes again; bad sentences can be skipped, always; and it is the same in whatever parts the text comes.
+// Whatever the bytes are: they are refused with a FormatError at one of their lines, or become sentences that
+// write the same bytes again; bad sentences can be skipped, always; and it is the same in whatever parts the
+// text comes.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -20,7 +21,8 @@ using unkernel::Random;
 
 void check_text(const BunsetsuText& text) {
   CHECK(text.with_heads(text.heads(), text.types()) == text.text());
-  CHECK(text.first_bunsetsu(text.sentences()) == text.bunsetsu() && text.first_morpheme(text.bunsetsu()) == text.morphemes());
+  CHECK(text.first_bunsetsu(text.sentences()) == text.bunsetsu() &&
+        text.first_morpheme(text.bunsetsu()) == text.morphemes());
   for (std::size_t s = 0; s < text.sentences(); ++s) {
     CHECK(text.first_bunsetsu(s) <= text.first_bunsetsu(s + 1));
     CHECK(text.sentence_with_heads(s, text.heads(), text.types()) == text.sentence_text(s));
@@ -31,7 +33,8 @@ void check_text(const BunsetsuText& text) {
     CHECK(text.heads()[b] >= no_head);
   }
   for (std::size_t m = 0; m < text.morphemes(); ++m) {
-    for (std::size_t f = 0; f < morpheme_fields; ++f) CHECK(!text.field(m, static_cast<MorphemeField>(f)).empty());
+    for (std::size_t f = 0; f < morpheme_fields; ++f)
+      CHECK(!text.field(m, static_cast<MorphemeField>(f)).empty());
   }
 }
 
@@ -47,9 +50,12 @@ struct Outcome {
 void add(const BunsetsuText& text, Outcome& outcome) {
   check_text(text);
   outcome.heads.insert(outcome.heads.end(), text.heads().begin(), text.heads().end());
-  for (std::size_t s = 0; s < text.sentences(); ++s) outcome.sentences.append(text.sentence_text(s)).append(std::to_string(text.sentence_line(s)));
-  for (std::size_t m = 0; m < text.morphemes(); ++m) outcome.fields.append(text.field(m, MorphemeField::cform)).append("|");
-  for (const auto& bad : text.skipped()) outcome.skipped.push_back(std::to_string(bad.line) + ":" + std::to_string(bad.column) + ":" + bad.reason);
+  for (std::size_t s = 0; s < text.sentences(); ++s)
+    outcome.sentences.append(text.sentence_text(s)).append(std::to_string(text.sentence_line(s)));
+  for (std::size_t m = 0; m < text.morphemes(); ++m)
+    outcome.fields.append(text.field(m, MorphemeField::cform)).append("|");
+  for (const auto& bad : text.skipped())
+    outcome.skipped.push_back(std::to_string(bad.line) + ":" + std::to_string(bad.column) + ":" + bad.reason);
 }
 
 Outcome read_whole(std::string_view text) {
@@ -87,7 +93,9 @@ void check_refusal(std::string_view text, const Outcome& skipping) {
     CHECK(skipping.skipped.empty());
   } catch (const FormatError& error) {
     CHECK(error.line >= 1 && error.line <= 1 + std::ranges::count(text, '\n'));
-    CHECK(!skipping.skipped.empty() && skipping.skipped[0] == std::to_string(error.line) + ":" + std::to_string(error.column) + ":" + error.reason);
+    CHECK(!skipping.skipped.empty() && skipping.skipped[0] == std::to_string(error.line) + ":" +
+                                                                  std::to_string(error.column) + ":" +
+                                                                  error.reason);
   }
 }
 
@@ -97,7 +105,8 @@ std::vector<std::string> fuzz_seeds() {
   return {
       "# S-ID:1\n* 0 1D\na b c d e f g\n* 1 -1D\nh i j k l m n\nEOS\n",
       "* 0 -1P x\r\na b c d 1 e 2 f 3 g 4\r\n+ 0 1D\r\nEOS\r\n\r\n# end\r\n",
-      "* 0 0D\n* * * * * * *\n# # # # # # #\n+ + + + + + +\nEOS\nEOS\n* 0 -1D\nEOS\n* 0 -1D\na b c d e f g\nEOS",
+      "* 0 0D\n* * * * * * *\n# # # # # # #\n+ + + + + + +\nEOS\nEOS\n* 0 -1D\nEOS\n* 0 -1D\na b c d e f "
+      "g\nEOS",
       "\xef\xbb\xbf* 0 7A\n\xff\xfe b c d e f g\n* 2 -1D\nEOS\n* 0 -2D\nx\nEOS\nmore",
       "* 0 99999999999D\na b  d e f g\nEOS\n* 00 01D\n* 1 D\n* 2 -D\n\nEOS\n",
   };

@@ -1,6 +1,6 @@
-// Whatever the bytes are: a text of columns is refused with a FormatError at a line that it has, or its sentences and
-// fields are proper; what is written differs from what was read in the replaced columns only; skipping leaves out just
-// the sentences that are bad; and a text that comes in blocks is the same text.
+// Whatever the bytes are: a text of columns is refused with a FormatError at a line that it has, or its
+// sentences and fields are proper; what is written differs from what was read in the replaced columns only;
+// skipping leaves out just the sentences that are bad; and a text that comes in blocks is the same text.
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -29,7 +29,8 @@ std::vector<std::string> content(const ColumnText& text) {
     for (std::int64_t token = text.first_token(s); token < text.first_token(s + 1); ++token) {
       lines.push_back(std::to_string(text.line(token)));
       for (int column = 0; column < text.columns(); ++column) lines.emplace_back(text.field(token, column));
-      if (!text.heads().empty()) lines.push_back(std::to_string(text.heads()[static_cast<std::size_t>(token)]));
+      if (!text.heads().empty())
+        lines.push_back(std::to_string(text.heads()[static_cast<std::size_t>(token)]));
     }
   }
   return lines;
@@ -63,7 +64,8 @@ void check_tokens(const ColumnText& text, std::int64_t sentence) {
 void check_invariants(const ColumnText& text) {
   CHECK(text.first_tokens().size() == static_cast<std::size_t>(text.sentences()) + 1);
   CHECK(text.first_token(0) == 0 && text.first_token(text.sentences()) == text.tokens());
-  CHECK(text.heads().size() == (text.format() == ColumnFormat::chunks ? 0 : static_cast<std::size_t>(text.tokens())));
+  CHECK(text.heads().size() ==
+        (text.format() == ColumnFormat::chunks ? 0 : static_cast<std::size_t>(text.tokens())));
   for (std::int64_t s = 0; s < text.sentences(); ++s) check_tokens(text, s);
 }
 
@@ -84,7 +86,8 @@ struct OwnNames {
 };
 
 bool has_return(const OwnNames& own) {
-  return std::ranges::any_of(own.names, [](const std::string& name) { return name.find('\r') != std::string::npos; });
+  return std::ranges::any_of(own.names,
+                             [](const std::string& name) { return name.find('\r') != std::string::npos; });
 }
 
 ColumnText read_again(const ColumnText& text, std::string written) {
@@ -103,10 +106,12 @@ void check_new_trees(const ColumnText& text, Random& random) {
     }
   }
   const std::vector<std::string> names{"x"};
-  const ColumnText again = read_again(text, write_trees(text, heads, {std::vector<std::int32_t>(heads.size(), 0), names}));
+  const ColumnText again =
+      read_again(text, write_trees(text, heads, {std::vector<std::int32_t>(heads.size(), 0), names}));
   CHECK(std::ranges::equal(again.heads(), heads) && again.tokens() == text.tokens());
   for (std::int64_t token = 0; token < text.tokens(); ++token) {
-    CHECK(again.field(token, conll::deprel) == "x" && again.field(token, conll::misc) == text.field(token, conll::misc));
+    CHECK(again.field(token, conll::deprel) == "x" &&
+          again.field(token, conll::misc) == text.field(token, conll::misc));
   }
 }
 
@@ -176,16 +181,23 @@ void check_format(std::string_view bytes, ColumnFormat format, TreeCheck trees, 
 }  // namespace
 
 std::vector<std::string> fuzz_seeds() {
-  const std::string dogs = "1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\n";
+  const std::string dogs =
+      "1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\n";
   return {
-      "# sent_id = 1\n" + dogs + "\n# text = x\n1-2\tvamonos\t_\t_\t_\t_\t_\t_\t_\t_\n" + dogs + "2.1\t_\t_\t_\t_\t_\t_\t_\t0:x\t_\n\n",
+      "# sent_id = 1\n" + dogs + "\n# text = x\n1-2\tvamonos\t_\t_\t_\t_\t_\t_\t_\t_\n" + dogs +
+          "2.1\t_\t_\t_\t_\t_\t_\t_\t0:x\t_\n\n",
       "\xEF\xBB\xBF# newdoc\n\n" + dogs + "3\t,\t,\t_\t_\t_\t1\t_\t_\t_\r\n\r\n" + dogs,
-      dogs + dogs, dogs + "\n\n  \n# alone\n\n" + dogs + "# behind",
+      dogs + dogs,
+      dogs + "\n\n  \n# alone\n\n" + dogs + "# behind",
       "1\tx\t_\t_\t_\t_\t2\t_\t_\t_\n2\ty\t_\t_\t_\t_\t1\t_\t_\t_\n\n1\tz\t_\t_\t_\t_\t_\t_\t_\t_\n\n",
-      "1\tx\t_\t_\t_\t_\t0\t_\t_\t_\n2\ty\t_\t_\t_\t_\t0\t_\t_\t_\n\n1\tx\t_\t_\t_\t_\t99999999999\t_\t_\t_\n",
+      "1\tx\t_\t_\t_\t_\t0\t_\t_\t_\n2\ty\t_\t_\t_\t_\t0\t_\t_\t_\n\n1\tx\t_\t_\t_\t_\t99999999999\t_\t_\t_"
+      "\n",
       "Confidence NN B-NP\nin IN B-PP\n\n# # B-NP\r\n1.3 CD I-NP\r\n\r\nlast NN O",
-      "a b\nc d\n\ne\tf\n\n g   h \n\ni\n", "\xE7\x8A\xAC \xE5\x90\x8D O\n\xF0\x9F\x90\x95 \xC3\xA9 B\n\n\xED\xA0\x80 x y\n\n",
-      std::string("a b\0c\n\nd e\n", 11), "\n\n\n", "",
+      "a b\nc d\n\ne\tf\n\n g   h \n\ni\n",
+      "\xE7\x8A\xAC \xE5\x90\x8D O\n\xF0\x9F\x90\x95 \xC3\xA9 B\n\n\xED\xA0\x80 x y\n\n",
+      std::string("a b\0c\n\nd e\n", 11),
+      "\n\n\n",
+      "",
   };
 }
 

@@ -1,6 +1,6 @@
-// Whatever the bytes are: brackets are refused at a place inside the text, or make a tree that reads back from what is
-// written of it; lines are refused with a FormatError or make proper examples, and the same in whatever pieces they
-// come; and arrays are refused, or a forest that has these very arrays.
+// Whatever the bytes are: brackets are refused at a place inside the text, or make a tree that reads back
+// from what is written of it; lines are refused with a FormatError or make proper examples, and the same in
+// whatever pieces they come; and arrays are refused, or a forest that has these very arrays.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -54,9 +54,7 @@ void check_brackets(std::string_view text) {
           CHECK(again == root || style == WordStyle::joined);
         }
       }
-    } catch (const BracketError& error) {
-      CHECK(error.offset <= text.size());
-    }
+    } catch (const BracketError& error) { CHECK(error.offset <= text.size()); }
     check_forest(forest);
   }
 }
@@ -91,7 +89,8 @@ void check_examples(const TreeExamples& examples, const Forest& forest) {
   check_ends(examples.tree_ends, count, examples.roots.size());
   check_ends(examples.vector_ends, count, examples.vector_channel.size());
   check_ends(examples.entry_ends, examples.vector_channel.size(), examples.indices.size());
-  CHECK(examples.tree_channel.size() == examples.roots.size() && examples.values.size() == examples.indices.size());
+  CHECK(examples.tree_channel.size() == examples.roots.size() &&
+        examples.values.size() == examples.indices.size());
   for (const NodeId root : examples.roots) CHECK(root >= -1 && root < static_cast<NodeId>(forest.size()));
   for (const double value : examples.values) CHECK(std::isfinite(value));
   std::size_t begin = 0;
@@ -116,7 +115,8 @@ Outcome read_lines(std::span<const std::string_view> blocks) {
   }
   TreeExamples& examples = lines.examples();
   check_examples(examples, *forest);
-  for (const NameTable* names : {&examples.label_names, &examples.tree_channels, &examples.vector_channels, &examples.features}) {
+  for (const NameTable* names :
+       {&examples.label_names, &examples.tree_channels, &examples.vector_channels, &examples.features}) {
     outcome.names.push_back(names->bytes());
   }
   outcome.labels = examples.labels;
@@ -146,12 +146,14 @@ void check_lines(std::string_view text, Random& random) {
 
 // --- Arrays -----------------------------------------------------------------------------------------
 
-// The bytes as a forest that is nearly one: labels, arities and children that may be just out of range, and offsets of
-// which one may be anything.
+// The bytes as a forest that is nearly one: labels, arities and children that may be just out of range, and
+// offsets of which one may be anything.
 void check_arrays(std::string_view text) {
   if (text.size() < 4) return;
   std::size_t at = 0;
-  const auto below = [&](std::size_t bound) { return static_cast<unsigned char>(text[at++ % text.size()]) % bound; };
+  const auto below = [&](std::size_t bound) {
+    return static_cast<unsigned char>(text[at++ % text.size()]) % bound;
+  };
   OwnedArrays arrays;
   const std::size_t names = below(6);
   for (std::size_t i = 0; i < names; ++i) {
@@ -160,7 +162,8 @@ void check_arrays(std::string_view text) {
   }
   const std::size_t count = below(12);
   for (std::size_t i = 0; i < count; ++i) {
-    arrays.labels.push_back(static_cast<std::int32_t>(below(names + (below(16) == 0 ? 1 : 0) + (names == 0 ? 1 : 0))));
+    arrays.labels.push_back(
+        static_cast<std::int32_t>(below(names + (below(16) == 0 ? 1 : 0) + (names == 0 ? 1 : 0))));
     for (std::size_t arity = i == 0 ? 0 : below(3); arity > 0; --arity) {
       arrays.children.push_back(static_cast<NodeId>(below(i + (below(16) == 0 ? 1 : 0))));
     }
@@ -172,8 +175,7 @@ void check_arrays(std::string_view text) {
     const Forest forest = arrays.restore();
     CHECK(OwnedArrays(forest) == arrays);
     check_forest(forest);
-  } catch (const std::invalid_argument&) {
-  }
+  } catch (const std::invalid_argument&) {}
 }
 
 }  // namespace
@@ -186,8 +188,14 @@ std::vector<std::string> fuzz_seeds() {
       "1 qid:3 |BT| (A b) |ET| |BV| |EV|\n+1 qid:-4 |EV|\n",
       "LABEL |BT:grct| (A b c) |ET| |BV:bow| w::n:1.0 x:2 w::n:3 |EV| |BS:s| any |ES|\r\n",
       "1 2:1 3:1e308\n1\n\n# remark\n",
-      "1 |BT| (A |ET|", "1 |BT| () |ET|", "1 |BV:x| w:1e308 w:1e308 |EV|", "1 |BX:y| |EX|", "1 2147483646:1 2147483647:1",
-      "\xff\xfe |BT| (\x80 \xe7\x8a\xac) |ET|\n", "(A (B (C (D (E (F f))))))", "\x05\x02\x10\x18\x00\x08\x10\x00\x00\x08\x10\x18\x00\x08",
+      "1 |BT| (A |ET|",
+      "1 |BT| () |ET|",
+      "1 |BV:x| w:1e308 w:1e308 |EV|",
+      "1 |BX:y| |EX|",
+      "1 2147483646:1 2147483647:1",
+      "\xff\xfe |BT| (\x80 \xe7\x8a\xac) |ET|\n",
+      "(A (B (C (D (E (F f))))))",
+      "\x05\x02\x10\x18\x00\x08\x10\x00\x00\x08\x10\x18\x00\x08",
   };
 }
 

@@ -15,10 +15,10 @@
 #include "data/owned_arrays.hpp"
 #include "random_trees.hpp"
 #include "unkernel/base/error.hpp"
+#include "unkernel/data/text/name_table.hpp"
 #include "unkernel/data/trees/brackets.hpp"
 #include "unkernel/data/trees/forest.hpp"
 #include "unkernel/data/trees/forest_copy.hpp"
-#include "unkernel/data/text/name_table.hpp"
 #include "unkernel/data/trees/tree_lines.hpp"
 
 namespace {
@@ -71,7 +71,8 @@ void test_every_node_once() {
     Ids children;
     if (forest.size() > 0) {
       for (std::uint32_t k = random.below(4); k > 0; --k) {
-        children.push_back(static_cast<NodeId>(random.below(static_cast<std::uint32_t>(std::min<std::size_t>(forest.size(), 60)))));
+        children.push_back(static_cast<NodeId>(
+            random.below(static_cast<std::uint32_t>(std::min<std::size_t>(forest.size(), 60)))));
       }
     }
     const auto known = nodes.find({label, children});
@@ -96,8 +97,8 @@ void test_every_node_once() {
   CHECK(forest.find_production(forest.find_label("0"), Ids(9, 0)) == -1);
 }
 
-// What a chain, or a list of new words under new labels, gives the hash tables: one slot after another would take
-// minutes.
+// What a chain, or a list of new words under new labels, gives the hash tables: one slot after another would
+// take minutes.
 void test_nodes_that_come_in_pairs() {
   Forest forest;
   constexpr int many = 200'000;
@@ -148,9 +149,7 @@ void check_refused(std::string_view text, std::size_t offset) {
     try {
       BracketReader(forest, style).read(text, at);
       CHECK(false);
-    } catch (const BracketError& error) {
-      CHECK(error.offset == offset);
-    }
+    } catch (const BracketError& error) { CHECK(error.offset == offset); }
   }
 }
 
@@ -194,7 +193,8 @@ void test_preorder() {
   CHECK(add_preorder(forest, labels, std::vector<std::int64_t>{2, 1, 0, 0}) == add(forest, "(A (B x) y)"));
   CHECK(add_preorder(forest, labels, std::vector<std::int64_t>{1, 2, 0, 0}) == add(forest, "(A (B x y))"));
   using Arities = std::vector<std::int64_t>;
-  for (const Arities& wrong : {Arities{2, 1, 0, 1}, Arities{1, 0, 0, 0}, Arities{-1, 0, 0, 0}, Arities{4, 0, 0, 0}, Arities{0}}) {
+  for (const Arities& wrong :
+       {Arities{2, 1, 0, 1}, Arities{1, 0, 0, 0}, Arities{-1, 0, 0, 0}, Arities{4, 0, 0, 0}, Arities{0}}) {
     CHECK_THROWS(add_preorder(forest, labels, wrong), std::invalid_argument);
   }
   CHECK_THROWS(add_preorder(forest, {}, {}), std::invalid_argument);
@@ -273,8 +273,7 @@ void test_damaged_arrays() {
     try {
       CHECK(OwnedArrays(arrays.restore()) == arrays);
       ++restored;
-    } catch (const std::invalid_argument&) {
-    }
+    } catch (const std::invalid_argument&) {}
   }
   CHECK(restored > 0 && restored < 10'000);
 }
@@ -284,7 +283,8 @@ void test_damaged_arrays() {
 void test_lines() {
   auto forest = std::make_shared<Forest>();
   TreeLines lines("test", forest);
-  for (const char letter : std::string_view("1 qid:4 |BT| (A New York) |BT| |ET| 1:0.5 |BV| 7:1 |EV|\n\n2 qid:5 |BT| (A b) |ET|")) {
+  for (const char letter : std::string_view(
+           "1 qid:4 |BT| (A New York) |BT| |ET| 1:0.5 |BV| 7:1 |EV|\n\n2 qid:5 |BT| (A b) |ET|")) {
     lines.feed({&letter, 1});
   }
   lines.finish();
@@ -292,14 +292,13 @@ void test_lines() {
   CHECK(examples.labels == (Ids{0, 1}) && examples.queries == (std::vector<std::int64_t>{4, 5}));
   CHECK(examples.tree_ends == (std::vector<std::int64_t>{2, 3}) && examples.tree_channel == (Ids{0, 1, 0}));
   CHECK(examples.roots[1] == -1 && to_brackets(*forest, examples.roots[0], true) == "(A (New York))");
-  CHECK(examples.vector_ends == (std::vector<std::int64_t>{2, 2}) && examples.indices == (std::vector<std::int64_t>{1, 7}));
+  CHECK(examples.vector_ends == (std::vector<std::int64_t>{2, 2}) &&
+        examples.indices == (std::vector<std::int64_t>{1, 7}));
   TreeLines wrong("test", forest);
   try {
     wrong.feed("1 |BT| (A b) |ET|\n1 |BT| (A |ET|\n");
     CHECK(false);
-  } catch (const FormatError& error) {
-    CHECK(std::string(error.what()).starts_with("test:2:8"));
-  }
+  } catch (const FormatError& error) { CHECK(std::string(error.what()).starts_with("test:2:8")); }
 }
 
 }  // namespace

@@ -35,13 +35,14 @@ struct RandomModel {
   std::vector<Key> keys;
   std::vector<double> weights;
   std::vector<double> constants;
-  std::map<Ranks, std::size_t> places;           // which conjunction has which row of weights
+  std::map<Ranks, std::size_t> places;            // which conjunction has which row of weights
   std::map<std::int64_t, std::uint64_t> rank_of;  // by column
 
   // Columns in no particular order, all different; the weights come later.
   RandomModel(const ModelShape& like, Random& random) : shape(like) {
     const auto stride = static_cast<std::uint64_t>(shape.features) / shape.used;
-    for (std::uint64_t rank = 0; rank < shape.used; ++rank) columns.push_back(static_cast<std::int64_t>(rank * stride));
+    for (std::uint64_t rank = 0; rank < shape.used; ++rank)
+      columns.push_back(static_cast<std::int64_t>(rank * stride));
     random.shuffle(std::span(columns));
     for (std::uint64_t rank = 0; rank < shape.used; ++rank) rank_of[columns[rank]] = rank;
     for (std::size_t s = 0; s < shape.scores; ++s) constants.push_back(uniform(random));

@@ -11,8 +11,8 @@
 #include "engines/scoring.hpp"
 #include "random_rows.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/engines/conjunctions/layout.hpp"
 #include "unkernel/engines/conjunctions/conjunction_engine.hpp"
+#include "unkernel/engines/conjunctions/layout.hpp"
 
 namespace {
 
@@ -41,7 +41,14 @@ std::vector<FeatureMap> maps(int degree) {
 // No head, a part, all; with more fused ranks than the head has, too.
 std::vector<HeadPlan> head_plans(Basis basis) {
   std::vector<HeadPlan> plans{{0, 0, false}, {0, 5, false}, {0, 1000, false}};
-  if (basis == Basis::sets) plans.insert(plans.end(), {{1, 1, false}, {1, 6, false}, {3, 7, false}, {3, 1000, false}, {8, 4, false}, {8, 12, false}, {8, 1000, false}});
+  if (basis == Basis::sets)
+    plans.insert(plans.end(), {{1, 1, false},
+                               {1, 6, false},
+                               {3, 7, false},
+                               {3, 1000, false},
+                               {8, 4, false},
+                               {8, 12, false},
+                               {8, 1000, false}});
   return plans;
 }
 
@@ -50,11 +57,13 @@ void check_model(const RandomModel& model, HeadPlan plan, const Rows<Index>& row
   const ConjunctionArrays arrays = arrange(model.view(), plan, {0, 0.0}, {}, 1);
   const auto engine = make_conjunction_engine(borrow(arrays));
   CHECK(engine->scores() == model.shape.scores && engine->bytes() >= bytes(borrow(arrays)));
-  scoring::check_scores(*engine, rows, tolerance, [&](const scoring::Row& row) { return model.slow_scores(row); });
+  scoring::check_scores(*engine, rows, tolerance,
+                        [&](const scoring::Row& row) { return model.slow_scores(row); });
 }
 
 // Half of the conjunctions of the rows themselves, and some of no row at all.
-std::vector<Ranks> some_conjunctions(const std::vector<Ranks>& rows, const ModelShape& shape, Random& random) {
+std::vector<Ranks> some_conjunctions(const std::vector<Ranks>& rows, const ModelShape& shape,
+                                     Random& random) {
   std::vector<Ranks> chosen;
   for (const Ranks& ranks : rows) {
     for (Ranks& conjunction : brute_force::conjunctions(ranks, shape.map.degree, shape.basis)) {
@@ -66,7 +75,8 @@ std::vector<Ranks> some_conjunctions(const std::vector<Ranks>& rows, const Model
 }
 
 template <class Index>
-void check_random_model(const ModelShape& shape, std::size_t row_size, std::vector<HeadPlan> plans, Random& random) {
+void check_random_model(const ModelShape& shape, std::size_t row_size, std::vector<HeadPlan> plans,
+                        Random& random) {
   RandomModel model(shape, random);
   Rows<Index> neat, messy;
   std::vector<Ranks> ranks = add_rows(model, row_size, false, random, neat);
@@ -97,10 +107,14 @@ void test_equals_the_sum_where_features_are_many() {
   Random random(2);
   for (const Basis basis : {Basis::sets, Basis::monomials}) {
     for (const std::size_t scores : {1U, 4U}) {
-      check_random_model<std::int32_t>({basis, maps(1)[0], 70'000, 70'001, scores}, 8, {{0, 0, false}, {0, 70'000, false}}, random);
-      check_random_model<std::int32_t>({basis, maps(2)[0], 70'000, 140'001, scores}, 20, {{0, 0, false}, {0, 100, false}}, random);
-      check_random_model<std::int64_t>({basis, maps(3)[0], 400, 500, scores}, 10, {{0, 0, false}, {0, 60, false}}, random);
-      check_random_model<std::int64_t>({basis, maps(3)[2], 2'000, std::int64_t{1} << 40, scores}, 10, {{0, 100, false}}, random);
+      check_random_model<std::int32_t>({basis, maps(1)[0], 70'000, 70'001, scores}, 8,
+                                       {{0, 0, false}, {0, 70'000, false}}, random);
+      check_random_model<std::int32_t>({basis, maps(2)[0], 70'000, 140'001, scores}, 20,
+                                       {{0, 0, false}, {0, 100, false}}, random);
+      check_random_model<std::int64_t>({basis, maps(3)[0], 400, 500, scores}, 10,
+                                       {{0, 0, false}, {0, 60, false}}, random);
+      check_random_model<std::int64_t>({basis, maps(3)[2], 2'000, std::int64_t{1} << 40, scores}, 10,
+                                       {{0, 100, false}}, random);
     }
   }
 }
@@ -120,7 +134,8 @@ void test_owners_with_many_partners() {
         }
         model.add(std::move(chosen), random);
         CHECK(!arrange(model.view(), {0, 10, false}, {0, 0.0}, {}, 1).probes.empty());
-        for (const HeadPlan plan : {HeadPlan{0, 0, false}, HeadPlan{0, 10, false}}) check_model(model, plan, rows);
+        for (const HeadPlan plan : {HeadPlan{0, 0, false}, HeadPlan{0, 10, false}})
+          check_model(model, plan, rows);
       }
     }
   }
@@ -162,7 +177,8 @@ void test_a_column_that_occurs_twice() {
   RandomModel model({Basis::sets, maps(2)[0], 4, 4, 1}, random);
   model.add(brute_force::all_conjunctions(4, 2, Basis::sets), random);
   Rows<std::int32_t> twice, with_another;
-  for (Rows<std::int32_t>* rows : {&twice, &with_another}) scoring::add_entries({{2, 1.0}, {2, 1.0}, {1, 1.0}}, *rows);
+  for (Rows<std::int32_t>* rows : {&twice, &with_another})
+    scoring::add_entries({{2, 1.0}, {2, 1.0}, {1, 1.0}}, *rows);
   scoring::add_entries({{0, 0.5}}, with_another);
   for (const HeadPlan plan : {HeadPlan{0, 0, false}, HeadPlan{0, 4, false}}) {
     check_model(model, plan, twice);
@@ -182,7 +198,8 @@ void check_refused(const Damage& damage) {
   model.add({{0}, {3}, {5, 2}}, random);
   (void)arrange(model.view(), {0, 3, false}, {0, 0.0}, {}, 1);
   damage(model);
-  for (const HeadPlan plan : head_plans(Basis::sets)) CHECK_THROWS(arrange(model.view(), plan, {0, 0.0}, {}, 1), std::invalid_argument);
+  for (const HeadPlan plan : head_plans(Basis::sets))
+    CHECK_THROWS(arrange(model.view(), plan, {0, 0.0}, {}, 1), std::invalid_argument);
 }
 
 void test_what_is_not_a_model_is_refused() {

@@ -52,7 +52,8 @@ ConjunctionArrays expanded(const RandomMachine& machine, const ExpansionPlan& pl
 
 std::vector<HeadPlan> head_plans(Basis basis) {
   std::vector<HeadPlan> plans{{0, 0, false}, {0, 6, false}, {0, 1000, false}};
-  if (basis == Basis::sets) plans.insert(plans.end(), {{1, 1, false}, {3, 8, false}, {8, 5, false}, {8, 1000, false}});
+  if (basis == Basis::sets)
+    plans.insert(plans.end(), {{1, 1, false}, {3, 8, false}, {8, 5, false}, {8, 1000, false}});
   return plans;
 }
 
@@ -60,7 +61,8 @@ template <class Index>
 void check_expansion(const RandomMachine& machine, const ExpansionPlan& plan, const Rows<Index>& rows) {
   const ConjunctionArrays arrays = expanded(machine, plan);
   const auto engine = make_conjunction_engine(borrow(arrays));
-  const KernelFunction kernel{KernelFunction::Type::polynomial, plan.map.degree, plan.map.gamma, plan.map.coef0};
+  const KernelFunction kernel{KernelFunction::Type::polynomial, plan.map.degree, plan.map.gamma,
+                              plan.map.coef0};
   scoring::check_scores(*engine, rows, tolerance,
                         [&](const scoring::Row& row) { return machine.slow_scores(kernel, row); });
 }
@@ -73,7 +75,8 @@ void check_all_plans(const RandomMachine& machine, const FeatureMap& map, Basis 
     check_expansion(machine, {map, basis, head, {0, 0.0}, 0, 0.0, unlimited}, narrow);
     check_expansion(machine, {map, basis, head, {0, 0.0}, 0, 1e-300, unlimited}, wide);
     for (const std::uint32_t rare_below : {2U, 5U, 1'000'000'000U}) {
-      if (basis == Basis::sets) check_expansion(machine, {map, basis, head, {0, 0.0}, rare_below, 0.0, unlimited}, wide);
+      if (basis == Basis::sets)
+        check_expansion(machine, {map, basis, head, {0, 0.0}, rare_below, 0.0, unlimited}, wide);
     }
   }
 }
@@ -126,8 +129,9 @@ bool same_arrays(const ConjunctionArrays& a, const ConjunctionArrays& b) {
   bool same = a.fused == b.fused && a.head == b.head && a.rare == b.rare && a.columns == b.columns &&
               a.constants == b.constants && a.head_low == b.head_low && a.head_top == b.head_top &&
               a.owner_weights == b.owner_weights && a.owner_begins == b.owner_begins &&
-              a.probe_begins == b.probe_begins && a.probes == b.probes && a.posting_begins == b.posting_begins &&
-              a.item_begins == b.item_begins && a.items == b.items && a.posting_weights == b.posting_weights;
+              a.probe_begins == b.probe_begins && a.probes == b.probes &&
+              a.posting_begins == b.posting_begins && a.item_begins == b.item_begins && a.items == b.items &&
+              a.posting_weights == b.posting_weights;
   for (std::size_t k = 0; k < a.levels.size(); ++k) {
     same = same && a.levels[k].keys == b.levels[k].keys && a.levels[k].weights == b.levels[k].weights &&
            a.levels[k].begins == b.levels[k].begins;
@@ -142,7 +146,8 @@ void test_threads_change_nothing() {
     for (const double threshold : {0.0, 0.4}) {
       const HeadPlan head{basis == Basis::sets ? 3U : 0U, 20, false};
       const std::uint32_t rare_below = basis == Basis::sets ? 3 : 0;
-      const ExpansionPlan plan{kernel_map(3, 0.5, 1.0), basis, head, {0, 0.0}, rare_below, threshold, unlimited};
+      const ExpansionPlan plan{
+          kernel_map(3, 0.5, 1.0), basis, head, {0, 0.0}, rare_below, threshold, unlimited};
       const ConjunctionArrays alone = expanded(machine, plan);
       for (const int threads : {2, 5}) CHECK(same_arrays(expanded(machine, plan, threads), alone));
     }
@@ -165,7 +170,8 @@ Weights slow_expansion(const RandomMachine& machine, const FeatureMap& map) {
       key.resize(most_degree, -1);
       std::vector<double>& sums = weights.try_emplace(key, machine.scores(), 0.0).first->second;
       const double constant = brute_force::squared_constant(map, Basis::sets, set);
-      for (std::size_t s = 0; s < sums.size(); ++s) sums[s] += constant * machine.coefficients[j * sums.size() + s];
+      for (std::size_t s = 0; s < sums.size(); ++s)
+        sums[s] += constant * machine.coefficients[j * sums.size() + s];
     }
   }
   return weights;
@@ -254,7 +260,8 @@ void test_too_little_memory_is_noticed() {
       const ExpansionPlan plan{kernel_map(3, 0.5, 1.0), Basis::sets, head, {0, 0.0}, 0, 0.0, 20'000.0};
       CHECK_THROWS(expanded(machine, plan, threads), NotEnoughMemory);
     }
-    const ConjunctionArrays arrays = expanded(machine, {kernel_map(3, 0.5, 1.0), Basis::sets, head, {0, 0.0}, 0, 0.0, 1e8});
+    const ConjunctionArrays arrays =
+        expanded(machine, {kernel_map(3, 0.5, 1.0), Basis::sets, head, {0, 0.0}, 0, 0.0, 1e8});
     CHECK(static_cast<double>(bytes(borrow(arrays))) <= 1e8);
   }
 }

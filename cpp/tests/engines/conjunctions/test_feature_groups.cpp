@@ -62,14 +62,17 @@ std::map<std::uint64_t, std::uint32_t> met(const Table& table, std::span<const s
   return counts;
 }
 
-void check_groups(const Table& table, const FeatureGroups& found, std::uint32_t features, double most_sums, int degree) {
+void check_groups(const Table& table, const FeatureGroups& found, std::uint32_t features, double most_sums,
+                  int degree) {
   std::vector<std::uint32_t> all(found.order);
   std::sort(all.begin(), all.end());
-  CHECK(all.size() == features && std::adjacent_find(all.begin(), all.end()) == all.end() && all.back() == features - 1);
+  CHECK(all.size() == features && std::adjacent_find(all.begin(), all.end()) == all.end() &&
+        all.back() == features - 1);
   CHECK(found.begins.size() == found.state_begins.size() && found.begins.size() - 1 <= most_groups);
   CHECK(sums_of_states(found, degree) <= most_sums);
   for (std::size_t g = 0; g + 1 < found.begins.size(); ++g) {
-    const auto counts = met(table, std::span(found.order).subspan(found.begins[g], found.begins[g + 1] - found.begins[g]));
+    const auto counts =
+        met(table, std::span(found.order).subspan(found.begins[g], found.begins[g + 1] - found.begins[g]));
     std::uint32_t before = std::numeric_limits<std::uint32_t>::max();
     for (std::uint32_t s = found.state_begins[g]; s < found.state_begins[g + 1]; ++s) {
       const auto state = counts.find(found.states[s]);
@@ -108,8 +111,9 @@ void test_sums_become_fewer() {
 void test_nothing_to_group() {
   Random random(3);
   const Table table = rows_of_slots(3, 50, random);
-  for (const FeatureGroups& none : {table.groups(0, 1e4, 2), table.groups(12, 0.0, 2), table.groups(12, -1.0, 2),
-                                    table.groups(12, std::numeric_limits<double>::quiet_NaN(), 2), Table{}.groups(12, 1e4, 2)}) {
+  for (const FeatureGroups& none :
+       {table.groups(0, 1e4, 2), table.groups(12, 0.0, 2), table.groups(12, -1.0, 2),
+        table.groups(12, std::numeric_limits<double>::quiet_NaN(), 2), Table{}.groups(12, 1e4, 2)}) {
     CHECK(none.order.empty() && none.begins.empty() && none.states.empty() && sums_of_states(none, 2) == 0.0);
   }
   Table empty;
@@ -124,7 +128,8 @@ void test_nothing_to_group() {
 void check_numbers(const std::vector<std::uint32_t>& begins, int degree) {
   const StateIndex index(begins, degree);
   std::vector<std::set<std::size_t>> seen(static_cast<std::size_t>(degree));
-  const auto visit = [&](const auto& self, std::size_t size, std::size_t row, std::size_t path, std::size_t place, std::size_t end) -> void {
+  const auto visit = [&](const auto& self, std::size_t size, std::size_t row, std::size_t path,
+                         std::size_t place, std::size_t end) -> void {
     for (std::size_t g = 0; g < end; ++g) {
       for (std::size_t s = 0; s < index.states(g); ++s) {
         CHECK(seen[size - 1].insert(row + index.first(g) + s).second);

@@ -11,9 +11,9 @@
 #include "engines/conjunctions/random_model.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/engines/conjunctions/layout.hpp"
 #include "unkernel/engines/conjunctions/expansion.hpp"
 #include "unkernel/engines/conjunctions/heaviest_conjunctions.hpp"
+#include "unkernel/engines/conjunctions/layout.hpp"
 
 namespace {
 
@@ -32,8 +32,8 @@ using unkernel::engines::Listing;
 using unkernel::engines::most_degree;
 
 constexpr std::size_t everything = std::numeric_limits<std::size_t>::max();
-constexpr HeadPlan head_plans[] = {{0, 0, false}, {0, 6, false}, {0, 6, true}, {0, 14, true}, {0, 14, false},
-                                   {1, 1, false}, {3, 8, false}, {8, 14, false}};
+constexpr HeadPlan head_plans[] = {{0, 0, false},  {0, 6, false}, {0, 6, true},  {0, 14, true},
+                                   {0, 14, false}, {1, 1, false}, {3, 8, false}, {8, 14, false}};
 
 struct Weighed {
   std::vector<std::int64_t> columns;  // ascending, then -1
@@ -71,13 +71,16 @@ std::array<std::uint64_t, most_degree + 1> counts_of(const std::vector<Weighed>&
   return counts;
 }
 
-void check_listing(const Listing& found, const std::vector<Weighed>& expected, std::size_t top, std::size_t scores) {
+void check_listing(const Listing& found, const std::vector<Weighed>& expected, std::size_t top,
+                   std::size_t scores) {
   const std::size_t listed = std::min(top, expected.size());
   CHECK(found.counts == counts_of(expected));
   CHECK(found.columns.size() == listed * most_degree && found.weights.size() == listed * scores);
   for (std::size_t i = 0; i < listed; ++i) {
-    for (std::size_t k = 0; k < most_degree; ++k) CHECK(found.columns[i * most_degree + k] == expected[i].columns[k]);
-    for (std::size_t s = 0; s < scores; ++s) CHECK(close(found.weights[i * scores + s], expected[i].weights[s], 1e-12));
+    for (std::size_t k = 0; k < most_degree; ++k)
+      CHECK(found.columns[i * most_degree + k] == expected[i].columns[k]);
+    for (std::size_t s = 0; s < scores; ++s)
+      CHECK(close(found.weights[i * scores + s], expected[i].weights[s], 1e-12));
   }
 }
 
@@ -108,7 +111,8 @@ void test_lists_what_the_model_has() {
         const std::vector<Weighed> expected = slow_listing(model);
         for (const HeadPlan plan : head_plans) {
           const ConjunctionArrays arrays = arrange(model.view(), plan, {0, 0.0}, {}, 1);
-          for (const std::size_t top : {std::size_t{0}, std::size_t{1}, std::size_t{10}, expected.size(), everything}) {
+          for (const std::size_t top :
+               {std::size_t{0}, std::size_t{1}, std::size_t{10}, expected.size(), everything}) {
             check_listing(list_heaviest(borrow(arrays), top), expected, top, scores);
           }
         }
@@ -125,7 +129,8 @@ void test_lists_quadruples() {
   const std::vector<double> coefficients{1.0};
   const std::vector<double> intercepts{0.0};
   const FeatureMap map{4, FeatureMap::Kind::kernel, 1.0, 1.0};
-  for (const HeadPlan head : {HeadPlan{0, 0, false}, HeadPlan{0, 3, false}, HeadPlan{0, 6, false}, HeadPlan{3, 5, false}, HeadPlan{6, 6, false}}) {
+  for (const HeadPlan head : {HeadPlan{0, 0, false}, HeadPlan{0, 3, false}, HeadPlan{0, 6, false},
+                              HeadPlan{3, 5, false}, HeadPlan{6, 6, false}}) {
     Monitor monitor;
     const ConjunctionArrays arrays = expand({{offsets, columns, values, 10}, coefficients, intercepts},
                                             {map, Basis::sets, head, {0, 0.0}, 0, 0.0, 1e9}, 1, monitor);

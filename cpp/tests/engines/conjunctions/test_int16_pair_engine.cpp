@@ -1,4 +1,5 @@
-// Pairs with short weights: whatever is dense, whatever lies in buckets, scores are those of the loop over all conjunctions.
+// Pairs with short weights: whatever is dense, whatever lies in buckets, scores are those of the loop over
+// all conjunctions.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -28,7 +29,9 @@ constexpr std::int64_t all_core = std::numeric_limits<std::int64_t>::max();
 const FeatureMap plain{2, FeatureMap::Kind::plain, 1.0, 1.0};
 const FeatureMap kernel{2, FeatureMap::Kind::kernel, 0.5, 2.0};
 
-ModelShape shape_of(std::uint64_t used, std::int64_t features, std::size_t scores) { return {Basis::sets, plain, used, features, scores}; }
+ModelShape shape_of(std::uint64_t used, std::int64_t features, std::size_t scores) {
+  return {Basis::sets, plain, used, features, scores};
+}
 
 void round_weights(double unit, RandomModel& model) {
   for (double& weight : model.weights) weight = unit * std::round(weight / unit);
@@ -36,7 +39,8 @@ void round_weights(double unit, RandomModel& model) {
 }
 
 // Most pairs of the rows; none of two columns beyond the core.
-std::vector<Ranks> some_pairs(const RandomModel& model, const std::vector<Ranks>& rows, std::int64_t core, Random& random) {
+std::vector<Ranks> some_pairs(const RandomModel& model, const std::vector<Ranks>& rows, std::int64_t core,
+                              Random& random) {
   std::vector<Ranks> chosen;
   for (const Ranks& ranks : rows) {
     for (Ranks& pair : brute_force::conjunctions(ranks, 2, Basis::sets)) {
@@ -109,7 +113,9 @@ RandomModel small_model(Basis basis, int degree, std::size_t scores) {
   return model;
 }
 
-bool is_taken(const RandomModel& model) { return make_short_engine(model.view(), dense_pairs_for(model.view())) != nullptr; }
+bool is_taken(const RandomModel& model) {
+  return make_short_engine(model.view(), dense_pairs_for(model.view())) != nullptr;
+}
 
 void test_other_models_are_not_taken() {
   CHECK(is_taken(small_model(Basis::sets, 2, 3)));

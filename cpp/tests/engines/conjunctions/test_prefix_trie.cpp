@@ -17,8 +17,8 @@ using unkernel::Random;
 using unkernel::engines::check;
 using unkernel::engines::grow_trie;
 using unkernel::engines::longest_stored_prefix;
-using unkernel::engines::prune_trie;
 using unkernel::engines::PrefixTrie;
+using unkernel::engines::prune_trie;
 using unkernel::engines::Rank;
 using unkernel::engines::Sequences;
 
@@ -55,14 +55,17 @@ Counts decoded(const PrefixTrie& trie) {
 
 bool has_child(const Counts& counts, const Prefix& prefix) {
   const auto next = counts.upper_bound(prefix);
-  return next != counts.end() && next->first.size() > prefix.size() && std::equal(prefix.begin(), prefix.end(), next->first.begin());
+  return next != counts.end() && next->first.size() > prefix.size() &&
+         std::equal(prefix.begin(), prefix.end(), next->first.begin());
 }
 
-// What a leaf is taken by: the least first. Beginnings that are equal in all of this are counted, not compared.
+// What a leaf is taken by: the least first. Beginnings that are equal in all of this are counted, not
+// compared.
 using Order = std::tuple<double, std::int64_t, std::int64_t>;
 
 Order order_of(const Prefix& prefix, std::uint32_t count) {
-  return {count * cost(prefix.back(), prefix.size()), -static_cast<std::int64_t>(prefix.size()), -static_cast<std::int64_t>(prefix.back())};
+  return {count * cost(prefix.back(), prefix.size()), -static_cast<std::int64_t>(prefix.size()),
+          -static_cast<std::int64_t>(prefix.back())};
 }
 
 void add(const Sequences& rows, Counts& counts) {
@@ -90,7 +93,8 @@ void check_kept(const Counts& kept, const Counts& all, std::size_t most_nodes) {
     }
   }
   for (const auto& [prefix, count] : kept) {
-    if (!prefix.empty() && kept.size() < all.size() && !has_child(all, prefix)) CHECK(order_of(prefix, count) >= best_gone);
+    if (!prefix.empty() && kept.size() < all.size() && !has_child(all, prefix))
+      CHECK(order_of(prefix, count) >= best_gone);
   }
 }
 

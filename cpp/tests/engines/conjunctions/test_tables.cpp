@@ -14,18 +14,18 @@
 
 #include "check.hpp"
 #include "engines/brute_force.hpp"
-#include "engines/random_machine.hpp"
 #include "engines/conjunctions/random_model.hpp"
+#include "engines/random_machine.hpp"
 #include "engines/scoring.hpp"
 #include "engines/vectors/vector_tables.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/engines/conjunctions/layout.hpp"
-#include "unkernel/engines/vectors/bitsliced_engine.hpp"
 #include "unkernel/engines/conjunctions/conjunction_engine.hpp"
 #include "unkernel/engines/conjunctions/expansion.hpp"
-#include "unkernel/engines/vectors/inverted_engine.hpp"
 #include "unkernel/engines/conjunctions/heaviest_conjunctions.hpp"
+#include "unkernel/engines/conjunctions/layout.hpp"
+#include "unkernel/engines/vectors/bitsliced_engine.hpp"
+#include "unkernel/engines/vectors/inverted_engine.hpp"
 
 namespace {
 
@@ -173,10 +173,10 @@ void use(const BitslicedArrays& arrays) { use(*make_bitsliced_engine(arrays.view
 // --- What can be damaged ------------------------------------------------------------------------------
 
 Damages damages_of(ConjunctionArrays& a) {
-  Damages all = damages_to(a.basis, a.map.degree, a.map.gamma, a.map.coef0, a.fused, a.head, a.rare, a.columns,
-                           a.constants, a.head_low, a.head_top, a.owner_weights, a.owner_begins, a.probe_begins,
-                           a.probes, a.posting_begins, a.item_begins, a.items, a.posting_weights,
-                           a.posting_records, a.group_begins, a.state_begins, a.states);
+  Damages all = damages_to(a.basis, a.map.degree, a.map.gamma, a.map.coef0, a.fused, a.head, a.rare,
+                           a.columns, a.constants, a.head_low, a.head_top, a.owner_weights, a.owner_begins,
+                           a.probe_begins, a.probes, a.posting_begins, a.item_begins, a.items,
+                           a.posting_weights, a.posting_records, a.group_begins, a.state_begins, a.states);
   for (auto& sums : a.state_sums) {
     for (auto& one : damages_to(sums)) all.push_back(std::move(one));
   }
@@ -194,13 +194,13 @@ Damages damages_of(ConjunctionArrays& a) {
 }
 
 Damages damages_of(InvertedArrays& a) {
-  return damages_to(a.sum.kernel.degree, a.sum.kernel.gamma, a.sum.coefficients, a.sum.intercepts, a.sum.norms, a.columns,
-                    a.whole, a.list_begins, a.lists, a.list_values);
+  return damages_to(a.sum.kernel.degree, a.sum.kernel.gamma, a.sum.coefficients, a.sum.intercepts,
+                    a.sum.norms, a.columns, a.whole, a.list_begins, a.lists, a.list_values);
 }
 
 Damages damages_of(BitslicedArrays& a) {
-  return damages_to(a.sum.kernel.degree, a.sum.kernel.gamma, a.sum.coefficients, a.sum.intercepts, a.sum.norms, a.columns,
-                    a.frequent, a.bits, a.list_begins, a.lists);
+  return damages_to(a.sum.kernel.degree, a.sum.kernel.gamma, a.sum.coefficients, a.sum.intercepts,
+                    a.sum.norms, a.columns, a.frequent, a.bits, a.list_begins, a.lists);
 }
 
 struct Outcomes {
@@ -217,14 +217,14 @@ void try_damaged(const Arrays& sound, Random& random, Outcomes& outcomes) {
     try {
       use(damaged);
       ++outcomes.used;
-    } catch (const std::invalid_argument&) {
-      ++outcomes.refused;
-    }
+    } catch (const std::invalid_argument&) { ++outcomes.refused; }
   }
 }
 
 // Both happen, and often: else the damage would be of one kind only.
-void check_outcomes(const Outcomes& outcomes) { CHECK(outcomes.refused > rounds / 10 && outcomes.used > rounds / 10); }
+void check_outcomes(const Outcomes& outcomes) {
+  CHECK(outcomes.refused > rounds / 10 && outcomes.used > rounds / 10);
+}
 
 // --- The tables ---------------------------------------------------------------------------------------
 
@@ -259,7 +259,8 @@ void test_grouped_tables() {
       const FeatureMap map{degree, FeatureMap::Kind::kernel, 0.5, 1.0};
       for (const std::uint32_t grouped : {3U, 8U, 12U}) {
         Monitor monitor;
-        const ExpansionPlan plan{map, Basis::sets, {0, 12, false}, {grouped, 400.0}, degree % 2 == 0 ? 0U : 4U, 0.0, 1e9};
+        const ExpansionPlan plan{
+            map, Basis::sets, {0, 12, false}, {grouped, 400.0}, degree % 2 == 0 ? 0U : 4U, 0.0, 1e9};
         const ConjunctionArrays sound = expand(machine.view(), plan, 1, monitor);
         CHECK(!sound.states.empty());
         try_damaged(sound, random, outcomes);
@@ -278,11 +279,13 @@ void test_tables_of_items() {
   std::vector<std::int32_t> columns(600);
   for (std::int32_t k = 0; k < 600; ++k) columns[static_cast<std::size_t>(k)] = k;
   for (int j = 0; j < 2; ++j) {
-    machine.vectors.add(j == 0 ? std::span(columns) : std::span(columns).first(590), std::vector<double>(j == 0 ? 600 : 590, 1.0));
+    machine.vectors.add(j == 0 ? std::span(columns) : std::span(columns).first(590),
+                        std::vector<double>(j == 0 ? 600 : 590, 1.0));
     for (int score = 0; score < 2; ++score) machine.coefficients.push_back(uniform(random));
   }
   Monitor monitor;
-  const ExpansionPlan plan{{2, FeatureMap::Kind::kernel, 0.5, 1.0}, Basis::sets, {0, 3, false}, {0, 0.0}, 2, 0.0, 1e9};
+  const ExpansionPlan plan{
+      {2, FeatureMap::Kind::kernel, 0.5, 1.0}, Basis::sets, {0, 3, false}, {0, 0.0}, 2, 0.0, 1e9};
   const ConjunctionArrays sound = expand(machine.view(), plan, 1, monitor);
   CHECK(sound.posting_records.empty() && sound.posting_begins.back() > 0);
   try_damaged(sound, random, outcomes);
@@ -297,7 +300,8 @@ void use(ConjunctionEngine& engine, const PrefixTrie& trie) {
   Monitor monitor;
   for (const Saving saving : {Saving::counted, Saving::entries}) {
     (void)engine.pruned(trie, 2, saving);
-    engine.set_trie(std::make_shared<const PrefixTrie>(engine.grown(&trie, all_rows().view(), 40, saving, 1, monitor)));
+    engine.set_trie(
+        std::make_shared<const PrefixTrie>(engine.grown(&trie, all_rows().view(), 40, saving, 1, monitor)));
     use(engine);
   }
 }
@@ -310,9 +314,11 @@ void test_prefix_tries() {
     for (const std::uint64_t head : {0U, 4U, 12U}) {
       Monitor monitor;
       const FeatureMap map{degree, FeatureMap::Kind::kernel, 0.5, 1.0};
-      const ConjunctionArrays arrays = expand(machine.view(), {map, Basis::sets, {0, head, true}, {0, 0.0}, 3, 0.0, 1e9}, 1, monitor);
+      const ConjunctionArrays arrays =
+          expand(machine.view(), {map, Basis::sets, {0, head, true}, {0, 0.0}, 3, 0.0, 1e9}, 1, monitor);
       const auto engine = make_conjunction_engine(borrow(arrays));
-      const PrefixTrie sound = engine->grown(nullptr, machine.vectors.view(), 60, Saving::counted, 1, monitor);
+      const PrefixTrie sound =
+          engine->grown(nullptr, machine.vectors.view(), 60, Saving::counted, 1, monitor);
       use(*engine, sound);
       for (int round = 0; round < rounds; ++round) {
         PrefixTrie damaged = sound;
@@ -320,9 +326,7 @@ void test_prefix_tries() {
         try {
           use(*engine, damaged);
           ++outcomes.used;
-        } catch (const std::invalid_argument&) {
-          ++outcomes.refused;
-        }
+        } catch (const std::invalid_argument&) { ++outcomes.refused; }
       }
     }
   }
@@ -342,8 +346,10 @@ ConjunctionArrays with_records() {
   const std::vector<double> coefficients(7, 0.5);
   const std::vector<double> intercepts{0.0};
   Monitor monitor;
-  ConjunctionArrays arrays = expand({rows.view(), coefficients, intercepts},
-                                    {{2, FeatureMap::Kind::kernel, 1.0, 1.0}, Basis::sets, {0, 2, false}, {0, 0.0}, 3, 0.0, 1e9}, 1, monitor);
+  ConjunctionArrays arrays =
+      expand({rows.view(), coefficients, intercepts},
+             {{2, FeatureMap::Kind::kernel, 1.0, 1.0}, Basis::sets, {0, 2, false}, {0, 0.0}, 3, 0.0, 1e9}, 1,
+             monitor);
   for (auto* keys : {&arrays.levels[0].keys, &arrays.levels[1].keys, &arrays.levels[2].keys, &arrays.items}) {
     const auto slim = std::get<LargeVector<std::uint16_t>>(*keys);
     *keys = LargeVector<std::uint32_t>(slim.begin(), slim.end());
@@ -354,14 +360,17 @@ ConjunctionArrays with_records() {
 void test_records_that_lead_outside() {
   const ConjunctionArrays sound = with_records();
   use(sound);
-  CHECK(sound.rare == 4 && sound.bit_words() == 2 && sound.posting_records.size() == 5 * sound.record_words());
+  CHECK(sound.rare == 4 && sound.bit_words() == 2 &&
+        sound.posting_records.size() == 5 * sound.record_words());
   for (const int bit : {4, 63, 64, 127}) {  // of no common rank
     ConjunctionArrays stray = sound;
     stray.posting_records[static_cast<std::size_t>(bit / 64)] |= std::uint64_t{1} << bit % 64;
     CHECK_THROWS(check(borrow(stray)), std::invalid_argument);
   }
   ConjunctionArrays same = sound;  // all records are of one vector, more than it can have
-  for (std::size_t end = sound.record_words(); end <= same.posting_records.size(); end += sound.record_words()) same.posting_records[end - 1] = 1;
+  for (std::size_t end = sound.record_words(); end <= same.posting_records.size();
+       end += sound.record_words())
+    same.posting_records[end - 1] = 1;
   CHECK_THROWS(check(borrow(same)), std::invalid_argument);
   ConjunctionArrays unknown_vector = sound;
   unknown_vector.posting_records.back() = 5;
@@ -394,7 +403,8 @@ void test_tries_need_an_order() {
   const PrefixTrie root{{1, 1}, {0}, {0}, {0.0}};
   const auto set_trie = [&](Basis basis, const unkernel::engines::HeadPlan& head, std::uint32_t grouped) {
     Monitor monitor;
-    const ConjunctionArrays arrays = expand(machine.view(), {map, basis, head, {grouped, 1e4}, 0, 0.0, 1e9}, 1, monitor);
+    const ConjunctionArrays arrays =
+        expand(machine.view(), {map, basis, head, {grouped, 1e4}, 0, 0.0, 1e9}, 1, monitor);
     const auto engine = make_conjunction_engine(borrow(arrays));
     engine->set_trie(std::make_shared<const PrefixTrie>(root));
     use(*engine);
@@ -402,7 +412,8 @@ void test_tries_need_an_order() {
   CHECK_THROWS(set_trie(Basis::monomials, {0, 6, true}, 0), std::invalid_argument);
   CHECK_THROWS(set_trie(Basis::sets, {2, 6, false}, 0), std::invalid_argument);
   CHECK_THROWS(set_trie(Basis::sets, {0, 6, false}, 6), std::invalid_argument);
-  for (const std::uint64_t head : {0U, 1U, 2U, 12U}) {  // also where the order happens to be that of the columns
+  for (const std::uint64_t head :
+       {0U, 1U, 2U, 12U}) {  // also where the order happens to be that of the columns
     set_trie(Basis::sets, {0, head, true}, 0);
     set_trie(Basis::sets, {0, head, false}, 0);
   }

@@ -15,8 +15,8 @@
 #include "check.hpp"
 #include "unkernel/base/random.hpp"
 #include "unkernel/data/trees/brackets.hpp"
-#include "unkernel/kernels/trees/tree_scores.hpp"
 #include "unkernel/engines/trees/fragments.hpp"
+#include "unkernel/kernels/trees/tree_scores.hpp"
 
 namespace {
 
@@ -39,8 +39,8 @@ using unkernel::tree::FragmentOptions;
 using unkernel::tree::heaviest_fragments;
 
 constexpr std::size_t everything = std::numeric_limits<std::size_t>::max();
-constexpr TreeKernelKind kinds[] = {TreeKernelKind::subtree, TreeKernelKind::subset_tree, TreeKernelKind::subset_tree_words,
-                                    TreeKernelKind::partial_tree};
+constexpr TreeKernelKind kinds[] = {TreeKernelKind::subtree, TreeKernelKind::subset_tree,
+                                    TreeKernelKind::subset_tree_words, TreeKernelKind::partial_tree};
 
 // --- The slow way: every fragment of every node -----------------------------------------------------
 
@@ -96,7 +96,8 @@ Fragments partial_trees(const TreeKernel& kernel, const Forest& forest, NodeId n
       choices.push_back(below[i]);
     }
     if (choices.size() > longest_subsequence) continue;
-    for (const auto& [text, counted] : products(label, choices, kernel.width_decay, std::pow(kernel.decay, gaps))) {
+    for (const auto& [text, counted] :
+         products(label, choices, kernel.width_decay, std::pow(kernel.decay, gaps))) {
       result[text].size = counted.size;
       result[text].number += counted.number;
     }
@@ -108,7 +109,8 @@ Fragments fragments_of(const TreeKernel& kernel, const Forest& forest, NodeId no
   if (kernel.kind == TreeKernelKind::partial_tree) return partial_trees(kernel, forest, node);
   if (forest.is_leaf(node)) return {{std::string(forest.label_name(node)), {kernel.decay, 1.0}}};
   if (kernel.kind != TreeKernelKind::subtree) return subset_trees(kernel, forest, node);
-  return {{to_brackets(forest, node, false), {unkernel::engines::subtree_constants(kernel, forest)[static_cast<std::size_t>(node)], 1.0}}};
+  return {{to_brackets(forest, node, false),
+           {unkernel::engines::subtree_constants(kernel, forest)[static_cast<std::size_t>(node)], 1.0}}};
 }
 
 // --- Models -----------------------------------------------------------------------------------------
@@ -129,15 +131,18 @@ struct Trees {
 };
 
 // All trees, with coefficients for one or more scores.
-TreeWeights weigh(const TreeKernel& kernel, const Trees& trees, const std::vector<double>& coefficients, std::size_t scores, bool normalize) {
+TreeWeights weigh(const TreeKernel& kernel, const Trees& trees, const std::vector<double>& coefficients,
+                  std::size_t scores, bool normalize) {
   std::vector<std::int32_t> chosen(trees.roots.size());
   std::iota(chosen.begin(), chosen.end(), 0);
   const auto order = unkernel::engines::nodes_in_order(kernel, trees.forest);
-  return TreeWeights(kernel, trees.forest, order, trees.count(kernel, normalize), chosen, coefficients, scores);
+  return TreeWeights(kernel, trees.forest, order, trees.count(kernel, normalize), chosen, coefficients,
+                     scores);
 }
 
 // W of all fragments.
-std::map<std::string, double> slow_weights(const TreeKernel& kernel, const Trees& trees, const TreeWeights& weights, std::size_t score) {
+std::map<std::string, double> slow_weights(const TreeKernel& kernel, const Trees& trees,
+                                           const TreeWeights& weights, std::size_t score) {
   std::map<std::string, double> sums;
   for (std::size_t i = 0; i < weights.index().size(); ++i) {
     for (const auto& [text, counted] : fragments_of(kernel, trees.forest, weights.index().node(i))) {
@@ -148,10 +153,12 @@ std::map<std::string, double> slow_weights(const TreeKernel& kernel, const Trees
 }
 
 // n of all fragments.
-std::map<std::string, double> slow_occurrences(const TreeKernel& kernel, const Forest& forest, const TreeRow& row) {
+std::map<std::string, double> slow_occurrences(const TreeKernel& kernel, const Forest& forest,
+                                               const TreeRow& row) {
   std::map<std::string, double> sums;
   for (std::size_t i = 0; i < row.nodes.size(); ++i) {
-    for (const auto& [text, counted] : fragments_of(kernel, forest, row.nodes[i])) sums[text] += row.weights[i] * counted.number;
+    for (const auto& [text, counted] : fragments_of(kernel, forest, row.nodes[i]))
+      sums[text] += row.weights[i] * counted.number;
   }
   return sums;
 }
@@ -162,7 +169,8 @@ std::string plain(const std::string& text) {
   return std::regex_replace(text, unexpanded, "$1");
 }
 
-void check_listing(const FragmentList& list, std::size_t top, const std::map<std::string, double>& expected, bool decision) {
+void check_listing(const FragmentList& list, std::size_t top, const std::map<std::string, double>& expected,
+                   bool decision) {
   CHECK(list.complete);
   std::vector<double> sizes;
   for (const auto& [text, value] : expected) {
@@ -178,21 +186,24 @@ void check_listing(const FragmentList& list, std::size_t top, const std::map<std
     CHECK(place != expected.end() && seen.insert(place->first).second);
     CHECK(close(value, place->second, 1e-10));
     if (i < sizes.size()) CHECK(close(std::abs(value), sizes[i], 1e-10));
-    CHECK(i == 0 || std::abs(value) <= std::abs(decision ? list.fragments[i - 1].contribution : list.fragments[i - 1].weight));
+    CHECK(i == 0 || std::abs(value) <= std::abs(decision ? list.fragments[i - 1].contribution
+                                                         : list.fragments[i - 1].weight));
   }
 }
 
-void check_model(const TreeKernel& kernel, const Trees& trees, const TreeWeights& weights, std::size_t score) {
+void check_model(const TreeKernel& kernel, const Trees& trees, const TreeWeights& weights,
+                 std::size_t score) {
   const auto expected = slow_weights(kernel, trees, weights, score);
   for (const std::size_t top : {std::size_t{0}, std::size_t{1}, std::size_t{7}, everything}) {
     const FragmentList list = heaviest_fragments(kernel, trees.forest, weights, {top, everything, score});
     check_listing(list, top, expected, false);
-    for (const Fragment& fragment : list.fragments) CHECK(fragment.occurrences == 0.0 && fragment.contribution == 0.0);
+    for (const Fragment& fragment : list.fragments)
+      CHECK(fragment.occurrences == 0.0 && fragment.contribution == 0.0);
   }
 }
 
-void check_decision(const TreeKernel& kernel, const Trees& trees, const TreeWeights& weights, std::size_t score,
-                    const Forest& forest, const TreeRow& row) {
+void check_decision(const TreeKernel& kernel, const Trees& trees, const TreeWeights& weights,
+                    std::size_t score, const Forest& forest, const TreeRow& row) {
   const auto model = slow_weights(kernel, trees, weights, score);
   const auto tree = slow_occurrences(kernel, forest, row);
   std::map<std::string, double> expected;
@@ -203,7 +214,8 @@ void check_decision(const TreeKernel& kernel, const Trees& trees, const TreeWeig
     sum += expected[text] = occurrences * place->second;
   }
   for (const std::size_t top : {std::size_t{0}, std::size_t{1}, std::size_t{5}, everything}) {
-    const FragmentList list = decisive_fragments(kernel, trees.forest, weights, forest, row, {top, everything, score});
+    const FragmentList list =
+        decisive_fragments(kernel, trees.forest, weights, forest, row, {top, everything, score});
     CHECK(close(list.score, sum, 1e-10));
     check_listing(list, top, expected, true);
     double total = 0.0;
@@ -228,7 +240,8 @@ std::string random_tree(Random& random, int depth, std::uint32_t widest, bool cl
     if (depth > 1 && random.below(3) > 0) {
       text += random_tree(random, depth - 1, widest, clashes);
     } else {
-      text += static_cast<char>((clashes && random.below(2) == 0 ? 'A' : 'a') + static_cast<int>(random.below(3)));
+      text += static_cast<char>((clashes && random.below(2) == 0 ? 'A' : 'a') +
+                                static_cast<int>(random.below(3)));
     }
   }
   return text + ")";
@@ -257,7 +270,8 @@ void test_random_forests() {
       const TreeCounts own = trees.count(kernel, normalize);
       const TreeCounts counts = others.count(kernel, normalize);
       check_decision(kernel, trees, weights, scores - 1, trees.forest, own.row(0));
-      for (std::size_t i = 0; i < counts.size(); ++i) check_decision(kernel, trees, weights, scores - 1, others.forest, counts.row(i));
+      for (std::size_t i = 0; i < counts.size(); ++i)
+        check_decision(kernel, trees, weights, scores - 1, others.forest, counts.row(i));
     }
   }
 }
@@ -272,7 +286,8 @@ void test_wide_partial_trees() {
     const TreeWeights weights = weigh(kernel, trees, {1.0, -0.7}, 1, true);
     check_model(kernel, trees, weights, 0);
     const TreeCounts counts = trees.count(kernel, false);
-    for (std::size_t i = 0; i < 2; ++i) check_decision(kernel, trees, weights, 0, trees.forest, counts.row(i));
+    for (std::size_t i = 0; i < 2; ++i)
+      check_decision(kernel, trees, weights, 0, trees.forest, counts.row(i));
   }
 }
 
@@ -286,7 +301,8 @@ void test_many_equal_children() {
   const TreeWeights weights = weigh(kernel, trees, {1.0}, 1, false);
   const FragmentList list = heaviest_fragments(kernel, trees.forest, weights, {everything, everything, 0});
   CHECK(list.complete && list.fragments.size() == 7);
-  CHECK(list.fragments[0].text == "(A b b b b b)" && list.fragments[0].weight == 75287520.0 && list.fragments[0].productions == 6);
+  CHECK(list.fragments[0].text == "(A b b b b b)" && list.fragments[0].weight == 75287520.0 &&
+        list.fragments[0].productions == 6);
 }
 
 // --- Examples ---------------------------------------------------------------------------------------
@@ -308,17 +324,23 @@ void test_texts() {
     return heaviest_fragments(kernel, trees.forest, weigh(kernel, trees, {1.0}, 1, false), all);
   };
   check_texts(list(TreeKernelKind::subtree), {"(NP (DT the) (. .))", "(DT the)", "(. .)"});
-  const std::vector<std::string> subset_trees{"(NP (DT ...) (. ...))", "(NP (DT the) (. ...))", "(NP (DT ...) (. .))",
-                                              "(NP (DT the) (. .))",   "(DT the)",              "(. .)"};
+  const std::vector<std::string> subset_trees{"(NP (DT ...) (. ...))",
+                                              "(NP (DT the) (. ...))",
+                                              "(NP (DT ...) (. .))",
+                                              "(NP (DT the) (. .))",
+                                              "(DT the)",
+                                              "(. .)"};
   check_texts(list(TreeKernelKind::subset_tree), subset_trees);
   std::vector<std::string> with_words = subset_trees;
   with_words.insert(with_words.end(), {"the", "."});
   const FragmentList words = list(TreeKernelKind::subset_tree_words);
   check_texts(words, with_words);
-  for (const Fragment& fragment : words.fragments) CHECK(close(fragment.weight, std::pow(0.5, fragment.productions)));
+  for (const Fragment& fragment : words.fragments)
+    CHECK(close(fragment.weight, std::pow(0.5, fragment.productions)));
   check_texts(list(TreeKernelKind::partial_tree),
-              {"(NP ...)", "(DT ...)", "the", "(. ...)", "(DT the)", "(. .)", "(NP (DT ...))", "(NP (DT the))", "(NP (. ...))", "(NP (. .))",
-               "(NP (DT ...) (. ...))", "(NP (DT the) (. ...))", "(NP (DT ...) (. .))", "(NP (DT the) (. .))"});
+              {"(NP ...)", "(DT ...)", "the", "(. ...)", "(DT the)", "(. .)", "(NP (DT ...))",
+               "(NP (DT the))", "(NP (. ...))", "(NP (. .))", "(NP (DT ...) (. ...))",
+               "(NP (DT the) (. ...))", "(NP (DT ...) (. .))", "(NP (DT the) (. .))"});
 }
 
 void test_budget() {
@@ -332,7 +354,8 @@ void test_budget() {
     CHECK(!some.complete && some.fragments.size() == 5);
     const FragmentList best = heaviest_fragments(kernel, trees.forest, weights, {5, everything, 0});
     CHECK(best.complete);
-    for (std::size_t i = 0; i < 5; ++i) CHECK(std::abs(some.fragments[i].weight) <= std::abs(best.fragments[i].weight));
+    for (std::size_t i = 0; i < 5; ++i)
+      CHECK(std::abs(some.fragments[i].weight) <= std::abs(best.fragments[i].weight));
   }
 }
 
@@ -342,8 +365,10 @@ void test_refusals() {
   const TreeKernel kernel{TreeKernelKind::subset_tree, 0.4, 0.4};
   const TreeWeights weights = weigh(kernel, trees, {1.0}, 1, false);
   CHECK_THROWS(heaviest_fragments(kernel, trees.forest, weights, {1, 1, 1}), std::out_of_range);
-  CHECK_THROWS(heaviest_fragments({TreeKernelKind::subset_tree, 0.0, 0.4}, trees.forest, weights, {1, 1, 0}), std::invalid_argument);
-  CHECK_THROWS(heaviest_fragments({TreeKernelKind::partial_tree, 0.4, 0.0}, trees.forest, weights, {1, 1, 0}), std::invalid_argument);
+  CHECK_THROWS(heaviest_fragments({TreeKernelKind::subset_tree, 0.0, 0.4}, trees.forest, weights, {1, 1, 0}),
+               std::invalid_argument);
+  CHECK_THROWS(heaviest_fragments({TreeKernelKind::partial_tree, 0.4, 0.0}, trees.forest, weights, {1, 1, 0}),
+               std::invalid_argument);
   const FragmentList empty = decisive_fragments(kernel, trees.forest, weights, trees.forest, {}, {3, 10, 0});
   CHECK(empty.complete && empty.fragments.empty() && empty.score == 0.0);
 }
@@ -357,8 +382,8 @@ std::string chain(int first, int depth, const std::string& word) {
   return text + word + std::string(static_cast<std::size_t>(depth - first), ')');
 }
 
-// Two chains that differ in their words only, and only their roots have weight: nothing but the whole chains counts,
-// and these are found at the end of a search that is as deep as they are.
+// Two chains that differ in their words only, and only their roots have weight: nothing but the whole chains
+// counts, and these are found at the end of a search that is as deep as they are.
 void test_deep_chains() {
   constexpr int depth = 10000;
   for (const TreeKernelKind kind : kinds) {
@@ -372,9 +397,11 @@ void test_deep_chains() {
     const FragmentList heaviest = heaviest_fragments(kernel, trees.forest, weights, {2, 100000, 0});
     CHECK(heaviest.complete && heaviest.fragments.size() == 2);
     const int size = kind == TreeKernelKind::partial_tree ? levels + 1 : levels;
-    for (const Fragment& fragment : heaviest.fragments) CHECK(std::abs(fragment.weight) == 1.0 && fragment.productions == size);
+    for (const Fragment& fragment : heaviest.fragments)
+      CHECK(std::abs(fragment.weight) == 1.0 && fragment.productions == size);
     const TreeCounts counts = trees.count(kernel, false);
-    const FragmentList decisive = decisive_fragments(kernel, trees.forest, weights, trees.forest, counts.row(0), {5, 100000, 0});
+    const FragmentList decisive =
+        decisive_fragments(kernel, trees.forest, weights, trees.forest, counts.row(0), {5, 100000, 0});
     CHECK(decisive.complete && decisive.fragments.size() == 1 && close(decisive.score, 1.0));
     CHECK(decisive.fragments[0].text == to_brackets(trees.forest, trees.roots[0], false));
   }
@@ -388,11 +415,13 @@ void test_deep_repetition() {
   trees.add(text + "b" + std::string(10000, ')'));
   for (const TreeKernelKind kind : {TreeKernelKind::subset_tree, TreeKernelKind::partial_tree}) {
     const TreeKernel kernel{kind, 0.4, 0.4};
-    const FragmentList list = heaviest_fragments(kernel, trees.forest, weigh(kernel, trees, {1.0}, 1, false), {10, 1000, 0});
+    const FragmentList list =
+        heaviest_fragments(kernel, trees.forest, weigh(kernel, trees, {1.0}, 1, false), {10, 1000, 0});
     CHECK(list.complete && list.fragments.size() == 10);
     CHECK(list.fragments[0].text == (kind == TreeKernelKind::subset_tree ? "(A (A ...))" : "(A ...)"));
     const TreeKernel even{kind, 1.0, 1.0};
-    const FragmentList some = heaviest_fragments(even, trees.forest, weigh(even, trees, {1.0}, 1, false), {100, 50, 0});
+    const FragmentList some =
+        heaviest_fragments(even, trees.forest, weigh(even, trees, {1.0}, 1, false), {100, 50, 0});
     CHECK(!some.complete && some.fragments.size() >= 50 - 1);
   }
 }

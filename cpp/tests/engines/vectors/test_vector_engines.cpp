@@ -26,7 +26,8 @@ constexpr std::int64_t features = 400;
 std::vector<KernelFunction> some_kernels() {
   std::vector<KernelFunction> kernels{
       {Type::linear, 0, 0.0, 0.0}, {Type::rbf, 0, 0.1, 0.0}, {Type::sigmoid, 0, 0.1, -0.5}};
-  for (const int degree : {0, 1, 5, 9}) kernels.push_back({Type::polynomial, degree, 0.5, degree == 5 ? -0.7 : 1.0});
+  for (const int degree : {0, 1, 5, 9})
+    kernels.push_back({Type::polynomial, degree, 0.5, degree == 5 ? -0.7 : 1.0});
   return kernels;
 }
 

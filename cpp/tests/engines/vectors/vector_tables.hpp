@@ -34,7 +34,8 @@ inline Holders holders_of(const RandomMachine& machine) {
   Holders holders;
   for (std::size_t j = 0; j < machine.count(); ++j) {
     for (std::size_t k = machine.vectors.begin(j); k < machine.vectors.end(j); ++k) {
-      holders[machine.vectors.columns[k]].emplace_back(static_cast<std::uint32_t>(j), machine.vectors.values[k]);
+      holders[machine.vectors.columns[k]].emplace_back(static_cast<std::uint32_t>(j),
+                                                       machine.vectors.values[k]);
     }
   }
   return holders;
@@ -51,7 +52,9 @@ struct InvertedArrays {
   InvertedArrays(const RandomMachine& machine, const unkernel::engines::KernelFunction& kernel, bool binary)
       : sum(machine, kernel) {
     const Holders all = holders_of(machine);
-    const auto is_whole = [&](const auto& holders) { return !binary && 2 * holders.size() > machine.count(); };
+    const auto is_whole = [&](const auto& holders) {
+      return !binary && 2 * holders.size() > machine.count();
+    };
     for (const auto& [column, holders] : all) {
       if (is_whole(holders)) add_whole(column, holders, machine.count());
     }
@@ -104,7 +107,8 @@ struct BitslicedArrays {
       ++frequent;
       const std::size_t first = bits.size();
       bits.resize(first + unkernel::engines::words_of(machine.count()));
-      for (const auto& holder : holders) bits[first + holder.first / 64] |= std::uint64_t{1} << (holder.first % 64);
+      for (const auto& holder : holders)
+        bits[first + holder.first / 64] |= std::uint64_t{1} << (holder.first % 64);
     }
     for (const auto& [column, holders] : all) {
       if (holders.size() >= frequent_from) continue;

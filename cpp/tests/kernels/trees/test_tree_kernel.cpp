@@ -33,8 +33,8 @@ using unkernel::Monitor;
 using unkernel::Random;
 using Vector = std::vector<double>;
 
-constexpr std::array kinds = {TreeKernelKind::subtree, TreeKernelKind::subset_tree, TreeKernelKind::subset_tree_words,
-                              TreeKernelKind::partial_tree};
+constexpr std::array kinds = {TreeKernelKind::subtree, TreeKernelKind::subset_tree,
+                              TreeKernelKind::subset_tree_words, TreeKernelKind::partial_tree};
 
 struct Trees {
   Forest forest;
@@ -42,7 +42,8 @@ struct Trees {
 
   void add(const std::string& text) { roots.push_back(random_trees::add(forest, text)); }
   TreeCounts count(const TreeKernel& kernel, bool normalize, int threads = 1) const {
-    return TreeCounts::count(kernel, forest, numbers<std::int64_t>(roots.size() + 1), roots, normalize, threads);
+    return TreeCounts::count(kernel, forest, numbers<std::int64_t>(roots.size() + 1), roots, normalize,
+                             threads);
   }
 };
 
@@ -80,7 +81,8 @@ class Recursion {
     switch (kernel_.kind) {
       case TreeKernelKind::subtree: return a == b && !has_leaf ? power(a) : 0.0;
       case TreeKernelKind::subset_tree: return has_leaf ? 0.0 : subset_trees(a, b);
-      case TreeKernelKind::subset_tree_words: return has_leaf ? (a == b ? kernel_.decay : 0.0) : subset_trees(a, b);
+      case TreeKernelKind::subset_tree_words:
+        return has_leaf ? (a == b ? kernel_.decay : 0.0) : subset_trees(a, b);
       case TreeKernelKind::partial_tree: return partial_trees(a, b);
     }
     return 0.0;
@@ -121,7 +123,8 @@ class Recursion {
     const auto xs = places(left);
     const auto zs = places(right);
     if (xs.size() != zs.size() || xs.size() > longest_subsequence) return 0.0;
-    double value = std::pow(kernel_.decay, static_cast<double>(xs.back() - xs.front() + zs.back() - zs.front() + 2 - 2 * xs.size()));
+    double value = std::pow(kernel_.decay, static_cast<double>(xs.back() - xs.front() + zs.back() -
+                                                               zs.front() + 2 - 2 * xs.size()));
     for (std::size_t k = 0; k < xs.size() && value != 0.0; ++k) {
       value *= partial_trees(forest_.children(a)[xs[k]], forest_.children(b)[zs[k]]);
     }
@@ -146,14 +149,16 @@ void test_pairs_are_the_recursions() {
   for (const TreeKernelKind kind : kinds) {
     for (int round = 0; round < 12; ++round) {
       const TreeKernel kernel{kind, 0.1 + 0.1 * round, 1.2 - 0.1 * round};
-      const Trees trees = random_forest(random, 8, {3, round % 3 == 0 ? 6U : 3U, 2 + random.below(2), round % 2 == 0});
+      const Trees trees =
+          random_forest(random, 8, {3, round % 3 == 0 ? 6U : 3U, 2 + random.below(2), round % 2 == 0});
       const TreeCounts counts = trees.count(kernel, false);
       TreePairs pairs(kernel, trees.forest);
       SelfKernel self(kernel, trees.forest);
       Recursion slow(kernel, trees.forest);
       for (std::size_t i = 0; i < trees.roots.size(); ++i) {
         for (std::size_t j = 0; j < trees.roots.size(); ++j) {
-          CHECK(close(pairs(counts.row(i), counts.row(j)), slow.kernel(trees.roots[i], trees.roots[j]), 1e-12));
+          CHECK(
+              close(pairs(counts.row(i), counts.row(j)), slow.kernel(trees.roots[i], trees.roots[j]), 1e-12));
         }
         CHECK(close(self(counts.row(i)), slow.kernel(trees.roots[i], trees.roots[i]), 1e-12));
       }
@@ -175,7 +180,8 @@ class Whole final : public GramSink {
   std::size_t columns_;
 };
 
-Vector gram(const TreeKernel& kernel, const Trees& left, const Trees& right, bool normalize, int threads, bool lower_only = false) {
+Vector gram(const TreeKernel& kernel, const Trees& left, const Trees& right, bool normalize, int threads,
+            bool lower_only = false) {
   const TreeCounts left_counts = left.count(kernel, normalize, threads);
   const TreeCounts right_counts = right.count(kernel, normalize, threads);
   const auto groups = groups_in(kernel, left.forest, right.forest);
@@ -184,7 +190,10 @@ Vector gram(const TreeKernel& kernel, const Trees& left, const Trees& right, boo
   const auto columns = numbers<std::int32_t>(right.roots.size());
   Whole sink(rows.size(), columns.size());
   const Monitor monitor;
-  compute_gram(kernel, {left.forest, groups, left_counts, rows, right.forest, order, right_counts, columns, lower_only}, threads, monitor, sink);
+  compute_gram(
+      kernel,
+      {left.forest, groups, left_counts, rows, right.forest, order, right_counts, columns, lower_only},
+      threads, monitor, sink);
   return sink.values;
 }
 
@@ -198,7 +207,8 @@ Vector gram_by_pairs(const TreeKernel& kernel, const Trees& left, const Trees& r
   TreePairs pairs(kernel, both.forest);
   Vector values;
   for (std::size_t i = 0; i < left.roots.size(); ++i) {
-    for (std::size_t j = 0; j < right.roots.size(); ++j) values.push_back(pairs(counts.row(i), counts.row(left.roots.size() + j)));
+    for (std::size_t j = 0; j < right.roots.size(); ++j)
+      values.push_back(pairs(counts.row(i), counts.row(left.roots.size() + j)));
   }
   return values;
 }
@@ -207,7 +217,8 @@ void check_close(const Vector& found, const Vector& expected, double tolerance) 
   CHECK(found.size() == expected.size());
   double largest = 1.0;
   for (const double value : expected) largest = std::max(largest, std::abs(value));
-  for (std::size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found[i] - expected[i]) <= tolerance * largest);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    CHECK(std::abs(found[i] - expected[i]) <= tolerance * largest);
 }
 
 void test_matrices_are_all_pairs() {
@@ -226,7 +237,8 @@ void test_matrices_are_all_pairs() {
       check_close(own, gram_by_pairs(kernel, left, left, normalize), 1e-12);
       const Vector lower = gram(kernel, left, left, normalize, 2, true);
       for (std::size_t i = 0; i < left.roots.size(); ++i) {
-        for (std::size_t j = 0; j <= i; ++j) CHECK(lower[i * left.roots.size() + j] == own[i * left.roots.size() + j]);
+        for (std::size_t j = 0; j <= i; ++j)
+          CHECK(lower[i * left.roots.size() + j] == own[i * left.roots.size() + j]);
       }
     }
   }
@@ -272,13 +284,15 @@ void test_more_columns_than_are_held_at_once() {
 
 // --- Scores -----------------------------------------------------------------------------------------
 
-void check_scores(const TreeKernel& kernel, const Trees& support, const Trees& asked, std::size_t scores, Random& random) {
+void check_scores(const TreeKernel& kernel, const Trees& support, const Trees& asked, std::size_t scores,
+                  Random& random) {
   const std::size_t count = support.roots.size();
   Vector coefficients(count * scores);
   for (double& value : coefficients) value = random.below(2001) / 1000.0 - 1.0;
   const auto chosen = numbers<std::int32_t>(count);
   const auto order = nodes_in_order(kernel, support.forest);
-  const TreeWeights weights(kernel, support.forest, order, support.count(kernel, true), chosen, coefficients, scores);
+  const TreeWeights weights(kernel, support.forest, order, support.count(kernel, true), chosen, coefficients,
+                            scores);
   const auto groups = index_groups(weights.index(), groups_in(kernel, asked.forest, support.forest));
   const TreeCounts counts = asked.count(kernel, true);
   const Monitor monitor;
@@ -288,7 +302,8 @@ void check_scores(const TreeKernel& kernel, const Trees& support, const Trees& a
   Vector expected(found.size(), 0.5);
   for (std::size_t i = 0; i < asked.roots.size(); ++i) {
     for (std::size_t j = 0; j < count; ++j) {
-      for (std::size_t s = 0; s < scores; ++s) expected[i * scores + s] += values[i * count + j] * coefficients[j * scores + s];
+      for (std::size_t s = 0; s < scores; ++s)
+        expected[i * scores + s] += values[i * count + j] * coefficients[j * scores + s];
     }
   }
   check_close(found, expected, 1e-12);
@@ -307,7 +322,8 @@ void test_scores_are_sums_of_kernels() {
     for (int round = 0; round < 20; ++round) {
       const TreeKernel kernel{kind, 0.1 + 0.05 * round, 0.4};
       const Trees support = random_forest(random, 1 + random.below(30), {4, 3, 3, round % 2 == 0});
-      const Trees asked = random_forest(random, 1 + random.below(90), {4, 3, 4, round % 2 == 0});  // with a label that is new
+      const Trees asked =
+          random_forest(random, 1 + random.below(90), {4, 3, 4, round % 2 == 0});  // with a label that is new
       for (const std::size_t scores : {1UL, 3UL}) check_scores(kernel, support, asked, scores, random);
     }
   }
@@ -338,7 +354,8 @@ void test_examples_of_several_trees_and_none() {
   const TreeCounts counts = TreeCounts::count(kernel, trees.forest, offsets, roots, true, 2);
   CHECK(counts.size() == 3 && counts.row(0).nodes.empty() && counts.row(1).nodes.empty());
   TreePairs pairs(kernel, trees.forest);
-  // Trees of their own norms: 1 + 2 * 2, and twice two pairs of different trees, of which one has the other in it.
+  // Trees of their own norms: 1 + 2 * 2, and twice two pairs of different trees, of which one has the other
+  // in it.
   const double norm = std::sqrt((0.5 * 1.5 + 0.5) * 0.5);
   CHECK(close(pairs(counts.row(2), counts.row(2)), 1.0 + 4.0 + 4.0 * 0.5 / norm, 1e-13));
 }
@@ -375,7 +392,8 @@ void test_stops_when_it_is_told_to() {
   Monitor monitor;
   monitor.stop();
   const GramTask task{trees.forest, groups, counts, all, trees.forest, order, counts, all, false};
-  for (const int threads : {1, 3}) CHECK_THROWS(compute_gram(kernel, task, threads, monitor, sink), Interrupted);
+  for (const int threads : {1, 3})
+    CHECK_THROWS(compute_gram(kernel, task, threads, monitor, sink), Interrupted);
 }
 
 }  // namespace

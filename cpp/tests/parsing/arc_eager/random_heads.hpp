@@ -16,7 +16,8 @@ using Heads = std::vector<Word>;
 inline Word head_of(const Heads& heads, Word word) { return heads[static_cast<std::size_t>(word)]; }
 
 inline bool is_below(const Heads& heads, Word word, Word ancestor) {
-  for (std::size_t steps = 0; word != no_word && word != ancestor && steps < heads.size(); ++steps) word = head_of(heads, word);
+  for (std::size_t steps = 0; word != no_word && word != ancestor && steps < heads.size(); ++steps)
+    word = head_of(heads, word);
   return word == ancestor;
 }
 
@@ -66,7 +67,8 @@ inline Heads random_tree(std::size_t words, Random& random) {
   for (std::size_t k = 0; k < words; ++k) order[k] = static_cast<Word>(k) + 1;
   random.shuffle(std::span(order));
   Heads heads(words + 1, no_word);
-  for (std::size_t k = 1; k < words; ++k) heads[static_cast<std::size_t>(order[k])] = order[random.below(static_cast<std::uint32_t>(k))];
+  for (std::size_t k = 1; k < words; ++k)
+    heads[static_cast<std::size_t>(order[k])] = order[random.below(static_cast<std::uint32_t>(k))];
   return heads;
 }
 

@@ -1,5 +1,6 @@
-// The transition system against its definition: whatever moves are made, one tree comes out; canonical moves build every
-// projective tree; and the oracle's costs are the gold arcs that an exhaustive search finds to be lost.
+// The transition system against its definition: whatever moves are made, one tree comes out; canonical moves
+// build every projective tree; and the oracle's costs are the gold arcs that an exhaustive search finds to be
+// lost.
 #include <map>
 #include <optional>
 #include <set>
@@ -40,7 +41,9 @@ void check_children(const ArcEagerState& state) {
     for (Word other = static_cast<Word>(state.words()); other > word; --other) {
       if (head_of(heads, other) == word) right.push_back(other);
     }
-    const auto at = [](const std::vector<Word>& all, std::size_t k) { return k < all.size() ? all[k] : no_word; };
+    const auto at = [](const std::vector<Word>& all, std::size_t k) {
+      return k < all.size() ? all[k] : no_word;
+    };
     CHECK(state.left(word) == at(left, 0) && state.second_left(word) == at(left, 1));
     CHECK(state.right(word) == at(right, 0) && state.second_right(word) == at(right, 1));
     CHECK(state.left_children(word) == static_cast<std::int32_t>(left.size()));
@@ -63,7 +66,8 @@ void test_any_moves_make_one_tree(Random& random) {
     }
     const Heads heads = heads_of(state);
     CHECK(is_one_tree(heads) && is_projective(heads));
-    for (Word word = 1; word <= static_cast<Word>(words); ++word) CHECK((state.label(word) == no_label) == (state.head(word) == no_word));
+    for (Word word = 1; word <= static_cast<Word>(words); ++word)
+      CHECK((state.label(word) == no_label) == (state.head(word) == no_word));
   }
 }
 
@@ -78,7 +82,8 @@ void test_unshift() {
   ArcEagerState state;
   state.begin(2);
   apply(state, Move::shift, no_label);
-  CHECK(!state.unshifted() && state.stack(0) == 1 && state.stack(1) == no_word && state.input(0) == 2 && state.input(1) == no_word);
+  CHECK(!state.unshifted() && state.stack(0) == 1 && state.stack(1) == no_word && state.input(0) == 2 &&
+        state.input(1) == no_word);
   apply(state, Move::shift, no_label);
   CHECK(state.unshifted() && state.next() == 2 && state.top() == 1 && state.end() == 3);
   CHECK((valid_moves(state) == std::vector{Move::left_arc, Move::right_arc}));
@@ -120,7 +125,9 @@ struct PlainState {
   std::vector<Word> stack;
   std::vector<Word> heads;
 
-  bool operator<(const PlainState& other) const { return std::tie(next, end, stack, heads) < std::tie(other.next, other.end, other.stack, other.heads); }
+  bool operator<(const PlainState& other) const {
+    return std::tie(next, end, stack, heads) < std::tie(other.next, other.end, other.stack, other.heads);
+  }
 };
 
 PlainState plain(const ArcEagerState& state) {
@@ -182,7 +189,8 @@ void check_costs(const Heads& gold) {
     waiting.pop_back();
     if (state.finished() || !seen.insert({plain(state), state.unshifted()}).second) continue;
     for (const Move move : valid_moves(state)) {
-      CHECK(cost(state, move, gold) == search.most(plain(state)) - search.most(after(plain(state), move).value()));
+      CHECK(cost(state, move, gold) ==
+            search.most(plain(state)) - search.most(after(plain(state), move).value()));
       waiting.push_back(state);
       apply(waiting.back(), move, 0);
     }

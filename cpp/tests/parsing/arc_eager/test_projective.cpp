@@ -1,5 +1,5 @@
-// Lifting makes any tree projective and marks what it lifted; putting back leaves one tree without marks, the old one where a
-// single word was lifted and labels tell words apart.
+// Lifting makes any tree projective and marks what it lifted; putting back leaves one tree without marks, the
+// old one where a single word was lifted and labels tell words apart.
 #include "unkernel/parsing/arc_eager/projective.hpp"
 
 #include <string>
@@ -22,7 +22,8 @@ LabelSet plain_labels(std::size_t count) {
 LabelledTree labelled(const Heads& heads, std::size_t count, Random& random) {
   LabelledTree tree{heads, std::vector<std::int32_t>(heads.size(), no_label)};
   for (std::size_t word = 1; word < heads.size(); ++word) {
-    tree.labels[word] = static_cast<std::int32_t>(count >= heads.size() ? word : random.below(static_cast<std::uint32_t>(count)));
+    tree.labels[word] = static_cast<std::int32_t>(
+        count >= heads.size() ? word : random.below(static_cast<std::uint32_t>(count)));
   }
   return tree;
 }
@@ -41,16 +42,18 @@ std::size_t check_lifted(const LabelledTree& original, const LabelledTree& tree,
     CHECK(tree.heads[word] != no_word && is_below(original.heads, old_head, tree.heads[word]));
     CHECK(labels.plain(label) == original.labels[word]);
     CHECK(labels.head_label(label) == original.labels[static_cast<std::size_t>(old_head)]);
-    CHECK(labels.name(label) ==
-          std::string(labels.name(labels.plain(label))) + "\u2191" + std::string(labels.name(labels.head_label(label))));
+    CHECK(labels.name(label) == std::string(labels.name(labels.plain(label))) + "\u2191" +
+                                    std::string(labels.name(labels.head_label(label))));
   }
   return lifted;
 }
 
-void check_restored(const LabelledTree& original, const LabelledTree& lifted, const LabelledTree& tree, const LabelSet& labels) {
+void check_restored(const LabelledTree& original, const LabelledTree& lifted, const LabelledTree& tree,
+                    const LabelSet& labels) {
   CHECK(is_one_tree(tree.heads));
   for (std::size_t word = 1; word < tree.heads.size(); ++word) {
-    CHECK(tree.labels[word] == labels.plain(lifted.labels[word]) && tree.labels[word] == original.labels[word]);
+    CHECK(tree.labels[word] == labels.plain(lifted.labels[word]) &&
+          tree.labels[word] == original.labels[word]);
     if (lifted.labels[word] == original.labels[word]) CHECK(tree.heads[word] == original.heads[word]);
   }
 }
@@ -75,7 +78,8 @@ void check_any_marks(std::size_t words, Random& random) {
     for (std::int32_t head = 0; head < 3; ++head) labels.add_lifted(label, head);
   }
   LabelledTree tree = labelled(random_tree(words, random), 3, random);
-  for (std::size_t word = 1; word <= words; ++word) tree.labels[word] = static_cast<std::int32_t>(random.below(12));
+  for (std::size_t word = 1; word <= words; ++word)
+    tree.labels[word] = static_cast<std::int32_t>(random.below(12));
   const LabelledTree marked = tree;
   deprojectivise(tree, labels);
   CHECK(is_one_tree(tree.heads));

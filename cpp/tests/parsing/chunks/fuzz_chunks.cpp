@@ -1,6 +1,7 @@
-// Whatever the bytes are, templates are refused with a FormatError or make proper rows of any text; and whatever the text
-// and the scores are, recoded tags are valid in every scheme, and answers are valid and the same on one thread and on three.
-// An input is templates, a line `%%`, and a text of words, parts of speech and tags.
+// Whatever the bytes are, templates are refused with a FormatError or make proper rows of any text; and
+// whatever the text and the scores are, recoded tags are valid in every scheme, and answers are valid and the
+// same on one thread and on three. An input is templates, a line `%%`, and a text of words, parts of speech
+// and tags.
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -20,7 +21,8 @@ using namespace unkernel::parsing;
 using unkernel::FormatError;
 using unkernel::data::ColumnText;
 
-constexpr ChunkScheme schemes[] = {ChunkScheme::iob1, ChunkScheme::iob2, ChunkScheme::ioe1, ChunkScheme::ioe2, ChunkScheme::iobes};
+constexpr ChunkScheme schemes[] = {ChunkScheme::iob1, ChunkScheme::iob2, ChunkScheme::ioe1, ChunkScheme::ioe2,
+                                   ChunkScheme::iobes};
 
 // Scores that depend on the row and on nothing else.
 class HashEngine final : public unkernel::engines::Engine {
@@ -31,17 +33,22 @@ class HashEngine final : public unkernel::engines::Engine {
   HashEngine(std::size_t scores, std::int32_t features) : scores_(scores), features_(features) {}
   std::size_t scores() const override { return scores_; }
   std::size_t bytes() const override { return 0; }
-  std::unique_ptr<unkernel::engines::Worker> worker() const override { return std::make_unique<unkernel::engines::Worker>(); }
-  void score(const unkernel::engines::RowView<std::int32_t>& row, unkernel::engines::Worker&, double* out) const override {
+  std::unique_ptr<unkernel::engines::Worker> worker() const override {
+    return std::make_unique<unkernel::engines::Worker>();
+  }
+  void score(const unkernel::engines::RowView<std::int32_t>& row, unkernel::engines::Worker&,
+             double* out) const override {
     std::uint64_t hash = 1;
     for (std::size_t k = 0; k < row.columns.size(); ++k) {
       CHECK(row.columns[k] >= 0 && row.columns[k] < features_);
       CHECK(k == 0 || row.columns[k - 1] < row.columns[k]);
       hash = unkernel::Random::mix(hash + static_cast<std::uint64_t>(row.columns[k]));
     }
-    for (std::size_t k = 0; k < scores_; ++k) out[k] = static_cast<double>(unkernel::Random::mix(hash + k) >> 40) - 0x1p23;
+    for (std::size_t k = 0; k < scores_; ++k)
+      out[k] = static_cast<double>(unkernel::Random::mix(hash + k) >> 40) - 0x1p23;
   }
-  void score(const unkernel::engines::RowView<std::int64_t>&, unkernel::engines::Worker&, double*) const override {}
+  void score(const unkernel::engines::RowView<std::int64_t>&, unkernel::engines::Worker&,
+             double*) const override {}
   void score(const Narrow&, std::span<double>, int) const override {}
   void score(const Wide&, std::span<double>, int) const override {}
 
@@ -64,7 +71,8 @@ void check_valid(std::span<const ChunkTag> tags, ChunkScheme scheme) {
   CHECK(may_follow(scheme, before, outside));
 }
 
-void check_answers(const ColumnText& text, const ChunkTemplates& templates, std::vector<ChunkTag> tags, ChunkScheme scheme, bool backward) {
+void check_answers(const ColumnText& text, const ChunkTemplates& templates, std::vector<ChunkTag> tags,
+                   ChunkScheme scheme, bool backward) {
   std::vector<Chunk> room;
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
     recode(sentence(text, s, tags), scheme, room);
@@ -75,14 +83,16 @@ void check_answers(const ColumnText& text, const ChunkTemplates& templates, std:
   classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
   if (classes.size() < 2) return;
   std::vector<std::int32_t> answers;
-  for (const ChunkTag tag : tags) answers.push_back(static_cast<std::int32_t>(std::ranges::lower_bound(classes, tag) - classes.begin()));
+  for (const ChunkTag tag : tags)
+    answers.push_back(static_cast<std::int32_t>(std::ranges::lower_bound(classes, tag) - classes.begin()));
   ChunkFeatures features(templates);
   features.learn(text, answers, backward, 1 + static_cast<std::int64_t>(classes.size() % 2));
   const HashEngine engine(classes.size() == 2 ? 1 : classes.size(), features.features());
   const ChunkModel model{features, engine, classes, scheme, backward};
   std::vector<ChunkTag> found = chunk_text(text, model, 1);
   CHECK(found == chunk_text(text, model, 3));
-  for (std::int64_t s = 0; s < text.sentences(); ++s) check_valid(sentence(text, s, found), ChunkScheme::iob2);
+  for (std::int64_t s = 0; s < text.sentences(); ++s)
+    check_valid(sentence(text, s, found), ChunkScheme::iob2);
 }
 
 }  // namespace
@@ -93,16 +103,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const ChunkTemplates templates = read_chunk_templates(all.substr(0, cut), "templates");
     if (cut == std::string::npos) return 0;
-    const ColumnText text(all.substr(cut + 3), "text", {unkernel::data::ColumnFormat::chunks, 0, unkernel::data::TreeCheck::none, false, 1});
+    const ColumnText text(
+        all.substr(cut + 3), "text",
+        {unkernel::data::ColumnFormat::chunks, 0, unkernel::data::TreeCheck::none, false, 1});
     if (text.sentences() == 0) return 0;
     unkernel::data::NameTable types;
     const std::vector<ChunkTag> tags = read_chunk_tags(text, text.columns() - 1, types);
     for (const ChunkScheme scheme : schemes) {
       for (const bool backward : {false, true}) check_answers(text, templates, tags, scheme, backward);
     }
-  } catch (const FormatError& error) {
-    CHECK(!error.reason.empty());
-  }
+  } catch (const FormatError& error) { CHECK(!error.reason.empty()); }
   return 0;
 }
 

@@ -23,8 +23,8 @@ static_assert(std::endian::native == std::endian::little, "blocks are used as th
 
 constexpr const char* remedy = "; delete the file, and it is made anew from its sources";
 
-// Mappings begin and end here. It is a multiple of every system's pages, and the size of the large ones: where
-// the page cache holds a file in those, a block costs two or three page faults instead of hundreds.
+// Mappings begin and end here. It is a multiple of every system's pages, and the size of the large ones:
+// where the page cache holds a file in those, a block costs two or three page faults instead of hundreds.
 constexpr auto window = static_cast<std::int64_t>(huge_page);
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
@@ -39,14 +39,18 @@ class Mapping {
     bytes_ = bytes;
     size_ = static_cast<std::size_t>(end - begin);
     memory_ = mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor, begin);
-    if (memory_ == MAP_FAILED) throw NotEnoughMemory("a block of rows cannot be mapped into memory: " + reason_of(errno));
-    advise_huge_pages(memory_, size_);  // what is read from the disk is then read ahead, and kept, in large pages
+    if (memory_ == MAP_FAILED)
+      throw NotEnoughMemory("a block of rows cannot be mapped into memory: " + reason_of(errno));
+    advise_huge_pages(memory_,
+                      size_);  // what is read from the disk is then read ahead, and kept, in large pages
   }
   ~Mapping() { munmap(memory_, size_); }
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
 
-  std::span<const unsigned char> bytes() const { return {static_cast<const unsigned char*>(memory_) + before_, bytes_}; }
+  std::span<const unsigned char> bytes() const {
+    return {static_cast<const unsigned char*>(memory_) + before_, bytes_};
+  }
 
  private:
   void* memory_;
@@ -55,9 +59,12 @@ class Mapping {
   std::size_t bytes_;
 };
 
-Layout layout_of(std::int64_t code) { return {static_cast<ColumnKind>(code % 2), static_cast<ValueKind>(code / 2)}; }
+Layout layout_of(std::int64_t code) {
+  return {static_cast<ColumnKind>(code % 2), static_cast<ValueKind>(code / 2)};
+}
 
-RowBlock block_at(const unsigned char* bytes, const Layout& layout, std::int64_t first_row, std::int64_t rows, std::int64_t entries) {
+RowBlock block_at(const unsigned char* bytes, const Layout& layout, std::int64_t first_row, std::int64_t rows,
+                  std::int64_t entries) {
   RowBlock block;
   block.layout = layout;
   block.first_row = first_row;
@@ -101,7 +108,8 @@ std::int64_t aligned_position(std::int64_t position) {
 }
 
 std::size_t block_bytes(std::int64_t rows, std::int64_t entries, const Layout& layout) {
-  return (static_cast<std::size_t>(rows) + 1) * sizeof(std::int64_t) + static_cast<std::size_t>(entries) * entry_bytes(layout);
+  return (static_cast<std::size_t>(rows) + 1) * sizeof(std::int64_t) +
+         static_cast<std::size_t>(entries) * entry_bytes(layout);
 }
 
 BlockFile::BlockFile(const BlockRegion& region, std::size_t features, std::span<const BlockEntry> index)
@@ -109,15 +117,18 @@ BlockFile::BlockFile(const BlockRegion& region, std::size_t features, std::span<
   if (features > std::numeric_limits<std::uint32_t>::max()) {
     throw FormatError(file_, 0, 0, std::string("there are more columns than 32-bit numbers") + remedy);
   }
-  if (region.end > version_.size) throw FormatError(file_, 0, 0, std::string("the file has been cut short") + remedy);
+  if (region.end > version_.size)
+    throw FormatError(file_, 0, 0, std::string("the file has been cut short") + remedy);
   places_.reserve(index.size());
   std::int64_t end = block_alignment;
   for (const BlockEntry& entry : index) {
     add_place(entry, end, region.end);
-    const auto bytes = static_cast<std::int64_t>(block_bytes(entry.rows, entry.entries, places_.back().layout));
+    const auto bytes =
+        static_cast<std::int64_t>(block_bytes(entry.rows, entry.entries, places_.back().layout));
     end = aligned_position(entry.position + bytes);
   }
-  if (end != region.end) throw FormatError(file_, 0, 0, std::string("the blocks do not fill their place") + remedy);
+  if (end != region.end)
+    throw FormatError(file_, 0, 0, std::string("the blocks do not fill their place") + remedy);
   checked_ = std::make_unique<std::atomic<bool>[]>(places_.size());
   descriptor_ = fcntl(region.descriptor, F_DUPFD_CLOEXEC, 0);
   if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), file_);
@@ -128,12 +139,13 @@ BlockFile::~BlockFile() { close(descriptor_); }
 // Checked in an order in which nothing overflows.
 void BlockFile::add_place(const BlockEntry& entry, std::int64_t expected_position, std::int64_t region_end) {
   const auto k = static_cast<std::int64_t>(places_.size());
-  if (entry.layout < 0 || entry.layout > layout_code({ColumnKind::wide, ValueKind::full})) refuse(k, "is of an unknown layout");
+  if (entry.layout < 0 || entry.layout > layout_code({ColumnKind::wide, ValueKind::full}))
+    refuse(k, "is of an unknown layout");
   const Layout layout = layout_of(entry.layout);
   const std::int64_t room = region_end - expected_position;
   const auto entry_size = static_cast<std::int64_t>(entry_bytes(layout));
-  const bool fits = entry.position == expected_position && entry.rows > 0 && entry.rows < room / 8 && entry.entries >= 0 &&
-                    entry.entries <= room / entry_size &&
+  const bool fits = entry.position == expected_position && entry.rows > 0 && entry.rows < room / 8 &&
+                    entry.entries >= 0 && entry.entries <= room / entry_size &&
                     static_cast<std::int64_t>(block_bytes(entry.rows, entry.entries, layout)) <= room;
   if (!fits) refuse(k, "does not lie where it should");
   places_.push_back({entry.position, rows_, entry.rows, entry.entries, layout, entry.checksum});
@@ -144,8 +156,10 @@ void BlockFile::add_place(const BlockEntry& entry, std::int64_t expected_positio
 BlockLease BlockFile::block(std::int64_t k) const {
   const Place& place = places_[static_cast<std::size_t>(k)];
   refuse_if_changed();  // to touch a page beyond a file's end ends the process
-  const auto mapping = std::make_shared<Mapping>(descriptor_, place.position, block_bytes(place.rows, place.entries, place.layout));
-  const RowBlock block = block_at(mapping->bytes().data(), place.layout, place.first_row, place.rows, place.entries);
+  const auto mapping = std::make_shared<Mapping>(descriptor_, place.position,
+                                                 block_bytes(place.rows, place.entries, place.layout));
+  const RowBlock block =
+      block_at(mapping->bytes().data(), place.layout, place.first_row, place.rows, place.entries);
   std::atomic<bool>& checked = checked_[static_cast<std::size_t>(k)];
   if (!checked.load(std::memory_order_relaxed)) {
     check(k, block, mapping->bytes());
@@ -155,7 +169,7 @@ BlockLease BlockFile::block(std::int64_t k) const {
 }
 
 BlockFile::Version BlockFile::version_of(int descriptor) {
-  struct stat found {};
+  struct stat found{};
   if (fstat(descriptor, &found) != 0) throw std::system_error(errno, std::generic_category(), "fstat");
 #ifdef __APPLE__
   const timespec& modified = found.st_mtimespec;

@@ -18,13 +18,15 @@ constexpr std::size_t most_entries = most_block_bytes / 12;
 
 template <class Index>
 void BlockPacker::add(const data::CsrView<Index, double>& rows) {
-  if (rows.features > most_features) throw std::invalid_argument("there are more columns than 32-bit numbers");
+  if (rows.features > most_features)
+    throw std::invalid_argument("there are more columns than 32-bit numbers");
   for (std::size_t i = 0; i + 1 < rows.offsets.size(); ++i) {
     const auto begin = static_cast<std::size_t>(rows.offsets[i]);
     const auto size = static_cast<std::size_t>(rows.offsets[i + 1]) - begin;
     if (offsets_.size() > 1 && columns_.size() + size > most_entries) close_block();
     for (const Index column : rows.columns.subspan(begin, size)) {
-      if (column < 0 || column >= rows.features) throw std::invalid_argument("a column index is outside the matrix");
+      if (column < 0 || column >= rows.features)
+        throw std::invalid_argument("a column index is outside the matrix");
       columns_.push_back(static_cast<std::uint32_t>(column));
     }
     const auto values = rows.values.subspan(begin, size);

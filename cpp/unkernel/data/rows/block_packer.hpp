@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "unkernel/data/csr.hpp"
 #include "unkernel/data/rows/block_file.hpp"
 #include "unkernel/data/rows/row_store.hpp"
-#include "unkernel/data/csr.hpp"
 
 namespace unkernel::cutplane {
 

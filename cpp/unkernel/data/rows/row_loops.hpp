@@ -26,7 +26,8 @@ struct PackedRow {
 };
 
 template <class Column, class Value>
-[[gnu::always_inline]] inline PackedRow<Column, Value> row_of(const RowBlock& block, const Column* columns, const Value* values, std::int64_t i) {
+[[gnu::always_inline]] inline PackedRow<Column, Value> row_of(const RowBlock& block, const Column* columns,
+                                                              const Value* values, std::int64_t i) {
   const std::int64_t begin = block.offsets[static_cast<std::size_t>(i)];
   const auto size = static_cast<std::size_t>(block.offsets[static_cast<std::size_t>(i) + 1] - begin);
   if constexpr (std::is_same_v<Value, Ones>) {

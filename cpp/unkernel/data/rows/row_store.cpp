@@ -17,21 +17,24 @@ constexpr std::size_t most_narrow_features = 1 << 16;
 template <class To, class From, class Change>
 void convert(std::span<const From> from, LargeVector<To>& to, int threads, const Change& change) {
   to.resize(from.size());
-  parallel_ranges(threads, static_cast<std::int64_t>(from.size()), grain, [&](std::int64_t begin, std::int64_t end) {
-    for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) to[k] = static_cast<To>(change(from[k]));
-  });
+  parallel_ranges(threads, static_cast<std::int64_t>(from.size()), grain,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k)
+                      to[k] = static_cast<To>(change(from[k]));
+                  });
 }
 
 template <class Index>
 void check_columns(std::span<const Index> columns, std::int64_t features, int threads) {
   std::atomic<bool> sound{true};
-  parallel_ranges(threads, static_cast<std::int64_t>(columns.size()), grain, [&](std::int64_t begin, std::int64_t end) {
-    bool inside = true;
-    for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
-      inside &= columns[k] >= 0 && columns[k] < features;
-    }
-    if (!inside) sound = false;
-  });
+  parallel_ranges(threads, static_cast<std::int64_t>(columns.size()), grain,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    bool inside = true;
+                    for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
+                      inside &= columns[k] >= 0 && columns[k] < features;
+                    }
+                    if (!inside) sound = false;
+                  });
   if (!sound) throw std::invalid_argument("a column index is outside the matrix");
 }
 
@@ -44,20 +47,21 @@ std::size_t entry_bytes(const Layout& layout) {
 
 ValueSurvey survey_values(std::span<const double> values, int threads) {
   std::atomic<bool> ones{true}, single{true}, finite{true}, in_range{true};
-  parallel_ranges(threads, static_cast<std::int64_t>(values.size()), grain, [&](std::int64_t begin, std::int64_t end) {
-    bool all_ones = true, all_single = true, all_finite = true, all_in_range = true;
-    for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
-      const double value = values[k];
-      all_ones &= value == 1.0;
-      all_single &= static_cast<double>(static_cast<float>(value)) == value;
-      all_finite &= std::isfinite(value);
-      all_in_range &= value == 0.0 || (std::abs(value) > 1e-30 && std::abs(value) < 1e30);
-    }
-    if (!all_ones) ones = false;
-    if (!all_single) single = false;
-    if (!all_finite) finite = false;
-    if (!all_in_range) in_range = false;
-  });
+  parallel_ranges(threads, static_cast<std::int64_t>(values.size()), grain,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    bool all_ones = true, all_single = true, all_finite = true, all_in_range = true;
+                    for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
+                      const double value = values[k];
+                      all_ones &= value == 1.0;
+                      all_single &= static_cast<double>(static_cast<float>(value)) == value;
+                      all_finite &= std::isfinite(value);
+                      all_in_range &= value == 0.0 || (std::abs(value) > 1e-30 && std::abs(value) < 1e30);
+                    }
+                    if (!all_ones) ones = false;
+                    if (!all_single) single = false;
+                    if (!all_finite) finite = false;
+                    if (!all_in_range) in_range = false;
+                  });
   return {ones, single, finite, in_range};
 }
 
@@ -74,7 +78,8 @@ ColumnKind kind_of_columns(std::size_t features) {
 std::int64_t PackedRows::blocks() const { return (rows() + rows_a_block - 1) / rows_a_block; }
 
 RowBlock PackedRows::whole() const {
-  const void* const columns = layout_.columns == ColumnKind::narrow ? static_cast<const void*>(narrow_.data()) : wide_.data();
+  const void* const columns =
+      layout_.columns == ColumnKind::narrow ? static_cast<const void*>(narrow_.data()) : wide_.data();
   const void* const values = layout_.values == ValueKind::ones     ? nullptr
                              : layout_.values == ValueKind::single ? static_cast<const void*>(single_.data())
                                                                    : full_.data();
@@ -85,7 +90,8 @@ BlockLease PackedRows::block(std::int64_t k) const {
   RowBlock part = whole();
   part.first_row = k * rows_a_block;
   const std::int64_t count = std::min(rows_a_block, rows() - part.first_row);
-  part.offsets = part.offsets.subspan(static_cast<std::size_t>(part.first_row), static_cast<std::size_t>(count + 1));
+  part.offsets =
+      part.offsets.subspan(static_cast<std::size_t>(part.first_row), static_cast<std::size_t>(count + 1));
   return {part, nullptr};
 }
 
@@ -102,17 +108,21 @@ Numbering number_by_frequency(const data::CsrView<Index, double>& rows, int thre
   for (std::size_t column = 0; column < uses.size(); ++column) {
     if (uses[column] > 0) numbering.column_of.push_back(static_cast<std::uint32_t>(column));
   }
-  std::ranges::stable_sort(numbering.column_of, std::greater<>(), [&](std::uint32_t column) { return uses[column]; });
+  std::ranges::stable_sort(numbering.column_of, std::greater<>(),
+                           [&](std::uint32_t column) { return uses[column]; });
   numbering.number_of.resize(uses.size());
-  for (std::size_t k = 0; k < numbering.column_of.size(); ++k) numbering.number_of[numbering.column_of[k]] = static_cast<std::uint32_t>(k);
+  for (std::size_t k = 0; k < numbering.column_of.size(); ++k)
+    numbering.number_of[numbering.column_of[k]] = static_cast<std::uint32_t>(k);
   return numbering;
 }
 
 template <class Index>
-PackedRows pack(const data::CsrView<Index, double>& rows, const Numbering& numbering, bool may_round, int threads) {
+PackedRows pack(const data::CsrView<Index, double>& rows, const Numbering& numbering, bool may_round,
+                int threads) {
   const bool renumbered = !numbering.number_of.empty();
   if (!renumbered && rows.features > most_features) {
-    throw std::invalid_argument("there are more columns than 32-bit numbers: leave out those that no row uses");
+    throw std::invalid_argument(
+        "there are more columns than 32-bit numbers: leave out those that no row uses");
   }
   check_columns(rows.columns, rows.features, threads);
   PackedRows packed;
@@ -121,14 +131,16 @@ PackedRows pack(const data::CsrView<Index, double>& rows, const Numbering& numbe
   packed.layout_.values = kind_of_values(survey_values(rows.values, threads), may_round);
   packed.offsets_.assign(rows.offsets.begin(), rows.offsets.end());
   const auto number = [&](Index column) {
-    return renumbered ? numbering.number_of[static_cast<std::size_t>(column)] : static_cast<std::uint32_t>(column);
+    return renumbered ? numbering.number_of[static_cast<std::size_t>(column)]
+                      : static_cast<std::uint32_t>(column);
   };
   if (packed.layout_.columns == ColumnKind::narrow) {
     convert(rows.columns, packed.narrow_, threads, number);
   } else {
     convert(rows.columns, packed.wide_, threads, number);
   }
-  if (packed.layout_.values == ValueKind::single) convert(rows.values, packed.single_, threads, std::identity());
+  if (packed.layout_.values == ValueKind::single)
+    convert(rows.values, packed.single_, threads, std::identity());
   if (packed.layout_.values == ValueKind::full) convert(rows.values, packed.full_, threads, std::identity());
   return packed;
 }

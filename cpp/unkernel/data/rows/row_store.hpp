@@ -64,7 +64,8 @@ struct RowBlock {
 // A block for as long as this lives.
 class BlockLease {
  public:
-  BlockLease(const RowBlock& block, std::shared_ptr<void> holder) : block_(block), holder_(std::move(holder)) {}
+  BlockLease(const RowBlock& block, std::shared_ptr<void> holder)
+      : block_(block), holder_(std::move(holder)) {}
   const RowBlock& operator*() const { return block_; }
   const RowBlock* operator->() const { return &block_; }
 
@@ -111,7 +112,8 @@ class PackedRows final : public RowStore {
 
  private:
   template <class Index>
-  friend PackedRows pack(const data::CsrView<Index, double>& rows, const Numbering& numbering, bool may_round, int threads);
+  friend PackedRows pack(const data::CsrView<Index, double>& rows, const Numbering& numbering, bool may_round,
+                         int threads);
 
   Layout layout_;
   std::size_t features_ = 0;
@@ -125,7 +127,8 @@ class PackedRows final : public RowStore {
 // Throws std::invalid_argument for columns outside the matrix and values that are not finite. Values that
 // single precision does not hold exactly are rounded to it only if they may be.
 template <class Index>
-PackedRows pack(const data::CsrView<Index, double>& rows, const Numbering& numbering, bool may_round, int threads);
+PackedRows pack(const data::CsrView<Index, double>& rows, const Numbering& numbering, bool may_round,
+                int threads);
 
 template <class Index>
 PackedRows pack(const data::CsrView<Index, double>& rows, bool may_round, int threads) {
@@ -142,7 +145,8 @@ decltype(auto) with_types(const RowBlock& block, const F& f) {
       default: return f(columns, static_cast<const double*>(block.values));
     }
   };
-  if (block.layout.columns == ColumnKind::narrow) return with_columns(static_cast<const std::uint16_t*>(block.columns));
+  if (block.layout.columns == ColumnKind::narrow)
+    return with_columns(static_cast<const std::uint16_t*>(block.columns));
   return with_columns(static_cast<const std::uint32_t*>(block.columns));
 }
 

@@ -152,8 +152,9 @@ void SvmlightParser::append(std::span<const SvmlightPiece> pieces) {
     const SvmlightPiece& piece = pieces[slot];
     std::ranges::copy(piece.labels.span(), labels_.data() + first_row[slot]);
     if (has_queries_) std::ranges::copy(piece.queries.span(), queries_.data() + first_row[slot]);
-    std::ranges::transform(piece.row_ends.span(), offsets_.data() + first_row[slot] + 1,
-                           [&](std::int64_t end) { return end + static_cast<std::int64_t>(first_entry[slot]); });
+    std::ranges::transform(
+        piece.row_ends.span(), offsets_.data() + first_row[slot] + 1,
+        [&](std::int64_t end) { return end + static_cast<std::int64_t>(first_entry[slot]); });
     std::ranges::copy(piece.values.span(), values_.data() + first_entry[slot]);
     std::visit([&](auto& indices) { copy_as(piece.indices.span(), indices.data() + first_entry[slot]); },
                indices_);
@@ -187,7 +188,9 @@ SvmlightArrays SvmlightParser::hand_over(std::int64_t first_index) {
   values_.shrink_to_fit();
   SvmlightArrays result;
   std::visit(
-      [&](auto& indices) { result.rows = numbered_from(first_index, std::move(indices), std::move(offsets_)); },
+      [&](auto& indices) {
+        result.rows = numbered_from(first_index, std::move(indices), std::move(offsets_));
+      },
       indices_);
   result.labels = std::move(labels_);
   result.queries = std::move(queries_);

@@ -52,8 +52,7 @@ class PieceReader {
   }
 
   void read_all() {
-    while (at_ < end_ && read_line()) {
-    }
+    while (at_ < end_ && read_line()) {}
     piece_.lines = line_;
     piece_.labels.truncate(rows_);
     piece_.queries.truncate(rows_);
@@ -98,9 +97,7 @@ class PieceReader {
   bool read_label() {
     double label = 0;
     const char* end = read_decimal(at_, end_, label);
-    if (end == nullptr || !ends_field(*end)) {
-      return fail(at_, reasons::bad_label(field_at(at_)));
-    }
+    if (end == nullptr || !ends_field(*end)) { return fail(at_, reasons::bad_label(field_at(at_))); }
     labels_[rows_] = label;
     at_ = end;
     return true;

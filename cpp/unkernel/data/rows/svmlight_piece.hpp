@@ -42,5 +42,4 @@ struct SvmlightPiece {
 // Reads `text`, which ends in a newline, into `piece`, whose old contents go.
 void parse_piece(std::string_view text, IndexRange allowed, SvmlightPiece& piece);
 
-
 }  // namespace unkernel::data

@@ -32,9 +32,8 @@ std::string_view without_sign(std::string_view text) {
 
 bool is_word_for_non_finite(std::string_view text) {
   std::string lower(without_sign(text));
-  std::ranges::transform(lower, lower.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  std::ranges::transform(lower, lower.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   constexpr std::array<std::string_view, 3> words = {"nan", "inf", "infinity"};
   return std::ranges::find(words, lower) != words.end();
 }

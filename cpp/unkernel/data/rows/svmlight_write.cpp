@@ -45,7 +45,8 @@ class RowFormatter {
     const std::size_t most = (2 + 2 * static_cast<std::size_t>(end - begin)) * (longest_number + 8);
     char* const line = text_.extend(most);
     char* at = put_head(line, row);
-    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) at = put_entry(at, i);
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+      at = put_entry(at, i);
     *at++ = '\n';
     text_.truncate(used + static_cast<std::size_t>(at - line));
   }

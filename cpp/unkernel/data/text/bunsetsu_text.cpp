@@ -17,7 +17,8 @@ constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 constexpr std::string_view end_of_sentence = "EOS";
 constexpr const char* no_bunsetsu = "a sentence begins with a bunsetsu, such as '* 0 1D'";
 
-// Of a line of seven fields, and of one of JUMAN's, where POS, subPOS, ctype and cform are followed by their numbers.
+// Of a line of seven fields, and of one of JUMAN's, where POS, subPOS, ctype and cform are followed by their
+// numbers.
 constexpr std::array<std::size_t, morpheme_fields> plain_fields{0, 1, 2, 3, 4, 5, 6};
 constexpr std::array<std::size_t, morpheme_fields> juman_fields{0, 1, 2, 3, 5, 7, 9};
 constexpr std::size_t fewest_juman_fields = 11;
@@ -28,10 +29,13 @@ bool is_type(char c) { return c >= 'A' && c <= 'Z'; }
 bool read_integer(std::string_view token, std::int32_t& value) {
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
   const std::string_view digits = token.starts_with('-') ? token.substr(1) : token;
-  return error == std::errc() && end == token.data() + token.size() && (digits == "0" ? digits.size() == token.size() : digits[0] != '0');
+  return error == std::errc() && end == token.data() + token.size() &&
+         (digits == "0" ? digits.size() == token.size() : digits[0] != '0');
 }
 
-std::string_view token_at(std::string_view line, std::size_t at) { return line.substr(at, line.find(' ', at) - at); }
+std::string_view token_at(std::string_view line, std::size_t at) {
+  return line.substr(at, line.find(' ', at) - at);
+}
 
 // `* 0 12D`, or `+ 0 12D`, whatever follows: where the three fields stand.
 struct Header {
@@ -44,7 +48,8 @@ bool read_header(std::string_view line, char first, Header& header) {
   if (line.size() < 2 || line[0] != first || line[1] != ' ') return false;
   header.number = token_at(line, 2);
   const std::size_t at = 2 + header.number.size() + 1;
-  if (header.number.empty() || !std::ranges::all_of(header.number, is_digit) || at >= line.size()) return false;
+  if (header.number.empty() || !std::ranges::all_of(header.number, is_digit) || at >= line.size())
+    return false;
   const std::string_view token = token_at(line, at);
   if (token.size() < 2 || !is_type(token.back())) return false;
   header.head = token.substr(0, token.size() - 1);
@@ -139,7 +144,8 @@ bool BunsetsuText::read_bunsetsu(const Line& line, std::int32_t number) {
     refuse(line, 3, "bunsetsu are numbered one by one, and this is number " + std::to_string(number));
   }
   const auto column = static_cast<std::size_t>(header.head.data() - line.text.data());
-  if (!read_integer(header.head, read) || read < no_head) refuse(line, column + 1, "a head is the number of a bunsetsu, or -1");
+  if (!read_integer(header.head, read) || read < no_head)
+    refuse(line, column + 1, "a head is the number of a bunsetsu, or -1");
   heads_.push_back(read);
   types_.push_back(header.type);
   head_begins_.push_back(line.begin + column);
@@ -158,8 +164,12 @@ void BunsetsuText::read_morpheme(const Line& line) {
   }
   if (count != morpheme_fields && count < fewest_juman_fields) {
     const std::string found = std::to_string(count) + (count == 1 ? " field" : " fields");
-    if (line.text.starts_with("* ")) refuse(line, 1, "neither a bunsetsu, such as '* 0 1D', nor a morpheme: " + found);
-    refuse(line, 1, "a morpheme has 7 fields (surface reading lemma POS subPOS ctype cform) or JUMAN's 11, this line has " + found);
+    if (line.text.starts_with("* "))
+      refuse(line, 1, "neither a bunsetsu, such as '* 0 1D', nor a morpheme: " + found);
+    refuse(line, 1,
+           "a morpheme has 7 fields (surface reading lemma POS subPOS ctype cform) or JUMAN's 11, this line "
+           "has " +
+               found);
   }
   const auto& places = count == morpheme_fields ? plain_fields : juman_fields;
   for (const std::size_t place : places) symbols_.push_back(names_.add(fields[place]));
@@ -177,8 +187,9 @@ std::string_view BunsetsuText::sentence_text(std::size_t sentence) const {
 
 void BunsetsuText::check_counts(std::span<const std::int32_t> heads, std::string_view types) const {
   if (heads.size() != bunsetsu() || types.size() != bunsetsu()) {
-    throw std::invalid_argument("there are " + std::to_string(bunsetsu()) + " bunsetsu, but " + std::to_string(heads.size()) +
-                                " heads and " + std::to_string(types.size()) + " types");
+    throw std::invalid_argument("there are " + std::to_string(bunsetsu()) + " bunsetsu, but " +
+                                std::to_string(heads.size()) + " heads and " + std::to_string(types.size()) +
+                                " types");
   }
 }
 
@@ -191,8 +202,9 @@ void BunsetsuText::check_heads(std::span<const std::int32_t> heads, std::string_
       const std::size_t own = first + static_cast<std::size_t>(b);
       const bool is_head = (heads[own] >= no_head && heads[own] < count) || heads[own] == heads_[own];
       if (is_head && is_type(types[own])) continue;
-      throw std::invalid_argument("bunsetsu " + std::to_string(b) + " of sentence " + std::to_string(s) + " can depend on one of its " +
-                                  std::to_string(count) + ", or on -1, in a way from A to Z");
+      throw std::invalid_argument("bunsetsu " + std::to_string(b) + " of sentence " + std::to_string(s) +
+                                  " can depend on one of its " + std::to_string(count) +
+                                  ", or on -1, in a way from A to Z");
     }
   }
 }
@@ -202,7 +214,8 @@ std::string BunsetsuText::with_heads(std::span<const std::int32_t> heads, std::s
   return rewritten(0, text_.size(), 0, bunsetsu(), heads, types);
 }
 
-std::string BunsetsuText::sentence_with_heads(std::size_t sentence, std::span<const std::int32_t> heads, std::string_view types) const {
+std::string BunsetsuText::sentence_with_heads(std::size_t sentence, std::span<const std::int32_t> heads,
+                                              std::string_view types) const {
   check_counts(heads, types);
   const Sentence& own = sentences_[sentence];
   return rewritten(own.begin, own.end, own.first_bunsetsu, first_bunsetsu(sentence + 1), heads, types);
@@ -214,7 +227,9 @@ std::string BunsetsuText::rewritten(std::size_t begin, std::size_t end, std::siz
   written.reserve(end - begin + (last - first));
   std::size_t copied = begin;
   for (std::size_t b = first; b < last; ++b) {
-    written.append(text_, copied, head_begins_[b] - copied).append(std::to_string(heads[b])).push_back(types[b]);
+    written.append(text_, copied, head_begins_[b] - copied)
+        .append(std::to_string(heads[b]))
+        .push_back(types[b]);
     copied = text_.find(types_[b], head_begins_[b]) + 1;
   }
   return written.append(text_, copied, end - copied);
@@ -223,11 +238,13 @@ std::string BunsetsuText::rewritten(std::size_t begin, std::size_t end, std::siz
 std::size_t whole_sentences(std::string_view text, std::size_t from) {
   from -= std::min<std::size_t>(from, end_of_sentence.size() + 1);  // it may have come before its newline
   const std::string_view tail = text.substr(from);
-  for (std::size_t at = tail.rfind(end_of_sentence); at != std::string_view::npos; at = at == 0 ? std::string_view::npos : tail.rfind(end_of_sentence, at - 1)) {
+  for (std::size_t at = tail.rfind(end_of_sentence); at != std::string_view::npos;
+       at = at == 0 ? std::string_view::npos : tail.rfind(end_of_sentence, at - 1)) {
     const std::size_t begin = from + at;
     const std::string_view rest = text.substr(begin + end_of_sentence.size());
     if (begin > 0 && text[begin - 1] != '\n') continue;
-    if (rest.starts_with("\n") || rest.starts_with("\r\n")) return text.size() - rest.size() + (rest[0] == '\r' ? 2 : 1);
+    if (rest.starts_with("\n") || rest.starts_with("\r\n"))
+      return text.size() - rest.size() + (rest[0] == '\r' ? 2 : 1);
   }
   return 0;
 }

@@ -8,9 +8,9 @@
 //   ...
 //   EOS
 //
-// Morphemes may also have the eleven or more fields of JUMAN and KNP, where numbers stand behind the last four; KNP's
-// basic phrases (`+ 0 1D ...`) and whatever follows a head in its line are bytes that pass through.
-// docs/formats/bunsetsu.md says what is accepted and what is refused.
+// Morphemes may also have the eleven or more fields of JUMAN and KNP, where numbers stand behind the last
+// four; KNP's basic phrases (`+ 0 1D ...`) and whatever follows a head in its line are bytes that pass
+// through. docs/formats/bunsetsu.md says what is accepted and what is refused.
 #pragma once
 
 #include <cstddef>
@@ -50,11 +50,13 @@ class BunsetsuText {
   std::size_t bunsetsu() const { return heads_.size(); }
   std::size_t morphemes() const { return symbols_.size() / morpheme_fields; }
   // For s or b up to and including the number of sentences or bunsetsu.
-  std::size_t first_bunsetsu(std::size_t sentence) const { return sentence == sentences() ? bunsetsu() : sentences_[sentence].first_bunsetsu; }
+  std::size_t first_bunsetsu(std::size_t sentence) const {
+    return sentence == sentences() ? bunsetsu() : sentences_[sentence].first_bunsetsu;
+  }
   std::size_t first_morpheme(std::size_t bunsetsu) const { return first_morphemes_[bunsetsu]; }
 
-  // Within the sentence, from 0; no_head for the root. Nothing else is asked of them: corpora have some that depend on
-  // themselves, on what comes before, or on what is not there.
+  // Within the sentence, from 0; no_head for the root. Nothing else is asked of them: corpora have some that
+  // depend on themselves, on what comes before, or on what is not there.
   std::span<const std::int32_t> heads() const { return heads_; }
   std::string_view types() const { return types_; }
   // Equal strings have equal symbols, whatever field they stand in.
@@ -62,7 +64,9 @@ class BunsetsuText {
     return symbols_[morpheme * morpheme_fields + static_cast<std::size_t>(field)];
   }
   const NameTable& names() const { return names_; }
-  std::string_view field(std::size_t morpheme, MorphemeField which) const { return names_.name(symbol(morpheme, which)); }
+  std::string_view field(std::size_t morpheme, MorphemeField which) const {
+    return names_.name(symbol(morpheme, which));
+  }
 
   const std::string& text() const { return text_; }
   // From its comments to its EOS.
@@ -72,9 +76,11 @@ class BunsetsuText {
   std::int64_t lines() const { return lines_; }
   const std::vector<Skipped>& skipped() const { return skipped_; }
 
-  // The text, or one of its sentences, with other heads and types, which check_heads() likes: all other bytes as they are.
+  // The text, or one of its sentences, with other heads and types, which check_heads() likes: all other bytes
+  // as they are.
   std::string with_heads(std::span<const std::int32_t> heads, std::string_view types) const;
-  std::string sentence_with_heads(std::size_t sentence, std::span<const std::int32_t> heads, std::string_view types) const;
+  std::string sentence_with_heads(std::size_t sentence, std::span<const std::int32_t> heads,
+                                  std::string_view types) const;
   // Throws std::invalid_argument unless there is one of each for every bunsetsu, heads are bunsetsu of the
   // sentence, no_head, or what was read, and types are letters.
   void check_heads(std::span<const std::int32_t> heads, std::string_view types) const;
@@ -93,8 +99,8 @@ class BunsetsuText {
   };
 
   // Of the text from `begin` to `end`, where the bunsetsu stand.
-  std::string rewritten(std::size_t begin, std::size_t end, std::size_t first, std::size_t last, std::span<const std::int32_t> heads,
-                        std::string_view types) const;
+  std::string rewritten(std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
+                        std::span<const std::int32_t> heads, std::string_view types) const;
   void check_counts(std::span<const std::int32_t> heads, std::string_view types) const;
   bool next_line(std::size_t& at, Line& line);
   void read_sentence(std::span<const Line> lines);
@@ -111,14 +117,14 @@ class BunsetsuText {
   std::vector<Sentence> sentences_;
   std::vector<std::int32_t> heads_;
   std::string types_;
-  std::vector<std::size_t> head_begins_;       // where the head's number stands in the text
-  std::vector<std::size_t> first_morphemes_;   // one more than there are bunsetsu
-  std::vector<std::int32_t> symbols_;          // morpheme_fields a morpheme
+  std::vector<std::size_t> head_begins_;      // where the head's number stands in the text
+  std::vector<std::size_t> first_morphemes_;  // one more than there are bunsetsu
+  std::vector<std::int32_t> symbols_;         // morpheme_fields a morpheme
   std::vector<Skipped> skipped_;
 };
 
-// How much of a text that goes on is whole sentences: up to the last line that is EOS. Looks at the bytes from `from` on, and
-// the few before that a line might have begun with.
+// How much of a text that goes on is whole sentences: up to the last line that is EOS. Looks at the bytes
+// from `from` on, and the few before that a line might have begun with.
 std::size_t whole_sentences(std::string_view text, std::size_t from);
 
 }  // namespace unkernel::data

@@ -21,18 +21,21 @@ bool is_number(std::string_view text) { return !text.empty() && std::ranges::all
 std::string shown(std::string_view text) {
   constexpr std::size_t longest = 40;
   const bool fits = count_characters(text) <= longest;
-  return std::string(1, '\'').append(fits ? text : first_characters(text, longest - 3)).append(fits ? "'" : "...'");
+  return std::string(1, '\'')
+      .append(fits ? text : first_characters(text, longest - 3))
+      .append(fits ? "'" : "...'");
 }
 
 }  // namespace
 
-FormatError fault_in_lines(std::string_view text, const std::string& file, const LinePlace& place, const char* at,
-                           std::string reason) {
+FormatError fault_in_lines(std::string_view text, const std::string& file, const LinePlace& place,
+                           const char* at, std::string reason) {
   const char* begin = text.data() + place.begin;
   const std::string_view before(begin, static_cast<std::size_t>(at - begin));
   const std::int64_t lines = std::ranges::count(before, '\n');
   const std::string_view in_line = lines == 0 ? before : before.substr(before.rfind('\n') + 1);
-  return {file, place.line + lines, static_cast<std::int64_t>(count_characters(in_line)) + 1, std::move(reason)};
+  return {file, place.line + lines, static_cast<std::int64_t>(count_characters(in_line)) + 1,
+          std::move(reason)};
 }
 
 ColumnReader::ColumnReader(std::string_view text, const std::string& file, const ColumnOptions& options,
@@ -63,7 +66,8 @@ void ColumnReader::read() {
 
 bool ColumnReader::next_line() {
   if (next_ == end_) return false;
-  const auto* newline = static_cast<const char*>(std::memchr(next_, '\n', static_cast<std::size_t>(end_ - next_)));
+  const auto* newline =
+      static_cast<const char*>(std::memchr(next_, '\n', static_cast<std::size_t>(end_ - next_)));
   line_begin_ = next_;
   line_end_ = newline == nullptr ? end_ : newline;
   next_ = newline == nullptr ? end_ : newline + 1;
@@ -73,7 +77,8 @@ bool ColumnReader::next_line() {
 }
 
 bool ColumnReader::line_is_blank() const {
-  return std::all_of(line_begin_, line_end_, [](char c) { return is_column_blank(c) || (c >= '\v' && c <= '\r'); });
+  return std::all_of(line_begin_, line_end_,
+                     [](char c) { return is_column_blank(c) || (c >= '\v' && c <= '\r'); });
 }
 
 void ColumnReader::skip_blank_lines() {
@@ -105,10 +110,12 @@ bool ColumnReader::read_sentence() {
 }
 
 bool ColumnReader::read_line() {
-  if (line_end_ - line_begin_ > longest_line) return refuse(line_begin_, "a line of more than 2147483647 bytes");
+  if (line_end_ - line_begin_ > longest_line)
+    return refuse(line_begin_, "a line of more than 2147483647 bytes");
   const std::size_t bad = first_bad_byte(line());
   if (bad < line().size()) {
-    return refuse(line_begin_ + bad, line()[bad] == '\0' ? "a NUL byte; text in UTF-8 is expected" : "not UTF-8");
+    return refuse(line_begin_ + bad,
+                  line()[bad] == '\0' ? "a NUL byte; text in UTF-8 is expected" : "not UTF-8");
   }
   if (options_.format == ColumnFormat::chunks) return split_at_blanks();
   return *line_begin_ == '#' || read_word();
@@ -136,10 +143,12 @@ bool ColumnReader::read_head(std::string_view text) {
   std::int32_t head = -1;
   if (text != "_") {
     if (!is_number(text)) {
-      return refuse(text.data(), "the head " + shown(text) + " is not a number; the root has 0, a word without a head _");
+      return refuse(text.data(),
+                    "the head " + shown(text) + " is not a number; the root has 0, a word without a head _");
     }
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), head);
-    if (error != std::errc()) return refuse(text.data(), "the head " + shown(text) + " is not a word of the sentence");
+    if (error != std::errc())
+      return refuse(text.data(), "the head " + shown(text) + " is not a word of the sentence");
     if (head == words_) return refuse(text.data(), "word " + std::to_string(head) + " is its own head");
   }
   largest_head_ = std::max(largest_head_, head);
@@ -192,7 +201,8 @@ bool ColumnReader::add_token(const char* at) {
 bool ColumnReader::is_no_word(std::string_view id) const {
   if (options_.format != ColumnFormat::conllu) return false;
   const std::size_t middle = id.find_first_of("-.");
-  return middle != std::string_view::npos && is_number(id.substr(0, middle)) && is_number(id.substr(middle + 1));
+  return middle != std::string_view::npos && is_number(id.substr(0, middle)) &&
+         is_number(id.substr(middle + 1));
 }
 
 bool ColumnReader::end_sentence() {
@@ -212,7 +222,8 @@ bool ColumnReader::check_heads() {
   std::string reason;
   if (largest_head_ > words_) {
     while (heads[word] <= words_) ++word;
-    reason = "the head " + std::to_string(heads[word]) + " is not a word of the sentence, which has " + std::to_string(words_);
+    reason = "the head " + std::to_string(heads[word]) + " is not a word of the sentence, which has " +
+             std::to_string(words_);
   } else if (auto fault = head_fault(heads, options_.trees)) {
     word = fault->word;
     reason = std::move(fault->reason);
@@ -232,9 +243,7 @@ void ColumnReader::skip_sentence(bool to_its_end) {
   index_.cuts.truncate(tokens * static_cast<std::size_t>(index_.columns));
   index_.heads.truncate(index_.heads.empty() ? 0 : tokens);
   if (to_its_end) {
-    do {
-      place_.end = next_ - begin_;
-    } while (next_line() && !line_is_blank());
+    do { place_.end = next_ - begin_; } while (next_line() && !line_is_blank());
   }
   index_.skipped.push_back(place_);
 }
@@ -251,13 +260,15 @@ bool ColumnReader::refuse_columns(std::int64_t found, const char* at) {
   if (options_.format != ColumnFormat::chunks) {
     return refuse(at, instead + "; tabs separate them, and _ stands in an empty one");
   }
-  return refuse(at, instead + "; blanks separate them, every line has as many, and an empty line ends a sentence");
+  return refuse(
+      at, instead + "; blanks separate them, every line has as many, and an empty line ends a sentence");
 }
 
 bool ColumnReader::refuse_number(std::string_view id) {
   const std::string expected = std::to_string(words_ + 1);
   if (is_number(id)) {
-    return refuse(id.data(), "word " + shown(id) + " where " + expected + " is expected; an empty line ends a sentence");
+    return refuse(id.data(),
+                  "word " + shown(id) + " where " + expected + " is expected; an empty line ends a sentence");
   }
   return refuse(id.data(), shown(id) + " is not the number of a word; " + expected + " is expected");
 }

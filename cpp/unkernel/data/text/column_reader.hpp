@@ -13,8 +13,8 @@ namespace unkernel::data {
 class ColumnReader {
  public:
   // Reads the lines at `part`, all of the text or sentences of it.
-  ColumnReader(std::string_view text, const std::string& file, const ColumnOptions& options, const LinePlace& part,
-               ColumnIndex& index);
+  ColumnReader(std::string_view text, const std::string& file, const ColumnOptions& options,
+               const LinePlace& part, ColumnIndex& index);
 
   // Throws FormatError at the first line that is bad, unless bad sentences are to be skipped.
   void read();
@@ -47,7 +47,7 @@ class ColumnReader {
   const ColumnOptions& options_;
   ColumnIndex& index_;
 
-  const char* next_;         // where the next line begins
+  const char* next_;  // where the next line begins
   std::int64_t next_number_;
   const char* line_begin_;
   const char* line_end_;  // without what ends a line
@@ -63,7 +63,7 @@ class ColumnReader {
 };
 
 // The place of `at`, a byte of the lines at `place`, and what is wrong there.
-FormatError fault_in_lines(std::string_view text, const std::string& file, const LinePlace& place, const char* at,
-                           std::string reason);
+FormatError fault_in_lines(std::string_view text, const std::string& file, const LinePlace& place,
+                           const char* at, std::string reason);
 
 }  // namespace unkernel::data

@@ -23,7 +23,8 @@ ColumnText::ColumnText(std::string text, std::string file, const ColumnOptions& 
   if (options.first_line < 1) throw std::invalid_argument("lines are counted from 1 on");
   if (options.columns < 0) throw std::invalid_argument("the number of columns must not be negative");
   const bool has_mark = options.first_line == 1 && text_.starts_with(byte_order_mark);
-  const LinePlace all{has_mark ? std::ssize(byte_order_mark) : 0, static_cast<std::int64_t>(text_.size()), options.first_line};
+  const LinePlace all{has_mark ? std::ssize(byte_order_mark) : 0, static_cast<std::int64_t>(text_.size()),
+                      options.first_line};
   ColumnReader(text_, file_, options_, all, index_).read();
 }
 
@@ -35,12 +36,14 @@ std::int64_t ColumnText::sentence_of(std::int64_t token) const {
 std::int64_t ColumnText::line(std::int64_t token) const {
   const LinePlace& sentence = place(sentence_of(token));
   const auto begin = text_.begin() + sentence.begin;
-  return sentence.line + std::count(begin, text_.begin() + index_.token_begins.span()[static_cast<std::size_t>(token)], '\n');
+  return sentence.line +
+         std::count(begin, text_.begin() + index_.token_begins.span()[static_cast<std::size_t>(token)], '\n');
 }
 
 std::string_view ColumnText::sentence_text(std::int64_t sentence) const {
   const LinePlace& own = place(sentence);
-  return std::string_view(text_).substr(static_cast<std::size_t>(own.begin), static_cast<std::size_t>(own.end - own.begin));
+  return std::string_view(text_).substr(static_cast<std::size_t>(own.begin),
+                                        static_cast<std::size_t>(own.end - own.begin));
 }
 
 FormatError ColumnText::why_skipped(std::size_t number) const {
@@ -51,9 +54,7 @@ FormatError ColumnText::why_skipped(std::size_t number) const {
   try {
     ColumnIndex again;
     ColumnReader(text_, file_, options, part, again).read();
-  } catch (const FormatError& error) {
-    return error;
-  }
+  } catch (const FormatError& error) { return error; }
   return {file_, part.line, 0, "a bad sentence"};
 }
 

@@ -1,6 +1,7 @@
 // Text with a word a line and its properties in columns; a blank line ends a sentence.
 //
-//   conllu   CoNLL-U: ten columns apart by tabs, words numbered 1, 2, 3, ...; lines of multiword tokens (1-2) and empty
+//   conllu   CoNLL-U: ten columns apart by tabs, words numbered 1, 2, 3, ...; lines of multiword tokens (1-2)
+//   and empty
 //            nodes (1.1) are no words, they and comments (#) are bytes that pass through
 //   conllx   CoNLL-X: as above, without multiword tokens and empty nodes
 //   chunks   CoNLL-2000, YamCha: as many columns in every line, apart by spaces or tabs; nothing is a comment
@@ -24,7 +25,8 @@ enum class ColumnFormat { conllu, conllx, chunks };
 
 // Of conllu and conllx. Column 4 of CoNLL-X (cpostag) is upos here, column 5 (postag) xpos.
 namespace conll {
-constexpr int id = 0, form = 1, lemma = 2, upos = 3, xpos = 4, feats = 5, head = 6, deprel = 7, deps = 8, misc = 9;
+constexpr int id = 0, form = 1, lemma = 2, upos = 3, xpos = 4, feats = 5, head = 6, deprel = 7, deps = 8,
+              misc = 9;
 constexpr int columns = 10;
 }  // namespace conll
 
@@ -47,7 +49,8 @@ struct LinePlace {
 struct ColumnIndex {
   int columns = 0;
   GrowingArray<std::int64_t> token_begins;
-  GrowingArray<std::uint32_t> cuts;  // for every column of every token: where the next one begins, counted from the token's begin
+  GrowingArray<std::uint32_t>
+      cuts;  // for every column of every token: where the next one begins, counted from the token's begin
   GrowingArray<std::int32_t> heads;
   GrowingArray<std::int64_t> first_tokens;  // of each sentence, and the number of tokens
   GrowingArray<LinePlace> sentences;
@@ -70,11 +73,14 @@ class ColumnText {
   std::int64_t tokens() const { return static_cast<std::int64_t>(index_.token_begins.size()); }
 
   // Sentence s has the tokens first_token(s) .. first_token(s + 1) - 1; s may be sentences().
-  std::int64_t first_token(std::int64_t sentence) const { return index_.first_tokens.span()[static_cast<std::size_t>(sentence)]; }
+  std::int64_t first_token(std::int64_t sentence) const {
+    return index_.first_tokens.span()[static_cast<std::size_t>(sentence)];
+  }
   std::span<const std::int64_t> first_tokens() const { return index_.first_tokens.span(); }
 
   std::string_view field(std::int64_t token, int column) const;
-  // One a token of conllu and conllx, counted from 1 in the sentence: 0 is the root, -1 is `_`. Empty for chunks.
+  // One a token of conllu and conllx, counted from 1 in the sentence: 0 is the root, -1 is `_`. Empty for
+  // chunks.
   std::span<const std::int32_t> heads() const { return index_.heads.span(); }
 
   // The number of a token's line in the file. Takes time in proportion to the sentence: for messages.
@@ -94,7 +100,9 @@ class ColumnText {
   FormatError fault(std::int64_t token, int column, const std::string& reason) const;
 
  private:
-  const LinePlace& place(std::int64_t sentence) const { return index_.sentences.span()[static_cast<std::size_t>(sentence)]; }
+  const LinePlace& place(std::int64_t sentence) const {
+    return index_.sentences.span()[static_cast<std::size_t>(sentence)];
+  }
   std::int64_t sentence_of(std::int64_t token) const;
 
   std::string text_;
@@ -116,8 +124,9 @@ inline std::string_view ColumnText::field(std::int64_t token, int column) const 
   return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-// The bytes that `text` begins with up to the end of its last sentence that certainly is whole, for streams that are
-// read block by block; 0 where there is none. Comments that stand alone stay with the sentence behind them.
+// The bytes that `text` begins with up to the end of its last sentence that certainly is whole, for streams
+// that are read block by block; 0 where there is none. Comments that stand alone stay with the sentence
+// behind them.
 std::size_t whole_sentences(std::string_view text, ColumnFormat format);
 
 // A string for every token, by its number in `names`.
@@ -127,9 +136,11 @@ struct TokenNames {
 };
 
 // The text with other heads and relations, every other byte as it was. Throws std::invalid_argument.
-std::string write_trees(const ColumnText& text, std::span<const std::int32_t> heads, const TokenNames& relations);
+std::string write_trees(const ColumnText& text, std::span<const std::int32_t> heads,
+                        const TokenNames& relations);
 
-// The text with another column; text.columns() puts one behind the last, of chunks only. Throws std::invalid_argument.
+// The text with another column; text.columns() puts one behind the last, of chunks only. Throws
+// std::invalid_argument.
 std::string write_column(const ColumnText& text, int column, const TokenNames& values);
 
 }  // namespace unkernel::data

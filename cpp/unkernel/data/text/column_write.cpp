@@ -19,17 +19,20 @@ std::string_view name_of(const TokenNames& names, std::int64_t token) {
 
 void check_names(const ColumnText& text, const TokenNames& names) {
   if (static_cast<std::int64_t>(names.numbers.size()) != text.tokens()) {
-    throw std::invalid_argument(std::to_string(names.numbers.size()) + " labels for " + std::to_string(text.tokens()) + " tokens");
+    throw std::invalid_argument(std::to_string(names.numbers.size()) + " labels for " +
+                                std::to_string(text.tokens()) + " tokens");
   }
   for (const std::int32_t number : names.numbers) {
     if (number < -1 || number >= static_cast<std::int64_t>(names.names.size())) {
-      throw std::invalid_argument("label number " + std::to_string(number) + ", of " + std::to_string(names.names.size()) + " labels");
+      throw std::invalid_argument("label number " + std::to_string(number) + ", of " +
+                                  std::to_string(names.names.size()) + " labels");
     }
   }
   const std::string_view ends_it = text.format() == ColumnFormat::chunks ? " \t\n\r" : "\t\n\r";
   for (const std::string& name : names.names) {
     if (name.empty()) throw std::invalid_argument("a label is empty; _ stands for none");
-    if (first_bad_byte(name) < name.size()) throw std::invalid_argument("a label is not text in UTF-8, or has a NUL byte");
+    if (first_bad_byte(name) < name.size())
+      throw std::invalid_argument("a label is not text in UTF-8, or has a NUL byte");
     if (name.find_first_of(ends_it) != std::string::npos) {
       throw std::invalid_argument("the label '" + name + "' has a character that would end its column");
     }
@@ -38,7 +41,8 @@ void check_names(const ColumnText& text, const TokenNames& names) {
 
 void check_heads(const ColumnText& text, std::span<const std::int32_t> heads) {
   if (static_cast<std::int64_t>(heads.size()) != text.tokens()) {
-    throw std::invalid_argument(std::to_string(heads.size()) + " heads for " + std::to_string(text.tokens()) + " words");
+    throw std::invalid_argument(std::to_string(heads.size()) + " heads for " + std::to_string(text.tokens()) +
+                                " words");
   }
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
     const std::int64_t first = text.first_token(s);
@@ -46,9 +50,9 @@ void check_heads(const ColumnText& text, std::span<const std::int32_t> heads) {
     for (std::int64_t word = 1; word <= words; ++word) {
       const std::int32_t head = heads[static_cast<std::size_t>(first + word - 1)];
       if (head >= -1 && head <= words && head != word) continue;
-      throw std::invalid_argument("sentence " + std::to_string(s) + ", word " + std::to_string(word) + ": the head " +
-                                  std::to_string(head) + " is not another of its " + std::to_string(words) +
-                                  " words; the root has 0");
+      throw std::invalid_argument("sentence " + std::to_string(s) + ", word " + std::to_string(word) +
+                                  ": the head " + std::to_string(head) + " is not another of its " +
+                                  std::to_string(words) + " words; the root has 0");
     }
   }
 }
@@ -56,7 +60,9 @@ void check_heads(const ColumnText& text, std::span<const std::int32_t> heads) {
 // The text as it is, but for fields that are replaced, from the first to the last.
 class Copy {
  public:
-  explicit Copy(const ColumnText& text) : text_(text.text()) { out_.reserve(text_.size() + text_.size() / 8); }
+  explicit Copy(const ColumnText& text) : text_(text.text()) {
+    out_.reserve(text_.size() + text_.size() / 8);
+  }
 
   void replace(std::string_view field, std::string_view by) {
     copy_to(static_cast<std::size_t>(field.data() - text_.data()));
@@ -97,14 +103,16 @@ char separator(const ColumnText& text, std::int64_t token) {
 
 }  // namespace
 
-std::string write_trees(const ColumnText& text, std::span<const std::int32_t> heads, const TokenNames& relations) {
+std::string write_trees(const ColumnText& text, std::span<const std::int32_t> heads,
+                        const TokenNames& relations) {
   if (text.format() == ColumnFormat::chunks) throw std::invalid_argument("chunks have no heads");
   check_heads(text, heads);
   check_names(text, relations);
   Copy copy(text);
   for (std::int64_t token = 0; token < text.tokens(); ++token) {
     const auto number = static_cast<std::size_t>(token);
-    if (heads[number] != text.heads()[number]) replace_head(copy, text.field(token, conll::head), heads[number]);
+    if (heads[number] != text.heads()[number])
+      replace_head(copy, text.field(token, conll::head), heads[number]);
     copy.replace(text.field(token, conll::deprel), name_of(relations, token));
   }
   return copy.finish();
@@ -114,7 +122,8 @@ std::string write_column(const ColumnText& text, int column, const TokenNames& v
   const bool chunks = text.format() == ColumnFormat::chunks;
   const bool is_behind = chunks && column == text.columns();
   if (column < 0 || (column >= text.columns() && !is_behind)) {
-    throw std::invalid_argument("there is no column " + std::to_string(column) + "; the text has " + std::to_string(text.columns()));
+    throw std::invalid_argument("there is no column " + std::to_string(column) + "; the text has " +
+                                std::to_string(text.columns()));
   }
   if (!chunks && (column == conll::id || column == conll::head)) {
     throw std::invalid_argument("the numbers of words and heads cannot be replaced like this");

@@ -46,14 +46,16 @@ std::optional<HeadFault> head_fault(std::span<const std::int32_t> heads, TreeChe
   if (check == TreeCheck::none) return std::nullopt;
   const auto missing = std::ranges::find(heads, -1);
   if (missing != heads.end()) {
-    return HeadFault{static_cast<std::size_t>(missing - heads.begin()), "a tree needs the head of every word; the root has 0"};
+    return HeadFault{static_cast<std::size_t>(missing - heads.begin()),
+                     "a tree needs the head of every word; the root has 0"};
   }
   if (check == TreeCheck::tree) {
     const auto first = std::ranges::find(heads, 0);
     const auto second = first == heads.end() ? first : std::find(first + 1, heads.end(), 0);
     if (second != heads.end()) {
-      return HeadFault{static_cast<std::size_t>(second - heads.begin()),
-                       "a second root; word " + std::to_string(first - heads.begin() + 1) + " is one already (head 0)"};
+      return HeadFault{
+          static_cast<std::size_t>(second - heads.begin()),
+          "a second root; word " + std::to_string(first - heads.begin() + 1) + " is one already (head 0)"};
     }
   }
   const std::int32_t on_circle = word_on_a_circle(heads);

@@ -21,7 +21,8 @@ struct HeadFault {
   std::string reason;
 };
 
-// `heads` are numbers of words from 1 on, 0 for a root, -1 where there is none; at most heads.size(). Takes linear time.
+// `heads` are numbers of words from 1 on, 0 for a root, -1 where there is none; at most heads.size(). Takes
+// linear time.
 std::optional<HeadFault> head_fault(std::span<const std::int32_t> heads, TreeCheck check);
 
 }  // namespace unkernel::data

@@ -13,7 +13,8 @@ constexpr std::size_t fewest_slots = 64;
 
 std::uint64_t first_bytes(const char* text, std::size_t size) {
   std::uint64_t word = 0;
-  for (std::size_t i = 0; i < size; ++i) word |= static_cast<std::uint64_t>(static_cast<unsigned char>(text[i])) << (8 * i);
+  for (std::size_t i = 0; i < size; ++i)
+    word |= static_cast<std::uint64_t>(static_cast<unsigned char>(text[i])) << (8 * i);
   return word;
 }
 
@@ -29,7 +30,8 @@ std::uint64_t key_of(std::string_view name) {
   if (name.size() == 8) return eight_bytes(name.data());
   std::uint64_t hash = name.size();
   std::size_t at = 0;
-  for (; at + 8 < name.size(); at += 8) hash = Random::mix(hash ^ eight_bytes(name.data() + at)) + 0x9e3779b97f4a7c15ULL;
+  for (; at + 8 < name.size(); at += 8)
+    hash = Random::mix(hash ^ eight_bytes(name.data() + at)) + 0x9e3779b97f4a7c15ULL;
   return Random::mix(hash ^ eight_bytes(name.data() + name.size() - 8));
 }
 
@@ -46,7 +48,8 @@ NameTable NameTable::of(std::string_view bytes, std::span<const std::int64_t> en
   std::size_t begin = 0;
   for (const std::int64_t end : ends) {
     const auto next = static_cast<std::size_t>(end);  // a negative one lies beyond all
-    if (next < begin || next > bytes.size()) throw std::invalid_argument("the names of a table overlap, or lie beyond its end");
+    if (next < begin || next > bytes.size())
+      throw std::invalid_argument("the names of a table overlap, or lie beyond its end");
     const std::size_t known = table.size();
     table.add(bytes.substr(begin, next - begin));
     if (table.size() == known) throw std::invalid_argument("a name of a table comes twice");

@@ -1,5 +1,5 @@
-// Strings and their numbers, both ways. A name costs its bytes, 8 bytes for where it ends, and 24 to 48 bytes of hash
-// table. Names of up to eight bytes, which most labels are, are found without looking at them.
+// Strings and their numbers, both ways. A name costs its bytes, 8 bytes for where it ends, and 24 to 48 bytes
+// of hash table. Names of up to eight bytes, which most labels are, are found without looking at them.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,8 @@ bool is_plain(const char* at) {
   return (((word - ones) | word) & high_bits) == 0;
 }
 
-// What the second byte of a character may be, by its first (Unicode, table 3-7), and how many bytes follow the first.
+// What the second byte of a character may be, by its first (Unicode, table 3-7), and how many bytes follow
+// the first.
 struct Lead {
   int following;
   Byte low, high;
@@ -29,8 +30,10 @@ Lead lead(Byte first) {
   if (first < 0x80) return {first == 0 ? -1 : 0, 0, 0};
   if (first < 0xC2) return {-1, 0, 0};
   if (first < 0xE0) return {1, 0x80, 0xBF};
-  if (first < 0xF0) return {2, first == 0xE0 ? Byte{0xA0} : Byte{0x80}, first == 0xED ? Byte{0x9F} : Byte{0xBF}};
-  if (first < 0xF5) return {3, first == 0xF0 ? Byte{0x90} : Byte{0x80}, first == 0xF4 ? Byte{0x8F} : Byte{0xBF}};
+  if (first < 0xF0)
+    return {2, first == 0xE0 ? Byte{0xA0} : Byte{0x80}, first == 0xED ? Byte{0x9F} : Byte{0xBF}};
+  if (first < 0xF5)
+    return {3, first == 0xF0 ? Byte{0x90} : Byte{0x80}, first == 0xF4 ? Byte{0x8F} : Byte{0xBF}};
   return {-1, 0, 0};
 }
 

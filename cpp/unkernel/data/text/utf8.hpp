@@ -6,8 +6,8 @@
 
 namespace unkernel::data {
 
-// Where the first byte is that cannot be part of UTF-8 text, which has no NUL bytes either; text.size() where there is
-// none. Overlong forms, surrogates and numbers beyond U+10FFFF are refused.
+// Where the first byte is that cannot be part of UTF-8 text, which has no NUL bytes either; text.size() where
+// there is none. Overlong forms, surrogates and numbers beyond U+10FFFF are refused.
 std::size_t first_bad_byte(std::string_view text);
 
 // Whether the byte belongs to the character that was begun before it.

@@ -32,9 +32,7 @@ NodeId BracketReader::read(std::string_view text, std::size_t& at) {
   do {
     if (at >= text.size()) throw BracketError(open_.back().offset, "this bracket is never closed");
     switch (text[at]) {
-      case '(':
-        open(text, at);
-        break;
+      case '(': open(text, at); break;
       case ')':
         close(at);
         ++at;
@@ -42,11 +40,8 @@ NodeId BracketReader::read(std::string_view text, std::size_t& at) {
       case ' ':
       case '\t':
       case '\n':
-      case '\r':
-        ++at;
-        break;
-      default:
-        take_words(text, at);
+      case '\r': ++at; break;
+      default: take_words(text, at);
     }
   } while (!open_.empty());
   return children_.front();
@@ -121,7 +116,8 @@ std::string to_brackets(const Forest& forest, NodeId root, bool bracket_leaves) 
   return text;
 }
 
-NodeId add_preorder(Forest& forest, std::span<const std::string_view> labels, std::span<const std::int64_t> arities) {
+NodeId add_preorder(Forest& forest, std::span<const std::string_view> labels,
+                    std::span<const std::int64_t> arities) {
   if (labels.empty() || labels.size() != arities.size()) {
     throw std::invalid_argument("a tree in preorder has a label and a number of children for each node");
   }
@@ -137,7 +133,8 @@ NodeId add_preorder(Forest& forest, std::span<const std::string_view> labels, st
     stack.resize(stack.size() - count);
     stack.push_back(forest.add_node(forest.add_label(labels[i]), children));
   }
-  if (stack.size() != 1) throw std::invalid_argument("the numbers of children of the nodes in preorder make several trees");
+  if (stack.size() != 1)
+    throw std::invalid_argument("the numbers of children of the nodes in preorder make several trees");
   return stack.front();
 }
 

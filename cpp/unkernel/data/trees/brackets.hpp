@@ -1,8 +1,8 @@
 // Trees as text: `(S (NP (DT the) (NN dog)) (VP barks))`.
 //
-// A node is `(label child ...)`; a child is a node or a word, and a word is a leaf. `(NN (dog))` and `(NN dog)` are
-// the same tree. Labels and words are bytes up to the next white space or bracket; there is no escaping. A label may
-// be missing (`( (S ...))`, as treebanks have it), which is the empty label.
+// A node is `(label child ...)`; a child is a node or a word, and a word is a leaf. `(NN (dog))` and `(NN
+// dog)` are the same tree. Labels and words are bytes up to the next white space or bracket; there is no
+// escaping. A label may be missing (`( (S ...))`, as treebanks have it), which is the empty label.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +65,9 @@ inline std::size_t skip_blanks(std::string_view text, std::size_t at) {
 // The tree as text, in brackets; a leaf below a node is a bare word unless `bracket_leaves`.
 std::string to_brackets(const Forest& forest, NodeId root, bool bracket_leaves);
 
-// Adds the tree whose nodes, parents first, have these labels and numbers of children. Refuses lists that make no tree.
-NodeId add_preorder(Forest& forest, std::span<const std::string_view> labels, std::span<const std::int64_t> arities);
+// Adds the tree whose nodes, parents first, have these labels and numbers of children. Refuses lists that
+// make no tree.
+NodeId add_preorder(Forest& forest, std::span<const std::string_view> labels,
+                    std::span<const std::int64_t> arities);
 
 }  // namespace unkernel::data

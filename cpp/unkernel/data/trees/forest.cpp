@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t fewest_slots = 64;
 
 std::uint64_t hash_of(std::int32_t label, std::span<const std::int32_t> children) {
-  std::uint64_t hash = Random::mix(static_cast<std::uint32_t>(label) ^ (static_cast<std::uint64_t>(children.size()) << 32));
+  std::uint64_t hash =
+      Random::mix(static_cast<std::uint32_t>(label) ^ (static_cast<std::uint64_t>(children.size()) << 32));
   for (const std::int32_t child : children) {
     hash = (hash ^ static_cast<std::uint32_t>(child)) * 0x9e3779b97f4a7c15ULL;
     hash ^= hash >> 29;
@@ -21,7 +22,8 @@ std::uint64_t hash_of(std::int32_t label, std::span<const std::int32_t> children
 }
 
 std::uint64_t unary_key(std::int32_t label, NodeId child) {
-  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(label)) << 32) | static_cast<std::uint32_t>(child);
+  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(label)) << 32) |
+         static_cast<std::uint32_t>(child);
 }
 
 bool is_crowded(std::size_t count, std::size_t slots) { return 3 * count > 2 * slots; }
@@ -83,7 +85,8 @@ NodeId Forest::find_node(std::int32_t label, std::span<const NodeId> children) c
   if (children.empty()) {
     return static_cast<std::size_t>(label) < leaf_.size() ? leaf_[static_cast<std::size_t>(label)] : -1;
   }
-  if (children.size() == 1) return unary_slots_[unary_place(unary_slots_, unary_key(label, children[0]))].number;
+  if (children.size() == 1)
+    return unary_slots_[unary_place(unary_slots_, unary_key(label, children[0]))].number;
   const auto same = [&](NodeId node) { return is_node(node, label, children); };
   return node_slots_[place(node_slots_, hash_of(label, children), same)].number;
 }
@@ -95,7 +98,8 @@ NodeId Forest::add_node(std::int32_t label, std::span<const NodeId> children) {
   }
   if (children.size() == 1) return add_unary(label, children[0]);
   if (children.empty()) {
-    if (static_cast<std::size_t>(label) >= leaf_.size()) leaf_.resize(2 * static_cast<std::size_t>(label) + 1, -1);
+    if (static_cast<std::size_t>(label) >= leaf_.size())
+      leaf_.resize(2 * static_cast<std::size_t>(label) + 1, -1);
     NodeId& leaf = leaf_[static_cast<std::size_t>(label)];
     if (leaf >= 0) return leaf;
     leaf = number;

@@ -1,13 +1,16 @@
 // All subtrees of all trees, each stored once.
 //
-// A node is a label and a list of children; two nodes that are equal in both are the same node (hash-consing), so a
-// tree is the number of its root, and two trees are equal when their roots are. Children have smaller numbers than
-// their parents: going through nodes in ascending order visits every subtree before the trees that contain it.
+// A node is a label and a list of children; two nodes that are equal in both are the same node
+// (hash-consing), so a tree is the number of its root, and two trees are equal when their roots are. Children
+// have smaller numbers than their parents: going through nodes in ascending order visits every subtree before
+// the trees that contain it.
 //
-// A *production* is what the subset-tree kernel compares: a label with the labels of the children. A leaf has none.
+// A *production* is what the subset-tree kernel compares: a label with the labels of the children. A leaf has
+// none.
 //
 // Memory    16 bytes a node and 4 a child, and 24 to 64 bytes of hash tables a node
-// Threads   any number may read; who adds must be alone. `gate` is there for those who cannot know of each other.
+// Threads   any number may read; who adds must be alone. `gate` is there for those who cannot know of each
+// other.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +69,7 @@ class Forest {
     std::int32_t production;
   };
   struct Slot {
-    std::uint64_t hash;  // of a node with one child: label and child themselves
+    std::uint64_t hash;   // of a node with one child: label and child themselves
     std::int32_t number;  // -1: free
   };
   using Slots = LargeVector<Slot>;
@@ -88,7 +91,7 @@ class Forest {
   LargeVector<NodeId> children_;
   std::vector<std::int32_t> production_labels_;  // of each the label, then those of the children
   std::vector<std::int64_t> production_ends_;
-  std::vector<NodeId> leaf_;                // of a label, or -1: leaves are found without hashing
+  std::vector<NodeId> leaf_;  // of a label, or -1: leaves are found without hashing
   // Nodes with one child, which most are, by label and child: what is found need not be looked at.
   Slots unary_slots_;
   std::size_t unary_count_ = 0;

@@ -24,7 +24,8 @@ std::vector<bool> reachable(const Forest& forest, std::span<const NodeId> roots)
 }
 
 bool are_offsets(std::span<const std::int64_t> offsets, std::size_t size) {
-  return std::ranges::is_sorted(offsets) && (offsets.empty() || (offsets.front() >= 0 && static_cast<std::size_t>(offsets.back()) == size));
+  return std::ranges::is_sorted(offsets) &&
+         (offsets.empty() || (offsets.front() >= 0 && static_cast<std::size_t>(offsets.back()) == size));
 }
 
 }  // namespace
@@ -47,15 +48,17 @@ std::vector<NodeId> absorb(Forest& forest, const Forest& other, std::span<const 
 
 Forest restore_forest(const ForestArrays& arrays) {
   const auto nodes = static_cast<std::int64_t>(arrays.node_labels.size());
-  if (!are_offsets(arrays.label_ends, arrays.label_bytes.size()) || arrays.child_begins.size() != arrays.node_labels.size() + 1 ||
-      arrays.child_begins.front() != 0 || !are_offsets(arrays.child_begins, arrays.children.size())) {
+  if (!are_offsets(arrays.label_ends, arrays.label_bytes.size()) ||
+      arrays.child_begins.size() != arrays.node_labels.size() + 1 || arrays.child_begins.front() != 0 ||
+      !are_offsets(arrays.child_begins, arrays.children.size())) {
     refuse();
   }
   if (arrays.label_ends.empty() && !arrays.label_bytes.empty()) refuse();
   Forest forest;
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < arrays.label_ends.size(); ++i) {
-    const std::string_view name = arrays.label_bytes.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(arrays.label_ends[i] - begin));
+    const std::string_view name = arrays.label_bytes.substr(
+        static_cast<std::size_t>(begin), static_cast<std::size_t>(arrays.label_ends[i] - begin));
     if (forest.add_label(name) != static_cast<std::int32_t>(i)) refuse();
     begin = arrays.label_ends[i];
   }
@@ -64,7 +67,8 @@ Forest restore_forest(const ForestArrays& arrays) {
     const std::int32_t label = arrays.node_labels[node];
     if (label < 0 || at(label) >= forest.label_count()) refuse();
     const auto first = static_cast<std::size_t>(arrays.child_begins[node]);
-    const auto children = arrays.children.subspan(first, static_cast<std::size_t>(arrays.child_begins[node + 1]) - first);
+    const auto children =
+        arrays.children.subspan(first, static_cast<std::size_t>(arrays.child_begins[node + 1]) - first);
     for (const NodeId child : children) {
       if (child < 0 || child >= i) refuse();
     }

@@ -10,8 +10,8 @@
 
 namespace unkernel::data {
 
-// Adds the trees with these roots of another forest (-1: no tree), and gives their roots here. Nodes of the other
-// forest that are in none of them stay behind.
+// Adds the trees with these roots of another forest (-1: no tree), and gives their roots here. Nodes of the
+// other forest that are in none of them stay behind.
 std::vector<NodeId> absorb(Forest& forest, const Forest& other, std::span<const NodeId> roots);
 
 // A forest as a file holds it.
@@ -23,8 +23,8 @@ struct ForestArrays {
   std::span<const NodeId> children;
 };
 
-// Makes the forest, with the same numbers; refuses arrays that are not one: labels and nodes each once, children
-// before their parents.
+// Makes the forest, with the same numbers; refuses arrays that are not one: labels and nodes each once,
+// children before their parents.
 Forest restore_forest(const ForestArrays& arrays);
 
 }  // namespace unkernel::data

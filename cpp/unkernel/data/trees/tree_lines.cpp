@@ -30,7 +30,8 @@ struct Mark {
 Mark mark_at(std::string_view text, std::size_t at) {
   Mark mark;
   std::size_t end = at + 1;
-  if (at >= text.size() || text[at] != '|' || end >= text.size() || (text[end] != 'B' && text[end] != 'E')) return mark;
+  if (at >= text.size() || text[at] != '|' || end >= text.size() || (text[end] != 'B' && text[end] != 'E'))
+    return mark;
   const std::size_t kind = ++end;
   while (end < text.size() && text[end] >= 'A' && text[end] <= 'Z') ++end;
   mark.kind = text.substr(kind, end - kind);
@@ -104,7 +105,8 @@ std::size_t TreeLines::read_head(std::string_view text) {
   std::size_t at = skip_blanks(text, 0);
   const std::string_view label = token_at(text, at);
   if (mark_at(text, at).size > 0) refuse(at, "a line begins with a label");
-  if (label.front() == '(') refuse(at, "a line begins with a label, not with a tree: read it as a file of brackets");
+  if (label.front() == '(')
+    refuse(at, "a line begins with a label, not with a tree: read it as a file of brackets");
   examples_.labels.push_back(examples_.label_names.add(label));
   return read_query(text, skip_blanks(text, at + label.size()));
 }
@@ -113,7 +115,8 @@ std::size_t TreeLines::read_query(std::string_view text, std::size_t at) {
   constexpr std::string_view prefix = "qid:";
   const bool has_query = text.substr(at).starts_with(prefix);
   if (examples_.labels.size() > 1 && has_query != examples_.has_queries) {
-    refuse(at, has_query ? "this line has a qid, those before have none" : "this line has no qid, those before have one");
+    refuse(at, has_query ? "this line has a qid, those before have none"
+                         : "this line has no qid, those before have one");
   }
   examples_.has_queries = has_query;
   if (!has_query) return at;
@@ -132,12 +135,15 @@ std::size_t TreeLines::read_section(std::string_view text, std::size_t at) {
     return read_vectors(text, at);
   }
   if (!mark.begins) {
-    if (mark.kind == "V" && vectors_in_line_ == 0) return read_vectors(text, at);  // one vector, which is empty
+    if (mark.kind == "V" && vectors_in_line_ == 0)
+      return read_vectors(text, at);  // one vector, which is empty
     refuse(at, "there is nothing that this could end");
   }
   if (mark.kind == "T") return read_trees(text, at + mark.size, mark.named ? mark.name : std::string_view());
-  if (mark.kind == "V") return mark.named ? read_named_vector(text, at + mark.size, mark.name) : read_vectors(text, at);
-  if (mark.kind != "S") refuse(at, "trees (|BT|), vectors (|BV|) and strings (|BS|) can be read, and no others");
+  if (mark.kind == "V")
+    return mark.named ? read_named_vector(text, at + mark.size, mark.name) : read_vectors(text, at);
+  if (mark.kind != "S")
+    refuse(at, "trees (|BT|), vectors (|BV|) and strings (|BS|) can be read, and no others");
   const std::size_t end = text.find("|ES|", at);
   if (end == std::string_view::npos) refuse(at, "|BS| without |ES|");
   return end + 4;
@@ -152,9 +158,7 @@ std::size_t TreeLines::read_trees(std::string_view text, std::size_t at, std::st
     if (at < text.size() && text[at] == '(') {
       try {
         root = (named ? words_apart_ : words_joined_).read(text, at);
-      } catch (const BracketError& error) {
-        refuse(error.offset, error.what());
-      }
+      } catch (const BracketError& error) { refuse(error.offset, error.what()); }
       at = skip_blanks(text, at);
     }
     const std::string channel = named ? std::string(name) : std::to_string(trees_in_line_);
@@ -164,9 +168,11 @@ std::size_t TreeLines::read_trees(std::string_view text, std::size_t at, std::st
     ++trees_in_line_;
     const Mark mark = mark_at(text, at);
     if (mark.size == 0 || mark.kind != "T") {
-      refuse(at, root < 0 ? "a tree begins with '('" : "a tree ends with |ET|, or the next one begins with |BT|");
+      refuse(at,
+             root < 0 ? "a tree begins with '('" : "a tree ends with |ET|, or the next one begins with |BT|");
     }
-    if (mark.begins && mark.named != named) refuse(at, "some trees of this line have names, others have none");
+    if (mark.begins && mark.named != named)
+      refuse(at, "some trees of this line have names, others have none");
     at += mark.size;
     if (!mark.begins) return at;
     name = mark.name;
@@ -229,7 +235,8 @@ std::size_t TreeLines::read_entry(std::string_view text, std::size_t at, bool na
 }
 
 // The last of an example's trees or vectors, which began where the example before ended.
-void TreeLines::refuse_repeated(std::size_t at, std::span<const std::int32_t> channels, std::span<const std::int64_t> ends) const {
+void TreeLines::refuse_repeated(std::size_t at, std::span<const std::int32_t> channels,
+                                std::span<const std::int64_t> ends) const {
   const auto own = channels.subspan(ends.empty() ? 0 : static_cast<std::size_t>(ends.back()));
   if (std::ranges::count(own, own.back()) > 1) refuse(at, "this line has two of the same name");
 }
@@ -237,7 +244,8 @@ void TreeLines::refuse_repeated(std::size_t at, std::span<const std::int32_t> ch
 // Named features come in any order, and those that are repeated add up.
 void TreeLines::end_vector(std::size_t at, bool named) {
   (named ? has_named_ : has_numbered_) = true;
-  if (has_named_ && has_numbered_) refuse(at, "some vectors of this file have features with names, others with numbers");
+  if (has_named_ && has_numbered_)
+    refuse(at, "some vectors of this file have features with names, others with numbers");
   if (named) {
     std::vector<std::pair<std::int64_t, double>> entries;
     for (std::size_t i = vector_begin_; i < examples_.indices.size(); ++i) {
@@ -249,7 +257,8 @@ void TreeLines::end_vector(std::size_t at, bool named) {
     for (const auto& [index, value] : entries) {
       if (examples_.indices.size() > vector_begin_ && examples_.indices.back() == index) {
         examples_.values.back() += value;
-        if (!std::isfinite(examples_.values.back())) refuse(at, "the values of a repeated feature add up to infinity");
+        if (!std::isfinite(examples_.values.back()))
+          refuse(at, "the values of a repeated feature add up to infinity");
       } else {
         examples_.indices.push_back(index);
         examples_.values.push_back(value);
@@ -257,7 +266,8 @@ void TreeLines::end_vector(std::size_t at, bool named) {
     }
   }
   examples_.entry_ends.push_back(static_cast<std::int64_t>(examples_.indices.size()));
-  examples_.vector_channel.push_back(named ? 0 : examples_.vector_channels.add(std::to_string(vectors_in_line_)));
+  examples_.vector_channel.push_back(named ? 0
+                                           : examples_.vector_channels.add(std::to_string(vectors_in_line_)));
   ++vectors_in_line_;
   vector_begin_ = examples_.indices.size();
 }

@@ -3,8 +3,9 @@
 //   label [qid:n] |BT| (tree) |BT| (tree) |ET| 1:0.5 7:1 |BV| 2:1 |EV|       SVM-light-TK
 //   label |BT:name| (tree) |ET| |BV:name| word:1.0 other:2.0 |EV| |BS:name| text |ES|     KeLP
 //
-// In the first, the k-th tree of a line belongs to the k-th channel, and `|BV|` separates vectors; in the second,
-// channels go by name, and so do features. docs/formats/trees.md says what is accepted and what is refused.
+// In the first, the k-th tree of a line belongs to the k-th channel, and `|BV|` separates vectors; in the
+// second, channels go by name, and so do features. docs/formats/trees.md says what is accepted and what is
+// refused.
 #pragma once
 
 #include <cstddef>
@@ -15,29 +16,29 @@
 #include <string_view>
 #include <vector>
 
+#include "unkernel/data/text/name_table.hpp"
 #include "unkernel/data/trees/brackets.hpp"
 #include "unkernel/data/trees/forest.hpp"
-#include "unkernel/data/text/name_table.hpp"
 
 namespace unkernel::data {
 
 // What a file holds besides the forest. Each tree and each vector knows its channel.
 struct TreeExamples {
   NameTable label_names;
-  std::vector<std::int32_t> labels;       // into label_names, one an example
-  std::vector<std::int64_t> queries;      // one an example where there are any
+  std::vector<std::int32_t> labels;   // into label_names, one an example
+  std::vector<std::int64_t> queries;  // one an example where there are any
   bool has_queries = false;
   NameTable tree_channels;
-  std::vector<std::int64_t> tree_ends;    // of each example
+  std::vector<std::int64_t> tree_ends;  // of each example
   std::vector<std::int32_t> tree_channel;
-  std::vector<NodeId> roots;              // -1: an empty tree
+  std::vector<NodeId> roots;  // -1: an empty tree
   NameTable vector_channels;
   std::vector<std::int64_t> vector_ends;  // of each example
   std::vector<std::int32_t> vector_channel;
-  std::vector<std::int64_t> entry_ends;   // of each vector
-  std::vector<std::int64_t> indices;      // as written, ascending; of a named feature: its number in `features`
+  std::vector<std::int64_t> entry_ends;  // of each vector
+  std::vector<std::int64_t> indices;  // as written, ascending; of a named feature: its number in `features`
   std::vector<double> values;
-  NameTable features;                     // empty unless features have names
+  NameTable features;  // empty unless features have names
 };
 
 class TreeLines {
@@ -62,7 +63,8 @@ class TreeLines {
   std::size_t read_named_vector(std::string_view text, std::size_t at, std::string_view name);
   std::size_t read_entry(std::string_view text, std::size_t at, bool named);
   void end_vector(std::size_t at, bool named);
-  void refuse_repeated(std::size_t at, std::span<const std::int32_t> channels, std::span<const std::int64_t> ends) const;
+  void refuse_repeated(std::size_t at, std::span<const std::int32_t> channels,
+                       std::span<const std::int64_t> ends) const;
   [[noreturn]] void refuse(std::size_t at, const std::string& why) const;
 
   std::string file_;

@@ -14,8 +14,8 @@
 #include "unkernel/engines/conjunctions/overlap.hpp"
 #include "unkernel/engines/conjunctions/owner_bounds.hpp"
 #include "unkernel/engines/conjunctions/prefix_sums.hpp"
-#include "unkernel/engines/row_ranks.hpp"
 #include "unkernel/engines/conjunctions/sums.hpp"
+#include "unkernel/engines/row_ranks.hpp"
 
 namespace unkernel::engines {
 namespace {
@@ -25,8 +25,9 @@ struct ConjunctionScratch {
   ValuedRow valued;
   std::vector<double> value_of_rank;  // of the row, 0 elsewhere
   std::vector<Rank> all;              // the row's ranks, ascending, where it has a tail
-  std::vector<std::uint16_t> rare_met;  // of each support vector: how many of the row's rare ranks it was met at
-  std::vector<double> rare_products;    // the same for rows of any values
+  std::vector<std::uint16_t>
+      rare_met;  // of each support vector: how many of the row's rare ranks it was met at
+  std::vector<double> rare_products;  // the same for rows of any values
   DenseScratch dense;
   std::shared_ptr<const PrefixTrie> trie;  // as it was when the rows came
   const OwnerBounds* bounds = nullptr;     // where only decisions are wanted
@@ -38,21 +39,30 @@ template <class KeyType>
 class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScratch, ConjunctionEngine> {
  public:
   explicit EngineOfKeys(const ConjunctionTables& tables)
-      : tables_(tables), degree_(tables.map.degree), core_(tables_), head_(tables_), set_factors_(tables.map), ranking_(tables.columns) {
+      : tables_(tables),
+        degree_(tables.map.degree),
+        core_(tables_),
+        head_(tables_),
+        set_factors_(tables.map),
+        ranking_(tables.columns) {
     for (std::size_t k = 0; k < levels_.size(); ++k) {
-      levels_[k] = {std::get<std::span<const KeyType>>(tables.levels[k].keys).data(), tables.levels[k].weights.data(),
-                    tables.levels[k].begins.data()};
+      levels_[k] = {std::get<std::span<const KeyType>>(tables.levels[k].keys).data(),
+                    tables.levels[k].weights.data(), tables.levels[k].begins.data()};
     }
     items_ = std::get<std::span<const KeyType>>(tables.items).data();
     measure_postings();
     sorted_ = !goes_by_column(tables);
-    for (std::size_t end = tables.record_words(); end <= tables.posting_records.size(); end += tables.record_words()) {
+    for (std::size_t end = tables.record_words(); end <= tables.posting_records.size();
+         end += tables.record_words()) {
       vectors_ = std::max<std::size_t>(vectors_, tables.posting_records[end - 1] + 1);
     }
   }
 
   std::size_t scores() const override { return tables_.scores(); }
-  std::size_t bytes() const override { return engines::bytes(tables_) + ranking_.bytes() + core_.bytes() + head_.bytes() + 8 * steps_.size() + (trie() ? trie()->bytes() : 0); }
+  std::size_t bytes() const override {
+    return engines::bytes(tables_) + ranking_.bytes() + core_.bytes() + head_.bytes() + 8 * steps_.size() +
+           (trie() ? trie()->bytes() : 0);
+  }
 
   ConjunctionScratch make_scratch() const {
     ConjunctionScratch scratch;
@@ -72,7 +82,8 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
   void score_range(const RowRange<Index>& range, ConjunctionScratch& scratch, double* out) const {
     take_trie(scratch);
     with_width([&]<std::size_t Width>() {
-      for (std::size_t row = range.first; row < range.last; ++row, out += scores()) score_as<Width>(range[row], scratch, out);
+      for (std::size_t row = range.first; row < range.last; ++row, out += scores())
+        score_as<Width>(range[row], scratch, out);
     });
   }
 
@@ -83,10 +94,12 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
       scratch.bounds = nullptr;
     });
   }
-  void decide(const data::CsrView<std::int32_t, double>& rows, std::span<double> out, int threads) const override {
+  void decide(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
+              int threads) const override {
     this->score_all(rows, out, threads, [&](ConjunctionScratch& scratch) { scratch.bounds = &bounds(); });
   }
-  void decide(const data::CsrView<std::int64_t, double>& rows, std::span<double> out, int threads) const override {
+  void decide(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
+              int threads) const override {
     this->score_all(rows, out, threads, [&](ConjunctionScratch& scratch) { scratch.bounds = &bounds(); });
   }
 
@@ -104,8 +117,8 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
     has_trie_.store(there, std::memory_order_release);
   }
 
-  PrefixTrie grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows, std::size_t most_nodes, Saving saving,
-                   int threads, Monitor& monitor) const override {
+  PrefixTrie grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
+                   std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const override {
     refuse_without_order();
     PrefixTrie trie = grow_trie(old, sequences(rows), most_nodes, cost_of(saving));
     fill_sums(old, threads, monitor, trie);
@@ -221,7 +234,8 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
 
   // What the conjunctions add whose owner stands at position `first` of the row or later.
   template <std::size_t Width>
-  [[gnu::always_inline]] void add_owners(std::size_t first, ConjunctionScratch& scratch, Sums<Width>& sums) const {
+  [[gnu::always_inline]] void add_owners(std::size_t first, ConjunctionScratch& scratch,
+                                         Sums<Width>& sums) const {
     const BinaryRow& row = scratch.binary;
     if (first < row.head_size() || first == 0) {
       if constexpr (Width == 1) {
@@ -239,7 +253,8 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
   template <std::size_t Width>
   std::size_t add_prefix(const BinaryRow& row, const PrefixTrie& trie, Sums<Width>& sums) const {
     StoredPrefix prefix = longest_stored_prefix(trie, {0, 0}, {row.head(), row.head_size()});
-    if (prefix.length == row.head_size()) prefix = longest_stored_prefix(trie, prefix, {row.tail(), row.tail_size()});
+    if (prefix.length == row.head_size())
+      prefix = longest_stored_prefix(trie, prefix, {row.tail(), row.tail_size()});
     sums.add(trie.sums.data() + prefix.node * sums.width());
     return prefix.length;
   }
@@ -261,11 +276,14 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
     if (scratch.all.size() < most) scratch.all.resize(2 * most);
     Rank* all = scratch.all.data();
     std::size_t count = 0;
-    for (std::uint32_t state = row.state(); state != 0; state &= state - 1) all[count++] = static_cast<Rank>(std::countr_zero(state));
+    for (std::uint32_t state = row.state(); state != 0; state &= state - 1)
+      all[count++] = static_cast<Rank>(std::countr_zero(state));
     for (std::size_t k = 0; k < row.head_size(); ++k) all[count++] = row.head()[k] + tables_.fused;
     const std::size_t first = count;
     for (std::size_t k = 0; k < row.tail_size(); ++k) all[count++] = row.tail()[k];
-    const std::size_t rare = first + static_cast<std::size_t>(std::lower_bound(all + first, all + count, tables_.rare) - (all + first));
+    const std::size_t rare =
+        first +
+        static_cast<std::size_t>(std::lower_bound(all + first, all + count, tables_.rare) - (all + first));
     Tail tail{{all, count}, first + from, rare};
     if (scratch.bounds != nullptr) list_bounds(tail, scratch);
     if (tail.owners < rare || !tables_.has_records()) {
@@ -274,11 +292,13 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
       for (; tail.owners < count && (tail.owners < rare || !tables_.has_records()); ++tail.owners) {
         const std::size_t k = tail.owners;
         if (is_done(tail, scratch, sums)) break;
-        k < rare ? add_owner(all[k] - tables_.head, all, k, present, sums) : add_postings(all[k] - tables_.rare, present, sums);
+        k < rare ? add_owner(all[k] - tables_.head, all, k, present, sums)
+                 : add_postings(all[k] - tables_.rare, present, sums);
       }
       for (std::size_t k = 0; k < count; ++k) present[all[k]] = 0.0;
     }
-    if (tables_.has_records() && tail.owners == rare && rare < count && !is_done(tail, scratch, sums)) add_records(tail, scratch, sums);
+    if (tables_.has_records() && tail.owners == rare && rare < count && !is_done(tail, scratch, sums))
+      add_records(tail, scratch, sums);
   }
 
   // A row's ranks, all of them; the owners that are still to come; the first rare one.
@@ -308,7 +328,8 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
   }
   // Steps may be negative or descend where gamma or coef0 are odd; rows of support vectors are short.
   double largest_step(std::size_t overlap) const {
-    return steps_rise_ ? steps_[std::min(overlap, steps_.size() - 1)] : std::numeric_limits<double>::infinity();
+    return steps_rise_ ? steps_[std::min(overlap, steps_.size() - 1)]
+                       : std::numeric_limits<double>::infinity();
   }
 
   template <std::size_t Width>
@@ -321,12 +342,14 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
 
   // The conjunctions that an owner in the trie has with the smaller ranks f[0 .. count).
   template <std::size_t Width>
-  void add_owner(std::size_t owner, const Rank* f, std::size_t count, const double* present, Sums<Width>& sums) const {
+  void add_owner(std::size_t owner, const Rank* f, std::size_t count, const double* present,
+                 Sums<Width>& sums) const {
     sums.add(tables_.owner_weights.data() + owner * sums.width());
     if (degree_ < 2) return;
     const std::uint32_t begin = tables_.owner_begins[owner];
     const std::uint32_t end = tables_.owner_begins[owner + 1];
-    const std::uint32_t slots = tables_.probe_begins.empty() ? 0 : tables_.probe_begins[owner + 1] - tables_.probe_begins[owner];
+    const std::uint32_t slots =
+        tables_.probe_begins.empty() ? 0 : tables_.probe_begins[owner + 1] - tables_.probe_begins[owner];
     if (slots == 0) {
       add_partners<0>(begin, end, present, sums);
       return;
@@ -341,8 +364,8 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
   }
 
   // `end` if there is no such partner.
-  std::uint32_t find_partner(const std::uint32_t* table, std::uint32_t slots, std::uint32_t begin, std::uint32_t end,
-                             Rank partner) const {
+  std::uint32_t find_partner(const std::uint32_t* table, std::uint32_t slots, std::uint32_t begin,
+                             std::uint32_t end, Rank partner) const {
     std::uint32_t slot = partner & (slots - 1);
     for (std::uint32_t step = 0; step < slots; ++step) {
       const std::uint32_t place = table[slot];
@@ -360,7 +383,8 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
     const std::size_t mask = rank_mask();
     if (Depth + 2 == static_cast<std::size_t>(degree_)) {
       if constexpr (Width == 1) {
-        const double sum = sum_present<true>(entries.keys + begin, entries.weights + begin, end - begin, present);
+        const double sum =
+            sum_present<true>(entries.keys + begin, entries.weights + begin, end - begin, present);
         sums.add(&sum);
       } else {
         for (std::uint32_t e = begin; e < end; ++e) {
@@ -380,7 +404,8 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
 
   // sum of present[keys[k]], times weights[k] if Weighted. Four sums, because one would wait for itself.
   template <bool Weighted>
-  double sum_present(const KeyType* keys, const double* weights, std::size_t count, const double* present) const {
+  double sum_present(const KeyType* keys, const double* weights, std::size_t count,
+                     const double* present) const {
     const std::size_t mask = rank_mask();
     const auto term = [&](std::size_t k) {
       const double there = present[place(keys[k], mask)];
@@ -402,7 +427,8 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
   void add_postings(std::size_t owner, const double* present, Sums<Width>& sums) const {
     for (std::uint32_t p = tables_.posting_begins[owner]; p < tables_.posting_begins[owner + 1]; ++p) {
       const std::uint32_t begin = tables_.item_begins[p];
-      const double overlap = sum_present<false>(items_ + begin, nullptr, tables_.item_begins[p + 1] - begin, present);
+      const double overlap =
+          sum_present<false>(items_ + begin, nullptr, tables_.item_begins[p + 1] - begin, present);
       sums.add(tables_.posting_weights.data() + p * sums.width(), steps_[static_cast<std::size_t>(overlap)]);
     }
   }
@@ -419,8 +445,8 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
     }
   }
 
-  // Of the rare ranks that a vector has in common with the row, those before the owner are counted as its records
-  // are passed.
+  // Of the rare ranks that a vector has in common with the row, those before the owner are counted as its
+  // records are passed.
   template <std::size_t Width, std::size_t Words>
   void add_records_of(const Tail& tail, ConjunctionScratch& scratch, Sums<Width>& sums) const {
     const std::span<const Rank> ranks = tail.ranks;
@@ -432,7 +458,8 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
     for (; end < ranks.size() && !is_done({ranks, end, tail.rare}, scratch, sums); ++end) {
       Sums<Width> own(sums.width());
       for_each_record(ranks[end], [&](const std::uint64_t* record, std::size_t vector) {
-        own.add(reinterpret_cast<const double*>(record + Words), steps[common_bits<Words>(record, bits) + met[vector]++]);
+        own.add(reinterpret_cast<const double*>(record + Words),
+                steps[common_bits<Words>(record, bits) + met[vector]++]);
       });
       own.add_to(sums);
     }
@@ -444,8 +471,10 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
   template <class Visit>
   [[gnu::always_inline]] void for_each_record(Rank owner, const Visit& visit) const {
     const std::size_t stride = tables_.record_words();
-    const std::uint64_t* record = tables_.posting_records.data() + tables_.posting_begins[owner - tables_.rare] * stride;
-    const std::uint64_t* end = tables_.posting_records.data() + tables_.posting_begins[owner - tables_.rare + 1] * stride;
+    const std::uint64_t* record =
+        tables_.posting_records.data() + tables_.posting_begins[owner - tables_.rare] * stride;
+    const std::uint64_t* end =
+        tables_.posting_records.data() + tables_.posting_begins[owner - tables_.rare + 1] * stride;
     for (; record != end; record += stride) visit(record, record[stride - 1]);
   }
 
@@ -454,8 +483,10 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
     const std::size_t stride = tables_.record_words();
     for (std::size_t k = row.tail_size(); k-- > 0 && row.tail()[k] >= tables_.rare;) {
       const std::size_t owner = row.tail()[k] - tables_.rare;
-      const auto* first = reinterpret_cast<const char*>(tables_.posting_records.data() + tables_.posting_begins[owner] * stride);
-      const auto* last = reinterpret_cast<const char*>(tables_.posting_records.data() + tables_.posting_begins[owner + 1] * stride);
+      const auto* first = reinterpret_cast<const char*>(tables_.posting_records.data() +
+                                                        tables_.posting_begins[owner] * stride);
+      const auto* last = reinterpret_cast<const char*>(tables_.posting_records.data() +
+                                                       tables_.posting_begins[owner + 1] * stride);
       for (const auto* line = first; line < std::min(last, first + 512); line += 64) __builtin_prefetch(line);
     }
   }
@@ -483,7 +514,9 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
       } else if (owner < tables_.rare) {
         const std::size_t place = owner - tables_.head;
         sums.add(tables_.owner_weights.data() + place * sums.width(), set_factors_(chosen, 1));
-        if (degree_ > 1) add_partner_sets<0>(tables_.owner_begins[place], tables_.owner_begins[place + 1], values, chosen, sums);
+        if (degree_ > 1)
+          add_partner_sets<0>(tables_.owner_begins[place], tables_.owner_begins[place + 1], values, chosen,
+                              sums);
       } else if (!tables_.has_records()) {
         add_valued_postings(owner - tables_.rare, row.values()[a], values, sums);
       }
@@ -503,7 +536,8 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
       chosen[Depth + 1] = value;
       sums.add(entries.weights + e * sums.width(), set_factors_(chosen, size));
       if constexpr (Depth + 2 < most_degree) {
-        if (size < degree_) add_partner_sets<Depth + 1>(entries.begins[e], entries.begins[e + 1], values, chosen, sums);
+        if (size < degree_)
+          add_partner_sets<Depth + 1>(entries.begins[e], entries.begins[e + 1], values, chosen, sums);
       }
     }
   }
@@ -515,24 +549,29 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
       for (std::uint32_t i = tables_.item_begins[p]; i < tables_.item_begins[p + 1]; ++i) {
         product += values[place(items_[i], rank_mask())];
       }
-      sums.add(tables_.posting_weights.data() + p * sums.width(), kernel_of(product + own) - kernel_of(product));
+      sums.add(tables_.posting_weights.data() + p * sums.width(),
+               kernel_of(product + own) - kernel_of(product));
     }
   }
 
   template <std::size_t Width>
-  void add_valued_records(const ValuedRow& row, const double* values, ConjunctionScratch& scratch, Sums<Width>& sums) const {
-    const auto first = static_cast<std::size_t>(std::lower_bound(row.ranks(), row.ranks() + row.size(), tables_.rare) - row.ranks());
+  void add_valued_records(const ValuedRow& row, const double* values, ConjunctionScratch& scratch,
+                          Sums<Width>& sums) const {
+    const auto first = static_cast<std::size_t>(
+        std::lower_bound(row.ranks(), row.ranks() + row.size(), tables_.rare) - row.ranks());
     for (std::size_t k = first; k < row.size(); ++k) {
       const double own = row.values()[k];
       for_each_record(row.ranks()[k], [&](const std::uint64_t* record, std::size_t vector) {
         double product = scratch.rare_products[vector];
         scratch.rare_products[vector] += own;
         for_each_bit(record, tables_.bit_words(), [&](std::size_t rank) { product += values[rank]; });
-        sums.add(reinterpret_cast<const double*>(record + tables_.bit_words()), kernel_of(product + own) - kernel_of(product));
+        sums.add(reinterpret_cast<const double*>(record + tables_.bit_words()),
+                 kernel_of(product + own) - kernel_of(product));
       });
     }
     for (std::size_t k = first; k < row.size(); ++k) {
-      for_each_record(row.ranks()[k], [&](const std::uint64_t*, std::size_t vector) { scratch.rare_products[vector] = 0.0; });
+      for_each_record(row.ranks()[k],
+                      [&](const std::uint64_t*, std::size_t vector) { scratch.rare_products[vector] = 0.0; });
     }
   }
 
@@ -549,7 +588,8 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
         const std::size_t place = owner - tables_.head;
         sums.add(tables_.owner_weights.data() + place * sums.width(), row.values()[a]);
         if (degree_ > 1) {
-          add_partner_monomials<0>(tables_.owner_begins[place], tables_.owner_begins[place + 1], values, row.values()[a], sums);
+          add_partner_monomials<0>(tables_.owner_begins[place], tables_.owner_begins[place + 1], values,
+                                   row.values()[a], sums);
         }
       }
     }
@@ -566,7 +606,9 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
       if (value == 0.0) continue;
       sums.add(entries.weights + e * sums.width(), factor * value);
       if constexpr (Depth + 2 < most_degree) {
-        if (!last) add_partner_monomials<Depth + 1>(entries.begins[e], entries.begins[e + 1], values, factor * value, sums);
+        if (!last)
+          add_partner_monomials<Depth + 1>(entries.begins[e], entries.begins[e + 1], values, factor * value,
+                                           sums);
       }
     }
   }
@@ -585,10 +627,12 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
     for (std::size_t i = 0; i < static_cast<std::size_t>(rows.rows()); ++i) {
       const auto begin = static_cast<std::size_t>(rows.offsets[i]);
       const auto end = static_cast<std::size_t>(rows.offsets[i + 1]);
-      binary.load_sorted(RowView<std::int32_t>{rows.columns.subspan(begin, end - begin)}, ranking_, tables_.head);
+      binary.load_sorted(RowView<std::int32_t>{rows.columns.subspan(begin, end - begin)}, ranking_,
+                         tables_.head);
       found.ranks.insert(found.ranks.end(), binary.head(), binary.head() + binary.head_size());
       const Rank* tail = binary.tail();
-      found.ranks.insert(found.ranks.end(), tail, std::lower_bound(tail, tail + binary.tail_size(), tables_.rare));
+      found.ranks.insert(found.ranks.end(), tail,
+                         std::lower_bound(tail, tail + binary.tail_size(), tables_.rare));
       const auto begin_of_row = found.ranks.begin() + static_cast<std::ptrdiff_t>(found.begins.back());
       found.ranks.erase(std::unique(begin_of_row, found.ranks.end()), found.ranks.end());
       found.begins.push_back(found.ranks.size());
@@ -615,14 +659,20 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
     const std::uint32_t begin = tables_.owner_begins[place_of], end = tables_.owner_begins[place_of + 1];
     const auto partners = static_cast<double>(end - begin);
     const double met = std::min(partners, static_cast<double>(depth));
-    const double below = degree_ > 2 && end > begin ? static_cast<double>(levels_[0].begins[end] - levels_[0].begins[begin]) / partners : 0.0;
+    const double below =
+        degree_ > 2 && end > begin
+            ? static_cast<double>(levels_[0].begins[end] - levels_[0].begins[begin]) / partners
+            : 0.0;
     return met * (1.0 + below);
   }
 
   void fill_sums(const PrefixTrie* old, int threads, Monitor& monitor, PrefixTrie& trie) const {
     fill_prefix_sums(
         old, scores(), threads, monitor, [&] { return make_scratch(); },
-        [&](std::span<const Rank> path, ConjunctionScratch& scratch, double* out) { add_last(path, scratch, out); }, trie);
+        [&](std::span<const Rank> path, ConjunctionScratch& scratch, double* out) {
+          add_last(path, scratch, out);
+        },
+        trie);
   }
 
   // What the last rank of a beginning adds to the sums of the others.
@@ -640,10 +690,10 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
   bool steps_rise_ = false;
   mutable std::once_flag bounds_made_;
   mutable std::unique_ptr<const OwnerBounds> bounds_;  // made when first asked for
-  bool sorted_ = false;        // head ranks do not go by column
+  bool sorted_ = false;                                // head ranks do not go by column
   std::atomic<std::shared_ptr<const PrefixTrie>> trie_;
   std::atomic<bool> has_trie_ = false;  // asking this costs nothing
-  std::size_t vectors_ = 0;    // support vectors with a rare rank, where they are counted
+  std::size_t vectors_ = 0;             // support vectors with a rare rank, where they are counted
 };
 
 }  // namespace

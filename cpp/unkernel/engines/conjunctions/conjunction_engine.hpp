@@ -11,8 +11,8 @@
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/data/csr.hpp"
 #include "unkernel/engines/conjunctions/conjunction_tables.hpp"
-#include "unkernel/engines/engine.hpp"
 #include "unkernel/engines/conjunctions/prefix_trie.hpp"
+#include "unkernel/engines/engine.hpp"
 
 namespace unkernel::engines {
 
@@ -27,12 +27,13 @@ class ConjunctionEngine : public Engine {
  public:
   // Null where there is none.
   virtual std::shared_ptr<const PrefixTrie> trie() const = 0;
-  // Checks it, and uses it from the next row on. Rows that are being scored go on with the one they began with.
+  // Checks it, and uses it from the next row on. Rows that are being scored go on with the one they began
+  // with.
   virtual void set_trie(std::shared_ptr<const PrefixTrie> trie) = 0;
-  // The trie that this one becomes with more rows, at most so many nodes of it. Sums of nodes that were there are
-  // kept; the others are computed with the routine that scores rows.
-  virtual PrefixTrie grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows, std::size_t most_nodes,
-                           Saving saving, int threads, Monitor& monitor) const = 0;
+  // The trie that this one becomes with more rows, at most so many nodes of it. Sums of nodes that were there
+  // are kept; the others are computed with the routine that scores rows.
+  virtual PrefixTrie grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
+                           std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const = 0;
   // With fewer nodes.
   virtual PrefixTrie pruned(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const = 0;
 };

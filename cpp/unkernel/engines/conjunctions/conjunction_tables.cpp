@@ -11,7 +11,9 @@
 namespace unkernel::engines {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("not a sound table of conjunctions: " + what); }
+[[noreturn]] void refuse(const std::string& what) {
+  throw std::invalid_argument("not a sound table of conjunctions: " + what);
+}
 
 template <class T>
 std::span<const T> view(const LargeVector<T>& vector) {
@@ -31,23 +33,29 @@ std::size_t bytes_of(const Keys<Borrowed>& keys) {
 }
 
 // Begins at 0, never descends, ends at `end`, and has `count` + 1 numbers.
-void check_begins(std::span<const std::uint32_t> begins, std::size_t count, std::size_t end, const char* name) {
+void check_begins(std::span<const std::uint32_t> begins, std::size_t count, std::size_t end,
+                  const char* name) {
   bool sound = begins.size() == count + 1 && begins.front() == 0 && begins.back() == end;
   std::uint32_t descends = 0;
-  for (std::size_t i = 0; sound && i < count; ++i) descends |= static_cast<std::uint32_t>(begins[i] > begins[i + 1]);
+  for (std::size_t i = 0; sound && i < count; ++i)
+    descends |= static_cast<std::uint32_t>(begins[i] > begins[i + 1]);
   if (!sound || descends != 0) refuse(std::string(name) + " do not fit");
 }
 
 void check_size(std::size_t size, std::size_t entries, std::size_t width, const char* name) {
-  if (width != 0 && (size / width != entries || size % width != 0)) refuse(std::string("the number of ") + name + " does not fit");
+  if (width != 0 && (size / width != entries || size % width != 0))
+    refuse(std::string("the number of ") + name + " does not fit");
 }
 
 void check_head(const ConjunctionTables& tables) {
   const HeadIndex index(tables.map.degree, tables.basis);
   const std::uint64_t ranks = tables.head - tables.fused;
-  if (!goes_by_column(tables) && (tables.fused > 0 || tables.head > most_sorted_head)) refuse("the columns of frequent features do not ascend");
-  if (ranks > index.most_ranks() || index.count(ranks, tables.fused) > most_entries) refuse("too many frequent features");
-  check_size(tables.head_low.size(), index.low_count(ranks) << tables.fused, tables.scores(), "weights of frequent features");
+  if (!goes_by_column(tables) && (tables.fused > 0 || tables.head > most_sorted_head))
+    refuse("the columns of frequent features do not ascend");
+  if (ranks > index.most_ranks() || index.count(ranks, tables.fused) > most_entries)
+    refuse("too many frequent features");
+  check_size(tables.head_low.size(), index.low_count(ranks) << tables.fused, tables.scores(),
+             "weights of frequent features");
   check_size(tables.head_top.size(), index.top(ranks), tables.scores(), "weights of frequent features");
 }
 
@@ -66,7 +74,8 @@ void check_trie(const ConjunctionTables& tables) {
   const std::size_t width = tables.scores();
   const auto last = static_cast<std::size_t>(std::max(tables.map.degree - 2, 0));
   check_size(tables.owner_weights.size(), owners, width, "weights of single features");
-  if (tables.map.degree >= 2) check_begins(tables.owner_begins, owners, size_of(tables.levels[0].keys), "the pairs");
+  if (tables.map.degree >= 2)
+    check_begins(tables.owner_begins, owners, size_of(tables.levels[0].keys), "the pairs");
   for (std::size_t k = 0; k < tables.levels.size(); ++k) {
     const auto& level = tables.levels[k];
     const std::size_t entries = size_of(level.keys);
@@ -81,18 +90,21 @@ void check_trie(const ConjunctionTables& tables) {
 bool has_stray_bits(const std::uint64_t* record, const ConjunctionTables& tables) {
   const std::size_t whole = tables.rare / 64;
   std::uint64_t stray = tables.rare % 64 == 0 ? 0 : record[whole] >> tables.rare % 64;
-  for (std::size_t word = whole + (tables.rare % 64 != 0); word < tables.bit_words(); ++word) stray |= record[word];
+  for (std::size_t word = whole + (tables.rare % 64 != 0); word < tables.bit_words(); ++word)
+    stray |= record[word];
   return stray != 0;
 }
 
 void check_records(const ConjunctionTables& tables) {
   const std::size_t stride = tables.record_words();
   const std::size_t postings = tables.posting_records.size() / stride;
-  if (tables.bit_words() > most_bit_words || tables.posting_records.size() % stride != 0) refuse("the records of support vectors do not fit");
-  if (!tables.posting_weights.empty() || tables.item_begins.size() != 1) refuse("support vectors are kept twice");
+  if (tables.bit_words() > most_bit_words || tables.posting_records.size() % stride != 0)
+    refuse("the records of support vectors do not fit");
+  if (!tables.posting_weights.empty() || tables.item_begins.size() != 1)
+    refuse("support vectors are kept twice");
   check_begins(tables.posting_begins, tables.used() - tables.rare, postings, "the support vectors");
-  // A row that has all rare ranks meets all records of a vector: one for each rank, or counts of overlaps would go
-  // beyond what they can be.
+  // A row that has all rare ranks meets all records of a vector: one for each rank, or counts of overlaps
+  // would go beyond what they can be.
   const std::size_t most = std::min<std::size_t>(most_records_of_vector, tables.used() - tables.rare);
   std::vector<std::uint32_t> records_of(postings, 0);
   for (std::size_t p = 0; p < postings; ++p) {
@@ -117,7 +129,9 @@ void check_postings(const ConjunctionTables& tables) {
 void check_groups(const ConjunctionTables& tables) {
   const std::size_t groups = tables.group_begins.empty() ? 0 : tables.group_begins.size() - 1;
   if (groups > 0) {
-    if (groups > most_groups || tables.fused > 0 || tables.head > most_sorted_head || tables.basis != Basis::sets) refuse("the groups");
+    if (groups > most_groups || tables.fused > 0 || tables.head > most_sorted_head ||
+        tables.basis != Basis::sets)
+      refuse("the groups");
     if (tables.grouped() > tables.head) refuse("the groups");
     check_begins(tables.group_begins, groups, tables.grouped(), "the groups");
     check_begins(tables.state_begins, groups, tables.states.size(), "the states");
@@ -126,10 +140,12 @@ void check_groups(const ConjunctionTables& tables) {
   }
   std::vector<double> counts;
   for (std::size_t g = 0; g < groups; ++g) {
-    if (tables.group_begins[g + 1] - tables.group_begins[g] > most_features_in_group) refuse("a group has too many features");
+    if (tables.group_begins[g + 1] - tables.group_begins[g] > most_features_in_group)
+      refuse("a group has too many features");
     counts.push_back(tables.state_begins[g + 1] - tables.state_begins[g]);
   }
-  if (sums_of_states(counts, tables.map.degree) > static_cast<double>(most_entries)) refuse("the groups have too many states");
+  if (sums_of_states(counts, tables.map.degree) > static_cast<double>(most_entries))
+    refuse("the groups have too many states");
   const StateIndex index = groups > 0 ? StateIndex(tables.state_begins, tables.map.degree) : StateIndex();
   for (std::size_t k = 0; k < tables.state_sums.size(); ++k) {
     const bool filled = groups > 0 && k < static_cast<std::size_t>(tables.map.degree);
@@ -140,11 +156,29 @@ void check_groups(const ConjunctionTables& tables) {
 }  // namespace
 
 ConjunctionTables borrow(const ConjunctionArrays& from) {
-  ConjunctionTables to{from.basis, from.map, from.fused, from.head, from.rare, view(from.columns), view(from.constants),
-                       view(from.head_low), view(from.head_top), view(from.owner_weights), view(from.owner_begins), view(from.probe_begins),
-                       view(from.probes), {}, view(from.posting_begins), view(from.item_begins), view(from.items),
-                       view(from.posting_weights), view(from.posting_records), view(from.group_begins), view(from.state_begins),
-                       view(from.states), {}};
+  ConjunctionTables to{from.basis,
+                       from.map,
+                       from.fused,
+                       from.head,
+                       from.rare,
+                       view(from.columns),
+                       view(from.constants),
+                       view(from.head_low),
+                       view(from.head_top),
+                       view(from.owner_weights),
+                       view(from.owner_begins),
+                       view(from.probe_begins),
+                       view(from.probes),
+                       {},
+                       view(from.posting_begins),
+                       view(from.item_begins),
+                       view(from.items),
+                       view(from.posting_weights),
+                       view(from.posting_records),
+                       view(from.group_begins),
+                       view(from.state_begins),
+                       view(from.states),
+                       {}};
   for (std::size_t k = 0; k < to.levels.size(); ++k) {
     to.levels[k] = {view(from.levels[k].keys), view(from.levels[k].weights), view(from.levels[k].begins)};
   }
@@ -160,8 +194,11 @@ bool goes_by_column(const ConjunctionTables& tables) {
 void check(const ConjunctionTables& tables) {
   if (tables.scores() == 0) refuse("no scores");
   if (tables.map.degree < 1 || tables.map.degree > most_degree) refuse("the degree");
-  if (tables.fused > most_fused || tables.fused > tables.head || tables.head > tables.rare || tables.rare > tables.used()) refuse("the zones");
-  if (tables.basis != Basis::sets && (tables.fused > 0 || tables.rare < tables.used())) refuse("real features can be neither fused nor rare");
+  if (tables.fused > most_fused || tables.fused > tables.head || tables.head > tables.rare ||
+      tables.rare > tables.used())
+    refuse("the zones");
+  if (tables.basis != Basis::sets && (tables.fused > 0 || tables.rare < tables.used()))
+    refuse("real features can be neither fused nor rare");
   check_head(tables);
   const bool narrow = tables.levels[0].keys.index() == 0;
   if (narrow && tables.used() > std::size_t{1} << 16) refuse("ranks are too narrow");
@@ -172,13 +209,16 @@ void check(const ConjunctionTables& tables) {
 }
 
 std::size_t bytes(const ConjunctionTables& tables) {
-  std::size_t total = tables.columns.size_bytes() + tables.constants.size_bytes() + tables.head_low.size_bytes() + tables.head_top.size_bytes() +
-                      tables.owner_weights.size_bytes() + tables.owner_begins.size_bytes() +
-                      tables.probe_begins.size_bytes() + tables.probes.size_bytes() + tables.posting_begins.size_bytes() +
-                      tables.item_begins.size_bytes() + bytes_of(tables.items) + tables.posting_weights.size_bytes() +
-                      tables.posting_records.size_bytes() + tables.group_begins.size_bytes() + tables.state_begins.size_bytes() + tables.states.size_bytes();
+  std::size_t total =
+      tables.columns.size_bytes() + tables.constants.size_bytes() + tables.head_low.size_bytes() +
+      tables.head_top.size_bytes() + tables.owner_weights.size_bytes() + tables.owner_begins.size_bytes() +
+      tables.probe_begins.size_bytes() + tables.probes.size_bytes() + tables.posting_begins.size_bytes() +
+      tables.item_begins.size_bytes() + bytes_of(tables.items) + tables.posting_weights.size_bytes() +
+      tables.posting_records.size_bytes() + tables.group_begins.size_bytes() +
+      tables.state_begins.size_bytes() + tables.states.size_bytes();
   for (const auto& sums : tables.state_sums) total += sums.size_bytes();
-  for (const auto& level : tables.levels) total += bytes_of(level.keys) + level.weights.size_bytes() + level.begins.size_bytes();
+  for (const auto& level : tables.levels)
+    total += bytes_of(level.keys) + level.weights.size_bytes() + level.begins.size_bytes();
   return total;
 }
 

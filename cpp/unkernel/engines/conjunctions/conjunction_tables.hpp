@@ -14,8 +14,8 @@
 // 2^fused states: the entry of a conjunction U of other head ranks (numbered 0, 1 .. from `fused` on) has
 // for each state m the sum of the weights of all U ∪ T, T ⊆ m. One load then stands for many.
 //
-// Inside the head, ranks that are not fused go by column, so that rows need not be sorted; or, where a prefix trie
-// wants it, by frequency.
+// Inside the head, ranks that are not fused go by column, so that rows need not be sorted; or, where a prefix
+// trie wants it, by frequency.
 //
 // Or else the first ranks are *grouped* (feature_groups.hpp): what all conjunctions of them add up to is then
 // looked up by the states of the groups, and only owners beyond them are left to the tables above. Rows with
@@ -24,9 +24,10 @@
 // The sum over all owners of x telescopes to the kernel sum, wherever the borders lie: they move
 // memory against time, never the result. All scores of a conjunction stand together.
 //
-// Bytes   8 m per head conjunction, 8 m 2^fused per one of a degree below the model's; 8 m + 2 (4 beyond 65,536 features) per trie conjunction, 4 more
-//         where it has partners of its own; for each rare feature of a support vector 8 m and 2 (4) per item, or a
-//         bit for each common rank and 4; 8 m per sum of states.
+// Bytes   8 m per head conjunction, 8 m 2^fused per one of a degree below the model's; 8 m + 2 (4 beyond
+// 65,536 features) per trie conjunction, 4 more
+//         where it has partners of its own; for each rare feature of a support vector 8 m and 2 (4) per item,
+//         or a bit for each common rank and 4; 8 m per sum of states.
 #pragma once
 
 #include <algorithm>
@@ -37,9 +38,9 @@
 #include <vector>
 
 #include "unkernel/base/large_array.hpp"
+#include "unkernel/engines/ranking.hpp"
 #include "unkernel/kernels/conjunction_index.hpp"
 #include "unkernel/kernels/feature_map.hpp"
-#include "unkernel/engines/ranking.hpp"
 
 namespace unkernel::engines {
 
@@ -79,30 +80,31 @@ struct ConjunctionTablesIn {
 
   Basis basis;
   FeatureMap map;
-  std::uint32_t fused;                // ranks
+  std::uint32_t fused;  // ranks
   std::uint32_t head;
   std::uint32_t rare;
-  Array<std::int64_t> columns;        // rank -> column
-  Array<double> constants;            // scores
-  Array<double> head_low;             // U of fewer than `degree` features, the empty one first: U x states x scores
-  Array<double> head_top;             // U of `degree` features, by owner: U x scores
-  Array<double> owner_weights;        // (rare - head) x scores
+  Array<std::int64_t> columns;  // rank -> column
+  Array<double> constants;      // scores
+  Array<double> head_low;       // U of fewer than `degree` features, the empty one first: U x states x scores
+  Array<double> head_top;       // U of `degree` features, by owner: U x scores
+  Array<double> owner_weights;  // (rare - head) x scores
   Array<std::uint32_t> owner_begins;  // rare - head + 1, into the second level
   // Owners with many partners have a hash table of them: places in the owner's list, plus one.
   Array<std::uint32_t> probe_begins;  // rare - head + 1, into probes; each table's size is 0 or a power of 2
   Array<std::uint32_t> probes;
   std::array<TrieLevel<Hold>, most_degree - 1> levels;  // of pairs, triples, quadruples
-  Array<std::uint32_t> posting_begins;  // used - rare + 1, into the postings
-  Array<std::uint32_t> item_begins;     // postings + 1, into items
-  Keys<Hold> items;                     // ranks below the owner, ascending
-  Array<double> posting_weights;        // postings x scores
+  Array<std::uint32_t> posting_begins;                  // used - rare + 1, into the postings
+  Array<std::uint32_t> item_begins;                     // postings + 1, into items
+  Keys<Hold> items;                                     // ranks below the owner, ascending
+  Array<double> posting_weights;                        // postings x scores
   // Where few enough ranks are common, in place of items and weights, so that a posting is one piece: a bit
   // for each common rank the vector has; its weights; its number.
   Array<std::uint64_t> posting_records;
-  Array<std::uint32_t> group_begins;    // groups + 1, into the ranks; empty where nothing is grouped
-  Array<std::uint32_t> state_begins;    // groups + 1, into the states
-  Array<std::uint64_t> states;          // bit k: the group's k-th rank
-  std::array<Array<double>, most_degree> state_sums;  // of 1, 2 .. states, as StateIndex numbers them, x scores
+  Array<std::uint32_t> group_begins;  // groups + 1, into the ranks; empty where nothing is grouped
+  Array<std::uint32_t> state_begins;  // groups + 1, into the states
+  Array<std::uint64_t> states;        // bit k: the group's k-th rank
+  std::array<Array<double>, most_degree>
+      state_sums;  // of 1, 2 .. states, as StateIndex numbers them, x scores
 
   std::size_t scores() const { return constants.size(); }
   std::size_t used() const { return columns.size(); }
@@ -117,7 +119,8 @@ struct ConjunctionTablesIn {
 // number, of a degree one less; in head_top by their owner.
 class HeadIndex {
  public:
-  HeadIndex(int degree, Basis basis) : degree_(degree), low_(std::max(degree - 1, 1), basis), shift_(basis == Basis::monomials) {}
+  HeadIndex(int degree, Basis basis)
+      : degree_(degree), low_(std::max(degree - 1, 1), basis), shift_(basis == Basis::monomials) {}
 
   int degree() const { return degree_; }
   const ConjunctionIndex& low() const { return low_; }
@@ -150,7 +153,9 @@ class HeadIndex {
   }
   // Up to so many ranks nothing here overflows.
   std::uint64_t most_ranks() const { return ConjunctionIndex(degree_, Basis::sets).most_features(); }
-  std::uint64_t count(std::uint64_t ranks, std::uint32_t fused) const { return (low_count(ranks) << fused) + top(ranks); }
+  std::uint64_t count(std::uint64_t ranks, std::uint32_t fused) const {
+    return (low_count(ranks) << fused) + top(ranks);
+  }
 
  private:
   int degree_;

@@ -8,9 +8,9 @@
 
 #include "unkernel/base/gather.hpp"
 #include "unkernel/engines/conjunctions/conjunction_tables.hpp"
-#include "unkernel/engines/row_ranks.hpp"
-#include "unkernel/engines/conjunctions/sums.hpp"
 #include "unkernel/engines/conjunctions/simd_sums.hpp"
+#include "unkernel/engines/conjunctions/sums.hpp"
+#include "unkernel/engines/row_ranks.hpp"
 
 namespace unkernel::engines {
 
@@ -19,7 +19,8 @@ static_assert(sizeof(Place) == sizeof(Rank));
 
 // sums[i] += sum_k rows[i][places[k]] for the last Count of four rows; the places are read once for all.
 template <std::size_t Count>
-[[gnu::always_inline]] inline void add_rows(const double* const (&rows)[4], const Place* places, std::size_t count, double (&sums)[4]) {
+[[gnu::always_inline]] inline void add_rows(const double* const (&rows)[4], const Place* places,
+                                            std::size_t count, double (&sums)[4]) {
   double sum[Count] = {};
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t place = places[k];
@@ -55,7 +56,9 @@ class DenseHead {
   [[gnu::always_inline]] double sum(const BinaryRow& row, std::size_t first, DenseScratch& scratch) const {
     const double* low = tables_.head_low.data() + row.state();
     switch (index_.degree()) {
-      case 1: return low[0] + gather<true>(tables_.head_top.data(), row.head() + first, nullptr, row.head_size() - first);
+      case 1:
+        return low[0] +
+               gather<true>(tables_.head_top.data(), row.head() + first, nullptr, row.head_size() - first);
       case 2: return low[0] + owners_sum<2>(low, row.head(), first, row.head_size(), scratch);
       case 3: return low[0] + owners_sum<3>(low, row.head(), first, row.head_size(), scratch);
       default: return low[0] + owners_sum<4>(low, row.head(), first, row.head_size(), scratch);
@@ -84,7 +87,8 @@ class DenseHead {
         add_triangle(top, width, f, a, sums);
       } else {
         add_triangle(block + step * index_.low().triples(f[a]), step, f, a, sums);
-        for (std::size_t b = 0; b < a; ++b) add_triangle(top + index_.low().tetrahedron(f[b]) * width, width, f, b, sums);
+        for (std::size_t b = 0; b < a; ++b)
+          add_triangle(top + index_.low().tetrahedron(f[b]) * width, width, f, b, sums);
       }
     }
   }
@@ -112,11 +116,13 @@ class DenseHead {
     add_products(index_.degree() == 2 ? top : block + width, f, x, a + 1, x[a], sums);
     if (index_.degree() == 2) return;
     const double* triples = index_.degree() == 3 ? top : block + low.triples(f[a]) * width;
-    for (std::size_t b = 0; b <= a; ++b) add_products(triples + low.triangle(f[b]) * width, f, x, b + 1, x[a] * x[b], sums);
+    for (std::size_t b = 0; b <= a; ++b)
+      add_products(triples + low.triangle(f[b]) * width, f, x, b + 1, x[a] * x[b], sums);
     if (index_.degree() == 3) return;
     for (std::size_t b = 0; b <= a; ++b) {
       for (std::size_t c = 0; c <= b; ++c) {
-        add_products(top + (low.tetrahedron(f[b]) + low.triangle(f[c])) * width, f, x, c + 1, x[a] * x[b] * x[c], sums);
+        add_products(top + (low.tetrahedron(f[b]) + low.triangle(f[c])) * width, f, x, c + 1,
+                     x[a] * x[b] * x[c], sums);
       }
     }
   }
@@ -124,7 +130,8 @@ class DenseHead {
  private:
   // Owners four at a time, because they look at almost the same places.
   template <int Degree>
-  [[gnu::always_inline]] double owners_sum(const double* low, const Rank* f, std::size_t first, std::size_t count, DenseScratch& scratch) const {
+  [[gnu::always_inline]] double owners_sum(const double* low, const Rank* f, std::size_t first,
+                                           std::size_t count, DenseScratch& scratch) const {
     if (first == count) return 0.0;
     if constexpr (Degree > 2) list_places<Degree>(f, count, scratch);
     double sum = 0.0;
@@ -147,7 +154,8 @@ class DenseHead {
       pair += b;
     }
     if constexpr (Degree > 3) {
-      for (std::size_t p = 0; p < choose2(count); ++p) scratch.scaled_pairs[p] = scratch.pairs[p] << tables_.fused;
+      for (std::size_t p = 0; p < choose2(count); ++p)
+        scratch.scaled_pairs[p] = scratch.pairs[p] << tables_.fused;
       Place* triple = scratch.triples.data();
       for (std::size_t b = 2; b + 1 < count; ++b) {
         const auto row = static_cast<Place>(choose3(f[b]));
@@ -166,7 +174,8 @@ class DenseHead {
   }
 
   template <int Degree>
-  [[gnu::always_inline]] double one_owner(const double* low, const Rank* f, std::size_t a, const DenseScratch& scratch) const {
+  [[gnu::always_inline]] double one_owner(const double* low, const Rank* f, std::size_t a,
+                                          const DenseScratch& scratch) const {
     const double* block = low + low_blocks_[f[a]];
     const double* top = tables_.head_top.data() + top_blocks_[f[a]];
     if constexpr (Degree == 2) return block[0] + gather<true>(top, f, nullptr, a);
@@ -180,7 +189,8 @@ class DenseHead {
 
   // The owners at a .. a + 3.
   template <int Degree>
-  [[gnu::always_inline]] double four_owners(const double* low, const Rank* f, std::size_t a, const DenseScratch& scratch) const {
+  [[gnu::always_inline]] double four_owners(const double* low, const Rank* f, std::size_t a,
+                                            const DenseScratch& scratch) const {
     const double* rows[4];
     const double* top[4];
     double sums[4];
@@ -197,7 +207,8 @@ class DenseHead {
     }
     if constexpr (Degree == 3) add_four(top, scratch.pairs.data(), {choose2(a), a, a + 1, a + 2}, sums);
     if constexpr (Degree == 4) {
-      for (std::size_t i = 0; i < 4; ++i) rows[i] += std::size_t{f[a + i]} << tables_.fused;  // to the triples
+      for (std::size_t i = 0; i < 4; ++i)
+        rows[i] += std::size_t{f[a + i]} << tables_.fused;  // to the triples
       add_four(rows, scratch.scaled_pairs.data(), {choose2(a), a, a + 1, a + 2}, sums);
       add_four(top, scratch.triples.data(), {choose3(a), choose2(a), choose2(a + 1), choose2(a + 2)}, sums);
     }
@@ -205,7 +216,8 @@ class DenseHead {
   }
 
   // Places that all four owners have, then those that only the last three, two and one have.
-  [[gnu::always_inline]] static void add_four(const double* const (&rows)[4], const Place* places, const std::array<std::size_t, 4>& counts, double (&sums)[4]) {
+  [[gnu::always_inline]] static void add_four(const double* const (&rows)[4], const Place* places,
+                                              const std::array<std::size_t, 4>& counts, double (&sums)[4]) {
     add_rows<4>(rows, places, counts[0], sums);
     places += counts[0];
     add_rows<3>(rows, places, counts[1], sums);
@@ -217,7 +229,8 @@ class DenseHead {
 
   // Entries f[0 .. count) of a row whose entries are `step` numbers apart; and of such rows, a triangle.
   template <std::size_t Width>
-  static void add_row(const double* row, std::size_t step, const Rank* f, std::size_t count, Sums<Width>& sums) {
+  static void add_row(const double* row, std::size_t step, const Rank* f, std::size_t count,
+                      Sums<Width>& sums) {
     if constexpr (Width == 0 || Width >= 4) {
       add_entries(row, step, {f, count}, sums.all());
     } else {
@@ -225,7 +238,8 @@ class DenseHead {
     }
   }
   template <std::size_t Width>
-  static void add_triangle(const double* table, std::size_t step, const Rank* f, std::size_t count, Sums<Width>& sums) {
+  static void add_triangle(const double* table, std::size_t step, const Rank* f, std::size_t count,
+                           Sums<Width>& sums) {
     for (std::size_t b = 1; b < count; ++b) add_row(table + choose2(f[b]) * step, step, f, b, sums);
   }
 
@@ -244,8 +258,10 @@ class DenseHead {
         rest[unfused++] = ranks[i] - tables_.fused;
       }
     }
-    if (unfused == index_.degree()) return sums.add(tables_.head_top.data() + index_.top_place(rest) * sums.width(), factor);
-    const double* states = tables_.head_low.data() + (index_.low_key(rest, unfused) << tables_.fused) * sums.width();
+    if (unfused == index_.degree())
+      return sums.add(tables_.head_top.data() + index_.top_place(rest) * sums.width(), factor);
+    const double* states =
+        tables_.head_low.data() + (index_.low_key(rest, unfused) << tables_.fused) * sums.width();
     for (std::uint32_t part = mask;; part = (part - 1) & mask) {
       sums.add(states + part * sums.width(), std::popcount(mask ^ part) % 2 == 0 ? factor : -factor);
       if (part == 0) break;
@@ -253,7 +269,8 @@ class DenseHead {
   }
 
   template <int Size, std::size_t Width>
-  void add_sets_below(const ValuedRow& row, std::size_t end, Rank* ranks, double* values, Sums<Width>& sums) const {
+  void add_sets_below(const ValuedRow& row, std::size_t end, Rank* ranks, double* values,
+                      Sums<Width>& sums) const {
     add_set(ranks, values, Size, sums);
     if constexpr (Size < most_degree) {
       if (Size == index_.degree()) return;
@@ -267,7 +284,8 @@ class DenseHead {
 
   // factor times the sum of x[k] table[f[k]]
   template <std::size_t Width>
-  static void add_products(const double* table, const Rank* f, const double* x, std::size_t count, double factor, Sums<Width>& sums) {
+  static void add_products(const double* table, const Rank* f, const double* x, std::size_t count,
+                           double factor, Sums<Width>& sums) {
     if constexpr (Width == 1) {
       const double sum = gather<false>(table, f, x, count);
       sums.add(&sum, factor);

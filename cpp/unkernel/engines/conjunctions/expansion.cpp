@@ -17,7 +17,8 @@ namespace {
 // Which weights are kept.
 class Pruning {
  public:
-  Pruning(const SupportVectors& machine, const ExpansionPlan& plan, std::size_t scores) : active_(plan.threshold > 0.0) {
+  Pruning(const SupportVectors& machine, const ExpansionPlan& plan, std::size_t scores)
+      : active_(plan.threshold > 0.0) {
     const auto vectors = machine.coefficients.size() / scores;
     for (std::size_t s = 0; s < scores; ++s) {
       double positive = 0.0, negative = 0.0;
@@ -38,11 +39,13 @@ class Pruning {
   bool active() const { return active_; }
   bool keeps(const double* weights) const {
     for (std::size_t s = 0; active_ && s < above_.size(); ++s) {
-      if (weights[s] > 0.0 ? weights[s] >= above_[s] : -weights[s] >= below_[s] && weights[s] != 0.0) return true;
+      if (weights[s] > 0.0 ? weights[s] >= above_[s] : -weights[s] >= below_[s] && weights[s] != 0.0)
+        return true;
     }
     return !active_;
   }
-  // Can a conjunction of `size` or more features, whose positive and negative parts are at most these, be kept?
+  // Can a conjunction of `size` or more features, whose positive and negative parts are at most these, be
+  // kept?
   bool may_keep(const double* positive, const double* negative, int size) const {
     for (std::size_t s = 0; active_ && s < above_.size(); ++s) {
       const double lower = std::min(above_[s], below_[s]);
@@ -68,10 +71,14 @@ struct Task {
   std::size_t scores;
 
   bool sets() const { return plan.basis == Basis::sets; }
-  const double* coefficients(std::uint32_t vector) const { return machine.coefficients.data() + vector * scores; }
+  const double* coefficients(std::uint32_t vector) const {
+    return machine.coefficients.data() + vector * scores;
+  }
   double value(std::uint32_t place) const { return sets() ? 1.0 : vectors.values[place]; }
   // c^2 of a conjunction of `size` features; `repeats`: factorials of a monomial's exponents, multiplied.
-  double constant(int size, int repeats) const { return sets() ? plan.map.set(size) : plan.map.monomial(size, repeats); }
+  double constant(int size, int repeats) const {
+    return sets() ? plan.map.set(size) : plan.map.monomial(size, repeats);
+  }
 };
 
 // --- The dense head ----------------------------------------------------------------------------------
@@ -81,7 +88,10 @@ struct Task {
 class HeadFiller {
  public:
   HeadFiller(const Task& task, const Zones& zones, ConjunctionArrays& arrays)
-      : task_(task), index_(task.plan.map.degree, task.plan.basis), fused_(zones.fused), low_(arrays.head_low.data()),
+      : task_(task),
+        index_(task.plan.map.degree, task.plan.basis),
+        fused_(zones.fused),
+        low_(arrays.head_low.data()),
         top_(arrays.head_top.data()) {}
 
   void fill(Rank owner) {
@@ -92,7 +102,8 @@ class HeadFiller {
       coefficients_ = task_.coefficients(vector);
       list_fused(vectors.places[h]);
       if (owner < fused_) {
-        for (const FusedSet& set : sets_) add_low(0, set.mask | std::uint32_t{1} << owner, set.size + 1, 1, 1.0);
+        for (const FusedSet& set : sets_)
+          add_low(0, set.mask | std::uint32_t{1} << owner, set.size + 1, 1, 1.0);
       } else {
         add_single(owner - fused_, vectors.places[h]);
       }
@@ -114,7 +125,8 @@ class HeadFiller {
     sets_.assign(1, {0, 0});
     for (std::uint32_t k = begin_; k < end && task_.vectors.items[k] < fused_; ++k) {
       for (std::size_t i = 0, count = sets_.size(); i < count; ++i) {
-        if (sets_[i].size + 1 < index_.degree()) sets_.push_back({sets_[i].mask | std::uint32_t{1} << task_.vectors.items[k], sets_[i].size + 1});
+        if (sets_[i].size + 1 < index_.degree())
+          sets_.push_back({sets_[i].mask | std::uint32_t{1} << task_.vectors.items[k], sets_[i].size + 1});
       }
     }
   }
@@ -152,7 +164,8 @@ class HeadFiller {
   }
 
   void add_pair(Rank a, Rank b, std::uint32_t place, int repeats, double product) {
-    if (index_.degree() == 2) return add(top_ + (index_.top(a) + b) * task_.scores, product * task_.constant(2, repeats));
+    if (index_.degree() == 2)
+      return add(top_ + (index_.top(a) + b) * task_.scores, product * task_.constant(2, repeats));
     add_fused(index_.low().block(a) + 1 + b, 2, repeats, product);
     for (std::uint32_t k = partners_; k < place + own(); ++k) {
       const Rank c = task_.vectors.items[k] - fused_;
@@ -164,13 +177,15 @@ class HeadFiller {
   void add_triple(Rank a, Rank b, Rank c, std::uint32_t place, int run, int repeats, double product) {
     const ConjunctionIndex& low = index_.low();
     if (index_.degree() == 3) {
-      return add(top_ + (index_.top(a) + low.triangle(b) + c) * task_.scores, product * task_.constant(3, repeats));
+      return add(top_ + (index_.top(a) + low.triangle(b) + c) * task_.scores,
+                 product * task_.constant(3, repeats));
     }
     add_fused(low.block(a) + low.triples(a) + low.triangle(b) + c, 3, repeats, product);
     const Key row = index_.top(a) + low.tetrahedron(b) + low.triangle(c);
     for (std::uint32_t k = partners_; k < place + own(); ++k) {
       const Rank e = task_.vectors.items[k] - fused_;
-      add(top_ + (row + e) * task_.scores, product * task_.value(k) * task_.constant(4, e == c ? repeats * (run + 1) : repeats));
+      add(top_ + (row + e) * task_.scores,
+          product * task_.value(k) * task_.constant(4, e == c ? repeats * (run + 1) : repeats));
     }
   }
 
@@ -180,7 +195,8 @@ class HeadFiller {
   }
   void finish_low(Key first, Key last) {
     prune(low_ + (first << fused_) * task_.scores, (last - first) << fused_);
-    for (Key key = first; key < last; ++key) sum_over_subsets(low_ + (key << fused_) * task_.scores, fused_, task_.scores);
+    for (Key key = first; key < last; ++key)
+      sum_over_subsets(low_ + (key << fused_) * task_.scores, fused_, task_.scores);
   }
   void prune(double* weights, std::size_t count) const {
     for (std::size_t k = 0; task_.pruning.active() && k < count; ++k, weights += task_.scores) {
@@ -229,11 +245,11 @@ class OwnerExpander {
     double product;     // of the values so far
   };
   struct Level {
-    std::vector<Occurrence> shared;      // occurrences, partner by partner
+    std::vector<Occurrence> shared;  // occurrences, partner by partner
     std::vector<Rank> partners;
     std::vector<std::uint32_t> slot_of;  // rank -> place among the partners, plus one
     std::vector<std::uint32_t> ends;
-    std::vector<double> sums;            // of the last level
+    std::vector<double> sums;  // of the last level
   };
 
   // A node of `size` features; `repeats` and `run` are those of its monomial.
@@ -246,15 +262,19 @@ class OwnerExpander {
     for (std::size_t s = 0; s < task_.scores; ++s) weights_[s] = constant * (positive_[s] - negative_[s]);
     if (task_.pruning.keeps(weights_.data())) writer_.add(path_.data(), Size, weights_.data());
     if constexpr (Size < most_degree) {
-      if (Size == task_.plan.map.degree || !task_.pruning.may_keep(positive_.data(), negative_.data(), Size + 1)) return;
+      if (Size == task_.plan.map.degree ||
+          !task_.pruning.may_keep(positive_.data(), negative_.data(), Size + 1))
+        return;
       share_out(Size, node);
       Level& level = levels_[Size];
-      if (Size + 1 == task_.plan.map.degree && !task_.pruning.active()) return write_leaves(Size, repeats, run, level);
+      if (Size + 1 == task_.plan.map.degree && !task_.pruning.active())
+        return write_leaves(Size, repeats, run, level);
       std::uint32_t begin = 0;
       for (std::size_t p = 0; p < level.partners.size(); ++p) {
         path_[Size] = level.partners[p];
         const int next_run = path_[Size] == path_[Size - 1] ? run + 1 : 1;
-        visit<Size + 1>(std::span(level.shared).subspan(begin, level.ends[p] - begin), repeats * next_run, next_run);
+        visit<Size + 1>(std::span(level.shared).subspan(begin, level.ends[p] - begin), repeats * next_run,
+                        next_run);
         begin = level.ends[p];
       }
     }
@@ -292,7 +312,8 @@ class OwnerExpander {
     level.shared.resize(total);
     for (const Occurrence& o : node) {
       for (std::uint32_t k = begins[o.vector]; k < o.end; ++k) {
-        level.shared[level.slot_of[items[k]]++] = {o.vector, k + (task_.sets() ? 0 : 1), o.product * task_.value(k)};
+        level.shared[level.slot_of[items[k]]++] = {o.vector, k + (task_.sets() ? 0 : 1),
+                                                   o.product * task_.value(k)};
       }
     }
     for (const Rank partner : level.partners) level.slot_of[partner] = 0;
@@ -301,7 +322,8 @@ class OwnerExpander {
   void sum_leaves(Level& level, std::span<const Occurrence> node) {
     const std::size_t scores = task_.scores;
     level.sums.assign(level.partners.size() * scores, 0.0);
-    for (std::size_t p = 0; p < level.partners.size(); ++p) level.slot_of[level.partners[p]] = static_cast<std::uint32_t>(p);
+    for (std::size_t p = 0; p < level.partners.size(); ++p)
+      level.slot_of[level.partners[p]] = static_cast<std::uint32_t>(p);
     for (const Occurrence& o : node) {
       const double* b = task_.coefficients(o.vector);
       for (std::uint32_t k = task_.vectors.begins[o.vector]; k < o.end; ++k) {
@@ -317,8 +339,10 @@ class OwnerExpander {
     const auto depth = static_cast<std::size_t>(size);
     for (std::size_t p = 0; p < level.partners.size(); ++p) {
       path_[depth] = level.partners[p];
-      const double constant = task_.constant(size + 1, path_[depth] == path_[depth - 1] ? repeats * (run + 1) : repeats);
-      for (std::size_t s = 0; s < task_.scores; ++s) weights_[s] = constant * level.sums[p * task_.scores + s];
+      const double constant =
+          task_.constant(size + 1, path_[depth] == path_[depth - 1] ? repeats * (run + 1) : repeats);
+      for (std::size_t s = 0; s < task_.scores; ++s)
+        weights_[s] = constant * level.sums[p * task_.scores + s];
       writer_.add(path_.data(), depth + 1, weights_.data());
     }
   }
@@ -372,14 +396,16 @@ bool go_into_records(const RankedVectors& vectors, const ConjunctionArrays& arra
   return true;
 }
 
-void write_record(std::span<const Rank> ranks, const double* weights, std::uint32_t number, ConjunctionArrays& arrays) {
+void write_record(std::span<const Rank> ranks, const double* weights, std::uint32_t number,
+                  ConjunctionArrays& arrays) {
   const std::size_t begin = arrays.posting_records.size();
   arrays.posting_records.resize(begin + arrays.record_words(), 0);
   std::uint64_t* record = arrays.posting_records.data() + begin;
   for (const Rank rank : ranks) {
     if (rank < arrays.rare) record[rank / 64] |= std::uint64_t{1} << rank % 64;
   }
-  for (std::size_t s = 0; s < arrays.scores(); ++s) record[arrays.bit_words() + s] = std::bit_cast<std::uint64_t>(weights[s]);
+  for (std::size_t s = 0; s < arrays.scores(); ++s)
+    record[arrays.bit_words() + s] = std::bit_cast<std::uint64_t>(weights[s]);
   record[arrays.record_words() - 1] = number;
 }
 
@@ -392,9 +418,11 @@ void write_postings(const Task& task, Budget& budget, ConjunctionArrays& arrays)
   VectorNumbers numbers(vectors.begins.size());
   std::size_t postings = 0;
   for (std::size_t owner = arrays.rare; owner < arrays.used(); ++owner) {
-    for (std::uint32_t h = vectors.owner_begins[owner]; h < vectors.owner_begins[owner + 1]; ++h, ++postings) {
+    for (std::uint32_t h = vectors.owner_begins[owner]; h < vectors.owner_begins[owner + 1];
+         ++h, ++postings) {
       const std::uint32_t vector = vectors.holders[h];
-      const std::span<const Rank> ranks(vectors.items.data() + vectors.begins[vector], vectors.items.data() + vectors.places[h]);
+      const std::span<const Rank> ranks(vectors.items.data() + vectors.begins[vector],
+                                        vectors.items.data() + vectors.places[h]);
       const double* b = task.coefficients(vector);
       if (as_records) {
         budget.spend(8.0 * static_cast<double>(arrays.record_words()));
@@ -406,7 +434,8 @@ void write_postings(const Task& task, Budget& budget, ConjunctionArrays& arrays)
         arrays.posting_weights.insert(arrays.posting_weights.end(), b, b + task.scores);
       }
     }
-    if (items.size() > most_entries) throw std::length_error("there are too many rare features: lower `rare`");
+    if (items.size() > most_entries)
+      throw std::length_error("there are too many rare features: lower `rare`");
     arrays.posting_begins.push_back(static_cast<std::uint32_t>(postings));
   }
 }
@@ -418,7 +447,8 @@ std::vector<std::uint32_t> frequencies_of(const data::CsrView<std::int32_t, doub
 }
 
 // Owners in ranges of about equal work, for threads to take one after the other.
-std::vector<std::uint32_t> owner_ranges(const RankedVectors& vectors, std::uint32_t head, std::uint32_t rare) {
+std::vector<std::uint32_t> owner_ranges(const RankedVectors& vectors, std::uint32_t head,
+                                        std::uint32_t rare) {
   const std::size_t occurrences = vectors.owner_begins[rare] - vectors.owner_begins[head];
   const std::size_t share = std::max<std::size_t>(occurrences / 64, 256);
   std::vector<std::uint32_t> borders{head};
@@ -434,7 +464,8 @@ std::vector<std::uint32_t> owner_ranges(const RankedVectors& vectors, std::uint3
   return borders;
 }
 
-void fill_head(const Task& task, const Zones& zones, int threads, Monitor& monitor, ConjunctionArrays& arrays) {
+void fill_head(const Task& task, const Zones& zones, int threads, Monitor& monitor,
+               ConjunctionArrays& arrays) {
   const HeadIndex index(task.plan.map.degree, task.plan.basis);
   const std::uint64_t unfused = zones.head - zones.fused;
   arrays.head_low.assign((index.low_count(unfused) << zones.fused) * task.scores, 0.0);
@@ -446,7 +477,8 @@ void fill_head(const Task& task, const Zones& zones, int threads, Monitor& monit
   HeadFiller(task, zones, arrays).finish_fused();
 }
 
-void fill_trie(const Task& task, const Zones& zones, int threads, Monitor& monitor, Budget& budget, ConjunctionArrays& arrays) {
+void fill_trie(const Task& task, const Zones& zones, int threads, Monitor& monitor, Budget& budget,
+               ConjunctionArrays& arrays) {
   const std::vector<std::uint32_t> borders = owner_ranges(task.vectors, zones.head, zones.rare);
   std::vector<TrieWriter> writers;
   for (std::size_t r = 0; r + 1 < borders.size(); ++r) writers.emplace_back(task.scores, borders[r]);
@@ -471,15 +503,18 @@ void fill_trie(const Task& task, const Zones& zones, int threads, Monitor& monit
 
 }  // namespace
 
-ConjunctionArrays expand(const SupportVectors& machine, const ExpansionPlan& plan, int threads, Monitor& monitor) {
+ConjunctionArrays expand(const SupportVectors& machine, const ExpansionPlan& plan, int threads,
+                         Monitor& monitor) {
   const std::size_t scores = machine.intercepts.size();
   const HeadIndex index(plan.map.degree, plan.basis);
-  if (machine.rows.columns.size() > most_entries) throw std::length_error("the support vectors have too many entries");
+  if (machine.rows.columns.size() > most_entries)
+    throw std::length_error("the support vectors have too many entries");
   const std::vector<std::uint32_t> frequencies = frequencies_of(machine.rows);
   Zones zones = choose_zones(frequencies, plan.head, plan.rare_below);
   if (plan.basis == Basis::sets) group_zones(zones, frequencies, machine.rows, plan.groups, plan.map.degree);
   Budget budget(plan.most_bytes);
-  budget.spend(8.0 * static_cast<double>(scores) * static_cast<double>(index.count(zones.head - zones.fused, zones.fused)));
+  budget.spend(8.0 * static_cast<double>(scores) *
+               static_cast<double>(index.count(zones.head - zones.fused, zones.fused)));
   const RankedVectors vectors = rank_vectors(machine.rows, zones.columns, plan.basis == Basis::sets);
   const Pruning pruning(machine, plan, scores);
   const Task task{vectors, machine, plan, pruning, scores};
@@ -494,7 +529,8 @@ ConjunctionArrays expand(const SupportVectors& machine, const ExpansionPlan& pla
   arrays.items = LargeVector<std::uint32_t>{};
   arrays.constants.assign(machine.intercepts.begin(), machine.intercepts.end());
   for (std::size_t j = 0; j < static_cast<std::size_t>(machine.rows.rows()); ++j) {
-    for (std::size_t s = 0; s < scores; ++s) arrays.constants[s] += plan.map.set(0) * machine.coefficients[j * scores + s];
+    for (std::size_t s = 0; s < scores; ++s)
+      arrays.constants[s] += plan.map.set(0) * machine.coefficients[j * scores + s];
   }
   fill_head(task, zones, threads, monitor, arrays);
   fill_trie(task, zones, threads, monitor, budget, arrays);

@@ -39,6 +39,7 @@ struct ExpansionPlan {
 };
 
 // Reports to the monitor how many of the ranges of owners are done, and stops when it says so.
-ConjunctionArrays expand(const SupportVectors& machine, const ExpansionPlan& plan, int threads, Monitor& monitor);
+ConjunctionArrays expand(const SupportVectors& machine, const ExpansionPlan& plan, int threads,
+                         Monitor& monitor);
 
 }  // namespace unkernel::engines

@@ -34,7 +34,8 @@ struct PowerSums {
     std::array<double, 5> e = {1.0};
     double total = 0.0;
     for (std::size_t k = 1; k <= static_cast<std::size_t>(degree); ++k) {
-      for (std::size_t i = 1; i <= k; ++i) e[k] += (i % 2 == 1 ? 1.0 : -1.0) * e[k - i] * of[i] / static_cast<double>(k);
+      for (std::size_t i = 1; i <= k; ++i)
+        e[k] += (i % 2 == 1 ? 1.0 : -1.0) * e[k - i] * of[i] / static_cast<double>(k);
       total += e[k];
     }
     return total;
@@ -53,7 +54,8 @@ class Merger {
     }
     for (std::size_t r = 0; r < sampled_; ++r) {
       const std::size_t row = r * count / sampled_;
-      for (std::uint32_t k = rows.begins[row]; k < rows.begins[row + 1]; ++k) groups_[rows.items[k]].state_of[r] = 1;
+      for (std::uint32_t k = rows.begins[row]; k < rows.begins[row + 1]; ++k)
+        groups_[rows.items[k]].state_of[r] = 1;
     }
     for (Group& group : groups_) group.states = 1;
     joint_.resize(groups_.size());
@@ -66,8 +68,7 @@ class Merger {
   }
 
   std::vector<std::vector<std::uint32_t>> run() {
-    while (merge_best()) {
-    }
+    while (merge_best()) {}
     std::vector<std::vector<std::uint32_t>> merged;
     for (const std::size_t g : live_) {
       merged.push_back(groups_[g].features);
@@ -87,7 +88,8 @@ class Merger {
         const Group& a = groups_[live_[i]];
         const Group& b = groups_[live_[j]];
         const std::uint32_t together = joint_[live_[i]][live_[j]];
-        if (together > most_states || a.features.size() + b.features.size() > most_features_in_group) continue;
+        if (together > most_states || a.features.size() + b.features.size() > most_features_in_group)
+          continue;
         PowerSums merged = all;
         merged.add(a.states, -1.0);
         merged.add(b.states, -1.0);
@@ -157,7 +159,8 @@ struct State {
 };
 
 // The states that each group has in all rows, the most frequent first.
-std::vector<std::vector<State>> count_states(const GroupedRows& rows, const std::vector<std::vector<std::uint32_t>>& groups,
+std::vector<std::vector<State>> count_states(const GroupedRows& rows,
+                                             const std::vector<std::vector<std::uint32_t>>& groups,
                                              std::uint32_t features) {
   std::vector<std::uint32_t> group_of(features), bit_of(features);
   for (std::uint32_t g = 0; g < groups.size(); ++g) {
@@ -180,8 +183,9 @@ std::vector<std::vector<State>> count_states(const GroupedRows& rows, const std:
   std::vector<std::vector<State>> states(groups.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     counts[g].for_each([&](std::uint64_t mask, std::uint32_t count) { states[g].push_back({mask, count}); });
-    std::sort(states[g].begin(), states[g].end(),
-              [](const State& a, const State& b) { return a.count != b.count ? a.count > b.count : a.mask < b.mask; });
+    std::sort(states[g].begin(), states[g].end(), [](const State& a, const State& b) {
+      return a.count != b.count ? a.count > b.count : a.mask < b.mask;
+    });
   }
   return states;
 }
@@ -212,7 +216,8 @@ double sums_of_states(std::span<const double> states, int degree) {
 
 double sums_of_states(const FeatureGroups& groups, int degree) {
   std::vector<double> counts;
-  for (std::size_t g = 0; g + 1 < groups.state_begins.size(); ++g) counts.push_back(groups.state_begins[g + 1] - groups.state_begins[g]);
+  for (std::size_t g = 0; g + 1 < groups.state_begins.size(); ++g)
+    counts.push_back(groups.state_begins[g + 1] - groups.state_begins[g]);
   return sums_of_states(counts, degree);
 }
 

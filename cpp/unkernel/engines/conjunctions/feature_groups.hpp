@@ -1,9 +1,9 @@
 // Frequent features in a few groups, such that each group is met in few states.
 //
 // Rows of real tasks fill slots: a word, its tag, a distance, each with one value out of some. So out of all
-// subsets of a group of dependent features only few occur, its *states*; and a row, as far as frequent features
-// go, is one state for each group. A conjunction of states, one a group, then stands for all conjunctions of
-// their features: instead of thousands of weights a row looks up a few hundred sums.
+// subsets of a group of dependent features only few occur, its *states*; and a row, as far as frequent
+// features go, is one state for each group. A conjunction of states, one a group, then stands for all
+// conjunctions of their features: instead of thousands of weights a row looks up a few hundred sums.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ double sums_of_states(std::span<const double> states, int degree);
 double sums_of_states(const FeatureGroups& groups, int degree);
 
 // Begins with single features and merges, two groups at a time, those that leave the fewest sums, while these
-// are few enough, or become fewer. What remains is without groups if there would be too many of them; if there are
-// still too many sums, the rarest states are left out.
+// are few enough, or become fewer. What remains is without groups if there would be too many of them; if
+// there are still too many sums, the rarest states are left out.
 FeatureGroups group_features(const GroupedRows& rows, const GroupPlan& plan, int degree);
 
 }  // namespace unkernel::engines

@@ -93,11 +93,11 @@ class GroupedCore {
     }
   }
 
-  // The sums of `Size` states that begin with a path's and end with one of the row's first `count`; and what is
-  // below them.
+  // The sums of `Size` states that begin with a path's and end with one of the row's first `count`; and what
+  // is below them.
   template <int Degree, int Size, std::size_t Width>
-  [[gnu::always_inline]] void add_row(const RowStates& row, std::size_t begin, std::size_t path, std::size_t place, std::size_t count,
-                                      Sums<Width>& sums) const {
+  [[gnu::always_inline]] void add_row(const RowStates& row, std::size_t begin, std::size_t path,
+                                      std::size_t place, std::size_t count, Sums<Width>& sums) const {
     const double* entries = tables_.state_sums[Size - 1].data() + begin * sums.width();
     if constexpr (Width == 1) {
       const double sum = gather<true>(entries, row.number, nullptr, count);

@@ -18,8 +18,9 @@ struct Candidate {
 
 // Heavier first; equal ones by their ranks, so that the list does not depend on the order of visits.
 bool heavier(const Candidate& a, const Candidate& b) {
-  return a.size != b.size ? a.size > b.size : std::lexicographical_compare(a.ranks.begin(), a.ranks.begin() + a.count,
-                                                                           b.ranks.begin(), b.ranks.begin() + b.count);
+  return a.size != b.size ? a.size > b.size
+                          : std::lexicographical_compare(a.ranks.begin(), a.ranks.begin() + a.count,
+                                                         b.ranks.begin(), b.ranks.begin() + b.count);
 }
 
 class Lister {
@@ -55,7 +56,8 @@ class Lister {
       std::copy_n(from, states.size(), states.begin());
       take_apart(states);
       const Conjunction u = key == 0 ? Conjunction{} : low.decode(key);
-      for (std::uint32_t mask = 0; mask < tables_.fused_states(); ++mask) visit(set_path(u, mask), states.data() + mask * width);
+      for (std::uint32_t mask = 0; mask < tables_.fused_states(); ++mask)
+        visit(set_path(u, mask), states.data() + mask * width);
     }
     // A conjunction of head_top is one of full degree: numbered by ConjunctionIndex, it comes owner by owner.
     const ConjunctionIndex whole(tables_.map.degree, tables_.basis);
@@ -73,18 +75,21 @@ class Lister {
     for (std::uint32_t bit = 0; bit < tables_.fused; ++bit) {
       for (std::size_t state = tables_.fused_states(); state-- > 0;) {
         if ((state >> bit & 1) == 0) continue;
-        for (std::size_t s = 0; s < width; ++s) states[state * width + s] -= states[(state ^ std::size_t{1} << bit) * width + s];
+        for (std::size_t s = 0; s < width; ++s)
+          states[state * width + s] -= states[(state ^ std::size_t{1} << bit) * width + s];
       }
     }
     // What is left of weights that are not there is rounding.
     double largest = 0.0;
     for (const double value : states) largest = std::max(largest, std::abs(value));
-    for (double& value : states) value = std::abs(value) <= 1e-13 * largest && tables_.fused > 0 ? 0.0 : value;
+    for (double& value : states)
+      value = std::abs(value) <= 1e-13 * largest && tables_.fused > 0 ? 0.0 : value;
   }
 
   int set_path(const Conjunction& u, std::uint32_t mask) {
     int count = 0;
-    for (int i = 0; i < u.size; ++i) path_[static_cast<std::size_t>(count++)] = static_cast<Rank>(u.ranks[i]) + tables_.fused;
+    for (int i = 0; i < u.size; ++i)
+      path_[static_cast<std::size_t>(count++)] = static_cast<Rank>(u.ranks[i]) + tables_.fused;
     for (std::uint32_t bit = tables_.fused; bit-- > 0;) {
       if ((mask >> bit & 1) == 0) continue;
       if (count == most_degree) return 0;  // no such conjunction: its weight is 0
@@ -117,7 +122,8 @@ class Lister {
     std::sort(chosen.begin(), chosen.end(), heavier);
     for (const Candidate& candidate : chosen) {
       std::vector<std::int64_t> columns;
-      for (int i = 0; i < candidate.count; ++i) columns.push_back(tables_.columns[candidate.ranks[static_cast<std::size_t>(i)]]);
+      for (int i = 0; i < candidate.count; ++i)
+        columns.push_back(tables_.columns[candidate.ranks[static_cast<std::size_t>(i)]]);
       std::sort(columns.begin(), columns.end());
       columns.resize(most_degree, -1);
       listing_.columns.insert(listing_.columns.end(), columns.begin(), columns.end());

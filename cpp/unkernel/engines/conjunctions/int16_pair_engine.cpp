@@ -12,8 +12,8 @@
 
 #include "unkernel/base/large_array.hpp"
 #include "unkernel/engines/conjunctions/partner_buckets.hpp"
-#include "unkernel/engines/row_ranks.hpp"
 #include "unkernel/engines/conjunctions/simd_sums.hpp"
+#include "unkernel/engines/row_ranks.hpp"
 
 namespace unkernel::engines {
 namespace {
@@ -72,8 +72,8 @@ void for_each_pair(const ConjunctionWeights& model, const Visit& visit) {
 
 // --- Ranks -----------------------------------------------------------------------------------------
 
-// The engine's ranks: dense ones of the core, dense ones beside it, which have pairs with the core only, then the others, those of the
-// core first; each by descending frequency.
+// The engine's ranks: dense ones of the core, dense ones beside it, which have pairs with the core only, then
+// the others, those of the core first; each by descending frequency.
 struct Order {
   Rank core = 0;
   Rank dense = 0;
@@ -106,9 +106,11 @@ Order order_of(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
   order.sides = order.dense;
   for (std::size_t rank = order.dense; rank < model.columns.size(); ++rank) order.sides += in_core(rank);
   Rank next[] = {0, order.core, order.dense, order.sides};
-  for (std::size_t rank = 0; rank < model.columns.size(); ++rank) order.rank_of.push_back(next[2 * (rank >= order.dense) + !in_core(rank)]++);
+  for (std::size_t rank = 0; rank < model.columns.size(); ++rank)
+    order.rank_of.push_back(next[2 * (rank >= order.dense) + !in_core(rank)]++);
   order.columns.resize(model.columns.size());
-  for (std::size_t rank = 0; rank < model.columns.size(); ++rank) order.columns[order.rank_of[rank]] = model.columns[rank];
+  for (std::size_t rank = 0; rank < model.columns.size(); ++rank)
+    order.columns[order.rank_of[rank]] = model.columns[rank];
   return order;
 }
 
@@ -116,9 +118,10 @@ Order order_of(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
 
 // A row's ranks, ascending, and what it takes to score them; kept from row to row.
 struct ShortScratch {
-  std::vector<std::uint64_t> bits;    // of the dense ranks, while they are sorted
+  std::vector<std::uint64_t> bits;  // of the dense ranks, while they are sorted
   std::vector<Rank> ranks;
-  std::size_t core = 0;               // where dense ones beside the core begin, the others, and of these those beside the core
+  std::size_t core =
+      0;  // where dense ones beside the core begin, the others, and of these those beside the core
   std::size_t dense = 0;
   std::size_t sides = 0;
   std::vector<Rank> side_rows;        // dense ones beside the core, from 0 on
@@ -126,23 +129,25 @@ struct ShortScratch {
   std::vector<std::uint32_t> hashes;  // of the ranks
   std::vector<std::uint32_t> places;  // of weights to be added
   std::vector<std::int32_t> sums;
-  std::vector<std::int64_t> left;     // what each later owner, and those behind it, can add to scores: at least, at most
-  bool decides = false;               // only the largest score is asked for
+  std::vector<std::int64_t>
+      left;              // what each later owner, and those behind it, can add to scores: at least, at most
+  bool decides = false;  // only the largest score is asked for
   ValuedRow valued;
 };
 
 class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
  public:
   // Nothing where too many features have hashes that are alike.
-  static std::unique_ptr<ShortEngine> of(const ConjunctionWeights& model, std::uint64_t dense_pairs, double unit) {
+  static std::unique_ptr<ShortEngine> of(const ConjunctionWeights& model, std::uint64_t dense_pairs,
+                                         double unit) {
     std::unique_ptr<ShortEngine> engine(new ShortEngine(model, order_of(model, dense_pairs), unit));
     return engine->fill(model) ? std::move(engine) : nullptr;
   }
 
   std::size_t scores() const override { return width_; }
   std::size_t bytes() const override {
-    return sizeof(Weight) * (triangle_.size() + sides_.size() + own_.size() + weights_.size()) + sizeof(std::int64_t) * bounds_.size() + buckets_.bytes() +
-           ranking_.bytes();
+    return sizeof(Weight) * (triangle_.size() + sides_.size() + own_.size() + weights_.size()) +
+           sizeof(std::int64_t) * bounds_.size() + buckets_.bytes() + ranking_.bytes();
   }
 
   ShortScratch make_scratch() const {
@@ -164,7 +169,8 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
 
   template <class Index>
   void score_range(const RowRange<Index>& range, ShortScratch& scratch, double* out) const {
-    for (std::size_t row = range.first; row < range.last; ++row, out += width_) score_row(range[row], scratch, out);
+    for (std::size_t row = range.first; row < range.last; ++row, out += width_)
+      score_row(range[row], scratch, out);
   }
 
   void decide(const RowView<std::int32_t>& row, Worker& worker, double* out) const override {
@@ -174,10 +180,12 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
       scratch.decides = false;
     });
   }
-  void decide(const data::CsrView<std::int32_t, double>& rows, std::span<double> out, int threads) const override {
+  void decide(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
+              int threads) const override {
     score_all(rows, out, threads, [](ShortScratch& scratch) { scratch.decides = true; });
   }
-  void decide(const data::CsrView<std::int64_t, double>& rows, std::span<double> out, int threads) const override {
+  void decide(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
+              int threads) const override {
     score_all(rows, out, threads, [](ShortScratch& scratch) { scratch.decides = true; });
   }
 
@@ -193,7 +201,8 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
         own_((order_.columns.size() - order_.dense) * width_, 0),
         buckets_(order_.columns.size()),
         bounds_(own_.size() * 2, 0) {
-    for (const double constant : model.constants) constants_.push_back(static_cast<std::int32_t>(constant / unit_));
+    for (const double constant : model.constants)
+      constants_.push_back(static_cast<std::int32_t>(constant / unit_));
   }
 
   // --- Filling ---
@@ -214,7 +223,8 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
         later.push_back({high, {buckets_.hash(low), static_cast<std::uint32_t>(k)}});
       }
     });
-    std::ranges::sort(later, {}, [](const LaterPair& pair) { return std::pair(pair.owner, pair.partner.hash); });
+    std::ranges::sort(later, {},
+                      [](const LaterPair& pair) { return std::pair(pair.owner, pair.partner.hash); });
     return fill_buckets(model, later);
   }
 
@@ -238,19 +248,24 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
   }
 
   void copy(const double* from, Weight* to) const {
-    std::transform(from, from + width_, to, [&](double weight) { return static_cast<Weight>(weight / unit_); });
+    std::transform(from, from + width_, to,
+                   [&](double weight) { return static_cast<Weight>(weight / unit_); });
   }
 
   // Those of a dense pair, or of a feature alone.
   Weight* mutable_weights(Rank high, Rank low) { return const_cast<Weight*>(dense_weights(high, low)); }
   const Weight* dense_weights(Rank high, Rank low) const {
     if (high < order_.core) return triangle_.data() + (choose2(std::size_t{high} + 1) + low) * width_;
-    if (high < order_.dense) return sides_.data() + (std::size_t{high - order_.core} * (order_.core + 1) + (low == high ? order_.core : low)) * width_;
+    if (high < order_.dense)
+      return sides_.data() +
+             (std::size_t{high - order_.core} * (order_.core + 1) + (low == high ? order_.core : low)) *
+                 width_;
     return own_.data() + (high - order_.dense) * width_;
   }
 
   void add_bounds(std::size_t owner, const Weight* weights) {
-    for (std::size_t s = 0; s < width_; ++s) bounds_[(owner * width_ + s) * 2 + (weights[s] > 0)] += weights[s];
+    for (std::size_t s = 0; s < width_; ++s)
+      bounds_[(owner * width_ + s) * 2 + (weights[s] > 0)] += weights[s];
   }
 
   // --- Rows of ones ---
@@ -270,13 +285,17 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
     }
     for (std::size_t word = 0; word < scratch.bits.size(); ++word) {
       for (std::uint64_t left = std::exchange(scratch.bits[word], 0); left != 0; left &= left - 1) {
-        scratch.ranks.push_back(static_cast<Rank>(64 * word + static_cast<std::size_t>(std::countr_zero(left))));
+        scratch.ranks.push_back(
+            static_cast<Rank>(64 * word + static_cast<std::size_t>(std::countr_zero(left))));
       }
     }
     scratch.dense = scratch.ranks.size();
-    scratch.core = static_cast<std::size_t>(std::ranges::lower_bound(scratch.ranks, order_.core) - scratch.ranks.begin());
+    scratch.core = static_cast<std::size_t>(std::ranges::lower_bound(scratch.ranks, order_.core) -
+                                            scratch.ranks.begin());
     std::ranges::sort(scratch.places);
-    scratch.sides = scratch.dense + static_cast<std::size_t>(std::ranges::lower_bound(scratch.places, order_.sides) - scratch.places.begin());
+    scratch.sides =
+        scratch.dense + static_cast<std::size_t>(std::ranges::lower_bound(scratch.places, order_.sides) -
+                                                 scratch.places.begin());
     scratch.ranks.insert(scratch.ranks.end(), scratch.places.begin(), scratch.places.end());
   }
 
@@ -287,7 +306,8 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
     scratch.partners.assign(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(scratch.core));
     scratch.partners.push_back(order_.core);
     scratch.side_rows.clear();
-    for (const Rank rank : ranks.subspan(scratch.core, scratch.dense - scratch.core)) scratch.side_rows.push_back(rank - order_.core);
+    for (const Rank rank : ranks.subspan(scratch.core, scratch.dense - scratch.core))
+      scratch.side_rows.push_back(rank - order_.core);
     add_rows(sides_.data(), order_.core + 1, scratch.side_rows, scratch.partners, scratch.sums);
   }
 
@@ -300,7 +320,8 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
     scratch.places.resize(ranks.size() + 1);
     if (scratch.decides) list_bounds(scratch);
     for (std::size_t k = scratch.dense; k < ranks.size(); ++k) {
-      if (scratch.decides && is_decided(scratch, scratch.left.data() + (k - scratch.dense) * 2 * width_)) return;
+      if (scratch.decides && is_decided(scratch, scratch.left.data() + (k - scratch.dense) * 2 * width_))
+        return;
       const Rank owner = ranks[k] - order_.dense;
       const std::uint32_t own[] = {owner};
       add_entries(own_.data(), width_, own, scratch.sums);
@@ -308,7 +329,8 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
     }
   }
 
-  // The places of the pairs that the owner at this position has: with all before it, or with those of the core.
+  // The places of the pairs that the owner at this position has: with all before it, or with those of the
+  // core.
   const std::uint32_t* list_partners(std::size_t position, ShortScratch& scratch) const {
     const std::span<const std::uint32_t> hashes = scratch.hashes;
     const Rank owner = scratch.ranks[position] - order_.dense;
@@ -351,7 +373,8 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
       for (std::size_t b = 0; b <= a; ++b) {
         const Weight* weights = find(x.ranks()[a], x.ranks()[b]);
         if (weights == nullptr) continue;
-        const double factor = unit_ * (a == b ? set_factors_.single(x.values()[a]) : set_factors_.pair(x.values()[a], x.values()[b]));
+        const double factor = unit_ * (a == b ? set_factors_.single(x.values()[a])
+                                              : set_factors_.pair(x.values()[a], x.values()[b]));
         for (std::size_t s = 0; s < width_; ++s) out[s] += factor * weights[s];
       }
     }
@@ -363,7 +386,9 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
     if (high < order_.dense) return low < order_.core ? dense_weights(high, low) : nullptr;
     const std::uint32_t hashes[] = {buckets_.hash(low)};
     std::uint32_t place[2];
-    return buckets_.list_places(high - order_.dense, hashes, place) == place ? nullptr : weights_.data() + place[0] * width_;
+    return buckets_.list_places(high - order_.dense, hashes, place) == place
+               ? nullptr
+               : weights_.data() + place[0] * width_;
   }
 
   std::size_t width_;
@@ -372,11 +397,11 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
   Ranking ranking_;
   SetFactors set_factors_;
   std::vector<std::int32_t> constants_;
-  LargeVector<Weight> triangle_;  // of the core: feature x (smaller ranks and itself) x scores
-  LargeVector<Weight> sides_;     // of dense features beside it: feature x (the core and itself) x scores
-  LargeVector<Weight> own_;       // of later ones, alone, x scores
-  PartnerBuckets buckets_;        // of later ones
-  LargeVector<Weight> weights_;   // their places x scores
+  LargeVector<Weight> triangle_;      // of the core: feature x (smaller ranks and itself) x scores
+  LargeVector<Weight> sides_;         // of dense features beside it: feature x (the core and itself) x scores
+  LargeVector<Weight> own_;           // of later ones, alone, x scores
+  PartnerBuckets buckets_;            // of later ones
+  LargeVector<Weight> weights_;       // their places x scores
   std::vector<std::int64_t> bounds_;  // of later ones x scores x (at least, at most)
 };
 
@@ -389,7 +414,8 @@ std::uint64_t dense_pairs_for(const ConjunctionWeights& model) {
 std::unique_ptr<Engine> make_short_engine(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
   check(model);
   if (model.map.degree != 2 || model.basis != Basis::sets || model.constants.size() < 2) return nullptr;
-  if (model.columns.size() >= PartnerBuckets::most_partners || model.keys.size() >= most_entries) return nullptr;
+  if (model.columns.size() >= PartnerBuckets::most_partners || model.keys.size() >= most_entries)
+    return nullptr;
   const std::optional<double> unit = common_unit(model);
   return unit ? ShortEngine::of(model, dense_pairs, *unit) : nullptr;
 }

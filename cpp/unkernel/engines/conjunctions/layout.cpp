@@ -11,11 +11,14 @@
 namespace unkernel::engines {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("not a valid conjunction model: " + what); }
+[[noreturn]] void refuse(const std::string& what) {
+  throw std::invalid_argument("not a valid conjunction model: " + what);
+}
 
 void check_columns(const ConjunctionWeights& weights) {
   for (const std::int64_t column : weights.columns) {
-    if (column < 0 || column >= weights.features) refuse("feature " + std::to_string(column) + " is outside the model");
+    if (column < 0 || column >= weights.features)
+      refuse("feature " + std::to_string(column) + " is outside the model");
   }
   std::vector<std::int64_t> sorted(weights.columns.begin(), weights.columns.end());
   std::sort(sorted.begin(), sorted.end());
@@ -26,13 +29,15 @@ void check_weights(const ConjunctionWeights& weights, const ConjunctionIndex& in
   const std::size_t scores = weights.constants.size();
   if (scores == 0) refuse("no scores");
   if (weights.columns.size() > index.most_features()) refuse("too many features");
-  if (weights.keys.size() > weights.weights.size() || weights.weights.size() != weights.keys.size() * scores) {
+  if (weights.keys.size() > weights.weights.size() ||
+      weights.weights.size() != weights.keys.size() * scores) {
     refuse("the number of weights does not fit the number of conjunctions");
   }
   const Key end = index.count(weights.columns.size());
   Key previous = 0;
   for (const Key key : weights.keys) {
-    if (key <= previous || key >= end) refuse("conjunction keys must ascend and stay below " + std::to_string(end));
+    if (key <= previous || key >= end)
+      refuse("conjunction keys must ascend and stay below " + std::to_string(end));
     previous = key;
   }
   const auto finite = [](double value) { return std::isfinite(value); };
@@ -43,10 +48,13 @@ void check_weights(const ConjunctionWeights& weights, const ConjunctionIndex& in
 }
 
 // The tables' rank of each of the model's: the head goes by group, by frequency or by column.
-std::vector<Rank> new_ranks(const ConjunctionWeights& weights, const ConjunctionArrays& arrays, const HeadPlan& head, const FeatureGroups& groups) {
+std::vector<Rank> new_ranks(const ConjunctionWeights& weights, const ConjunctionArrays& arrays,
+                            const HeadPlan& head, const FeatureGroups& groups) {
   std::vector<std::size_t> order(weights.columns.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto by_column = [&](std::size_t a, std::size_t b) { return weights.columns[a] < weights.columns[b]; };
+  const auto by_column = [&](std::size_t a, std::size_t b) {
+    return weights.columns[a] < weights.columns[b];
+  };
   if (!groups.order.empty()) {
     std::copy(groups.order.begin(), groups.order.end(), order.begin());
   } else if (!head.by_frequency) {
@@ -83,8 +91,12 @@ struct Member {
 class Arranger {
  public:
   Arranger(const ConjunctionWeights& weights, ConjunctionArrays& arrays, std::vector<Rank> ranks)
-      : weights_(weights), arrays_(arrays), index_(weights.map.degree, weights.basis),
-        head_(weights.map.degree, weights.basis), ranks_(std::move(ranks)), scores_(weights.constants.size()) {}
+      : weights_(weights),
+        arrays_(arrays),
+        index_(weights.map.degree, weights.basis),
+        head_(weights.map.degree, weights.basis),
+        ranks_(std::move(ranks)),
+        scores_(weights.constants.size()) {}
 
   void fill_head() {
     const std::uint64_t unfused = arrays_.head - arrays_.fused;
@@ -113,7 +125,8 @@ class Arranger {
       if (entry.ranks[0] < arrays_.head) continue;
       // A partner's rank plus one, so that what has no partner comes first.
       std::uint64_t partners = 0;
-      for (int i = 1; i < 3; ++i) partners = partners << 32 | (i < entry.size ? std::uint64_t{entry.ranks[i]} + 1 : 0);
+      for (int i = 1; i < 3; ++i)
+        partners = partners << 32 | (i < entry.size ? std::uint64_t{entry.ranks[i]} + 1 : 0);
       members_[next[entry.ranks[0] - arrays_.head]++] = {partners, k};
     }
     const std::size_t owners = owner_begins_.size() - 1;
@@ -124,7 +137,8 @@ class Arranger {
     }
     parallel_for(threads, static_cast<std::int64_t>(pieces), [&](std::int64_t p) {
       const auto piece = static_cast<std::size_t>(p);
-      for (std::size_t owner = owners * piece / pieces; owner < owners * (piece + 1) / pieces; ++owner) write(owner, writers[piece]);
+      for (std::size_t owner = owners * piece / pieces; owner < owners * (piece + 1) / pieces; ++owner)
+        write(owner, writers[piece]);
     });
     TrieWriter::join(writers, arrays_);
   }
@@ -153,7 +167,8 @@ class Arranger {
     for (auto member = begin; member != end; ++member) {
       std::size_t size = 1;
       if (member->partners >> 32 != 0) path[size++] = static_cast<Rank>((member->partners >> 32) - 1);
-      if ((member->partners & 0xffffffff) != 0) path[size++] = static_cast<Rank>((member->partners & 0xffffffff) - 1);
+      if ((member->partners & 0xffffffff) != 0)
+        path[size++] = static_cast<Rank>((member->partners & 0xffffffff) - 1);
       writer.add(path, size, weights_.weights.data() + member->place * scores_);
     }
   }
@@ -187,7 +202,8 @@ ConjunctionArrays arrange(const ConjunctionWeights& weights, HeadPlan head, Grou
   if (head.by_frequency) arrays.head = std::min(arrays.head, most_sorted_head);
   arrays.fused = weights.basis == Basis::sets && !head.by_frequency ? std::min(head.fused, arrays.head) : 0;
   FeatureGroups groups;
-  if (weights.basis == Basis::sets && arrays.fused == 0 && !head.by_frequency && arrays.head <= most_sorted_head) {
+  if (weights.basis == Basis::sets && arrays.fused == 0 && !head.by_frequency &&
+      arrays.head <= most_sorted_head) {
     plan.features = std::min(plan.features, arrays.head);
     groups = group_rows(sample, Ranking(weights.columns), plan, weights.map.degree);
   }

@@ -31,7 +31,8 @@ template <std::size_t Words>
 template <class Visit>
 void for_each_bit(const std::uint64_t* words, std::size_t count, const Visit& visit) {
   for (std::size_t word = 0; word < count; ++word) {
-    for (std::uint64_t left = words[word]; left != 0; left &= left - 1) visit(64 * word + static_cast<std::size_t>(std::countr_zero(left)));
+    for (std::uint64_t left = words[word]; left != 0; left &= left - 1)
+      visit(64 * word + static_cast<std::size_t>(std::countr_zero(left)));
   }
 }
 

@@ -22,7 +22,9 @@ unsigned bits_for(std::size_t limit) {
 }  // namespace
 
 PartnerBuckets::PartnerBuckets(std::size_t limit)
-    : hash_bits_(bits_for(limit)), mask_((std::uint32_t{1} << hash_bits_) - 1), buckets_(1, Bucket{{no_tags, no_tags}}) {}
+    : hash_bits_(bits_for(limit)),
+      mask_((std::uint32_t{1} << hash_bits_) - 1),
+      buckets_(1, Bucket{{no_tags, no_tags}}) {}
 
 bool PartnerBuckets::add(std::span<const Hashed> partners, std::size_t first_place) {
   const auto place = static_cast<std::uint32_t>(first_place);
@@ -42,7 +44,8 @@ bool PartnerBuckets::add(std::span<const Hashed> partners, std::size_t first_pla
   const std::size_t count = std::size_t{1} << (hash_bits_ - shift);
   const bool alike = count > std::max(fewest, most_buckets_a_partner * partners.size());
   if (alike || partners.size() > most_of_an_owner || buckets_.size() + count > most_buckets) return false;
-  const Owner owner{static_cast<std::uint32_t>(buckets_.size()), place, shift, (std::uint32_t{1} << shift) - 1};
+  const Owner owner{static_cast<std::uint32_t>(buckets_.size()), place, shift,
+                    (std::uint32_t{1} << shift) - 1};
   owners_.push_back(owner);
   buckets_.resize(buckets_.size() + count, Bucket{{no_tags, no_tags}});
   fill(partners, owner);

@@ -1,7 +1,8 @@
 // For each of many owners, a set of partners, each with a place: where its weights lie.
 //
-// An owner's partners are hashed into buckets of seven, as many as are needed for none to overflow. A bucket holds tags of 16 bits,
-// and the place of the first; those of the others follow. The hash is one to one, so that bucket and tag together are the partner.
+// An owner's partners are hashed into buckets of seven, as many as are needed for none to overflow. A bucket
+// holds tags of 16 bits, and the place of the first; those of the others follow. The hash is one to one, so
+// that bucket and tag together are the partner.
 #pragma once
 
 #include <bit>
@@ -30,12 +31,15 @@ class PartnerBuckets {
   // One to one on the numbers of as many bits as the limit has; neighbours are spread.
   std::uint32_t hash(Rank partner) const { return (partner * 0x9e37'79b1U) & mask_; }
 
-  // One more owner; its partners' hashes ascend. They get the places from `first_place` on. False if too many hashes are alike.
+  // One more owner; its partners' hashes ascend. They get the places from `first_place` on. False if too many
+  // hashes are alike.
   bool add(std::span<const Hashed> partners, std::size_t first_place);
 
-  // The places of those of the hashes that are an owner's partners. `to` has room for one more than there are hashes; gives the end.
-  // All places are written, and a wrong one is overwritten by the next: a branch here would be mispredicted.
-  std::uint32_t* list_places(std::size_t owner, std::span<const std::uint32_t> hashes, std::uint32_t* to) const {
+  // The places of those of the hashes that are an owner's partners. `to` has room for one more than there are
+  // hashes; gives the end. All places are written, and a wrong one is overwritten by the next: a branch here
+  // would be mispredicted.
+  std::uint32_t* list_places(std::size_t owner, std::span<const std::uint32_t> hashes,
+                             std::uint32_t* to) const {
     const Owner own = owners_[owner];
     const Bucket* buckets = buckets_.data() + own.bucket;
     for (const std::uint32_t hash : hashes) {
@@ -43,7 +47,8 @@ class PartnerBuckets {
       const auto& words = buckets[hash >> own.shift].words;
       const std::uint64_t low = lanes_with(tag, words[0]) & tops;
       const std::uint64_t high = lanes_with(tag, words[1]) & tops_of_three;
-      const auto bit = static_cast<std::uint32_t>(low != 0 ? std::countr_zero(low) : 64 + std::countr_zero(high));
+      const auto bit =
+          static_cast<std::uint32_t>(low != 0 ? std::countr_zero(low) : 64 + std::countr_zero(high));
       *to = own.place + static_cast<std::uint32_t>(words[1] >> 3 * lane_bits) + bit / lane_bits;
       to += (low | high) != 0;
     }

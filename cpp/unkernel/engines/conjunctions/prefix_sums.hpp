@@ -12,11 +12,11 @@
 
 namespace unkernel::engines {
 
-// Level by level: each node's sums are its parent's and what its last rank adds, which add_last(path, scratch, out)
-// knows. Nodes that an old trie had are copied.
+// Level by level: each node's sums are its parent's and what its last rank adds, which add_last(path,
+// scratch, out) knows. Nodes that an old trie had are copied.
 template <class MakeScratch, class AddLast>
-void fill_prefix_sums(const PrefixTrie* old, std::size_t scores, int threads, Monitor& monitor, const MakeScratch& make_scratch,
-                      const AddLast& add_last, PrefixTrie& trie) {
+void fill_prefix_sums(const PrefixTrie* old, std::size_t scores, int threads, Monitor& monitor,
+                      const MakeScratch& make_scratch, const AddLast& add_last, PrefixTrie& trie) {
   trie.sums.assign(trie.nodes() * scores, 0.0);
   std::vector<std::uint32_t> parents(trie.nodes(), 0), in_old(trie.nodes(), 0);
   for (std::uint32_t i = 0; i < trie.nodes(); ++i) {
@@ -38,12 +38,14 @@ void fill_prefix_sums(const PrefixTrie* old, std::size_t scores, int threads, Mo
     add_last(path, scratch, out);
   };
   for (std::size_t begin = 1, end = trie.nodes() > 1 ? trie.first_child[1] : 1; begin < end;) {
-    parallel_ranges(threads, static_cast<std::int64_t>(end - begin), 1024, [&](std::int64_t first, std::int64_t last) {
-      monitor.throw_if_stopped();
-      auto scratch = make_scratch();
-      std::vector<Rank> path;
-      for (std::int64_t i = first; i < last; ++i) fill(begin + static_cast<std::size_t>(i), scratch, path);
-    });
+    parallel_ranges(threads, static_cast<std::int64_t>(end - begin), 1024,
+                    [&](std::int64_t first, std::int64_t last) {
+                      monitor.throw_if_stopped();
+                      auto scratch = make_scratch();
+                      std::vector<Rank> path;
+                      for (std::int64_t i = first; i < last; ++i)
+                        fill(begin + static_cast<std::size_t>(i), scratch, path);
+                    });
     const std::size_t next = trie.first_child[end];
     begin = end;
     end = next;

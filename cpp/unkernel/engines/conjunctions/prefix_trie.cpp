@@ -14,7 +14,9 @@ namespace {
 constexpr std::uint32_t most_counted = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t spare_nodes = std::size_t{1} << 20;
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("not a sound prefix trie: " + what); }
+[[noreturn]] void refuse(const std::string& what) {
+  throw std::invalid_argument("not a sound prefix trie: " + what);
+}
 
 // A trie to which nodes are added. Parents stand before their children.
 class GrowingTrie {
@@ -47,11 +49,14 @@ class GrowingTrie {
     if (size() <= most_nodes) return;
     std::vector<std::uint32_t> children(nodes_.size(), 0);
     for (std::size_t i = 1; i < nodes_.size(); ++i) ++children[nodes_[i].parent];
-    const auto saves = [&](std::uint32_t i) { return nodes_[i].count * cost(nodes_[i].rank, nodes_[i].depth); };
+    const auto saves = [&](std::uint32_t i) {
+      return nodes_[i].count * cost(nodes_[i].rank, nodes_[i].depth);
+    };
     const auto goes_later = [&](const Leaf& a, const Leaf& b) {
       if (a.saving != b.saving) return a.saving > b.saving;
       if (nodes_[a.node].depth != nodes_[b.node].depth) return nodes_[a.node].depth < nodes_[b.node].depth;
-      return nodes_[a.node].rank != nodes_[b.node].rank ? nodes_[a.node].rank < nodes_[b.node].rank : a.node < b.node;
+      return nodes_[a.node].rank != nodes_[b.node].rank ? nodes_[a.node].rank < nodes_[b.node].rank
+                                                        : a.node < b.node;
     };
     std::priority_queue<Leaf, std::vector<Leaf>, decltype(goes_later)> leaves(goes_later);
     for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
@@ -73,13 +78,14 @@ class GrowingTrie {
     std::vector<std::uint32_t> place(nodes_.size(), 0);
     std::vector<std::uint32_t> order(nodes_.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return nodes_[a].depth < nodes_[b].depth; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return nodes_[a].depth < nodes_[b].depth; });
     PrefixTrie trie;
     for (std::size_t begin = 0; begin < order.size();) {
       std::size_t end = begin;
       while (end < order.size() && nodes_[order[end]].depth == nodes_[order[begin]].depth) ++end;
-      std::sort(order.begin() + static_cast<std::ptrdiff_t>(begin), order.begin() + static_cast<std::ptrdiff_t>(end),
-                [&](std::uint32_t a, std::uint32_t b) {
+      std::sort(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                order.begin() + static_cast<std::ptrdiff_t>(end), [&](std::uint32_t a, std::uint32_t b) {
                   const std::uint32_t above = place[nodes_[a].parent], below = place[nodes_[b].parent];
                   return above != below ? above < below : nodes_[a].rank < nodes_[b].rank;
                 });
@@ -113,7 +119,8 @@ class GrowingTrie {
   void count(std::uint32_t node) { nodes_[node].count += nodes_[node].count < most_counted; }
 
   std::uint32_t append(std::uint32_t parent, Rank rank, std::uint32_t count) {
-    if (nodes_.size() >= most_counted) throw std::length_error("a prefix trie has too many nodes: lower trie_nodes");
+    if (nodes_.size() >= most_counted)
+      throw std::length_error("a prefix trie has too many nodes: lower trie_nodes");
     const auto node = static_cast<std::uint32_t>(nodes_.size());
     nodes_.push_back({parent, rank, count, nodes_[parent].depth + 1});
     child_of_[key(parent, rank)] = node;
@@ -144,24 +151,30 @@ class GrowingTrie {
 
 void check(const PrefixTrie& trie, std::size_t scores, std::size_t ranks) {
   const std::size_t nodes = trie.nodes();
-  if (nodes == 0 || trie.first_child.size() != nodes + 1 || trie.counts.size() != nodes) refuse("the number of nodes does not fit");
-  if (trie.sums.size() / scores != nodes || trie.sums.size() % scores != 0) refuse("the number of sums does not fit");
+  if (nodes == 0 || trie.first_child.size() != nodes + 1 || trie.counts.size() != nodes)
+    refuse("the number of nodes does not fit");
+  if (trie.sums.size() / scores != nodes || trie.sums.size() % scores != 0)
+    refuse("the number of sums does not fit");
   if (trie.first_child[0] != 1 || trie.first_child[nodes] != nodes) refuse("the children do not fit");
   for (std::size_t i = 0; i < nodes; ++i) {
     // Children come after their parent, so that no walk is endless.
-    const bool fits = i < trie.first_child[i] && trie.first_child[i] <= trie.first_child[i + 1] && trie.first_child[i + 1] <= nodes;
+    const bool fits = i < trie.first_child[i] && trie.first_child[i] <= trie.first_child[i + 1] &&
+                      trie.first_child[i + 1] <= nodes;
     if (!fits) refuse("the children do not fit");
     if (trie.ranks[i] >= std::max<std::size_t>(ranks, 1)) refuse("a rank is too large");
     for (std::size_t c = trie.first_child[i]; c < trie.first_child[i + 1]; ++c) {
-      const bool ascends = (i == 0 || trie.ranks[c] > trie.ranks[i]) && (c == trie.first_child[i] || trie.ranks[c] > trie.ranks[c - 1]);
+      const bool ascends = (i == 0 || trie.ranks[c] > trie.ranks[i]) &&
+                           (c == trie.first_child[i] || trie.ranks[c] > trie.ranks[c - 1]);
       if (!ascends) refuse("ranks do not ascend");
     }
   }
 }
 
-PrefixTrie grow_trie(const PrefixTrie* old, const Sequences& rows, std::size_t most_nodes, const PrefixCost& cost) {
+PrefixTrie grow_trie(const PrefixTrie* old, const Sequences& rows, std::size_t most_nodes,
+                     const PrefixCost& cost) {
   GrowingTrie trie = old == nullptr ? GrowingTrie() : GrowingTrie(*old);
-  const std::size_t room = most_nodes > (most_counted - spare_nodes) / 4 ? most_counted - 1 : 4 * most_nodes + spare_nodes;
+  const std::size_t room =
+      most_nodes > (most_counted - spare_nodes) / 4 ? most_counted - 1 : 4 * most_nodes + spare_nodes;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (trie.size() + rows[i].size() > room) trie.prune(std::min(2 * most_nodes, room / 2), cost);
     trie.add(rows[i]);

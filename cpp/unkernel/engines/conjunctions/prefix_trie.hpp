@@ -1,11 +1,12 @@
-// The feature-sequence trie of Yoshinaga & Kitsuregawa 2009, section 3: what frequent beginnings of rows add up to.
+// The feature-sequence trie of Yoshinaga & Kitsuregawa 2009, section 3: what frequent beginnings of rows add
+// up to.
 //
-// Rows are sequences of ascending ranks. A node stands for a beginning that was met often, and holds the sum over
-// all conjunctions inside it, for each score; a row looks for the longest of its beginnings that has a node, and
-// adds only what conjunctions with a later feature weigh. So the sums are the same with any trie.
+// Rows are sequences of ascending ranks. A node stands for a beginning that was met often, and holds the sum
+// over all conjunctions inside it, for each score; a row looks for the longest of its beginnings that has a
+// node, and adds only what conjunctions with a later feature weigh. So the sums are the same with any trie.
 //
-// Nodes are numbered level by level, so the children of a node stand together, by ascending rank, and those of
-// the next node follow: where they begin is one number a node.
+// Nodes are numbered level by level, so the children of a node stand together, by ascending rank, and those
+// of the next node follow: where they begin is one number a node.
 //
 // Bytes   12 + 8 m per node: rank, first child, how often it was met (kept to grow on), m sums.
 // Query   a binary search among the children for each step.
@@ -30,7 +31,9 @@ struct PrefixTrie {
   std::vector<double> sums;                // nodes x scores
 
   std::size_t nodes() const { return ranks.size(); }
-  std::size_t bytes() const { return 4 * (first_child.size() + ranks.size() + counts.size()) + 8 * sums.size(); }
+  std::size_t bytes() const {
+    return 4 * (first_child.size() + ranks.size() + counts.size()) + 8 * sums.size();
+  }
 
   // The child of that rank; 0 if there is none.
   std::uint32_t child(std::uint32_t node, Rank rank) const {
@@ -47,7 +50,8 @@ struct StoredPrefix {
 };
 
 // The longest beginning that goes on from another.
-inline StoredPrefix longest_stored_prefix(const PrefixTrie& trie, StoredPrefix prefix, std::span<const Rank> rest) {
+inline StoredPrefix longest_stored_prefix(const PrefixTrie& trie, StoredPrefix prefix,
+                                          std::span<const Rank> rest) {
   for (const Rank rank : rest) {
     const std::uint32_t child = trie.child(prefix.node, rank);
     if (child == 0) break;
@@ -65,17 +69,21 @@ struct Sequences {
   std::vector<Rank> ranks;
 
   std::size_t size() const { return begins.size() - 1; }
-  std::span<const Rank> operator[](std::size_t i) const { return std::span(ranks).subspan(begins[i], begins[i + 1] - begins[i]); }
+  std::span<const Rank> operator[](std::size_t i) const {
+    return std::span(ranks).subspan(begins[i], begins[i + 1] - begins[i]);
+  }
 };
 
 // What the last feature of a node of this rank and depth costs to look up.
 using PrefixCost = std::function<double(Rank rank, std::size_t depth)>;
 
 // A trie of the old one's nodes (if there is one) and the beginnings of the rows, without sums. Of more than
-// `most_nodes`, the root not counted, the leaf that saves least is taken away until they are so many: a node saves
-// the share of rows that pass it times its cost (section 3.3). Of equal ones the deeper goes first, then the larger
-// rank. Nodes that come and go while rows are added take at most some times the room of those that stay.
-PrefixTrie grow_trie(const PrefixTrie* old, const Sequences& rows, std::size_t most_nodes, const PrefixCost& cost);
+// `most_nodes`, the root not counted, the leaf that saves least is taken away until they are so many: a node
+// saves the share of rows that pass it times its cost (section 3.3). Of equal ones the deeper goes first,
+// then the larger rank. Nodes that come and go while rows are added take at most some times the room of those
+// that stay.
+PrefixTrie grow_trie(const PrefixTrie* old, const Sequences& rows, std::size_t most_nodes,
+                     const PrefixCost& cost);
 
 // The same with fewer nodes, also without sums.
 PrefixTrie prune_trie(const PrefixTrie& trie, std::size_t most_nodes, const PrefixCost& cost);

@@ -22,15 +22,18 @@ struct RankedVectors {
 };
 
 // `columns` gives the column of each rank; `sets` says that all values are 1.
-inline RankedVectors rank_vectors(const data::CsrView<std::int32_t, double>& rows, const std::vector<std::int64_t>& columns, bool sets) {
+inline RankedVectors rank_vectors(const data::CsrView<std::int32_t, double>& rows,
+                                  const std::vector<std::int64_t>& columns, bool sets) {
   RankedVectors ranked;
   std::vector<Rank> rank_of(static_cast<std::size_t>(rows.features), unknown);
-  for (std::size_t rank = 0; rank < columns.size(); ++rank) rank_of[static_cast<std::size_t>(columns[rank])] = static_cast<Rank>(rank);
+  for (std::size_t rank = 0; rank < columns.size(); ++rank)
+    rank_of[static_cast<std::size_t>(columns[rank])] = static_cast<Rank>(rank);
   std::vector<std::pair<Rank, double>> row;
   ranked.begins.push_back(0);
   for (std::size_t j = 0; j < static_cast<std::size_t>(rows.rows()); ++j) {
     row.clear();
-    for (auto k = static_cast<std::size_t>(rows.offsets[j]); k < static_cast<std::size_t>(rows.offsets[j + 1]); ++k) {
+    for (auto k = static_cast<std::size_t>(rows.offsets[j]);
+         k < static_cast<std::size_t>(rows.offsets[j + 1]); ++k) {
       row.emplace_back(rank_of[static_cast<std::size_t>(rows.columns[k])], rows.values[k]);
     }
     std::sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -42,7 +45,8 @@ inline RankedVectors rank_vectors(const data::CsrView<std::int32_t, double>& row
   }
   ranked.owner_begins.assign(columns.size() + 1, 0);
   for (const Rank rank : ranked.items) ++ranked.owner_begins[rank + 1];
-  for (std::size_t rank = 0; rank < columns.size(); ++rank) ranked.owner_begins[rank + 1] += ranked.owner_begins[rank];
+  for (std::size_t rank = 0; rank < columns.size(); ++rank)
+    ranked.owner_begins[rank + 1] += ranked.owner_begins[rank];
   std::vector<std::uint32_t> next(ranked.owner_begins.begin(), ranked.owner_begins.end() - 1);
   ranked.holders.resize(ranked.items.size());
   ranked.places.resize(ranked.items.size());

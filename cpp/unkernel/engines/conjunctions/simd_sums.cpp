@@ -20,7 +20,8 @@ class Registers {
   [[gnu::always_inline]] explicit Registers(const Sum* sums) { std::memcpy(&even_, sums, sizeof(even_)); }
 
   template <class Weight>
-  [[gnu::always_inline]] void add(const Weight* row, std::size_t step, std::span<const std::uint32_t> places) {
+  [[gnu::always_inline]] void add(const Weight* row, std::size_t step,
+                                  std::span<const std::uint32_t> places) {
     std::size_t k = 0;
     for (; k + 2 <= places.size(); k += 2) {
       even_ += sums_of(row + places[k] * step);
@@ -60,21 +61,27 @@ template <std::size_t Most, class Sum, class Add>
 }
 
 template <std::size_t Most, class Weight, class Sum>
-[[gnu::always_inline]] inline void add_all(const Weight* row, std::size_t step, std::span<const std::uint32_t> places, std::span<Sum> sums) {
-  by_parts<Most>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) { registers.add(row + first, step, places); });
+[[gnu::always_inline]] inline void add_all(const Weight* row, std::size_t step,
+                                           std::span<const std::uint32_t> places, std::span<Sum> sums) {
+  by_parts<Most>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) {
+    registers.add(row + first, step, places);
+  });
 }
 
 }  // namespace
 
-UNKERNEL_CLONES void add_entries(const double* row, std::size_t step, std::span<const std::uint32_t> places, std::span<double> sums) {
+UNKERNEL_CLONES void add_entries(const double* row, std::size_t step, std::span<const std::uint32_t> places,
+                                 std::span<double> sums) {
   add_all<8>(row, step, places, sums);
 }
 
-UNKERNEL_CLONES void add_entries(const std::int16_t* row, std::size_t step, std::span<const std::uint32_t> places, std::span<std::int32_t> sums) {
+UNKERNEL_CLONES void add_entries(const std::int16_t* row, std::size_t step,
+                                 std::span<const std::uint32_t> places, std::span<std::int32_t> sums) {
   add_all<32>(row, step, places, sums);
 }
 
-UNKERNEL_CLONES void add_triangle(const std::int16_t* triangle, std::span<const std::uint32_t> places, std::span<std::int32_t> sums) {
+UNKERNEL_CLONES void add_triangle(const std::int16_t* triangle, std::span<const std::uint32_t> places,
+                                  std::span<std::int32_t> sums) {
   const std::size_t step = sums.size();
   by_parts<32>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) {
     for (std::size_t a = 0; a < places.size(); ++a) {
@@ -84,8 +91,9 @@ UNKERNEL_CLONES void add_triangle(const std::int16_t* triangle, std::span<const 
   });
 }
 
-UNKERNEL_CLONES void add_rows(const std::int16_t* rectangle, std::size_t length, std::span<const std::uint32_t> rows,
-                              std::span<const std::uint32_t> places, std::span<std::int32_t> sums) {
+UNKERNEL_CLONES void add_rows(const std::int16_t* rectangle, std::size_t length,
+                              std::span<const std::uint32_t> rows, std::span<const std::uint32_t> places,
+                              std::span<std::int32_t> sums) {
   const std::size_t step = sums.size();
   by_parts<32>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) {
     for (const std::size_t row : rows) registers.add(rectangle + row * length * step + first, step, places);

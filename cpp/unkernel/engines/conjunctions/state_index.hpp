@@ -1,8 +1,8 @@
 // Numbers for conjunctions of states, one for each of some groups.
 //
 // All states are numbered through, group by group. The sums of k states stand in rows: one for each
-// conjunction of k - 1 states, as long as the groups below the last of them have states; groups descend. So the sum
-// of one more state stands at that state's own number in the row, and a row is read with the same few
+// conjunction of k - 1 states, as long as the groups below the last of them have states; groups descend. So
+// the sum of one more state stands at that state's own number in the row, and a row is read with the same few
 // numbers whatever it belongs to.
 #pragma once
 
@@ -19,7 +19,8 @@ class StateIndex {
  public:
   StateIndex() = default;
 
-  StateIndex(std::span<const std::uint32_t> state_begins, int degree) : begins_(state_begins.begin(), state_begins.end()) {
+  StateIndex(std::span<const std::uint32_t> state_begins, int degree)
+      : begins_(state_begins.begin(), state_begins.end()) {
     counts_.assign(static_cast<std::size_t>(degree), 0);
     counts_[0] = begins_.back();
     bases_.resize(static_cast<std::size_t>(degree));
@@ -36,8 +37,8 @@ class StateIndex {
   // How many sums of k + 1 states there are.
   std::size_t count(std::size_t k) const { return counts_[k]; }
 
-  // The row of sums of `size` + 1 states: `path` is g1, or g1 groups + g2, or .. of the groups so far; `place` is
-  // s1, or s1 |g2| + s2, or .. of their states; `last` the last group.
+  // The row of sums of `size` + 1 states: `path` is g1, or g1 groups + g2, or .. of the groups so far;
+  // `place` is s1, or s1 |g2| + s2, or .. of their states; `last` the last group.
   std::size_t row(std::size_t size, std::size_t path, std::size_t place, std::size_t last) const {
     return bases_[size][path] + place * begins_[last];
   }

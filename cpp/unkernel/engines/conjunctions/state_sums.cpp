@@ -20,18 +20,21 @@ std::uint64_t choose(std::uint64_t n, std::size_t k) {
 
 // For states q1 .. qj, of descending groups, and every set U of ranks below them:
 //     R_j(U) = the sum of w(S1 ∪ .. ∪ Sj ∪ U) over all non-empty Si ⊆ qi,
-// so R_0 = w, the sum of these states is R_j({}), and R_(j+1)(U) = sum over non-empty S ⊆ q_(j+1) of R_j(S ∪ U).
-// Ranks stand group by group, so all of S is above all of U, and with numbers as SetWeights gives them the sets S ∪ U
-// for all U of one size stand in a row: a sum over S is a sum of arrays.
+// so R_0 = w, the sum of these states is R_j({}), and R_(j+1)(U) = sum over non-empty S ⊆ q_(j+1) of R_j(S ∪
+// U). Ranks stand group by group, so all of S is above all of U, and with numbers as SetWeights gives them
+// the sets S ∪ U for all U of one size stand in a row: a sum over S is a sum of arrays.
 using Rest = std::array<std::vector<double>, most_degree + 1>;  // R_j, by the size of U
 
 class Filler {
  public:
-  Filler(const StateIndex& index, ConjunctionArrays& arrays) : index_(index), arrays_(arrays), scores_(arrays.scores()) {}
+  Filler(const StateIndex& index, ConjunctionArrays& arrays)
+      : index_(index), arrays_(arrays), scores_(arrays.scores()) {}
 
   // All sums whose first state this is.
   void fill(std::size_t group, std::size_t state, const SetWeights& weights) {
-    sum_up(group, state, degree(), [&](std::size_t m) -> const std::vector<double>& { return weights.size(m); }, below_[1]);
+    sum_up(
+        group, state, degree(), [&](std::size_t m) -> const std::vector<double>& { return weights.size(m); },
+        below_[1]);
     put(0, index_.first(group) + state, below_[1][0].data());
     descend(1, group, state, group);
   }
@@ -48,7 +51,9 @@ class Filler {
     const std::size_t row = index_.row(size, path, place, last);
     for (std::size_t g = 0; g < last; ++g) {
       for (std::size_t s = 0; s < index_.states(g); ++s) {
-        sum_up(g, s, degree() - size, [&](std::size_t m) -> const std::vector<double>& { return below_[size][m]; }, below_[size + 1]);
+        sum_up(
+            g, s, degree() - size,
+            [&](std::size_t m) -> const std::vector<double>& { return below_[size][m]; }, below_[size + 1]);
         put(size, row + index_.first(g) + s, below_[size + 1][0].data());
         descend(size + 1, path * index_.groups() + g, place * index_.states(g) + s, g);
       }
@@ -66,7 +71,8 @@ class Filler {
 
   // All S of `Size` and more ranks: those chosen already, and ranks that `mask` still has; ranks descend.
   template <std::size_t Size, class From>
-  void add_sets(std::uint64_t mask, std::size_t begin, Rank (&ranks)[most_degree], std::size_t most, const From& from, Rest& to) {
+  void add_sets(std::uint64_t mask, std::size_t begin, Rank (&ranks)[most_degree], std::size_t most,
+                const From& from, Rest& to) {
     while (mask != 0) {
       const int bit = 63 - std::countl_zero(mask);
       mask ^= std::uint64_t{1} << bit;
@@ -93,7 +99,8 @@ class Filler {
 }  // namespace
 
 SetWeights::SetWeights(std::uint32_t ranks, int degree, std::size_t scores) : scores_(scores) {
-  for (std::size_t k = 0; k <= static_cast<std::size_t>(degree); ++k) weights_[k].assign(choose(ranks, k) * scores, 0.0);
+  for (std::size_t k = 0; k <= static_cast<std::size_t>(degree); ++k)
+    weights_[k].assign(choose(ranks, k) * scores, 0.0);
 }
 
 std::size_t SetWeights::number(const Rank* ranks, int size) {
@@ -103,8 +110,10 @@ std::size_t SetWeights::number(const Rank* ranks, int size) {
 }
 
 void fill_state_sums(const SetWeights& weights, int threads, ConjunctionArrays& arrays) {
-  const StateIndex index(std::span(arrays.state_begins.data(), arrays.state_begins.size()), arrays.map.degree);
-  for (std::size_t k = 0; k < static_cast<std::size_t>(arrays.map.degree); ++k) arrays.state_sums[k].assign(index.count(k) * arrays.scores(), 0.0);
+  const StateIndex index(std::span(arrays.state_begins.data(), arrays.state_begins.size()),
+                         arrays.map.degree);
+  for (std::size_t k = 0; k < static_cast<std::size_t>(arrays.map.degree); ++k)
+    arrays.state_sums[k].assign(index.count(k) * arrays.scores(), 0.0);
   std::vector<std::pair<std::size_t, std::size_t>> firsts;
   for (std::size_t g = index.groups(); g-- > 0;) {
     for (std::size_t s = 0; s < index.states(g); ++s) firsts.emplace_back(g, s);

@@ -17,7 +17,9 @@ class SetWeights {
   SetWeights(std::uint32_t ranks, int degree, std::size_t scores);
 
   // `ranks` descend.
-  double* of(const Rank* ranks, int size) { return weights_[static_cast<std::size_t>(size)].data() + number(ranks, size) * scores_; }
+  double* of(const Rank* ranks, int size) {
+    return weights_[static_cast<std::size_t>(size)].data() + number(ranks, size) * scores_;
+  }
   static std::size_t number(const Rank* ranks, int size);
 
   const std::vector<double>& size(std::size_t k) const { return weights_[k]; }

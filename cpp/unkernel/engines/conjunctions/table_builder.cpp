@@ -23,25 +23,31 @@ void append(LargeVector<T>& to, LargeVector<T>& from, T shift = T{}) {
 
 void refuse_too_many(std::size_t entries) {
   if (entries > most_entries) {
-    throw std::length_error("the model has more conjunctions than tables can hold: raise `rare` or `threshold`, or lower `memory`");
+    throw std::length_error(
+        "the model has more conjunctions than tables can hold: raise `rare` or `threshold`, or lower "
+        "`memory`");
   }
 }
 
 void narrow(Keys<Owned>& keys) {
   const auto& wide = std::get<LargeVector<std::uint32_t>>(keys);
   LargeVector<std::uint16_t> slim(wide.size());
-  std::transform(wide.begin(), wide.end(), slim.begin(), [](std::uint32_t key) { return static_cast<std::uint16_t>(key); });
+  std::transform(wide.begin(), wide.end(), slim.begin(),
+                 [](std::uint32_t key) { return static_cast<std::uint16_t>(key); });
   keys = std::move(slim);
 }
 
-// The weights of all sets of grouped ranks, Size and more of them: those chosen already, and ranks below `end`.
+// The weights of all sets of grouped ranks, Size and more of them: those chosen already, and ranks below
+// `end`.
 template <int Size>
-void copy_sets(const HeadIndex& index, const ConjunctionArrays& arrays, Rank (&ranks)[most_degree], Rank end, SetWeights& weights) {
+void copy_sets(const HeadIndex& index, const ConjunctionArrays& arrays, Rank (&ranks)[most_degree], Rank end,
+               SetWeights& weights) {
   const std::size_t scores = arrays.scores();
   for (Rank rank = 0; rank < end; ++rank) {
     ranks[Size - 1] = rank;
-    const double* from = Size == index.degree() ? arrays.head_top.data() + index.top_place(ranks) * scores
-                                                : arrays.head_low.data() + index.low_key(ranks, Size) * scores;
+    const double* from = Size == index.degree()
+                             ? arrays.head_top.data() + index.top_place(ranks) * scores
+                             : arrays.head_low.data() + index.low_key(ranks, Size) * scores;
     std::copy_n(from, scores, weights.of(ranks, Size));
     if constexpr (Size < most_degree) {
       if (Size < index.degree()) copy_sets<Size + 1>(index, arrays, ranks, rank, weights);
@@ -81,8 +87,9 @@ Zones choose_zones(std::span<const std::uint32_t> frequencies, HeadPlan head, st
   const auto frequency = [&](std::int64_t column) { return frequencies[static_cast<std::size_t>(column)]; };
   std::stable_sort(zones.columns.begin(), zones.columns.end(),
                    [&](std::int64_t a, std::int64_t b) { return frequency(a) > frequency(b); });
-  const auto common = std::partition_point(zones.columns.begin(), zones.columns.end(),
-                                           [&](std::int64_t column) { return frequency(column) >= rare_below; });
+  const auto common =
+      std::partition_point(zones.columns.begin(), zones.columns.end(),
+                           [&](std::int64_t column) { return frequency(column) >= rare_below; });
   zones.rare = static_cast<std::uint32_t>(common - zones.columns.begin());
   zones.head = static_cast<std::uint32_t>(std::min<std::uint64_t>(head.ranks, zones.rare));
   zones.fused = std::min(head.fused, zones.head);
@@ -95,8 +102,8 @@ Zones choose_zones(std::span<const std::uint32_t> frequencies, HeadPlan head, st
   return zones;
 }
 
-void group_zones(Zones& zones, std::span<const std::uint32_t> frequencies, const data::CsrView<std::int32_t, double>& rows,
-                 const GroupPlan& plan, int degree) {
+void group_zones(Zones& zones, std::span<const std::uint32_t> frequencies,
+                 const data::CsrView<std::int32_t, double>& rows, const GroupPlan& plan, int degree) {
   const GroupPlan limited{std::min({plan.features, zones.head, most_sorted_head}), plan.most_sums};
   if (limited.features == 0 || zones.fused > 0 || zones.head > most_sorted_head) return;
   std::vector<std::int64_t> head(zones.columns.begin(), zones.columns.begin() + zones.head);
@@ -110,18 +117,21 @@ void group_zones(Zones& zones, std::span<const std::uint32_t> frequencies, const
   }
 }
 
-FeatureGroups group_rows(const data::CsrView<std::int32_t, double>& rows, const Ranking& ranking, const GroupPlan& plan, int degree) {
+FeatureGroups group_rows(const data::CsrView<std::int32_t, double>& rows, const Ranking& ranking,
+                         const GroupPlan& plan, int degree) {
   if (plan.features == 0) return {};
   std::vector<std::uint32_t> begins{0}, items;
   for (std::size_t row = 0; row < static_cast<std::size_t>(rows.rows()); ++row) {
-    for (auto k = static_cast<std::size_t>(rows.offsets[row]); k < static_cast<std::size_t>(rows.offsets[row + 1]); ++k) {
+    for (auto k = static_cast<std::size_t>(rows.offsets[row]);
+         k < static_cast<std::size_t>(rows.offsets[row + 1]); ++k) {
       const Rank rank = ranking.of(rows.columns[k]);
       if (rank < plan.features) items.push_back(rank);
     }
     std::sort(items.begin() + begins.back(), items.end());
     begins.push_back(static_cast<std::uint32_t>(items.size()));
   }
-  return group_features({begins, items}, {plan.features, std::min(plan.most_sums, static_cast<double>(most_entries))}, degree);
+  return group_features({begins, items},
+                        {plan.features, std::min(plan.most_sums, static_cast<double>(most_entries))}, degree);
 }
 
 void sum_states(FeatureGroups&& groups, int threads, ConjunctionArrays& arrays) {
@@ -135,7 +145,8 @@ void sum_states(FeatureGroups&& groups, int threads, ConjunctionArrays& arrays) 
   fill_state_sums(weights, threads, arrays);
 }
 
-std::uint64_t head_within(double bytes, const HeadIndex& index, std::uint32_t fused, std::size_t scores, std::uint64_t used) {
+std::uint64_t head_within(double bytes, const HeadIndex& index, std::uint32_t fused, std::size_t scores,
+                          std::uint64_t used) {
   const auto fits = [&](std::uint64_t ranks) {
     return ranks <= index.most_ranks() && index.count(ranks, fused) < most_entries &&
            8.0 * static_cast<double>(scores) * static_cast<double>(index.count(ranks, fused)) <= bytes;
@@ -191,7 +202,8 @@ void TrieWriter::add(const Rank* ranks, std::size_t size, const double* weights)
 
 std::size_t TrieWriter::bytes() const {
   std::size_t total = 8 * owner_weights_.size() + 4 * owner_begins_.size();
-  for (const Level& level : levels_) total += 4 * level.keys.size() + 8 * level.weights.size() + 4 * level.begins.size();
+  for (const Level& level : levels_)
+    total += 4 * level.keys.size() + 8 * level.weights.size() + 4 * level.begins.size();
   return total;
 }
 
@@ -210,13 +222,15 @@ void TrieWriter::join(std::span<TrieWriter> writers, ConjunctionArrays& arrays) 
   }
   for (std::size_t w = 0; w < writers.size(); ++w) {
     TrieWriter& writer = writers[w];
-    arrays.owner_weights.insert(arrays.owner_weights.end(), writer.owner_weights_.begin(), writer.owner_weights_.end());
+    arrays.owner_weights.insert(arrays.owner_weights.end(), writer.owner_weights_.begin(),
+                                writer.owner_weights_.end());
     const auto shift = static_cast<std::uint32_t>(whole[0].keys.size());
     for (const std::uint32_t begin : writer.owner_begins_) arrays.owner_begins.push_back(begin + shift);
     // Owners up to the next writer's first that had nothing.
     const std::uint32_t reached = w + 1 < writers.size() ? writers[w + 1].first_owner_ : arrays.rare;
     const std::size_t missing = reached - arrays.head - arrays.owner_begins.size();
-    arrays.owner_begins.insert(arrays.owner_begins.end(), missing, shift + static_cast<std::uint32_t>(writer.levels_[0].keys.size()));
+    arrays.owner_begins.insert(arrays.owner_begins.end(), missing,
+                               shift + static_cast<std::uint32_t>(writer.levels_[0].keys.size()));
     arrays.owner_weights.insert(arrays.owner_weights.end(), missing * scores, 0.0);
     for (std::size_t k = 0; k + 1 < whole.size(); ++k) {
       append(whole[k].begins, writer.levels_[k].begins, static_cast<std::uint32_t>(whole[k + 1].keys.size()));

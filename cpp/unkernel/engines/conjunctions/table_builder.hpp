@@ -32,19 +32,21 @@ struct HeadPlan {
 // `rare_below` times are rare.
 Zones choose_zones(std::span<const std::uint32_t> frequencies, HeadPlan head, std::uint32_t rare_below);
 
-// Groups the most frequent ranks of the head, by what occurs together in these rows; they come first then, group
-// by group. Nothing is grouped where that would not fit, or where ranks are fused.
-void group_zones(Zones& zones, std::span<const std::uint32_t> frequencies, const data::CsrView<std::int32_t, double>& rows,
-                 const GroupPlan& plan, int degree);
+// Groups the most frequent ranks of the head, by what occurs together in these rows; they come first then,
+// group by group. Nothing is grouped where that would not fit, or where ranks are fused.
+void group_zones(Zones& zones, std::span<const std::uint32_t> frequencies,
+                 const data::CsrView<std::int32_t, double>& rows, const GroupPlan& plan, int degree);
 
 // Groups of the features whose rank is below the plan's number.
-FeatureGroups group_rows(const data::CsrView<std::int32_t, double>& rows, const Ranking& ranking, const GroupPlan& plan, int degree);
+FeatureGroups group_rows(const data::CsrView<std::int32_t, double>& rows, const Ranking& ranking,
+                         const GroupPlan& plan, int degree);
 
 // Takes the groups over and sums the head's weights up by their states. The head must be filled.
 void sum_states(FeatureGroups&& groups, int threads, ConjunctionArrays& arrays);
 
 // The most head ranks whose dense tables take at most `bytes`.
-std::uint64_t head_within(double bytes, const HeadIndex& index, std::uint32_t fused, std::size_t scores, std::uint64_t used);
+std::uint64_t head_within(double bytes, const HeadIndex& index, std::uint32_t fused, std::size_t scores,
+                          std::uint64_t used);
 
 // From the weights of U ∪ T at state T, for each U, to their sums over all T ⊆ m at each state m.
 void sum_over_subsets(double* states, std::uint32_t fused, std::size_t scores);
@@ -53,7 +55,8 @@ void sum_over_subsets(double* states, std::uint32_t fused, std::size_t scores);
 // the order of its trie: what begins another stands before it.
 class TrieWriter {
  public:
-  TrieWriter(std::size_t scores, std::uint32_t first_owner) : scores_(scores), first_owner_(first_owner), next_owner_(first_owner) {}
+  TrieWriter(std::size_t scores, std::uint32_t first_owner)
+      : scores_(scores), first_owner_(first_owner), next_owner_(first_owner) {}
 
   // `ranks` descend; `weights` are of that conjunction alone. Conjunctions that only lead to this one
   // get the weight 0.

@@ -1,4 +1,5 @@
-// What the searches for fragments of all kernels share: where fragments occur, the best so far, and what to grow next.
+// What the searches for fragments of all kernels share: where fragments occur, the best so far, and what to
+// grow next.
 #pragma once
 
 #include <algorithm>
@@ -32,11 +33,13 @@ struct WeightedNode {
   double weight;
 };
 
-// The model, or the tree that is explained: nodes with weights, and the groups they have among those of the model.
+// The model, or the tree that is explained: nodes with weights, and the groups they have among those of the
+// model.
 struct Side {
   const Forest& forest;
   std::span<const std::int32_t> groups;  // of all nodes of the forest
-  std::vector<WeightedNode> roots;       // of fragments: all nodes of the tree, those of the model that weigh anything
+  std::vector<WeightedNode>
+      roots;  // of fragments: all nodes of the tree, those of the model that weigh anything
 };
 
 // Two sides, or the model alone; then the tree's part is as if everything occurred once in it.
@@ -77,7 +80,9 @@ class Best {
   explicit Best(std::size_t top) : top_(top) {}
 
   // Only what exceeds this is of interest.
-  double threshold() const { return top_ == 0 ? infinite : found_.size() < top_ ? 0.0 : found_.front().size(); }
+  double threshold() const {
+    return top_ == 0 ? infinite : found_.size() < top_ ? 0.0 : found_.front().size();
+  }
 
   void add(const Found& found) {
     if (found_.size() == top_) {
@@ -103,7 +108,8 @@ class Best {
 template <class State>
 class Agenda {
  public:
-  explicit Agenda(const FragmentOptions& options) : best(options.top), most_looked_at_(options.most_looked_at) {}
+  explicit Agenda(const FragmentOptions& options)
+      : best(options.top), most_looked_at_(options.most_looked_at) {}
 
   void push(double bound, State state) {
     waiting_.push_back({bound, serial_++, std::move(state)});

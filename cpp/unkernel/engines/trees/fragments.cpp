@@ -29,7 +29,8 @@ class Subtrees {
       }
     }
     for (const WeightedNode& root : sides_.model.roots) {
-      const Found found{sizes_[at(root.node)] * root.weight, occurrences[at(root.node)], root.node, root.node};
+      const Found found{sizes_[at(root.node)] * root.weight, occurrences[at(root.node)], root.node,
+                        root.node};
       if (found.size() > agenda.best.threshold()) agenda.best.add(found);
     }
   }
@@ -47,7 +48,9 @@ class Subtrees {
     return static_cast<int>(std::min(counts.back(), static_cast<double>(std::numeric_limits<int>::max())));
   }
 
-  std::string text(const Found& found) const { return data::to_brackets(sides_.model.forest, found.root, false); }
+  std::string text(const Found& found) const {
+    return data::to_brackets(sides_.model.forest, found.root, false);
+  }
 
  private:
   Sides sides_;
@@ -71,26 +74,26 @@ FragmentList search(const TreeKernel& kernel, const Sides& sides, const Fragment
 
 FragmentList search(const TreeKernel& kernel, const Sides& sides, const FragmentOptions& options) {
   switch (kernel.kind) {
-    case TreeKernelKind::subtree:
-      return search<Subtrees>(kernel, sides, options);
+    case TreeKernelKind::subtree: return search<Subtrees>(kernel, sides, options);
     case TreeKernelKind::subset_tree:
-    case TreeKernelKind::subset_tree_words:
-      return search<SubsetTrees>(kernel, sides, options);
-    case TreeKernelKind::partial_tree:
-      return search<PartialTrees>(kernel, sides, options);
+    case TreeKernelKind::subset_tree_words: return search<SubsetTrees>(kernel, sides, options);
+    case TreeKernelKind::partial_tree: return search<PartialTrees>(kernel, sides, options);
   }
   throw std::invalid_argument("no such tree kernel");
 }
 
-void require_valid(const TreeKernel& kernel, const engines::TreeWeights& weights, const FragmentOptions& options) {
+void require_valid(const TreeKernel& kernel, const engines::TreeWeights& weights,
+                   const FragmentOptions& options) {
   if (!(kernel.decay > 0.0)) throw std::invalid_argument("fragments: the decay must be above 0");
   if (kernel.kind == TreeKernelKind::partial_tree && !(kernel.width_decay > 0.0)) {
     throw std::invalid_argument("fragments: the width decay must be above 0");
   }
-  if (options.score >= weights.scores()) throw std::out_of_range("fragments: the model has no score of that number");
+  if (options.score >= weights.scores())
+    throw std::out_of_range("fragments: the model has no score of that number");
 }
 
-Side model_side(const Forest& forest, std::span<const std::int32_t> groups, const engines::TreeWeights& weights, std::size_t score) {
+Side model_side(const Forest& forest, std::span<const std::int32_t> groups,
+                const engines::TreeWeights& weights, std::size_t score) {
   Side side{forest, groups, {}};
   for (std::size_t i = 0; i < weights.index().size(); ++i) {
     const double weight = weights.of_node(i)[score];
@@ -108,7 +111,8 @@ Side tree_side(const Forest& forest, std::span<const std::int32_t> groups, const
   return side;
 }
 
-double score_of(const engines::TreeWeights& weights, const Side& side, const engines::TreeRow& tree, std::size_t score) {
+double score_of(const engines::TreeWeights& weights, const Side& side, const engines::TreeRow& tree,
+                std::size_t score) {
   const std::vector<std::int32_t> groups = engines::index_groups(weights.index(), side.groups);
   std::vector<double> scores(weights.scores(), 0.0);
   engines::TreeScorer(weights, side.forest, groups).add(tree, scores.data());
@@ -117,16 +121,17 @@ double score_of(const engines::TreeWeights& weights, const Side& side, const eng
 
 }  // namespace
 
-FragmentList heaviest_fragments(const TreeKernel& kernel, const Forest& model_forest, const engines::TreeWeights& weights,
-                                const FragmentOptions& options) {
+FragmentList heaviest_fragments(const TreeKernel& kernel, const Forest& model_forest,
+                                const engines::TreeWeights& weights, const FragmentOptions& options) {
   require_valid(kernel, weights, options);
   const std::vector<std::int32_t> groups = engines::groups_in(kernel, model_forest, model_forest);
   const Side model = model_side(model_forest, groups, weights, options.score);
   return search(kernel, {model, nullptr}, options);
 }
 
-FragmentList decisive_fragments(const TreeKernel& kernel, const Forest& model_forest, const engines::TreeWeights& weights,
-                                const Forest& tree_forest, const engines::TreeRow& tree, const FragmentOptions& options) {
+FragmentList decisive_fragments(const TreeKernel& kernel, const Forest& model_forest,
+                                const engines::TreeWeights& weights, const Forest& tree_forest,
+                                const engines::TreeRow& tree, const FragmentOptions& options) {
   require_valid(kernel, weights, options);
   const std::vector<std::int32_t> model_groups = engines::groups_in(kernel, model_forest, model_forest);
   const std::vector<std::int32_t> tree_groups = engines::groups_in(kernel, tree_forest, model_forest);

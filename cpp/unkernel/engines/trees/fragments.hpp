@@ -3,7 +3,8 @@
 // A tree kernel is an inner product over fragments tau, and so is a score:
 //
 //   score(x) = sum over tau of n(tau) W(tau),   n(tau) = sum over nodes u of x     of c(u) e(tau, u)
-//                                               W(tau) = size(tau) sum over nodes v of the model of f(v) e(tau, v)
+//                                               W(tau) = size(tau) sum over nodes v of the model of f(v)
+//                                               e(tau, v)
 //
 // with c and f the weights of nodes (norms included) and e(tau, u) how often tau has its root in u.
 //
@@ -11,20 +12,26 @@
 //   ST         whole subtrees                    lambda^productions                  0 or 1
 //   SST        pieces with whole productions     lambda^productions                  0 or 1
 //   SST + bow  those of SST, and words           lambda                              0 or 1
-//   PTK        pieces where each node has up to  mu^nodes lambda^(2 nodes without    sum over ways to place tau of
-//              five of its children              children)                           lambda^(children skipped)
+//   PTK        pieces where each node has up to  mu^nodes lambda^(2 nodes without    sum over ways to place
+//   tau of
+//              five of its children              children)                           lambda^(children
+//              skipped)
 //
-// Method    best-first search. Fragments grow from their roots, each in one order only: of subset trees the next node
-//           to get its production comes later, breadth first, than the last that did; of partial trees the next node
-//           comes last, depth first (Asai et al. 2002, Zaki 2002). Where an extension occurs, the fragment does, so
-//             |W(extension)| <= lambda size(tau) max(sum of f(v) > 0, sum of -f(v) > 0) over the nodes v with tau,
-//           likewise for n; for partial trees each way to place tau has a factor for what may still be placed below
-//           and behind it. The fragment with the largest bound grows next. (lambda > 1: bounds hold, but prove little.)
+// Method    best-first search. Fragments grow from their roots, each in one order only: of subset trees the
+// next node
+//           to get its production comes later, breadth first, than the last that did; of partial trees the
+//           next node comes last, depth first (Asai et al. 2002, Zaki 2002). Where an extension occurs, the
+//           fragment does, so
+//             |W(extension)| <= lambda size(tau) max(sum of f(v) > 0, sum of -f(v) > 0) over the nodes v with
+//             tau,
+//           likewise for n; for partial trees each way to place tau has a factor for what may still be placed
+//           below and behind it. The fragment with the largest bound grows next. (lambda > 1: bounds hold,
+//           but prove little.)
 // Stop      when no bound exceeds the last of the top fragments: then these are proven (`complete`). Or when
 //           `most_looked_at` fragments have been looked at: then heavier ones may have been missed.
 //
-// Weights are exact up to rounding. Of fragments that weigh the same, those found first are listed; those of weight 0
-// never are.
+// Weights are exact up to rounding. Of fragments that weigh the same, those found first are listed; those of
+// weight 0 never are.
 #pragma once
 
 #include <cstddef>

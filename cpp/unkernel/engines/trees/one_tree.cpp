@@ -24,8 +24,10 @@ std::vector<double> OneTreeScorer::score(std::string_view tree) {
   if (at < tree.size()) throw data::BracketError(at, "there is something behind the tree");
   const TreeKernel& kernel = machine_->kernel().tree;
   const TreeWeights& weights = machine_->tree_weights().front();
-  const TreeCounts counts = TreeCounts::count(kernel, forest, std::array<std::int64_t, 2>{0, 1}, std::array{root}, normalize_, 1);
-  const std::vector<std::int32_t> groups = index_groups(weights.index(), groups_in(kernel, forest, machine_->forest()));
+  const TreeCounts counts =
+      TreeCounts::count(kernel, forest, std::array<std::int64_t, 2>{0, 1}, std::array{root}, normalize_, 1);
+  const std::vector<std::int32_t> groups =
+      index_groups(weights.index(), groups_in(kernel, forest, machine_->forest()));
   if (scorer_ == nullptr) {
     scorer_ = std::make_unique<TreeScorer>(weights, forest, groups);
   } else {

@@ -1,4 +1,5 @@
-// Scores one tree at a time, from its text: for answers in microseconds. One a thread; buffers stay between trees.
+// Scores one tree at a time, from its text: for answers in microseconds. One a thread; buffers stay between
+// trees.
 #pragma once
 
 #include <memory>

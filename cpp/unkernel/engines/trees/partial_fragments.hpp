@@ -10,8 +10,9 @@ namespace unkernel::tree::fragment_search {
 //   B(u, i) = max over labels of the sum of M(child) over children of that label from place i on
 //   M(u)    = mu max(lambda^2, B(u, 0)^p for 1 <= p <= 5)
 //
-// as p children of given labels can be chosen for at most the product of p such sums. Where a product of two sides is
-// bounded, each has half of the size: the square roots of mu and lambda^2. With lambda > 1, gaps make it more.
+// as p children of given labels can be chosen for at most the product of p such sums. Where a product of two
+// sides is bounded, each has half of the size: the square roots of mu and lambda^2. With lambda > 1, gaps
+// make it more.
 class Gains {
  public:
   Gains(const TreeKernel& kernel, const Side& side, bool halved, const std::vector<bool>& labels)
@@ -66,15 +67,16 @@ class Gains {
   std::vector<double> from_;  // B, for all children of all nodes
 };
 
-// A fragment grows by a node that becomes the last child of a node on the path from its root to its last node. Ways to
-// place a fragment that place this path alike are one: their values are added.
+// A fragment grows by a node that becomes the last child of a node on the path from its root to its last
+// node. Ways to place a fragment that place this path alike are one: their values are added.
 class PartialTrees {
  public:
   // A node of the path, as placed.
   struct Stop {
     NodeId node;
     std::int32_t last;  // place of its last child that is taken, or -1
-    // Of the nodes above it: product of the factors >= 1 they may gain, and the most they gain if at least one does.
+    // Of the nodes above it: product of the factors >= 1 they may gain, and the most they gain if at least
+    // one does.
     double free;
     double forced;
   };
@@ -170,7 +172,10 @@ class PartialTrees {
   class Placing {
    public:
     Placing(const TreeKernel& kernel, const Side& side, const Sides& sides, std::size_t labels)
-        : decay_(kernel.decay), side_(side), gains_(kernel, side, sides.tree != nullptr, labels_of(sides, labels)), parts_(labels) {}
+        : decay_(kernel.decay),
+          side_(side),
+          gains_(kernel, side, sides.tree != nullptr, labels_of(sides, labels)),
+          parts_(labels) {}
 
     // From now on, only candidates with labels that the other side has just then.
     void keep_within(const Placing& other) { within_ = &other; }
@@ -191,11 +196,13 @@ class PartialTrees {
         const std::size_t end = end_of_same(ways, length, level, begin);
         const auto children = side_.forest.children(stop.node);
         std::size_t way = begin;
-        double before = is_first ? ways.values[begin] : 0.0;  // sum of the values that end before the place, gaps counted
+        double before =
+            is_first ? ways.values[begin] : 0.0;  // sum of the values that end before the place, gaps counted
         for (auto place = static_cast<std::size_t>(stop.last + 1); place < children.size(); ++place) {
           if (!is_first) {
             before *= decay_;
-            for (; way < end && at(ways.paths[way * length + level].last + 1) == place; ++way) before += ways.values[way];
+            for (; way < end && at(ways.paths[way * length + level].last + 1) == place; ++way)
+              before += ways.values[way];
           }
           add_child(begin, stop, children, place, taken, before);
         }
@@ -205,7 +212,9 @@ class PartialTrees {
 
     std::span<const std::int32_t> touched() const { return touched_; }
     const Part& part(std::int32_t label) const { return parts_[at(label)]; }
-    void send(std::int32_t label, std::size_t target) { parts_[at(label)].target = static_cast<std::int32_t>(target); }
+    void send(std::int32_t label, std::size_t target) {
+      parts_[at(label)].target = static_cast<std::int32_t>(target);
+    }
 
     // Appends each candidate that goes somewhere and may grow to ways_of(target).
     template <class WaysOf>
@@ -248,7 +257,8 @@ class PartialTrees {
     }
 
     // Behind the ways that have the same path down to this level's node.
-    static std::size_t end_of_same(const Ways& ways, std::size_t length, std::size_t level, std::size_t begin) {
+    static std::size_t end_of_same(const Ways& ways, std::size_t length, std::size_t level,
+                                   std::size_t begin) {
       const auto same = [](const Stop& a, const Stop& b) { return a.node == b.node && a.last == b.last; };
       const Stop* first = ways.paths.data() + begin * length;
       std::size_t end = begin + 1;
@@ -259,11 +269,13 @@ class PartialTrees {
       return end;
     }
 
-    void add_child(std::size_t way, Stop parent, std::span<const NodeId> children, std::size_t place, std::size_t taken, double value) {
+    void add_child(std::size_t way, Stop parent, std::span<const NodeId> children, std::size_t place,
+                   std::size_t taken, double value) {
       parent.last = static_cast<std::int32_t>(place);
       const double gain = gains_.by_several(parent.node, place + 1, longest_subsequence - taken - 1);
       const double at_least_one = std::max(1.0, gain);
-      add(way, parent, children[place], {parent.free * at_least_one, std::max(parent.forced * at_least_one, parent.free * gain)}, value);
+      add(way, parent, children[place],
+          {parent.free * at_least_one, std::max(parent.forced * at_least_one, parent.free * gain)}, value);
     }
 
     void add(std::size_t way, const Stop& parent, NodeId node, const Above& above, double value) {
@@ -296,15 +308,18 @@ class PartialTrees {
     if (grown_.empty()) return;
     const std::size_t length = state.taken.size();
     model_.hand_out(state.model, length, depth, [&](std::size_t i) -> Ways& { return grown_[i].model; });
-    if (tree_) tree_->hand_out(state.tree, length, depth, [&](std::size_t i) -> Ways& { return grown_[i].tree; });
+    if (tree_)
+      tree_->hand_out(state.tree, length, depth, [&](std::size_t i) -> Ways& { return grown_[i].tree; });
     for (std::size_t i = 0; i < grown_.size(); ++i) agenda.push(bounds_[i], std::move(grown_[i]));
   }
 
-  void look_at(std::int32_t label, std::size_t depth, const State& state, double size, Agenda<State>& agenda) {
+  void look_at(std::int32_t label, std::size_t depth, const State& state, double size,
+               Agenda<State>& agenda) {
     ++agenda.looked_at;
     const Part& in_model = model_.part(label);
     const Part& shown = tree_ ? tree_->part(label) : in_model;
-    const Found found{size * in_model.sums.total(), tree_ ? shown.sums.total() : 1.0, static_cast<std::int32_t>(steps_.size()), -1};
+    const Found found{size * in_model.sums.total(), tree_ ? shown.sums.total() : 1.0,
+                      static_cast<std::int32_t>(steps_.size()), -1};
     const double bound = or_infinite(size * in_model.bounds.most() * (tree_ ? shown.bounds.most() : 1.0));
     const bool is_listed = found.size() > agenda.best.threshold();
     const bool may_grow = bound > agenda.best.threshold();
@@ -319,7 +334,8 @@ class PartialTrees {
   }
 
   static std::vector<std::uint8_t> taken_after(const State& state, std::size_t depth) {
-    std::vector<std::uint8_t> taken(state.taken.begin(), state.taken.begin() + static_cast<std::ptrdiff_t>(depth));
+    std::vector<std::uint8_t> taken(state.taken.begin(),
+                                    state.taken.begin() + static_cast<std::ptrdiff_t>(depth));
     if (depth > 0) ++taken.back();
     taken.push_back(0);
     return taken;

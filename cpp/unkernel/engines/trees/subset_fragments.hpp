@@ -44,7 +44,9 @@ class Split {
 
   std::span<const std::int32_t> touched() const { return touched_; }
   const Part& part(std::int32_t group) const { return parts_[at(group)]; }
-  void send(std::int32_t group, std::size_t target) { parts_[at(group)].target = static_cast<std::int32_t>(target); }
+  void send(std::int32_t group, std::size_t target) {
+    parts_[at(group)].target = static_cast<std::int32_t>(target);
+  }
 
   // Calls take(target, occurrence) for all that go somewhere.
   template <class Take>
@@ -52,7 +54,8 @@ class Split {
     for (std::size_t i = 0; i < occurrences.size(); ++i) {
       if (places_[i].group < 0) continue;
       const std::int32_t target = part(places_[i].group).target;
-      if (target >= 0) take(at(target), Occurrence{occurrences[i].root, places_[i].node, occurrences[i].weight});
+      if (target >= 0)
+        take(at(target), Occurrence{occurrences[i].root, places_[i].node, occurrences[i].weight});
     }
   }
 
@@ -72,9 +75,9 @@ class Split {
   std::vector<Place> places_;  // of the occurrences
 };
 
-// Nodes of a fragment that have their production are *steps*, in the order in which they got it. The children of each
-// step are *slots*, numbered on from step to step. A fragment is a list of steps that share all but the last with
-// others: each step knows the one before it.
+// Nodes of a fragment that have their production are *steps*, in the order in which they got it. The children
+// of each step are *slots*, numbered on from step to step. A fragment is a list of steps that share all but
+// the last with others: each step knows the one before it.
 class SubsetTrees {
  public:
   struct State {
@@ -88,7 +91,8 @@ class SubsetTrees {
       : decay_(kernel.decay), sides_(sides), largest_(largest_size()), model_(groups), tree_(groups) {}
 
   void begin(Agenda<State>& agenda) {
-    const State nothing{-1, 1.0, everywhere(sides_.model), sides_.tree == nullptr ? std::vector<Occurrence>{} : everywhere(*sides_.tree)};
+    const State nothing{-1, 1.0, everywhere(sides_.model),
+                        sides_.tree == nullptr ? std::vector<Occurrence>{} : everywhere(*sides_.tree)};
     path_.clear();
     fill({-1, 0, 0}, nothing, agenda);
   }
@@ -120,7 +124,8 @@ class SubsetTrees {
     for (std::int32_t i = found.step; i >= 0; i = steps_[at(i)].previous) in_order.push_back(i);
     std::ranges::reverse(in_order);
     const auto step_in = [&](std::int32_t slot) {
-      const auto place = std::ranges::lower_bound(in_order, slot, {}, [&](std::int32_t i) { return steps_[at(i)].slot; });
+      const auto place =
+          std::ranges::lower_bound(in_order, slot, {}, [&](std::int32_t i) { return steps_[at(i)].slot; });
       return place != in_order.end() && steps_[at(*place)].slot == slot ? *place : -1;
     };
     struct Open {
@@ -180,7 +185,8 @@ class SubsetTrees {
     path_.assign(1, place);
     from_last_ = step == last;
     if (from_last_) return;
-    for (; steps_[at(step)].above >= 0; step = steps_[at(step)].above) path_.push_back(steps_[at(step)].place);
+    for (; steps_[at(step)].above >= 0; step = steps_[at(step)].above)
+      path_.push_back(steps_[at(step)].place);
     std::ranges::reverse(path_);
   }
 
@@ -201,7 +207,8 @@ class SubsetTrees {
     bounds_.clear();
     for (const std::int32_t group : model_.touched()) look_at(group, slot, state, agenda);
     if (grown_.empty()) return;
-    model_.hand_out(state.model, [&](std::size_t i, const Occurrence& one) { grown_[i].model.push_back(one); });
+    model_.hand_out(state.model,
+                    [&](std::size_t i, const Occurrence& one) { grown_[i].model.push_back(one); });
     tree_.hand_out(state.tree, [&](std::size_t i, const Occurrence& one) { grown_[i].tree.push_back(one); });
     for (std::size_t i = 0; i < grown_.size(); ++i) agenda.push(bounds_[i], std::move(grown_[i]));
   }
@@ -212,7 +219,7 @@ class SubsetTrees {
     const Sums& in_tree = sides_.tree == nullptr ? once : tree_.part(group).sums;
     const double size = state.size * decay_;
     const Found found{size * in_model.sums.total(), in_tree.total(), static_cast<std::int32_t>(steps_.size()),
-                sides_.tree == nullptr ? in_model.root : tree_.part(group).root};
+                      sides_.tree == nullptr ? in_model.root : tree_.part(group).root};
     const double sizes_beyond = decay_ <= 1.0 ? size * decay_ : largest_;
     const auto arity = static_cast<std::int32_t>(sides_.model.forest.children(in_model.node).size());
     const double bound = arity == 0 ? 0.0 : or_infinite(sizes_beyond * in_model.sums.most() * in_tree.most());
@@ -240,7 +247,8 @@ class SubsetTrees {
 
   void add_step(const Slot& slot, const State& state, std::int32_t arity) {
     const bool is_root = state.step < 0;
-    const std::int32_t first_slot = is_root ? 1 : steps_[at(state.step)].first_slot + steps_[at(state.step)].arity;
+    const std::int32_t first_slot =
+        is_root ? 1 : steps_[at(state.step)].first_slot + steps_[at(state.step)].arity;
     steps_.push_back({state.step, slot.above, slot.place, slot.number, first_slot, arity});
   }
 
@@ -248,7 +256,8 @@ class SubsetTrees {
   double largest_size() const {
     if (decay_ <= 1.0) return 1.0;
     const Forest& forest = sides_.model.forest;
-    const std::vector<double> sizes = engines::subtree_constants({TreeKernelKind::subtree, decay_, 0.0}, forest);
+    const std::vector<double> sizes =
+        engines::subtree_constants({TreeKernelKind::subtree, decay_, 0.0}, forest);
     double largest = 1.0;
     for (const WeightedNode& root : sides_.model.roots) largest = std::max(largest, sizes[at(root.node)]);
     return largest;

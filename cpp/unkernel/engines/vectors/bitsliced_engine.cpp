@@ -51,7 +51,8 @@ inline Block add(Block& sum, Block a, Block b) {
 
 // Counts, bit by bit, how many of the sets have each of the 512 vectors from word `first` on. Eight sets
 // at a time go through a tree of adders; their sixteens ripple on.
-UNKERNEL_CLONES void count_block(const std::uint64_t* const* sets, std::size_t count, std::size_t first, Block (&plane)[planes]) {
+UNKERNEL_CLONES void count_block(const std::uint64_t* const* sets, std::size_t count, std::size_t first,
+                                 Block (&plane)[planes]) {
   for (Block& p : plane) p = Block{};
   const Block none{};
   for (std::size_t k = 0; k < count; k += 8) {
@@ -79,7 +80,8 @@ void write_counts(const Block (&plane)[planes], std::size_t used_planes, std::ui
   for (std::size_t word = 0; word < block_words; ++word) {
     for (std::size_t byte = 0; byte < 8; ++byte) {
       std::uint64_t eight = 0;
-      for (std::size_t p = 0; p < used_planes; ++p) eight += spread_bits[plane[p][word] >> (8 * byte) & 0xff] << p;
+      for (std::size_t p = 0; p < used_planes; ++p)
+        eight += spread_bits[plane[p][word] >> (8 * byte) & 0xff] << p;
       std::memcpy(to + 64 * word + 8 * byte, &eight, sizeof eight);
     }
   }
@@ -88,7 +90,10 @@ void write_counts(const Block (&plane)[planes], std::size_t used_planes, std::ui
 class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch> {
  public:
   explicit BitslicedEngine(const BitslicedTables& tables)
-      : tables_(tables), sum_(tables.sum, true), ranking_(tables.columns), words_(words_of(tables.sum.vectors())) {}
+      : tables_(tables),
+        sum_(tables.sum, true),
+        ranking_(tables.columns),
+        words_(words_of(tables.sum.vectors())) {}
 
   std::size_t scores() const override { return tables_.sum.scores(); }
   std::size_t bytes() const override {
@@ -99,13 +104,15 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
 
   template <class Index>
   void score_range(const RowRange<Index>& range, BitslicedScratch& scratch, double* out) const {
-    for (std::size_t row = range.first; row < range.last; ++row, out += scores()) score_row(range[row], scratch, out);
+    for (std::size_t row = range.first; row < range.last; ++row, out += scores())
+      score_row(range[row], scratch, out);
   }
 
   template <class Index>
   void score_row(const RowView<Index>& row, BitslicedScratch& scratch, double* out) const {
     const bool ones = row.values == nullptr || all_ones(row.values, row.columns.size());
-    ones && row.columns.size() <= most_features ? score_overlaps(row, scratch, out) : score_products(row, scratch, out);
+    ones&& row.columns.size() <= most_features ? score_overlaps(row, scratch, out)
+                                               : score_products(row, scratch, out);
   }
 
  private:
@@ -165,20 +172,26 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
   std::size_t words_;
 };
 
-[[noreturn]] void refuse() { throw std::invalid_argument("not a sound table of support vectors: the bits or lists do not fit"); }
+[[noreturn]] void refuse() {
+  throw std::invalid_argument("not a sound table of support vectors: the bits or lists do not fit");
+}
 
 void check_lists(const BitslicedTables& tables) {
   if (tables.frequent > tables.columns.size()) refuse();
   const std::size_t words = words_of(tables.sum.vectors());
-  if (words == 0 ? !tables.bits.empty() : tables.bits.size() / words != tables.frequent || tables.bits.size() % words != 0) refuse();
+  if (words == 0 ? !tables.bits.empty()
+                 : tables.bits.size() / words != tables.frequent || tables.bits.size() % words != 0)
+    refuse();
   const auto& begins = tables.list_begins;
-  if (begins.size() != tables.columns.size() - tables.frequent + 1 || begins.front() != 0 || begins.back() != tables.lists.size() ||
-      !std::is_sorted(begins.begin(), begins.end())) {
+  if (begins.size() != tables.columns.size() - tables.frequent + 1 || begins.front() != 0 ||
+      begins.back() != tables.lists.size() || !std::is_sorted(begins.begin(), begins.end())) {
     refuse();
   }
   for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank) {
     for (std::uint32_t i = begins[rank]; i < begins[rank + 1]; ++i) {
-      if (tables.lists[i] >= tables.sum.vectors() || (i > begins[rank] && tables.lists[i - 1] >= tables.lists[i])) refuse();
+      if (tables.lists[i] >= tables.sum.vectors() ||
+          (i > begins[rank] && tables.lists[i - 1] >= tables.lists[i]))
+        refuse();
     }
   }
 }

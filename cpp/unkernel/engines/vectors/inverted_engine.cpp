@@ -21,10 +21,12 @@ struct InvertedScratch {
 };
 
 // products[j] += sum of x[i] columns[i][j] over four columns, so that a product is loaded once for all four.
-UNKERNEL_CLONES void add_four_columns(const double* const* columns, const double* x, double* products, std::size_t count) {
+UNKERNEL_CLONES void add_four_columns(const double* const* columns, const double* x, double* products,
+                                      std::size_t count) {
   const double *c0 = columns[0], *c1 = columns[1], *c2 = columns[2], *c3 = columns[3];
   const double x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
-  for (std::size_t j = 0; j < count; ++j) products[j] += (x0 * c0[j] + x1 * c1[j]) + (x2 * c2[j] + x3 * c3[j]);
+  for (std::size_t j = 0; j < count; ++j)
+    products[j] += (x0 * c0[j] + x1 * c1[j]) + (x2 * c2[j] + x3 * c3[j]);
 }
 
 // distances[j] += (x - column[j])^2
@@ -39,21 +41,27 @@ UNKERNEL_CLONES void add_column(const double* column, double x, double* products
 class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
  public:
   explicit InvertedEngine(const InvertedTables& tables)
-      : tables_(tables), sum_(tables.sum, is_binary(tables)), ranking_(tables.columns),
-        wholes_(static_cast<Rank>(tables.sum.vectors() == 0 ? 0 : tables.whole.size() / tables.sum.vectors())) {}
+      : tables_(tables),
+        sum_(tables.sum, is_binary(tables)),
+        ranking_(tables.columns),
+        wholes_(
+            static_cast<Rank>(tables.sum.vectors() == 0 ? 0 : tables.whole.size() / tables.sum.vectors())) {}
 
-  static bool is_binary(const InvertedTables& tables) { return tables.list_values.empty() && tables.whole.empty(); }
+  static bool is_binary(const InvertedTables& tables) {
+    return tables.list_values.empty() && tables.whole.empty();
+  }
 
   std::size_t scores() const override { return tables_.sum.scores(); }
   std::size_t bytes() const override {
-    return sum_.bytes() + ranking_.bytes() + tables_.columns.size_bytes() + tables_.whole.size_bytes() + tables_.list_begins.size_bytes() +
-           tables_.lists.size_bytes() + tables_.list_values.size_bytes();
+    return sum_.bytes() + ranking_.bytes() + tables_.columns.size_bytes() + tables_.whole.size_bytes() +
+           tables_.list_begins.size_bytes() + tables_.lists.size_bytes() + tables_.list_values.size_bytes();
   }
   InvertedScratch make_scratch() const { return {}; }
 
   template <class Index>
   void score_range(const RowRange<Index>& range, InvertedScratch& scratch, double* out) const {
-    for (std::size_t row = range.first; row < range.last; ++row, out += scores()) score_row(range[row], scratch, out);
+    for (std::size_t row = range.first; row < range.last; ++row, out += scores())
+      score_row(range[row], scratch, out);
   }
 
   template <class Index>
@@ -74,7 +82,8 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
     for (const Index column : row.columns) {
       const Rank rank = ranking_.of(column);
       if (rank == unknown) continue;
-      for (std::uint32_t i = tables_.list_begins[rank]; i < tables_.list_begins[rank + 1]; ++i) ++overlaps[tables_.lists[i]];
+      for (std::uint32_t i = tables_.list_begins[rank]; i < tables_.list_begins[rank + 1]; ++i)
+        ++overlaps[tables_.lists[i]];
     }
     sum_.of_overlaps(overlaps, row.columns.size(), scratch.kernel_values, out);
   }
@@ -112,7 +121,8 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
     const std::size_t vectors = tables_.sum.vectors();
     scratch.distances.assign(vectors, 0.0);
     for (Rank rank = 0; rank < wholes_; ++rank) {
-      add_distances(tables_.whole.data() + rank * vectors, scratch.whole_values[rank], scratch.distances.data(), vectors);
+      add_distances(tables_.whole.data() + rank * vectors, scratch.whole_values[rank],
+                    scratch.distances.data(), vectors);
     }
   }
 
@@ -129,7 +139,8 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
         for (std::size_t i = 0; i < 4; ++i) four[i] = scratch.wholes[k + i] + first;
         add_four_columns(four, scratch.whole_values.data() + k, products, count);
       }
-      for (; k < scratch.wholes.size(); ++k) add_column(scratch.wholes[k] + first, scratch.whole_values[k], products, count);
+      for (; k < scratch.wholes.size(); ++k)
+        add_column(scratch.wholes[k] + first, scratch.whole_values[k], products, count);
     }
   }
 
@@ -159,15 +170,17 @@ void check_lists(const InvertedTables& tables) {
   const std::size_t vectors = tables.sum.vectors();
   const std::size_t wholes = vectors == 0 ? 0 : tables.whole.size() / vectors;
   bool sound = wholes * vectors == tables.whole.size() && wholes <= tables.columns.size() &&
-               begins.size() == tables.columns.size() - wholes + 1 && begins.front() == 0 && begins.back() == tables.lists.size() &&
-               std::is_sorted(begins.begin(), begins.end()) &&
+               begins.size() == tables.columns.size() - wholes + 1 && begins.front() == 0 &&
+               begins.back() == tables.lists.size() && std::is_sorted(begins.begin(), begins.end()) &&
                (tables.list_values.empty() || tables.list_values.size() == tables.lists.size());
   for (std::size_t i = 0; sound && i < tables.lists.size(); ++i) sound = tables.lists[i] < vectors;
   // An overlap counts a vector once per feature; a list that names it twice would count more than there is.
   for (std::size_t rank = 0; sound && rank + 1 < begins.size(); ++rank) {
-    for (std::uint32_t i = begins[rank] + 1; sound && i < begins[rank + 1]; ++i) sound = tables.lists[i - 1] < tables.lists[i];
+    for (std::uint32_t i = begins[rank] + 1; sound && i < begins[rank + 1]; ++i)
+      sound = tables.lists[i - 1] < tables.lists[i];
   }
-  if (!sound || !sizes_are_norms(tables)) throw std::invalid_argument("not a sound table of support vectors: the lists do not fit");
+  if (!sound || !sizes_are_norms(tables))
+    throw std::invalid_argument("not a sound table of support vectors: the lists do not fit");
 }
 
 }  // namespace

@@ -36,11 +36,15 @@ void weighted_sum(const VectorSumTables& tables, const Value& value, double* out
 }  // namespace
 
 void check(const VectorSumTables& tables) {
-  const auto refuse = [](const char* what) { throw std::invalid_argument(std::string("not a sound table of support vectors: ") + what); };
+  const auto refuse = [](const char* what) {
+    throw std::invalid_argument(std::string("not a sound table of support vectors: ") + what);
+  };
   if (tables.scores() == 0) refuse("no scores");
   if (tables.coefficients.size() % tables.scores() != 0) refuse("the number of coefficients does not fit");
-  if (!tables.norms.empty() && tables.norms.size() != tables.vectors()) refuse("the number of norms does not fit");
-  if (tables.kernel.type == KernelFunction::Type::rbf && tables.norms.size() != tables.vectors()) refuse("there are no norms");
+  if (!tables.norms.empty() && tables.norms.size() != tables.vectors())
+    refuse("the number of norms does not fit");
+  if (tables.kernel.type == KernelFunction::Type::rbf && tables.norms.size() != tables.vectors())
+    refuse("there are no norms");
   for (const double norm : tables.norms) {
     if (!(norm >= 0.0 && norm <= std::numeric_limits<double>::max())) refuse("a norm is out of range");
   }
@@ -63,12 +67,15 @@ void VectorSum::extend(std::vector<double>& values, std::size_t row_size) const 
 }
 
 template <class Count>
-void VectorSum::of_overlaps(const Count* overlaps, std::size_t row_size, std::vector<double>& values, double* out) const {
+void VectorSum::of_overlaps(const Count* overlaps, std::size_t row_size, std::vector<double>& values,
+                            double* out) const {
   extend(values, row_size);
   const double* value = values.data();
   if (by_distance()) {
     const std::uint32_t* sizes = sizes_.data();
-    weighted_sum(tables_, [&](std::size_t j) { return value[row_size + sizes[j] - 2 * std::size_t{overlaps[j]}]; }, out);
+    weighted_sum(
+        tables_, [&](std::size_t j) { return value[row_size + sizes[j] - 2 * std::size_t{overlaps[j]}]; },
+        out);
   } else {
     weighted_sum(tables_, [&](std::size_t j) { return value[overlaps[j]]; }, out);
   }
@@ -77,8 +84,10 @@ void VectorSum::of_overlaps(const Count* overlaps, std::size_t row_size, std::ve
 template void VectorSum::of_overlaps(const std::uint8_t*, std::size_t, std::vector<double>&, double*) const;
 template void VectorSum::of_overlaps(const std::uint16_t*, std::size_t, std::vector<double>&, double*) const;
 
-void VectorSum::of_products(const double* products, double row_norm, const double* distances, double* out) const {
-  if (!by_distance()) return weighted_sum(tables_, [&](std::size_t j) { return tables_.kernel(products[j], 0.0, 0.0); }, out);
+void VectorSum::of_products(const double* products, double row_norm, const double* distances,
+                            double* out) const {
+  if (!by_distance())
+    return weighted_sum(tables_, [&](std::size_t j) { return tables_.kernel(products[j], 0.0, 0.0); }, out);
   const double* norms = tables_.norms.data();
   const auto distance = [&](std::size_t j) {
     const double near = std::max(row_norm + norms[j] - 2.0 * products[j], 0.0);

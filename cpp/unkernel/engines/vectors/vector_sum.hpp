@@ -22,7 +22,9 @@ struct VectorSumTables {
 
   std::size_t scores() const { return intercepts.size(); }
   std::size_t vectors() const { return scores() == 0 ? 0 : coefficients.size() / scores(); }
-  std::size_t bytes() const { return coefficients.size_bytes() + intercepts.size_bytes() + norms.size_bytes(); }
+  std::size_t bytes() const {
+    return coefficients.size_bytes() + intercepts.size_bytes() + norms.size_bytes();
+  }
 };
 
 // Throws std::invalid_argument.
@@ -38,7 +40,8 @@ class VectorSum {
 
   // `values` keeps the kernel's values from row to row.
   template <class Count>
-  void of_overlaps(const Count* overlaps, std::size_t row_size, std::vector<double>& values, double* out) const;
+  void of_overlaps(const Count* overlaps, std::size_t row_size, std::vector<double>& values,
+                   double* out) const;
   // `distances`: what has to be added to those that products and norms give (RBF), or nothing.
   void of_products(const double* products, double row_norm, const double* distances, double* out) const;
 

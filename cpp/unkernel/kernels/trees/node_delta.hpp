@@ -1,4 +1,5 @@
-// Delta of two nodes, out of the Delta of their children: for those who keep all pairs of two small trees in a table.
+// Delta of two nodes, out of the Delta of their children: for those who keep all pairs of two small trees in
+// a table.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,8 @@ class NodeDelta {
   NodeDelta(const TreeKernel& kernel, const Forest& forest)
       : kernel_(kernel),
         forest_(forest),
-        constants_(kernel.kind == TreeKernelKind::subtree ? subtree_constants(kernel, forest) : std::vector<double>()),
+        constants_(kernel.kind == TreeKernelKind::subtree ? subtree_constants(kernel, forest)
+                                                          : std::vector<double>()),
         partial_(kernel) {}
 
   // Of nodes that are in the same group; child_delta(a, b) is 0 where those two are not.

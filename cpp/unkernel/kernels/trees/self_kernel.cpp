@@ -16,7 +16,9 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 // Adds up the kernel of a tree with itself over an index of it.
 struct Sum {
   struct Node {
-    void excess(std::int32_t, std::int32_t position, double value) { matched += value * weight_of[nodes[position]]; }
+    void excess(std::int32_t, std::int32_t position, double value) {
+      matched += value * weight_of[nodes[position]];
+    }
     const NodeId* nodes;  // of the block
     const double* weight_of;
     double weight;
@@ -24,7 +26,8 @@ struct Sum {
   };
 
   Node begin(std::size_t i, std::int32_t group, double scale) {
-    return {index.nodes().data() + index.block_begin(group), weight_of.data(), weights[i] * scale, group_weight[at(group)]};
+    return {index.nodes().data() + index.block_begin(group), weight_of.data(), weights[i] * scale,
+            group_weight[at(group)]};
   }
   void end(const Node& node) { total += node.weight * node.matched; }
 
@@ -91,7 +94,8 @@ double SelfKernel::by_index(const TreeRow& row) const {
   std::vector<std::int32_t> groups(forest_.size(), -1);
   std::vector<double> group_weight(index.group_count(), 0.0);
   for (const NodeId node : row.nodes) groups[at(node)] = index.group(group_of(kernel_, forest_, node));
-  for (std::size_t i = 0; i < row.nodes.size(); ++i) group_weight[at(groups[at(row.nodes[i])])] += row.weights[i];
+  for (std::size_t i = 0; i < row.nodes.size(); ++i)
+    group_weight[at(groups[at(row.nodes[i])])] += row.weights[i];
   TreeRows rows(index, forest_, groups);
   Sum sum{index, row.weights, weight_of, group_weight, 0.0};
   rows.visit(row.nodes, sum);

@@ -52,11 +52,13 @@ class Counter {
     }
   }
 
-  // Divides the counts by the square root of the kernel of the tree with itself; a kernel of 0 leaves them alone.
+  // Divides the counts by the square root of the kernel of the tree with itself; a kernel of 0 leaves them
+  // alone.
   void normalize() {
     const double kernel = self_kernel_({nodes, weights});
     if (!std::isfinite(kernel)) {
-      throw std::invalid_argument("the kernel of a tree with itself is not finite: the tree is too large for this decay; lower it");
+      throw std::invalid_argument(
+          "the kernel of a tree with itself is not finite: the tree is too large for this decay; lower it");
     }
     if (kernel <= 0.0) return;
     const double scale = 1.0 / std::sqrt(kernel);
@@ -107,8 +109,9 @@ void count_example(Counter& counter, std::span<const NodeId> roots, bool normali
 
 }  // namespace
 
-TreeCounts TreeCounts::count(const TreeKernel& kernel, const Forest& forest, std::span<const std::int64_t> offsets,
-                             std::span<const NodeId> roots, bool normalize, int threads) {
+TreeCounts TreeCounts::count(const TreeKernel& kernel, const Forest& forest,
+                             std::span<const std::int64_t> offsets, std::span<const NodeId> roots,
+                             bool normalize, int threads) {
   const auto examples = static_cast<std::int64_t>(offsets.size()) - 1;
   const std::int64_t tasks = (examples + examples_at_once - 1) / examples_at_once;
   std::vector<Piece> pieces(static_cast<std::size_t>(tasks));
@@ -119,7 +122,8 @@ TreeCounts TreeCounts::count(const TreeKernel& kernel, const Forest& forest, std
     for (std::int64_t i = task * examples_at_once; i < end; ++i) {
       const auto begin = static_cast<std::size_t>(offsets[static_cast<std::size_t>(i)]);
       const auto size = static_cast<std::size_t>(offsets[static_cast<std::size_t>(i) + 1]) - begin;
-      count_example(*counters[slot], roots.subspan(begin, size), normalize, pieces[static_cast<std::size_t>(task)]);
+      count_example(*counters[slot], roots.subspan(begin, size), normalize,
+                    pieces[static_cast<std::size_t>(task)]);
     }
   });
   TreeCounts result;

@@ -1,8 +1,8 @@
 // Examples as the nodes of their trees: which subtrees an example has, and how often.
 //
-// A row holds the nodes of an example's tree that a kernel looks at, ascending (children before parents), each once,
-// with how often it occurs – divided by the square root of the kernel of the tree with itself where that is asked for.
-// 12 bytes a node.
+// A row holds the nodes of an example's tree that a kernel looks at, ascending (children before parents),
+// each once, with how often it occurs – divided by the square root of the kernel of the tree with itself
+// where that is asked for. 12 bytes a node.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,9 @@ class TreeCounts {
 
   // An example has trees roots[offsets[i]] .. roots[offsets[i + 1] - 1]; a root of -1 is an empty tree.
   // Trees that an example has several of add up, each with its own norm.
-  static TreeCounts count(const TreeKernel& kernel, const Forest& forest, std::span<const std::int64_t> offsets,
-                          std::span<const NodeId> roots, bool normalize, int threads);
+  static TreeCounts count(const TreeKernel& kernel, const Forest& forest,
+                          std::span<const std::int64_t> offsets, std::span<const NodeId> roots,
+                          bool normalize, int threads);
 
  private:
   std::vector<std::int64_t> offsets_{0};

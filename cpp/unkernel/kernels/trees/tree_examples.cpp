@@ -27,20 +27,23 @@ class AddTo final : public GramSink {
   double weight_;
 };
 
-void add_tree_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads, const Monitor& monitor, GramSink& sink) {
+void add_tree_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads,
+                      const Monitor& monitor, GramSink& sink) {
   const std::vector<std::int32_t> groups = groups_in(kernel.tree, *matrix.left.forest, *matrix.right.forest);
   const std::size_t channels = std::min(matrix.left.trees.size(), matrix.right.trees.size());
   for (std::size_t channel = 0; channel < channels; ++channel) {
-    compute_gram(kernel.tree,
-                 {*matrix.left.forest, groups, matrix.left.trees[channel], matrix.left_chosen, *matrix.right.forest,
-                  matrix.right.order, matrix.right.trees[channel], matrix.right_chosen, matrix.lower_only},
-                 threads, monitor, sink);
+    compute_gram(
+        kernel.tree,
+        {*matrix.left.forest, groups, matrix.left.trees[channel], matrix.left_chosen, *matrix.right.forest,
+         matrix.right.order, matrix.right.trees[channel], matrix.right_chosen, matrix.lower_only},
+        threads, monitor, sink);
   }
 }
 
 // Vector kernels of some left rows with all right rows, row by row.
 template <class Take>
-void for_vector_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads, const Monitor& monitor, const Take& take) {
+void for_vector_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads,
+                        const Monitor& monitor, const Take& take) {
   std::vector<VectorIndex> indices;
   const std::size_t channels = std::min(matrix.left.vectors.size(), matrix.right.vectors.size());
   for (std::size_t channel = 0; channel < channels; ++channel) {
@@ -51,20 +54,23 @@ void for_vector_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix,
     std::vector<double> products;
   };
   std::vector<Buffers> buffers(static_cast<std::size_t>(std::max(threads, 1)));
-  parallel_slots(threads, static_cast<std::int64_t>(matrix.left_chosen.size()), [&](std::size_t slot, std::int64_t i) {
-    monitor.throw_if_stopped();
-    Buffers& own = buffers[slot];
-    own.kernels.assign(matrix.right_chosen.size(), 0.0);
-    const auto example = static_cast<std::size_t>(matrix.left_chosen[static_cast<std::size_t>(i)]);
-    for (std::size_t channel = 0; channel < channels; ++channel) {
-      indices[channel].add_kernels(matrix.left.vectors[channel], example, own.products, own.kernels.data());
-    }
-    take(static_cast<std::size_t>(i), std::span<const double>(own.kernels));
-  });
+  parallel_slots(
+      threads, static_cast<std::int64_t>(matrix.left_chosen.size()), [&](std::size_t slot, std::int64_t i) {
+        monitor.throw_if_stopped();
+        Buffers& own = buffers[slot];
+        own.kernels.assign(matrix.right_chosen.size(), 0.0);
+        const auto example = static_cast<std::size_t>(matrix.left_chosen[static_cast<std::size_t>(i)]);
+        for (std::size_t channel = 0; channel < channels; ++channel) {
+          indices[channel].add_kernels(matrix.left.vectors[channel], example, own.products,
+                                       own.kernels.data());
+        }
+        take(static_cast<std::size_t>(i), std::span<const double>(own.kernels));
+      });
 }
 
 // Some left rows of the matrix, whole.
-std::vector<double> kernel_rows(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads, const Monitor& monitor) {
+std::vector<double> kernel_rows(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads,
+                                const Monitor& monitor) {
   const std::size_t columns = matrix.right_chosen.size();
   std::vector<double> values(matrix.left_chosen.size() * columns, 0.0);
   if (kernel.uses_trees()) {
@@ -85,7 +91,8 @@ std::vector<double> kernel_rows(const ExampleKernel& kernel, const KernelMatrix&
 template <class Body>
 void in_pieces(std::span<const std::int32_t> left, std::size_t columns, const Body& body) {
   constexpr std::size_t most_values = std::size_t{1} << 22;
-  const std::size_t step = std::clamp<std::size_t>(most_values / std::max<std::size_t>(columns, 1), 1, std::max<std::size_t>(left.size(), 1));
+  const std::size_t step = std::clamp<std::size_t>(most_values / std::max<std::size_t>(columns, 1), 1,
+                                                   std::max<std::size_t>(left.size(), 1));
   for (std::size_t first = 0; first < left.size(); first += step) {
     body(first, left.subspan(first, std::min(step, left.size() - first)));
   }
@@ -115,28 +122,37 @@ std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& 
       if (kernel.uses_vectors()) {
         for (const VectorRows& rows : set.vectors) vectors += rows.self_kernel(kernel.vector, i);
       }
-      result[i] = kernel.combination == Combination::product ? trees * vectors : kernel.weight_of_trees() * trees + vectors;
+      result[i] = kernel.combination == Combination::product ? trees * vectors
+                                                             : kernel.weight_of_trees() * trees + vectors;
     }
   });
   return result;
 }
 
-void compute_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads, const Monitor& monitor, GramSink& sink) {
+void compute_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads,
+                     const Monitor& monitor, GramSink& sink) {
   if (kernel.combination == Combination::trees && matrix.left.trees.size() == 1) {
     add_tree_kernels(kernel, matrix, threads, monitor, sink);
     return;
   }
-  in_pieces(matrix.left_chosen, matrix.right_chosen.size(), [&](std::size_t first, std::span<const std::int32_t> rows) {
-    const KernelMatrix piece{matrix.left, rows, matrix.right, matrix.right_chosen, false};
-    const std::vector<double> values = kernel_rows(kernel, piece, threads, monitor);
-    const std::size_t columns = matrix.right_chosen.size();
-    for (std::size_t i = 0; i < rows.size(); ++i) sink.take(first + i, 0, std::span(values).subspan(i * columns, columns));
-  });
+  in_pieces(matrix.left_chosen, matrix.right_chosen.size(),
+            [&](std::size_t first, std::span<const std::int32_t> rows) {
+              const KernelMatrix piece{matrix.left, rows, matrix.right, matrix.right_chosen, false};
+              const std::vector<double> values = kernel_rows(kernel, piece, threads, monitor);
+              const std::size_t columns = matrix.right_chosen.size();
+              for (std::size_t i = 0; i < rows.size(); ++i)
+                sink.take(first + i, 0, std::span(values).subspan(i * columns, columns));
+            });
 }
 
 ExampleMachine::ExampleMachine(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set,
-                               std::vector<std::int32_t> chosen, std::vector<double> coefficients, std::size_t scores)
-    : kernel_(kernel), set_(std::move(set)), chosen_(std::move(chosen)), coefficients_(std::move(coefficients)), scores_(scores) {
+                               std::vector<std::int32_t> chosen, std::vector<double> coefficients,
+                               std::size_t scores)
+    : kernel_(kernel),
+      set_(std::move(set)),
+      chosen_(std::move(chosen)),
+      coefficients_(std::move(coefficients)),
+      scores_(scores) {
   if (!kernel_.uses_trees() || kernel_.combination == Combination::product) return;
   for (const TreeCounts& counts : set_->trees) {
     trees_.emplace_back(kernel_.tree, *set_->forest, set_->order, counts, chosen_, coefficients_, scores_);
@@ -157,22 +173,22 @@ void ExampleMachine::add_scores(const ExampleSet& examples, std::span<const std:
   if (kernel_.uses_vectors()) add_kernel_sums(examples, chosen, threads, monitor, sums);
 }
 
-void ExampleMachine::add_tree_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
-                                     const Monitor& monitor, std::span<double> sums) const {
+void ExampleMachine::add_tree_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen,
+                                     int threads, const Monitor& monitor, std::span<double> sums) const {
   const std::vector<std::int32_t> forest_groups = groups_in(kernel_.tree, *examples.forest, *set_->forest);
   const double weight = kernel_.weight_of_trees();
   std::vector<double> scores(weight == 1.0 ? 0 : sums.size(), 0.0);
   for (std::size_t channel = 0; channel < std::min(trees_.size(), examples.trees.size()); ++channel) {
     const std::vector<std::int32_t> groups = index_groups(trees_[channel].index(), forest_groups);
-    engines::add_scores(trees_[channel], *examples.forest, groups, examples.trees[channel], chosen, threads, monitor,
-                        weight == 1.0 ? sums : std::span<double>(scores));
+    engines::add_scores(trees_[channel], *examples.forest, groups, examples.trees[channel], chosen, threads,
+                        monitor, weight == 1.0 ? sums : std::span<double>(scores));
   }
   for (std::size_t i = 0; i < scores.size(); ++i) sums[i] += weight * scores[i];
 }
 
 // Kernel value by kernel value: the vectors of a sum, or all of a product.
-void ExampleMachine::add_kernel_sums(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
-                                     const Monitor& monitor, std::span<double> sums) const {
+void ExampleMachine::add_kernel_sums(const ExampleSet& examples, std::span<const std::int32_t> chosen,
+                                     int threads, const Monitor& monitor, std::span<double> sums) const {
   ExampleKernel kernel = kernel_;
   if (kernel.combination == Combination::sum) kernel.combination = Combination::vectors;
   std::vector<std::int32_t> all;
@@ -181,7 +197,8 @@ void ExampleMachine::add_kernel_sums(const ExampleSet& examples, std::span<const
     chosen = all;
   }
   in_pieces(chosen, chosen_.size(), [&](std::size_t first, std::span<const std::int32_t> rows) {
-    const std::vector<double> values = kernel_rows(kernel, {examples, rows, *set_, chosen_, false}, threads, monitor);
+    const std::vector<double> values =
+        kernel_rows(kernel, {examples, rows, *set_, chosen_, false}, threads, monitor);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       for (std::size_t j = 0; j < chosen_.size(); ++j) {
         for (std::size_t s = 0; s < scores_; ++s) {

@@ -2,11 +2,11 @@
 //
 // An example has trees in one or more *channels* and vectors in others; the kernel of two examples is
 //
-//   trees     T = sum over channels of the tree kernel           vectors   V = sum over channels of the vector kernel
-//   sum       weight T + V                                       product   T V
+//   trees     T = sum over channels of the tree kernel           vectors   V = sum over channels of the
+//   vector kernel sum       weight T + V                                       product   T V
 //
-// Kernels of trees and of sums are scored through weighted nodes (tree_scores.hpp); a product has no such form and is
-// summed over the examples of the model, kernel value by kernel value.
+// Kernels of trees and of sums are scored through weighted nodes (tree_scores.hpp); a product has no such
+// form and is summed over the examples of the model, kernel value by kernel value.
 #pragma once
 
 #include <cstddef>
@@ -37,10 +37,10 @@ struct ExampleKernel {
 
 struct ExampleSet {
   std::shared_ptr<const Forest> forest;
-  std::vector<NodeId> order;         // nodes_in_order, where this is to be the right side of a matrix or a machine
+  std::vector<NodeId> order;  // nodes_in_order, where this is to be the right side of a matrix or a machine
   std::size_t size = 0;
-  std::vector<TreeCounts> trees;     // one a channel
-  std::vector<VectorRows> vectors;   // one a channel
+  std::vector<TreeCounts> trees;    // one a channel
+  std::vector<VectorRows> vectors;  // one a channel
 };
 
 // All examples of the set, in order.
@@ -57,13 +57,14 @@ struct KernelMatrix {
   std::span<const std::int32_t> right_chosen;
   bool lower_only;
 };
-void compute_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads, const Monitor& monitor, GramSink& sink);
+void compute_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads,
+                     const Monitor& monitor, GramSink& sink);
 
 // Chosen examples with coefficients, ready to score others. Reads from the set as long as it lives.
 class ExampleMachine {
  public:
-  ExampleMachine(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, std::vector<std::int32_t> chosen,
-                 std::vector<double> coefficients, std::size_t scores);
+  ExampleMachine(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set,
+                 std::vector<std::int32_t> chosen, std::vector<double> coefficients, std::size_t scores);
 
   std::size_t scores() const { return scores_; }
   const ExampleKernel& kernel() const { return kernel_; }
@@ -72,8 +73,8 @@ class ExampleMachine {
   std::size_t memory() const;
 
   // Adds the scores of the chosen examples (all where empty) to `sums`, row-major.
-  void add_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads, const Monitor& monitor,
-                  std::span<double> sums) const;
+  void add_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
+                  const Monitor& monitor, std::span<double> sums) const;
 
  private:
   void add_tree_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,

@@ -8,7 +8,8 @@ namespace unkernel::engines {
 namespace {
 
 double constant_of(const TreeKernel& kernel) {
-  return kernel.kind == TreeKernelKind::partial_tree ? kernel.width_decay * (kernel.decay * kernel.decay) : kernel.decay;
+  return kernel.kind == TreeKernelKind::partial_tree ? kernel.width_decay * (kernel.decay * kernel.decay)
+                                                     : kernel.decay;
 }
 
 }  // namespace
@@ -45,7 +46,8 @@ void TreeIndex::arrange(const Forest& forest, std::span<const NodeId> nodes) {
   }
   block_begin_.push_back(static_cast<std::int32_t>(node_.size()));
   for (std::size_t i = 0; i + 1 < block_begin_.size(); ++i) {
-    largest_block_ = std::max(largest_block_, static_cast<std::size_t>(block_begin_[i + 1] - block_begin_[i]));
+    largest_block_ =
+        std::max(largest_block_, static_cast<std::size_t>(block_begin_[i + 1] - block_begin_[i]));
   }
 }
 
@@ -75,7 +77,8 @@ void TreeIndex::index_places(const Forest& forest, std::span<const std::int32_t>
   }
 }
 
-void TreeIndex::list_place(std::int32_t group, std::size_t place, std::span<const std::int32_t> child_groups) {
+void TreeIndex::list_place(std::int32_t group, std::size_t place,
+                           std::span<const std::int32_t> child_groups) {
   std::vector<std::int32_t> order(child_groups.size());
   std::iota(order.begin(), order.end(), 0);
   if (place > 0) {
@@ -86,7 +89,8 @@ void TreeIndex::list_place(std::int32_t group, std::size_t place, std::span<cons
     std::size_t end = begin + 1;
     while (end < order.size() && child_groups[at(order[end])] == child_group) ++end;
     if (child_group >= 0) {
-      List list{static_cast<std::int32_t>(place == 0 ? begin : listed_.size()), static_cast<std::int32_t>(end - begin)};
+      List list{static_cast<std::int32_t>(place == 0 ? begin : listed_.size()),
+                static_cast<std::int32_t>(end - begin)};
       if (place > 0) {
         const auto first = order.begin() + static_cast<std::ptrdiff_t>(begin);
         const auto last = order.begin() + static_cast<std::ptrdiff_t>(end);
@@ -117,14 +121,16 @@ void TreeIndex::index_children(const Forest& forest, std::span<const std::int32_
   child_begin_.push_back(0);
   std::vector<std::pair<std::uint64_t, std::int32_t>> entries;  // (group, child group), class
   for (std::size_t i = 0; i < node_.size(); ++i) {
-    const bool is_first = i == 0 || group_[i] != group_[i - 1] || forest.production(node_[i]) != forest.production(node_[i - 1]);
+    const bool is_first = i == 0 || group_[i] != group_[i - 1] ||
+                          forest.production(node_[i]) != forest.production(node_[i - 1]);
     if (is_first) classes_.push_back({static_cast<std::int32_t>(i) - block_begin_[at(group_[i])], 0});
     ++classes_.back().size;
     for (const NodeId child : forest.children(node_[i])) {
       const std::int32_t number = number_of[at(child)];
       const std::int32_t group = group_[at(number)];
       children_.push_back({group, number - block_begin_[at(group)]});
-      if (is_first) entries.emplace_back(key(group_[i], group), static_cast<std::int32_t>(classes_.size()) - 1);
+      if (is_first)
+        entries.emplace_back(key(group_[i], group), static_cast<std::int32_t>(classes_.size()) - 1);
     }
     child_begin_.push_back(static_cast<std::int64_t>(children_.size()));
   }
@@ -135,7 +141,8 @@ void TreeIndex::index_children(const Forest& forest, std::span<const std::int32_
   for (std::size_t begin = 0; begin < entries.size();) {
     std::size_t end = begin;
     const auto where = static_cast<std::int32_t>(listed_.size());
-    while (end < entries.size() && entries[end].first == entries[begin].first) listed_.push_back(entries[end++].second);
+    while (end < entries.size() && entries[end].first == entries[begin].first)
+      listed_.push_back(entries[end++].second);
     lists_[entries[begin].first] = {where, static_cast<std::int32_t>(end - begin), -1, 0};
     begin = end;
   }
@@ -143,9 +150,12 @@ void TreeIndex::index_children(const Forest& forest, std::span<const std::int32_
 
 std::size_t TreeIndex::memory() const {
   return (group_map_.capacity() + block_begin_.capacity() + group_.capacity() + node_.capacity() +
-          child_position_.capacity() + listed_.capacity() + listed_child_.capacity()) * 4 +
+          child_position_.capacity() + listed_.capacity() + listed_child_.capacity()) *
+             4 +
          (constants_.capacity() + first_place_.capacity() + child_base_.capacity() + child_begin_.capacity() +
-          children_.capacity() + classes_.capacity()) * 8 + lists_.size() * 40;
+          children_.capacity() + classes_.capacity()) *
+             8 +
+         lists_.size() * 40;
 }
 
 }  // namespace unkernel::engines

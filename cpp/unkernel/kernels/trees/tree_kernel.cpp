@@ -8,7 +8,8 @@ namespace {
 
 std::vector<std::int32_t> own_groups(const TreeKernel& kernel, const Forest& forest) {
   std::vector<std::int32_t> groups(forest.size());
-  for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = group_of(kernel, forest, static_cast<NodeId>(i));
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    groups[i] = group_of(kernel, forest, static_cast<NodeId>(i));
   return groups;
 }
 
@@ -21,7 +22,8 @@ std::vector<std::int32_t> known_labels(const Forest& forest, const Forest& known
 }
 
 // Productions are found once each: many nodes share one.
-std::vector<std::int32_t> known_productions(const Forest& forest, const Forest& known, std::span<const std::int32_t> labels) {
+std::vector<std::int32_t> known_productions(const Forest& forest, const Forest& known,
+                                            std::span<const std::int32_t> labels) {
   constexpr std::int32_t not_asked = -2;
   std::vector<std::int32_t> productions(forest.production_count(), not_asked);
   std::vector<std::int32_t> child_labels;
@@ -31,7 +33,8 @@ std::vector<std::int32_t> known_productions(const Forest& forest, const Forest& 
     std::int32_t& production = productions[static_cast<std::size_t>(forest.production(node))];
     if (production != not_asked) continue;
     child_labels.clear();
-    for (const NodeId child : forest.children(node)) child_labels.push_back(labels[static_cast<std::size_t>(forest.label(child))]);
+    for (const NodeId child : forest.children(node))
+      child_labels.push_back(labels[static_cast<std::size_t>(forest.label(child))]);
     const std::int32_t label = labels[static_cast<std::size_t>(forest.label(node))];
     const bool is_new = label < 0 || std::ranges::find(child_labels, -1) != child_labels.end();
     production = is_new ? -1 : known.find_production(label, child_labels);
@@ -39,7 +42,8 @@ std::vector<std::int32_t> known_productions(const Forest& forest, const Forest& 
   return productions;
 }
 
-std::vector<std::int32_t> known_nodes(const Forest& forest, const Forest& known, std::span<const std::int32_t> labels) {
+std::vector<std::int32_t> known_nodes(const Forest& forest, const Forest& known,
+                                      std::span<const std::int32_t> labels) {
   std::vector<std::int32_t> nodes(forest.size(), -1);
   std::vector<NodeId> children;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -47,7 +51,8 @@ std::vector<std::int32_t> known_nodes(const Forest& forest, const Forest& known,
     const std::int32_t label = labels[static_cast<std::size_t>(forest.label(node))];
     if (label < 0) continue;
     children.clear();
-    for (const NodeId child : forest.children(node)) children.push_back(nodes[static_cast<std::size_t>(child)]);
+    for (const NodeId child : forest.children(node))
+      children.push_back(nodes[static_cast<std::size_t>(child)]);
     if (std::ranges::find(children, -1) == children.end()) nodes[i] = known.find_node(label, children);
   }
   return nodes;
@@ -66,7 +71,9 @@ std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& fore
     return nodes;
   }
   std::vector<std::int32_t> groups(forest.size(), -1);
-  const auto label_of = [&](std::size_t i) { return labels[static_cast<std::size_t>(forest.label(static_cast<NodeId>(i)))]; };
+  const auto label_of = [&](std::size_t i) {
+    return labels[static_cast<std::size_t>(forest.label(static_cast<NodeId>(i)))];
+  };
   if (kernel.kind == TreeKernelKind::partial_tree) {
     for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = label_of(i);
     return groups;
@@ -118,16 +125,19 @@ std::vector<double> subtree_constants(const TreeKernel& kernel, const Forest& fo
     const auto node = static_cast<NodeId>(i);
     if (forest.is_leaf(node)) continue;
     constants[i] = kernel.decay;
-    for (const NodeId child : forest.children(node)) constants[i] *= constants[static_cast<std::size_t>(child)];
+    for (const NodeId child : forest.children(node))
+      constants[i] *= constants[static_cast<std::size_t>(child)];
   }
   return constants;
 }
 
-void ChildPattern::match(std::span<const std::int32_t> left, std::span<const std::int32_t> right, double gap) {
+void ChildPattern::match(std::span<const std::int32_t> left, std::span<const std::int32_t> right,
+                         double gap) {
   pairs_.clear();
   for (std::size_t i = 0; i < left.size(); ++i) {
     for (std::size_t j = 0; j < right.size(); ++j) {
-      if (left[i] >= 0 && left[i] == right[j]) pairs_.push_back({static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)});
+      if (left[i] >= 0 && left[i] == right[j])
+        pairs_.push_back({static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)});
     }
   }
   if (!is_small()) return;

@@ -2,14 +2,17 @@
 //
 //   K(T1, T2) = sum over nodes n1 of T1, n2 of T2 of Delta(n1, n2)
 //
-// Delta is 0 unless both nodes are in the same *group*; it is the group's constant where nothing below matches.
+// Delta is 0 unless both nodes are in the same *group*; it is the group's constant where nothing below
+// matches.
 //
 //   kernel     group              constant            where children match
 //   ST         the whole subtree  lambda^(inner nodes)  –
 //   SST        the production     lambda              lambda prod_k (1 + Delta(child_k, child_k'))
 //   SST + bow  SST, and words     lambda              as SST; a word is a pair of its own
-//   PTK        the label          mu lambda^2         mu (lambda^2 + sum over equally long subsequences of the children,
-//                                                     of at most five, of lambda^gaps prod Delta(child, child'))
+//   PTK        the label          mu lambda^2         mu (lambda^2 + sum over equally long subsequences of
+//   the children,
+//                                                     of at most five, of lambda^gaps prod Delta(child,
+//                                                     child'))
 //
 // Collins & Duffy (2002), Vishwanathan & Smola (2003), Moschitti (2006); values as in SVM-light-TK 1.5.
 #pragma once
@@ -35,8 +38,12 @@ struct TreeKernel {
   double decay;        // lambda
   double width_decay;  // mu, of partial trees
 
-  bool by_production() const { return kind == TreeKernelKind::subset_tree || kind == TreeKernelKind::subset_tree_words; }
-  bool has_leaves() const { return kind == TreeKernelKind::subset_tree_words || kind == TreeKernelKind::partial_tree; }
+  bool by_production() const {
+    return kind == TreeKernelKind::subset_tree || kind == TreeKernelKind::subset_tree_words;
+  }
+  bool has_leaves() const {
+    return kind == TreeKernelKind::subset_tree_words || kind == TreeKernelKind::partial_tree;
+  }
 };
 
 // The most children that a subsequence of a partial tree has.
@@ -49,28 +56,23 @@ inline std::int32_t word_group(std::int32_t label) { return label < 0 ? -1 : 2 *
 // The number of a node's group among those of its forest, or -1 where the node has no part in the kernel.
 inline std::int32_t group_of(const TreeKernel& kernel, const Forest& forest, NodeId node) {
   switch (kernel.kind) {
-    case TreeKernelKind::subtree:
-      return forest.is_leaf(node) ? -1 : node;
-    case TreeKernelKind::subset_tree:
-      return forest.production(node);
+    case TreeKernelKind::subtree: return forest.is_leaf(node) ? -1 : node;
+    case TreeKernelKind::subset_tree: return forest.production(node);
     case TreeKernelKind::subset_tree_words:
-      return forest.is_leaf(node) ? word_group(forest.label(node)) : production_group(forest.production(node));
-    case TreeKernelKind::partial_tree:
-      return forest.label(node);
+      return forest.is_leaf(node) ? word_group(forest.label(node))
+                                  : production_group(forest.production(node));
+    case TreeKernelKind::partial_tree: return forest.label(node);
   }
   return -1;
 }
 
 inline std::size_t group_count(const TreeKernel& kernel, const Forest& forest) {
   switch (kernel.kind) {
-    case TreeKernelKind::subtree:
-      return forest.size();
-    case TreeKernelKind::subset_tree:
-      return forest.production_count();
+    case TreeKernelKind::subtree: return forest.size();
+    case TreeKernelKind::subset_tree: return forest.production_count();
     case TreeKernelKind::subset_tree_words:
       return 2 * std::max(forest.production_count(), forest.label_count());
-    case TreeKernelKind::partial_tree:
-      return forest.label_count();
+    case TreeKernelKind::partial_tree: return forest.label_count();
   }
   return 0;
 }
@@ -79,16 +81,16 @@ inline std::size_t group_count(const TreeKernel& kernel, const Forest& forest) {
 // When both are the same forest, this is group_of.
 std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& forest, const Forest& known);
 
-// Nodes of a forest in the order that an index has them: by group, then by the group of the first child, then by the
-// first child; of partial trees by group, then by production. Sorted once for all indices of parts of the forest; nodes
-// without a group are left out.
+// Nodes of a forest in the order that an index has them: by group, then by the group of the first child, then
+// by the first child; of partial trees by group, then by production. Sorted once for all indices of parts of
+// the forest; nodes without a group are left out.
 std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest);
 
 // lambda^(number of inner nodes of the subtree), for each node: the constants of the subtree kernel.
 std::vector<double> subtree_constants(const TreeKernel& kernel, const Forest& forest);
 
-// Which children of two nodes have the same label, and how pairs of such pairs can follow each other. The same for all
-// nodes of two productions, so that it is found once for many.
+// Which children of two nodes have the same label, and how pairs of such pairs can follow each other. The
+// same for all nodes of two productions, so that it is found once for many.
 class ChildPattern {
  public:
   // Of child lists with these groups; gap is lambda.
@@ -109,7 +111,8 @@ class ChildPattern {
 
  private:
   std::vector<Pair> pairs_;
-  std::array<double, most_pairs * most_pairs> follows_{};  // lambda^gaps where pair k can come after pair l, else 0
+  std::array<double, most_pairs * most_pairs>
+      follows_{};  // lambda^gaps where pair k can come after pair l, else 0
 };
 
 // mu (lambda^2 + SK) for nodes with the children whose Delta are delta[i * width + j], 0 where labels differ.

@@ -34,9 +34,13 @@ double TreePairs::operator()(const TreeRow& left, const TreeRow& right) {
     }
   }
   // Rows are ascending, so pairs in this order come after the pairs of their children.
-  std::ranges::sort(pairs_, [](const Pair& a, const Pair& b) { return a.left != b.left ? a.left < b.left : a.right < b.right; });
-  for (std::size_t i = 0; i < left.nodes.size(); ++i) left_index_[static_cast<std::size_t>(left.nodes[i])] = static_cast<std::int32_t>(i);
-  for (std::size_t i = 0; i < right.nodes.size(); ++i) right_index_[static_cast<std::size_t>(right.nodes[i])] = static_cast<std::int32_t>(i);
+  std::ranges::sort(pairs_, [](const Pair& a, const Pair& b) {
+    return a.left != b.left ? a.left < b.left : a.right < b.right;
+  });
+  for (std::size_t i = 0; i < left.nodes.size(); ++i)
+    left_index_[static_cast<std::size_t>(left.nodes[i])] = static_cast<std::int32_t>(i);
+  for (std::size_t i = 0; i < right.nodes.size(); ++i)
+    right_index_[static_cast<std::size_t>(right.nodes[i])] = static_cast<std::int32_t>(i);
   width_ = right.nodes.size();
   deltas_.assign(left.nodes.size() * width_, 0.0);
   const auto below = [this](NodeId a, NodeId b) { return child_delta(a, b); };

@@ -1,4 +1,5 @@
-// The kernel of two trees, by all pairs of their nodes: what one value at a time costs. For norms, and to compare with.
+// The kernel of two trees, by all pairs of their nodes: what one value at a time costs. For norms, and to
+// compare with.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@ class TreePairs {
  public:
   TreePairs(const TreeKernel& kernel, const Forest& forest);
 
-  // sum over nodes of both of weight * weight' * Delta. Rows are ascending and closed: with a node they have its
-  // children, apart from leaves that the kernel does not look at.
+  // sum over nodes of both of weight * weight' * Delta. Rows are ascending and closed: with a node they have
+  // its children, apart from leaves that the kernel does not look at.
   double operator()(const TreeRow& left, const TreeRow& right);
 
  private:
@@ -26,7 +27,8 @@ class TreePairs {
     std::int32_t index;  // in the row
   };
 
-  static void sort_by_group(const TreeKernel& kernel, const Forest& forest, const TreeRow& row, std::vector<Place>& places);
+  static void sort_by_group(const TreeKernel& kernel, const Forest& forest, const TreeRow& row,
+                            std::vector<Place>& places);
   double child_delta(NodeId left, NodeId right) const;
 
   TreeKernel kernel_;
@@ -34,7 +36,7 @@ class TreePairs {
   NodeDelta delta_;
   std::vector<Place> left_places_;
   std::vector<Place> right_places_;
-  std::vector<std::int32_t> left_index_;   // of a node of the forest, in its row
+  std::vector<std::int32_t> left_index_;  // of a node of the forest, in its row
   std::vector<std::int32_t> right_index_;
   std::vector<double> deltas_;  // left x right
   std::size_t width_ = 0;

@@ -8,7 +8,8 @@
 namespace unkernel::engines {
 namespace {
 
-// A ratio of 1 that nobody has changed: whoever reads takes its size, whoever changes it knows that it is the first.
+// A ratio of 1 that nobody has changed: whoever reads takes its size, whoever changes it knows that it is the
+// first.
 constexpr double untouched = -1.0;
 
 }  // namespace
@@ -42,7 +43,8 @@ void TreeRows::plan(std::span<const NodeId> nodes) {
 void TreeRows::plan_places(std::size_t i, NodeId id) {
   const auto children = forest_->children(id);
   for (std::size_t place = 0; place < children.size(); ++place) {
-    const std::int32_t child = forest_->is_leaf(children[place]) ? -1 : place_[static_cast<std::size_t>(children[place])];
+    const std::int32_t child =
+        forest_->is_leaf(children[place]) ? -1 : place_[static_cast<std::size_t>(children[place])];
     if (child < 0) continue;
     Node& below = nodes_[static_cast<std::size_t>(child)];
     if (below.group < 0) continue;
@@ -113,7 +115,8 @@ void TreeRows::multiply_range(Node& node, const Match& match) {
   }
   const std::int32_t* position = index_.child_positions(node.group, 0);
   const double scale = child.scale;
-  for (std::int32_t i = node.range_begin; i < node.range_end; ++i) row[i] = 1.0 + scale * std::abs(below[position[i]]);
+  for (std::int32_t i = node.range_begin; i < node.range_end; ++i)
+    row[i] = 1.0 + scale * std::abs(below[position[i]]);
 }
 
 void TreeRows::multiply_list(Node& node, const Match& match) {
@@ -195,7 +198,8 @@ void TreeRows::sum_class(Node& node, std::span<const NodeId> children, std::int3
   for (std::int32_t i = 0; i < nodes.size; ++i) node.others.push_back(nodes.begin + i);
 }
 
-void TreeRows::sum_few(const TreeIndex::Child* others, std::size_t width, std::int32_t count, double factor, double* row) const {
+void TreeRows::sum_few(const TreeIndex::Child* others, std::size_t width, std::int32_t count, double factor,
+                       double* row) const {
   const double leaf = index_.kernel().decay * index_.kernel().decay;
   factor *= index_.kernel().width_decay;
   std::array<double, ChildPattern::most_pairs> deltas{};
@@ -216,13 +220,14 @@ void TreeRows::sum_few(const TreeIndex::Child* others, std::size_t width, std::i
   }
 }
 
-void TreeRows::sum_many(const TreeIndex::Child* others, std::size_t height, std::size_t width, std::int32_t count, double factor,
-                        double* row) {
+void TreeRows::sum_many(const TreeIndex::Child* others, std::size_t height, std::size_t width,
+                        std::int32_t count, double factor, double* row) {
   for (std::int32_t i = 0; i < count; ++i, others += width) {
     child_deltas_.assign(height * width, 0.0);
     for (std::size_t k = 0; k < sources_.size(); ++k) {
       const ChildPattern::Pair pair = pattern_.pairs()[k];
-      child_deltas_[static_cast<std::size_t>(pair.left) * width + static_cast<std::size_t>(pair.right)] = sources_[k].delta(others);
+      child_deltas_[static_cast<std::size_t>(pair.left) * width + static_cast<std::size_t>(pair.right)] =
+          sources_[k].delta(others);
     }
     row[i] = factor * partial_(child_deltas_.data(), height, width);
   }

@@ -1,9 +1,10 @@
 // Delta between the nodes of one tree and all nodes of an index.
 //
-// The tree's nodes are taken children first. The Delta of a node u make a *row* over the block of u's group: a scale
-// of its own almost everywhere, something else at the nodes that one of u's lists names. Only those are computed, as
-// ratios to the scale. A child that matches in most of the block, and nothing more than its constant, goes into the
-// scale, and those without it are computed instead. A row is kept until the last parent that needs it is done.
+// The tree's nodes are taken children first. The Delta of a node u make a *row* over the block of u's group:
+// a scale of its own almost everywhere, something else at the nodes that one of u's lists names. Only those
+// are computed, as ratios to the scale. A child that matches in most of the block, and nothing more than its
+// constant, goes into the scale, and those without it are computed instead. A row is kept until the last
+// parent that needs it is done.
 //
 // Cost     about a nanosecond for each pair of nodes with a child that matches; nothing for the others
 // Memory   8 bytes times the largest block for each row that is kept; a worker owns it, one a thread
@@ -21,16 +22,18 @@
 namespace unkernel::engines {
 
 // What wants to know of Delta: a class with
-//   begin(i, group, scale)     the tree's node i has Delta = scale against all of its group; gives a small object with
-//     excess(lane, position, e)  but scale (1 + e) against the node at that position of the block; lanes 0 .. 3 take
-//                                turns, so that sums need not wait for each other; it lives in registers, which the
-//                                visitor would not;
+//   begin(i, group, scale)     the tree's node i has Delta = scale against all of its group; gives a small
+//   object with
+//     excess(lane, position, e)  but scale (1 + e) against the node at that position of the block; lanes 0 ..
+//     3 take
+//                                turns, so that sums need not wait for each other; it lives in registers,
+//                                which the visitor would not;
 //   end(object)                that was all of it.
 
 class TreeRows {
  public:
-  // `groups` has the index's group of each node of `forest`, or -1: where trees are from another forest than the
-  // index, these are the groups it knows (groups_in, then TreeIndex::group).
+  // `groups` has the index's group of each node of `forest`, or -1: where trees are from another forest than
+  // the index, these are the groups it knows (groups_in, then TreeIndex::group).
   TreeRows(const TreeIndex& index, const Forest& forest, std::span<const std::int32_t> groups);
   // From now on, trees of another forest; buffers stay.
   void use(const Forest& forest, std::span<const std::int32_t> groups);
@@ -84,8 +87,10 @@ class TreeRows {
   void multiply_constant(Node& node, std::span<const std::int32_t> positions, double factor);
   void sum_matches(Node& node, NodeId id);
   void sum_class(Node& node, std::span<const NodeId> children, std::int32_t number);
-  void sum_few(const TreeIndex::Child* others, std::size_t width, std::int32_t count, double factor, double* row) const;
-  void sum_many(const TreeIndex::Child* others, std::size_t height, std::size_t width, std::int32_t count, double factor, double* row);
+  void sum_few(const TreeIndex::Child* others, std::size_t width, std::int32_t count, double factor,
+               double* row) const;
+  void sum_many(const TreeIndex::Child* others, std::size_t height, std::size_t width, std::int32_t count,
+                double factor, double* row);
   void release(Node& node);
   void release_children(const Node& node);
   void forget(std::span<const NodeId> nodes);
@@ -96,7 +101,7 @@ class TreeRows {
   std::vector<std::int32_t> place_;  // of a node of the forest, in this tree
   std::vector<Node> nodes_;
   std::vector<Match> matches_;
-  std::vector<std::unique_ptr<double[]>> spare_;           // rows that nothing has touched
+  std::vector<std::unique_ptr<double[]>> spare_;  // rows that nothing has touched
   // Of partial trees.
   std::vector<std::int64_t> seen_;  // by class: the last visit to a node that looked at it
   std::int64_t visits_ = 0;
@@ -108,8 +113,8 @@ class TreeRows {
   PartialTreeSum partial_;
 };
 
-// One match, of the first child, and its row is not constant: then each ratio is needed once, and is not stored
-// unless a parent needs it, too.
+// One match, of the first child, and its row is not constant: then each ratio is needed once, and is not
+// stored unless a parent needs it, too.
 inline bool TreeRows::is_single_range(const Node& node) const {
   return node.matches == 1 && matches_[node.first_match].place == 0 && index_.kernel().by_production() &&
          nodes_[static_cast<std::size_t>(matches_[node.first_match].child)].row != nullptr;

@@ -36,7 +36,8 @@ struct Columns {
 
 // Columns by the place that `place_of(node)` gives; what one row has several times at a place adds up.
 template <class PlaceOf>
-Columns turn_around(const TreeCounts& counts, std::span<const std::int32_t> chosen, std::size_t places, const PlaceOf& place_of) {
+Columns turn_around(const TreeCounts& counts, std::span<const std::int32_t> chosen, std::size_t places,
+                    const PlaceOf& place_of) {
   Columns columns;
   columns.begins.assign(places + 1, 0);
   std::vector<std::int32_t> last(places, -1);
@@ -66,8 +67,8 @@ Columns turn_around(const TreeCounts& counts, std::span<const std::int32_t> chos
   return columns;
 }
 
-// Rows of numbers that are added to a row of kernels, each with its weight, four at a time: the sums are then read and
-// written once for four.
+// Rows of numbers that are added to a row of kernels, each with its weight, four at a time: the sums are then
+// read and written once for four.
 class DenseSums {
  public:
   void add(const double* values, double weight) { terms_.push_back({values, weight}); }
@@ -92,7 +93,8 @@ class DenseSums {
   std::vector<Term> terms_;
 };
 
-// Columns by group, with groups that an eighth of all rows have as whole rows: those are added without looking up.
+// Columns by group, with groups that an eighth of all rows have as whole rows: those are added without
+// looking up.
 class GroupColumns {
  public:
   GroupColumns() = default;
@@ -103,7 +105,8 @@ class GroupColumns {
       if (8 * columns_.of(group).size() < rows) continue;
       dense_[group] = static_cast<std::int32_t>(values_.size() / rows);
       values_.resize(values_.size() + rows, 0.0);
-      for (const Columns::Entry& entry : columns_.of(group)) values_[values_.size() - rows + at(entry.column)] = entry.weight;
+      for (const Columns::Entry& entry : columns_.of(group))
+        values_[values_.size() - rows + at(entry.column)] = entry.weight;
     }
   }
 
@@ -150,10 +153,12 @@ class NodeColumns {
 // The right rows of a kernel matrix, some at a time.
 struct GramBlock {
   GramBlock(const TreeKernel& kernel, const GramTask& task, std::span<const std::int32_t> chosen)
-      : index(kernel, task.right_forest, nodes_of(task.right_order, task.right_forest.size(), task.right, chosen)),
+      : index(kernel, task.right_forest,
+              nodes_of(task.right_order, task.right_forest.size(), task.right, chosen)),
         groups(index_groups(index, task.left_groups)) {
     const std::vector<std::int32_t> numbers = numbers_of(index, task.right_forest);
-    by_node = NodeColumns(turn_around(task.right, chosen, index.size(), [&](NodeId node) { return at(numbers[at(node)]); }));
+    by_node = NodeColumns(
+        turn_around(task.right, chosen, index.size(), [&](NodeId node) { return at(numbers[at(node)]); }));
     const auto group = [&](NodeId node) { return at(index.group_of_number(at(numbers[at(node)]))); };
     by_group = GroupColumns(turn_around(task.right, chosen, index.group_count(), group), chosen.size());
   }
@@ -171,16 +176,22 @@ class OneScore {
       : weights_(weights), tree_weights_(tree_weights), sum_(sum) {}
 
   struct Node {
-    void excess(std::int32_t lane, std::int32_t position, double value) { lanes[at(lane)] += value * of_block[position]; }
+    void excess(std::int32_t lane, std::int32_t position, double value) {
+      lanes[at(lane)] += value * of_block[position];
+    }
     const double* of_block;
     double weight;
     std::array<double, 4> lanes;
   };
 
   Node begin(std::size_t i, std::int32_t group, double scale) {
-    return {weights_.of_node(weights_.index().block_begin(group)), tree_weights_[i] * scale, {*weights_.of_group(group)}};
+    return {weights_.of_node(weights_.index().block_begin(group)),
+            tree_weights_[i] * scale,
+            {*weights_.of_group(group)}};
   }
-  void end(const Node& node) { sum_ += node.weight * ((node.lanes[0] + node.lanes[1]) + (node.lanes[2] + node.lanes[3])); }
+  void end(const Node& node) {
+    sum_ += node.weight * ((node.lanes[0] + node.lanes[1]) + (node.lanes[2] + node.lanes[3]));
+  }
 
  private:
   const TreeWeights& weights_;
@@ -320,8 +331,8 @@ std::vector<std::int32_t> index_groups(const TreeIndex& index, std::span<const s
 }
 
 void add_scores(const TreeWeights& weights, const Forest& forest, std::span<const std::int32_t> groups,
-                const TreeCounts& counts, std::span<const std::int32_t> chosen, int threads, const Monitor& monitor,
-                std::span<double> scores) {
+                const TreeCounts& counts, std::span<const std::int32_t> chosen, int threads,
+                const Monitor& monitor, std::span<double> scores) {
   const auto total = static_cast<std::int64_t>(chosen.empty() ? counts.size() : chosen.size());
   const std::int64_t tasks = (total + rows_at_once - 1) / rows_at_once;
   std::vector<std::unique_ptr<TreeScorer>> scorers(static_cast<std::size_t>(std::max(threads, 1)));
@@ -337,19 +348,23 @@ void add_scores(const TreeWeights& weights, const Forest& forest, std::span<cons
   });
 }
 
-void compute_gram(const TreeKernel& kernel, const GramTask& task, int threads, const Monitor& monitor, GramSink& sink) {
+void compute_gram(const TreeKernel& kernel, const GramTask& task, int threads, const Monitor& monitor,
+                  GramSink& sink) {
   const std::size_t left_rows = task.left_chosen.size();
   for (std::size_t first = 0; first < task.right_chosen.size(); first += columns_at_once) {
-    const auto columns = task.right_chosen.subspan(first, std::min(columns_at_once, task.right_chosen.size() - first));
+    const auto columns =
+        task.right_chosen.subspan(first, std::min(columns_at_once, task.right_chosen.size() - first));
     const GramBlock block(kernel, task, columns);
     const std::size_t begin = task.lower_only ? first : 0;
     const auto tasks = static_cast<std::int64_t>((left_rows - begin + rows_at_once - 1) / rows_at_once);
     std::vector<std::unique_ptr<GramWorker>> workers(static_cast<std::size_t>(std::max(threads, 1)));
     parallel_slots(threads, tasks, [&](std::size_t slot, std::int64_t piece) {
       monitor.throw_if_stopped();
-      if (workers[slot] == nullptr) workers[slot] = std::make_unique<GramWorker>(block, task.left_forest, columns.size());
+      if (workers[slot] == nullptr)
+        workers[slot] = std::make_unique<GramWorker>(block, task.left_forest, columns.size());
       const std::size_t from = begin + static_cast<std::size_t>(piece * rows_at_once);
-      for (std::size_t i = from; i < std::min(left_rows, from + static_cast<std::size_t>(rows_at_once)); ++i) {
+      for (std::size_t i = from; i < std::min(left_rows, from + static_cast<std::size_t>(rows_at_once));
+           ++i) {
         sink.take(i, first, workers[slot]->kernels(task.left.row(at(task.left_chosen[i]))));
       }
     });

@@ -3,8 +3,8 @@
 //   score(x) = sum over nodes u of x of weight(u) s(u),    s(u) = sum_v f(v) Delta(v, u)
 //            = sum_u weight(u) scale(u) [ F(group of u) + sum over v in u's lists of f(v) (ratio(v, u) - 1) ]
 //
-// with f(v) the model's weight of node v and F their sum over a group (Severyn & Moschitti 2011, Theorem 1, with
-// every pair of unique subtrees evaluated once a tree, and only where something below matches).
+// with f(v) the model's weight of node v and F their sum over a group (Severyn & Moschitti 2011, Theorem 1,
+// with every pair of unique subtrees evaluated once a tree, and only where something below matches).
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,11 @@ namespace unkernel::engines {
 // What a tree's score is made of: an index with weights, for one or more scores at once.
 class TreeWeights {
  public:
-  // The rows `chosen` of `counts`, row i with the coefficients coefficients[i * scores ..]. `order` is nodes_in_order.
-  TreeWeights(const TreeKernel& kernel, const Forest& forest, std::span<const NodeId> order, const TreeCounts& counts,
-              std::span<const std::int32_t> chosen, std::span<const double> coefficients, std::size_t scores);
+  // The rows `chosen` of `counts`, row i with the coefficients coefficients[i * scores ..]. `order` is
+  // nodes_in_order.
+  TreeWeights(const TreeKernel& kernel, const Forest& forest, std::span<const NodeId> order,
+              const TreeCounts& counts, std::span<const std::int32_t> chosen,
+              std::span<const double> coefficients, std::size_t scores);
 
   // An index whose nodes have no weights yet.
   explicit TreeWeights(TreeIndex index) : index_(std::move(index)), scores_(1) {}
@@ -38,7 +40,9 @@ class TreeWeights {
   const TreeIndex& index() const { return index_; }
   std::size_t scores() const { return scores_; }
   const double* of_node(std::size_t number) const { return node_weights_.data() + number * scores_; }
-  const double* of_group(std::int32_t group) const { return group_weights_.data() + static_cast<std::size_t>(group) * scores_; }
+  const double* of_group(std::int32_t group) const {
+    return group_weights_.data() + static_cast<std::size_t>(group) * scores_;
+  }
   std::size_t memory() const {
     return index_.memory() + (node_weights_.capacity() + group_weights_.capacity()) * sizeof(double);
   }
@@ -81,10 +85,11 @@ class TreeScorer {
 // The index's groups of all nodes of a forest.
 std::vector<std::int32_t> index_groups(const TreeIndex& index, std::span<const std::int32_t> forest_groups);
 
-// Adds the scores of the rows `chosen` of `counts` (all of them where `chosen` is empty) to `scores`, row-major.
+// Adds the scores of the rows `chosen` of `counts` (all of them where `chosen` is empty) to `scores`,
+// row-major.
 void add_scores(const TreeWeights& weights, const Forest& forest, std::span<const std::int32_t> groups,
-                const TreeCounts& counts, std::span<const std::int32_t> chosen, int threads, const Monitor& monitor,
-                std::span<double> scores);
+                const TreeCounts& counts, std::span<const std::int32_t> chosen, int threads,
+                const Monitor& monitor, std::span<double> scores);
 
 // Where kernel values go: one row of them at a time, from any thread.
 class GramSink {
@@ -94,8 +99,8 @@ class GramSink {
   virtual void take(std::size_t i, std::size_t first, std::span<const double> values) = 0;
 };
 
-// The kernels of chosen left rows with chosen right rows. Where `lower_only`, both lists are the same and values with
-// right place > left place need not be right.
+// The kernels of chosen left rows with chosen right rows. Where `lower_only`, both lists are the same and
+// values with right place > left place need not be right.
 struct GramTask {
   const Forest& left_forest;
   std::span<const std::int32_t> left_groups;  // of the left forest's nodes, among the right forest's groups
@@ -107,6 +112,7 @@ struct GramTask {
   std::span<const std::int32_t> right_chosen;
   bool lower_only;
 };
-void compute_gram(const TreeKernel& kernel, const GramTask& task, int threads, const Monitor& monitor, GramSink& sink);
+void compute_gram(const TreeKernel& kernel, const GramTask& task, int threads, const Monitor& monitor,
+                  GramSink& sink);
 
 }  // namespace unkernel::engines

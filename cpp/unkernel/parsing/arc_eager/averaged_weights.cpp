@@ -46,7 +46,8 @@ std::vector<std::uint64_t> places_of(std::span<const std::int64_t> columns) {
 }
 
 // The number that engines know a conjunction by.
-engines::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks, const engines::ConjunctionIndex& index) {
+engines::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks,
+                       const engines::ConjunctionIndex& index) {
   std::uint64_t of[3] = {0, 0, 0};  // one more than each rank, descending
   for (std::uint64_t column : columns_of(key)) {
     std::uint64_t rank = column == 0 ? 0 : ranks[column - 1];
@@ -56,7 +57,8 @@ engines::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks, 
   }
   const engines::Key first = index.block(of[0] - 1);
   if (of[1] == 0) return first;
-  return of[2] == 0 ? first + of[1] : first + index.triples(of[0] - 1) + index.triangle(of[1] - 1) + of[2] - 1;
+  return of[2] == 0 ? first + of[1]
+                    : first + index.triples(of[0] - 1) + index.triangle(of[1] - 1) + of[2] - 1;
 }
 
 // Columns by how many of the conjunctions they are part of.
@@ -73,7 +75,8 @@ std::vector<std::int64_t> by_frequency(std::span<const std::uint64_t> keys) {
     if (times[column] > 0) columns.push_back(static_cast<std::int64_t>(column));
   }
   const auto frequency = [&](std::int64_t column) { return times[static_cast<std::size_t>(column)]; };
-  std::stable_sort(columns.begin(), columns.end(), [&](std::int64_t a, std::int64_t b) { return frequency(a) > frequency(b); });
+  std::stable_sort(columns.begin(), columns.end(),
+                   [&](std::int64_t a, std::int64_t b) { return frequency(a) > frequency(b); });
   return columns;
 }
 
@@ -88,7 +91,8 @@ RunAverages unrounded_mean(std::span<const RunAverages> runs, std::size_t classe
     std::size_t place = 0;
     for (std::size_t k = 0; k < run.keys.size(); ++k) {
       while (mean.keys[place] != run.keys[k]) ++place;
-      for (std::size_t c = 0; c < classes; ++c) mean.weights[place * classes + c] += run.weights[k * classes + c] / static_cast<double>(runs.size());
+      for (std::size_t c = 0; c < classes; ++c)
+        mean.weights[place * classes + c] += run.weights[k * classes + c] / static_cast<double>(runs.size());
     }
   }
   return mean;
@@ -96,7 +100,8 @@ RunAverages unrounded_mean(std::span<const RunAverages> runs, std::size_t classe
 
 }  // namespace
 
-AveragedWeights::AveragedWeights(int degree, std::size_t classes, std::uint32_t minimum_updates, std::int32_t core)
+AveragedWeights::AveragedWeights(int degree, std::size_t classes, std::uint32_t minimum_updates,
+                                 std::int32_t core)
     : degree_(degree),
       classes_(classes),
       minimum_updates_(std::max<std::uint32_t>(minimum_updates, 1)),
@@ -137,7 +142,8 @@ void AveragedWeights::find_places() {
   const std::size_t count = row_keys_.size();
   places_.resize(count);
   for (std::size_t k = 0; k < count; ++k) {
-    if (k + ahead < count) __builtin_prefetch(&entries_[static_cast<std::size_t>(Random::mix(row_keys_[k + ahead])) & mask]);
+    if (k + ahead < count)
+      __builtin_prefetch(&entries_[static_cast<std::size_t>(Random::mix(row_keys_[k + ahead])) & mask]);
     places_[k] = place_of(row_keys_[k]);
   }
 }
@@ -160,7 +166,8 @@ std::span<const double> AveragedWeights::averaged_score(std::span<const std::int
   find_places();
   averaged_scores_.assign(classes_, 0.0);
   for (const std::size_t place : places_) {
-    for (std::size_t c = 0; takes_part(place) && c < classes_; ++c) averaged_scores_[c] += rounded(average(place * classes_ + c), unit_);
+    for (std::size_t c = 0; takes_part(place) && c < classes_; ++c)
+      averaged_scores_[c] += rounded(average(place * classes_ + c), unit_);
   }
   return averaged_scores_;
 }
@@ -172,7 +179,8 @@ double AveragedWeights::average(std::size_t weight) const {
 double AveragedWeights::unit_of_averages() const {
   double largest = 0.0;
   for (std::size_t place = 0; place < entries_.size(); ++place) {
-    for (std::size_t c = 0; is_kept(place) && c < classes_; ++c) largest = std::max(largest, std::abs(average(place * classes_ + c)));
+    for (std::size_t c = 0; is_kept(place) && c < classes_; ++c)
+      largest = std::max(largest, std::abs(average(place * classes_ + c)));
   }
   return unit_for(largest, classes_);
 }
@@ -208,7 +216,8 @@ void AveragedWeights::grow() {
     LargeVector<float> larger(2 * values->size());
     for (std::size_t from = 0; from < old.size(); ++from) {
       if (old[from].key == free_place) continue;
-      std::copy_n(values->begin() + static_cast<std::ptrdiff_t>(from * classes_), classes_, larger.begin() + static_cast<std::ptrdiff_t>(moved[from] * classes_));
+      std::copy_n(values->begin() + static_cast<std::ptrdiff_t>(from * classes_), classes_,
+                  larger.begin() + static_cast<std::ptrdiff_t>(moved[from] * classes_));
     }
     values->swap(larger);
   }
@@ -236,7 +245,8 @@ ConjunctionWeights mean_of(std::span<const RunAverages> runs, int degree, std::s
   const std::vector<std::uint64_t> ranks = places_of(result.columns);
   const engines::ConjunctionIndex index(degree, engines::Basis::sets);
   std::vector<std::pair<engines::Key, std::size_t>> order;
-  for (std::size_t k = first; k < mean.keys.size(); ++k) order.emplace_back(number_of(mean.keys[k], ranks, index), k);
+  for (std::size_t k = first; k < mean.keys.size(); ++k)
+    order.emplace_back(number_of(mean.keys[k], ranks, index), k);
   std::sort(order.begin(), order.end());
   double largest = 0.0;
   for (const double weight : mean.weights) largest = std::max(largest, std::abs(weight));

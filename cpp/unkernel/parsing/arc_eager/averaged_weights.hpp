@@ -1,12 +1,16 @@
-// Weights of conjunctions, learnt online: the averaged perceptron (Freund & Schapire 1999, Collins 2002) on the polynomial map.
+// Weights of conjunctions, learnt online: the averaged perceptron (Freund & Schapire 1999, Collins 2002) on
+// the polynomial map.
 //
-// A row is a set of columns; its subsets of at most `degree` columns are looked up in a hash table and add up to a score for
-// each class. After a mistake, the conjunctions of the row gain 1 for the right class and lose 1 for the wrong one. The weights
-// that count in the end are the averages over all examples and over several runs, which see them in different orders, rounded to
-// multiples of a power of two that fit 16 bits: scores are in the tens, and what is left out is less than a hundredth. A conjunction takes part only once it has been corrected
-// `minimum_updates` times (Goldberg & Elhadad 2011), and those that never get so far are not part of the model.
+// A row is a set of columns; its subsets of at most `degree` columns are looked up in a hash table and add up
+// to a score for each class. After a mistake, the conjunctions of the row gain 1 for the right class and lose
+// 1 for the wrong one. The weights that count in the end are the averages over all examples and over several
+// runs, which see them in different orders, rounded to multiples of a power of two that fit 16 bits: scores
+// are in the tens, and what is left out is less than a hundredth. A conjunction takes part only once it has
+// been corrected `minimum_updates` times (Goldberg & Elhadad 2011), and those that never get so far are not
+// part of the model.
 //
-// An entry takes 16 bytes and 8 more a class, at a load of at most 2/3; scoring a row of k columns probes C(k,0) + .. + C(k,degree) times.
+// An entry takes 16 bytes and 8 more a class, at a load of at most 2/3; scoring a row of k columns probes
+// C(k,0) + .. + C(k,degree) times.
 #pragma once
 
 #include <cstddef>
@@ -26,13 +30,15 @@ struct ConjunctionWeights {
   std::vector<double> constants;
 };
 
-// The averages of one run; the keys are those of AveragedWeights, ascending. The constant, if there is one, has the key 0.
+// The averages of one run; the keys are those of AveragedWeights, ascending. The constant, if there is one,
+// has the key 0.
 struct RunAverages {
   std::vector<std::uint64_t> keys;
   std::vector<double> weights;  // keys x classes
 };
 
-// The mean over some runs of what chooses among these classes. Two classes have one weight, positive for the second.
+// The mean over some runs of what chooses among these classes. Two classes have one weight, positive for the
+// second.
 ConjunctionWeights mean_of(std::span<const RunAverages> runs, int degree, std::size_t classes);
 
 class AveragedWeights {
@@ -83,7 +89,8 @@ class AveragedWeights {
   double unit_ = 1.0;
   LargeVector<Entry> entries_;
   LargeVector<float> weights_;
-  LargeVector<float> corrections_;  // each times the example it came with; rounding moves an average by some 1e-7 of it
+  LargeVector<float>
+      corrections_;  // each times the example it came with; rounding moves an average by some 1e-7 of it
   std::size_t used_ = 0;
   // Of the row that was scored last.
   std::vector<Key> row_keys_;

@@ -12,11 +12,13 @@ namespace {
 // A score for each class. Two classes share one score, which is positive for the second.
 class Scores {
  public:
-  std::span<const double> operator()(const engines::Engine* engine, std::size_t classes, std::span<const std::int32_t> columns) {
+  std::span<const double> operator()(const engines::Engine* engine, std::size_t classes,
+                                     std::span<const std::int32_t> columns) {
     scores_.assign(std::max<std::size_t>(classes, 2), 0.0);
     if (engine == nullptr) return {scores_.data(), classes};
     const std::unique_ptr<engines::Worker> worker = engine->worker();
-    engine->score(engines::RowView<std::int32_t>{columns}, *worker, scores_.data() + (engine->scores() == 1 ? 1 : 0));
+    engine->score(engines::RowView<std::int32_t>{columns}, *worker,
+                  scores_.data() + (engine->scores() == 1 ? 1 : 0));
     return {scores_.data(), classes};
   }
 
@@ -59,7 +61,8 @@ class Recorder {
     const auto& classes = frame_.arcs().classes(part);
     if (classes.size() == 1) return classes.front();
     frame_.arc_features().extract(of_arc(room_.state, room_.symbols, arc), room_.row);
-    const std::int32_t label = classes[best_class(scores_(engines_.arcs[part], classes.size(), room_.row.columns))];
+    const std::int32_t label =
+        classes[best_class(scores_(engines_.arcs[part], classes.size(), room_.row.columns))];
     add(true, {arc.head, arc.child}, part, label);
     return label;
   }
@@ -75,7 +78,8 @@ class Recorder {
     made.parts.push_back(static_cast<std::int32_t>(part));
     made.chosen.push_back(chosen);
     std::int8_t possible = 0;
-    for (const Move move : all_moves) possible = static_cast<std::int8_t>(possible | (valid(state, move) ? 1 << static_cast<int>(move) : 0));
+    for (const Move move : all_moves)
+      possible = static_cast<std::int8_t>(possible | (valid(state, move) ? 1 << static_cast<int>(move) : 0));
     made.valid.push_back(possible);
   }
 
@@ -88,7 +92,8 @@ class Recorder {
 
 }  // namespace
 
-ParserDecisions decisions(const ParserFrame& frame, const ParserEngines& engines, const data::ColumnText& text, const Monitor& monitor) {
+ParserDecisions decisions(const ParserFrame& frame, const ParserEngines& engines,
+                          const data::ColumnText& text, const Monitor& monitor) {
   check(frame, engines);
   Recorder recorder(frame, engines);
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) {

@@ -27,13 +27,16 @@ std::int64_t value(const TemplateValue& place, const Situation& situation, std::
   const Arc& arc = situation.arc;
   if (place.attribute == Attribute::direction) return arc.child < arc.head;
   if (place.attribute == Attribute::distance) {
-    return arc.head == no_word || arc.child == no_word ? no_value : distance_class(std::abs(arc.head - arc.child));
+    return arc.head == no_word || arc.child == no_word ? no_value
+                                                       : distance_class(std::abs(arc.head - arc.child));
   }
   const Word word = words[place.address];
   if (word == no_word) return no_value;
   const ArcEagerState& state = situation.state;
   if (place.attribute == Attribute::label) return state.label(word);
-  return std::min(place.attribute == Attribute::left_valency ? state.left_children(word) : state.right_children(word), most_children);
+  return std::min(
+      place.attribute == Attribute::left_valency ? state.left_children(word) : state.right_children(word),
+      most_children);
 }
 
 }  // namespace
@@ -43,7 +46,8 @@ FeatureSpace::FeatureSpace(const TemplateSet& set, const Vocabulary& vocabulary,
   for (const Template& one : set_.templates) {
     FeatureKey room = std::numeric_limits<FeatureKey>::max() / 2;
     for (const TemplateValue& place : one.values) room /= range(place.attribute);
-    if (room == 0) throw std::invalid_argument("the feature '" + one.text + "' has too many values: join fewer");
+    if (room == 0)
+      throw std::invalid_argument("the feature '" + one.text + "' has too many values: join fewer");
   }
   index();
 }
@@ -61,10 +65,12 @@ std::size_t FeatureSpace::range(Attribute attribute) const {
 
 void FeatureSpace::find_words(const Situation& situation, std::vector<Word>& words) const {
   words.resize(set_.addresses.size());
-  for (std::size_t k = 0; k < words.size(); ++k) words[k] = word_at(situation.state, situation.arc, set_.addresses[k]);
+  for (std::size_t k = 0; k < words.size(); ++k)
+    words[k] = word_at(situation.state, situation.arc, set_.addresses[k]);
 }
 
-bool FeatureSpace::key(const Template& one, const Situation& situation, std::span<const Word> words, FeatureKey& key) const {
+bool FeatureSpace::key(const Template& one, const Situation& situation, std::span<const Word> words,
+                       FeatureKey& key) const {
   key = 0;
   for (const TemplateValue& place : one.values) {
     const std::int64_t found = value(place, situation, words);
@@ -97,8 +103,10 @@ void FeatureSpace::number(const FeatureCounts& counts, std::int64_t minimum) {
 }
 
 void FeatureSpace::restore(std::span<const FeatureKey> keys, std::span<const std::int64_t> begins) {
-  const bool sound = begins.size() == set_.templates.size() + 1 && begins.front() == 0 && std::is_sorted(begins.begin(), begins.end()) &&
-                     begins.back() == static_cast<std::int64_t>(keys.size()) && keys.size() < std::numeric_limits<std::int32_t>::max();
+  const bool sound = begins.size() == set_.templates.size() + 1 && begins.front() == 0 &&
+                     std::is_sorted(begins.begin(), begins.end()) &&
+                     begins.back() == static_cast<std::int64_t>(keys.size()) &&
+                     keys.size() < std::numeric_limits<std::int32_t>::max();
   if (!sound) throw std::invalid_argument("the features do not fit the templates");
   keys_.assign(keys.begin(), keys.end());
   begins_.assign(begins.begin(), begins.end());
@@ -117,7 +125,8 @@ void FeatureSpace::index() {
     if (single) columns_of_value_[k].assign(values, no_column);
     for (std::int64_t column = begins_[k]; column < begins_[k + 1]; ++column) {
       const FeatureKey found = keys_[static_cast<std::size_t>(column)];
-      if (single ? found >= values : found == FlatMap<FeatureKey, std::int32_t>::no_key) throw std::invalid_argument("a feature has a value that there is not");
+      if (single ? found >= values : found == FlatMap<FeatureKey, std::int32_t>::no_key)
+        throw std::invalid_argument("a feature has a value that there is not");
       (single ? columns_of_value_[k][found] : columns_of_key_[k][found]) = static_cast<std::int32_t>(column);
     }
   }

@@ -1,9 +1,10 @@
 // Features of a parser's state: templates filled with values, as column numbers of a binary row.
 //
-// A feature is a template and the values in its places, which together are one number, the key. In training, keys are counted;
-// those that are frequent enough become columns. The columns of a template lie together, in the order of the templates and by
-// descending frequency, so that a row comes out in ascending order. What was not seen in training is no feature.
-// Looking up takes one load for a template of one value, and a probe of a hash table for one of several.
+// A feature is a template and the values in its places, which together are one number, the key. In training,
+// keys are counted; those that are frequent enough become columns. The columns of a template lie together, in
+// the order of the templates and by descending frequency, so that a row comes out in ascending order. What
+// was not seen in training is no feature. Looking up takes one load for a template of one value, and a probe
+// of a hash table for one of several.
 #pragma once
 
 #include <cstddef>
@@ -60,7 +61,8 @@ class FeatureSpace {
 
  private:
   void find_words(const Situation& situation, std::vector<Word>& words) const;
-  bool key(const Template& one, const Situation& situation, std::span<const Word> words, FeatureKey& key) const;
+  bool key(const Template& one, const Situation& situation, std::span<const Word> words,
+           FeatureKey& key) const;
   std::size_t range(Attribute attribute) const;
   void index();
 
@@ -69,7 +71,7 @@ class FeatureSpace {
   std::size_t labels_;
   std::vector<FeatureKey> keys_;
   std::vector<std::int64_t> begins_;
-  std::vector<std::vector<std::int32_t>> columns_of_value_;    // of templates of one value; -1: none
+  std::vector<std::vector<std::int32_t>> columns_of_value_;        // of templates of one value; -1: none
   std::vector<FlatMap<FeatureKey, std::int32_t>> columns_of_key_;  // of the others
 };
 

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-std::vector<AveragedWeights> weights_for(const DecisionParts& parts, const FeatureSpace& features, int degree, std::uint32_t minimum_updates) {
+std::vector<AveragedWeights> weights_for(const DecisionParts& parts, const FeatureSpace& features, int degree,
+                                         std::uint32_t minimum_updates) {
   std::vector<AveragedWeights> made;
   for (std::size_t part = 0; part < parts.size(); ++part) {
     made.emplace_back(degree, parts.classes(part).size(), minimum_updates, features.core_columns());
@@ -29,10 +30,17 @@ std::size_t best_other(std::span<const float> scores, std::size_t but) {
 // Scores by averages, for parsing between epochs.
 class AverageScorer {
  public:
-  AverageScorer(std::vector<AveragedWeights>& moves, std::vector<AveragedWeights>& arcs) : moves_(moves), arcs_(arcs) {}
-  std::span<const double> move_scores(std::size_t part, std::span<const std::int32_t> columns) { return moves_[part].averaged_score(columns); }
-  std::span<const double> decided_arcs(std::size_t part, std::span<const std::int32_t> columns) { return arcs_[part].averaged_score(columns); }
-  std::span<const double> decided_moves(std::size_t part, std::span<const std::int32_t> columns) { return move_scores(part, columns); }
+  AverageScorer(std::vector<AveragedWeights>& moves, std::vector<AveragedWeights>& arcs)
+      : moves_(moves), arcs_(arcs) {}
+  std::span<const double> move_scores(std::size_t part, std::span<const std::int32_t> columns) {
+    return moves_[part].averaged_score(columns);
+  }
+  std::span<const double> decided_arcs(std::size_t part, std::span<const std::int32_t> columns) {
+    return arcs_[part].averaged_score(columns);
+  }
+  std::span<const double> decided_moves(std::size_t part, std::span<const std::int32_t> columns) {
+    return move_scores(part, columns);
+  }
 
  private:
   std::vector<AveragedWeights>& moves_;
@@ -41,8 +49,8 @@ class AverageScorer {
 
 }  // namespace
 
-OnlineTrainer::OnlineTrainer(const ParserFrame& frame, const data::ColumnText& text, std::span<const LabelledTree> trees,
-                             const OnlineOptions& options)
+OnlineTrainer::OnlineTrainer(const ParserFrame& frame, const data::ColumnText& text,
+                             std::span<const LabelledTree> trees, const OnlineOptions& options)
     : frame_(frame),
       text_(text),
       trees_(trees),
@@ -54,8 +62,9 @@ OnlineTrainer::OnlineTrainer(const ParserFrame& frame, const data::ColumnText& t
   check_same_sentences(text, trees);
   const std::size_t columns = std::max(frame.move_features().columns(), frame.arc_features().columns());
   if (columns > static_cast<std::size_t>(AveragedWeights::most_columns)) {
-    throw std::invalid_argument("the treebank has " + std::to_string(columns) + " features, and online learning takes at most " +
-                                std::to_string(AveragedWeights::most_columns) + ": raise the minimum frequency");
+    throw std::invalid_argument(
+        "the treebank has " + std::to_string(columns) + " features, and online learning takes at most " +
+        std::to_string(AveragedWeights::most_columns) + ": raise the minimum frequency");
   }
   std::iota(order_.begin(), order_.end(), std::size_t{0});
 }
@@ -123,7 +132,8 @@ std::int32_t OnlineTrainer::learn_label(const LabelledTree& gold, const Arc& arc
   const std::size_t chosen = best_class(scores);
   if (gold.heads[static_cast<std::size_t>(arc.child)] != arc.head) return classes[chosen];
   const std::int32_t label = gold.labels[static_cast<std::size_t>(arc.child)];
-  const auto right = static_cast<std::size_t>(std::lower_bound(classes.begin(), classes.end(), label) - classes.begin());
+  const auto right =
+      static_cast<std::size_t>(std::lower_bound(classes.begin(), classes.end(), label) - classes.begin());
   const std::size_t wrong = best_other(scores, right);
   ++counts.arcs;
   if (wrong == none || scores[wrong] < scores[right]) return label;

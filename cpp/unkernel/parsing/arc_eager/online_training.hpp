@@ -1,10 +1,11 @@
 // Training an arc-eager parser online, along its own mistakes.
 //
-// Sentence by sentence, in an order that is new in each epoch, the parser chooses a move; if that loses gold arcs, the weights of
-// the best move that loses fewest are raised and those of the best other one are lowered (averaged_weights.hpp). A tie is a
-// mistake too: the averages might break it the other way. From epoch `gold_epochs` on, the state then follows the parser's own
-// choice with probability `exploration`, so that it learns what to do after mistakes: training with exploration by a dynamic
-// oracle (Goldberg & Nivre 2012). Labels are learnt on right arcs.
+// Sentence by sentence, in an order that is new in each epoch, the parser chooses a move; if that loses gold
+// arcs, the weights of the best move that loses fewest are raised and those of the best other one are lowered
+// (averaged_weights.hpp). A tie is a mistake too: the averages might break it the other way. From epoch
+// `gold_epochs` on, the state then follows the parser's own choice with probability `exploration`, so that it
+// learns what to do after mistakes: training with exploration by a dynamic oracle (Goldberg & Nivre 2012).
+// Labels are learnt on right arcs.
 //
 // The result depends on the seed alone.
 #pragma once
@@ -16,8 +17,8 @@
 
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/parsing/arc_eager/parser.hpp"
 #include "unkernel/parsing/arc_eager/averaged_weights.hpp"
+#include "unkernel/parsing/arc_eager/parser.hpp"
 
 namespace unkernel::parsing {
 
@@ -41,7 +42,8 @@ struct EpochCounts {
 class OnlineTrainer {
  public:
   // The frame has learnt from this text, which gave these trees; all three must outlive the trainer.
-  OnlineTrainer(const ParserFrame& frame, const data::ColumnText& text, std::span<const LabelledTree> trees, const OnlineOptions& options);
+  OnlineTrainer(const ParserFrame& frame, const data::ColumnText& text, std::span<const LabelledTree> trees,
+                const OnlineOptions& options);
 
   EpochCounts run_epoch(const Monitor& monitor);
   int epochs() const { return epochs_; }
@@ -55,7 +57,9 @@ class OnlineTrainer {
   void learn_sentence(std::size_t sentence, EpochCounts& counts, const Monitor& monitor);
   Move learn_move(const LabelledTree& gold, EpochCounts& counts);
   std::int32_t learn_label(const LabelledTree& gold, const Arc& arc, EpochCounts& counts);
-  bool exploring() { return epochs_ >= options_.gold_epochs && random_.below(1 << 20) < options_.exploration * (1 << 20); }
+  bool exploring() {
+    return epochs_ >= options_.gold_epochs && random_.below(1 << 20) < options_.exploration * (1 << 20);
+  }
 
   const ParserFrame& frame_;
   const data::ColumnText& text_;

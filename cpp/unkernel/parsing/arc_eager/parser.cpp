@@ -12,7 +12,8 @@ namespace {
 // Scores of one part's engine. Two classes share one score, which is positive for the second.
 class PartScorer {
  public:
-  PartScorer(const engines::Engine* engine, std::size_t classes) : engine_(engine), scores_(std::max<std::size_t>(classes, 2), 0.0) {
+  PartScorer(const engines::Engine* engine, std::size_t classes)
+      : engine_(engine), scores_(std::max<std::size_t>(classes, 2), 0.0) {
     if (engine_ != nullptr) worker_ = engine_->worker();
   }
 
@@ -37,13 +38,21 @@ class PartScorer {
 class EngineScorer {
  public:
   EngineScorer(const ParserFrame& frame, const ParserEngines& engines) {
-    for (std::size_t part = 0; part < frame.moves().size(); ++part) moves_.emplace_back(engines.moves[part], frame.moves().classes(part).size());
-    for (std::size_t part = 0; part < frame.arcs().size(); ++part) arcs_.emplace_back(engines.arcs[part], frame.arcs().classes(part).size());
+    for (std::size_t part = 0; part < frame.moves().size(); ++part)
+      moves_.emplace_back(engines.moves[part], frame.moves().classes(part).size());
+    for (std::size_t part = 0; part < frame.arcs().size(); ++part)
+      arcs_.emplace_back(engines.arcs[part], frame.arcs().classes(part).size());
   }
 
-  std::span<const double> move_scores(std::size_t part, std::span<const std::int32_t> columns) { return moves_[part].score(columns); }
-  std::span<const double> decided_moves(std::size_t part, std::span<const std::int32_t> columns) { return moves_[part].decide(columns); }
-  std::span<const double> decided_arcs(std::size_t part, std::span<const std::int32_t> columns) { return arcs_[part].decide(columns); }
+  std::span<const double> move_scores(std::size_t part, std::span<const std::int32_t> columns) {
+    return moves_[part].score(columns);
+  }
+  std::span<const double> decided_moves(std::size_t part, std::span<const std::int32_t> columns) {
+    return moves_[part].decide(columns);
+  }
+  std::span<const double> decided_arcs(std::size_t part, std::span<const std::int32_t> columns) {
+    return arcs_[part].decide(columns);
+  }
 
  private:
   std::vector<PartScorer> moves_;
@@ -55,9 +64,12 @@ void check(const DecisionParts& parts, std::span<const engines::Engine* const> e
   for (std::size_t part = 0; sound && part < parts.size(); ++part) {
     const std::size_t classes = parts.classes(part).size();
     // No room is kept for the scores of a part that has nothing to choose.
-    sound = classes == 1 ? engines[part] == nullptr : engines[part] != nullptr && engines[part]->scores() == (classes == 2 ? 1 : classes);
+    sound = classes == 1
+                ? engines[part] == nullptr
+                : engines[part] != nullptr && engines[part]->scores() == (classes == 2 ? 1 : classes);
   }
-  if (!sound) throw std::invalid_argument(std::string("the classifiers of ") + what + " do not fit the parser");
+  if (!sound)
+    throw std::invalid_argument(std::string("the classifiers of ") + what + " do not fit the parser");
 }
 
 std::int32_t place_among(const std::vector<std::int32_t>& classes, std::int32_t one) {
@@ -78,23 +90,26 @@ void check(const ParserFrame& frame, const ParserEngines& engines) {
   check(frame.arcs(), engines.arcs, "labels");
 }
 
-Parsed parse(const ParserFrame& frame, const ParserEngines& engines, const data::ColumnText& text, int threads, const Monitor& monitor) {
+Parsed parse(const ParserFrame& frame, const ParserEngines& engines, const data::ColumnText& text,
+             int threads, const Monitor& monitor) {
   check(frame, engines);
   const auto tokens = static_cast<std::size_t>(text.tokens());
   Parsed parsed{std::vector<std::int32_t>(tokens), std::vector<std::int32_t>(tokens)};
   constexpr std::int64_t grain = 64;  // sentences: a worker is made for each run of them
-  parallel_ranges(threads, text.sentences(), std::max(grain, text.sentences() / (8 * std::max(threads, 1))), [&](std::int64_t first, std::int64_t last) {
-    EngineScorer scorer(frame, engines);
-    ParseRoom room;
-    for (std::int64_t sentence = first; sentence < last; ++sentence) {
-      monitor.throw_if_stopped();
-      frame.vocabulary().look_up(text, sentence, room.symbols);
-      parse(frame, scorer, room);
-      const auto begin = static_cast<std::ptrdiff_t>(text.first_token(sentence));
-      std::copy(room.tree.heads.begin() + 1, room.tree.heads.end(), parsed.heads.begin() + begin);
-      std::copy(room.tree.labels.begin() + 1, room.tree.labels.end(), parsed.labels.begin() + begin);
-    }
-  });
+  parallel_ranges(
+      threads, text.sentences(), std::max(grain, text.sentences() / (8 * std::max(threads, 1))),
+      [&](std::int64_t first, std::int64_t last) {
+        EngineScorer scorer(frame, engines);
+        ParseRoom room;
+        for (std::int64_t sentence = first; sentence < last; ++sentence) {
+          monitor.throw_if_stopped();
+          frame.vocabulary().look_up(text, sentence, room.symbols);
+          parse(frame, scorer, room);
+          const auto begin = static_cast<std::ptrdiff_t>(text.first_token(sentence));
+          std::copy(room.tree.heads.begin() + 1, room.tree.heads.end(), parsed.heads.begin() + begin);
+          std::copy(room.tree.labels.begin() + 1, room.tree.labels.end(), parsed.labels.begin() + begin);
+        }
+      });
   return parsed;
 }
 
@@ -102,12 +117,14 @@ void check_same_sentences(const data::ColumnText& text, std::span<const Labelled
   bool same = static_cast<std::size_t>(text.sentences()) == trees.size();
   for (std::size_t s = 0; same && s < trees.size(); ++s) {
     const auto sentence = static_cast<std::int64_t>(s);
-    same = static_cast<std::size_t>(text.first_token(sentence + 1) - text.first_token(sentence)) + 1 == trees[s].heads.size();
+    same = static_cast<std::size_t>(text.first_token(sentence + 1) - text.first_token(sentence)) + 1 ==
+           trees[s].heads.size();
   }
   if (!same) throw std::invalid_argument("this is not the text that the parser has learnt from");
 }
 
-OracleRows oracle_rows(const ParserFrame& frame, const data::ColumnText& text, std::span<const LabelledTree> trees, const Monitor& monitor) {
+OracleRows oracle_rows(const ParserFrame& frame, const data::ColumnText& text,
+                       std::span<const LabelledTree> trees, const Monitor& monitor) {
   check_same_sentences(text, trees);
   OracleRows rows;
   ParseRoom room;
@@ -118,7 +135,8 @@ OracleRows oracle_rows(const ParserFrame& frame, const data::ColumnText& text, s
       if (room.state.top() == no_word) return;  // no choice
       frame.move_features().extract(before_move(room.state, room.symbols), room.row);
       const std::size_t part = frame.move_part(room.state, room.symbols);
-      add_row(room.row, part, place_among(frame.moves().classes(part), static_cast<std::int32_t>(move)), rows.moves);
+      add_row(room.row, part, place_among(frame.moves().classes(part), static_cast<std::int32_t>(move)),
+              rows.moves);
       if (!makes_arc(move)) return;
       const Arc arc = arc_of(room.state, move);
       frame.arc_features().extract(of_arc(room.state, room.symbols, arc), room.row);

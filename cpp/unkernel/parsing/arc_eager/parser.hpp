@@ -21,9 +21,11 @@ struct ParseRoom {
   LabelledTree tree;
 };
 
-// The move of the largest score among the valid ones; where the classifier knows none of those, the first valid one.
+// The move of the largest score among the valid ones; where the classifier knows none of those, the first
+// valid one.
 template <class Score>
-Move best_move(const ArcEagerState& state, std::span<const std::int32_t> classes, std::span<const Score> scores) {
+Move best_move(const ArcEagerState& state, std::span<const std::int32_t> classes,
+               std::span<const Score> scores) {
   const std::int32_t* best = nullptr;
   Score highest{};
   for (std::size_t k = 0; k < classes.size(); ++k) {
@@ -44,8 +46,8 @@ std::size_t best_class(std::span<const Score> scores) {
   return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
-// A Scorer has move_scores(part, columns): a score for each class of the part; and decided_moves and decided_arcs, which may stop
-// as soon as it is certain which score is the largest.
+// A Scorer has move_scores(part, columns): a score for each class of the part; and decided_moves and
+// decided_arcs, which may stop as soon as it is certain which score is the largest.
 template <class Scorer>
 std::int32_t choose_label(const ParserFrame& frame, Scorer& scorer, const Arc& arc, ParseRoom& room) {
   const std::size_t part = frame.arc_part(arc, room.symbols);
@@ -94,16 +96,18 @@ struct ParserEngines {
 // Throws std::invalid_argument unless every part has an engine with the scores that it needs.
 void check(const ParserFrame& frame, const ParserEngines& engines);
 
-// For each token of the text: its head, counted from 1 in its sentence (0: the root), and the number of its label. The same for
-// any number of threads.
+// For each token of the text: its head, counted from 1 in its sentence (0: the root), and the number of its
+// label. The same for any number of threads.
 struct Parsed {
   std::vector<std::int32_t> heads;
   std::vector<std::int32_t> labels;
 };
-Parsed parse(const ParserFrame& frame, const ParserEngines& engines, const data::ColumnText& text, int threads, const Monitor& monitor);
+Parsed parse(const ParserFrame& frame, const ParserEngines& engines, const data::ColumnText& text,
+             int threads, const Monitor& monitor);
 
-// The rows of the canonical moves of a treebank and of their arcs, to train classifiers on: the columns of all rows one after
-// another, where each row begins, its part and its class (as a place among the part's classes).
+// The rows of the canonical moves of a treebank and of their arcs, to train classifiers on: the columns of
+// all rows one after another, where each row begins, its part and its class (as a place among the part's
+// classes).
 struct DecisionRows {
   std::vector<std::int64_t> offsets{0};
   std::vector<std::int32_t> columns;
@@ -115,7 +119,8 @@ struct OracleRows {
   DecisionRows arcs;
 };
 // Throws std::invalid_argument unless the text is the one that gave the trees.
-OracleRows oracle_rows(const ParserFrame& frame, const data::ColumnText& text, std::span<const LabelledTree> trees, const Monitor& monitor);
+OracleRows oracle_rows(const ParserFrame& frame, const data::ColumnText& text,
+                       std::span<const LabelledTree> trees, const Monitor& monitor);
 
 // Throws std::invalid_argument unless there is a tree for each sentence, of as many words.
 void check_same_sentences(const data::ColumnText& text, std::span<const LabelledTree> trees);

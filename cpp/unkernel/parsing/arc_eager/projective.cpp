@@ -44,12 +44,14 @@ Word shortest_crossing(const std::vector<Word>& heads, const Monitor& monitor) {
 }
 
 // The nearest word with this label below `head`, but not below `lifted`: by levels, each from left to right.
-Word nearest_below(const LabelledTree& tree, const LabelSet& labels, Word head, Word lifted, std::int32_t label) {
+Word nearest_below(const LabelledTree& tree, const LabelSet& labels, Word head, Word lifted,
+                   std::int32_t label) {
   std::vector<Word> level{head};
   while (!level.empty()) {
     std::vector<Word> below;
     for (Word word = 1; place(word) < tree.heads.size(); ++word) {
-      if (word == lifted || !std::binary_search(level.begin(), level.end(), tree.heads[place(word)])) continue;
+      if (word == lifted || !std::binary_search(level.begin(), level.end(), tree.heads[place(word)]))
+        continue;
       if (labels.plain(tree.labels[place(word)]) == label) return word;
       below.push_back(word);
     }
@@ -76,12 +78,14 @@ std::int32_t LabelSet::add_lifted(std::int32_t label, std::int32_t head_label) {
 std::size_t projectivise(LabelledTree& tree, LabelSet& labels, const Monitor& monitor) {
   const LabelledTree original = tree;
   std::size_t lifted = 0;
-  for (Word word = shortest_crossing(tree.heads, monitor); word != no_word; word = shortest_crossing(tree.heads, monitor)) {
+  for (Word word = shortest_crossing(tree.heads, monitor); word != no_word;
+       word = shortest_crossing(tree.heads, monitor)) {
     tree.heads[place(word)] = tree.heads[place(tree.heads[place(word)])];
   }
   for (std::size_t word = 1; word < tree.heads.size(); ++word) {
     if (tree.heads[word] == original.heads[word]) continue;
-    tree.labels[word] = labels.add_lifted(original.labels[word], original.labels[place(original.heads[word])]);
+    tree.labels[word] =
+        labels.add_lifted(original.labels[word], original.labels[place(original.heads[word])]);
     ++lifted;
   }
   return lifted;

@@ -1,8 +1,10 @@
-// Trees whose arcs cross, made usable for a parser that cannot cross arcs (Nivre & Nilsson 2005, the head scheme).
+// Trees whose arcs cross, made usable for a parser that cannot cross arcs (Nivre & Nilsson 2005, the head
+// scheme).
 //
-// The shortest arc that crosses another is lifted: its word is given to its head's head, until nothing crosses. The word's
-// label then says what it was lifted from, "nsubj↑acl": an nsubj whose true head is an acl. After parsing, the word goes to the
-// nearest acl below its head, from top to bottom and from left to right; where there is none, it stays.
+// The shortest arc that crosses another is lifted: its word is given to its head's head, until nothing
+// crosses. The word's label then says what it was lifted from, "nsubj↑acl": an nsubj whose true head is an
+// acl. After parsing, the word goes to the nearest acl below its head, from top to bottom and from left to
+// right; where there is none, it stays.
 #pragma once
 
 #include <cstdint>

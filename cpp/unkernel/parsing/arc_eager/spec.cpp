@@ -48,12 +48,15 @@ void DecisionParts::settle(const Counts& counts, std::size_t cases, std::int32_t
   if (classes_.empty()) classes_ = {{otherwise}};
 }
 
-void DecisionParts::restore(std::vector<std::int32_t> part_of_case, std::vector<std::vector<std::int32_t>> classes, std::size_t cases,
+void DecisionParts::restore(std::vector<std::int32_t> part_of_case,
+                            std::vector<std::vector<std::int32_t>> classes, std::size_t cases,
                             std::size_t limit) {
   bool sound = part_of_case.size() == cases;
-  for (const std::int32_t part : part_of_case) sound &= part >= 0 && static_cast<std::size_t>(part) < classes.size();
+  for (const std::int32_t part : part_of_case)
+    sound &= part >= 0 && static_cast<std::size_t>(part) < classes.size();
   for (const auto& some : classes) {
-    sound &= !some.empty() && std::adjacent_find(some.begin(), some.end(), std::greater_equal<>()) == some.end();
+    sound &=
+        !some.empty() && std::adjacent_find(some.begin(), some.end(), std::greater_equal<>()) == some.end();
     for (const std::int32_t one : some) sound &= one >= 0 && static_cast<std::size_t>(one) < limit;
   }
   if (!sound) throw std::invalid_argument("the parts of the parser do not fit its tags and labels");
@@ -90,7 +93,8 @@ std::vector<LabelledTree> ParserFrame::read_trees(const data::ColumnText& text, 
     LabelledTree& tree = trees[s];
     tree.heads.push_back(no_word);
     tree.labels.push_back(no_label);
-    for (std::int64_t token = text.first_token(static_cast<std::int64_t>(s)); token < text.first_token(static_cast<std::int64_t>(s) + 1); ++token) {
+    for (std::int64_t token = text.first_token(static_cast<std::int64_t>(s));
+         token < text.first_token(static_cast<std::int64_t>(s) + 1); ++token) {
       tree.heads.push_back(text.heads()[static_cast<std::size_t>(token)]);
       tree.labels.push_back(labels_.add(text.field(token, conll::deprel)));
       if (tree.heads.back() == no_word) ++roots[tree.labels.back()];
@@ -99,30 +103,37 @@ std::vector<LabelledTree> ParserFrame::read_trees(const data::ColumnText& text, 
   const auto rarer = [](const auto& a, const auto& b) { return a.second < b.second; };
   root_label_ = std::max_element(roots.begin(), roots.end(), rarer)->first;
   projectivise_all(trees, monitor);  // after all plain labels have their numbers
-  if (labels_.size() >> class_bits != 0) throw std::invalid_argument("there are " + std::to_string(labels_.size()) + " relations: is the column the right one?");
+  if (labels_.size() >> class_bits != 0)
+    throw std::invalid_argument("there are " + std::to_string(labels_.size()) +
+                                " relations: is the column the right one?");
   return trees;
 }
 
-// Marks of what a word was lifted from are kept where they can be learnt; elsewhere the word just has another head.
+// Marks of what a word was lifted from are kept where they can be learnt; elsewhere the word just has another
+// head.
 void ParserFrame::projectivise_all(std::span<LabelledTree> trees, const Monitor& monitor) {
   LabelSet all = labels_;
   for (LabelledTree& tree : trees) lifted_ += projectivise(tree, all, monitor);
   std::vector<std::int64_t> times(all.size(), 0);
   for (const LabelledTree& tree : trees) {
-    for (std::size_t word = 1; word < tree.labels.size(); ++word) ++times[static_cast<std::size_t>(tree.labels[word])];
+    for (std::size_t word = 1; word < tree.labels.size(); ++word)
+      ++times[static_cast<std::size_t>(tree.labels[word])];
   }
   std::vector<std::int32_t> kept(all.size());
   for (std::int32_t label = 0; label < static_cast<std::int32_t>(all.size()); ++label) {
     const std::int32_t head = all.head_label(label);
     const bool learnable = head != no_label && times[static_cast<std::size_t>(label)] >= fewest_lifted;
-    kept[static_cast<std::size_t>(label)] = learnable ? labels_.add_lifted(all.plain(label), head) : all.plain(label);
+    kept[static_cast<std::size_t>(label)] =
+        learnable ? labels_.add_lifted(all.plain(label), head) : all.plain(label);
   }
   for (LabelledTree& tree : trees) {
-    for (std::size_t word = 1; word < tree.labels.size(); ++word) tree.labels[word] = kept[static_cast<std::size_t>(tree.labels[word])];
+    for (std::size_t word = 1; word < tree.labels.size(); ++word)
+      tree.labels[word] = kept[static_cast<std::size_t>(tree.labels[word])];
   }
 }
 
-void ParserFrame::count(const data::ColumnText& text, std::span<const LabelledTree> trees, const Monitor& monitor) {
+void ParserFrame::count(const data::ColumnText& text, std::span<const LabelledTree> trees,
+                        const Monitor& monitor) {
   FeatureCounts move_counts = move_features_->no_counts();
   FeatureCounts arc_counts = arc_features_->no_counts();
   DecisionParts::Counts move_parts, arc_parts;
@@ -141,7 +152,8 @@ void ParserFrame::count(const data::ColumnText& text, std::span<const LabelledTr
     });
     for (std::size_t word = 1; word < trees[s].heads.size(); ++word) {
       if (trees[s].heads[word] == no_word) continue;
-      DecisionParts::count(arc_case({trees[s].heads[word], static_cast<Word>(word)}, symbols), trees[s].labels[word], arc_parts);
+      DecisionParts::count(arc_case({trees[s].heads[word], static_cast<Word>(word)}, symbols),
+                           trees[s].labels[word], arc_parts);
     }
   }
   move_features_->number(move_counts, options_.minimum);
@@ -152,20 +164,25 @@ void ParserFrame::count(const data::ColumnText& text, std::span<const LabelledTr
 
 void ParserFrame::restore(const Stored& stored) {
   for (std::size_t k = 0; k < string_attributes; ++k) {
-    if (!vocabulary_.used()[k] && !stored.strings[k].empty()) throw std::invalid_argument("strings of an attribute that no template uses");
+    if (!vocabulary_.used()[k] && !stored.strings[k].empty())
+      throw std::invalid_argument("strings of an attribute that no template uses");
   }
   vocabulary_ = Vocabulary(vocabulary_.used(), stored.strings);
   const std::size_t lifted = stored.lifted_labels.size() / 2;
-  if (stored.lifted_labels.size() % 2 != 0 || stored.labels.size() < 1) throw std::invalid_argument("the labels are damaged");
+  if (stored.lifted_labels.size() % 2 != 0 || stored.labels.size() < 1)
+    throw std::invalid_argument("the labels are damaged");
   for (const std::string_view name : stored.labels) labels_.add(name);
   const std::size_t plain = labels_.size();
-  const auto known = [&](std::int32_t label) { return label >= 0 && static_cast<std::size_t>(label) < plain; };
+  const auto known = [&](std::int32_t label) {
+    return label >= 0 && static_cast<std::size_t>(label) < plain;
+  };
   for (std::size_t k = 0; k < lifted; ++k) {
     const std::int32_t label = stored.lifted_labels[2 * k], head = stored.lifted_labels[2 * k + 1];
     if (!known(label) || !known(head)) throw std::invalid_argument("the labels of lifted words are damaged");
     labels_.add_lifted(label, head);
   }
-  if (plain != stored.labels.size() || labels_.size() != plain + lifted || !known(stored.root_label)) throw std::invalid_argument("the labels are damaged");
+  if (plain != stored.labels.size() || labels_.size() != plain + lifted || !known(stored.root_label))
+    throw std::invalid_argument("the labels are damaged");
   root_label_ = stored.root_label;
   make_features();
   move_features_->restore(stored.move_keys, stored.move_begins);

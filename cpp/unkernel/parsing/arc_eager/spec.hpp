@@ -1,8 +1,9 @@
-// Everything of an arc-eager parser but its weights: templates, strings, labels, features, and which classifier decides what.
+// Everything of an arc-eager parser but its weights: templates, strings, labels, features, and which
+// classifier decides what.
 //
-// Two kinds of decisions: the next move, and the label of an arc that a move makes. Each kind may be split into parts by a tag
-// (Yamada & Matsumoto 2003; section 5 of Chang et al.): a part has a classifier of its own, and chooses among the classes that
-// were seen in it.
+// Two kinds of decisions: the next move, and the label of an arc that a move makes. Each kind may be split
+// into parts by a tag (Yamada & Matsumoto 2003; section 5 of Chang et al.): a part has a classifier of its
+// own, and chooses among the classes that were seen in it.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +32,12 @@ class DecisionParts {
   // How often each class was seen in each case.
   using Counts = FlatMap<std::uint64_t, std::int64_t>;
   static void count(std::size_t of_case, std::int32_t decision, Counts& counts);
-  // In training: a part for each case that occurs, the most frequent first, with its classes, ascending. Where nothing was
-  // counted, there is one part with the class `otherwise`.
+  // In training: a part for each case that occurs, the most frequent first, with its classes, ascending.
+  // Where nothing was counted, there is one part with the class `otherwise`.
   void settle(const Counts& counts, std::size_t cases, std::int32_t otherwise);
   // Throws std::invalid_argument unless every case has a part, and every part classes below `limit`.
-  void restore(std::vector<std::int32_t> part_of_case, std::vector<std::vector<std::int32_t>> classes, std::size_t cases, std::size_t limit);
+  void restore(std::vector<std::int32_t> part_of_case, std::vector<std::vector<std::int32_t>> classes,
+               std::size_t cases, std::size_t limit);
 
  private:
   std::vector<std::int32_t> part_of_case_;
@@ -43,9 +45,9 @@ class DecisionParts {
 };
 
 struct FrameOptions {
-  bool split_moves;       // by the xpos tag of the next word
-  bool split_labels;      // by the upos tag of the dependent and the side of its head
-  std::int64_t minimum;   // how often a feature must occur in training
+  bool split_moves;      // by the xpos tag of the next word
+  bool split_labels;     // by the upos tag of the dependent and the side of its head
+  std::int64_t minimum;  // how often a feature must occur in training
 };
 
 class ParserFrame {
@@ -54,7 +56,8 @@ class ParserFrame {
   ParserFrame(const ParserFrame&) = delete;
   ParserFrame& operator=(const ParserFrame&) = delete;
 
-  // What a treebank holds of strings, labels, features and parts; gives its trees, made projective. Heads must be there.
+  // What a treebank holds of strings, labels, features and parts; gives its trees, made projective. Heads
+  // must be there.
   std::vector<LabelledTree> learn(const data::ColumnText& text, const Monitor& monitor);
 
   const FrameOptions& options() const { return options_; }
@@ -68,14 +71,19 @@ class ParserFrame {
   const FeatureSpace& arc_features() const { return *arc_features_; }
   std::size_t lifted() const { return lifted_; }
 
-  std::size_t move_part(const ArcEagerState& state, const SentenceSymbols& symbols) const { return moves_.part_of(move_case(state, symbols)); }
-  std::size_t arc_part(const Arc& arc, const SentenceSymbols& symbols) const { return arcs_.part_of(arc_case(arc, symbols)); }
+  std::size_t move_part(const ArcEagerState& state, const SentenceSymbols& symbols) const {
+    return moves_.part_of(move_case(state, symbols));
+  }
+  std::size_t arc_part(const Arc& arc, const SentenceSymbols& symbols) const {
+    return arcs_.part_of(arc_case(arc, symbols));
+  }
 
   // As a file holds it; restore() throws std::invalid_argument where that cannot be.
   struct Stored {
     std::array<std::vector<std::string_view>, string_attributes> strings;
     std::vector<std::string_view> labels;
-    std::vector<std::int32_t> lifted_labels;  // pairs: the plain label and the head's, of those behind the plain ones
+    std::vector<std::int32_t>
+        lifted_labels;  // pairs: the plain label and the head's, of those behind the plain ones
     std::int32_t root_label;
     std::vector<std::int32_t> move_parts, arc_parts;
     std::vector<std::vector<std::int32_t>> move_classes, arc_classes;
@@ -93,8 +101,12 @@ class ParserFrame {
     const auto tag = static_cast<std::size_t>(symbols.of(Attribute::upos, arc.child) + 1);
     return options_.split_labels ? 2 * tag + (arc.child < arc.head ? 1 : 0) : 0;
   }
-  std::size_t move_cases() const { return options_.split_moves ? vocabulary_.symbols(Attribute::xpos) + 1 : 1; }
-  std::size_t arc_cases() const { return options_.split_labels ? 2 * (vocabulary_.symbols(Attribute::upos) + 1) : 1; }
+  std::size_t move_cases() const {
+    return options_.split_moves ? vocabulary_.symbols(Attribute::xpos) + 1 : 1;
+  }
+  std::size_t arc_cases() const {
+    return options_.split_labels ? 2 * (vocabulary_.symbols(Attribute::upos) + 1) : 1;
+  }
 
   std::vector<LabelledTree> read_trees(const data::ColumnText& text, const Monitor& monitor);
   void projectivise_all(std::span<LabelledTree> trees, const Monitor& monitor);
@@ -114,8 +126,12 @@ class ParserFrame {
 };
 
 // The situation in which the next move is chosen, and the one in which an arc is labelled.
-inline Situation before_move(const ArcEagerState& state, const SentenceSymbols& symbols) { return {state, symbols, {state.top(), state.next()}}; }
-inline Situation of_arc(const ArcEagerState& state, const SentenceSymbols& symbols, const Arc& arc) { return {state, symbols, arc}; }
+inline Situation before_move(const ArcEagerState& state, const SentenceSymbols& symbols) {
+  return {state, symbols, {state.top(), state.next()}};
+}
+inline Situation of_arc(const ArcEagerState& state, const SentenceSymbols& symbols, const Arc& arc) {
+  return {state, symbols, arc};
+}
 
 // Walks a tree along its canonical moves: visit(state, move) before each.
 template <class Visit>
@@ -124,7 +140,8 @@ void for_each_canonical_move(const LabelledTree& tree, ArcEagerState& state, con
   while (!state.finished()) {
     const Move move = canonical_move(state, tree.heads);
     visit(move);
-    apply(state, move, makes_arc(move) ? tree.labels[static_cast<std::size_t>(arc_of(state, move).child)] : no_label);
+    apply(state, move,
+          makes_arc(move) ? tree.labels[static_cast<std::size_t>(arc_of(state, move).child)] : no_label);
   }
 }
 

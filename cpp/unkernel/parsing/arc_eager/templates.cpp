@@ -12,17 +12,32 @@ namespace unkernel::parsing {
 namespace {
 
 constexpr std::pair<std::string_view, Attribute> attribute_names[] = {
-    {"form", Attribute::form},       {"word", Attribute::word},       {"lemma", Attribute::lemma},     {"upos", Attribute::upos},
-    {"xpos", Attribute::xpos},       {"feats", Attribute::feats},     {"prefix1", Attribute::prefix1}, {"prefix2", Attribute::prefix2},
-    {"prefix3", Attribute::prefix3}, {"prefix4", Attribute::prefix4}, {"suffix1", Attribute::suffix1}, {"suffix2", Attribute::suffix2},
-    {"suffix3", Attribute::suffix3}, {"suffix4", Attribute::suffix4}, {"shape", Attribute::shape},     {"label", Attribute::label},
-    {"left-valency", Attribute::left_valency}, {"right-valency", Attribute::right_valency}};
-constexpr std::pair<std::string_view, Attribute> bare_names[] = {{"distance", Attribute::distance}, {"direction", Attribute::direction}};
-constexpr std::pair<std::string_view, Step> step_names[] = {{"head", Step::head},     {"left", Step::left},     {"left2", Step::left2},
-                                                            {"right", Step::right},   {"right2", Step::right2}, {"before", Step::before},
-                                                            {"after", Step::after}};
+    {"form", Attribute::form},
+    {"word", Attribute::word},
+    {"lemma", Attribute::lemma},
+    {"upos", Attribute::upos},
+    {"xpos", Attribute::xpos},
+    {"feats", Attribute::feats},
+    {"prefix1", Attribute::prefix1},
+    {"prefix2", Attribute::prefix2},
+    {"prefix3", Attribute::prefix3},
+    {"prefix4", Attribute::prefix4},
+    {"suffix1", Attribute::suffix1},
+    {"suffix2", Attribute::suffix2},
+    {"suffix3", Attribute::suffix3},
+    {"suffix4", Attribute::suffix4},
+    {"shape", Attribute::shape},
+    {"label", Attribute::label},
+    {"left-valency", Attribute::left_valency},
+    {"right-valency", Attribute::right_valency}};
+constexpr std::pair<std::string_view, Attribute> bare_names[] = {{"distance", Attribute::distance},
+                                                                 {"direction", Attribute::direction}};
+constexpr std::pair<std::string_view, Step> step_names[] = {
+    {"head", Step::head},     {"left", Step::left},     {"left2", Step::left2}, {"right", Step::right},
+    {"right2", Step::right2}, {"before", Step::before}, {"after", Step::after}};
 constexpr std::pair<std::string_view, Base> move_bases[] = {{"stack", Base::stack}, {"input", Base::input}};
-constexpr std::pair<std::string_view, Base> label_bases[] = {{"head", Base::head}, {"dependent", Base::dependent}};
+constexpr std::pair<std::string_view, Base> label_bases[] = {{"head", Base::head},
+                                                             {"dependent", Base::dependent}};
 
 constexpr std::int32_t farthest = 1000;  // no window is larger, and sums with it do not overflow
 constexpr std::size_t most_values = 4;
@@ -71,7 +86,8 @@ class TemplateReader {
       section_ = &read_.labels;
       beside_ = line != "[labels]";
     } else if (line.front() == '[') {
-      refuse({"there is no section ", line, ": sections are [moves], [beside moves], [labels] and [beside labels]"});
+      refuse({"there is no section ", line,
+              ": sections are [moves], [beside moves], [labels] and [beside labels]"});
     } else if (section_ == nullptr) {
       refuse({"a feature before the first section: write [moves] or [labels] above it"});
     } else {
@@ -80,7 +96,8 @@ class TemplateReader {
   }
 
   void add_template(std::string_view line) {
-    if (!beside_ && section_->core < section_->templates.size()) refuse({"features that stand beside others come behind them"});
+    if (!beside_ && section_->core < section_->templates.size())
+      refuse({"features that stand beside others come behind them"});
     section_->templates.push_back(read_template(line));
     section_->core += !beside_;
   }
@@ -91,27 +108,33 @@ class TemplateReader {
       made.values.push_back(read_value(value));
       made.text.append(made.text.empty() ? "" : " + ").append(value);
     }
-    if (made.values.size() > most_values) refuse({"a feature of more than ", std::to_string(most_values), " values: the degree joins the rest"});
+    if (made.values.size() > most_values)
+      refuse({"a feature of more than ", std::to_string(most_values), " values: the degree joins the rest"});
     const auto same = [&](const Template& other) { return other.values == made.values; };
-    if (std::any_of(section_->templates.begin(), section_->templates.end(), same)) refuse({"the feature '", made.text, "' is there twice"});
+    if (std::any_of(section_->templates.begin(), section_->templates.end(), same))
+      refuse({"the feature '", made.text, "' is there twice"});
     return made;
   }
 
   TemplateValue read_value(std::string_view text) {
     if (const auto bare = named(bare_names, text)) {
-      if (*bare == Attribute::direction && section_ == &read_.moves) refuse({"only arcs have a direction: put it under [labels]"});
+      if (*bare == Attribute::direction && section_ == &read_.moves)
+        refuse({"only arcs have a direction: put it under [labels]"});
       return {0, *bare};
     }
     const auto parts = trimmed_pieces(text, '.');
-    if (parts.size() < 2) refuse({"'", text, "' is no feature: write an address and an attribute, such as stack.word"});
+    if (parts.size() < 2)
+      refuse({"'", text, "' is no feature: write an address and an attribute, such as stack.word"});
     const auto attribute = named(attribute_names, parts.back());
-    if (!attribute) refuse({"there is no attribute '", parts.back(), "': there are ", listed(attribute_names)});
+    if (!attribute)
+      refuse({"there is no attribute '", parts.back(), "': there are ", listed(attribute_names)});
     return {place_among(section_->addresses, read_address(parts)), *attribute};
   }
 
   Address read_address(const std::vector<std::string_view>& parts) {
     Address address = read_base(parts.front());
-    if (parts.size() - 2 > most_steps) refuse({"an address of more than ", std::to_string(most_steps), " steps"});
+    if (parts.size() - 2 > most_steps)
+      refuse({"an address of more than ", std::to_string(most_steps), " steps"});
     for (std::size_t k = 1; k + 1 < parts.size(); ++k) {
       const auto step = named(step_names, parts[k]);
       if (!step) refuse({"there is no step '", parts[k], "': there are ", listed(step_names)});
@@ -125,7 +148,9 @@ class TemplateReader {
     const std::string_view name = trimmed(text.substr(0, bracket));
     const bool of_moves = section_ == &read_.moves;
     const auto base = of_moves ? named(move_bases, name) : named(label_bases, name);
-    if (!base) refuse({"'", name, "' is no address here: there are ", (of_moves ? listed(move_bases) : listed(label_bases))});
+    if (!base)
+      refuse({"'", name, "' is no address here: there are ",
+              (of_moves ? listed(move_bases) : listed(label_bases))});
     return {*base, bracket == std::string_view::npos ? 0 : read_offset(text.substr(bracket), of_moves), {}};
   }
 
@@ -133,11 +158,14 @@ class TemplateReader {
     std::int32_t offset = 0;
     const char* first = text.data() + 1;
     const char* last = text.data() + text.size() - 1;
-    const auto [end, error] = first < last ? std::from_chars(first, last, offset) : std::from_chars_result{first, std::errc::invalid_argument};
-    if (text.back() != ']' || error != std::errc() || end != last || offset < -farthest || offset > farthest) {
+    const auto [end, error] = first < last ? std::from_chars(first, last, offset)
+                                           : std::from_chars_result{first, std::errc::invalid_argument};
+    if (text.back() != ']' || error != std::errc() || end != last || offset < -farthest ||
+        offset > farthest) {
       refuse({"'", text, "' is no place: write a number in brackets, such as [1]"});
     }
-    if (of_moves && offset < 0) refuse({"the stack and the input count from 0: use the steps before and after for neighbours"});
+    if (of_moves && offset < 0)
+      refuse({"the stack and the input count from 0: use the steps before and after for neighbours"});
     return offset;
   }
 
@@ -149,7 +177,9 @@ class TemplateReader {
   bool beside_ = false;
 };
 
-Word inside(const ArcEagerState& state, Word word) { return word > 0 && word <= static_cast<Word>(state.words()) ? word : no_word; }
+Word inside(const ArcEagerState& state, Word word) {
+  return word > 0 && word <= static_cast<Word>(state.words()) ? word : no_word;
+}
 
 Word step_from(const ArcEagerState& state, Word word, Step step) {
   if (word == no_word) return no_word;
@@ -167,7 +197,9 @@ Word step_from(const ArcEagerState& state, Word word, Step step) {
 
 }  // namespace
 
-ParserTemplates read_templates(const std::string& file, std::string_view text) { return TemplateReader(file, text).read(); }
+ParserTemplates read_templates(const std::string& file, std::string_view text) {
+  return TemplateReader(file, text).read();
+}
 
 Word word_at(const ArcEagerState& state, const Arc& arc, const Address& address) {
   Word word = no_word;

@@ -11,9 +11,9 @@
 //   [labels]                       features that label an arc
 //   dependent[-1].xpos             the tag of the word before the dependent
 //
-// An address is `stack` or `input` (of moves), `head` or `dependent` (of labels), with a number that counts from the top, from
-// the next word, or along the sentence; then any of the steps `head`, `left`, `left2`, `right`, `right2` (the outermost children
-// and those next to them), `before`, `after`. `#` begins a comment.
+// An address is `stack` or `input` (of moves), `head` or `dependent` (of labels), with a number that counts
+// from the top, from the next word, or along the sentence; then any of the steps `head`, `left`, `left2`,
+// `right`, `right2` (the outermost children and those next to them), `before`, `after`. `#` begins a comment.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,9 @@ enum class Attribute : std::uint8_t {
 };
 constexpr std::size_t string_attributes = static_cast<std::size_t>(Attribute::shape) + 1;
 
-constexpr bool is_string(Attribute attribute) { return static_cast<std::size_t>(attribute) < string_attributes; }
+constexpr bool is_string(Attribute attribute) {
+  return static_cast<std::size_t>(attribute) < string_attributes;
+}
 
 enum class Base : std::uint8_t { stack, input, head, dependent };
 enum class Step : std::uint8_t { head, left, left2, right, right2, before, after };

@@ -1,14 +1,15 @@
-// The arc-eager transition system (Nivre 2003), as in section 5 of Chang et al. 2010: a stack, the words that are still to
-// come, and the arcs made so far.
+// The arc-eager transition system (Nivre 2003), as in section 5 of Chang et al. 2010: a stack, the words that
+// are still to come, and the arcs made so far.
 //
 //   SHIFT      pushes the next word
 //   REDUCE     pops the top, which has a head
 //   LEFT-ARC   makes the next word the head of the top, which has none, and pops it
 //   RIGHT-ARC  makes the top the head of the next word, and pushes that
 //
-// One tree for any input: where the words have run out and the top has no head, it goes back to be the next word (UNSHIFT of
-// Nivre & Fernandez-Gonzalez 2014) and may not be shifted again unless it is alone; the last word without a head is the root.
-// Every word is shifted once, unshifted at most once, and popped: a sentence of n words takes less than 4n transitions.
+// One tree for any input: where the words have run out and the top has no head, it goes back to be the next
+// word (UNSHIFT of Nivre & Fernandez-Gonzalez 2014) and may not be shifted again unless it is alone; the last
+// word without a head is the root. Every word is shifted once, unshifted at most once, and popped: a sentence
+// of n words takes less than 4n transitions.
 #pragma once
 
 #include <algorithm>
@@ -127,9 +128,10 @@ class ArcEagerState {
 
 // --- The transitions -----------------------------------------------------------------------------------
 //
-// `cost` is how many gold arcs that could still be made cannot be made any more afterwards (Goldberg & Nivre 2012): the
-// dynamic oracle. It is exact for projective trees in the system without UNSHIFT: an arc that only a word which goes back could
-// still make counts as lost, so that no move waits for that. That a word is the root counts as an arc.
+// `cost` is how many gold arcs that could still be made cannot be made any more afterwards (Goldberg & Nivre
+// 2012): the dynamic oracle. It is exact for projective trees in the system without UNSHIFT: an arc that only
+// a word which goes back could still make counts as lost, so that no move waits for that. That a word is the
+// root counts as an arc.
 
 namespace oracle {
 
@@ -159,20 +161,29 @@ inline bool awaits_other_head(const ArcEagerState& state, GoldHeads gold, Word w
 
 struct Shift {
   static bool valid(const ArcEagerState& state) { return !state.unshifted() || state.top() == no_word; }
-  static int cost(const ArcEagerState& state, GoldHeads gold) { return oracle::arcs_to_stack(state, gold, no_word); }
+  static int cost(const ArcEagerState& state, GoldHeads gold) {
+    return oracle::arcs_to_stack(state, gold, no_word);
+  }
   static void apply(ArcEagerState& state) { state.push_next(); }
 };
 
 struct Reduce {
-  static bool valid(const ArcEagerState& state) { return state.top() != no_word && state.head(state.top()) != no_word; }
-  static int cost(const ArcEagerState& state, GoldHeads gold) { return oracle::children_to_come(state, gold, state.top()); }
+  static bool valid(const ArcEagerState& state) {
+    return state.top() != no_word && state.head(state.top()) != no_word;
+  }
+  static int cost(const ArcEagerState& state, GoldHeads gold) {
+    return oracle::children_to_come(state, gold, state.top());
+  }
   static void apply(ArcEagerState& state) { state.pop(); }
 };
 
 struct LeftArc {
-  static bool valid(const ArcEagerState& state) { return state.top() != no_word && state.head(state.top()) == no_word; }
+  static bool valid(const ArcEagerState& state) {
+    return state.top() != no_word && state.head(state.top()) == no_word;
+  }
   static int cost(const ArcEagerState& state, GoldHeads gold) {
-    return oracle::children_to_come(state, gold, state.top()) + oracle::awaits_other_head(state, gold, state.top(), state.next());
+    return oracle::children_to_come(state, gold, state.top()) +
+           oracle::awaits_other_head(state, gold, state.top(), state.next());
   }
   static void apply(ArcEagerState& state, std::int32_t label) {
     state.attach(state.next(), state.top(), label);
@@ -183,7 +194,8 @@ struct LeftArc {
 struct RightArc {
   static bool valid(const ArcEagerState& state) { return state.top() != no_word; }
   static int cost(const ArcEagerState& state, GoldHeads gold) {
-    return oracle::arcs_to_stack(state, gold, state.top()) + oracle::awaits_other_head(state, gold, state.next(), state.top());
+    return oracle::arcs_to_stack(state, gold, state.top()) +
+           oracle::awaits_other_head(state, gold, state.next(), state.top());
   }
   static void apply(ArcEagerState& state, std::int32_t label) {
     state.attach(state.top(), state.next(), label);
@@ -237,8 +249,8 @@ inline void apply(ArcEagerState& state, Move move, std::int32_t label) {
   }
 }
 
-// The move of the canonical sequence: arcs as soon as they can be made, REDUCE only where it is needed. Among moves that cost
-// nothing, or least where none costs nothing.
+// The move of the canonical sequence: arcs as soon as they can be made, REDUCE only where it is needed. Among
+// moves that cost nothing, or least where none costs nothing.
 inline Move canonical_move(const ArcEagerState& state, GoldHeads gold) {
   constexpr Move preference[] = {Move::left_arc, Move::right_arc, Move::shift, Move::reduce};
   Move best = Move::shift;

@@ -13,15 +13,18 @@ namespace {
 namespace conll = data::conll;
 
 // Made from the form; the other strings are columns of their own.
-constexpr Attribute derived_attributes[] = {Attribute::form,    Attribute::word,    Attribute::prefix1, Attribute::prefix2, Attribute::prefix3,
-                                            Attribute::prefix4, Attribute::suffix1, Attribute::suffix2, Attribute::suffix3, Attribute::suffix4,
-                                            Attribute::shape};
+constexpr Attribute derived_attributes[] = {Attribute::form,    Attribute::word,    Attribute::prefix1,
+                                            Attribute::prefix2, Attribute::prefix3, Attribute::prefix4,
+                                            Attribute::suffix1, Attribute::suffix2, Attribute::suffix3,
+                                            Attribute::suffix4, Attribute::shape};
 struct ColumnOf {
   Attribute attribute;
   int column;
 };
-constexpr ColumnOf columns[] = {
-    {Attribute::lemma, conll::lemma}, {Attribute::upos, conll::upos}, {Attribute::xpos, conll::xpos}, {Attribute::feats, conll::feats}};
+constexpr ColumnOf columns[] = {{Attribute::lemma, conll::lemma},
+                                {Attribute::upos, conll::upos},
+                                {Attribute::xpos, conll::xpos},
+                                {Attribute::feats, conll::feats}};
 
 // A treebank without tags of its own has `_` there: the universal ones stand in.
 std::string_view field_of(const data::ColumnText& text, std::int64_t token, int column) {
@@ -31,7 +34,8 @@ std::string_view field_of(const data::ColumnText& text, std::int64_t token, int 
 
 std::string_view normalised(std::string_view form, std::string& room) {
   room.assign(form);
-  std::transform(room.begin(), room.end(), room.begin(), [](char c) { return data::is_digit(c) ? '0' : small(c); });
+  std::transform(room.begin(), room.end(), room.begin(),
+                 [](char c) { return data::is_digit(c) ? '0' : small(c); });
   return room;
 }
 
@@ -44,7 +48,9 @@ std::string_view shape(std::string_view form, std::string& room) {
 }  // namespace
 
 std::string_view derived(Attribute attribute, std::string_view form, std::string& room) {
-  const auto order = [&](Attribute first) { return static_cast<std::size_t>(attribute) - static_cast<std::size_t>(first) + 1; };
+  const auto order = [&](Attribute first) {
+    return static_cast<std::size_t>(attribute) - static_cast<std::size_t>(first) + 1;
+  };
   switch (attribute) {
     case Attribute::word: return normalised(form, room);
     case Attribute::prefix1:
@@ -72,10 +78,13 @@ UsedAttributes used_attributes(const ParserTemplates& templates) {
   return used;
 }
 
-Vocabulary::Vocabulary(const UsedAttributes& used, const std::array<std::vector<std::string_view>, string_attributes>& strings) : used_(used) {
+Vocabulary::Vocabulary(const UsedAttributes& used,
+                       const std::array<std::vector<std::string_view>, string_attributes>& strings)
+    : used_(used) {
   for (std::size_t k = 0; k < string_attributes; ++k) {
     for (const std::string_view name : strings[k]) tables_[k].add(name);
-    if (tables_[k].size() != strings[k].size()) throw std::invalid_argument("a string of the vocabulary is there twice");
+    if (tables_[k].size() != strings[k].size())
+      throw std::invalid_argument("a string of the vocabulary is there twice");
   }
   settle();
 }
@@ -94,20 +103,25 @@ void Vocabulary::learn(const data::ColumnText& text, std::int64_t sentence) {
       const auto place = static_cast<std::size_t>(from.attribute);
       if (used_[place]) tables_[place].add(field_of(text, token, from.column));
     }
-    for_each_derived(text.field(token, conll::form),
-                     [&](Attribute attribute, std::string_view value) { tables_[static_cast<std::size_t>(attribute)].add(value); });
+    for_each_derived(text.field(token, conll::form), [&](Attribute attribute, std::string_view value) {
+      tables_[static_cast<std::size_t>(attribute)].add(value);
+    });
   }
 }
 
-// Normalised words stand for the forms that are like them; so the most frequent forms are found without deriving anything.
+// Normalised words stand for the forms that are like them; so the most frequent forms are found without
+// deriving anything.
 void Vocabulary::settle() {
   forms_ = data::NameTable();
   of_forms_.clear();
-  const data::NameTable& known = names(used_[static_cast<std::size_t>(Attribute::form)] ? Attribute::form : Attribute::word);
+  const data::NameTable& known =
+      names(used_[static_cast<std::size_t>(Attribute::form)] ? Attribute::form : Attribute::word);
   for (std::size_t k = 0; k < known.size(); ++k) {
     const std::string_view form = known.name(static_cast<std::int32_t>(k));
     forms_.add(form);
-    for_each_derived(form, [&](Attribute attribute, std::string_view value) { of_forms_.push_back(find(attribute, value)); });
+    for_each_derived(form, [&](Attribute attribute, std::string_view value) {
+      of_forms_.push_back(find(attribute, value));
+    });
   }
 }
 
@@ -116,21 +130,26 @@ Symbol Vocabulary::find(Attribute attribute, std::string_view name) const {
   return number < 0 ? unknown_symbol : number + 1;
 }
 
-void Vocabulary::look_up(const data::ColumnText& text, std::int64_t sentence, SentenceSymbols& symbols) const {
+void Vocabulary::look_up(const data::ColumnText& text, std::int64_t sentence,
+                         SentenceSymbols& symbols) const {
   const std::int64_t first = text.first_token(sentence);
   const auto words = static_cast<std::size_t>(text.first_token(sentence + 1) - first);
   symbols.resize(words);
-  for (std::size_t k = 0; k < string_attributes; ++k) symbols.at(static_cast<Attribute>(k), 0) = absent_symbol;
+  for (std::size_t k = 0; k < string_attributes; ++k)
+    symbols.at(static_cast<Attribute>(k), 0) = absent_symbol;
   const std::size_t derived_count = forms_.size() == 0 ? 0 : of_forms_.size() / forms_.size();
   for (std::size_t word = 1; word <= words; ++word) {
     const std::int64_t token = first + static_cast<std::int64_t>(word) - 1;
     for (const ColumnOf& from : columns) {
-      if (used_[static_cast<std::size_t>(from.attribute)]) symbols.at(from.attribute, word) = find(from.attribute, field_of(text, token, from.column));
+      if (used_[static_cast<std::size_t>(from.attribute)])
+        symbols.at(from.attribute, word) = find(from.attribute, field_of(text, token, from.column));
     }
     const std::string_view form = text.field(token, conll::form);
     const std::int32_t known = forms_.find(form);
     if (known < 0) {
-      for_each_derived(form, [&](Attribute attribute, std::string_view value) { symbols.at(attribute, word) = find(attribute, value); });
+      for_each_derived(form, [&](Attribute attribute, std::string_view value) {
+        symbols.at(attribute, word) = find(attribute, value);
+      });
       continue;
     }
     const Symbol* of_form = of_forms_.data() + static_cast<std::size_t>(known) * derived_count;

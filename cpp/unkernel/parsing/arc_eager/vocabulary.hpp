@@ -1,7 +1,8 @@
 // The strings of a sentence as numbers.
 //
-// Each attribute that the templates use has a table of the strings that were seen in training. A word of a sentence then is a
-// row of numbers; what is derived from its form is looked up once for every form that was seen in training.
+// Each attribute that the templates use has a table of the strings that were seen in training. A word of a
+// sentence then is a row of numbers; what is derived from its form is looked up once for every form that was
+// seen in training.
 #pragma once
 
 #include <array>
@@ -22,7 +23,8 @@ using Symbol = std::int32_t;
 constexpr Symbol unknown_symbol = -1;
 constexpr Symbol absent_symbol = 0;  // of a word that is not there; the names of a table count from 1
 
-// The value of a string attribute that is made from the form, in `room` if it is not a part of the form itself.
+// The value of a string attribute that is made from the form, in `room` if it is not a part of the form
+// itself.
 std::string_view derived(Attribute attribute, std::string_view form, std::string& room);
 
 // Which string attributes are in use.
@@ -37,7 +39,9 @@ class SentenceSymbols {
     words_ = words;
   }
   std::size_t words() const { return words_; }
-  Symbol& at(Attribute attribute, std::size_t word) { return symbols_[static_cast<std::size_t>(attribute)][word]; }
+  Symbol& at(Attribute attribute, std::size_t word) {
+    return symbols_[static_cast<std::size_t>(attribute)][word];
+  }
   Symbol of(Attribute attribute, Word word) const {
     return symbols_[static_cast<std::size_t>(attribute)][static_cast<std::size_t>(word)];
   }
@@ -51,7 +55,8 @@ class Vocabulary {
  public:
   explicit Vocabulary(const UsedAttributes& used) : used_(used) {}
   // From what strings() gave. Throws std::invalid_argument where strings are missing or there twice.
-  Vocabulary(const UsedAttributes& used, const std::array<std::vector<std::string_view>, string_attributes>& strings);
+  Vocabulary(const UsedAttributes& used,
+             const std::array<std::vector<std::string_view>, string_attributes>& strings);
 
   // Adds what is not known yet.
   void learn(const data::ColumnText& text, std::int64_t sentence);
@@ -61,7 +66,9 @@ class Vocabulary {
   void look_up(const data::ColumnText& text, std::int64_t sentence, SentenceSymbols& symbols) const;
 
   const UsedAttributes& used() const { return used_; }
-  const data::NameTable& names(Attribute attribute) const { return tables_[static_cast<std::size_t>(attribute)]; }
+  const data::NameTable& names(Attribute attribute) const {
+    return tables_[static_cast<std::size_t>(attribute)];
+  }
   // One more than the largest symbol.
   std::size_t symbols(Attribute attribute) const { return names(attribute).size() + 1; }
 

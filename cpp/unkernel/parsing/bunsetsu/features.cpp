@@ -14,12 +14,16 @@ using data::NameTable;
 
 // --- Columns -----------------------------------------------------------------------------------------
 
-BunsetsuFeatures::BunsetsuFeatures(std::vector<BunsetsuTemplate> templates, NameTable symbols, std::vector<std::int32_t> begins,
-                                   std::vector<std::int32_t> values)
-    : templates_(std::move(templates)), symbols_(std::move(symbols)), begins_(std::move(begins)), values_(std::move(values)) {
+BunsetsuFeatures::BunsetsuFeatures(std::vector<BunsetsuTemplate> templates, NameTable symbols,
+                                   std::vector<std::int32_t> begins, std::vector<std::int32_t> values)
+    : templates_(std::move(templates)),
+      symbols_(std::move(symbols)),
+      begins_(std::move(begins)),
+      values_(std::move(values)) {
   if (begins_.size() != templates_.size() + 1 || begins_.front() != 0 || !std::ranges::is_sorted(begins_) ||
       static_cast<std::size_t>(begins_.back()) != values_.size()) {
-    throw std::invalid_argument("where the columns of each template begin does not fit the number of columns");
+    throw std::invalid_argument(
+        "where the columns of each template begin does not fit the number of columns");
   }
   table_.assign(symbols_.size() * templates_.size(), no_column);
   for (std::size_t t = 0; t < templates_.size(); ++t) {
@@ -38,7 +42,8 @@ BunsetsuFeatures::BunsetsuFeatures(std::vector<BunsetsuTemplate> templates, Name
 BunsetsuFeatures BunsetsuFeatures::all_of(std::vector<BunsetsuTemplate> templates, const NameTable& names) {
   NameTable symbols = names;
   for (const std::string_view value : bunsetsu_values::all()) symbols.add(value);
-  if (symbols.size() * templates.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+  if (symbols.size() * templates.size() >
+      static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
     throw std::length_error("too many different strings to be features");
   }
   std::vector<std::int32_t> begins{0}, values;
@@ -84,18 +89,22 @@ struct Classified {
 };
 // As JUMAN, IPA and UniDic call them: parts of speech, then what comes below them.
 constexpr Classified classified[] = {
-    {"特殊", BunsetsuSymbols::mark},     {"記号", BunsetsuSymbols::mark},      {"補助記号", BunsetsuSymbols::mark}, {"助詞", BunsetsuSymbols::particle},
-    {"読点", BunsetsuSymbols::comma},    {"句点", BunsetsuSymbols::period},    {"括弧始", BunsetsuSymbols::opening}, {"括弧開", BunsetsuSymbols::opening},
+    {"特殊", BunsetsuSymbols::mark},      {"記号", BunsetsuSymbols::mark},
+    {"補助記号", BunsetsuSymbols::mark},  {"助詞", BunsetsuSymbols::particle},
+    {"読点", BunsetsuSymbols::comma},     {"句点", BunsetsuSymbols::period},
+    {"括弧始", BunsetsuSymbols::opening}, {"括弧開", BunsetsuSymbols::opening},
     {"括弧終", BunsetsuSymbols::closing}, {"括弧閉", BunsetsuSymbols::closing},
 };
 
 }  // namespace
 
-BunsetsuSymbols::BunsetsuSymbols(const BunsetsuText& text, const BunsetsuFeatures& features) : text_(text), features_(features) {
+BunsetsuSymbols::BunsetsuSymbols(const BunsetsuText& text, const BunsetsuFeatures& features)
+    : text_(text), features_(features) {
   const NameTable& names = text.names();
   classes_.assign(names.size(), 0);
   known_.reserve(names.size());
-  for (std::size_t s = 0; s < names.size(); ++s) known_.push_back(features.symbols().find(names.name(static_cast<std::int32_t>(s))));
+  for (std::size_t s = 0; s < names.size(); ++s)
+    known_.push_back(features.symbols().find(names.name(static_cast<std::int32_t>(s))));
   for (const Classified& entry : classified) {
     const std::int32_t symbol = names.find(entry.name);
     if (symbol >= 0) classes_[static_cast<std::size_t>(symbol)] |= entry.which;
@@ -108,7 +117,8 @@ BunsetsuRows::BunsetsuRows(const BunsetsuSymbols& symbols) : symbols_(symbols) {
   const BunsetsuFeatures& features = symbols.features();
   const auto templates = features.templates();
   for (std::size_t role = 0; role < std::size(first_template_); ++role) {
-    const auto first = std::ranges::find_if(templates, [&](const auto& own) { return static_cast<std::size_t>(own.role) >= role; });
+    const auto first = std::ranges::find_if(
+        templates, [&](const auto& own) { return static_cast<std::size_t>(own.role) >= role; });
     first_template_[role] = static_cast<std::size_t>(first - templates.begin());
   }
   competing_template_ = templates.size();
@@ -117,10 +127,12 @@ BunsetsuRows::BunsetsuRows(const BunsetsuSymbols& symbols) : symbols_(symbols) {
     own.yes = features.column(t, bunsetsu_values::yes);
     own.no = features.column(t, bunsetsu_values::no);
     for (std::size_t k = 0; k < 4; ++k) own.brackets[k] = features.column(t, bunsetsu_values::brackets[k]);
-    for (std::size_t k = 0; k < 4; ++k) own.punctuation[k] = features.column(t, bunsetsu_values::punctuation[k]);
+    for (std::size_t k = 0; k < 4; ++k)
+      own.punctuation[k] = features.column(t, bunsetsu_values::punctuation[k]);
     for (std::size_t k = 0; k < 3; ++k) own.distances[k] = features.column(t, bunsetsu_values::distances[k]);
     categories_.push_back(own);
-    if (templates[t].role == BunsetsuRole::pair && templates[t].kind == BunsetsuKind::particles) competing_template_ = t;
+    if (templates[t].role == BunsetsuRole::pair && templates[t].kind == BunsetsuKind::particles)
+      competing_template_ = t;
   }
 }
 
@@ -138,7 +150,8 @@ void BunsetsuRows::load(std::size_t sentence) {
     made.closings_before = closings;
     openings += made.openings;
     closings += made.closings;
-    for (std::size_t role = 0; role < bunsetsu_roles; ++role) fill_part(b, static_cast<BunsetsuRole>(role), made);
+    for (std::size_t role = 0; role < bunsetsu_roles; ++role)
+      fill_part(b, static_cast<BunsetsuRole>(role), made);
     made.competing.begin = static_cast<std::uint32_t>(columns_.size());
     if (competing_template_ < categories_.size()) add_particles(competing_template_, made);
     made.competing.end = static_cast<std::uint32_t>(columns_.size());
@@ -172,7 +185,8 @@ void BunsetsuRows::read_morphemes(std::size_t begin, std::size_t end, Bunsetsu& 
   made.words[static_cast<std::size_t>(BunsetsuWord::first)] = static_cast<std::int64_t>(begin);
   made.words[static_cast<std::size_t>(BunsetsuWord::last)] = static_cast<std::int64_t>(end) - 1;
   const std::int64_t content = made.words[static_cast<std::size_t>(BunsetsuWord::content)];
-  made.content = content == no_morpheme ? -1 : text.symbol(static_cast<std::size_t>(content), MorphemeField::surface);
+  made.content =
+      content == no_morpheme ? -1 : text.symbol(static_cast<std::size_t>(content), MorphemeField::surface);
   // Symbols that ascend give columns that do.
   const auto own = particles_.begin() + made.particles.begin;
   std::sort(own, particles_.end());
@@ -192,7 +206,9 @@ void BunsetsuRows::fill_part(std::size_t number, BunsetsuRole role, Bunsetsu& ma
       case BunsetsuKind::beginning: add(number == 0 ? own.yes : own.no); break;
       case BunsetsuKind::end: add(number + 1 == size() ? own.yes : own.no); break;
       case BunsetsuKind::brackets: add(own.brackets[bracket_state(made.openings, made.closings)]); break;
-      case BunsetsuKind::punctuation: add(own.punctuation[(made.comma ? 1 : 0) + (made.period ? 2 : 0)]); break;
+      case BunsetsuKind::punctuation:
+        add(own.punctuation[(made.comma ? 1 : 0) + (made.period ? 2 : 0)]);
+        break;
       case BunsetsuKind::particles: add_particles(t, made); break;
       case BunsetsuKind::distance:
       case BunsetsuKind::same: break;  // of pairs alone
@@ -204,12 +220,14 @@ void BunsetsuRows::fill_part(std::size_t number, BunsetsuRole role, Bunsetsu& ma
 void BunsetsuRows::add_word(std::size_t which, const BunsetsuTemplate& own, const Bunsetsu& bunsetsu) {
   const std::int64_t morpheme = bunsetsu.words[static_cast<std::size_t>(own.word)];
   if (morpheme == no_morpheme) return;
-  const std::int32_t symbol = symbols_.known(symbols_.text().symbol(static_cast<std::size_t>(morpheme), own.field));
+  const std::int32_t symbol =
+      symbols_.known(symbols_.text().symbol(static_cast<std::size_t>(morpheme), own.field));
   if (symbol >= 0) add(symbols_.features().column(which, symbol));
 }
 
 void BunsetsuRows::add_particles(std::size_t which, const Bunsetsu& bunsetsu) {
-  for (std::uint32_t p = bunsetsu.particles.begin; p < bunsetsu.particles.end; ++p) add(symbols_.features().column(which, particles_[p]));
+  for (std::uint32_t p = bunsetsu.particles.begin; p < bunsetsu.particles.end; ++p)
+    add(symbols_.features().column(which, particles_[p]));
 }
 
 std::size_t BunsetsuRows::bracket_state(std::int32_t openings, std::int32_t closings) {
@@ -225,7 +243,9 @@ void BunsetsuRows::add_dependent(std::size_t bunsetsu) {
   competitors_.erase(std::unique(competitors_.begin(), competitors_.end()), competitors_.end());
 }
 
-void BunsetsuRows::append(Range part) { row_.insert(row_.end(), columns_.begin() + part.begin, columns_.begin() + part.end); }
+void BunsetsuRows::append(Range part) {
+  row_.insert(row_.end(), columns_.begin() + part.begin, columns_.begin() + part.end);
+}
 
 std::span<const std::int32_t> BunsetsuRows::row(std::size_t modifier, std::size_t candidate) {
   row_.clear();
@@ -234,11 +254,13 @@ std::span<const std::int32_t> BunsetsuRows::row(std::size_t modifier, std::size_
     if (own != nullptr) append(own->parts[role]);
   }
   const std::size_t pair = static_cast<std::size_t>(BunsetsuRole::pair);
-  for (std::size_t t = first_template_[pair]; t < first_template_[pair + 1]; ++t) add_pair(t, modifier, candidate);
+  for (std::size_t t = first_template_[pair]; t < first_template_[pair + 1]; ++t)
+    add_pair(t, modifier, candidate);
   return row_;
 }
 
-const BunsetsuRows::Bunsetsu* BunsetsuRows::in_role(BunsetsuRole role, std::size_t modifier, std::size_t candidate) const {
+const BunsetsuRows::Bunsetsu* BunsetsuRows::in_role(BunsetsuRole role, std::size_t modifier,
+                                                    std::size_t candidate) const {
   switch (role) {
     case BunsetsuRole::before: return modifier == 0 ? nullptr : &bunsetsu_[modifier - 1];
     case BunsetsuRole::modifier: return &bunsetsu_[modifier];
@@ -257,14 +279,18 @@ void BunsetsuRows::add_pair(std::size_t which, std::size_t modifier, std::size_t
     case BunsetsuKind::same: {
       const Bunsetsu* left = in_role(own.left, modifier, candidate);
       const Bunsetsu* right = in_role(own.right, modifier, candidate);
-      if (left != nullptr && right != nullptr && left->content >= 0 && left->content == right->content) column = columns.yes;
+      if (left != nullptr && right != nullptr && left->content >= 0 && left->content == right->content)
+        column = columns.yes;
       break;
     }
-    case BunsetsuKind::distance: column = columns.distances[candidate - modifier == 1 ? 0 : candidate - modifier < 6 ? 1 : 2]; break;
+    case BunsetsuKind::distance:
+      column = columns.distances[candidate - modifier == 1 ? 0 : candidate - modifier < 6 ? 1 : 2];
+      break;
     case BunsetsuKind::brackets: {
       const Bunsetsu& from = bunsetsu_[modifier + 1];
       const Bunsetsu& to = bunsetsu_[candidate];
-      column = columns.brackets[bracket_state(to.openings_before - from.openings_before, to.closings_before - from.closings_before)];
+      column = columns.brackets[bracket_state(to.openings_before - from.openings_before,
+                                              to.closings_before - from.closings_before)];
       break;
     }
     case BunsetsuKind::particles: row_.insert(row_.end(), competitors_.begin(), competitors_.end()); break;

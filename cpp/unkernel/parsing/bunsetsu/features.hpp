@@ -1,8 +1,9 @@
 // Features of pairs of bunsetsu: what becomes which column of a row.
 //
-// Columns are numbered template by template, and templates stand in the order in which a row is put together. So rows
-// come out in ascending order, as engines want them, without sorting. All that depends on one bunsetsu alone is looked
-// up once a bunsetsu; a row of the pair is then four copies and a handful of comparisons.
+// Columns are numbered template by template, and templates stand in the order in which a row is put together.
+// So rows come out in ascending order, as engines want them, without sorting. All that depends on one
+// bunsetsu alone is looked up once a bunsetsu; a row of the pair is then four copies and a handful of
+// comparisons.
 //
 // Bytes   4 for each template and symbol, and the symbols' own.
 #pragma once
@@ -25,10 +26,10 @@ inline constexpr std::int32_t no_column = -1;
 // The column of each value of each template.
 class BunsetsuFeatures {
  public:
-  // Column c, counted from begins[t] on up to begins[t + 1], is template t with the symbol values[c]; of one template, the
-  // symbols ascend. Checks all that; throws std::invalid_argument.
-  BunsetsuFeatures(std::vector<BunsetsuTemplate> templates, data::NameTable symbols, std::vector<std::int32_t> begins,
-                   std::vector<std::int32_t> values);
+  // Column c, counted from begins[t] on up to begins[t + 1], is template t with the symbol values[c]; of one
+  // template, the symbols ascend. Checks all that; throws std::invalid_argument.
+  BunsetsuFeatures(std::vector<BunsetsuTemplate> templates, data::NameTable symbols,
+                   std::vector<std::int32_t> begins, std::vector<std::int32_t> values);
   // Every template with every name: what there might be before it is known what occurs.
   static BunsetsuFeatures all_of(std::vector<BunsetsuTemplate> templates, const data::NameTable& names);
   // The columns that are kept, in the same order, and only the symbols that they need.
@@ -56,11 +57,12 @@ class BunsetsuFeatures {
   data::NameTable symbols_;
   std::vector<std::int32_t> begins_;
   std::vector<std::int32_t> values_;
-  std::vector<std::int32_t> table_;  // by symbol, then by template: one look-up serves all templates of a word
+  std::vector<std::int32_t>
+      table_;  // by symbol, then by template: one look-up serves all templates of a word
 };
 
-// A text's symbols as the features know them, and what kinds of morphemes they make: found once for each different
-// string. Both must outlive it.
+// A text's symbols as the features know them, and what kinds of morphemes they make: found once for each
+// different string. Both must outlive it.
 class BunsetsuSymbols {
  public:
   enum Class : std::uint8_t { mark = 1, particle = 2, comma = 4, period = 8, opening = 16, closing = 32 };
@@ -70,7 +72,9 @@ class BunsetsuSymbols {
   const data::BunsetsuText& text() const { return text_; }
   const BunsetsuFeatures& features() const { return features_; }
   std::int32_t known(std::int32_t symbol) const { return known_[static_cast<std::size_t>(symbol)]; }
-  bool is(std::int32_t symbol, Class which) const { return (classes_[static_cast<std::size_t>(symbol)] & which) != 0; }
+  bool is(std::int32_t symbol, Class which) const {
+    return (classes_[static_cast<std::size_t>(symbol)] & which) != 0;
+  }
 
  private:
   const data::BunsetsuText& text_;
@@ -131,9 +135,9 @@ class BunsetsuRows {
   static std::size_t bracket_state(std::int32_t openings, std::int32_t closings);
 
   const BunsetsuSymbols& symbols_;
-  std::vector<Categories> categories_;                 // of each template
-  std::size_t first_template_[bunsetsu_roles + 2];     // of each role
-  std::size_t competing_template_;                     // or as many as there are
+  std::vector<Categories> categories_;              // of each template
+  std::size_t first_template_[bunsetsu_roles + 2];  // of each role
+  std::size_t competing_template_;                  // or as many as there are
   std::vector<Bunsetsu> bunsetsu_;
   std::vector<std::int32_t> particles_;
   std::vector<std::int32_t> columns_;

@@ -11,7 +11,8 @@ namespace unkernel::parsing {
 using data::BunsetsuText;
 using data::no_head;
 
-BunsetsuDecisions bunsetsu_decisions(const BunsetsuText& text, std::span<const std::int32_t> heads, const BunsetsuFeatures& features) {
+BunsetsuDecisions bunsetsu_decisions(const BunsetsuText& text, std::span<const std::int32_t> heads,
+                                     const BunsetsuFeatures& features) {
   if (heads.size() != text.bunsetsu()) throw std::invalid_argument("there is not one head for each bunsetsu");
   const BunsetsuSymbols symbols(text, features);
   BunsetsuRows rows(symbols);
@@ -28,7 +29,9 @@ BunsetsuDecisions bunsetsu_decisions(const BunsetsuText& text, std::span<const s
       made.labels.push_back(depending ? 1 : 0);
       return depending;
     };
-    shift_reduce(rows.size(), stack, [&](std::size_t) { rows.begin_candidate(); }, depends, [&](std::size_t modifier, std::size_t) { rows.add_dependent(modifier); });
+    shift_reduce(
+        rows.size(), stack, [&](std::size_t) { rows.begin_candidate(); }, depends,
+        [&](std::size_t modifier, std::size_t) { rows.add_dependent(modifier); });
   }
   return made;
 }
@@ -55,8 +58,8 @@ void renumber(const std::vector<bool>& kept, BunsetsuDecisions& decisions) {
 
 }  // namespace
 
-BunsetsuTraining bunsetsu_training(const BunsetsuText& text, std::span<const std::int32_t> heads, std::vector<BunsetsuTemplate> templates,
-                                   std::int64_t min_count) {
+BunsetsuTraining bunsetsu_training(const BunsetsuText& text, std::span<const std::int32_t> heads,
+                                   std::vector<BunsetsuTemplate> templates, std::int64_t min_count) {
   const BunsetsuFeatures all = BunsetsuFeatures::all_of(std::move(templates), text.names());
   BunsetsuDecisions decisions = bunsetsu_decisions(text, heads, all);
   std::vector<std::int64_t> counts(all.columns(), 0);
@@ -72,7 +75,8 @@ namespace {
 // What a thread needs to parse.
 class Parsing {
  public:
-  Parsing(const BunsetsuSymbols& symbols, const engines::Engine& engine) : rows_(symbols), engine_(engine), worker_(engine.worker()) {}
+  Parsing(const BunsetsuSymbols& symbols, const engines::Engine& engine)
+      : rows_(symbols), engine_(engine), worker_(engine.worker()) {}
 
   void operator()(std::size_t sentence, std::span<std::int32_t> heads) {
     rows_.load(sentence);
@@ -100,8 +104,11 @@ class Parsing {
 
 }  // namespace
 
-std::vector<std::int32_t> parse_bunsetsu(const BunsetsuText& text, const BunsetsuFeatures& features, const engines::Engine& engine, int threads) {
-  if (engine.scores() != 1) throw std::invalid_argument("a bunsetsu parser decides by one score, and this engine has " + std::to_string(engine.scores()));
+std::vector<std::int32_t> parse_bunsetsu(const BunsetsuText& text, const BunsetsuFeatures& features,
+                                         const engines::Engine& engine, int threads) {
+  if (engine.scores() != 1)
+    throw std::invalid_argument("a bunsetsu parser decides by one score, and this engine has " +
+                                std::to_string(engine.scores()));
   constexpr std::int64_t fewest = 32;  // sentences that are worth a thread's worker
   const auto sentences = static_cast<std::int64_t>(text.sentences());
   const std::int64_t grain = std::max(fewest, sentences / (8 * std::max(threads, 1)));

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::array<std::string_view, bunsetsu_roles> role_names{"before", "modifier", "candidate", "after"};
 constexpr std::array<std::string_view, bunsetsu_words> word_names{"first", "content", "function", "last"};
-constexpr std::array<std::string_view, data::morpheme_fields> field_names{"surface", "reading", "lemma", "pos", "subpos", "ctype", "cform"};
+constexpr std::array<std::string_view, data::morpheme_fields> field_names{
+    "surface", "reading", "lemma", "pos", "subpos", "ctype", "cform"};
 
 struct Property {
   std::string_view name;
@@ -45,12 +46,14 @@ bool find_property(std::span<const Property> properties, std::string_view name, 
 bool read_parts(std::span<const std::string_view> parts, BunsetsuTemplate& read) {
   if (parts.size() == 3 && parts[0] == "same") {
     read.kind = BunsetsuKind::same;
-    return find_name(role_names, parts[1], read.left) && find_name(role_names, parts[2], read.right) && read.left < read.right;
+    return find_name(role_names, parts[1], read.left) && find_name(role_names, parts[2], read.right) &&
+           read.left < read.right;
   }
   if (parts.size() == 2 && parts[0] == "between") return find_property(pair_properties, parts[1], read.kind);
   if (!find_name(role_names, parts[0], read.role)) return false;
   if (parts.size() == 2) return find_property(own_properties, parts[1], read.kind);
-  return parts.size() == 3 && find_name(word_names, parts[1], read.word) && find_name(field_names, parts[2], read.field);
+  return parts.size() == 3 && find_name(word_names, parts[1], read.word) &&
+         find_name(field_names, parts[2], read.field);
 }
 
 }  // namespace
@@ -58,26 +61,39 @@ bool read_parts(std::span<const std::string_view> parts, BunsetsuTemplate& read)
 BunsetsuTemplate read_bunsetsu_template(std::string_view name) {
   BunsetsuTemplate read{.name = std::string(name), .role = BunsetsuRole::pair, .kind = BunsetsuKind::word};
   if (read_parts(pieces(name, '.'), read)) return read;
-  throw std::invalid_argument(
-      "no such template: '" + std::string(name) +
-      "'. There are <role>.<word>.<field>, <role>.<property>, between.<distance, brackets or particles> and same.<role>.<role>; roles are before, "
-      "modifier, candidate and after; words first, content, function and last; fields surface, reading, lemma, pos, subpos, ctype and cform; "
-      "properties beginning, end, brackets, punctuation and particles");
+  throw std::invalid_argument("no such template: '" + std::string(name) +
+                              "'. There are <role>.<word>.<field>, <role>.<property>, between.<distance, "
+                              "brackets or particles> and same.<role>.<role>; roles are before, "
+                              "modifier, candidate and after; words first, content, function and last; "
+                              "fields surface, reading, lemma, pos, subpos, ctype and cform; "
+                              "properties beginning, end, brackets, punctuation and particles");
 }
 
 std::vector<BunsetsuTemplate> read_bunsetsu_templates(std::span<const std::string> names) {
   std::vector<BunsetsuTemplate> templates;
   for (const std::string& name : names) {
     templates.push_back(read_bunsetsu_template(name));
-    if (std::ranges::count(templates, name, &BunsetsuTemplate::name) > 1) throw std::invalid_argument("the template '" + name + "' comes twice");
+    if (std::ranges::count(templates, name, &BunsetsuTemplate::name) > 1)
+      throw std::invalid_argument("the template '" + name + "' comes twice");
   }
   std::ranges::stable_sort(templates, {}, &BunsetsuTemplate::role);
   return templates;
 }
 
 std::span<const std::string_view> bunsetsu_values::all() {
-  static constexpr std::array values{yes,            no,             brackets[0],    brackets[1],    brackets[2],  brackets[3], punctuation[0],
-                                     punctuation[1], punctuation[2], punctuation[3], distances[0], distances[1], distances[2]};
+  static constexpr std::array values{yes,
+                                     no,
+                                     brackets[0],
+                                     brackets[1],
+                                     brackets[2],
+                                     brackets[3],
+                                     punctuation[0],
+                                     punctuation[1],
+                                     punctuation[2],
+                                     punctuation[3],
+                                     distances[0],
+                                     distances[1],
+                                     distances[2]};
   return values;
 }
 

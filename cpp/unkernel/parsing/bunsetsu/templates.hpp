@@ -5,10 +5,10 @@
 //   <role>.<property>       candidate.punctuation        beginning, end, brackets, punctuation, particles
 //   between.<property>      between.distance             distance, brackets, particles
 //   same.<role>.<role>      same.modifier.after          whether both have the same content word
-// Roles: the modifier, the candidate (for its head, to its right), the bunsetsu before the modifier and the one after
-// the candidate. Words: the first and the last morpheme; the function word, which is the last one that is no mark; and
-// the content word, which is the last one that is neither a mark nor a particle. These are the "functional word" and the
-// "head word" of Table 1 of Yoshinaga & Kitsuregawa (2009).
+// Roles: the modifier, the candidate (for its head, to its right), the bunsetsu before the modifier and the
+// one after the candidate. Words: the first and the last morpheme; the function word, which is the last one
+// that is no mark; and the content word, which is the last one that is neither a mark nor a particle. These
+// are the "functional word" and the "head word" of Table 1 of Yoshinaga & Kitsuregawa (2009).
 #pragma once
 
 #include <cstddef>
@@ -35,9 +35,9 @@ struct BunsetsuTemplate {
   std::string name;
   BunsetsuRole role;
   BunsetsuKind kind;
-  BunsetsuWord word = BunsetsuWord::first;                              // of kind `word`
-  data::MorphemeField field = data::MorphemeField::surface;             // of kind `word`
-  BunsetsuRole left = BunsetsuRole::pair, right = BunsetsuRole::pair;   // of kind `same`
+  BunsetsuWord word = BunsetsuWord::first;                             // of kind `word`
+  data::MorphemeField field = data::MorphemeField::surface;            // of kind `word`
+  BunsetsuRole left = BunsetsuRole::pair, right = BunsetsuRole::pair;  // of kind `same`
 };
 
 // Throws std::invalid_argument and says what there is.

@@ -17,7 +17,10 @@ constexpr std::int32_t no_class = -1;
 class Decoder {
  public:
   Decoder(const data::ColumnText& text, const ChunkModel& model)
-      : text_(text), model_(model), worker_(model.engine.worker()), scores_(std::max<std::size_t>(model.classes.size(), model.engine.scores())) {}
+      : text_(text),
+        model_(model),
+        worker_(model.engine.worker()),
+        scores_(std::max<std::size_t>(model.classes.size(), model.engine.scores())) {}
 
   void decode(std::int64_t sentence, std::span<ChunkTag> tags) {
     model_.features.read(text_, sentence, model_.backward, words_, room_);
@@ -43,17 +46,19 @@ class Decoder {
   }
 
   bool may_follow_read(ChunkTag before, ChunkTag after) const {
-    return model_.backward ? may_follow(model_.scheme, after, before) : may_follow(model_.scheme, before, after);
+    return model_.backward ? may_follow(model_.scheme, after, before)
+                           : may_follow(model_.scheme, before, after);
   }
 
-  // The best that may stand here. A scheme whose training text had neither O nor single words in chunks may have none:
-  // then the word is outside.
+  // The best that may stand here. A scheme whose training text had neither O nor single words in chunks may
+  // have none: then the word is outside.
   std::int32_t best_class(ChunkTag before, bool last) const {
     std::int32_t best = no_class;
     for (std::size_t k = 0; k < model_.classes.size(); ++k) {
       if (best != no_class && !(scores_[k] > scores_[static_cast<std::size_t>(best)])) continue;
       const ChunkTag tag = model_.classes[k];
-      if (may_follow_read(before, tag) && (!last || may_follow_read(tag, outside))) best = static_cast<std::int32_t>(k);
+      if (may_follow_read(before, tag) && (!last || may_follow_read(tag, outside)))
+        best = static_cast<std::int32_t>(k);
     }
     return best;
   }
@@ -70,7 +75,8 @@ class Decoder {
 
 void check(const ChunkModel& model) {
   const std::size_t scores = model.engine.scores();
-  if (model.classes.size() < 2 || (scores != model.classes.size() && !(scores == 1 && model.classes.size() == 2))) {
+  if (model.classes.size() < 2 ||
+      (scores != model.classes.size() && !(scores == 1 && model.classes.size() == 2))) {
     throw std::invalid_argument("the classifier's scores are not those of the tags");
   }
   for (const ChunkTag tag : model.classes) {
@@ -90,7 +96,8 @@ std::vector<ChunkTag> chunk_text(const data::ColumnText& text, const ChunkModel&
     const std::int64_t last = std::min(text.sentences(), (block + 1) * sentences_at_once);
     for (std::int64_t s = block * sentences_at_once; s < last; ++s) {
       const auto first = static_cast<std::size_t>(text.first_token(s));
-      decoders[slot]->decode(s, std::span(tags).subspan(first, static_cast<std::size_t>(text.first_token(s + 1)) - first));
+      decoders[slot]->decode(
+          s, std::span(tags).subspan(first, static_cast<std::size_t>(text.first_token(s + 1)) - first));
     }
   });
   return tags;

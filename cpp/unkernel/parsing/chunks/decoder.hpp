@@ -20,8 +20,8 @@ struct ChunkModel {
   bool backward;
 };
 
-// The tags of all words in IOB2. Of the answers that may stand beside the one before, the best is taken, so that tags are
-// always valid. Any number of threads gives the same.
+// The tags of all words in IOB2. Of the answers that may stand beside the one before, the best is taken, so
+// that tags are always valid. Any number of threads gives the same.
 std::vector<ChunkTag> chunk_text(const data::ColumnText& text, const ChunkModel& model, int threads);
 
 }  // namespace unkernel::parsing

@@ -24,7 +24,9 @@ std::vector<ChunkTemplate> all_templates(const ChunkTemplates& templates) {
 }
 
 auto codes_of(const ChunkTemplate& addresses, const ChunkSentence& sentence, std::size_t word) {
-  return [&addresses, &sentence, word](std::size_t k) { return sentence.at(addresses[k].attribute, word)[addresses[k].offset]; };
+  return [&addresses, &sentence, word](std::size_t k) {
+    return sentence.at(addresses[k].attribute, word)[addresses[k].offset];
+  };
 }
 
 }  // namespace
@@ -34,14 +36,20 @@ void ChunkSentence::reset(std::size_t attributes, std::size_t words) {
   words_ = words;
   stride_ = words + 2 * margin;
   codes_.assign((attributes + 1) * stride_, before_first);
-  for (std::size_t a = 0; a <= attributes; ++a) std::fill_n(codes_.begin() + static_cast<std::ptrdiff_t>(a * stride_ + margin + words), margin, behind_last);
+  for (std::size_t a = 0; a <= attributes; ++a)
+    std::fill_n(codes_.begin() + static_cast<std::ptrdiff_t>(a * stride_ + margin + words), margin,
+                behind_last);
 }
 
-ChunkTable::ChunkTable(std::size_t values, const ChunkTableArrays& arrays, std::int32_t features) : joins_(values - 1), ids_(arrays.ids) {
-  if (arrays.joins.size() != joins_.size()) throw std::invalid_argument("a template joins another number of values than its table");
+ChunkTable::ChunkTable(std::size_t values, const ChunkTableArrays& arrays, std::int32_t features)
+    : joins_(values - 1), ids_(arrays.ids) {
+  if (arrays.joins.size() != joins_.size())
+    throw std::invalid_argument("a template joins another number of values than its table");
   for (std::size_t k = 0; k < joins_.size(); ++k) {
     for (const std::uint64_t stored : arrays.joins[k]) {
-      std::int32_t& number = stored == Join::no_key ? throw std::invalid_argument("a joined value is out of range") : joins_[k][stored];
+      std::int32_t& number = stored == Join::no_key
+                                 ? throw std::invalid_argument("a joined value is out of range")
+                                 : joins_[k][stored];
       if (number != 0) throw std::invalid_argument("a joined value occurs twice");
       number = static_cast<std::int32_t>(joins_[k].size());
     }
@@ -61,19 +69,26 @@ ChunkTableArrays ChunkTable::arrays() const {
   ChunkTableArrays arrays{{}, ids_};
   for (const Join& join : joins_) {
     auto& keys = arrays.joins.emplace_back(join.size());
-    join.for_each([&](std::uint64_t stored, std::int32_t number) { keys[static_cast<std::size_t>(number - 1)] = stored; });
+    join.for_each([&](std::uint64_t stored, std::int32_t number) {
+      keys[static_cast<std::size_t>(number - 1)] = stored;
+    });
   }
   return arrays;
 }
 
 ChunkFeatures::ChunkFeatures(ChunkTemplates templates)
-    : templates_(std::move(templates)), all_(all_templates(templates_)), values_(templates_.attributes.size()) {
+    : templates_(std::move(templates)),
+      all_(all_templates(templates_)),
+      values_(templates_.attributes.size()) {
   for (const ChunkTemplate& each : all_) tables_.emplace_back(each.size());
 }
 
-ChunkFeatures::ChunkFeatures(ChunkTemplates templates, std::vector<data::NameTable> values, std::span<const ChunkTableArrays> tables,
-                             std::int32_t features)
-    : templates_(std::move(templates)), all_(all_templates(templates_)), values_(std::move(values)), features_(features) {
+ChunkFeatures::ChunkFeatures(ChunkTemplates templates, std::vector<data::NameTable> values,
+                             std::span<const ChunkTableArrays> tables, std::int32_t features)
+    : templates_(std::move(templates)),
+      all_(all_templates(templates_)),
+      values_(std::move(values)),
+      features_(features) {
   if (values_.size() != templates_.attributes.size() || tables.size() != all_.size() || features < 0) {
     throw std::invalid_argument("the tables of features are not those of the templates");
   }
@@ -81,7 +96,9 @@ ChunkFeatures::ChunkFeatures(ChunkTemplates templates, std::vector<data::NameTab
 }
 
 bool ChunkFeatures::needs_pos() const {
-  return std::ranges::any_of(templates_.attributes, [](const ChunkAttribute& attribute) { return attribute.kind == ChunkAttributeKind::pos; });
+  return std::ranges::any_of(templates_.attributes, [](const ChunkAttribute& attribute) {
+    return attribute.kind == ChunkAttributeKind::pos;
+  });
 }
 
 std::vector<ChunkTableArrays> ChunkFeatures::tables() const {
@@ -91,15 +108,16 @@ std::vector<ChunkTableArrays> ChunkFeatures::tables() const {
 }
 
 template <class Number>
-void ChunkFeatures::read_with(const data::ColumnText& text, std::int64_t sentence, bool backward, ChunkSentence& to, std::string& room,
-                              const Number& number) const {
+void ChunkFeatures::read_with(const data::ColumnText& text, std::int64_t sentence, bool backward,
+                              ChunkSentence& to, std::string& room, const Number& number) const {
   const std::int64_t first = text.first_token(sentence);
   const std::int64_t last = text.first_token(sentence + 1) - 1;
   const auto words = static_cast<std::size_t>(last - first + 1);
   to.reset(templates_.attributes.size(), words);
   const bool has_pos = text.columns() > pos_column;
   for (std::size_t i = 0; i < words; ++i) {
-    const std::int64_t token = backward ? last - static_cast<std::int64_t>(i) : first + static_cast<std::int64_t>(i);
+    const std::int64_t token =
+        backward ? last - static_cast<std::int64_t>(i) : first + static_cast<std::int64_t>(i);
     const std::string_view word = text.field(token, word_column);
     const std::string_view pos = has_pos ? text.field(token, pos_column) : std::string_view();
     for (std::size_t a = 0; a < templates_.attributes.size(); ++a) {
@@ -111,11 +129,14 @@ void ChunkFeatures::read_with(const data::ColumnText& text, std::int64_t sentenc
   }
 }
 
-void ChunkFeatures::read(const data::ColumnText& text, std::int64_t sentence, bool backward, ChunkSentence& to, std::string& room) const {
-  read_with(text, sentence, backward, to, room, [&](std::size_t a, std::string_view value) { return values_[a].find(value); });
+void ChunkFeatures::read(const data::ColumnText& text, std::int64_t sentence, bool backward,
+                         ChunkSentence& to, std::string& room) const {
+  read_with(text, sentence, backward, to, room,
+            [&](std::size_t a, std::string_view value) { return values_[a].find(value); });
 }
 
-void ChunkFeatures::row(const ChunkSentence& sentence, std::size_t word, std::vector<std::int32_t>& ids) const {
+void ChunkFeatures::row(const ChunkSentence& sentence, std::size_t word,
+                        std::vector<std::int32_t>& ids) const {
   ids.clear();
   for (std::size_t t = 0; t < all_.size(); ++t) {
     const std::int32_t id = tables_[t].find(codes_of(all_[t], sentence, word));
@@ -124,7 +145,8 @@ void ChunkFeatures::row(const ChunkSentence& sentence, std::size_t word, std::ve
   std::ranges::sort(ids);
 }
 
-ChunkRows ChunkFeatures::rows(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward) const {
+ChunkRows ChunkFeatures::rows(const data::ColumnText& text, std::span<const std::int32_t> answers,
+                              bool backward) const {
   ChunkRows rows;
   ChunkSentence sentence;
   std::string room;
@@ -146,14 +168,16 @@ ChunkRows ChunkFeatures::rows(const data::ColumnText& text, std::span<const std:
   return rows;
 }
 
-ChunkRows ChunkFeatures::learn(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward, std::int64_t minimum) {
+ChunkRows ChunkFeatures::learn(const data::ColumnText& text, std::span<const std::int32_t> answers,
+                               bool backward, std::int64_t minimum) {
   ChunkRows rows;
   rows.offsets.reserve(answers.size() + 1);
   rows.columns.reserve(answers.size() * all_.size());
   ChunkSentence sentence;
   std::string room;
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
-    read_with(text, s, backward, sentence, room, [&](std::size_t a, std::string_view value) { return values_[a].add(value); });
+    read_with(text, s, backward, sentence, room,
+              [&](std::size_t a, std::string_view value) { return values_[a].add(value); });
     const auto first = static_cast<std::size_t>(text.first_token(s));
     for (std::size_t i = 0; i < sentence.words(); ++i) {
       const std::size_t token = backward ? first + sentence.words() - 1 - i : first + i;
@@ -170,7 +194,8 @@ void ChunkFeatures::learn_sentence(const ChunkSentence& sentence, ChunkRows& row
     const auto begin = static_cast<std::ptrdiff_t>(rows.columns.size());
     for (std::size_t t = 0; t < all_.size(); ++t) {
       const std::int32_t id = tables_[t].add(codes_of(all_[t], sentence, i), features_);
-      if (id == features_ && ++features_ > most_features) throw std::length_error("there are too many features");
+      if (id == features_ && ++features_ > most_features)
+        throw std::length_error("there are too many features");
       rows.columns.push_back(id);
     }
     std::sort(rows.columns.begin() + begin, rows.columns.end());

@@ -1,10 +1,10 @@
 // Features of a chunker's decisions, and their numbers.
 //
-// A word's values are looked up once: each attribute has a table of the values that were seen in training, and a value's
-// code is its number there. A template of one value finds its feature at that code in an array; one that joins several
-// goes through a hash table for each further value, (what was found so far, code) -> number. No two features share a
-// number, and what was not seen in training has none. A feature costs 4 bytes, a joined one 16 to 32 more for each
-// join; finding one costs a load, or a probe for each join.
+// A word's values are looked up once: each attribute has a table of the values that were seen in training,
+// and a value's code is its number there. A template of one value finds its feature at that code in an array;
+// one that joins several goes through a hash table for each further value, (what was found so far, code) ->
+// number. No two features share a number, and what was not seen in training has none. A feature costs 4
+// bytes, a joined one 16 to 32 more for each join; finding one costs a load, or a probe for each join.
 #pragma once
 
 #include <cstddef>
@@ -21,21 +21,27 @@
 
 namespace unkernel::parsing {
 
-// Codes that stand for no value: of words before the first and behind the last, and of values not seen in training.
+// Codes that stand for no value: of words before the first and behind the last, and of values not seen in
+// training.
 constexpr std::int32_t before_first = 0;
 constexpr std::int32_t behind_last = 1;
 constexpr std::int32_t first_code = 2;
 constexpr std::int32_t unknown = -1;
 
-// A sentence in the direction of reading: the codes of all attributes of its words, and of tags as far as they are known.
+// A sentence in the direction of reading: the codes of all attributes of its words, and of tags as far as
+// they are known.
 class ChunkSentence {
  public:
   void reset(std::size_t attributes, std::size_t words);
   std::size_t words() const { return words_; }
-  void set(std::size_t attribute, std::size_t word, std::int32_t code) { codes_[attribute * stride_ + margin + word] = code; }
+  void set(std::size_t attribute, std::size_t word, std::int32_t code) {
+    codes_[attribute * stride_ + margin + word] = code;
+  }
   // Tags are the last attribute.
   void set_tag(std::size_t word, std::int32_t code) { set(attributes_, word, code); }
-  const std::int32_t* at(std::size_t attribute, std::size_t word) const { return codes_.data() + attribute * stride_ + margin + word; }
+  const std::int32_t* at(std::size_t attribute, std::size_t word) const {
+    return codes_.data() + attribute * stride_ + margin + word;
+  }
 
  private:
   static constexpr std::size_t margin = farthest_offset;
@@ -79,7 +85,8 @@ class ChunkTable {
   using Join = FlatMap<std::uint64_t, std::int32_t>;  // values are numbers plus 1
 
   static std::uint64_t key(std::int32_t left, std::int32_t code) {
-    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(code);
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
+           static_cast<std::uint32_t>(code);
   }
 
   std::vector<Join> joins_;
@@ -90,17 +97,21 @@ class ChunkFeatures {
  public:
   explicit ChunkFeatures(ChunkTemplates templates);
   // As it was stored. Throws std::invalid_argument where the parts do not fit each other.
-  ChunkFeatures(ChunkTemplates templates, std::vector<data::NameTable> values, std::span<const ChunkTableArrays> tables, std::int32_t features);
+  ChunkFeatures(ChunkTemplates templates, std::vector<data::NameTable> values,
+                std::span<const ChunkTableArrays> tables, std::int32_t features);
 
-  // Numbers the features of a text, in the order of first sight, and drops those that occur fewer than `minimum` times.
-  // `answers` are the classes of all words, the words' tags while they are read.
-  ChunkRows learn(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward, std::int64_t minimum);
+  // Numbers the features of a text, in the order of first sight, and drops those that occur fewer than
+  // `minimum` times. `answers` are the classes of all words, the words' tags while they are read.
+  ChunkRows learn(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward,
+                  std::int64_t minimum);
 
   // A sentence of a text, without tags.
-  void read(const data::ColumnText& text, std::int64_t sentence, bool backward, ChunkSentence& to, std::string& room) const;
+  void read(const data::ColumnText& text, std::int64_t sentence, bool backward, ChunkSentence& to,
+            std::string& room) const;
   // The features of a word, ascending; all words before it must have tags.
   void row(const ChunkSentence& sentence, std::size_t word, std::vector<std::int32_t>& ids) const;
-  // The rows of all words of a text, in its order, as they are met while these answers are given; -1 is no class.
+  // The rows of all words of a text, in its order, as they are met while these answers are given; -1 is no
+  // class.
   ChunkRows rows(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward) const;
 
   std::int32_t features() const { return features_; }
@@ -110,8 +121,8 @@ class ChunkFeatures {
 
  private:
   template <class Number>
-  void read_with(const data::ColumnText& text, std::int64_t sentence, bool backward, ChunkSentence& to, std::string& room,
-                 const Number& number) const;
+  void read_with(const data::ColumnText& text, std::int64_t sentence, bool backward, ChunkSentence& to,
+                 std::string& room, const Number& number) const;
   void learn_sentence(const ChunkSentence& sentence, ChunkRows& rows);
   void drop_rare(std::int64_t minimum, ChunkRows& rows);
 

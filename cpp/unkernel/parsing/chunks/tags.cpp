@@ -12,7 +12,8 @@ constexpr std::string_view mark_letters = "BIES";
 std::optional<ChunkTag> parse_tag(std::string_view name, data::NameTable& types) {
   if (name == "O") return outside;
   const std::size_t letter = mark_letters.find(name.front());
-  if (letter == std::string_view::npos || (name.size() > 1 && name[1] != '-') || name.size() == 2) return std::nullopt;
+  if (letter == std::string_view::npos || (name.size() > 1 && name[1] != '-') || name.size() == 2)
+    return std::nullopt;
   const std::int32_t type = types.add(name.substr(std::min<std::size_t>(name.size(), 2)));
   return chunk_tag(static_cast<ChunkMark>(letter), type);
 }
@@ -22,15 +23,17 @@ bool ends(ChunkTag tag) { return mark_of(tag) == ChunkMark::end || mark_of(tag) 
 
 // The tags of a chunk's first, inner and last tokens, where neighbours have no part in them.
 void write_chunk(const Chunk& chunk, ChunkScheme scheme, std::span<ChunkTag> tags) {
-  std::fill(tags.begin() + static_cast<std::ptrdiff_t>(chunk.first), tags.begin() + static_cast<std::ptrdiff_t>(chunk.last),
-            chunk_tag(ChunkMark::inside, chunk.type));
+  std::fill(tags.begin() + static_cast<std::ptrdiff_t>(chunk.first),
+            tags.begin() + static_cast<std::ptrdiff_t>(chunk.last), chunk_tag(ChunkMark::inside, chunk.type));
   const bool both = scheme == ChunkScheme::iobes;
   if (scheme == ChunkScheme::iob2 || both) tags[chunk.first] = chunk_tag(ChunkMark::begin, chunk.type);
   if (scheme == ChunkScheme::ioe2 || both) tags[chunk.last - 1] = chunk_tag(ChunkMark::end, chunk.type);
   if (both && chunk.last - chunk.first == 1) tags[chunk.first] = chunk_tag(ChunkMark::single, chunk.type);
 }
 
-bool touch(const Chunk& left, const Chunk& right) { return left.last == right.first && left.type == right.type; }
+bool touch(const Chunk& left, const Chunk& right) {
+  return left.last == right.first && left.type == right.type;
+}
 
 bool is_open(ChunkTag tag) { return tag != outside && !ends(tag); }
 bool goes_on(ChunkTag tag) { return tag != outside && !begins(tag); }
@@ -55,9 +58,12 @@ std::vector<ChunkTag> read_chunk_tags(const data::ColumnText& text, int column, 
     if (number == known.size()) {
       const auto tag = parse_tag(name, types);
       if (!tag) {
-        throw text.fault(token, column, std::string("'").append(name).append("' is no tag of a chunk: those are O, or B, I, E or S and a type, as B-NP"));
+        throw text.fault(token, column,
+                         std::string("'").append(name).append(
+                             "' is no tag of a chunk: those are O, or B, I, E or S and a type, as B-NP"));
       }
-      if (types.size() > static_cast<std::size_t>(most_chunk_types)) throw text.fault(token, column, "there are too many types of chunks");
+      if (types.size() > static_cast<std::size_t>(most_chunk_types))
+        throw text.fault(token, column, "there are too many types of chunks");
       known.push_back(*tag);
     }
     tags[static_cast<std::size_t>(token)] = known[number];
@@ -88,7 +94,8 @@ void recode(std::span<ChunkTag> tags, ChunkScheme scheme, std::vector<Chunk>& ro
   for (std::size_t k = 0; k < room.size(); ++k) {
     const Chunk& chunk = room[k];
     write_chunk(chunk, scheme, tags);
-    if (scheme == ChunkScheme::iob1 && k > 0 && touch(room[k - 1], chunk)) tags[chunk.first] = chunk_tag(ChunkMark::begin, chunk.type);
+    if (scheme == ChunkScheme::iob1 && k > 0 && touch(room[k - 1], chunk))
+      tags[chunk.first] = chunk_tag(ChunkMark::begin, chunk.type);
     if (scheme == ChunkScheme::ioe1 && k + 1 < room.size() && touch(chunk, room[k + 1])) {
       tags[chunk.last - 1] = chunk_tag(ChunkMark::end, chunk.type);
     }
@@ -107,8 +114,8 @@ bool may_follow(ChunkScheme scheme, ChunkTag left, ChunkTag right) {
   return false;
 }
 
-ChunkScore count_chunks(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> right, std::span<const ChunkTag> found,
-                        std::size_t types) {
+ChunkScore count_chunks(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> right,
+                        std::span<const ChunkTag> found, std::size_t types) {
   ChunkScore score;
   score.types.resize(types);
   std::vector<Chunk> in_text;
@@ -123,7 +130,8 @@ ChunkScore count_chunks(std::span<const std::int64_t> first_tokens, std::span<co
       ++score.types[static_cast<std::size_t>(chunk.type)].right;
       // Both lists go from left to right, and chunks of a list do not overlap.
       const auto same = std::ranges::lower_bound(in_answer, chunk.first, {}, &Chunk::first);
-      if (same != in_answer.end() && *same == chunk) ++score.types[static_cast<std::size_t>(chunk.type)].correct;
+      if (same != in_answer.end() && *same == chunk)
+        ++score.types[static_cast<std::size_t>(chunk.type)].correct;
     }
     for (const Chunk& chunk : in_answer) ++score.types[static_cast<std::size_t>(chunk.type)].found;
   }

@@ -7,8 +7,9 @@
 //   IOE2      I I E
 //   IOBES     B I E              S where it is the only token
 //
-// A token outside of all chunks is O. Read, they are all the same: B and S begin a chunk, and so does whatever comes
-// after O, E, S or another type; E and S end one. These are the rules of the shared task's scorer.
+// A token outside of all chunks is O. Read, they are all the same: B and S begin a chunk, and so does
+// whatever comes after O, E, S or another type; E and S end one. These are the rules of the shared task's
+// scorer.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,9 @@ constexpr ChunkTag outside = 0;
 constexpr std::int32_t marks = 4;
 constexpr std::int32_t most_chunk_types = 1 << 20;
 
-constexpr ChunkTag chunk_tag(ChunkMark mark, std::int32_t type) { return 1 + marks * type + static_cast<std::int32_t>(mark); }
+constexpr ChunkTag chunk_tag(ChunkMark mark, std::int32_t type) {
+  return 1 + marks * type + static_cast<std::int32_t>(mark);
+}
 constexpr std::int32_t type_of(ChunkTag tag) { return (tag - 1) / marks; }
 constexpr ChunkMark mark_of(ChunkTag tag) { return static_cast<ChunkMark>((tag - 1) % marks); }
 
@@ -70,7 +73,7 @@ struct ChunkScore {
 };
 
 // Sentences are from first_tokens[s] to first_tokens[s + 1]; both in IOB2, with types below `types`.
-ChunkScore count_chunks(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> right, std::span<const ChunkTag> found,
-                        std::size_t types);
+ChunkScore count_chunks(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> right,
+                        std::span<const ChunkTag> found, std::size_t types);
 
 }  // namespace unkernel::parsing

@@ -4,10 +4,11 @@
 //   suffix3[0]          the last three letters of this one
 //   word[0]+tag[-1]     both at once, as one feature
 //
-// A template a line. Attributes are word, lower (the word in small ASCII letters), pos, shape (X a capital, x a small
-// letter, d a digit; repeated ones once), prefix1 .. prefix9 and suffix1 .. suffix9 (of `lower`; letters, not bytes) and
-// tag, the answer given for a word before. Positions count in the direction of reading: -1 is the word that was read
-// just before, which is the one to the right where text is read backward.
+// A template a line. Attributes are word, lower (the word in small ASCII letters), pos, shape (X a capital, x
+// a small letter, d a digit; repeated ones once), prefix1 .. prefix9 and suffix1 .. suffix9 (of `lower`;
+// letters, not bytes) and tag, the answer given for a word before. Positions count in the direction of
+// reading: -1 is the word that was read just before, which is the one to the right where text is read
+// backward.
 #pragma once
 
 #include <cstddef>
@@ -50,6 +51,7 @@ struct ChunkTemplates {
 ChunkTemplates read_chunk_templates(std::string_view text, const std::string& file);
 
 // Appends the value that a word and its part of speech have.
-void append_value(const ChunkAttribute& attribute, std::string_view word, std::string_view pos, std::string& to);
+void append_value(const ChunkAttribute& attribute, std::string_view word, std::string_view pos,
+                  std::string& to);
 
 }  // namespace unkernel::parsing

@@ -1,4 +1,5 @@
-// What readers of templates share: lines and what stands between separators, white space, names and their values.
+// What readers of templates share: lines and what stands between separators, white space, names and their
+// values.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // What features are made of a word's letters.
 //
-// Only ASCII letters have a case here: no table of the world's letters is worth its size, tags say what is a name.
+// Only ASCII letters have a case here: no table of the world's letters is worth its size, tags say what is a
+// name.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,11 @@ inline void append_shape(std::string_view word, const ShapeOptions& options, std
   const std::size_t begin = to.size();
   for (const char c : word) {
     const bool beyond_ascii = static_cast<unsigned char>(c) >= 0x80;
-    const char kind = is_capital(c) ? 'X' : is_small(c) ? 'x' : data::is_digit(c) ? 'd' : beyond_ascii ? options.beyond_ascii : c;
+    const char kind = is_capital(c)       ? 'X'
+                      : is_small(c)       ? 'x'
+                      : data::is_digit(c) ? 'd'
+                      : beyond_ascii      ? options.beyond_ascii
+                                          : c;
     if (to.size() > begin && to.back() == kind) continue;
     if (to.size() - begin == options.longest) break;
     to.push_back(kind);
