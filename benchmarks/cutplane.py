@@ -107,7 +107,7 @@ class Packed:
 def by_dual(rows: PackedRows, task: Linear, tol: float, epochs: int = 1000) -> dict:
     return train_dual(
         rows=rows, intercept=0.0, squared=False, signed_costs=task.C * task.y, duals=np.empty(0),
-        tolerance=tol, max_epochs=epochs, seed=1, threads=1, problem=0, problems=1, look=None,
+        tolerance=tol, max_epochs=epochs, seed=1, threads=1, problem=0, problems=1, on_progress=None,
     )  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def by_cuts(rows: PackedRows, oracle: Any, C: float, tol: float) -> dict:
     return minimise(
         rows=rows, oracle=oracle, intercept=0.0, bundle=Bundle(rows.features, 200),
         start=np.zeros(rows.features), C=C, tolerance=tol, max_rounds=5000, threads=1, problem=0, problems=1,
-        look=None, observe=None,
+        on_progress=None, observe=None,
     )  # fmt: skip
 
 

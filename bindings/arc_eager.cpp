@@ -21,14 +21,14 @@
 namespace unkernel::bindings {
 namespace {
 
-using parsing::ParserFrame;
+using parsing::ArcEagerSpec;
 
 // A frame, and the trees that it learnt from.
 struct BoundFrame {
   BoundFrame(const std::string& file, std::string_view templates, bool split_moves, bool split_labels,
              std::int64_t minimum)
       : frame(file, templates, {split_moves, split_labels, minimum}) {}
-  ParserFrame frame;
+  ArcEagerSpec frame;
   std::vector<parsing::LabelledTree> trees;
 };
 
@@ -50,7 +50,7 @@ void store_features(const parsing::FeatureSpace& space, const std::string& name,
 }
 
 Table stored(const BoundFrame& bound) {
-  const ParserFrame& frame = bound.frame;
+  const ArcEagerSpec& frame = bound.frame;
   Table table;
   nb::list strings;
   for (std::size_t k = 0; k < parsing::string_attributes; ++k)
@@ -90,18 +90,18 @@ void restore(BoundFrame& bound, const Table& table) {
   const auto strings = plain<std::vector<std::vector<std::string_view>>>(table, "strings");
   if (strings.size() != parsing::string_attributes)
     throw std::invalid_argument("the parser's strings are damaged");
-  ParserFrame::Stored stored{{},
-                             plain<std::vector<std::string_view>>(table, "labels"),
-                             plain<std::vector<std::int32_t>>(table, "lifted_labels"),
-                             plain<std::int32_t>(table, "root_label"),
-                             plain<std::vector<std::int32_t>>(table, "move_parts"),
-                             plain<std::vector<std::int32_t>>(table, "arc_parts"),
-                             plain<std::vector<std::vector<std::int32_t>>>(table, "move_classes"),
-                             plain<std::vector<std::vector<std::int32_t>>>(table, "arc_classes"),
-                             array<std::uint64_t>(table, "move_keys"),
-                             array<std::uint64_t>(table, "arc_keys"),
-                             array<std::int64_t>(table, "move_begins"),
-                             array<std::int64_t>(table, "arc_begins")};
+  ArcEagerSpec::Stored stored{{},
+                              plain<std::vector<std::string_view>>(table, "labels"),
+                              plain<std::vector<std::int32_t>>(table, "lifted_labels"),
+                              plain<std::int32_t>(table, "root_label"),
+                              plain<std::vector<std::int32_t>>(table, "move_parts"),
+                              plain<std::vector<std::int32_t>>(table, "arc_parts"),
+                              plain<std::vector<std::vector<std::int32_t>>>(table, "move_classes"),
+                              plain<std::vector<std::vector<std::int32_t>>>(table, "arc_classes"),
+                              array<std::uint64_t>(table, "move_keys"),
+                              array<std::uint64_t>(table, "arc_keys"),
+                              array<std::int64_t>(table, "move_begins"),
+                              array<std::int64_t>(table, "arc_begins")};
   std::copy(strings.begin(), strings.end(), stored.strings.begin());
   bound.frame.restore(stored);
 }
@@ -190,7 +190,7 @@ Table decisions_with(const BoundFrame& bound, const Engines& moves, const Engine
 }
 
 void bind_frame(nb::module_& module) {
-  nb::class_<BoundFrame>(module, "ArcEagerFrame")
+  nb::class_<BoundFrame>(module, "ArcEagerSpec")
       .def(nb::init<const std::string&, std::string_view, bool, bool, std::int64_t>(), nb::arg("file"),
            nb::arg("templates"), nb::kw_only(), nb::arg("split_moves"), nb::arg("split_labels"),
            nb::arg("minimum"))

@@ -41,12 +41,12 @@ engines::FeatureMap feature_map(int degree, const std::string& kind, double gamm
 // "linear", "polynomial", "rbf" or "sigmoid"
 engines::KernelFunction kernel_function(const std::string& name, int degree, double gamma, double coef0);
 
-using Look = std::function<void(const Progress&)>;
+using OnProgress = std::function<void(const Progress&)>;
 
 // Runs `work(monitor)` on a thread of its own while this one lets Python see signals and, if asked to,
 // progress.
 template <class Work>
-void watched(const Work& work, const Look& look) {
+void watched(const Work& work, const OnProgress& on_progress) {
   Monitor monitor;
   const nb::gil_scoped_release unlocked;
   supervise(
@@ -54,7 +54,7 @@ void watched(const Work& work, const Look& look) {
       [&](const Progress& progress) {
         const nb::gil_scoped_acquire locked;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        if (look) look(progress);
+        if (on_progress) on_progress(progress);
       });
 }
 

@@ -348,10 +348,10 @@ Table table_of(const Outcome& outcome, std::int64_t rounds) {
 }
 
 template <class Work>
-Table run_loop(Array<double> start, const Look& look, const Work& work) {
+Table run_loop(Array<double> start, const OnProgress& on_progress, const Work& work) {
   std::vector<double> weights(start.data(), start.data() + start.size());
   solve::OneSlackOutcome outcome;
-  watched([&](Monitor& monitor) { outcome = work(weights, monitor); }, look);
+  watched([&](Monitor& monitor) { outcome = work(weights, monitor); }, on_progress);
   Table result = table_of(outcome, outcome.rounds);
   result["weights"] = to_numpy(std::move(weights));
   return result;
@@ -403,8 +403,8 @@ void bind_loop(nb::module_& module) {
       "minimise",
       [](const RowStore& rows, Oracle& oracle, double intercept, Bundle& bundle, Array<double> start,
          double C, double tolerance, std::int64_t max_rounds, int threads, std::int64_t problem,
-         std::int64_t problems, const Look& look, const Observe& observe) {
-        return run_loop(start, look, [&](std::vector<double>& weights, Monitor& monitor) {
+         std::int64_t problems, const OnProgress& on_progress, const Observe& observe) {
+        return run_loop(start, on_progress, [&](std::vector<double>& weights, Monitor& monitor) {
           cutplane::RowRisk risk(rows, intercept, oracle, {threads, &monitor});
           return minimise(risk, loop_options(C, tolerance, max_rounds, threads, problem, problems), bundle,
                           weights, monitor, observe);
@@ -412,21 +412,21 @@ void bind_loop(nb::module_& module) {
       },
       nb::kw_only(), nb::arg("rows"), nb::arg("oracle"), nb::arg("intercept"), nb::arg("bundle"),
       nb::arg("start"), nb::arg("C"), nb::arg("tolerance"), nb::arg("max_rounds"), nb::arg("threads"),
-      nb::arg("problem"), nb::arg("problems"), nb::arg("look").none(), nb::arg("observe").none());
+      nb::arg("problem"), nb::arg("problems"), nb::arg("on_progress").none(), nb::arg("observe").none());
   module.def(
       "minimise_distant",
       [](nb::object risk, std::size_t steps_at_once, Bundle& bundle, Array<double> start, double C,
          double tolerance, std::int64_t max_rounds, int threads, std::int64_t problem, std::int64_t problems,
-         const Look& look, const Observe& observe) {
+         const OnProgress& on_progress, const Observe& observe) {
         DistantRisk distant(start.size(), std::move(risk), steps_at_once);
-        return run_loop(start, look, [&](std::vector<double>& weights, Monitor& monitor) {
+        return run_loop(start, on_progress, [&](std::vector<double>& weights, Monitor& monitor) {
           return minimise(distant, loop_options(C, tolerance, max_rounds, threads, problem, problems), bundle,
                           weights, monitor, observe);
         });
       },
       nb::kw_only(), nb::arg("risk"), nb::arg("steps_at_once"), nb::arg("bundle"), nb::arg("start"),
       nb::arg("C"), nb::arg("tolerance"), nb::arg("max_rounds"), nb::arg("threads"), nb::arg("problem"),
-      nb::arg("problems"), nb::arg("look").none(), nb::arg("observe").none());
+      nb::arg("problems"), nb::arg("on_progress").none(), nb::arg("observe").none());
 }
 
 void bind_dual(nb::module_& module) {
@@ -434,7 +434,7 @@ void bind_dual(nb::module_& module) {
       "train_dual",
       [](const PackedRows& rows, double intercept, bool squared, Array<double> signed_costs,
          Array<double> duals, double tolerance, std::int64_t max_epochs, std::uint64_t seed, int threads,
-         std::int64_t problem, std::int64_t problems, const Look& look) {
+         std::int64_t problem, std::int64_t problems, const OnProgress& on_progress) {
         std::vector<double> ended(duals.data(), duals.data() + duals.size());
         std::vector<double> weights(rows.features() + (intercept != 0.0 ? 1 : 0));
         solve::Outcome outcome;
@@ -448,7 +448,7 @@ void bind_dual(nb::module_& module) {
                                              {tolerance, max_epochs, seed, threads}, ended, weights, progress,
                                              monitor);
             },
-            look);
+            on_progress);
         Table result = table_of(outcome, outcome.epochs);
         result["weights"] = to_numpy(std::move(weights));
         result["duals"] = to_numpy(std::move(ended));
@@ -456,7 +456,7 @@ void bind_dual(nb::module_& module) {
       },
       nb::kw_only(), nb::arg("rows"), nb::arg("intercept"), nb::arg("squared"), nb::arg("signed_costs"),
       nb::arg("duals"), nb::arg("tolerance"), nb::arg("max_epochs"), nb::arg("seed"), nb::arg("threads"),
-      nb::arg("problem"), nb::arg("problems"), nb::arg("look").none());
+      nb::arg("problem"), nb::arg("problems"), nb::arg("on_progress").none());
 }
 
 }  // namespace

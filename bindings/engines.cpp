@@ -212,7 +212,7 @@ void bind_builders(nb::module_& module) {
         const ConjunctionTables tables =
             conjunction_tables(table, sets, feature_map(degree, map, gamma, coef0));
         engines::check(tables);
-        engines::Listing listing;
+        engines::HeaviestConjunctions listing;
         {
           const nb::gil_scoped_release unlocked;
           listing = engines::list_heaviest(tables, top);
@@ -241,7 +241,7 @@ void bind_makers(nb::module_& module) {
       nb::arg("tables"), nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"),
       nb::arg("coef0"));
   module.def(
-      "short_engine",
+      "int16_pair_engine",
       [](bool sets, int degree, const std::string& map, double gamma, double coef0, std::int64_t features,
          Array<std::int64_t> columns, Array<std::uint64_t> keys, Array<double> weights,
          Array<double> constants) -> std::unique_ptr<BoundEngine> {
@@ -250,7 +250,7 @@ void bind_makers(nb::module_& module) {
         std::unique_ptr<engines::Engine> engine;
         {
           const nb::gil_scoped_release unlocked;
-          engine = engines::make_short_engine(model, engines::dense_pairs_for(model));
+          engine = engines::make_int16_pair_engine(model, engines::dense_pairs_for(model));
         }
         return engine == nullptr ? nullptr : std::make_unique<BoundEngine>(std::move(engine), nb::none());
       },

@@ -10,13 +10,13 @@
 namespace unkernel::bindings {
 namespace {
 
-using poly::Examples;
+using poly::DistinctRows;
 using poly::Storage;
 using poly::Trained;
 
 template <class Index>
-Examples distinct(Array<Index> offsets, Array<Index> columns, Array<double> values, std::int64_t features,
-                  Array<std::int32_t> classes, Array<double> weights, int threads) {
+DistinctRows distinct(Array<Index> offsets, Array<Index> columns, Array<double> values, std::int64_t features,
+                      Array<std::int32_t> classes, Array<double> weights, int threads) {
   const auto rows = csr_view(offsets, columns, values, features);
   if (static_cast<std::int64_t>(classes.size()) != rows.rows() ||
       (weights.size() > 0 && weights.size() != classes.size())) {
@@ -43,8 +43,8 @@ solve::Loss loss_named(const std::string& name) {
 
 using Table = nb::typed<nb::dict, nb::str, nb::any>;
 
-Trained train(const Examples& examples, const poly::TrainOptions& options, bool logistic,
-              Array<std::uint64_t> start_hashes, Array<double> start_duals, const Look& look) {
+Trained train(const DistinctRows& examples, const poly::TrainOptions& options, bool logistic,
+              Array<std::uint64_t> start_hashes, Array<double> start_duals, const OnProgress& on_progress) {
   Trained trained;
   const poly::WarmStart start{view(start_hashes), view(start_duals)};
   watched(
@@ -52,7 +52,7 @@ Trained train(const Examples& examples, const poly::TrainOptions& options, bool 
         trained = logistic ? poly::train_logistic(examples, options, start, monitor)
                            : poly::train(examples, options, start, monitor);
       },
-      look);
+      on_progress);
   return trained;
 }
 
@@ -62,9 +62,9 @@ poly::SparseLoss sparse_loss_named(const std::string& name) {
   throw std::invalid_argument("loss must be 'squared_hinge' or 'logistic'");
 }
 
-Trained train_sparse(const Examples& examples, const poly::SparseOptions& options,
+Trained train_sparse(const DistinctRows& examples, const poly::SparseOptions& options,
                      Array<std::uint64_t> start_keys, Array<double> start_weights,
-                     Array<double> start_constants, const Look& look) {
+                     Array<double> start_constants, const OnProgress& on_progress) {
   const poly::SparseStart start{view(start_keys), view(start_weights), view(start_constants)};
   const auto scores =
       static_cast<std::size_t>(poly::problem_count(static_cast<int>(options.class_weights.size())));
@@ -73,7 +73,8 @@ Trained train_sparse(const Examples& examples, const poly::SparseOptions& option
   if (start.weights.size() != start.keys.size() * start.constants.size())
     throw std::invalid_argument("the start's weights do not fit its keys");
   Trained trained;
-  watched([&](Monitor& monitor) { trained = poly::train_sparse(examples, options, start, monitor); }, look);
+  watched([&](Monitor& monitor) { trained = poly::train_sparse(examples, options, start, monitor); },
+          on_progress);
   return trained;
 }
 
@@ -101,7 +102,7 @@ Table as_dict(Trained&& trained, std::size_t rows) {
   return result;
 }
 
-Table estimate(const Examples& examples, int degree, int problems, double memory) {
+Table estimate(const DistinctRows& examples, int degree, int problems, double memory) {
   const poly::StorageEstimate sizes = poly::estimate_storage(examples, degree, problems);
   Table result;
   result["possible_columns"] = sizes.possible_columns;
@@ -137,25 +138,28 @@ void bind_poly(nb::module_& module) {
       .def_ro("objective", &Progress::objective)
       .def_ro("bound", &Progress::bound);
 
-  nb::class_<Examples>(module, "Examples")
-      .def_prop_ro("rows", &Examples::rows)
-      .def_prop_ro("binary", &Examples::binary)
+  nb::class_<DistinctRows>(module, "DistinctRows")
+      .def_prop_ro("rows", &DistinctRows::rows)
+      .def_prop_ro("binary", &DistinctRows::binary)
       .def_prop_ro(
-          "columns", [](const Examples& self) { return copy_to_numpy(self.columns); }, nb::rv_policy::move)
+          "columns", [](const DistinctRows& self) { return copy_to_numpy(self.columns); },
+          nb::rv_policy::move)
       .def_prop_ro(
-          "hashes", [](const Examples& self) { return copy_to_numpy(self.hashes); }, nb::rv_policy::move)
+          "hashes", [](const DistinctRows& self) { return copy_to_numpy(self.hashes); }, nb::rv_policy::move)
       .def_prop_ro(
-          "offsets", [](const Examples& self) { return copy_to_numpy(self.offsets); }, nb::rv_policy::move)
+          "offsets", [](const DistinctRows& self) { return copy_to_numpy(self.offsets); },
+          nb::rv_policy::move)
       .def_prop_ro(
-          "features", [](const Examples& self) { return copy_to_numpy(self.features); }, nb::rv_policy::move)
+          "features", [](const DistinctRows& self) { return copy_to_numpy(self.features); },
+          nb::rv_policy::move)
       .def("variance", &poly::weighted_variance, nb::arg("columns"))
       .def("estimate_storage", &estimate, nb::arg("degree"), nb::arg("problems"), nb::arg("memory"))
       .def(
           "train",
-          [](const Examples& self, int degree, const std::string& map, double gamma, double coef0,
+          [](const DistinctRows& self, int degree, const std::string& map, double gamma, double coef0,
              const std::string& loss, double C, std::vector<double> class_weights, const std::string& storage,
              double memory, double tolerance, std::int64_t max_epochs, std::uint64_t seed, int threads,
-             Array<std::uint64_t> start_hashes, Array<double> start_duals, const Look& look) {
+             Array<std::uint64_t> start_hashes, Array<double> start_duals, const OnProgress& on_progress) {
             const bool logistic = loss == "logistic";
             const poly::TrainOptions options{feature_map(degree, map, gamma, coef0),
                                              logistic ? solve::Loss::hinge : loss_named(loss),
@@ -167,20 +171,20 @@ void bind_poly(nb::module_& module) {
                                              max_epochs,
                                              seed,
                                              threads};
-            Trained trained = train(self, options, logistic, start_hashes, start_duals, look);
+            Trained trained = train(self, options, logistic, start_hashes, start_duals, on_progress);
             return as_dict(std::move(trained), static_cast<std::size_t>(self.rows()));
           },
           nb::kw_only(), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"),
           nb::arg("loss"), nb::arg("C"), nb::arg("class_weights"), nb::arg("storage"), nb::arg("memory"),
           nb::arg("tolerance"), nb::arg("max_epochs"), nb::arg("seed"), nb::arg("threads"),
-          nb::arg("start_hashes"), nb::arg("start_duals"), nb::arg("look").none())
+          nb::arg("start_hashes"), nb::arg("start_duals"), nb::arg("on_progress").none())
       .def(
           "train_sparse",
-          [](const Examples& self, int degree, const std::string& map, double gamma, double coef0,
+          [](const DistinctRows& self, int degree, const std::string& map, double gamma, double coef0,
              const std::string& loss, double l1, double l2, double C, std::vector<double> class_weights,
              double memory, double tolerance, std::int64_t max_steps, std::uint64_t seed, int threads,
              Array<std::uint64_t> start_keys, Array<double> start_weights, Array<double> start_constants,
-             const Look& look) {
+             const OnProgress& on_progress) {
             const poly::SparseOptions options{feature_map(degree, map, gamma, coef0),
                                               sparse_loss_named(loss),
                                               {l1, l2},
@@ -191,14 +195,15 @@ void bind_poly(nb::module_& module) {
                                               max_steps,
                                               seed,
                                               threads};
-            Trained trained = train_sparse(self, options, start_keys, start_weights, start_constants, look);
+            Trained trained =
+                train_sparse(self, options, start_keys, start_weights, start_constants, on_progress);
             return as_dict(std::move(trained), static_cast<std::size_t>(self.rows()));
           },
           nb::kw_only(), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"),
           nb::arg("loss"), nb::arg("l1"), nb::arg("l2"), nb::arg("C"), nb::arg("class_weights"),
           nb::arg("memory"), nb::arg("tolerance"), nb::arg("max_steps"), nb::arg("seed"), nb::arg("threads"),
           nb::arg("start_keys"), nb::arg("start_weights"), nb::arg("start_constants"),
-          nb::arg("look").none());
+          nb::arg("on_progress").none());
 
   for (const bool wide : {false, true}) {
     const auto bind = [&](auto* function) {

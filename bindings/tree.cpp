@@ -347,7 +347,7 @@ class MatrixSink final : public engines::GramSink {
 
 nb::ndarray<nb::numpy, double> kernel_matrix(const ExampleKernel& kernel, const ExampleSet& left,
                                              const ExampleSet& right, bool symmetric, int threads,
-                                             const Look& look) {
+                                             const OnProgress& on_progress) {
   const std::size_t rows = left.size;
   const std::size_t columns = right.size;
   std::vector<double> values(rows * columns, 0.0);
@@ -364,7 +364,7 @@ nb::ndarray<nb::numpy, double> kernel_matrix(const ExampleKernel& kernel, const 
           for (std::size_t j = i + 1; j < columns; ++j) values[i * columns + j] = values[j * columns + i];
         }
       },
-      look);
+      on_progress);
   return to_numpy(std::move(values), {rows, columns});
 }
 
@@ -389,7 +389,7 @@ void bind_kernels(nb::module_& module) {
              nb::arg("trees"), nb::arg("vectors"), nb::arg("normalize_trees"), nb::arg("normalize_vectors"),
              nb::arg("indexed"), nb::arg("threads"));
   module.def("kernel_matrix", &kernel_matrix, nb::arg("kernel"), nb::arg("left"), nb::arg("right"),
-             nb::arg("symmetric"), nb::arg("threads"), nb::arg("look").none());
+             nb::arg("symmetric"), nb::arg("threads"), nb::arg("on_progress").none());
   module.def(
       "self_kernels",
       [](const ExampleKernel& kernel, const ExampleSet& set, int threads) {
@@ -428,17 +428,18 @@ void bind_machines(nb::module_& module) {
   nb::class_<ExampleMachine>(module, "ExampleMachine")
       .def(
           "score",
-          [](const ExampleMachine& self, const ExampleSet& examples, int threads, const Look& look) {
+          [](const ExampleMachine& self, const ExampleSet& examples, int threads,
+             const OnProgress& on_progress) {
             std::vector<double> scores(examples.size * self.scores(), 0.0);
             watched(
                 [&](Monitor& monitor) {
                   const Reading reading(examples.forest->gate());
                   self.add_scores(examples, {}, threads, monitor, scores);
                 },
-                look);
+                on_progress);
             return to_numpy(std::move(scores), {examples.size, self.scores()});
           },
-          nb::arg("examples"), nb::arg("threads"), nb::arg("look").none())
+          nb::arg("examples"), nb::arg("threads"), nb::arg("on_progress").none())
       .def_prop_ro("scores", &ExampleMachine::scores)
       .def_prop_ro("nbytes", &ExampleMachine::memory);
   module.def("example_machine", &machine, nb::arg("kernel"), nb::arg("set"), nb::arg("chosen"),
@@ -560,7 +561,7 @@ nb::typed<nb::list, Table> train_exact(const ExampleKernel& kernel, std::shared_
                                        const Array<std::int32_t>& codes, const Array<double>& costs,
                                        const std::vector<std::int32_t>& positives, double imbalance,
                                        double tolerance, std::int64_t max_rounds, bool bias,
-                                       std::size_t memory, int threads, const Look& look) {
+                                       std::size_t memory, int threads, const OnProgress& on_progress) {
   check_targets(*set, codes, costs);
   std::vector<tree::Labelling> labellings;
   for (const std::int32_t positive : positives)
@@ -572,7 +573,7 @@ nb::typed<nb::list, Table> train_exact(const ExampleKernel& kernel, std::shared_
         trained = tree::train_exact(kernel, set, labellings, {tolerance, max_rounds, bias, memory, threads},
                                     monitor);
       },
-      look);
+      on_progress);
   nb::typed<nb::list, Table> tables;
   for (tree::Trained& one : trained) tables.append(trained_table(std::move(one)));
   return tables;
@@ -593,7 +594,7 @@ Table train_sampled(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set
                     const Array<std::int32_t>& codes, const Array<double>& costs, std::int32_t positive,
                     std::int64_t problem, std::int64_t problems, double imbalance, double C, double epsilon,
                     std::int64_t max_rounds, std::int64_t sample_size, bool bias, std::uint64_t seed,
-                    const std::string& method, int threads, const Look& look) {
+                    const std::string& method, int threads, const OnProgress& on_progress) {
   check_targets(*set, codes, costs);
   const tree::Labelling examples = labelling(view(codes), view(costs), positive, imbalance);
   const tree::SampledOptions options{C,    epsilon, max_rounds,         sample_size,
@@ -607,7 +608,7 @@ Table train_sampled(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set
         const Reading reading(set->forest->gate());
         trained = tree::train_sampled(kernel, set, examples, options, progress, monitor);
       },
-      look);
+      on_progress);
   return trained_table(std::move(trained));
 }
 
@@ -615,12 +616,12 @@ void bind_learners(nb::module_& module) {
   module.def("train_exact_trees", &train_exact, nb::arg("kernel"), nb::arg("set"), nb::arg("codes"),
              nb::arg("costs"), nb::arg("positives"), nb::arg("imbalance"), nb::arg("tolerance"),
              nb::arg("max_rounds"), nb::arg("bias"), nb::arg("memory"), nb::arg("threads"),
-             nb::arg("look").none());
+             nb::arg("on_progress").none());
   module.def("train_sampled_trees", &train_sampled, nb::arg("kernel"), nb::arg("set"), nb::arg("codes"),
              nb::arg("costs"), nb::arg("positive"), nb::arg("problem"), nb::arg("problems"),
              nb::arg("imbalance"), nb::arg("C"), nb::arg("epsilon"), nb::arg("max_rounds"),
              nb::arg("sample_size"), nb::arg("bias"), nb::arg("seed"), nb::arg("method"), nb::arg("threads"),
-             nb::arg("look").none());
+             nb::arg("on_progress").none());
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ def by_cuts(problem, *, squared, intercept, threads=1, rounds=1000, tol=1e-4, st
     ended = minimise(
         rows=store, oracle=margin_oracle(costs, squared=squared), intercept=intercept, bundle=bundle,
         start=np.full(dimension, start), C=0.05, tolerance=tol, max_rounds=rounds, threads=threads,
-        problem=0, problems=1, look=None, observe=None,
+        problem=0, problems=1, on_progress=None, observe=None,
     )  # fmt: skip
     return ended, bundle
 
@@ -39,7 +39,7 @@ def optimum(problem, *, squared, intercept):
     store, costs = problem
     return train_dual(
         rows=store, intercept=intercept, squared=squared, signed_costs=0.05 * costs, duals=np.empty(0),
-        tolerance=1e-8, max_epochs=20_000, seed=0, threads=1, problem=0, problems=1, look=None,
+        tolerance=1e-8, max_epochs=20_000, seed=0, threads=1, problem=0, problems=1, on_progress=None,
     )  # fmt: skip
 
 

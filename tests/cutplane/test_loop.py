@@ -54,7 +54,7 @@ def test_cutting_planes_and_the_dual_solver_agree(squared, intercept):
         "threads": 1,
         "problem": 0,
         "problems": 1,
-        "look": None,
+        "on_progress": None,
     }
     dual = _core.train_dual(
         rows=pack(X), intercept=intercept, squared=squared, signed_costs=0.5 * y, duals=np.zeros(0), **options
@@ -86,7 +86,7 @@ def test_the_dual_solver_refuses_what_does_not_fit():
         "threads": 1,
         "problem": 0,
         "problems": 1,
-        "look": None,
+        "on_progress": None,
     }
     for costs, duals in ((y[1:], np.zeros(0)), (y, np.zeros(3))):
         with pytest.raises(ValueError, match="differ in number"):

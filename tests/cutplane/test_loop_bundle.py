@@ -142,11 +142,16 @@ def test_what_look_raises_ends_the_work():
     X, y, _ = make_rows(9)
     looks = []
 
-    def look(progress):
+    def on_progress(progress):
         looks.append((progress.stage, progress.problem, progress.problems))
         raise RuntimeError("no more")
 
-    options = {"look": look, "observe": lambda *_: time.sleep(0.03), "tolerance": 0.0, "max_rounds": 10**6}
+    options = {
+        "on_progress": on_progress,
+        "observe": lambda *_: time.sleep(0.03),
+        "tolerance": 0.0,
+        "max_rounds": 10**6,
+    }
     with pytest.raises(RuntimeError, match="no more"):
         minimise(X, _core.margin_oracle(y, squared=False), problem=2, problems=5, **options)
     with pytest.raises(RuntimeError, match="no more"):

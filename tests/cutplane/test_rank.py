@@ -179,12 +179,12 @@ def test_says_so_when_it_did_not_converge():
 def test_an_interrupted_fit_leaves_nothing():
     X, y, _ = make_ranking(8, rows=20_000)
 
-    def look(_progress):
+    def on_progress(_progress):
         raise KeyboardInterrupt
 
     ranker = RankSVM(C=1e3, tol=1e-12, max_iter=10**6)
     with pytest.raises(KeyboardInterrupt):
-        ranker.fit_watched(X, y, None, None, look=look)
+        ranker.fit_watched(X, y, None, None, on_progress=on_progress)
     for ask in (
         ranker.decision_function,
         lambda X: ranker.score(X, y),

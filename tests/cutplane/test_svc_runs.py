@@ -106,12 +106,12 @@ def test_says_so_when_it_did_not_converge(solver):
 def test_an_interrupted_fit_leaves_nothing(solver):
     X, y = large_problem(rows=4000)
 
-    def look(_progress):
+    def on_progress(_progress):
         raise KeyboardInterrupt
 
     clf = CuttingPlaneSVC(C=1e3, solver=solver, tol=1e-12, max_iter=10**6)
     with pytest.raises(KeyboardInterrupt):
-        clf.fit_watched(X, y, None, look=look)
+        clf.fit_watched(X, y, None, on_progress=on_progress)
     for ask in (clf.predict, clf.decision_function):
         with pytest.raises(NotFittedError):
             ask(X)

@@ -62,7 +62,9 @@ def matrix(kernel, left, right=None, threads=1):
     examples = kernel.examples(left, like=right, indexed=right is None)
     others = examples if right is None else kernel.examples(right, indexed=True)
     return np.asarray(
-        kernel_matrix(kernel.core(), examples, others, symmetric=right is None, threads=threads, look=None)
+        kernel_matrix(
+            kernel.core(), examples, others, symmetric=right is None, threads=threads, on_progress=None
+        )
     )
 
 

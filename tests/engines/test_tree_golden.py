@@ -70,7 +70,7 @@ def test_kernel_values(name):
     rows, columns, expected = np.loadtxt(golden.FOLDER / f"{name}.kernels", unpack=True)
     examples = kernel.examples(test_data(name)[:12], indexed=True)
     found = np.asarray(
-        kernel_matrix(kernel.core(), examples, examples, symmetric=True, threads=1, look=None)
+        kernel_matrix(kernel.core(), examples, examples, symmetric=True, threads=1, on_progress=None)
     )[rows.astype(int), columns.astype(int)]
     tolerance = 1e-12 if kernel.combination == "trees" else 1e-6
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)

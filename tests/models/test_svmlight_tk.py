@@ -53,7 +53,7 @@ def test_kernels(name):
     rows, columns, expected = np.loadtxt(FOLDER / f"{PREFIX}{name}.kernels").T
     X = test_trees(name)[: int(rows.max()) + 1]
     examples = kernel.examples(X, indexed=True)
-    found = kernel_matrix(kernel.core(), examples, examples, symmetric=True, threads=1, look=None)
+    found = kernel_matrix(kernel.core(), examples, examples, symmetric=True, threads=1, on_progress=None)
     found = np.asarray(found)[rows.astype(int), columns.astype(int)]
     np.testing.assert_allclose(found, expected, rtol=1e-12 if kernel.combination == "trees" else 1e-6)
 

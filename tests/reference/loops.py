@@ -33,7 +33,7 @@ def usual_options(dimension, most_cuts):
         "threads": 1,
         "problem": 0,
         "problems": 1,
-        "look": None,
+        "on_progress": None,
         "observe": None,
     }
 

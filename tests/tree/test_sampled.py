@@ -24,7 +24,7 @@ def train(forest, y, *, kernel=None, costs=None, method="forest", threads=1, **o
         kernel=kernel.core(), set=kernel.examples(forest, indexed=True), codes=np.asarray(y, np.int32),
         costs=np.ones(len(y)) if costs is None else np.asarray(costs, float), method=method, threads=threads,
         **{"positive": 1, "problem": 0, "problems": 1, "imbalance": 1.0, "C": 1.0, "epsilon": 1e-3,
-           "max_rounds": 40, "sample_size": 60, "bias": True, "seed": 1, "look": None} | options,
+           "max_rounds": 40, "sample_size": 60, "bias": True, "seed": 1, "on_progress": None} | options,
     )  # fmt: skip
     return dict(outcome)
 

@@ -222,7 +222,7 @@ def train(texts, y, *, C=1.0, memory=1 << 30, threads=1, kernel=None, positives=
         kernel=kernel.core(), set=kernel.examples(Forest(texts), indexed=True), codes=np.asarray(y, np.int32),
         costs=np.full(len(y), float(C)), positives=list(positives),
         **{"imbalance": 1.0, "tolerance": 1e-5, "max_rounds": rounds, "bias": True, "memory": memory,
-           "threads": threads, "look": None} | options,
+           "threads": threads, "on_progress": None} | options,
     )  # fmt: skip
     return [dict(one) for one in outcomes]
 

@@ -37,12 +37,12 @@ def test_says_so_when_it_did_not_converge():
 def test_an_interrupted_fit_leaves_nothing(solver):
     texts, y = make_problem(24, 2000, noise=0.8)
 
-    def look(_progress):
+    def on_progress(_progress):
         raise KeyboardInterrupt
 
     clf = TreeSVC("ptk", C=1e4, tol=1e-12, max_iter=10**6, solver=solver, sample_size=2000)
     with pytest.raises(KeyboardInterrupt):
-        clf.fit_watched(texts, y, None, look=look)
+        clf.fit_watched(texts, y, None, on_progress=on_progress)
     with pytest.raises(NotFittedError):
         clf.predict(texts)
 
@@ -68,14 +68,14 @@ def test_progress_is_shown(solver):
     texts, y = make_problem(25, 1500, classes=3, noise=0.8)
     seen = []
 
-    def look(progress):
+    def on_progress(progress):
         seen.append(progress)
         if len(seen) >= 3:
             raise EnoughError
 
     clf = TreeSVC("ptk", C=1e4, tol=1e-12, max_iter=10**6, solver=solver, sample_size=1500)
     with pytest.raises(EnoughError):
-        clf.fit_watched(texts, y, None, look=look)
+        clf.fit_watched(texts, y, None, on_progress=on_progress)
     assert seen[-1].stage in {"exact": ("kernels", "training"), "sampled": ("sampling",)}[solver]
     assert seen[-1].problems == 3
     assert seen[-1].epoch >= seen[0].epoch

@@ -12,8 +12,8 @@
 
 namespace {
 
+using unkernel::RadixArgsort;
 using unkernel::Random;
-using unkernel::ScoreOrder;
 using Values = std::vector<double>;
 
 constexpr double largest = std::numeric_limits<double>::max();
@@ -29,14 +29,14 @@ std::vector<std::uint32_t> compared(const Values& values) {
   return order;
 }
 
-void check(ScoreOrder& sorter, const Values& values) {
+void check(RadixArgsort& sorter, const Values& values) {
   const auto order = sorter.sort(values);
   CHECK(std::ranges::equal(order, compared(values)));
 }
 
 template <class Draw>
 void check_drawn(const Draw& draw) {
-  ScoreOrder sorter;  // one for all sizes: it keeps its memory
+  RadixArgsort sorter;  // one for all sizes: it keeps its memory
   Random random(1);
   for (const std::size_t size : sizes) {
     Values values(size);
@@ -79,7 +79,7 @@ void test_the_smallest_doubles() {
 }
 
 void test_sorted_and_reversed() {
-  ScoreOrder sorter;
+  RadixArgsort sorter;
   Values rising(5000);
   std::iota(rising.begin(), rising.end(), -2500.0);
   check(sorter, rising);

@@ -14,7 +14,7 @@ struct RandomRows : Rows<Index> {
   std::vector<std::int32_t> classes;
   std::vector<double> weights;
 
-  unkernel::poly::Examples examples(int threads = 1) const {
+  unkernel::poly::DistinctRows examples(int threads = 1) const {
     return unkernel::poly::distinct_examples(this->view(), std::span(classes), std::span(weights), threads);
   }
 

@@ -16,7 +16,7 @@
 namespace {
 
 using unkernel::Random;
-using unkernel::poly::Examples;
+using unkernel::poly::DistinctRows;
 
 using Row = std::vector<std::pair<std::int64_t, double>>;       // column and value, ascending, no zeros
 using Weighed = std::map<Row, std::map<std::int32_t, double>>;  // row -> class -> weight
@@ -42,7 +42,7 @@ Weighed slow_distinct(const RandomRows<Index>& rows) {
 }
 
 // Back from ranks to columns.
-Row row_of(const Examples& examples, std::int64_t i) {
+Row row_of(const DistinctRows& examples, std::int64_t i) {
   Row row;
   for (auto k = examples.offsets[static_cast<std::size_t>(i)];
        k < examples.offsets[static_cast<std::size_t>(i) + 1]; ++k) {
@@ -56,7 +56,7 @@ Row row_of(const Examples& examples, std::int64_t i) {
   return row;
 }
 
-Weighed weighed(const Examples& examples) {
+Weighed weighed(const DistinctRows& examples) {
   Weighed found;
   CHECK(examples.offsets.size() == static_cast<std::size_t>(examples.rows()) + 1);
   CHECK(std::is_sorted(examples.hashes.begin(), examples.hashes.end()));
@@ -76,7 +76,7 @@ Weighed weighed(const Examples& examples) {
 }
 
 // Descending in the number of distinct rows that have the feature, ties by column.
-void check_ranks(const Examples& examples, const Weighed& distinct) {
+void check_ranks(const DistinctRows& examples, const Weighed& distinct) {
   std::map<std::int64_t, std::int64_t> counts;
   for (const auto& entry : distinct) {
     for (const auto& [column, value] : entry.first) ++counts[column];
@@ -88,7 +88,7 @@ void check_ranks(const Examples& examples, const Weighed& distinct) {
   for (std::size_t rank = 0; rank < order.size(); ++rank) CHECK(examples.columns[rank] == order[rank].second);
 }
 
-void check_equal(const Examples& a, const Examples& b) {
+void check_equal(const DistinctRows& a, const DistinctRows& b) {
   CHECK(a.offsets == b.offsets && a.features == b.features && a.values == b.values && a.hashes == b.hashes);
   CHECK(a.columns == b.columns && a.label_offsets == b.label_offsets && a.labels.size() == b.labels.size());
   for (std::size_t i = 0; i < a.labels.size(); ++i) {
@@ -118,7 +118,7 @@ void test_merges_what_is_equal(bool binary) {
   // Few features and short rows: most rows occur many times, with all classes.
   RandomRows<Index> rows = random_rows<Index>(3000, {8, 4, binary}, 1);
   for (std::size_t i = 0; i < rows.weights.size(); i += 3) rows.weights[i] = 0.0;
-  const Examples examples = rows.examples();
+  const DistinctRows examples = rows.examples();
   const Weighed expected = slow_distinct(rows);
   CHECK(examples.binary() == binary);
   CHECK(expected.size() < 1500 && expected.contains(Row{}));
@@ -130,7 +130,7 @@ template <class Index>
 void test_order_and_threads_change_nothing() {
   for (const bool binary : {true, false}) {
     const RandomRows<Index> rows = random_rows<Index>(12'000, {40, 5, binary}, 2);
-    const Examples examples = rows.examples();
+    const DistinctRows examples = rows.examples();
     check_equal(rows.examples(3), examples);
     check_equal(permuted(rows, 3).examples(), examples);
     check_equal(permuted(rows, 4).examples(2), examples);
@@ -162,7 +162,7 @@ void test_stored_zeros_are_no_entries() {
   rows.add(std::vector<std::int32_t>{1, 5, 8}, std::vector<double>{1.0, 1.0, -0.0}, 1, 2.0);
   rows.add(std::vector<std::int32_t>{4}, std::vector<double>{0.0}, 1, 3.0);
   rows.add(std::vector<std::int32_t>{}, std::vector<double>{}, 1, 4.0);
-  const Examples examples = rows.examples();
+  const DistinctRows examples = rows.examples();
   CHECK(examples.binary() && examples.rows() == 2 && examples.used_features() == 2);
   const Weighed expected{{Row{}, {{1, 7.0}}}, {Row{{1, 1.0}, {5, 1.0}}, {{0, 1.0}, {1, 2.0}}}};
   CHECK(weighed(examples) == expected);
@@ -171,7 +171,7 @@ void test_stored_zeros_are_no_entries() {
 // A row that does not count may not decide either whether the others are binary, or which features there are.
 void test_rows_of_weight_zero_leave_no_trace() {
   RandomRows<std::int32_t> rows = random_rows<std::int32_t>(50, {10, 5, true}, 6);
-  const Examples examples = rows.examples();
+  const DistinctRows examples = rows.examples();
   rows.add(std::vector<std::int32_t>{2, 9}, std::vector<double>{0.5, 3.0}, 0, 0.0);
   check_equal(rows.examples(), examples);
   CHECK(rows.examples().binary());
@@ -185,7 +185,7 @@ void test_columns_far_apart() {
   rows.add(std::vector<std::int64_t>{3}, std::vector<double>{2.0}, 1, 1.0);
   rows.add(std::vector<std::int64_t>{far - 7, far}, std::vector<double>{0.0, 0.5}, 1, 1.0);
   rows.add(std::vector<std::int64_t>{}, std::vector<double>{}, 1, 1.0);
-  const Examples examples = rows.examples();
+  const DistinctRows examples = rows.examples();
   CHECK((examples.columns == std::vector<std::int64_t>{3, far}));
   CHECK(weighed(examples) == slow_distinct(rows));
 }

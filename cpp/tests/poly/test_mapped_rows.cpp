@@ -26,7 +26,7 @@ using unkernel::engines::Basis;
 using unkernel::engines::FeatureMap;
 using unkernel::engines::Key;
 using unkernel::poly::CondensedRows;
-using unkernel::poly::Examples;
+using unkernel::poly::DistinctRows;
 using unkernel::poly::OnTheFlyRows;
 
 static_assert(unkernel::solve::KernelView<OnTheFlyRows<2, true>>);
@@ -39,13 +39,13 @@ struct Entry {
 using Mapped = std::map<Key, Entry>;
 
 struct Twin {
-  Twin(const Examples& examples, const FeatureMap& map, bool binary)
+  Twin(const DistinctRows& examples, const FeatureMap& map, bool binary)
       : basis(binary ? Basis::sets : Basis::monomials),
         number(static_cast<std::uint64_t>(examples.used_features()), map.degree, basis) {
     for (std::int64_t i = 0; i < examples.rows(); ++i) rows.push_back(mapped(examples, map, i));
   }
 
-  Mapped mapped(const Examples& examples, const FeatureMap& map, std::int64_t i) const {
+  Mapped mapped(const DistinctRows& examples, const FeatureMap& map, std::int64_t i) const {
     brute_force::Ranks ranks;
     std::map<std::uint64_t, double> values;
     for (auto k = examples.offsets[static_cast<std::size_t>(i)];
@@ -182,7 +182,7 @@ void check_view(const Rows& rows, const Twin& twin) {
 }
 
 template <int Degree, bool Binary, class Local>
-void check_condensed(const Examples& examples, const FeatureMap& map, const Twin& twin) {
+void check_condensed(const DistinctRows& examples, const FeatureMap& map, const Twin& twin) {
   const Monitor monitor;
   const CondensedRows<Degree, Binary, Local> rows(examples, map, 1, monitor);
   check_view(rows, twin);
@@ -196,7 +196,7 @@ void check_condensed(const Examples& examples, const FeatureMap& map, const Twin
 template <int Degree, bool Binary>
 void test_all_views_are_the_map() {
   const RandomRows<std::int32_t> input = random_rows<std::int32_t>(60, {12, 7, Binary}, 10 * Degree + Binary);
-  const Examples examples = input.examples();
+  const DistinctRows examples = input.examples();
   CHECK(examples.binary() == Binary);
   for (const FeatureMap& map : {FeatureMap{Degree, FeatureMap::Kind::kernel, 0.5, 2.0},
                                 FeatureMap{Degree, FeatureMap::Kind::kernel, 1.5, 0.0},
@@ -227,7 +227,7 @@ void test_a_huge_space_of_conjunctions(std::int64_t features, std::uint32_t long
     input.add(row, values, 0, 1.0);
     input.add(std::span(row).first(5), std::span(values).first(5), 1, 1.0);
   }
-  const Examples examples = input.examples();
+  const DistinctRows examples = input.examples();
   CHECK(examples.used_features() == features);
   const FeatureMap map{Degree, FeatureMap::Kind::kernel, 0.5, 2.0};
   const Twin twin(examples, map, Binary);
@@ -241,7 +241,7 @@ void test_longest_segment() {
   for (const bool binary : {true, false}) {
     for (int degree = 2; degree <= 3; ++degree) {
       for (const std::int64_t count : {1, 20, 400}) {
-        const Examples examples = random_rows<std::int32_t>(count, {15, 6, binary}, 40).examples();
+        const DistinctRows examples = random_rows<std::int32_t>(count, {15, 6, binary}, 40).examples();
         const FeatureMap map{degree, FeatureMap::Kind::kernel, 1.0, 1.0};
         const Twin twin(examples, map, binary);
         const std::set<Key> keys = twin.occurring();
@@ -270,7 +270,7 @@ void test_two_bytes_reach_as_far_as_they_can() {
   const std::vector<double> ones(362, 1.0);
   // Sets of degree 3: the segment of position a has 1 + a + C(a, 2) conjunctions; 65,342 of them at a = 361.
   input.add(columns, ones, 0, 1.0);
-  const Examples examples = input.examples();
+  const DistinctRows examples = input.examples();
   const std::int64_t bound = unkernel::poly::longest_segment(examples, 3);
   CHECK(bound == 1 + 361 + 361 * 360 / 2 && bound <= 65536);
   const FeatureMap map{3, FeatureMap::Kind::kernel, 1.0, 1.0};
@@ -287,7 +287,7 @@ void test_two_bytes_reach_as_far_as_they_can() {
 }
 
 void test_condensing_stops_when_it_is_told_to() {
-  const Examples examples = random_rows<std::int32_t>(50, {12, 7, true}, 50).examples();
+  const DistinctRows examples = random_rows<std::int32_t>(50, {12, 7, true}, 50).examples();
   Monitor monitor;
   monitor.stop();
   const FeatureMap map{2, FeatureMap::Kind::kernel, 1.0, 1.0};

@@ -19,8 +19,8 @@ using unkernel::Monitor;
 using unkernel::NotEnoughMemory;
 using unkernel::engines::FeatureMap;
 using unkernel::poly::choose_storage;
+using unkernel::poly::DistinctRows;
 using unkernel::poly::estimate_storage;
-using unkernel::poly::Examples;
 using unkernel::poly::Storage;
 using unkernel::poly::StorageEstimate;
 
@@ -31,7 +31,7 @@ void test_a_case_counted_by_hand() {
   const std::vector<double> ones(3, 1.0);
   rows.add(std::vector<std::int32_t>{1, 4, 6}, ones, 0, 1.0);
   rows.add(std::vector<std::int32_t>{1, 4, 9}, ones, 1, 1.0);
-  const Examples examples = rows.examples();
+  const DistinctRows examples = rows.examples();
   const StorageEstimate one = estimate_storage(examples, 1, 1);
   CHECK(one.possible_columns == 5 && one.expected_columns == 5 && one.mapped_nonzeros == 8);
   const StorageEstimate two = estimate_storage(examples, 2, 1);
@@ -45,7 +45,7 @@ void test_a_case_counted_by_hand() {
 
 template <int Degree, bool Binary>
 void check_against_the_rows() {
-  const Examples examples = random_rows<std::int32_t>(800, {60, 12, Binary}, Degree).examples();
+  const DistinctRows examples = random_rows<std::int32_t>(800, {60, 12, Binary}, Degree).examples();
   const FeatureMap map{Degree, FeatureMap::Kind::kernel, 1.0, 1.0};
   const unkernel::poly::OnTheFlyRows<Degree, Binary> on_the_fly(examples, map);
   const Monitor monitor;
@@ -73,7 +73,7 @@ void test_no_rows() {
 }
 
 void test_too_many_features_are_refused() {
-  Examples examples;
+  DistinctRows examples;
   examples.offsets.push_back(0);
   examples.label_offsets.push_back(0);
   examples.columns.resize(3'000'001);

@@ -21,9 +21,9 @@ using unkernel::Monitor;
 using unkernel::Random;
 using unkernel::solve::evaluate_gradient;
 using unkernel::solve::minimise_pairs;
-using unkernel::solve::PairOptions;
 using unkernel::solve::PairOutcome;
-using unkernel::solve::PairProblem;
+using unkernel::solve::SmoOptions;
+using unkernel::solve::SmoProblem;
 using Vector = std::vector<double>;
 
 constexpr std::int64_t many_steps = 2'000'000;
@@ -39,7 +39,7 @@ struct Problem {
   Vector costs;
 
   std::size_t size() const { return labels.size(); }
-  PairProblem view() const {
+  SmoProblem view() const {
     return {{square.data(), stride, rows.empty() ? nullptr : rows.data()}, diagonal, labels, costs};
   }
 
@@ -112,7 +112,7 @@ struct Solution {
   PairOutcome outcome;
 };
 
-Solution improve(const Problem& problem, const PairOptions& options, Vector alpha) {
+Solution improve(const Problem& problem, const SmoOptions& options, Vector alpha) {
   Vector gradient(problem.size());
   evaluate_gradient(problem.view(), alpha, gradient);
   const Monitor monitor;
@@ -414,7 +414,7 @@ void test_can_be_interrupted() {
 void test_refuses_what_is_not_a_problem() {
   const Problem good = clouds({20, 3, Kernel::gaussian, 1.0, 20});
   Vector start(good.size(), 0.0);
-  const PairOptions options{1e-3, many_steps, true};
+  const SmoOptions options{1e-3, many_steps, true};
   Problem problem = good;
   problem.labels[3] = 0;
   CHECK_THROWS(improve(problem, options, start), std::invalid_argument);

@@ -109,7 +109,7 @@ void test_the_best_bias_is_at_a_corner() {
 
 // --- The working square -----------------------------------------------------------------------------
 
-void check_square(const WorkingSquare& square, const Vector& gram, std::size_t n) {
+void check_square(const GramBlock& square, const Vector& gram, std::size_t n) {
   const auto examples = square.examples();
   for (std::size_t i = 0; i < examples.size(); ++i) {
     CHECK(square.place(examples[i]) == static_cast<std::int32_t>(i));
@@ -127,7 +127,7 @@ void test_the_square_holds_the_kernels_of_who_is_in_it() {
   constexpr std::size_t n = 150;
   const Problem problem(n, TreeKernelKind::subset_tree, 2);
   const Vector gram = problem.gram();
-  WorkingSquare square(problem.kernel, *problem.set, 90, 2);
+  GramBlock square(problem.kernel, *problem.set, 90, 2);
   const Monitor monitor;
   for (int round = 0; round < 12; ++round) {
     std::vector<std::int32_t> come;

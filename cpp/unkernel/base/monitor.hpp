@@ -63,7 +63,7 @@ class Monitor {
 // Runs `work` on a thread of its own while this one calls `look(progress)` about twenty
 // times a second. An exception from `look` stops the work and is rethrown.
 template <class Work>
-void supervise(Monitor& monitor, const Work& work, const std::function<void(const Progress&)>& look) {
+void supervise(Monitor& monitor, const Work& work, const std::function<void(const Progress&)>& on_progress) {
   std::mutex lock;
   std::condition_variable changed;
   bool done = false;
@@ -85,7 +85,7 @@ void supervise(Monitor& monitor, const Work& work, const std::function<void(cons
     if (refusal) continue;
     guard.unlock();
     try {
-      look(monitor.latest());
+      on_progress(monitor.latest());
     } catch (...) {
       refusal = std::current_exception();
       monitor.stop();

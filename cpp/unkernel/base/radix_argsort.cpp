@@ -14,7 +14,7 @@ constexpr std::size_t few = 256;  // below, comparing is faster
 
 }  // namespace
 
-std::span<const std::uint32_t> ScoreOrder::sort(std::span<const double> values) {
+std::span<const std::uint32_t> RadixArgsort::sort(std::span<const double> values) {
   order_.resize(values.size());
   if (values.size() < few) {
     std::iota(order_.begin(), order_.end(), 0U);
@@ -30,7 +30,7 @@ std::span<const std::uint32_t> ScoreOrder::sort(std::span<const double> values) 
   return order_;
 }
 
-void ScoreOrder::fill_in(std::span<const double> values) {
+void RadixArgsort::fill_in(std::span<const double> values) {
   const auto [least, most] = std::ranges::minmax(values);
   // Divided first, so that the range of any finite doubles is finite.
   const double width = most / 2 - least / 2;
@@ -45,7 +45,7 @@ void ScoreOrder::fill_in(std::span<const double> values) {
 }
 
 // Stable, so that digits can be sorted from the last to the first.
-void ScoreOrder::sort_by_digit(int shift) {
+void RadixArgsort::sort_by_digit(int shift) {
   std::array<std::uint32_t, digits> begin{};
   for (const Item& item : items_) ++begin[(item.key >> shift) % digits];
   std::uint32_t sum = 0;
@@ -54,7 +54,7 @@ void ScoreOrder::sort_by_digit(int shift) {
   items_.swap(other_);
 }
 
-void ScoreOrder::settle_ties(std::span<const double> values) {
+void RadixArgsort::settle_ties(std::span<const double> values) {
   for (std::size_t begin = 0; begin < items_.size();) {
     std::size_t end = begin + 1;
     bool sorted = true;

@@ -8,7 +8,7 @@
 
 namespace unkernel {
 
-class ScoreOrder {
+class RadixArgsort {
  public:
   // The positions of `values` by ascending value, ties by position. Valid until the next call. Values are
   // finite.

@@ -59,6 +59,6 @@ class LinearRows {
   double intercept_;
 };
 
-static_assert(solve::RowView<LinearRows>);
+static_assert(solve::TrainingRows<LinearRows>);
 
 }  // namespace unkernel::cutplane

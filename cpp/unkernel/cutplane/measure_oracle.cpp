@@ -73,7 +73,7 @@ class MeasureOracle : public JointOracle {
   }
 
   std::vector<bool> positive_;
-  ScoreOrder order_;
+  RadixArgsort order_;
   SortedClass positives_;
   SortedClass negatives_;
 };

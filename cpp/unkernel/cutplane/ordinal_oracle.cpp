@@ -223,7 +223,7 @@ class OrdinalOracle final : public JointOracle {
 
   struct Workspace {
     BinnedPairs bins;
-    ScoreOrder order;
+    RadixArgsort order;
     std::vector<double> scores;        // of the group, by rank
     std::vector<double> coefficients;  // likewise
     std::vector<double> sorted;
@@ -356,7 +356,7 @@ PairCount count_pairs(const Ranking& ranking, std::span<const double> scores) {
   if (scores.size() != ranking.ranks.size()) throw std::invalid_argument("scores and ranks differ in number");
   const GroupedRows grouped(ranking);
   PairCount result{all_pairs(grouped), 0.0};
-  ScoreOrder sorter;
+  RadixArgsort sorter;
   std::vector<double> own;
   for (const Group& group : grouped.groups()) {
     const auto rows = grouped.rows_of(group);

@@ -16,7 +16,7 @@ using engines::Key;
 
 constexpr std::int64_t row_grain = 4096;
 
-Basis basis_of(const Examples& examples) { return examples.binary() ? Basis::sets : Basis::monomials; }
+Basis basis_of(const DistinctRows& examples) { return examples.binary() ? Basis::sets : Basis::monomials; }
 
 // Gives the conjunctions of one block numbers in the order they turn up. Small blocks use an array
 // over the block, large ones a hash map; both are reused from block to block.
@@ -55,7 +55,7 @@ class SegmentNumbers {
 template <class Local>
 class Condenser {
  public:
-  Condenser(const Examples& examples, int degree, Records<Local>& records)
+  Condenser(const DistinctRows& examples, int degree, Records<Local>& records)
       : examples_(examples), index_(degree, basis_of(examples)), occurrences_(examples), records_(records) {}
 
   // The keys of rank a's segment; also writes the places of all its non-zeros.
@@ -96,7 +96,7 @@ class Condenser {
     }
   }
 
-  const Examples& examples_;
+  const DistinctRows& examples_;
   ConjunctionIndex index_;
   Occurrences occurrences_;
   Records<Local>& records_;
@@ -111,7 +111,7 @@ Columns checked(Columns columns) {
 
 // Feature by feature: needs no memory per possible conjunction, so it serves when those are very many.
 template <class Local>
-Columns condense_by_feature(const Examples& examples, int degree, Records<Local>& records, int threads,
+Columns condense_by_feature(const DistinctRows& examples, int degree, Records<Local>& records, int threads,
                             const Monitor& monitor) {
   constexpr std::int64_t grain = 64;  // features a task; their keys are joined in order afterwards
   const std::int64_t features = examples.used_features();
@@ -178,8 +178,8 @@ class RankedBits {
 
 // visit(a, key) for each conjunction of two or more of a row's features, in the order of the row's record.
 template <class Visit>
-void for_each_place(const Examples& examples, const ConjunctionIndex& index, const std::vector<Key>& blocks,
-                    std::int64_t i, const Visit& visit) {
+void for_each_place(const DistinctRows& examples, const ConjunctionIndex& index,
+                    const std::vector<Key>& blocks, std::int64_t i, const Visit& visit) {
   const std::int32_t* f = examples.features.data() + examples.offsets[static_cast<std::size_t>(i)];
   const std::int64_t own = examples.binary() ? 0 : 1;
   for (std::int64_t a = 0; a < examples.row_size(i); ++a) {
@@ -196,7 +196,7 @@ void for_each_place(const Examples& examples, const ConjunctionIndex& index, con
 // Row by row, with one bit per possible conjunction: two passes, and the columns come out in order of their
 // keys.
 template <class Local>
-Columns condense_by_row(const Examples& examples, const ConjunctionIndex& index, Records<Local>& records,
+Columns condense_by_row(const DistinctRows& examples, const ConjunctionIndex& index, Records<Local>& records,
                         int threads, const Monitor& monitor) {
   const auto features = static_cast<std::uint64_t>(examples.used_features());
   std::vector<Key> blocks;
@@ -228,7 +228,7 @@ Columns condense_by_row(const Examples& examples, const ConjunctionIndex& index,
 
 }  // namespace
 
-std::int64_t longest_segment(const Examples& examples, int degree) {
+std::int64_t longest_segment(const DistinctRows& examples, int degree) {
   const ConjunctionIndex index(degree, basis_of(examples));
   std::vector<std::int64_t> written(static_cast<std::size_t>(examples.used_features()), 0);
   for (std::size_t i = 0; i < examples.hashes.size(); ++i) {
@@ -247,7 +247,7 @@ std::int64_t longest_segment(const Examples& examples, int degree) {
 }
 
 template <class Local>
-Records<Local>::Records(const Examples& examples, int degree) {
+Records<Local>::Records(const DistinctRows& examples, int degree) {
   constexpr std::int64_t per_word = sizeof(std::uint32_t) / sizeof(Local);
   offsets.push_back(0);
   for (std::int64_t i = 0; i < examples.rows(); ++i) {
@@ -262,7 +262,7 @@ Records<Local>::Records(const Examples& examples, int degree) {
 }
 
 template <class Local>
-Columns condense(const Examples& examples, int degree, Records<Local>& records, int threads,
+Columns condense(const DistinctRows& examples, int degree, Records<Local>& records, int threads,
                  const Monitor& monitor) {
   constexpr Key largest_bitmap = Key{1} << 28;  // 32 MiB of bits, 16 MiB of counts
   const ConjunctionIndex index(degree, basis_of(examples));
@@ -283,7 +283,7 @@ Columns condense(const Examples& examples, int degree, Records<Local>& records, 
 
 template struct Records<std::uint16_t>;
 template struct Records<std::uint32_t>;
-template Columns condense(const Examples&, int, Records<std::uint16_t>&, int, const Monitor&);
-template Columns condense(const Examples&, int, Records<std::uint32_t>&, int, const Monitor&);
+template Columns condense(const DistinctRows&, int, Records<std::uint16_t>&, int, const Monitor&);
+template Columns condense(const DistinctRows&, int, Records<std::uint32_t>&, int, const Monitor&);
 
 }  // namespace unkernel::poly

@@ -30,12 +30,12 @@ struct Columns {
 };
 
 // An upper bound of the longest segment: decides how wide the stored numbers must be.
-std::int64_t longest_segment(const Examples& examples, int degree);
+std::int64_t longest_segment(const DistinctRows& examples, int degree);
 
 // The records of all rows, in 4-byte words.
 template <class Local>
 struct Records {
-  Records(const Examples& examples, int degree);
+  Records(const DistinctRows& examples, int degree);
 
   const std::uint32_t* operator[](std::int64_t i) const {
     return words.data() + offsets[static_cast<std::size_t>(i)];
@@ -52,13 +52,14 @@ struct Records {
 
 // Numbers the conjunctions that occur and fills the records with them.
 template <class Local>
-Columns condense(const Examples& examples, int degree, Records<Local>& records, int threads,
+Columns condense(const DistinctRows& examples, int degree, Records<Local>& records, int threads,
                  const Monitor& monitor);
 
 template <int Degree, bool Binary, class Local>
 class CondensedRows : public KernelRows {
  public:
-  CondensedRows(const Examples& examples, const engines::FeatureMap& map, int threads, const Monitor& monitor)
+  CondensedRows(const DistinctRows& examples, const engines::FeatureMap& map, int threads,
+                const Monitor& monitor)
       : KernelRows(examples, map),
         mean_map_size_(mean_mapped_size(examples, Degree)),
         records_(examples, Degree) {

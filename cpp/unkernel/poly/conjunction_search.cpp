@@ -46,7 +46,7 @@ double LinearConstants::of(const Conjunction& conjunction) const {
   }
 }
 
-ConjunctionSearch::ConjunctionSearch(const Examples& examples, const engines::FeatureMap& map)
+ConjunctionSearch::ConjunctionSearch(const DistinctRows& examples, const engines::FeatureMap& map)
     : examples_(examples),
       index_(map.degree, examples.binary() ? Basis::sets : Basis::monomials),
       constants_(map, examples.binary()),

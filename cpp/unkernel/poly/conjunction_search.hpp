@@ -57,7 +57,7 @@ struct SearchRequest {
 
 class ConjunctionSearch {
  public:
-  ConjunctionSearch(const Examples& examples, const engines::FeatureMap& map);
+  ConjunctionSearch(const DistinctRows& examples, const engines::FeatureMap& map);
 
   // The strongest conjunctions beyond the threshold, the constant left out.
   std::vector<Candidate> strongest(std::span<const double> row_weights, const SearchRequest& request,
@@ -84,7 +84,7 @@ class ConjunctionSearch {
   template <bool Binary>
   void visit_triples(std::size_t rank, Worker& worker) const;
 
-  const Examples& examples_;
+  const DistinctRows& examples_;
   engines::ConjunctionIndex index_;
   LinearConstants constants_;
   Occurrences occurrences_;

@@ -13,7 +13,7 @@ double CostFactors::of(const Label& label) const {
   return cost;
 }
 
-std::vector<solve::Costs> costs_against_rest(const Examples& examples, const CostFactors& factors,
+std::vector<solve::Costs> costs_against_rest(const DistinctRows& examples, const CostFactors& factors,
                                              std::int64_t problem) {
   const std::int32_t positive = factors.class_weights.size() == 2 ? 1 : static_cast<std::int32_t>(problem);
   std::vector<solve::Costs> costs(static_cast<std::size_t>(examples.rows()));
@@ -26,7 +26,7 @@ std::vector<solve::Costs> costs_against_rest(const Examples& examples, const Cos
   return costs;
 }
 
-std::unique_ptr<solve::ScoreLoss> logistic_loss_of(const Examples& examples, const CostFactors& factors) {
+std::unique_ptr<solve::ScoreLoss> logistic_loss_of(const DistinctRows& examples, const CostFactors& factors) {
   if (factors.class_weights.size() == 2)
     return solve::logistic_loss(costs_against_rest(examples, factors, 0));
   std::vector<solve::ClassCost> costs;

@@ -19,10 +19,10 @@ struct CostFactors {
 };
 
 // One class against the rest; of two classes, class 1 is positive.
-std::vector<solve::Costs> costs_against_rest(const Examples& examples, const CostFactors& factors,
+std::vector<solve::Costs> costs_against_rest(const DistinctRows& examples, const CostFactors& factors,
                                              std::int64_t problem);
 
 // The logistic loss of two classes, or the softmax of more.
-std::unique_ptr<solve::ScoreLoss> logistic_loss_of(const Examples& examples, const CostFactors& factors);
+std::unique_ptr<solve::ScoreLoss> logistic_loss_of(const DistinctRows& examples, const CostFactors& factors);
 
 }  // namespace unkernel::poly

@@ -26,7 +26,7 @@ class Distinct {
            std::span<const double> weights, int threads)
       : input_(input), classes_(classes), weights_(weights), threads_(threads) {}
 
-  Examples build() {
+  DistinctRows build() {
     scan_rows();
     merge_equal_rows();
     number_features();
@@ -255,23 +255,24 @@ class Distinct {
   std::vector<std::int64_t> sources_;  // input row of each distinct row
   std::vector<Index> occurring_;       // sorted columns, only where they are far too many for an array
   std::vector<std::int32_t> ranks_;    // by column, or by place in occurring_
-  Examples result_;
+  DistinctRows result_;
 };
 
 }  // namespace
 
 template <class Index>
-Examples distinct_examples(const data::CsrView<Index, double>& input, std::span<const std::int32_t> classes,
-                           std::span<const double> weights, int threads) {
+DistinctRows distinct_examples(const data::CsrView<Index, double>& input,
+                               std::span<const std::int32_t> classes, std::span<const double> weights,
+                               int threads) {
   return Distinct<Index>(input, classes, weights, threads).build();
 }
 
-template Examples distinct_examples(const data::CsrView<std::int32_t, double>&, std::span<const std::int32_t>,
-                                    std::span<const double>, int);
-template Examples distinct_examples(const data::CsrView<std::int64_t, double>&, std::span<const std::int32_t>,
-                                    std::span<const double>, int);
+template DistinctRows distinct_examples(const data::CsrView<std::int32_t, double>&,
+                                        std::span<const std::int32_t>, std::span<const double>, int);
+template DistinctRows distinct_examples(const data::CsrView<std::int64_t, double>&,
+                                        std::span<const std::int32_t>, std::span<const double>, int);
 
-double weighted_variance(const Examples& examples, std::int64_t columns) {
+double weighted_variance(const DistinctRows& examples, std::int64_t columns) {
   const auto sum_over_entries = [&](const auto& term) {
     double total = 0.0;
     for (std::size_t row = 0; row < examples.hashes.size(); ++row) {

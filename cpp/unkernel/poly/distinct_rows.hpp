@@ -21,7 +21,7 @@ struct Label {
   double weight;
 };
 
-struct Examples {
+struct DistinctRows {
   LargeVector<std::int64_t> offsets;        // rows + 1
   LargeVector<std::int32_t> features;       // ranks, ascending in each row
   LargeVector<double> values;               // empty when every value is 1
@@ -51,11 +51,12 @@ struct Examples {
 
 // `weights` may be empty: all ones. Columns must be sorted and unique in each row; values finite.
 template <class Index>
-Examples distinct_examples(const data::CsrView<Index, double>& input, std::span<const std::int32_t> classes,
-                           std::span<const double> weights, int threads);
+DistinctRows distinct_examples(const data::CsrView<Index, double>& input,
+                               std::span<const std::int32_t> classes, std::span<const double> weights,
+                               int threads);
 
 // The weighted variance of all entries of the matrix, zeros included: scikit-learn's gamma="scale"
 // is 1 / (columns * variance).
-double weighted_variance(const Examples& examples, std::int64_t columns);
+double weighted_variance(const DistinctRows& examples, std::int64_t columns);
 
 }  // namespace unkernel::poly

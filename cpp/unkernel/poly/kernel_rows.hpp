@@ -40,7 +40,7 @@ struct SquaredConstants {
 
 class KernelRows {
  public:
-  KernelRows(const Examples& examples, const engines::FeatureMap& map)
+  KernelRows(const DistinctRows& examples, const engines::FeatureMap& map)
       : examples_(examples), map_(map), constants_(map, examples.binary()) {}
 
   std::int64_t size() const { return examples_.rows(); }
@@ -100,7 +100,7 @@ class KernelRows {
     if (!examples_.binary()) __builtin_prefetch(values(i));
   }
 
-  const Examples& examples_;
+  const DistinctRows& examples_;
   engines::FeatureMap map_;
   SquaredConstants constants_;
 
@@ -137,7 +137,7 @@ inline std::int64_t mapped_size(int degree, bool binary, std::int64_t size) {
   return static_cast<std::int64_t>(index.count(static_cast<std::uint64_t>(size)));
 }
 
-inline double mean_mapped_size(const Examples& examples, int degree) {
+inline double mean_mapped_size(const DistinctRows& examples, int degree) {
   double total = 0.0;
   for (std::int64_t i = 0; i < examples.rows(); ++i) {
     total += static_cast<double>(mapped_size(degree, examples.binary(), examples.row_size(i)));

@@ -18,7 +18,7 @@ struct Occurrences {
   std::vector<std::int64_t> offsets;
   std::vector<Place> places;
 
-  explicit Occurrences(const Examples& examples)
+  explicit Occurrences(const DistinctRows& examples)
       : offsets(static_cast<std::size_t>(examples.used_features()) + 2, 0) {
     for (const std::int32_t f : examples.features) ++offsets[static_cast<std::size_t>(f) + 2];
     std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());

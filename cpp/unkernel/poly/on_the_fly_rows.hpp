@@ -16,7 +16,7 @@ namespace unkernel::poly {
 template <int Degree, bool Binary>
 class OnTheFlyRows : public KernelRows {
  public:
-  OnTheFlyRows(const Examples& examples, const engines::FeatureMap& map)
+  OnTheFlyRows(const DistinctRows& examples, const engines::FeatureMap& map)
       : KernelRows(examples, map),
         index_(Degree, Binary ? engines::Basis::sets : engines::Basis::monomials),
         mean_map_size_(mean_mapped_size(examples, Degree)) {

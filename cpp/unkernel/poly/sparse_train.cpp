@@ -17,7 +17,7 @@ namespace {
 using engines::Key;
 using solve::ScoreLoss;
 
-std::unique_ptr<ScoreLoss> loss_of(const Examples& examples, const SparseOptions& options,
+std::unique_ptr<ScoreLoss> loss_of(const DistinctRows& examples, const SparseOptions& options,
                                    std::int64_t problem) {
   const CostFactors factors{options.C, options.class_weights};
   if (options.loss == SparseLoss::logistic) return logistic_loss_of(examples, factors);
@@ -233,7 +233,7 @@ void collect(std::vector<Weighted> entries, std::size_t scores, Trained& trained
 
 }  // namespace
 
-Trained train_sparse(const Examples& examples, const SparseOptions& options, const SparseStart& start,
+Trained train_sparse(const DistinctRows& examples, const SparseOptions& options, const SparseStart& start,
                      Monitor& monitor) {
   check_scale(options.map);
   check_feature_count(examples, options.map.degree);

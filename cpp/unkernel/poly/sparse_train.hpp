@@ -46,7 +46,7 @@ struct SparseStart {
 };
 
 // Trained::dimension is the number of conjunctions that were stored; it has no duals.
-Trained train_sparse(const Examples& examples, const SparseOptions& options, const SparseStart& start,
+Trained train_sparse(const DistinctRows& examples, const SparseOptions& options, const SparseStart& start,
                      Monitor& monitor);
 
 }  // namespace unkernel::poly

@@ -13,20 +13,20 @@ constexpr std::int64_t row_grain = 4096;
 // More values of R than this would not stay near the processor.
 constexpr std::int64_t most_codes = std::int64_t{1} << 20;
 
-std::span<const std::int32_t> features_of(const Examples& examples, std::int64_t i) {
+std::span<const std::int32_t> features_of(const DistinctRows& examples, std::int64_t i) {
   const auto first = static_cast<std::size_t>(examples.offsets[static_cast<std::size_t>(i)]);
   return std::span(examples.features).subspan(first, static_cast<std::size_t>(examples.row_size(i)));
 }
 
 // Features below `head`: they come first in a row.
-std::int64_t common_size(const Examples& examples, std::int64_t i, std::int64_t head) {
+std::int64_t common_size(const DistinctRows& examples, std::int64_t i, std::int64_t head) {
   const auto features = features_of(examples, i);
   return std::ranges::lower_bound(features, head) - features.begin();
 }
 
 // How many features two rows can share, at most: what the codes must tell apart.
 struct Overlaps {
-  Overlaps(const Examples& examples, std::int64_t head) {
+  Overlaps(const DistinctRows& examples, std::int64_t head) {
     for (std::int64_t i = 0; i < examples.rows(); ++i) {
       const std::int64_t size = common_size(examples, i, head);
       common = std::max(common, size);
@@ -49,7 +49,7 @@ struct Overlaps {
   std::int64_t rare = 0;
 };
 
-std::vector<std::int64_t> frequencies(const Examples& examples) {
+std::vector<std::int64_t> frequencies(const DistinctRows& examples) {
   std::vector<std::int64_t> counts(static_cast<std::size_t>(examples.used_features()), 0);
   for (const std::int32_t f : examples.features) ++counts[static_cast<std::size_t>(f)];
   return counts;
@@ -64,8 +64,8 @@ double pairs_beyond(std::span<const std::int64_t> counts, std::int64_t head) {
   return pairs;
 }
 
-SplitPlan plan_at(const Examples& examples, std::span<const std::int64_t> counts, int degree, int problems,
-                  std::int64_t head) {
+SplitPlan plan_at(const DistinctRows& examples, std::span<const std::int64_t> counts, int degree,
+                  int problems, std::int64_t head) {
   const engines::ConjunctionIndex index(degree, engines::Basis::sets);
   const auto rows = static_cast<double>(examples.rows());
   const Overlaps overlaps(examples, head);
@@ -93,7 +93,7 @@ double time_of(const SplitPlan& plan) {
 
 // The rows of each rare feature, by rank.
 struct Postings {
-  Postings(const Examples& examples, std::int64_t head) : first(head) {
+  Postings(const DistinctRows& examples, std::int64_t head) : first(head) {
     offsets.assign(static_cast<std::size_t>(examples.used_features() - head) + 2, 0);
     for (const std::int32_t f : examples.features) {
       if (f >= head) ++offsets[static_cast<std::size_t>(f - head) + 2];
@@ -124,7 +124,7 @@ struct Postings {
 // Finds the rows that share rare features with a given one, and how many.
 class Neighbours {
  public:
-  Neighbours(const Examples& examples, const Postings& postings)
+  Neighbours(const DistinctRows& examples, const Postings& postings)
       : examples_(examples), postings_(postings), shared_(static_cast<std::size_t>(examples.rows()), 0) {}
 
   std::int64_t count(std::int64_t i) {
@@ -153,7 +153,7 @@ class Neighbours {
  private:
   static constexpr std::size_t look_ahead = 24;
 
-  const Examples& examples_;
+  const DistinctRows& examples_;
   const Postings& postings_;
   std::vector<std::int32_t> shared_;
   std::vector<std::int32_t> found_;
@@ -163,7 +163,7 @@ class Neighbours {
 // cache line or two.
 class CommonBits {
  public:
-  CommonBits(const Examples& examples, std::int64_t head)
+  CommonBits(const DistinctRows& examples, std::int64_t head)
       : words_((static_cast<std::size_t>(head) + 63) / 64),
         bits_(words_ * static_cast<std::size_t>(examples.rows()), 0) {
     for (std::int64_t i = 0; i < examples.rows(); ++i) {
@@ -211,7 +211,7 @@ std::vector<double> values_by_code(const engines::FeatureMap& map, const Overlap
 
 }  // namespace
 
-SplitPlan plan_split(const Examples& examples, int degree, int problems, double memory) {
+SplitPlan plan_split(const DistinctRows& examples, int degree, int problems, double memory) {
   const std::vector<std::int64_t> counts = frequencies(examples);
   SplitPlan best, smallest;
   bool found = false;
@@ -230,8 +230,8 @@ SplitPlan plan_split(const Examples& examples, int degree, int problems, double 
   return found ? best : smallest;
 }
 
-Examples common_part(const Examples& examples, std::int64_t head) {
-  Examples common;
+DistinctRows common_part(const DistinctRows& examples, std::int64_t head) {
+  DistinctRows common;
   common.offsets.push_back(0);
   for (std::int64_t i = 0; i < examples.rows(); ++i) {
     const std::int32_t* first = examples.features.data() + examples.offsets[static_cast<std::size_t>(i)];
@@ -244,7 +244,7 @@ Examples common_part(const Examples& examples, std::int64_t head) {
 }
 
 template <class Word>
-RareKernel<Word>::RareKernel(const Examples& examples, const engines::FeatureMap& map, std::int64_t head,
+RareKernel<Word>::RareKernel(const DistinctRows& examples, const engines::FeatureMap& map, std::int64_t head,
                              int threads, const Monitor& monitor) {
   const Overlaps overlaps(examples, head);
   code_bits_ = overlaps.code_bits();

@@ -43,16 +43,16 @@ struct SplitPlan {
 
 // The border that promises the fastest passes among those that fit into `memory` (0: no limit); where none
 // does, the one that needs least.
-SplitPlan plan_split(const Examples& examples, int degree, int problems, double memory);
+SplitPlan plan_split(const DistinctRows& examples, int degree, int problems, double memory);
 
 // The rows, of common features alone.
-Examples common_part(const Examples& examples, std::int64_t head);
+DistinctRows common_part(const DistinctRows& examples, std::int64_t head);
 
 // R(x_i, x_j) for all pairs of rows that share a rare feature, each row with itself included.
 template <class Word>
 class RareKernel {
  public:
-  RareKernel(const Examples& examples, const engines::FeatureMap& map, std::int64_t head, int threads,
+  RareKernel(const DistinctRows& examples, const engines::FeatureMap& map, std::int64_t head, int threads,
              const Monitor& monitor);
 
   // scores_j += step R(x_i, x_j) for all j
@@ -80,7 +80,7 @@ class RareKernel {
 template <int Degree, class Word>
 class SplitRows : public KernelRows {
  public:
-  SplitRows(const Examples& examples, const engines::FeatureMap& map, std::int64_t head, int threads,
+  SplitRows(const DistinctRows& examples, const engines::FeatureMap& map, std::int64_t head, int threads,
             const Monitor& monitor)
       : KernelRows(examples, map),
         common_examples_(common_part(examples, head)),
@@ -109,7 +109,7 @@ class SplitRows : public KernelRows {
   }
 
  private:
-  Examples common_examples_;
+  DistinctRows common_examples_;
   OnTheFlyRows<Degree, true> common_;
   RareKernel<Word> rare_;
 };

@@ -19,7 +19,7 @@ double binomial(double n, int k) {
 
 // Eq. (11): were all features equally likely, this many of the C(n, k) products of k different
 // features would occur at least once.
-double expected_products(const Examples& examples, int k) {
+double expected_products(const DistinctRows& examples, int k) {
   const auto n = static_cast<double>(examples.used_features());
   const double possible = binomial(n, k);
   if (possible <= 0.0) return 0.0;
@@ -55,7 +55,7 @@ double least_bytes_of_others(const StorageEstimate& estimate) {
 
 }  // namespace
 
-void check_feature_count(const Examples& examples, int degree) {
+void check_feature_count(const DistinctRows& examples, int degree) {
   const engines::ConjunctionIndex index(degree,
                                         examples.binary() ? engines::Basis::sets : engines::Basis::monomials);
   const auto features = static_cast<std::uint64_t>(examples.used_features());
@@ -66,7 +66,7 @@ void check_feature_count(const Examples& examples, int degree) {
   }
 }
 
-StorageEstimate estimate_storage(const Examples& examples, int degree, int problems) {
+StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int problems) {
   const bool binary = examples.binary();
   const engines::ConjunctionIndex index(degree, binary ? engines::Basis::sets : engines::Basis::monomials);
   const auto features = static_cast<std::uint64_t>(examples.used_features());
@@ -101,7 +101,7 @@ bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double
 }
 
 // Its model is one of support vectors, which are sets, with a polynomial kernel.
-bool can_be_split(const Examples& examples, const engines::FeatureMap& map) {
+bool can_be_split(const DistinctRows& examples, const engines::FeatureMap& map) {
   return map.degree >= 2 && map.kind == engines::FeatureMap::Kind::kernel && examples.binary();
 }
 

@@ -22,14 +22,14 @@ struct StorageEstimate {
 };
 
 // Throws where conjunctions of so many features have no numbers of their own.
-void check_feature_count(const Examples& examples, int degree);
+void check_feature_count(const DistinctRows& examples, int degree);
 
 // Of all but the split, which takes time to plan.
-StorageEstimate estimate_storage(const Examples& examples, int degree, int problems);
+StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int problems);
 
 // Whether a plan of a split could make a difference, and whether there is any for such data.
 bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory);
-bool can_be_split(const Examples& examples, const engines::FeatureMap& map);
+bool can_be_split(const DistinctRows& examples, const engines::FeatureMap& map);
 
 // The fastest of those that fit into `memory` bytes (0: no limit). Throws NotEnoughMemory, with the
 // sizes, when none does or when the one asked for does not.

@@ -22,7 +22,7 @@ using WeightVectors = std::vector<LargeArray<double>>;
 
 // Calls body(rows) with the row view that the run-time choices name; the rest is compiled once for each.
 template <int Degree, bool Binary, class Body>
-void with_storage(const Examples& examples, const TrainOptions& options, Storage storage,
+void with_storage(const DistinctRows& examples, const TrainOptions& options, Storage storage,
                   const SplitPlan& split, const Monitor& monitor, const Body& body) {
   if constexpr (Degree > 1 && Binary) {
     if (storage == Storage::split) {
@@ -48,7 +48,7 @@ void with_storage(const Examples& examples, const TrainOptions& options, Storage
 }
 
 template <int Degree, class Body>
-void with_basis(const Examples& examples, const TrainOptions& options, Storage storage,
+void with_basis(const DistinctRows& examples, const TrainOptions& options, Storage storage,
                 const SplitPlan& split, const Monitor& monitor, const Body& body) {
   if (examples.binary()) {
     with_storage<Degree, true>(examples, options, storage, split, monitor, body);
@@ -58,8 +58,8 @@ void with_basis(const Examples& examples, const TrainOptions& options, Storage s
 }
 
 template <class Body>
-void with_rows(const Examples& examples, const TrainOptions& options, Storage storage, const SplitPlan& split,
-               const Monitor& monitor, const Body& body) {
+void with_rows(const DistinctRows& examples, const TrainOptions& options, Storage storage,
+               const SplitPlan& split, const Monitor& monitor, const Body& body) {
   switch (options.map.degree) {
     case 1: return with_basis<1>(examples, options, storage, split, monitor, body);
     case 2: return with_basis<2>(examples, options, storage, split, monitor, body);
@@ -68,7 +68,7 @@ void with_rows(const Examples& examples, const TrainOptions& options, Storage st
   }
 }
 
-solve::Coordinates coordinates_of(const Examples& examples, const TrainOptions& options,
+solve::Coordinates coordinates_of(const DistinctRows& examples, const TrainOptions& options,
                                   std::int64_t problem) {
   const auto costs = costs_against_rest(examples, {options.C, options.class_weights}, problem);
   solve::Coordinates coordinates(costs.size());
@@ -78,7 +78,7 @@ solve::Coordinates coordinates_of(const Examples& examples, const TrainOptions& 
 
 // visit(i, duals of all problems) for the rows that an earlier fit knew.
 template <class Visit>
-void for_known_rows(const Examples& examples, const WarmStart& start, std::size_t problems,
+void for_known_rows(const DistinctRows& examples, const WarmStart& start, std::size_t problems,
                     const Visit& visit) {
   for (std::size_t i = 0; i < examples.hashes.size(); ++i) {
     const auto found = std::lower_bound(start.hashes.begin(), start.hashes.end(), examples.hashes[i]);
@@ -89,7 +89,7 @@ void for_known_rows(const Examples& examples, const WarmStart& start, std::size_
 }
 
 // Sets u where an earlier fit knew the row.
-void resume(const Examples& examples, const WarmStart& start, std::int64_t problem, std::int64_t problems,
+void resume(const DistinctRows& examples, const WarmStart& start, std::int64_t problem, std::int64_t problems,
             bool boxed, solve::Coordinates& coordinates) {
   for_known_rows(examples, start, static_cast<std::size_t>(problems),
                  [&](std::size_t i, std::span<const double> duals) {
@@ -159,7 +159,7 @@ solve::Outcome solve_on_kernel_matrix(const Rows& rows, const solve::GramRows& g
 }
 
 template <class Rows>
-void solve_all(const Rows& rows, const Examples& examples, const TrainOptions& options,
+void solve_all(const Rows& rows, const DistinctRows& examples, const TrainOptions& options,
                const WarmStart& start, Monitor& monitor, WeightVectors& vectors, Trained& trained) {
   const auto problems = static_cast<std::int64_t>(vectors.size());
   // Threads go to the problems first; what is left over speeds up each problem's full passes.
@@ -225,7 +225,7 @@ void extract(const Rows& rows, const WeightVectors& vectors, Trained& trained) {
   }
 }
 
-StorageEstimate estimate_and_plan(const Examples& examples, const TrainOptions& options, int problems) {
+StorageEstimate estimate_and_plan(const DistinctRows& examples, const TrainOptions& options, int problems) {
   StorageEstimate estimate = estimate_storage(examples, options.map.degree, problems);
   if (split_is_considered(options.storage, estimate, options.memory) && can_be_split(examples, options.map)) {
     estimate.split = plan_split(examples, options.map.degree, problems, options.memory);
@@ -251,7 +251,7 @@ void check_scale(const engines::FeatureMap& map) {
   }
 }
 
-Trained train(const Examples& examples, const TrainOptions& options, const WarmStart& start,
+Trained train(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
               Monitor& monitor) {
   check_scale(options.map);
   const int problems = problem_count(static_cast<int>(options.class_weights.size()));
@@ -271,7 +271,7 @@ Trained train(const Examples& examples, const TrainOptions& options, const WarmS
   return trained;
 }
 
-Trained train_logistic(const Examples& examples, const TrainOptions& options, const WarmStart& start,
+Trained train_logistic(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
                        Monitor& monitor) {
   check_scale(options.map);
   const int problems = problem_count(static_cast<int>(options.class_weights.size()));

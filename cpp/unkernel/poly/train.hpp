@@ -52,12 +52,12 @@ int problem_count(int classes);
 // numbers.
 void check_scale(const engines::FeatureMap& map);
 
-Trained train(const Examples& examples, const TrainOptions& options, const WarmStart& start,
+Trained train(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
               Monitor& monitor);
 
 // l2-regularised logistic regression (solve/kernel_newton.hpp), several classes by softmax: max_epochs are
 // Newton steps, options.loss is not used.
-Trained train_logistic(const Examples& examples, const TrainOptions& options, const WarmStart& start,
+Trained train_logistic(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
                        Monitor& monitor);
 
 }  // namespace unkernel::poly

@@ -80,7 +80,7 @@ struct Coordinate {
 
 using Coordinates = LargeVector<Coordinate>;
 
-template <RowView Rows, class LossKind>
+template <TrainingRows Rows, class LossKind>
 class DualCoordinateDescent {
  public:
   // `weights` holds w for the given u (both zero for a cold start) and is updated in place.

@@ -23,7 +23,7 @@
 
 namespace unkernel::solve {
 
-template <RowView Rows>
+template <TrainingRows Rows>
 class KernelNewton {
  public:
   // `coefficients`: where u begins, output-major.

@@ -19,7 +19,7 @@
 namespace unkernel::solve {
 
 template <class Rows>
-concept RowView =
+concept TrainingRows =
     requires(const Rows& rows, std::int64_t i, double step, const double* scores, double* weights) {
       { rows.size() } -> std::same_as<std::int64_t>;
       { rows.dot(i, scores) } -> std::same_as<double>;   // w' phi(x_i)
@@ -32,7 +32,7 @@ concept RowView =
 // A view that can also evaluate the kernel between its rows, and says what the map costs.
 template <class Rows>
 concept KernelView =
-    RowView<Rows> && requires(const Rows& rows, std::span<const std::int32_t> subset, int threads) {
+    TrainingRows<Rows> && requires(const Rows& rows, std::span<const std::int32_t> subset, int threads) {
       { rows.gram(subset, threads) } -> std::same_as<std::vector<double>>;  // row-major, symmetric
       { rows.mean_map_size() } -> std::same_as<double>;                     // non-zeros of phi(x)
     };

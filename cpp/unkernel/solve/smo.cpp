@@ -230,7 +230,7 @@ class SquareRows {
 };
 
 // pull -= sum_j changes_j K_j, for all variables.
-void subtract_rows(const PairProblem& problem, std::span<const double> changes, std::span<double> pull) {
+void subtract_rows(const SmoProblem& problem, std::span<const double> changes, std::span<double> pull) {
   const KernelSquare& kernel = problem.kernel;
   const std::size_t size = pull.size();
   std::vector<std::size_t> places(size);
@@ -253,10 +253,10 @@ void subtract_rows(const PairProblem& problem, std::span<const double> changes, 
 // --- The solver
 // ------------------------------------------------------------------------------------------------
 
-class PairDescent {
+class Smo {
  public:
-  PairDescent(const PairProblem& problem, const PairOptions& options, std::span<const double> alpha,
-              std::span<const double> gradient, const Monitor& monitor)
+  Smo(const SmoProblem& problem, const SmoOptions& options, std::span<const double> alpha,
+      std::span<const double> gradient, const Monitor& monitor)
       : problem_(problem), options_(options), monitor_(monitor), rows_(problem.kernel, {}) {
     for (std::size_t i = 0; i < alpha.size(); ++i) {
       all_u_.push_back(label(i) * alpha[i]);
@@ -501,8 +501,8 @@ class PairDescent {
     return above ? found.highest_pull : below ? found.lowest_pull : 0.0;  // one class only: its margin is 1
   }
 
-  const PairProblem& problem_;
-  const PairOptions& options_;
+  const SmoProblem& problem_;
+  const SmoOptions& options_;
   const Monitor& monitor_;
   std::vector<double> all_u_;                 // of every variable
   std::vector<double> known_u_, known_pull_;  // of every variable, when all pulls were last known
@@ -515,7 +515,7 @@ class PairDescent {
   std::int64_t steps_ = 0;
 };
 
-void check(const PairProblem& problem, std::size_t alphas, std::size_t gradients) {
+void check(const SmoProblem& problem, std::size_t alphas, std::size_t gradients) {
   const std::size_t size = problem.labels.size();
   if (problem.diagonal.size() != size || problem.costs.size() != size || alphas != size ||
       gradients != size) {
@@ -529,7 +529,7 @@ void check(const PairProblem& problem, std::size_t alphas, std::size_t gradients
   }
 }
 
-void check_start(const PairProblem& problem, std::span<const double> alpha) {
+void check_start(const SmoProblem& problem, std::span<const double> alpha) {
   for (std::size_t i = 0; i < alpha.size(); ++i) {
     if (!(alpha[i] >= 0.0 && alpha[i] <= problem.costs[i]))
       throw std::invalid_argument("alpha does not start between 0 and its cost");
@@ -538,8 +538,7 @@ void check_start(const PairProblem& problem, std::span<const double> alpha) {
 
 }  // namespace
 
-void evaluate_gradient(const PairProblem& problem, std::span<const double> alpha,
-                       std::span<double> gradient) {
+void evaluate_gradient(const SmoProblem& problem, std::span<const double> alpha, std::span<double> gradient) {
   check(problem, alpha.size(), gradient.size());
   std::vector<double> u(alpha.size());
   for (std::size_t i = 0; i < u.size(); ++i) {
@@ -551,11 +550,11 @@ void evaluate_gradient(const PairProblem& problem, std::span<const double> alpha
   for (std::size_t i = 0; i < u.size(); ++i) gradient[i] *= -static_cast<double>(problem.labels[i]);
 }
 
-PairOutcome minimise_pairs(const PairProblem& problem, const PairOptions& options, std::span<double> alpha,
+PairOutcome minimise_pairs(const SmoProblem& problem, const SmoOptions& options, std::span<double> alpha,
                            std::span<double> gradient, const Monitor& monitor) {
   check(problem, alpha.size(), gradient.size());
   check_start(problem, alpha);
-  PairDescent solver(problem, options, alpha, gradient, monitor);
+  Smo solver(problem, options, alpha, gradient, monitor);
   const PairOutcome outcome = solver.run();
   solver.give(alpha, gradient);
   return outcome;

@@ -39,14 +39,14 @@ struct KernelSquare {
   const std::int32_t* rows;  // where variable i is in the square; null: at i
 };
 
-struct PairProblem {
+struct SmoProblem {
   KernelSquare kernel;
   std::span<const double> diagonal;     // K_ii of variable i; what the square has there does not count
   std::span<const signed char> labels;  // -1, +1
   std::span<const double> costs;        // C_i >= 0
 };
 
-struct PairOptions {
+struct SmoOptions {
   double tolerance;
   std::int64_t max_steps;
   bool bias;
@@ -61,11 +61,11 @@ struct PairOutcome {
 };
 
 // g = Qa - e; n times the number of a_i that are not 0.
-void evaluate_gradient(const PairProblem& problem, std::span<const double> alpha, std::span<double> gradient);
+void evaluate_gradient(const SmoProblem& problem, std::span<const double> alpha, std::span<double> gradient);
 
 // Improves `alpha` in place, and keeps `gradient`, which has to belong to it, up to date. (For a cold start
 // all a_i are 0 and all g_i are -1.) Throws Interrupted where the monitor says so.
-PairOutcome minimise_pairs(const PairProblem& problem, const PairOptions& options, std::span<double> alpha,
+PairOutcome minimise_pairs(const SmoProblem& problem, const SmoOptions& options, std::span<double> alpha,
                            std::span<double> gradient, const Monitor& monitor);
 
 }  // namespace unkernel::solve

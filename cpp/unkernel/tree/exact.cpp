@@ -279,7 +279,7 @@ class Decomposition {
       gradient[k] = labels[k] * problem.scores[i] - 1.0;
       diagonal[k] = self_[i];
     }
-    const solve::PairProblem pairs{{square_.values(), square_.stride(), nullptr}, diagonal, labels, costs};
+    const solve::SmoProblem pairs{{square_.values(), square_.stride(), nullptr}, diagonal, labels, costs};
     const solve::PairOutcome outcome = solve::minimise_pairs(
         pairs, {problem.pair_tolerance, most_steps, options_.bias}, alpha, gradient, monitor_);
     problem.bias = outcome.bias;
@@ -323,7 +323,7 @@ class Decomposition {
   std::shared_ptr<const ExampleSet> examples_;
   ExactOptions options_;
   Monitor& monitor_;
-  WorkingSquare square_;
+  GramBlock square_;
   std::vector<double> self_;
   std::vector<Problem> problems_;
 };

@@ -39,13 +39,13 @@ void mirror(float* values, std::size_t stride, std::size_t begin, std::size_t en
 
 }  // namespace
 
-WorkingSquare::WorkingSquare(const engines::ExampleKernel& kernel, const engines::ExampleSet& set,
-                             std::size_t capacity, int threads)
+GramBlock::GramBlock(const engines::ExampleKernel& kernel, const engines::ExampleSet& set,
+                     std::size_t capacity, int threads)
     : kernel_(kernel), set_(set), capacity_(capacity), threads_(threads), place_(set.size, -1) {}
 
 // Rows lie as close as they can: what is between them would have to be cleared by the system, too. A square
 // that is large already is not copied again: both would be in memory.
-void WorkingSquare::make_wide(std::size_t size) {
+void GramBlock::make_wide(std::size_t size) {
   if (size <= stride_) return;
   const std::size_t stride = 2 * size > capacity_ ? capacity_ : (size + 15) / 16 * 16;
   LargeArray<float> values(stride * stride);
@@ -56,7 +56,7 @@ void WorkingSquare::make_wide(std::size_t size) {
   stride_ = stride;
 }
 
-void WorkingSquare::add(std::span<const std::int32_t> examples, const Monitor& monitor) {
+void GramBlock::add(std::span<const std::int32_t> examples, const Monitor& monitor) {
   const std::size_t before = size();
   const std::vector<std::int32_t> old = examples_;
   make_wide(before + examples.size());
@@ -74,7 +74,7 @@ void WorkingSquare::add(std::span<const std::int32_t> examples, const Monitor& m
   mirror(values_.data(), stride_, before, size(), threads_);
 }
 
-void WorkingSquare::keep(const std::vector<bool>& wanted) {
+void GramBlock::keep(const std::vector<bool>& wanted) {
   std::vector<std::size_t> kept;
   std::vector<std::int32_t> examples;
   for (std::size_t i = 0; i < examples_.size(); ++i) {

@@ -13,11 +13,11 @@
 
 namespace unkernel::tree {
 
-class WorkingSquare {
+class GramBlock {
  public:
   // Room for so many examples of the set, at most; memory is taken as they come.
-  WorkingSquare(const engines::ExampleKernel& kernel, const engines::ExampleSet& set, std::size_t capacity,
-                int threads);
+  GramBlock(const engines::ExampleKernel& kernel, const engines::ExampleSet& set, std::size_t capacity,
+            int threads);
 
   std::size_t size() const { return examples_.size(); }
   std::size_t capacity() const { return capacity_; }

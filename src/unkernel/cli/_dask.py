@@ -34,7 +34,7 @@ def _counterpart(name: str) -> Any:
         raise ValueError(f"--dask: {error}") from None
 
 
-def refuse_address(address: str) -> None:
+def check_address(address: str) -> None:
     """Before anything is started."""
     if address != _LOCAL and not re.fullmatch(r"\S+:\d+/?", address):
         words = "local or the address of a scheduler, such as tcp://host:8786"

@@ -17,7 +17,7 @@ _LARGEST_EXACT_INTEGER = 2**53
 _LABELS_SHOWN = 8
 
 
-def refuse_unwritable(output: Path, *inputs: str | Path) -> None:
+def check_unwritable(output: Path, *inputs: str | Path) -> None:
     """Fail now, and not after an hour of training, if `output` cannot become a file."""
     folder = output.parent
     if not folder.is_dir():
@@ -31,7 +31,7 @@ def refuse_unwritable(output: Path, *inputs: str | Path) -> None:
             raise ValueError(f"{output}: is an input, too; give the output another name")
 
 
-def refuse_special_file(output: Path) -> None:
+def check_special_file(output: Path) -> None:
     """A model takes its place whole, by renaming: a device or pipe would be lost."""
     if output.exists() and not output.is_file():
         raise ValueError(f"{output}: is not an ordinary file; a model cannot be written to it")

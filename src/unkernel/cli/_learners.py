@@ -19,7 +19,7 @@ from unkernel.cli._files import label_words, labels_are_unknown
 from unkernel.cli._rows import AnyRows, Rows
 
 Given = Mapping[str, Any]
-Look = Callable[[Any], None]
+OnProgress = Callable[[Any], None]
 
 LARGE_DATA = frozenset({"out_of_core", "memory", "dask"})  # options for more rows than fit into memory
 
@@ -65,7 +65,7 @@ def parameter_options(estimator: type) -> dict[str, str]:
     return {name: _OPTION_OF.get(name, name) for name in inspect.signature(estimator).parameters}
 
 
-def refuse_parameters(estimator: Any) -> None:
+def check_parameters(estimator: Any) -> None:
     """The estimator's own checks, before anything is read, in the words of the command line."""
     try:
         estimator._validate_params()
@@ -123,7 +123,7 @@ class Learner(ABC):
         return int(value) if value.is_integer() else value
 
     @abstractmethod
-    def fit(self, estimator: Any, rows: AnyRows, look: Look) -> None:
+    def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         """Train."""
 
     def describe(self, estimator: Any) -> dict[str, Any]:

@@ -17,12 +17,12 @@ _DOTS_PER_INCH = 150
 _TIME = "µs per row, one thread"
 
 
-def refuse_format(path: Path) -> None:
+def check_format(path: Path) -> None:
     if path.suffix.lower() not in _FORMATS:
         raise ValueError(f"{path}: a plot is a file that ends in .png, .svg or .pdf")
 
 
-def refuse_without_matplotlib() -> None:
+def check_without_matplotlib() -> None:
     _figure_type()
 
 

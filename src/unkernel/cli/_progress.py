@@ -109,7 +109,7 @@ class Display:
         task = self._bars.add_task("training", total=1.0, words="")
         done = 0.0
 
-        def look(progress: TrainingProgress) -> None:
+        def on_progress(progress: TrainingProgress) -> None:
             nonlocal done
             done = max(done, share_done(progress, tol))
             words, stage = _in_words(progress, step), progress.stage or "training"
@@ -117,7 +117,7 @@ class Display:
             active = f", {many(progress.active, 'row')} active" if step == "epoch" else ""
             self._say_now_and_then(f"{stage}: {words}{active}")
 
-        yield look
+        yield on_progress
         self._bars.remove_task(task)
 
     @contextlib.contextmanager

@@ -154,7 +154,7 @@ def source_of(files: Sequence[str]) -> str | list[str]:
     return files[0] if len(files) == 1 else list(files)
 
 
-def refuse_several(files: Sequence[str]) -> None:
+def check_several(files: Sequence[str]) -> None:
     """Rows in memory are of one file."""
     if len(files) > 1:
         raise ValueError(f"{shown(files)}: several files need --out-of-core or --dask")
@@ -164,7 +164,7 @@ def refuse_several(files: Sequence[str]) -> None:
         )
 
 
-def refuse_stdin(files: Sequence[str], option: str) -> None:
+def check_stdin(files: Sequence[str], option: str) -> None:
     """What is read more than once cannot come from a pipe."""
     if STANDARD_STREAM in files:
         raise ValueError(
@@ -249,7 +249,7 @@ def _as_option(words: str) -> str:
     return re.sub(r"\bcache=", "--cache ", words).rstrip()
 
 
-def refuse_too_large(rows: Rows, allowed: float, max_cuts: int) -> None:
+def check_too_large(rows: Rows, allowed: float, max_cuts: int) -> None:
     """Training out of core needs little a row, and a vector of weights a cut."""
     needed = _BYTES_A_ROW * rows.count + 8 * rows.n_features * (max_cuts + _VECTORS_BESIDE_CUTS)
     if needed > allowed:

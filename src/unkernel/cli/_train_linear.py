@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from unkernel.cli._console import many, percent
-from unkernel.cli._learners import LARGE_DATA, ClassLearner, Look, class_words, flag, gap_words, weight_words
+from unkernel.cli._learners import (
+    LARGE_DATA,
+    ClassLearner,
+    OnProgress,
+    class_words,
+    flag,
+    gap_words,
+    weight_words,
+)
 from unkernel.cli._measures import objective_measure
 from unkernel.cli._rows import AnyRows, Rows
 from unkernel.cutplane import CuttingPlaneSVC
@@ -47,9 +55,11 @@ class LinearLearner(ClassLearner):
             if given.get("solver") == "dual" and option in given:
                 raise ValueError(f"{flag(option)} is for cutting planes; --solver dual needs rows in memory")
 
-    def fit(self, estimator: Any, rows: AnyRows, look: Look) -> None:
+    def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         """Train."""
-        estimator.fit_watched(rows.source, rows.labels, None, look=look, zero_based=rows.zero_based)
+        estimator.fit_watched(
+            rows.source, rows.labels, None, on_progress=on_progress, zero_based=rows.zero_based
+        )
 
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Add what was optimised and how."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unkernel.cli._console import many, size
-from unkernel.cli._learners import ClassLearner, Given, Look, class_words, flag, gap_words
+from unkernel.cli._learners import ClassLearner, Given, OnProgress, class_words, flag, gap_words
 from unkernel.cli._rows import AnyRows, Rows
 from unkernel.models import KernelModel
 from unkernel.models.decision import log_softmax
@@ -31,9 +31,9 @@ class ConjunctionLearner(ClassLearner):
         chosen = super().parameters(jobs)
         return chosen | ({"gamma": _gamma(chosen["gamma"])} if "gamma" in chosen else {})
 
-    def fit(self, estimator: Any, rows: AnyRows, look: Look) -> None:
+    def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         """Train."""
-        estimator.fit_watched(rows.source, rows.labels, None, look)
+        estimator.fit_watched(rows.source, rows.labels, None, on_progress)
 
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Add the kernel and the conjunctions."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from unkernel.cli._console import many
-from unkernel.cli._learners import LARGE_DATA, Learner, Look, flag, gap_words, size_words, weight_words
+from unkernel.cli._learners import LARGE_DATA, Learner, OnProgress, flag, gap_words, size_words, weight_words
 from unkernel.cli._measures import compare_ranks, rank_facts
 from unkernel.cli._rows import AnyRows, Rows
 from unkernel.cutplane import RankSVM
@@ -26,10 +26,10 @@ class RankLearner(Learner):
             if "thresholds" in self.given and option in self.given:
                 raise ValueError(f"--thresholds needs rows in memory, and does not go with {flag(option)}")
 
-    def fit(self, estimator: Any, rows: AnyRows, look: Look) -> None:
+    def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         """Train; find thresholds if asked to."""
         estimator.fit_watched(
-            rows.source, rows.labels, rows.groups, None, look=look, zero_based=rows.zero_based
+            rows.source, rows.labels, rows.groups, None, on_progress=on_progress, zero_based=rows.zero_based
         )
         if "thresholds" in self.given:
             estimator.fit_thresholds(rows.source, rows.labels)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unkernel.cli._console import many, percent, size
 from unkernel.cli._files import label_words
-from unkernel.cli._learners import ClassLearner, Look, gap_words
+from unkernel.cli._learners import ClassLearner, OnProgress, gap_words
 from unkernel.cli._rows import AnyRows
 from unkernel.cli._trees import TreeExamples, compare, detection_facts
 from unkernel.data.trees.reading import label_values
@@ -53,14 +53,14 @@ class TreeLearner(ClassLearner):
             raise ValueError
         return text
 
-    def fit(self, estimator: Any, rows: AnyRows, look: Look) -> None:
+    def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         """Train."""
         assert isinstance(rows, TreeExamples)
-        _refuse_missing(rows, self.given.get("combine", "auto"))
+        _check_missing(rows, self.given.get("combine", "auto"))
         labels = rows.labels
         if isinstance(estimator.class_weight, dict):
             estimator.class_weight = _weights_of(estimator.class_weight, labels)
-        estimator.fit_watched(rows.source, labels, None, look)
+        estimator.fit_watched(rows.source, labels, None, on_progress)
 
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Add the kernel, and what is in the model."""
@@ -102,7 +102,7 @@ class TreeLearner(ClassLearner):
         return facts | {f"{which} {name}": words for name, words in detection_facts(measured).items()}
 
 
-def _refuse_missing(examples: TreeExamples, combine: str) -> None:
+def _check_missing(examples: TreeExamples, combine: str) -> None:
     if combine != "vectors" and not examples.has_trees:
         raise ValueError(
             f"{examples.file}: has no trees between |BT| and |ET|; for vectors alone, say --combine vectors"

@@ -67,7 +67,7 @@ def trees_told(remedy: str) -> Iterator[None]:
         raise FormatError(error.file, error.line, error.column, reason) from error
 
 
-def refuse_rows_only(files: Sequence[str], zero_based: bool | None) -> None:
+def check_rows_only(files: Sequence[str], zero_based: bool | None) -> None:
     """Trees are read from one file, and the vectors that they may have count from 1."""
     if len(files) > 1:
         raise ValueError(f"{files[-1]}: trees are read from one file; put those of all files into one")

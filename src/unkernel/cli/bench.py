@@ -19,7 +19,7 @@ from unkernel.cli._files import as_wide_as
 from unkernel.cli._models import Opened, OpenedTrees, exactness, open_model, trie_of, trie_words
 from unkernel.cli._progress import Display
 from unkernel.cli._rows import expect_rows, read_asked
-from unkernel.cli._trees import read_for, refuse_rows_only
+from unkernel.cli._trees import check_rows_only, read_for
 from unkernel.data import Forest
 from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.engines.classifier import canonical_csr
@@ -94,7 +94,7 @@ def _work_on_rows(
 def _work_on_trees(
     opened: OpenedTrees, data: str, display: Display, zero_based: bool | None
 ) -> tuple[dict[str, Any], _Work]:
-    refuse_rows_only([data], zero_based)
+    check_rows_only([data], zero_based)
     forest = read_for(opened.model, opened.path, data, display).data.X
     one, calls = _single_trees(opened.classifier, forest[:_MOST_SINGLE_ROWS])
     # Few trees are not repeated: a subtree that occurs twice costs nothing the second time.

@@ -11,7 +11,7 @@ from unkernel.cli import _options as options
 from unkernel.cli import _plot
 from unkernel.cli._console import print_facts, print_json, seconds, size, warn
 from unkernel.cli._engines import in_words_of_options
-from unkernel.cli._files import refuse_special_file, refuse_unwritable
+from unkernel.cli._files import check_special_file, check_unwritable
 from unkernel.cli._models import (
     Opened,
     OpenedTrees,
@@ -72,9 +72,9 @@ def compile(
     [dim]$[/dim] unkernel compile model.uk fast.uk --trie corpus.svm --trie-nodes 1M --plot trade-off.png
     [dim]$[/dim] unkernel compile svm-light-tk.model model.uk
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    _refuse_options(engine, memory, threshold)
+    _check_options(engine, memory, threshold)
     nodes = _checked_nodes(engine, trie, trie_nodes)
-    _refuse_places(model, plot, source, sample, trie)
+    _check_places(model, plot, source, sample, trie)
     with Display(quiet=quiet or json) as display:
         began = time.perf_counter()
         with display.working(f"reading {source.name}"):
@@ -82,7 +82,7 @@ def compile(
         read = time.perf_counter()
         if isinstance(opened, OpenedTrees):
             given = {"--memory": memory, "--sample": sample, "--trie": trie, "--plot": plot}
-            _refuse_for_trees(opened, engine, given)
+            _check_for_trees(opened, engine, given)
         else:
             for rows in (sample, trie):
                 if rows is not None:
@@ -113,7 +113,7 @@ def compile(
         _print(result, opened, classifier, asked_for_trie=trie is not None)
 
 
-def _refuse_options(engine: options.EngineName, memory: str | None, threshold: float | None) -> None:
+def _check_options(engine: options.EngineName, memory: str | None, threshold: float | None) -> None:
     """Before anything is read."""
     if engine == options.EngineName.pruned and threshold is None:
         raise ValueError("--engine pruned needs a --threshold: conjunctions of smaller weight are dropped")
@@ -134,7 +134,7 @@ def _checked_nodes(engine: options.EngineName, trie: str | None, nodes: str | No
     return count
 
 
-def _refuse_for_trees(opened: OpenedTrees, engine: options.EngineName, given: dict[str, Any]) -> None:
+def _check_for_trees(opened: OpenedTrees, engine: options.EngineName, given: dict[str, Any]) -> None:
     """Models of trees have one engine: there is nothing to choose, and nothing to measure."""
     chosen = [name for name, value in given.items() if value is not None]
     if engine != options.EngineName.auto:
@@ -143,16 +143,16 @@ def _refuse_for_trees(opened: OpenedTrees, engine: options.EngineName, given: di
         raise ValueError(f"{opened.path}: models of trees have one engine; leave out {' and '.join(chosen)}")
 
 
-def _refuse_places(model: Path, plot: Path | None, source: Path, *rows: str | None) -> None:
+def _check_places(model: Path, plot: Path | None, source: Path, *rows: str | None) -> None:
     inputs = [source, *(Path(name) for name in rows if name is not None)]
-    refuse_unwritable(model, *inputs)
-    refuse_special_file(model)
+    check_unwritable(model, *inputs)
+    check_special_file(model)
     if plot is not None:
-        _plot.refuse_format(plot)
-        refuse_unwritable(plot, *inputs)
+        _plot.check_format(plot)
+        check_unwritable(plot, *inputs)
         if plot.absolute() == model.absolute():
             raise ValueError(f"{plot}: is the model's name, too; give the plot another one")
-        _plot.refuse_without_matplotlib()
+        _plot.check_without_matplotlib()
 
 
 def _describe(

@@ -19,8 +19,8 @@ from unkernel.cli._parsers import is_parser
 from unkernel.cli._progress import Display
 from unkernel.cli._rows import expect_rows, read_asked
 from unkernel.cli._tables import new_table, print_table
-from unkernel.cli._trees import read_for, refuse_rows_only
-from unkernel.cli.parse._explaining import explain_sentence, refuse_options_of_rows
+from unkernel.cli._trees import check_rows_only, read_for
+from unkernel.cli.parse._explaining import check_options_of_rows, explain_sentence
 from unkernel.data import SvmlightData
 from unkernel.engines import CompiledClassifier, Explanation, Fragment
 from unkernel.models import ConjunctionModel, KernelModel, TreeModel
@@ -58,13 +58,13 @@ def explain(
     [dim]$[/dim] unkernel explain parser.uk test.conllu --row 3 --top 5
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     if is_parser(model):
-        refuse_options_of_rows(model, {"--of": of, "--features": features, "--zero-based": zero_based})
+        check_options_of_rows(model, {"--of": of, "--features": features, "--zero-based": zero_based})
         explain_sentence(model, data, row, _TOP_OF_DECISIONS if top is None else top, json=json)
         return
     top = _TOP if top is None else top
     opened = open_model(model)
     if isinstance(opened, OpenedTrees):
-        _refuse_for_trees(opened, features, zero_based)
+        _check_for_trees(opened, features, zero_based)
         found_in_tree = _explain_tree(opened, data, row, top, of, quiet=json)
         if json:
             print_json(found_in_tree)
@@ -89,8 +89,8 @@ def explain(
         _print(result, opened)
 
 
-def _refuse_for_trees(opened: OpenedTrees, features: str | None, zero_based: bool | None) -> None:
-    refuse_rows_only([], zero_based)
+def _check_for_trees(opened: OpenedTrees, features: str | None, zero_based: bool | None) -> None:
+    check_rows_only([], zero_based)
     if features is not None:
         raise ValueError(f"{opened.path}: --features names the features of rows, and this model is of trees")
 

@@ -29,7 +29,7 @@ from unkernel.cli._names import read_names, shown
 from unkernel.cli._parsers import describe_parser, is_parser, open_parser, parser_facts, print_parts
 from unkernel.cli._progress import Display
 from unkernel.cli._tables import candidates_to_json, new_table, print_candidates, print_table
-from unkernel.cli.parse._explaining import heaviest_of_parser, print_heaviest, refuse_options_of_rows
+from unkernel.cli.parse._explaining import check_options_of_rows, heaviest_of_parser, print_heaviest
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.build import LARGEST_EXPANDED_DEGREE
 from unkernel.engines.tables import CONJUNCTIONS
@@ -86,7 +86,7 @@ def inspect(
 
 
 def _inspect_parser(path: Path, top: int, features: str | None, *, json: bool) -> None:
-    refuse_options_of_rows(path, {"--features": features})
+    check_options_of_rows(path, {"--features": features})
     parser = open_parser(path)
     found: dict[str, Any] = {"file": str(path), "file_bytes": path.stat().st_size} | describe_parser(parser)
     heaviest = heaviest_of_parser(parser, top, quiet=json) if top else {}

@@ -18,15 +18,15 @@ from unkernel.cli._console import many, messages, percent, print_facts, print_js
 from unkernel.cli._files import (
     STANDARD_STREAM,
     as_wide_as,
+    check_unwritable,
     class_labels,
     labels_are_unknown,
-    refuse_unwritable,
 )
 from unkernel.cli._measures import compare_ranks, rank_facts
 from unkernel.cli._models import Model, Opened, OpenedTrees, is_ranking, open_model
 from unkernel.cli._progress import Display
 from unkernel.cli._rows import expect_rows, read_asked
-from unkernel.cli._trees import TreeExamples, detection_facts, read_for, refuse_rows_only
+from unkernel.cli._trees import TreeExamples, check_rows_only, detection_facts, read_for
 from unkernel.cli._trees import compare as compare_trees
 from unkernel.data import SvmlightData
 from unkernel.data.files import writing
@@ -83,13 +83,13 @@ def predict(
     [dim]$[/dim] unkernel predict trees.uk questions.dat --output predictions.txt --scores
     [dim]$[/dim] zcat rows.gz | unkernel predict model.uk - --output - | sort | uniq -c
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    _refuse_output(output, model, data, scores=scores, probability=probability, json=json)
+    _check_output(output, model, data, scores=scores, probability=probability, json=json)
     threads = options.threads(jobs)
     began = time.perf_counter()
     with Display(quiet=quiet or json) as display:
         opened = open_model(model)
         if probability:
-            _refuse_without_probabilities(opened.model, model)
+            _check_without_probabilities(opened.model, model)
         if isinstance(opened, OpenedTrees):
             asked = _ask_trees(opened, data, display, zero_based, threads)
         else:
@@ -148,7 +148,7 @@ def _ask_rows(
 def _ask_trees(
     opened: OpenedTrees, data: str, display: Display, zero_based: bool | None, threads: int
 ) -> _Asked:
-    refuse_rows_only([data], zero_based)
+    check_rows_only([data], zero_based)
     classifier = opened.classifier
     with display.working("loading"):
         _ = classifier.nbytes  # is known when all is ready to score
@@ -163,7 +163,7 @@ def _ask_trees(
     )
 
 
-def _refuse_output(
+def _check_output(
     output: str | None, model: Path, data: str, *, scores: bool, probability: bool, json: bool
 ) -> None:
     if output is None and (scores or probability):
@@ -173,10 +173,10 @@ def _refuse_output(
         if json:
             raise ValueError("--json and --output - both want stdout; write the labels to a file")
     elif output is not None:
-        refuse_unwritable(Path(output), model, data)
+        check_unwritable(Path(output), model, data)
 
 
-def _refuse_without_probabilities(model: Model | TreeModel, path: Path) -> None:
+def _check_without_probabilities(model: Model | TreeModel, path: Path) -> None:
     if isinstance(model, TreeModel):
         raise ValueError(f"{path}: models of trees have no probabilities; write the --scores in their place")
     if model.decision.scheme == "regression":

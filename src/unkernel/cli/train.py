@@ -15,9 +15,9 @@ from unkernel.cli import _options as options
 from unkernel.cli import _rows, _trees
 from unkernel.cli import _train_options as train_options
 from unkernel.cli._console import note, peak_memory, print_facts, print_json, seconds, size, warn
-from unkernel.cli._dask import moved, refuse_address
-from unkernel.cli._files import refuse_special_file, refuse_unwritable
-from unkernel.cli._learners import Learner, flag, plain_options, refuse_parameters
+from unkernel.cli._dask import check_address, moved
+from unkernel.cli._files import check_special_file, check_unwritable
+from unkernel.cli._learners import Learner, check_parameters, flag, plain_options
 from unkernel.cli._progress import Display
 from unkernel.cli._rows import AnyRows, DistantRows, MemoryRows
 from unkernel.cli._train_linear import LinearLearner
@@ -150,12 +150,12 @@ def train(
     )
     learner = _learner(_kind(kind, data, given), given)
     if learner.reads_trees:
-        _trees.refuse_rows_only(data, zero_based)
-    _refuse_together(data, given)
-    _refuse_places(model, checkpoint, *data, test)
+        _trees.check_rows_only(data, zero_based)
+    _check_together(data, given)
+    _check_places(model, checkpoint, *data, test)
     threads = options.threads(jobs)
     local = learner.estimator(**learner.parameters(threads))
-    refuse_parameters(local)
+    check_parameters(local)
     with (
         Display(quiet=quiet or json, verbose=verbose) as display,
         _resumable(checkpoint),
@@ -194,7 +194,7 @@ def _learner(name: str, given: dict[str, Any]) -> Learner:
     return _LEARNERS[name](given)
 
 
-def _refuse_together(data: Sequence[str], given: dict[str, Any]) -> None:
+def _check_together(data: Sequence[str], given: dict[str, Any]) -> None:
     """Options that only some sources of rows have."""
     elsewhere = next((option for option in ("out_of_core", "dask") if option in given), None)
     if "out_of_core" in given and "dask" in given:
@@ -203,14 +203,14 @@ def _refuse_together(data: Sequence[str], given: dict[str, Any]) -> None:
         if option in given and elsewhere != "out_of_core":
             raise ValueError(f"{flag(option)} is for --out-of-core")
     if elsewhere is None:
-        return _rows.refuse_several(data)
+        return _rows.check_several(data)
     if "dask" in given:
-        refuse_address(given["dask"])
+        check_address(given["dask"])
     if "n_features" in given:
         raise ValueError(f"--n-features does not go with {flag(elsewhere)}")
     if "memory" in given:
         _parse_memory(given["memory"])
-    return _rows.refuse_stdin(data, elsewhere)
+    return _rows.check_stdin(data, elsewhere)
 
 
 def _parse_memory(words: str) -> float:
@@ -220,11 +220,11 @@ def _parse_memory(words: str) -> float:
         raise ValueError(f"--{error}") from error
 
 
-def _refuse_places(model: Path, checkpoint: Path | None, *inputs: str | None) -> None:
-    refuse_unwritable(model, *(name for name in inputs if name is not None))
-    refuse_special_file(model)
+def _check_places(model: Path, checkpoint: Path | None, *inputs: str | None) -> None:
+    check_unwritable(model, *(name for name in inputs if name is not None))
+    check_special_file(model)
     if checkpoint is not None:
-        refuse_unwritable(checkpoint / "cuts" if checkpoint.is_dir() else checkpoint)
+        check_unwritable(checkpoint / "cuts" if checkpoint.is_dir() else checkpoint)
         if checkpoint.exists() and not checkpoint.is_dir():
             raise ValueError(f"{checkpoint}: --checkpoint is a folder, and this is a file")
 
@@ -249,7 +249,7 @@ def _open(
         return _rows.read(data[0], display, estimator.n_jobs, zero_based, given.get("n_features"))
     rows = _rows.pack(data, display, estimator, zero_based)
     if "memory" in given:
-        _rows.refuse_too_large(rows, _parse_memory(given["memory"]), estimator.max_cuts)
+        _rows.check_too_large(rows, _parse_memory(given["memory"]), estimator.max_cuts)
     return rows
 
 
@@ -267,9 +267,9 @@ def _fit(learner: Learner, estimator: Any, rows: AnyRows, display: Display) -> t
     """Seconds, and what the learner warned of."""
     began = time.perf_counter()
     training = display.training(estimator.tol, learner.step)
-    with training as look, warnings.catch_warnings(record=True) as caught:
+    with training as on_progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        learner.fit(estimator, rows, look)
+        learner.fit(estimator, rows, on_progress)
     return time.perf_counter() - began, [str(warning.message) for warning in caught]
 
 

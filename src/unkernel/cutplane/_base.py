@@ -19,7 +19,7 @@ from unkernel.cutplane.training import Solution, Task, TrainingRows, rows_in_fil
 from unkernel.data.rows.row_files import RowFile
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.classifier import canonical_csr
-from unkernel.learners.base import Look, Narrator, relative_gap, thread_count
+from unkernel.learners.base import Narrator, OnProgress, relative_gap, thread_count
 from unkernel.models import Decision, LinearModel
 
 
@@ -64,7 +64,7 @@ class LinearLearner(BaseEstimator):  # type: ignore[misc]
         identify = self.checkpoint is not None
         return rows_in_memory(matrix, self.tol, thread_count(self.n_jobs), identify=identify)
 
-    def _task(self, look: Look | None, intercept: float) -> Task:
+    def _task(self, on_progress: OnProgress | None, intercept: float) -> Task:
         return Task(
             C=float(self.C),
             tol=float(self.tol),
@@ -72,7 +72,7 @@ class LinearLearner(BaseEstimator):  # type: ignore[misc]
             threads=thread_count(self.n_jobs),
             intercept=intercept,
             most_cuts=int(self.max_cuts),
-            look=look or Narrator(type(self).__name__, self.verbose, "cuts").look,
+            on_progress=on_progress or Narrator(type(self).__name__, self.verbose, "cuts").on_progress,
             checkpoint=self.checkpoint,
         )
 

@@ -26,7 +26,7 @@ from unkernel.cutplane.training import (
     pair_accuracy,
     solve_by_cuts,
 )
-from unkernel.learners.base import Look, check_weights
+from unkernel.learners.base import OnProgress, check_weights
 from unkernel.models import Decision
 
 PairWeight = Mapping[tuple[float, float], float]
@@ -155,7 +155,7 @@ class RankSVM(LinearLearner):
         sample_weight : array-like of shape (n_samples,), default=None
             A pair has the product of its rows' weights.
         """
-        fitted: Self = self.fit_watched(X, y, qid, sample_weight, look=None)
+        fitted: Self = self.fit_watched(X, y, qid, sample_weight, on_progress=None)
         return fitted
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -166,7 +166,7 @@ class RankSVM(LinearLearner):
         qid: ArrayLike | None,
         sample_weight: ArrayLike | None,
         *,
-        look: Look | None,
+        on_progress: OnProgress | None,
         watch: Any = None,
         zero_based: Any = "auto",
     ) -> Self:
@@ -174,7 +174,9 @@ class RankSVM(LinearLearner):
         rows, labels, groups = self._rows(X, y, qid, watch, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         ranking = ranking_of(labels, groups, weights, self.pair_weight)
-        return self._fit_rows(rows, LocalMinimiser(rows, 0.0), ranking, counted_ranks(labels, weights), look)
+        return self._fit_rows(
+            rows, LocalMinimiser(rows, 0.0), ranking, counted_ranks(labels, weights), on_progress
+        )
 
     def _fit_rows(
         self,
@@ -182,11 +184,11 @@ class RankSVM(LinearLearner):
         minimiser: Minimiser,
         ranking: dict[str, Any],
         ranks: NDArray[Any],
-        look: Look | None,
+        on_progress: OnProgress | None,
     ) -> Self:
         self.ranks_ = ranks
         self._forget_thresholds()
-        task = self._task(look, 0.0)
+        task = self._task(on_progress, 0.0)
         solution = self._solve(rows, minimiser, task, ranking)
         model = linear_model(
             [rows.to_columns(solution.weights)],
@@ -218,7 +220,7 @@ class RankSVM(LinearLearner):
         matrix, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, y_numeric=True
         )
-        _refuse_text(labels)
+        _check_text(labels)
         groups = _groups(qid, matrix)
         return self._rows_in_memory(matrix), labels, groups
 
@@ -321,11 +323,11 @@ def _share_in_order(
 
 def _numbers(y: ArrayLike) -> NDArray[np.float64]:
     labels: NDArray[np.float64] = _check_y(y, y_numeric=True)
-    _refuse_text(labels)
+    _check_text(labels)
     return labels
 
 
-def _refuse_text(labels: NDArray[Any]) -> None:
+def _check_text(labels: NDArray[Any]) -> None:
     if labels.dtype.kind not in "biuf":  # text has an order as well, but hardly the one that is meant
         raise ValueError(f"y must be numeric, so that it has an order; got {labels.dtype}")
 

@@ -29,7 +29,7 @@ from unkernel.cutplane.training import (
     solve_by_cuts,
     solve_by_dual,
 )
-from unkernel.learners.base import Look, check_weights, class_codes, class_weights
+from unkernel.learners.base import OnProgress, check_weights, class_codes, class_weights
 from unkernel.models import Decision
 
 OBJECTIVES = ("error_rate", "f1", "break_even", "precision_at_k", "roc_area")
@@ -210,7 +210,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         sample_weight : array-like of shape (n_samples,), default=None
             A row of weight k counts as k equal rows; rows of weight 0 do not count at all.
         """
-        fitted: Self = self.fit_watched(X, y, sample_weight, look=None)
+        fitted: Self = self.fit_watched(X, y, sample_weight, on_progress=None)
         return fitted
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -220,7 +220,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         y: ArrayLike | None,
         sample_weight: ArrayLike | None,
         *,
-        look: Look | None,
+        on_progress: OnProgress | None,
         watch: Any = None,
         zero_based: Any = "auto",
     ) -> Self:
@@ -229,7 +229,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         codes = self._check_targets(labels, weights)
         self.solver_ = self._choose_solver(rows)
-        task = self._task(look, self._constant())
+        task = self._task(on_progress, self._constant())
         costs = self._costs(codes, weights)
         minimiser = LocalMinimiser(rows, task.intercept)
         solutions = [

@@ -16,7 +16,7 @@ from unkernel.cutplane.checkpoints import Checkpoint
 from unkernel.data.memory import available_bytes
 from unkernel.data.rows.row_files import RowFile, open_rows
 from unkernel.engines.classifier import canonical_csr
-from unkernel.learners.base import Look
+from unkernel.learners.base import OnProgress
 
 Weights = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ class TrainingRows:
 def rows_in_memory(X: Any, tol: float, threads: int, *, identify: bool) -> TrainingRows:
     """Pack a matrix."""
     rows = canonical_csr(X)
-    _refuse_too_wide(rows.shape[1], _BYTES_A_COLUMN_IN_MEMORY)
+    _check_too_wide(rows.shape[1], _BYTES_A_COLUMN_IN_MEMORY)
     store, columns = pack_rows_by_frequency(
         offsets=rows.indptr,
         columns=rows.indices,
@@ -106,14 +106,14 @@ def rows_in_files(
     )
     if opened.store.entries == 0:
         raise ValueError(f"{os.fspath(opened.sources[0])}: no row has any feature")
-    _refuse_too_wide(int(opened.store.features), _BYTES_A_COLUMN_IN_FILES)
+    _check_too_wide(int(opened.store.features), _BYTES_A_COLUMN_IN_FILES)
     columns = np.arange(opened.store.features) - (0 if opened.zero_based else 1)
     stamps = [[os.fspath(path), path.stat().st_size, path.stat().st_mtime_ns] for path in opened.sources]
     identity = {"sources": stamps, "rows": int(opened.store.rows)}
     return TrainingRows(opened.store, opened.n_features, columns, identity), opened
 
 
-def _refuse_too_wide(columns: int, bytes_each: int) -> None:
+def _check_too_wide(columns: int, bytes_each: int) -> None:
     """One index of two thousand million is a mistake more often than a wish."""
     needed, free = columns * bytes_each, available_bytes()
     if needed > free:
@@ -164,7 +164,7 @@ class Task:
     threads: int
     intercept: float
     most_cuts: int
-    look: Look | None
+    on_progress: OnProgress | None
     checkpoint: str | os.PathLike[str] | None = None
 
 
@@ -256,7 +256,7 @@ def solve_by_cuts(
         tolerance=task.tol,
         max_rounds=max(task.max_iter - rounds, 0),
         threads=task.threads,
-        look=task.look,
+        on_progress=task.on_progress,
         observe=None if kept is None else kept.observer(bundle, rounds),
     )
     return _solution(ended, rounds)
@@ -279,7 +279,7 @@ def solve_by_dual(
         threads=task.threads,
         problem=place[0],
         problems=place[1],
-        look=task.look,
+        on_progress=task.on_progress,
     )
     return _solution(dict(ended), 0)
 

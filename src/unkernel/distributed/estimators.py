@@ -21,7 +21,7 @@ from unkernel.distributed.cluster import Cluster, Gathered, gather_blocks, merge
 from unkernel.distributed.risks import ClusterMinimiser
 from unkernel.distributed.sources import Sources, open_sources
 from unkernel.distributed.worker_tasks import Problem, labels_of
-from unkernel.learners.base import Look, class_weights
+from unkernel.learners.base import OnProgress, class_weights
 
 
 class _Columns:
@@ -185,7 +185,7 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
         sample_weight : dask array or array of shape (n_samples,), default=None
             A row of weight k counts as k equal rows.
         """
-        self.fit_watched(X, y, sample_weight, look=None)
+        self.fit_watched(X, y, sample_weight, on_progress=None)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -195,7 +195,7 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
         y: Any,
         sample_weight: Any,
         *,
-        look: Look | None,
+        on_progress: OnProgress | None,
         watch: Any = None,
         zero_based: Any = "auto",
     ) -> Self:
@@ -205,7 +205,7 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
         rows = self._rows_of(found)
         factors = self._survey_labels(found, sources.own_labels)
         self.solver_ = "cutting_plane"
-        task = self._task(look, self._constant())
+        task = self._task(on_progress, self._constant())
         cluster = self._parts(found, task.intercept)
         del found  # the blocks, now that they are packed
         if self.objective == "error_rate":
@@ -346,7 +346,7 @@ class DaskRankSVM(_OnCluster, RankSVM):
         sample_weight : dask array or array of shape (n_samples,), default=None
             A pair has the product of its rows' weights.
         """
-        self.fit_watched(X, y, qid, sample_weight, look=None)
+        self.fit_watched(X, y, qid, sample_weight, on_progress=None)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -357,7 +357,7 @@ class DaskRankSVM(_OnCluster, RankSVM):
         qid: Any,
         sample_weight: Any,
         *,
-        look: Look | None,
+        on_progress: OnProgress | None,
         watch: Any = None,
         zero_based: Any = "auto",
     ) -> Self:
@@ -374,7 +374,7 @@ class DaskRankSVM(_OnCluster, RankSVM):
         numbers = _check_y(labels, y_numeric=True)
         minimiser = ClusterMinimiser(cluster, rows.n_features)
         ranking = ranking_of(numbers, groups, weights, self.pair_weight)
-        self._fit_rows(rows, minimiser, ranking, counted_ranks(numbers, weights), look)
+        self._fit_rows(rows, minimiser, ranking, counted_ranks(numbers, weights), on_progress)
         self._note_traffic(cluster)
         return self
 

@@ -75,12 +75,12 @@ def open_sources(client: Client, X: Any, beside: dict[str, Any], zero_based: Zer
     if is_path(X):
         return _of_files(_file_names(X), beside, zero_based)
     if isinstance(X, list) and X and all(isinstance(block, Delayed | Future) for block in X):
-        _refuse_beside_blocks(beside)
+        _check_beside_blocks(beside)
         return _of_delayed(X)
     if is_dask_collection(X) and hasattr(X, "to_delayed"):
         if hasattr(X, "chunks") or hasattr(X, "divisions"):
             return _of_dask_array(_array(X), beside)
-        _refuse_beside_blocks(beside)
+        _check_beside_blocks(beside)
         return _of_bag(X)
     return _of_matrix(X, beside, len(client.nthreads()))
 
@@ -126,7 +126,7 @@ def _of_files(names: list[str], beside: dict[str, Any], zero_based: ZeroBased) -
 # --- Blocks on workers -----------------------------------------------------------------------------------
 
 
-def _refuse_beside_blocks(beside: dict[str, Any]) -> None:
+def _check_beside_blocks(beside: dict[str, Any]) -> None:
     if any(other is not None for other in beside.values()):
         raise ValueError("blocks have their own labels, groups and weights, (X, y[, qid[, weights]]): X only")
 

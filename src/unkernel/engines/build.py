@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import Engine, arrange, expand, head_within
-from unkernel._core import short_engine as _short_engine
+from unkernel._core import int16_pair_engine as _int16_pair_engine
 from unkernel.engines.tables import BITSLICED, CONJUNCTIONS, INVERTED, Tables
 from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
 from unkernel.models.rows import squared_norms
@@ -27,7 +27,7 @@ _NEAR_BYTES = 4_000_000  # a dense table of this size always pays
 _SPARSE_FOLD = 16.0  # so many times the room of the weights themselves
 
 
-def refuse_precomputed(model: Any) -> Any:
+def check_precomputed(model: Any) -> Any:
     """The model, unless nobody knows its kernel."""
     if isinstance(model, KernelModel) and model.kernel.name == "precomputed":
         raise ValueError(
@@ -41,7 +41,7 @@ def simplified(model: Model) -> Model:
     """A kernel model that is linear, or constant, as the linear model it is; others as they are."""
     if not isinstance(model, KernelModel):
         return model
-    kernel = refuse_precomputed(model).kernel
+    kernel = check_precomputed(model).kernel
     if kernel.name == "linear":
         gamma, coef0 = 1.0, 0.0
     elif kernel.name == "polynomial" and kernel.degree <= 1:
@@ -347,9 +347,9 @@ def _parameters(model: ConjunctionModel) -> dict[str, Any]:
     }
 
 
-def short_engine(model: ConjunctionModel) -> Engine | None:
+def int16_pair_engine(model: ConjunctionModel) -> Engine | None:
     """The engine of pairs with short weights, such as online learners have; None for any other model."""
-    return _short_engine(
+    return _int16_pair_engine(
         **_parameters(model),
         features=model.n_features,
         columns=model.columns,

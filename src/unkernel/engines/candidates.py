@@ -113,12 +113,12 @@ class Bench:
     sample: Any
     memory: float
     threads: int
-    look: Callable[[str], None]
+    on_progress: Callable[[str], None]
     timed: bool = True
 
     def trial(self, candidate: Candidate, make: Callable[[], Tables]) -> Trial:
         """Build and measure, or say why not."""
-        self.look(words(candidate))
+        self.on_progress(words(candidate))
         try:
             tables = make()
         except MemoryError:
@@ -293,7 +293,7 @@ def try_tries(tables: Tables, base: Candidate, rows: Any, nodes: int | None, ben
     """The prefix trie of these rows on tables that go by frequency: of so many nodes, or of several sizes."""
     engine = tables.engine()
     limit = nodes or _TRIE_SIZES[0]
-    bench.look(f"{words(base)}, growing a trie")
+    bench.on_progress(f"{words(base)}, growing a trie")
     grow(engine, rows, limit, "counted", bench.threads)
     sizes = [limit] if nodes else [size for size in _TRIE_SIZES if size <= engine.trie_nodes] or [limit]
     for size in sizes:

@@ -154,7 +154,7 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _make_engine(self) -> Engine:
         short = None
         if self.tables is None and isinstance(self.model, ConjunctionModel):
-            short = build.short_engine(self.model)
+            short = build.int16_pair_engine(self.model)
         return self._tables.engine() if short is None else short
 
     def _make_trie(self) -> PrefixTrie | None:
@@ -409,7 +409,7 @@ class OneRowScorer:
 def canonical_csr(X: Any) -> Any:
     """A CSR matrix with sorted, unique columns and one index type, as the core wants it."""
     rows = X if sparse.issparse(X) else sparse.csr_matrix(X)
-    _refuse_broken_offsets(rows)
+    _check_broken_offsets(rows)
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
@@ -420,7 +420,7 @@ def canonical_csr(X: Any) -> Any:
     return rows
 
 
-def _refuse_broken_offsets(rows: Any) -> None:
+def _check_broken_offsets(rows: Any) -> None:
     """Scipy does not look, and reads where they lead."""
     offsets = rows.indptr
     if offsets[0] != 0 or offsets[-1] > len(rows.indices) or (np.diff(offsets) < 0).any():

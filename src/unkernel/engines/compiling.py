@@ -14,7 +14,7 @@ import numpy as np
 
 from unkernel.data.memory import available_bytes
 from unkernel.engines import build
-from unkernel.engines.build import Head, Machine, refuse_precomputed, simplified
+from unkernel.engines.build import Head, Machine, check_precomputed, simplified
 from unkernel.engines.candidates import (
     Bench,
     Candidate,
@@ -137,7 +137,7 @@ def compile(
     tell = watch or (lambda _: None)
     threads = thread_count(n_jobs)
     # Who asks for an engine of support vectors gets one, also where the model is a linear one.
-    simple = simplified(model) if engine in ("auto", "expanded") else refuse_precomputed(model)
+    simple = simplified(model) if engine in ("auto", "expanded") else check_precomputed(model)
     source_rows = None if trie is None else _rows(trie, simple)
     if source_rows is not None and source_rows.shape[0] == 0:
         raise ValueError("trie has no rows to grow from")
@@ -285,7 +285,7 @@ class _Maker:
             best = Candidate("split", self.machine.rare_below(self.rare))
         size = min(max(best.head_bytes, _NEAR), _MOST_SORTED, self.bench.memory)
         base = replace(best, head_bytes=size, fused=0, grouped=0, nbytes=-1, microseconds=-1.0, chosen=False)
-        self.bench.look(f"{base.engine} by frequency")
+        self.bench.on_progress(f"{base.engine} by frequency")
         try:
             tables = self._by_frequency(Head(size, by_frequency=True), base)
         except MemoryError:

@@ -105,7 +105,7 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         examples = kernel.examples(left, like=right, indexed=right is None, threads=threads)
         others = examples if right is None else kernel.examples(right, indexed=True, threads=threads)
         values = kernel_matrix(
-            kernel.core(), examples, others, symmetric=right is None, threads=threads, look=None
+            kernel.core(), examples, others, symmetric=right is None, threads=threads, on_progress=None
         )
         matrix = np.asarray(values)
         if not np.isfinite(matrix).all():

@@ -20,7 +20,7 @@ from unkernel.engines.threads import thread_count
 from unkernel.models import Decision
 from unkernel.models.tree import TreeModel
 
-Look = Callable[[Progress], None]
+OnProgress = Callable[[Progress], None]
 _NOT_FINITE = "a score is not finite: a tree is too large for the kernel's decay"
 
 
@@ -118,12 +118,14 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The class of each tree."""
         return self.decision.choose(self.raw_scores(X, n_jobs))
 
-    def raw_scores(self, X: Any, n_jobs: int | None = None, look: Look | None = None) -> NDArray[np.float64]:
+    def raw_scores(
+        self, X: Any, n_jobs: int | None = None, on_progress: OnProgress | None = None
+    ) -> NDArray[np.float64]:
         """The (trees, scores) of the model."""
         forest = as_forest(X)
         threads = thread_count(n_jobs)
         examples = self.model.kernel.examples(forest, like=self.model.support, threads=threads)
-        scores = np.asarray(self._machine.score(examples, threads, look)) + self.model.intercepts
+        scores = np.asarray(self._machine.score(examples, threads, on_progress)) + self.model.intercepts
         if not np.isfinite(scores).all():
             raise ValueError(_NOT_FINITE)
         return scores

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from unkernel._core import Progress
 
-Look = Callable[[Progress], None]
+OnProgress = Callable[[Progress], None]
 
 _MOST_THREADS = 1024
 
@@ -81,7 +81,7 @@ class Narrator:
         self._unit = unit  # what is active: rows, or cuts
         self._calls = 0
 
-    def look(self, progress: Progress) -> None:
+    def on_progress(self, progress: Progress) -> None:
         """Called about twenty times a second."""
         self._calls += 1
         if self._verbose > 1 and self._calls % 20 == 0:

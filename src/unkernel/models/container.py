@@ -80,7 +80,7 @@ def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, NDArray[Any]], di
     metadata = header.pop("__metadata__", None)
     kind, settings = _read_metadata(name, metadata)
     places = {key: _place(name, key, entry, size - start) for key, entry in header.items()}
-    _refuse_gaps(name, places.values(), size - start)
+    _check_gaps(name, places.values(), size - start)
     return kind, {key: _map(path, place, start) for key, place in places.items()}, settings
 
 
@@ -162,7 +162,7 @@ def _place(name: str, key: str, entry: Any, room: int) -> _Place:
     return _Place(dtype, tuple(shape), begin, end)
 
 
-def _refuse_gaps(name: str, places: Iterable[_Place], room: int) -> None:
+def _check_gaps(name: str, places: Iterable[_Place], room: int) -> None:
     """The arrays of a safetensors file fill it, one after the other."""
     position = 0
     for begin, end in sorted((place.begin, place.end) for place in places):

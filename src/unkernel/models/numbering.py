@@ -31,7 +31,7 @@ def decode(keys: NDArray[np.uint64], degree: int, sets: bool) -> NDArray[np.int6
            [ 1,  0, -1]])
     """
     keys = np.asarray(keys, dtype=np.uint64)
-    _refuse_unnumbered(keys, degree, sets)
+    _check_unnumbered(keys, degree, sets)
     result = np.full((len(keys), 3), -1, dtype=np.int64)
     proper = np.flatnonzero(keys > 0)
     a = _last_block_at_or_before(keys[proper], degree, sets)
@@ -71,7 +71,7 @@ def _shift(sets: bool) -> np.uint64:
     return np.uint64(0 if sets else 1)
 
 
-def _refuse_unnumbered(keys: Ranks, degree: int, sets: bool) -> None:
+def _check_unnumbered(keys: Ranks, degree: int, sets: bool) -> None:
     if degree not in _MOST_FEATURES:
         raise ValueError(f"degree must be 1, 2 or 3, got {degree}")
     end = _block(np.array([_MOST_FEATURES[degree]], dtype=np.uint64), degree, sets)[0]

@@ -283,7 +283,7 @@ class TreeModel:
         """The scores of each tree, kernel value by kernel value: slow, and what is right."""
         left = self.kernel.examples(trees, like=self.support)
         right = self.kernel.examples(self.support, indexed=True)
-        values = kernel_matrix(self.kernel.core(), left, right, symmetric=False, threads=1, look=None)
+        values = kernel_matrix(self.kernel.core(), left, right, symmetric=False, threads=1, on_progress=None)
         return np.asarray(values) @ self.coefficients + self.intercepts
 
     def save(self, path: str | os.PathLike[str]) -> None:

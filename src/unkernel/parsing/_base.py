@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from unkernel._core import Progress
 from unkernel.engines import CompiledClassifier
 from unkernel.errors import FormatError
-from unkernel.learners.base import Look, thread_count
+from unkernel.learners.base import OnProgress, thread_count
 from unkernel.models import container
 from unkernel.parsing.explaining import Decided, ExplainedDecision, explained
 from unkernel.poly import PolyLogisticRegression, PolySVC
@@ -65,7 +65,7 @@ class Teller:
             print(f"[{self._name}] {words}", flush=True)
 
     @property
-    def look(self) -> Look | None:
+    def on_progress(self) -> OnProgress | None:
         """What solvers are to call; None where nobody watches."""
         watch = self._watch
         return None if watch is None else lambda progress: watch(Step("", progress=progress))
@@ -271,7 +271,7 @@ def read_templates(templates: str | os.PathLike[str], known: Mapping[str, str]) 
         raise FormatError(str(path), 0, 0, "a template file is text in UTF-8") from error
 
 
-def refuse_empty(name: str, count: int) -> None:
+def check_empty(name: str, count: int) -> None:
     """There is nothing to measure on where there are no words, or bunsetsu."""
     if not count:
         raise ValueError(f"{name}: there are no sentences")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel._core import ArcEagerFrame, recode_chunks
+from unkernel._core import ArcEagerSpec, recode_chunks
 from unkernel.data import BunsetsuCorpus, ChunkCorpus, Treebank
 from unkernel.parsing.chunks.model import ChunkModel
 from unkernel.parsing.explaining import Decided
@@ -18,7 +18,7 @@ Row = NDArray[np.int32]
 
 
 def decided_trees(
-    frame: ArcEagerFrame, engines: tuple[list[Any], list[Any]], bank: Treebank
+    frame: ArcEagerSpec, engines: tuple[list[Any], list[Any]], bank: Treebank
 ) -> Iterator[tuple[Decided, Row]]:
     """Moves, and after those that make an arc its label; what leaves no choice is not among them."""
     found = {name: np.asarray(array) for name, array in frame.decisions(*engines, bank._text).items()}

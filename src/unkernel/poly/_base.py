@@ -18,13 +18,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unkernel._core import Examples, distinct_examples
+from unkernel._core import DistinctRows, distinct_examples
 from unkernel.data.memory import available_bytes
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.classifier import canonical_csr
 from unkernel.learners.base import (
-    Look,
     Narrator,
+    OnProgress,
     check_weights,
     class_codes,
     class_weights,
@@ -81,12 +81,12 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : array-like of shape (n_samples,), default=None
             A row of weight k counts as k equal rows; rows of weight 0 do not count at all.
         """
-        fitted: Self = self.fit_watched(X, y, sample_weight, look=None)
+        fitted: Self = self.fit_watched(X, y, sample_weight, on_progress=None)
         return fitted
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit_watched(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, look: Look | None
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, on_progress: OnProgress | None
     ) -> Self:
         """``fit``, with a function that is shown the progress about twenty times a second."""
         self._check_parameters()
@@ -99,21 +99,25 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         examples = self._distinct(canonical_csr(rows), codes, weights)
         self.gamma_ = self._gamma_value(examples)
         factors = class_weights(self.class_weight, self.classes_, codes, weights)
-        self._keep(examples, self._train(examples, factors, look))
+        self._keep(examples, self._train(examples, factors, on_progress))
         return self
 
     def _check_parameters(self) -> None:
         """Refuse parameters that do not go together."""
 
     @abstractmethod
-    def _train(self, examples: Examples, factors: list[float], look: Look | None) -> dict[str, Any]:
+    def _train(
+        self, examples: DistinctRows, factors: list[float], on_progress: OnProgress | None
+    ) -> dict[str, Any]:
         """The weights, and how training ended."""
 
     @abstractmethod
     def _origin(self) -> dict[str, Any]:
         """What a model tells of its training."""
 
-    def _distinct(self, rows: Any, codes: NDArray[np.int32], weights: NDArray[np.float64] | None) -> Examples:
+    def _distinct(
+        self, rows: Any, codes: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> DistinctRows:
         return distinct_examples(
             offsets=rows.indptr,
             columns=rows.indices,
@@ -124,7 +128,7 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             threads=thread_count(self.n_jobs),
         )
 
-    def _gamma_value(self, examples: Examples) -> float:
+    def _gamma_value(self, examples: DistinctRows) -> float:
         if self.gamma == "auto":
             return 1.0 / float(self.n_features_in_)
         if self.gamma != "scale":
@@ -143,11 +147,11 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _look(self, look: Look | None, unit: str) -> Look:
-        return look or Narrator(type(self).__name__, self.verbose, unit).look
+    def _on_progress(self, on_progress: OnProgress | None, unit: str) -> OnProgress:
+        return on_progress or Narrator(type(self).__name__, self.verbose, unit).on_progress
 
     def _train_rows(
-        self, examples: Examples, factors: list[float], look: Look | None, *, loss: str
+        self, examples: DistinctRows, factors: list[float], on_progress: OnProgress | None, *, loss: str
     ) -> dict[str, Any]:
         """All weights of an l2 penalty, by the rows."""
         start: _Start | None = getattr(self, "_start", None) if self.warm_start else None
@@ -167,7 +171,7 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 threads=thread_count(self.n_jobs),
                 start_hashes=start.hashes if start else np.empty(0, np.uint64),
                 start_duals=start.duals.reshape(-1) if start else np.empty(0),
-                look=self._look(look, "rows"),
+                on_progress=self._on_progress(on_progress, "rows"),
             )
         )
         if self.warm_start:
@@ -176,9 +180,9 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _train_sparse(
         self,
-        examples: Examples,
+        examples: DistinctRows,
         factors: list[float],
-        look: Look | None,
+        on_progress: OnProgress | None,
         *,
         loss: str,
         l1: float,
@@ -202,12 +206,12 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 start_keys=start.keys if start else np.empty(0, np.uint64),
                 start_weights=start.weights.reshape(-1) if start else np.empty(0),
                 start_constants=start.constants if start else np.empty(0),
-                look=self._look(look, "conjunctions"),
+                on_progress=self._on_progress(on_progress, "conjunctions"),
             )
         )
         return trained | {"unit": "Newton steps"}
 
-    def _former_model(self, examples: Examples) -> ConjunctionModel | None:
+    def _former_model(self, examples: DistinctRows) -> ConjunctionModel | None:
         """The model of the last fit, if it numbers conjunctions in the same way."""
         model = getattr(self, "model_", None)
         if (
@@ -221,7 +225,7 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return model if same else None
 
-    def _keep(self, examples: Examples, trained: dict[str, Any]) -> None:
+    def _keep(self, examples: DistinctRows, trained: dict[str, Any]) -> None:
         outcomes = trained["outcomes"]
         self.objective_ = float(sum(primal for primal, _, _, _ in outcomes))
         self.gap_ = float(max(relative_gap(primal, dual) for primal, dual, _, _ in outcomes))
@@ -245,7 +249,7 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=5,
             )
 
-    def _conjunction_model(self, examples: Examples, trained: dict[str, Any]) -> ConjunctionModel:
+    def _conjunction_model(self, examples: DistinctRows, trained: dict[str, Any]) -> ConjunctionModel:
         return ConjunctionModel(
             degree=int(self.degree),
             sets=bool(examples.binary),
@@ -262,7 +266,7 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             origin=self._full_origin(),
         )
 
-    def _kernel_model(self, examples: Examples, trained: dict[str, Any]) -> KernelModel:
+    def _kernel_model(self, examples: DistinctRows, trained: dict[str, Any]) -> KernelModel:
         """The rows whose dual variables are not zero, with those as coefficients."""
         columns = np.asarray(examples.columns)[np.asarray(examples.features)]
         rows = sparse.csr_matrix(

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unkernel._core import Examples
-from unkernel.learners.base import Look
+from unkernel._core import DistinctRows
+from unkernel.learners.base import OnProgress
 from unkernel.models.decision import Softmax, log_softmax
 from unkernel.poly._base import PolyLearner
 
@@ -145,11 +145,13 @@ class PolyLogisticRegression(PolyLearner):
 
     _probability = Softmax()
 
-    def _train(self, examples: Examples, factors: list[float], look: Look | None) -> dict[str, Any]:
+    def _train(
+        self, examples: DistinctRows, factors: list[float], on_progress: OnProgress | None
+    ) -> dict[str, Any]:
         if self.penalty == "l2":
-            return self._train_rows(examples, factors, look, loss="logistic")
+            return self._train_rows(examples, factors, on_progress, loss="logistic")
         share = self._l1_share()
-        return self._train_sparse(examples, factors, look, loss="logistic", l1=share, l2=1.0 - share)
+        return self._train_sparse(examples, factors, on_progress, loss="logistic", l1=share, l2=1.0 - share)
 
     def _l1_share(self) -> float:
         return float(self.l1_ratio) if self.penalty == "elasticnet" else float(self.penalty == "l1")

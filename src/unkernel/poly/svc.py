@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unkernel._core import Examples
-from unkernel.learners.base import Look
+from unkernel._core import DistinctRows
+from unkernel.learners.base import OnProgress
 from unkernel.poly._base import PolyLearner
 
 
@@ -151,11 +151,13 @@ class PolySVC(PolyLearner):
                 "loss is not offered"
             )
 
-    def _train(self, examples: Examples, factors: list[float], look: Look | None) -> dict[str, Any]:
+    def _train(
+        self, examples: DistinctRows, factors: list[float], on_progress: OnProgress | None
+    ) -> dict[str, Any]:
         if self.penalty == "l1":
-            trained = self._train_sparse(examples, factors, look, loss=self.loss, l1=1.0, l2=0.0)
+            trained = self._train_sparse(examples, factors, on_progress, loss=self.loss, l1=1.0, l2=0.0)
         else:
-            trained = self._train_rows(examples, factors, look, loss=self.loss)
+            trained = self._train_rows(examples, factors, on_progress, loss=self.loss)
         self.storage_ = str(trained["storage"])
         return trained
 

@@ -22,8 +22,8 @@ from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines.fragments import TreeExplanation
 from unkernel.engines.trees import TreeClassifier
 from unkernel.learners.base import (
-    Look,
     Narrator,
+    OnProgress,
     check_weights,
     class_codes,
     class_weights,
@@ -224,12 +224,12 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of C; trees of weight 0 do not count at all.
         """
-        fitted: TreeSVC = self.fit_watched(X, y, sample_weight, look=None)
+        fitted: TreeSVC = self.fit_watched(X, y, sample_weight, on_progress=None)
         return fitted
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit_watched(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, look: Look | None
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, on_progress: OnProgress | None
     ) -> TreeSVC:
         """``fit``, with a function that is shown the progress about twenty times a second."""
         forest = as_forest(X)
@@ -244,7 +244,10 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         threads = thread_count(self.n_jobs)
         solver = self._choose_solver(len(forest))
         examples = kernel.examples(forest, indexed=True, threads=threads)
-        watch = look or Narrator("TreeSVC", self.verbose, "examples" if solver == "exact" else "cuts").look
+        watch = (
+            on_progress
+            or Narrator("TreeSVC", self.verbose, "examples" if solver == "exact" else "cuts").on_progress
+        )
         train = self._train_exact if solver == "exact" else self._train_sampled
         positives = [1] if len(classes) == 2 else list(range(len(classes)))  # each against all others
         outcomes = train(kernel, examples, Targets(codes, importance, positives), watch)
@@ -278,7 +281,7 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return "sampled" if examples >= _EXAMPLES_FOR_SAMPLING else "exact"
 
     def _train_exact(
-        self, kernel: ExampleKernel, examples: ExampleSet, targets: Targets, look: Look
+        self, kernel: ExampleKernel, examples: ExampleSet, targets: Targets, on_progress: OnProgress
     ) -> list[dict[str, Any]]:
         free = available_bytes()
         trained = train_exact_trees(
@@ -293,12 +296,12 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             bias=bool(self.fit_intercept),
             memory=int(min(_MOST_SQUARE_BYTES, free / _SHARE_OF_MEMORY if free else _MOST_SQUARE_BYTES)),
             threads=thread_count(self.n_jobs),
-            look=look,
+            on_progress=on_progress,
         )
         return [dict(one) for one in trained]
 
     def _train_sampled(
-        self, kernel: ExampleKernel, examples: ExampleSet, targets: Targets, look: Look
+        self, kernel: ExampleKernel, examples: ExampleSet, targets: Targets, on_progress: OnProgress
     ) -> list[dict[str, Any]]:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return [
@@ -320,7 +323,7 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     seed=seed + problem,
                     method="forest" if kernel.combination == "trees" else "kernels",
                     threads=thread_count(self.n_jobs),
-                    look=look,
+                    on_progress=on_progress,
                 )
             )
             for problem, positive in enumerate(targets.positives)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
-from unkernel._core import ArcEagerFrame, OnlineTrainer
+from unkernel._core import ArcEagerSpec, OnlineTrainer
 
 from reference.dependencies import is_tree
 from reference.interrupts import check_interrupt, needs_sigint
@@ -169,7 +169,7 @@ def test_averages_parse_as_compiled_engines_do(
     parser = ArcEagerParser(
         degree, templates=path, epochs=epochs, runs=1, minimum=1, minimum_updates=minimum_updates
     ).fit(bank)
-    frame = ArcEagerFrame("own.txt", text, split_moves=False, split_labels=True, minimum=1)
+    frame = ArcEagerSpec("own.txt", text, split_moves=False, split_labels=True, minimum=1)
     frame.learn(bank._text)
     trainer = OnlineTrainer(
         frame,

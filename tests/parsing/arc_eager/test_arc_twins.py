@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unkernel._core import ArcEagerFrame, OnlineTrainer, mean_weights
+from unkernel._core import ArcEagerSpec, OnlineTrainer, mean_weights
 
 from reference import arc_eager
 from reference.dependencies import is_tree, projective_heads, projectivised
@@ -21,7 +21,7 @@ SPLITS = st.sampled_from(["none", "labels", "both"])
 
 def frames(template_text, bank, split, minimum):
     """The parser's own, and its twin."""
-    fast = ArcEagerFrame(
+    fast = ArcEagerSpec(
         "templates",
         template_text,
         split_moves=split == "both",

@@ -32,9 +32,9 @@ using unkernel::engines::expand;
 using unkernel::engines::ExpansionPlan;
 using unkernel::engines::FeatureMap;
 using unkernel::engines::HeadPlan;
+using unkernel::engines::HeaviestConjunctions;
 using unkernel::engines::KernelFunction;
 using unkernel::engines::list_heaviest;
-using unkernel::engines::Listing;
 using unkernel::engines::make_conjunction_engine;
 using unkernel::engines::most_degree;
 
@@ -178,7 +178,7 @@ Weights slow_expansion(const RandomMachine& machine, const FeatureMap& map) {
 }
 
 Weights listed(const ConjunctionArrays& arrays) {
-  const Listing listing = list_heaviest(borrow(arrays), std::numeric_limits<std::size_t>::max());
+  const HeaviestConjunctions listing = list_heaviest(borrow(arrays), std::numeric_limits<std::size_t>::max());
   const std::size_t scores = arrays.scores();
   Weights weights;
   for (std::size_t i = 0; i * most_degree < listing.columns.size(); ++i) {

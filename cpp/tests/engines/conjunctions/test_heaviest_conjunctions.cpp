@@ -27,8 +27,8 @@ using unkernel::engines::ConjunctionArrays;
 using unkernel::engines::expand;
 using unkernel::engines::FeatureMap;
 using unkernel::engines::HeadPlan;
+using unkernel::engines::HeaviestConjunctions;
 using unkernel::engines::list_heaviest;
-using unkernel::engines::Listing;
 using unkernel::engines::most_degree;
 
 constexpr std::size_t everything = std::numeric_limits<std::size_t>::max();
@@ -71,7 +71,7 @@ std::array<std::uint64_t, most_degree + 1> counts_of(const std::vector<Weighed>&
   return counts;
 }
 
-void check_listing(const Listing& found, const std::vector<Weighed>& expected, std::size_t top,
+void check_listing(const HeaviestConjunctions& found, const std::vector<Weighed>& expected, std::size_t top,
                    std::size_t scores) {
   const std::size_t listed = std::min(top, expected.size());
   CHECK(found.counts == counts_of(expected));
@@ -134,7 +134,7 @@ void test_lists_quadruples() {
     Monitor monitor;
     const ConjunctionArrays arrays = expand({{offsets, columns, values, 10}, coefficients, intercepts},
                                             {map, Basis::sets, head, {0, 0.0}, 0, 0.0, 1e9}, 1, monitor);
-    const Listing listing = list_heaviest(borrow(arrays), everything);
+    const HeaviestConjunctions listing = list_heaviest(borrow(arrays), everything);
     CHECK((listing.counts == std::array<std::uint64_t, 5>{0, 6, 15, 20, 15}));
     const std::vector<double> sizes{60, 50, 24, 15};
     const std::vector<std::size_t> how_many{20, 15, 15, 6};

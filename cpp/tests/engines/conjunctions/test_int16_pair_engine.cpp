@@ -22,7 +22,7 @@ using unkernel::Random;
 using unkernel::engines::Basis;
 using unkernel::engines::dense_pairs_for;
 using unkernel::engines::FeatureMap;
-using unkernel::engines::make_short_engine;
+using unkernel::engines::make_int16_pair_engine;
 
 constexpr double tolerance = 1e-13;
 constexpr std::int64_t all_core = std::numeric_limits<std::int64_t>::max();
@@ -67,7 +67,7 @@ void check_case(const Case& one, const std::vector<std::uint64_t>& dense, Random
   model.add(some_pairs(model, ranks, one.core, random), random);
   round_weights(1.0 / 64.0, model);
   for (const std::uint64_t pairs : dense) {
-    const auto engine = make_short_engine(model.view(), pairs);
+    const auto engine = make_int16_pair_engine(model.view(), pairs);
     CHECK(engine != nullptr && engine->scores() == one.shape.scores && engine->bytes() > 0);
     const auto slow = [&](const scoring::Row& row) { return model.slow_scores(row); };
     scoring::check_scores(*engine, neat, tolerance, slow);
@@ -114,7 +114,7 @@ RandomModel small_model(Basis basis, int degree, std::size_t scores) {
 }
 
 bool is_taken(const RandomModel& model) {
-  return make_short_engine(model.view(), dense_pairs_for(model.view())) != nullptr;
+  return make_int16_pair_engine(model.view(), dense_pairs_for(model.view())) != nullptr;
 }
 
 void test_other_models_are_not_taken() {

@@ -28,7 +28,7 @@ class Lister {
   Lister(const ConjunctionTables& tables, std::size_t top)
       : tables_(tables), index_(tables.map.degree, tables.basis), top_(top), heap_(heavier) {}
 
-  Listing list() {
+  HeaviestConjunctions list() {
     visit_head();
     for (std::uint32_t owner = tables_.head; owner < tables_.rare; ++owner) visit_owner(owner);
     return finish();
@@ -116,7 +116,7 @@ class Lister {
     }
   }
 
-  Listing finish() {
+  HeaviestConjunctions finish() {
     std::vector<Candidate> chosen;
     for (; !heap_.empty(); heap_.pop()) chosen.push_back(heap_.top());
     std::sort(chosen.begin(), chosen.end(), heavier);
@@ -135,13 +135,15 @@ class Lister {
   const ConjunctionTables& tables_;
   HeadIndex index_;
   std::size_t top_;
-  Listing listing_;
+  HeaviestConjunctions listing_;
   std::array<Rank, most_degree> path_ = {};
   std::priority_queue<Candidate, std::vector<Candidate>, bool (*)(const Candidate&, const Candidate&)> heap_;
 };
 
 }  // namespace
 
-Listing list_heaviest(const ConjunctionTables& tables, std::size_t top) { return Lister(tables, top).list(); }
+HeaviestConjunctions list_heaviest(const ConjunctionTables& tables, std::size_t top) {
+  return Lister(tables, top).list();
+}
 
 }  // namespace unkernel::engines

@@ -9,7 +9,7 @@
 
 namespace unkernel::engines {
 
-struct Listing {
+struct HeaviestConjunctions {
   std::array<std::uint64_t, most_degree + 1> counts = {};  // of conjunctions that have a weight, by size
   std::vector<std::int64_t> columns;                       // listed x most_degree, ascending, then -1
   std::vector<double> weights;                             // listed x scores
@@ -17,6 +17,6 @@ struct Listing {
 
 // The `top` conjunctions with the largest weights in size, the largest first. Those of rare features are not
 // in tables, and so neither listed nor counted. Tables must have been checked.
-Listing list_heaviest(const ConjunctionTables& tables, std::size_t top);
+HeaviestConjunctions list_heaviest(const ConjunctionTables& tables, std::size_t top);
 
 }  // namespace unkernel::engines

@@ -135,12 +135,12 @@ struct ShortScratch {
   ValuedRow valued;
 };
 
-class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
+class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
  public:
   // Nothing where too many features have hashes that are alike.
-  static std::unique_ptr<ShortEngine> of(const ConjunctionWeights& model, std::uint64_t dense_pairs,
-                                         double unit) {
-    std::unique_ptr<ShortEngine> engine(new ShortEngine(model, order_of(model, dense_pairs), unit));
+  static std::unique_ptr<Int16PairEngine> of(const ConjunctionWeights& model, std::uint64_t dense_pairs,
+                                             double unit) {
+    std::unique_ptr<Int16PairEngine> engine(new Int16PairEngine(model, order_of(model, dense_pairs), unit));
     return engine->fill(model) ? std::move(engine) : nullptr;
   }
 
@@ -190,7 +190,7 @@ class ShortEngine final : public EngineOf<ShortEngine, ShortScratch> {
   }
 
  private:
-  ShortEngine(const ConjunctionWeights& model, Order order, double unit)
+  Int16PairEngine(const ConjunctionWeights& model, Order order, double unit)
       : width_(model.constants.size()),
         unit_(unit),
         order_(std::move(order)),
@@ -411,13 +411,13 @@ std::uint64_t dense_pairs_for(const ConjunctionWeights& model) {
   return static_cast<std::uint64_t>(std::max(dense_fold * static_cast<double>(model.keys.size()), few_pairs));
 }
 
-std::unique_ptr<Engine> make_short_engine(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
+std::unique_ptr<Engine> make_int16_pair_engine(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
   check(model);
   if (model.map.degree != 2 || model.basis != Basis::sets || model.constants.size() < 2) return nullptr;
   if (model.columns.size() >= PartnerBuckets::most_partners || model.keys.size() >= most_entries)
     return nullptr;
   const std::optional<double> unit = common_unit(model);
-  return unit ? ShortEngine::of(model, dense_pairs, *unit) : nullptr;
+  return unit ? Int16PairEngine::of(model, dense_pairs, *unit) : nullptr;
 }
 
 }  // namespace unkernel::engines

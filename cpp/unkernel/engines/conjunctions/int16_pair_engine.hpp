@@ -28,6 +28,6 @@ namespace unkernel::engines {
 std::uint64_t dense_pairs_for(const ConjunctionWeights& model);
 
 // Nothing where the model is another. Throws std::invalid_argument where it cannot be one at all.
-std::unique_ptr<Engine> make_short_engine(const ConjunctionWeights& model, std::uint64_t dense_pairs);
+std::unique_ptr<Engine> make_int16_pair_engine(const ConjunctionWeights& model, std::uint64_t dense_pairs);
 
 }  // namespace unkernel::engines

@@ -28,7 +28,7 @@ class Scores {
 
 class Recorder {
  public:
-  Recorder(const ParserFrame& frame, const ParserEngines& engines) : frame_(frame), engines_(engines) {}
+  Recorder(const ArcEagerSpec& frame, const ParserEngines& engines) : frame_(frame), engines_(engines) {}
 
   void record(const data::ColumnText& text, std::int64_t sentence) {
     sentence_ = static_cast<std::int32_t>(sentence);
@@ -83,7 +83,7 @@ class Recorder {
     made.valid.push_back(possible);
   }
 
-  const ParserFrame& frame_;
+  const ArcEagerSpec& frame_;
   const ParserEngines& engines_;
   ParseRoom room_;
   Scores scores_;
@@ -92,7 +92,7 @@ class Recorder {
 
 }  // namespace
 
-ParserDecisions decisions(const ParserFrame& frame, const ParserEngines& engines,
+ParserDecisions decisions(const ArcEagerSpec& frame, const ParserEngines& engines,
                           const data::ColumnText& text, const Monitor& monitor) {
   check(frame, engines);
   Recorder recorder(frame, engines);

@@ -49,7 +49,7 @@ class AverageScorer {
 
 }  // namespace
 
-OnlineTrainer::OnlineTrainer(const ParserFrame& frame, const data::ColumnText& text,
+OnlineTrainer::OnlineTrainer(const ArcEagerSpec& frame, const data::ColumnText& text,
                              std::span<const LabelledTree> trees, const OnlineOptions& options)
     : frame_(frame),
       text_(text),

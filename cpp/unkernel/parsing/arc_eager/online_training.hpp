@@ -42,7 +42,7 @@ struct EpochCounts {
 class OnlineTrainer {
  public:
   // The frame has learnt from this text, which gave these trees; all three must outlive the trainer.
-  OnlineTrainer(const ParserFrame& frame, const data::ColumnText& text, std::span<const LabelledTree> trees,
+  OnlineTrainer(const ArcEagerSpec& frame, const data::ColumnText& text, std::span<const LabelledTree> trees,
                 const OnlineOptions& options);
 
   EpochCounts run_epoch(const Monitor& monitor);
@@ -61,7 +61,7 @@ class OnlineTrainer {
     return epochs_ >= options_.gold_epochs && random_.below(1 << 20) < options_.exploration * (1 << 20);
   }
 
-  const ParserFrame& frame_;
+  const ArcEagerSpec& frame_;
   const data::ColumnText& text_;
   std::span<const LabelledTree> trees_;
   OnlineOptions options_;

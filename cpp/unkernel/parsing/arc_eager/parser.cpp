@@ -37,7 +37,7 @@ class PartScorer {
 
 class EngineScorer {
  public:
-  EngineScorer(const ParserFrame& frame, const ParserEngines& engines) {
+  EngineScorer(const ArcEagerSpec& frame, const ParserEngines& engines) {
     for (std::size_t part = 0; part < frame.moves().size(); ++part)
       moves_.emplace_back(engines.moves[part], frame.moves().classes(part).size());
     for (std::size_t part = 0; part < frame.arcs().size(); ++part)
@@ -85,12 +85,12 @@ void add_row(const FeatureRow& row, std::size_t part, std::int32_t place, Decisi
 
 }  // namespace
 
-void check(const ParserFrame& frame, const ParserEngines& engines) {
+void check(const ArcEagerSpec& frame, const ParserEngines& engines) {
   check(frame.moves(), engines.moves, "moves");
   check(frame.arcs(), engines.arcs, "labels");
 }
 
-Parsed parse(const ParserFrame& frame, const ParserEngines& engines, const data::ColumnText& text,
+Parsed parse(const ArcEagerSpec& frame, const ParserEngines& engines, const data::ColumnText& text,
              int threads, const Monitor& monitor) {
   check(frame, engines);
   const auto tokens = static_cast<std::size_t>(text.tokens());
@@ -123,7 +123,7 @@ void check_same_sentences(const data::ColumnText& text, std::span<const Labelled
   if (!same) throw std::invalid_argument("this is not the text that the parser has learnt from");
 }
 
-OracleRows oracle_rows(const ParserFrame& frame, const data::ColumnText& text,
+OracleRows oracle_rows(const ArcEagerSpec& frame, const data::ColumnText& text,
                        std::span<const LabelledTree> trees, const Monitor& monitor) {
   check_same_sentences(text, trees);
   OracleRows rows;

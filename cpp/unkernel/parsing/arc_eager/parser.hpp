@@ -49,7 +49,7 @@ std::size_t best_class(std::span<const Score> scores) {
 // A Scorer has move_scores(part, columns): a score for each class of the part; and decided_moves and
 // decided_arcs, which may stop as soon as it is certain which score is the largest.
 template <class Scorer>
-std::int32_t choose_label(const ParserFrame& frame, Scorer& scorer, const Arc& arc, ParseRoom& room) {
+std::int32_t choose_label(const ArcEagerSpec& frame, Scorer& scorer, const Arc& arc, ParseRoom& room) {
   const std::size_t part = frame.arc_part(arc, room.symbols);
   const auto& classes = frame.arcs().classes(part);
   if (classes.size() == 1) return classes.front();
@@ -58,7 +58,7 @@ std::int32_t choose_label(const ParserFrame& frame, Scorer& scorer, const Arc& a
 }
 
 template <class Scorer>
-Move choose_move(const ParserFrame& frame, Scorer& scorer, ParseRoom& room) {
+Move choose_move(const ArcEagerSpec& frame, Scorer& scorer, ParseRoom& room) {
   if (room.state.top() == no_word) return Move::shift;  // nothing else is possible
   const std::size_t part = frame.move_part(room.state, room.symbols);
   frame.move_features().extract(before_move(room.state, room.symbols), room.row);
@@ -70,7 +70,7 @@ Move choose_move(const ParserFrame& frame, Scorer& scorer, ParseRoom& room) {
 
 // Parses the sentence whose symbols are in the room; its tree is there afterwards.
 template <class Scorer>
-void parse(const ParserFrame& frame, Scorer& scorer, ParseRoom& room) {
+void parse(const ArcEagerSpec& frame, Scorer& scorer, ParseRoom& room) {
   ArcEagerState& state = room.state;
   const std::size_t words = room.symbols.words();
   for (state.begin(words); !state.finished();) {
@@ -94,7 +94,7 @@ struct ParserEngines {
 };
 
 // Throws std::invalid_argument unless every part has an engine with the scores that it needs.
-void check(const ParserFrame& frame, const ParserEngines& engines);
+void check(const ArcEagerSpec& frame, const ParserEngines& engines);
 
 // For each token of the text: its head, counted from 1 in its sentence (0: the root), and the number of its
 // label. The same for any number of threads.
@@ -102,7 +102,7 @@ struct Parsed {
   std::vector<std::int32_t> heads;
   std::vector<std::int32_t> labels;
 };
-Parsed parse(const ParserFrame& frame, const ParserEngines& engines, const data::ColumnText& text,
+Parsed parse(const ArcEagerSpec& frame, const ParserEngines& engines, const data::ColumnText& text,
              int threads, const Monitor& monitor);
 
 // The rows of the canonical moves of a treebank and of their arcs, to train classifiers on: the columns of
@@ -119,7 +119,7 @@ struct OracleRows {
   DecisionRows arcs;
 };
 // Throws std::invalid_argument unless the text is the one that gave the trees.
-OracleRows oracle_rows(const ParserFrame& frame, const data::ColumnText& text,
+OracleRows oracle_rows(const ArcEagerSpec& frame, const data::ColumnText& text,
                        std::span<const LabelledTree> trees, const Monitor& monitor);
 
 // Throws std::invalid_argument unless there is a tree for each sentence, of as many words.

@@ -66,17 +66,18 @@ void DecisionParts::restore(std::vector<std::int32_t> part_of_case,
 
 // --- The frame -----------------------------------------------------------------------------------------
 
-ParserFrame::ParserFrame(const std::string& file, std::string_view template_text, const FrameOptions& options)
+ArcEagerSpec::ArcEagerSpec(const std::string& file, std::string_view template_text,
+                           const FrameOptions& options)
     : options_(options),
       templates_(read_templates(file, template_text)),
       vocabulary_(with_tags(used_attributes(templates_), options)) {}
 
-void ParserFrame::make_features() {
+void ArcEagerSpec::make_features() {
   move_features_ = std::make_unique<FeatureSpace>(templates_.moves, vocabulary_, labels_.size());
   arc_features_ = std::make_unique<FeatureSpace>(templates_.labels, vocabulary_, labels_.size());
 }
 
-std::vector<LabelledTree> ParserFrame::learn(const data::ColumnText& text, const Monitor& monitor) {
+std::vector<LabelledTree> ArcEagerSpec::learn(const data::ColumnText& text, const Monitor& monitor) {
   if (text.sentences() == 0) throw std::invalid_argument("there is no sentence to learn from");
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) vocabulary_.learn(text, sentence);
   vocabulary_.settle();
@@ -86,7 +87,7 @@ std::vector<LabelledTree> ParserFrame::learn(const data::ColumnText& text, const
   return trees;
 }
 
-std::vector<LabelledTree> ParserFrame::read_trees(const data::ColumnText& text, const Monitor& monitor) {
+std::vector<LabelledTree> ArcEagerSpec::read_trees(const data::ColumnText& text, const Monitor& monitor) {
   std::vector<LabelledTree> trees(static_cast<std::size_t>(text.sentences()));
   std::map<std::int32_t, std::int64_t> roots;
   for (std::size_t s = 0; s < trees.size(); ++s) {
@@ -111,7 +112,7 @@ std::vector<LabelledTree> ParserFrame::read_trees(const data::ColumnText& text, 
 
 // Marks of what a word was lifted from are kept where they can be learnt; elsewhere the word just has another
 // head.
-void ParserFrame::projectivise_all(std::span<LabelledTree> trees, const Monitor& monitor) {
+void ArcEagerSpec::projectivise_all(std::span<LabelledTree> trees, const Monitor& monitor) {
   LabelSet all = labels_;
   for (LabelledTree& tree : trees) lifted_ += projectivise(tree, all, monitor);
   std::vector<std::int64_t> times(all.size(), 0);
@@ -132,8 +133,8 @@ void ParserFrame::projectivise_all(std::span<LabelledTree> trees, const Monitor&
   }
 }
 
-void ParserFrame::count(const data::ColumnText& text, std::span<const LabelledTree> trees,
-                        const Monitor& monitor) {
+void ArcEagerSpec::count(const data::ColumnText& text, std::span<const LabelledTree> trees,
+                         const Monitor& monitor) {
   FeatureCounts move_counts = move_features_->no_counts();
   FeatureCounts arc_counts = arc_features_->no_counts();
   DecisionParts::Counts move_parts, arc_parts;
@@ -162,7 +163,7 @@ void ParserFrame::count(const data::ColumnText& text, std::span<const LabelledTr
   arcs_.settle(arc_parts, arc_cases(), root_label_);
 }
 
-void ParserFrame::restore(const Stored& stored) {
+void ArcEagerSpec::restore(const Stored& stored) {
   for (std::size_t k = 0; k < string_attributes; ++k) {
     if (!vocabulary_.used()[k] && !stored.strings[k].empty())
       throw std::invalid_argument("strings of an attribute that no template uses");

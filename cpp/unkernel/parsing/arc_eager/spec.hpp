@@ -50,11 +50,11 @@ struct FrameOptions {
   std::int64_t minimum;  // how often a feature must occur in training
 };
 
-class ParserFrame {
+class ArcEagerSpec {
  public:
-  ParserFrame(const std::string& file, std::string_view template_text, const FrameOptions& options);
-  ParserFrame(const ParserFrame&) = delete;
-  ParserFrame& operator=(const ParserFrame&) = delete;
+  ArcEagerSpec(const std::string& file, std::string_view template_text, const FrameOptions& options);
+  ArcEagerSpec(const ArcEagerSpec&) = delete;
+  ArcEagerSpec& operator=(const ArcEagerSpec&) = delete;
 
   // What a treebank holds of strings, labels, features and parts; gives its trees, made projective. Heads
   // must be there.

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, cast
 
-from unkernel.cli._files import STANDARD_STREAM, refuse_unwritable
+from unkernel.cli._files import STANDARD_STREAM, check_unwritable
 from unkernel.data.files import replaced, writing
 from unkernel.data.text.chunks import ChunkSentence
 from unkernel.parsing import Parsed
@@ -55,14 +55,14 @@ def arcs(path: Path) -> AbstractContextManager[Sink]:
     return _page(path) if path.suffix.lower() == _PAGE else _folder(path)
 
 
-def refuse_arcs(path: Path, *inputs: str | Path) -> None:
+def check_arcs(path: Path, *inputs: str | Path) -> None:
     """Fail before anything is read if there is no place for pictures."""
     if path.suffix.lower() in (_PICTURE, _PAGE):
-        refuse_unwritable(path, *inputs)
+        check_unwritable(path, *inputs)
     elif path.exists() and not path.is_dir():
         raise ValueError(f"{path}: is a file; --svg takes a folder, or a name that ends in .svg or .html")
     elif not path.is_dir():
-        refuse_unwritable(path)
+        check_unwritable(path)
 
 
 @contextlib.contextmanager

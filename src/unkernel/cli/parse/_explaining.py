@@ -23,7 +23,7 @@ from unkernel.parsing.chunks.estimator import to_answer
 _JOINT = " & "
 
 
-def refuse_options_of_rows(path: Path, given: dict[str, Any]) -> None:
+def check_options_of_rows(path: Path, given: dict[str, Any]) -> None:
     """Options that say nothing to a parser."""
     for option, value in given.items():
         if value is not None:

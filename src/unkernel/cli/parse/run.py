@@ -9,10 +9,10 @@ from pathlib import Path
 
 from unkernel.cli import _options as options
 from unkernel.cli._console import many, note, rate, seconds, warn
-from unkernel.cli._files import STANDARD_STREAM, refuse_unwritable
+from unkernel.cli._files import STANDARD_STREAM, check_unwritable
 from unkernel.cli._parsers import open_parser
 from unkernel.cli.parse import _options as own
-from unkernel.cli.parse._drawings import Sink, arcs, columns, drawings, refuse_arcs
+from unkernel.cli.parse._drawings import Sink, arcs, check_arcs, columns, drawings
 from unkernel.cli.parse._tasks import Task, reader, task_of
 from unkernel.parsing import Parsed, parse_stream
 
@@ -47,7 +47,7 @@ def run(
     [dim]$[/dim] unkernel parse run en.uk raw.conllu --svg trees.html
     [dim]$[/dim] zcat web.gz | unkernel parse run en.uk --on-error skip | gzip > web.parsed.gz
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    _refuse_places(model, file, output, svg)
+    _check_places(model, file, output, svg)
     parser = open_parser(model)
     task = task_of(parser)
     reader(task, None if format is None else format.value)
@@ -107,9 +107,9 @@ def _sinks(
     return sinks
 
 
-def _refuse_places(model: Path, file: str, output: str | None, svg: Path | None) -> None:
+def _check_places(model: Path, file: str, output: str | None, svg: Path | None) -> None:
     inputs: list[str | Path] = [model, *([] if file == STANDARD_STREAM else [file])]
     if output is not None and output != STANDARD_STREAM:
-        refuse_unwritable(Path(output), *inputs)
+        check_unwritable(Path(output), *inputs)
     if svg is not None:
-        refuse_arcs(svg, *inputs)
+        check_arcs(svg, *inputs)

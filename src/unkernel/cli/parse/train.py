@@ -20,8 +20,8 @@ from unkernel.cli._console import (
     warn,
 )
 from unkernel.cli._engines import in_words_of_options
-from unkernel.cli._files import STANDARD_STREAM, refuse_special_file, refuse_unwritable
-from unkernel.cli._learners import default_of, flag, parameter_options, plain_options, refuse_parameters
+from unkernel.cli._files import STANDARD_STREAM, check_special_file, check_unwritable
+from unkernel.cli._learners import check_parameters, default_of, flag, parameter_options, plain_options
 from unkernel.cli._parsers import Parser, describe_parser, parser_facts
 from unkernel.cli._progress import Display
 from unkernel.cli.parse import _options as own
@@ -110,7 +110,7 @@ def train(
         trie=trie,
         trie_nodes=options.node_count(trie_nodes),
     )
-    _refuse_places(model, train, dev, trie)
+    _check_places(model, train, dev, trie)
     source = Input(train)
     chosen = source.task() if task is None else TASKS[task.value]
     if task is None and not (quiet or json):
@@ -139,16 +139,16 @@ def _new_parser(task: Task, given: dict[str, Any], threads: int) -> Parser:
         if option not in known.values():
             others = [other.name for other in TASKS.values() if option in parameter_options(other.estimator)]
             raise ValueError(f"{flag(option)} is not for --task {task.name}, but for {' and '.join(others)}")
-    _refuse_for_learner(given.get("learner", default_of(task.estimator, "learner")), given)
+    _check_for_learner(given.get("learner", default_of(task.estimator, "learner")), given)
     chosen = {"jobs": threads} | given
     parser = task.estimator(**{name: chosen[option] for name, option in known.items() if option in chosen})
-    refuse_parameters(parser)
+    check_parameters(parser)
     with in_words_of_options():
         parser._refuse_parameters()
     return parser
 
 
-def _refuse_for_learner(learner: str, given: dict[str, Any]) -> None:
+def _check_for_learner(learner: str, given: dict[str, Any]) -> None:
     """What one learner asks for says nothing to another."""
     for option in given:
         learners = _LEARNERS_OF.get(option, (learner,))
@@ -158,12 +158,12 @@ def _refuse_for_learner(learner: str, given: dict[str, Any]) -> None:
             )
 
 
-def _refuse_places(model: Path, train: str, dev: str | None, trie: str | None) -> None:
+def _check_places(model: Path, train: str, dev: str | None, trie: str | None) -> None:
     if [train, dev, trie].count(STANDARD_STREAM) > 1:
         raise ValueError("stdin can be read only once: give TRAIN or --dev a file")
     inputs = [name for name in (train, dev, trie) if name is not None and name != STANDARD_STREAM]
-    refuse_unwritable(model, *inputs)
-    refuse_special_file(model)
+    check_unwritable(model, *inputs)
+    check_special_file(model)
 
 
 def _fit(parser: Parser, corpus: Any, dev: Any, display: Display) -> tuple[float, list[str]]:

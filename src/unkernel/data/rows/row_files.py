@@ -116,7 +116,7 @@ def open_rows(
     target = Path(f"{paths[0]}.rows" if cache is None else cache)
     options = _Options(zero_based, n_features, may_round, n_jobs)
     allowed_indices(n_features, zero_based)  # refuses what cannot be, also where nothing is read
-    _refuse_to_overwrite(target, paths)
+    _check_to_overwrite(target, paths)
     current = [_stamp(path, target) for path in paths]
     found = _reused(target, current, paths, options)
     if found is not None:
@@ -151,7 +151,7 @@ def _stamp(path: Path, target: Path) -> SourceStamp:
     return SourceStamp(relative, status.st_size, status.st_mtime_ns)
 
 
-def _refuse_to_overwrite(target: Path, paths: Sequence[Path]) -> None:
+def _check_to_overwrite(target: Path, paths: Sequence[Path]) -> None:
     """What is there may be somebody's data: only rows files, and empty ones, are replaced."""
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "cache= is a folder; name a file in it", str(target))

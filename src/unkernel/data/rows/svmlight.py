@@ -111,7 +111,7 @@ def read_svmlight(
     for block in read_blocks(path_or_file):
         parser.feed(block)
     parser.finish()
-    _refuse_no_rows(parser, name)
+    _check_no_rows(parser, name)
 
     starts_at_zero = bool(parser.has_zero_index) if zero_based == "auto" else zero_based
     columns = _count_columns(parser, name, n_features, first_index=0 if starts_at_zero else 1)
@@ -199,7 +199,7 @@ def _parts(
             yield _take_part(parser)
             fed, handed_over = 0, parser.rows
     parser.finish()
-    _refuse_no_rows(parser, name)
+    _check_no_rows(parser, name)
     if parser.has_zero_index:
         _count_columns(parser, name, n_features, first_index=0)
     if parser.rows > handed_over:
@@ -224,7 +224,7 @@ def _parser(name: str, n_features: int | None, zero_based: ZeroBased, n_jobs: in
     return SvmlightParser(name, threads, _piece_bytes(threads), smallest, largest)
 
 
-def _refuse_no_rows(parser: SvmlightParser, name: str) -> None:
+def _check_no_rows(parser: SvmlightParser, name: str) -> None:
     if parser.rows == 0:
         raise FormatError(name, 0, 0, "there are no rows in it; expected lines such as '1 3:0.5 7:2'")
 
@@ -327,7 +327,7 @@ def write_svmlight(
 
 
 def _checked_matrix(X: Any) -> sparse.csr_matrix:
-    _refuse_inexact_integers(X.data if sparse.issparse(X) else X, "X")
+    _check_inexact_integers(X.data if sparse.issparse(X) else X, "X")
     matrix = sparse.csr_matrix(check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_features=0))
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
@@ -336,14 +336,14 @@ def _checked_matrix(X: Any) -> sparse.csr_matrix:
 
 
 def _checked_labels(y: npt.ArrayLike) -> Float64s:
-    _refuse_inexact_integers(y, "y")
+    _check_inexact_integers(y, "y")
     labels = np.ascontiguousarray(column_or_1d(y, dtype=np.float64))
     if not np.isfinite(labels).all():
         raise ValueError("y contains NaN or infinity; the format has finite labels only")
     return labels
 
 
-def _refuse_inexact_integers(values: npt.ArrayLike, name: str) -> None:
+def _check_inexact_integers(values: npt.ArrayLike, name: str) -> None:
     array = np.asarray(values)
     if array.dtype.kind not in "iu" or array.size == 0:
         return

@@ -230,7 +230,7 @@ class Forest:
         """
         if len(self._trees) == 1 and len(other._trees) == 1:
             return list(self._trees.values())
-        _refuse_other_names("trees", list(self._trees), list(other._trees))
+        _check_other_names("trees", list(self._trees), list(other._trees))
         nothing = np.full(len(self), _NO_TREE, np.int32)
         return [self._trees.get(name, nothing) for name in other._trees]
 
@@ -241,7 +241,7 @@ class Forest:
         """
         if every or (len(self._vectors) == 1 and len(other._vectors) == 1):
             return [self._with_columns_of(other, vectors) for vectors in self._vectors.values()]
-        _refuse_other_names("vectors", list(self._vectors), list(other._vectors))
+        _check_other_names("vectors", list(self._vectors), list(other._vectors))
         own = [self._vectors.get(name) for name in other._vectors]
         return [None if vectors is None else self._with_columns_of(other, vectors) for vectors in own]
 
@@ -339,7 +339,7 @@ def as_forest(trees: Any) -> Forest:
     return Forest(trees)
 
 
-def _refuse_other_names(what: str, own: list[str], others: list[str]) -> None:
+def _check_other_names(what: str, own: list[str], others: list[str]) -> None:
     """Channels may be missing; but where one is missing and another is new, a name is wrong."""
     if set(own) - set(others) and set(others) - set(own):
         raise ValueError(

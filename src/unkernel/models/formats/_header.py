@@ -77,7 +77,7 @@ class KeyedHeader:
         entry = self._entry(key)
         values, bad = read_numbers(self._text.name, entry.value)
         if bad is not None:
-            self._refuse_word(entry, bad, "is not a finite number")
+            self._check_word(entry, bad, "is not a finite number")
         if len(values) != count:
             raise self._text.error(
                 f"{shown(key)} has {len(values)} numbers, and {count} are needed{why}", line=entry.line
@@ -91,7 +91,7 @@ class KeyedHeader:
             (values != np.floor(values)) | (values < least) | (np.abs(values) > LARGEST_COUNT)
         )
         if len(wrong):
-            self._refuse_word(self._entry(key), int(wrong[0]), f"is not an integer of at least {least}")
+            self._check_word(self._entry(key), int(wrong[0]), f"is not an integer of at least {least}")
         return values.astype(np.int64)
 
     def real(self, key: bytes) -> float:
@@ -110,7 +110,7 @@ class KeyedHeader:
             )
         return entry
 
-    def _refuse_word(self, entry: _Entry, number: int, reason: str) -> None:
+    def _check_word(self, entry: _Entry, number: int, reason: str) -> None:
         word = word_at(entry.value, number)
         raise self._text.error(
             f"{shown(word.text)} {reason}", line=entry.line, column=entry.key_width + word.column

@@ -60,7 +60,7 @@ class _Reader:
             self._read_block(block)
             self._line += block.count(b"\n")
         self._parser.finish()
-        self._refuse_too_few()
+        self._check_too_few()
         zero_based = bool(self._parser.has_zero_index)
         n_features = int(self._parser.largest_index) + (1 if zero_based else 0)
         offsets, columns, values, last, _ = self._parser.take(0 if zero_based else 1)
@@ -75,15 +75,15 @@ class _Reader:
         if self._expected.coefficients > 1:
             block = self._take_first_coefficients(block)
         if b"qid:" in block:
-            self._refuse_named_field(block)
+            self._check_named_field(block)
         before = self._parser.rows
         self._parser.feed(block)
-        self._refuse_too_many(block, before)
+        self._check_too_many(block, before)
         if self._parser.ignored_fields:
-            self._refuse_named_field(block)
-        self._refuse_descent(block)
+            self._check_named_field(block)
+        self._check_descent(block)
 
-    def _refuse_named_field(self, block: bytes) -> None:
+    def _check_named_field(self, block: bytes) -> None:
         if (named := _NAMED_FIELD.search(block)) is not None:
             raise self._error_at(block, named.start(), f"{shown(named[0])} is no part of a support vector")
 
@@ -119,7 +119,7 @@ class _Reader:
     def _stacked_first(self) -> list[NDArray[np.float64]]:
         return [np.concatenate(self._first_coefficients)] if self._first_coefficients else []
 
-    def _refuse_too_many(self, block: bytes, before: int) -> None:
+    def _check_too_many(self, block: bytes, before: int) -> None:
         if self._expected.vectors is None or self._parser.rows <= self._expected.vectors:
             return
         filled = [number for number, line in enumerate(block.split(b"\n")) if line.strip()]
@@ -129,7 +129,7 @@ class _Reader:
             "correct it, or get or write the file anew",
         )
 
-    def _refuse_too_few(self) -> None:
+    def _check_too_few(self) -> None:
         if (
             self._expected.vectors is not None
             and self._parser.rows < self._expected.vectors - self._expected.fewer
@@ -140,7 +140,7 @@ class _Reader:
                 line=self._line,
             )
 
-    def _refuse_descent(self, block: bytes) -> None:
+    def _check_descent(self, block: bytes) -> None:
         """Indices of a line ascend. Programs that rely on it would not see what does not."""
         characters = np.frombuffer(block, dtype=np.uint8)
         colons = np.flatnonzero(characters == ord(":"))

@@ -309,7 +309,7 @@ def _tree_texts(model: TreeModel) -> list[list[str]]:
     """The trees of each support vector; one that is missing before others is an empty text."""
     support = model.support.compact()
     _refuse_names(list(support.trees), "trees")
-    _refuse_labels(support)
+    _check_labels(support)
     table = support.table
     channels = [roots.tolist() for roots in support.trees.values()]
     texts: list[list[str]] = []
@@ -320,7 +320,7 @@ def _tree_texts(model: TreeModel) -> list[list[str]]:
     return texts
 
 
-def _refuse_labels(support: Forest) -> None:
+def _check_labels(support: Forest) -> None:
     arrays = {name: np.asarray(array) for name, array in support.table.arrays().items()}
     text, ends = arrays["label_bytes"].tobytes(), arrays["label_ends"].tolist()
     labels = [text[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]

@@ -16,14 +16,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from unkernel._core import ArcEagerFrame, OnlineTrainer, mean_weights
+from unkernel._core import ArcEagerSpec, OnlineTrainer, mean_weights
 from unkernel.data import Treebank, read_conllu
 from unkernel.data.files import Source
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.compiling import ENGINES
 from unkernel.learners.base import thread_count
 from unkernel.models import ConjunctionModel, container
-from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, read_templates, refuse_empty
+from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, check_empty, read_templates
 from unkernel.parsing.arc_eager.result import TreeResult, result_of
 from unkernel.parsing.decision_trace import decided_trees
 from unkernel.parsing.explaining import Decided
@@ -224,8 +224,8 @@ class ArcEagerParser(BaseParser):
             tell(str(self.dev_result_))
         return self
 
-    def _new_frame(self, template_text: str, template_file: str) -> ArcEagerFrame:
-        return ArcEagerFrame(
+    def _new_frame(self, template_text: str, template_file: str) -> ArcEagerSpec:
+        return ArcEagerSpec(
             template_file,
             template_text,
             split_moves=self.split == "both",
@@ -347,7 +347,7 @@ class ArcEagerParser(BaseParser):
             X = sparse.vstack([X, sparse.csr_matrix((len(missing), X.shape[1]))], format="csr")
             y = np.concatenate([y, missing])
         learner = self._row_learner(gamma=1.0, verbose=max(0, int(self.verbose) - 2))
-        model = learner.fit_watched(X, y, None, tell.look).to_model()
+        model = learner.fit_watched(X, y, None, tell.on_progress).to_model()
         if self.engine == "auto" and isinstance(model, ConjunctionModel):
             return CompiledClassifier(model).validate()  # weights are ready
         compiled = compile(
@@ -517,6 +517,6 @@ def _bank(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
 
 def _with_gold_trees(source: Any) -> Treebank:
     bank = _bank(source)
-    refuse_empty(bank.name, bank.n_words)
+    check_empty(bank.name, bank.n_words)
     bank.check_trees()
     return bank

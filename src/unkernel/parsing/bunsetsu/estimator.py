@@ -27,10 +27,10 @@ from unkernel.parsing._base import (
     BaseParser,
     Teller,
     Watch,
+    check_empty,
     per_second,
     percentage,
     read_templates,
-    refuse_empty,
 )
 from unkernel.parsing.decision_trace import decided_bunsetsu
 from unkernel.parsing.explaining import Decided
@@ -374,7 +374,7 @@ class BunsetsuParser(BaseParser):
         estimator = self._estimator()
         if not isinstance(estimator, PolySVC | PolyLogisticRegression):
             return estimator.fit(X, y)
-        return estimator.fit_watched(X, y, None, tell.look)
+        return estimator.fit_watched(X, y, None, tell.on_progress)
 
     def _estimator(self) -> Any:
         degree, usual = int(self.degree), _LOGISTIC_C if self.learner == "logistic" else _SVM_C
@@ -458,7 +458,7 @@ def _names_in(text: str, file: str) -> list[str]:
 
 def _measurable(source: BunsetsuSource) -> BunsetsuCorpus:
     corpus = bunsetsu_corpus(source)
-    refuse_empty(corpus.name, corpus.n_bunsetsu)
+    check_empty(corpus.name, corpus.n_bunsetsu)
     return corpus
 
 

@@ -20,14 +20,14 @@ from unkernel.data import ChunkCorpus, read_chunks
 from unkernel.data.files import Source
 from unkernel.engines import CompiledClassifier
 from unkernel.learners.base import thread_count
-from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, read_templates, refuse_empty
+from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, check_empty, read_templates
 from unkernel.parsing.chunks.model import (
     DIRECTIONS,
     ENGINES,
     SCHEMES,
     ChunkModel,
+    check_without_pos,
     compiled,
-    refuse_without_pos,
 )
 from unkernel.parsing.chunks.result import ChunkResult, read_tags, result_of
 from unkernel.parsing.decision_trace import decided_chunks
@@ -186,7 +186,7 @@ class Chunker(BaseParser):
     def _learned(self, corpus: ChunkCorpus, tell: Teller) -> ChunkModel:
         templates, name = read_templates(self.templates, _TEMPLATES)
         features = ChunkFeatures(templates, name)
-        refuse_without_pos(features, corpus, "; or give templates without pos")
+        check_without_pos(features, corpus, "; or give templates without pos")
         tags, types = read_tags(corpus, [])
         recoded = np.asarray(recode_chunks(corpus.offsets, tags, self.scheme))
         classes, answers = np.unique(recoded, return_inverse=True)
@@ -219,7 +219,7 @@ class Chunker(BaseParser):
         )
         shape = (len(answers), features.features)
         rows = sparse.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape)
-        model = self._learner().fit_watched(rows, answers, None, tell.look).to_model()
+        model = self._learner().fit_watched(rows, answers, None, tell.on_progress).to_model()
         classifier = compiled(model, self.engine, thread_count(self.n_jobs))
         tell(f"{classifier}, {classifier.nbytes / 1e6:,.1f} MB")
         return classifier
@@ -349,7 +349,7 @@ def _tagged(source: Source | ChunkCorpus) -> ChunkCorpus:
 
 def _measurable(source: Source | ChunkCorpus) -> ChunkCorpus:
     corpus = _tagged(source)
-    refuse_empty(corpus.name, corpus.n_words)
+    check_empty(corpus.name, corpus.n_words)
     return corpus
 
 

@@ -80,7 +80,7 @@ class ChunkModel:
 
     def tags(self, corpus: ChunkCorpus, threads: int) -> NDArray[np.int32]:
         """The tags of all words in IOB2, as numbers in ``tag_names``."""
-        refuse_without_pos(self.features, corpus)
+        check_without_pos(self.features, corpus)
         found = chunk_text(
             corpus._text,
             self.features,
@@ -161,7 +161,7 @@ def _are_names(names: list[Any]) -> bool:
     return all(isinstance(name, str) for name in names)
 
 
-def refuse_without_pos(features: ChunkFeatures, corpus: ChunkCorpus, advice: str = "") -> None:
+def check_without_pos(features: ChunkFeatures, corpus: ChunkCorpus, advice: str = "") -> None:
     """A text of words alone does not do where templates look at parts of speech."""
     if not (features.needs_pos and len(corpus) and corpus.n_columns - corpus.tagged < 2):
         return

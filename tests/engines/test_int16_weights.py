@@ -31,7 +31,7 @@ def with_weights(model, change):
 @settings(max_examples=60, deadline=None)
 def test_scores_are_the_sums_over_conjunctions(seed, classes, binary):
     model = short_model(seed, classes=classes)
-    assert build.short_engine(model) is not None
+    assert build.int16_pair_engine(model) is not None
     rng = np.random.default_rng(seed)
     X = (rng.random((8, model.n_features)) < 0.6).astype(float)
     X = X if binary else X * np.round(rng.normal(size=X.shape), 2)
@@ -76,7 +76,7 @@ def test_it_is_smaller_than_tables_and_answers_the_same(tmp_path):
     ],
 )
 def test_other_models_have_tables(model):
-    assert build.short_engine(model) is None
+    assert build.int16_pair_engine(model) is None
     x = np.ones(model.n_features)
     scores = np.ravel(CompiledClassifier(model).decision_function([x]))
     np.testing.assert_allclose(scores, np.ravel(score(model, x)), rtol=1e-9)
