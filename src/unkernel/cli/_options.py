@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-import joblib
 import typer
+
+from unkernel.data.threads import thread_count
 
 # More threads than this is a mistake, and a system that cannot start them ends the process.
 _MOST_JOBS = 1024
@@ -205,7 +206,7 @@ def node_count(words: str | None) -> int | None:
 
 
 def threads(jobs: int | None) -> int:
-    return int(joblib.effective_n_jobs(-1)) if jobs is None else jobs
+    return thread_count(-1) if jobs is None else jobs
 
 
 def first_index(zero_based: bool | None) -> bool | Literal["auto"]:

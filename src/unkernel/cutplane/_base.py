@@ -17,9 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from unkernel.cutplane.checkpoints import remove_checkpoints
 from unkernel.cutplane.training import Solution, Task, TrainingRows, rows_in_files, rows_in_memory
 from unkernel.data.rows.row_files import RowFile
+from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.classifier import canonical_csr
-from unkernel.learners.base import Narrator, OnProgress, relative_gap, thread_count
+from unkernel.learners.base import Narrator, OnProgress, relative_gap
 from unkernel.models import Decision, LinearModel
 
 

@@ -16,12 +16,12 @@ from sklearn.utils import RegressorTags, check_array
 from sklearn.utils.metaestimators import available_if
 
 from unkernel._core import Engine
+from unkernel.data.threads import thread_count
 from unkernel.engines import build
 from unkernel.engines.candidates import Candidate
 from unkernel.engines.explaining import Explanation, explain
 from unkernel.engines.prefix_trie import PrefixTrie, limit_of, stored_trie, without_trie
 from unkernel.engines.tables import CONJUNCTIONS, Tables
-from unkernel.engines.threads import thread_count
 from unkernel.engines.trees import TreeClassifier
 from unkernel.errors import FormatError
 from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel, TreeModel, container
@@ -213,7 +213,7 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Models from files that do not say how wide rows are take any number of columns.
         n_jobs : int, default=None
-            Threads; None and -1 mean all cores. The scores do not depend on it.
+            Threads; None means one, -1 all cores. The scores do not depend on it.
         """
         return self.decision.decide(self._raw_scores(X, n_jobs))
 

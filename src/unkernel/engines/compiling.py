@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from unkernel.data.memory import available_bytes
+from unkernel.data.threads import thread_count
 from unkernel.engines import build
 from unkernel.engines.build import Head, Machine, check_precomputed, simplified
 from unkernel.engines.candidates import (
@@ -30,7 +31,6 @@ from unkernel.engines.candidates import (
 from unkernel.engines.classifier import CompiledClassifier, canonical_csr
 from unkernel.engines.prefix_trie import check_limit
 from unkernel.engines.tables import Tables
-from unkernel.engines.threads import thread_count
 from unkernel.engines.trees import TreeClassifier
 from unkernel.models import (
     ConjunctionModel,
@@ -105,7 +105,7 @@ def compile(
         False chooses by rules instead of the clock: the same model and options then give the same tables,
         always, which may not be the fastest ones. A trie then needs `trie_nodes`.
     n_jobs : int, default=None
-        Threads for building; None and -1 mean all cores.
+        Threads for building; None means one, -1 all cores.
     watch : callable, default=None
         Told what is being tried, in words.
 

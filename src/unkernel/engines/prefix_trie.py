@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import Engine
-from unkernel.engines.threads import thread_count
+from unkernel.data.threads import thread_count
 
 SAVINGS = ("counted", "entries")
 _ARRAYS = ("first_child", "ranks", "counts", "sums")
@@ -126,7 +126,7 @@ class PrefixTrie:
             What a node is said to save: the conjunctions its last feature makes with those before it, or the
             entries of the tables that would be looked at for them; times the rows that pass.
         n_jobs : int or None, default=None
-            Threads; None and -1 mean all cores.
+            Threads; None means one, -1 all cores.
         """
         if saving not in SAVINGS:
             raise ValueError(f"saving must be one of {', '.join(SAVINGS)}, got {saving!r}")

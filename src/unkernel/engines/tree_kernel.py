@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from unkernel._core import kernel_matrix
+from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
-from unkernel.engines.threads import thread_count
 from unkernel.models.tree import LEAST_DECAY, TREE_KERNELS, ExampleKernel
 
 
@@ -34,7 +34,7 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     normalize : bool, default=True
         Whether K(A, B) is divided by sqrt(K(A, A) K(B, B)).
     n_jobs : int, default=None
-        Threads; None and -1 mean all cores. The values do not depend on it.
+        Threads; None means one, -1 all cores. The values do not depend on it.
 
     Examples
     --------

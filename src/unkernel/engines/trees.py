@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from unkernel._core import ExampleMachine, OneTreeScorer, Progress, example_machine
+from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines.fragments import Fragment, Search, TreeExplanation
-from unkernel.engines.threads import thread_count
 from unkernel.models import Decision
 from unkernel.models.tree import TreeModel
 
@@ -110,7 +110,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : list of trees, or Forest
         n_jobs : int, default=None
-            Threads; None and -1 mean all cores. The scores do not depend on it.
+            Threads; None means one, -1 all cores. The scores do not depend on it.
         """
         return self.decision.decide(self.raw_scores(X, n_jobs))
 

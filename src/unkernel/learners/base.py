@@ -1,4 +1,4 @@
-"""What all learners share: labels, weights, threads, and how they tell what they do."""
+"""What all learners share: labels, weights, and how they tell what they do."""
 
 from __future__ import annotations
 
@@ -6,22 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight
 
 from unkernel._core import Progress
 
 OnProgress = Callable[[Progress], None]
-
-_MOST_THREADS = 1024
-
-
-def thread_count(n_jobs: int | None) -> int:
-    """How many threads that means, as scikit-learn has it: None is 1, -1 is all."""
-    if n_jobs is not None and n_jobs == 0:
-        raise ValueError("n_jobs must be a number of threads, None for one or -1 for all cores, got 0")
-    return min(int(effective_n_jobs(n_jobs)), _MOST_THREADS)
 
 
 def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:

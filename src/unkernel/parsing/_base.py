@@ -17,9 +17,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from unkernel._core import Progress
+from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
 from unkernel.errors import FormatError
-from unkernel.learners.base import OnProgress, thread_count
+from unkernel.learners.base import OnProgress
 from unkernel.models import container
 from unkernel.parsing.explaining import Decided, ExplainedDecision, explained
 from unkernel.poly import PolyLogisticRegression, PolySVC

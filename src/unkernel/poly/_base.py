@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unkernel._core import DistinctRows, distinct_examples
 from unkernel.data.memory import available_bytes
+from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.classifier import canonical_csr
 from unkernel.learners.base import (
@@ -29,7 +30,6 @@ from unkernel.learners.base import (
     class_codes,
     class_weights,
     relative_gap,
-    thread_count,
 )
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
 from unkernel.models.decision import Softmax

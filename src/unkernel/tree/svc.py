@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unkernel._core import ExampleSet, train_exact_trees, train_sampled_trees
 from unkernel.data.memory import available_bytes
+from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines.fragments import TreeExplanation
 from unkernel.engines.trees import TreeClassifier
@@ -28,7 +29,6 @@ from unkernel.learners.base import (
     class_codes,
     class_weights,
     relative_gap,
-    thread_count,
 )
 from unkernel.models import Decision, ExampleKernel, Kernel, TreeModel
 from unkernel.models.tree import COMBINATIONS, LEAST_DECAY, PAIRINGS, TREE_KERNELS, VECTOR_KERNELS

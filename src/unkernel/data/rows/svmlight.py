@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, SupportsIndex
 
-import joblib
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
@@ -15,6 +14,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from unkernel._core import SvmlightParser, format_svmlight
 from unkernel.data.files import BLOCK_BYTES, Source, name_of, read_blocks, writing
+from unkernel.data.threads import thread_count
 from unkernel.errors import FormatError
 
 Float64s = npt.NDArray[np.float64]
@@ -220,7 +220,7 @@ def _take_part(parser: SvmlightParser) -> SvmlightPart:
 
 def _parser(name: str, n_features: int | None, zero_based: ZeroBased, n_jobs: int | None) -> SvmlightParser:
     smallest, largest = allowed_indices(n_features, zero_based)
-    threads = joblib.effective_n_jobs(n_jobs)
+    threads = thread_count(n_jobs)
     return SvmlightParser(name, threads, _piece_bytes(threads), smallest, largest)
 
 

@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from unkernel._core import ArcEagerSpec, OnlineTrainer, mean_weights
 from unkernel.data import Treebank, read_conllu
 from unkernel.data.files import Source
+from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.compiling import ENGINES
-from unkernel.learners.base import thread_count
 from unkernel.models import ConjunctionModel, container
 from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, check_empty, read_templates
 from unkernel.parsing.arc_eager.result import TreeResult, result_of

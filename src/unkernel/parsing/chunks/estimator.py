@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from unkernel._core import ChunkFeatures, ColumnText, recode_chunks
 from unkernel.data import ChunkCorpus, read_chunks
 from unkernel.data.files import Source
+from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
-from unkernel.learners.base import thread_count
 from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, check_empty, read_templates
 from unkernel.parsing.chunks.model import (
     DIRECTIONS,

@@ -1,0 +1,58 @@
+"""How many threads ``n_jobs`` asks for."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import operator
+import os
+from pathlib import Path
+from typing import SupportsIndex
+
+_MOST_THREADS = 1024
+_CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+
+
+def thread_count(n_jobs: SupportsIndex | None) -> int:
+    """The number of threads that ``n_jobs`` means, as scikit-learn counts.
+
+    None is one thread, -1 all cores that this process may use, -2 all of them but one, and so on.
+
+    Examples
+    --------
+    >>> thread_count(None), thread_count(3)
+    (1, 3)
+    """
+    if n_jobs is None:
+        return 1
+    jobs = _whole_number(n_jobs)
+    return min(jobs if jobs > 0 else max(available_cores() + 1 + jobs, 1), _MOST_THREADS)
+
+
+def _whole_number(n_jobs: SupportsIndex) -> int:
+    jobs = 0
+    if not isinstance(n_jobs, bool):
+        with contextlib.suppress(TypeError):
+            jobs = operator.index(n_jobs)
+    if jobs == 0:
+        raise ValueError(
+            f"n_jobs must be a number of threads, None for one or -1 for all cores, got {n_jobs!r}"
+        )
+    return jobs
+
+
+def available_cores() -> int:
+    """Cores that this process may use: its CPU affinity and a container's CPU limit are respected."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):  # neither macOS nor Windows has it
+        cores = os.cpu_count() or 1
+    return max(min(cores, _quota_cores()), 1)
+
+
+def _quota_cores() -> float:
+    """Cores that the control group's CPU time amounts to, rounded up; infinite where there is no limit."""
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = _CPU_QUOTA.read_text(encoding="ascii").split()
+        return math.ceil(int(quota) / int(period))
+    return math.inf
