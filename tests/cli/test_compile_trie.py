@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from unkernel import load, read_svmlight
-from unkernel.cli import _options, _plot
-from unkernel.cli._tables import details
+from unkernel.cli.options import shared as _options
+from unkernel.cli.render.tables import details
 from unkernel.engines import Candidate
+from unkernel.report import plots
 
 MODEL, ROWS = "libsvm-poly2.model", "multi.test.svm"
 
@@ -85,7 +86,7 @@ def test_without_a_limit_tries_are_measured(run, golden, rows_file, tmp_path):
 
 
 def test_a_trie_that_was_left_out_is_told(run, golden, rows_file, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules["unkernel.cli.compile"], "trie_of", lambda _: None)
+    monkeypatch.setattr(sys.modules["unkernel.cli.commands.compile"], "trie_of", lambda _: None)
     ran = run("compile", golden / MODEL, tmp_path / "m.uk", "--trie", rows_file)
     assert re.search(r"trie +none: it would not be faster", ran.out)
 
@@ -197,9 +198,9 @@ def test_lines_of_a_plot_join_what_differs_in_its_trie_alone():
         Candidate("split", rare=8, head_bytes=4e6, grouped=64, nbytes=9, microseconds=3.0),
         Candidate("expanded", head_bytes=4e6, nbytes=9, microseconds=3.0),
     ]
-    assert _plot.trie_lines([*others, base, *tries]) == [[base, tries[1], tries[0]]]
-    assert _plot.trie_lines([*others, base]) == []
-    assert _plot.trie_lines([*others, tries[0]]) == []  # one point is no line
+    assert plots.trie_lines([*others, base, *tries]) == [[base, tries[1], tries[0]]]
+    assert plots.trie_lines([*others, base]) == []
+    assert plots.trie_lines([*others, tries[0]]) == []  # one point is no line
 
 
 def test_words_are_for_what_nothing_else_beats():
@@ -207,8 +208,8 @@ def test_words_are_for_what_nothing_else_beats():
         return Candidate("expanded", nbytes=nbytes, microseconds=microseconds)
 
     small, between, slow, fast = measured(1, 9.0), measured(3, 5.0), measured(4, 6.0), measured(5, 1.0)
-    assert _plot.frontier([fast, slow, between, small, measured(5, 2.0)]) == [small, between, fast]
-    assert _plot.frontier([]) == []
+    assert plots.frontier([fast, slow, between, small, measured(5, 2.0)]) == [small, between, fast]
+    assert plots.frontier([]) == []
 
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")

@@ -279,7 +279,7 @@ def test_too_little_memory_is_one_line(run, train_file, tmp_path, monkeypatch):
     def no_memory(*_: object, **__: object) -> None:
         raise MemoryError("Unable to allocate 1 PiB")
 
-    monkeypatch.setattr("unkernel.cli._rows.read_svmlight", no_memory)
+    monkeypatch.setattr("unkernel.cli.inputs.rows.read_svmlight", no_memory)
     assert (
         run("train", train_file, tmp_path / "m.uk").error() == "not enough memory. Unable to allocate 1 PiB"
     )

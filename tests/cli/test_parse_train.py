@@ -9,8 +9,8 @@ import pytest
 
 import unkernel
 from reference.parse_corpora import MAKERS, bunsetsu, chunks, treebank
-from unkernel.cli._learners import flag, parameter_options
-from unkernel.cli.parse._tasks import TASKS, guess
+from unkernel.cli.inputs.sentences import TASKS, guess
+from unkernel.cli.learners.base import flag, parameter_options
 from unkernel.data import read_conllu
 from unkernel.engines import load as load_classifier
 from unkernel.models.load import PARSER_KINDS

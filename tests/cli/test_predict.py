@@ -42,7 +42,7 @@ def test_scores_of_several_classes_one_each(run, tmp_path):
 
 
 def test_more_rows_than_are_written_at_once(run, model_file, tmp_path, monkeypatch):
-    monkeypatch.setattr("unkernel.cli.predict._ROWS_PER_WRITE", 7)
+    monkeypatch.setattr("unkernel.cli.commands.predict._ROWS_PER_WRITE", 7)
     (tmp_path / "rows").write_text("1 1:1\n-1 3:1\n" * 25)
     run("predict", model_file, tmp_path / "rows", "-o", tmp_path / "p.txt")
     assert (tmp_path / "p.txt").read_text() == "1\n-1\n" * 25

@@ -20,8 +20,8 @@ from unkernel import (
     read_svmlight,
     write_svmlight,
 )
-from unkernel.cli import _train_options
-from unkernel.cli._progress import share_done
+from unkernel.cli.options import training as _train_options
+from unkernel.cli.render.progress import share_done
 
 
 def test_the_model_is_the_one_that_polysvc_makes(run, train_file, tmp_path):

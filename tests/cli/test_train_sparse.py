@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from unkernel import PolyLogisticRegression, PolySVC, load, read_svmlight, write_svmlight
-from unkernel.cli import _train_options
+from unkernel.cli.options import training as _train_options
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from unkernel import TreeSVC, load, read_model, read_trees
-from unkernel.cli import _train_options, _trees
+from unkernel.cli.inputs import trees as _trees
+from unkernel.cli.options import training as _train_options
 from unkernel.models.tree import COMBINATIONS, PAIRINGS, TREE_KERNELS, VECTOR_KERNELS
 
 FAST = ("--seconds", "0.01")

@@ -14,8 +14,9 @@ from typing import Annotated, Any
 import typer
 
 from unkernel._version import __version__
-from unkernel.cli import bench, compile, explain, inspect, parse, predict, train
-from unkernel.cli._console import report_error, report_interrupt
+from unkernel.cli.commands import bench, compile, explain, inspect, predict, train
+from unkernel.cli.commands import parse_group as parse
+from unkernel.cli.render.console import report_error, report_interrupt
 
 __all__ = ["app", "main"]
 

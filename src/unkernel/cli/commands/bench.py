@@ -1,0 +1,247 @@
+"""``unkernel bench``: how fast a model answers."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scipy import sparse
+
+from unkernel.cli.inputs.files import as_wide_as
+from unkernel.cli.inputs.models import Opened, OpenedTrees, exactness, open_model, trie_of, trie_words
+from unkernel.cli.inputs.rows import expect_rows, read_asked
+from unkernel.cli.inputs.trees import check_rows_only, read_for
+from unkernel.cli.options import shared as options
+from unkernel.cli.render.console import microseconds, print_facts, print_json, rate, size
+from unkernel.cli.render.progress import Display
+from unkernel.data import Forest
+from unkernel.engines import CompiledClassifier, TreeClassifier
+from unkernel.engines.classifier import canonical_csr
+
+_REPETITIONS = 5
+_FEWEST_ROWS = 4096  # fewer are repeated: starting threads must not be what is measured
+_MOST_SINGLE_ROWS = 2000
+_LOADS = 3
+
+
+def bench(
+    model: options.AnyModelFile,
+    data: options.DataFile,
+    *,
+    duration: options.Seconds = 1.0,
+    zero_based: options.ZeroBasedLikeModel = None,
+    jobs: options.Jobs = None,
+    json: options.Json = False,
+) -> None:
+    """Measure how fast a model answers for the rows, or the trees, in a file.
+
+    In batches on one thread and on many; one row at a time from Python, as
+    lists (a tree as text); and how long the file takes to load. Rows are parsed
+    before, and each figure is the best of several, after a warm-up.
+
+    \b
+    [dim]$[/dim] unkernel bench model.uk rows.svm
+    [dim]$[/dim] unkernel bench model.uk rows.svm --jobs 4 --seconds 5
+    [dim]$[/dim] unkernel bench trees.uk questions.dat
+    [dim]$[/dim] unkernel bench libsvm.model rows.svm --json | jq .microseconds_per_row
+    """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    threads = options.threads(jobs)
+    with Display(quiet=json) as display:
+        with display.working("loading"):
+            opened, load_seconds = _load(model)
+        if isinstance(opened, OpenedTrees):
+            about, work = _work_on_trees(opened, data, display, zero_based)
+        else:
+            about, work = _work_on_rows(opened, data, display, zero_based, threads)
+        with display.working("measuring"):
+            result = {"model": str(model), "data": data} | about | _measure(work, duration, threads)
+    result["load_milliseconds"] = 1e3 * load_seconds
+    if json:
+        print_json(result)
+    else:
+        _print(result)
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What is measured: a batch of so many examples on some threads, and calls for single ones."""
+
+    count: int
+    batch: Callable[[int], object]
+    one: Callable[..., object]
+    calls: list[tuple[Any, ...]]
+
+
+def _work_on_rows(
+    opened: Opened, data: str, display: Display, zero_based: bool | None, threads: int
+) -> tuple[dict[str, Any], _Work]:
+    expect_rows(opened, data)
+    classifier = opened.ready(display, threads=threads)
+    rows = read_asked(opened, data, display, zero_based, threads)
+    X = canonical_csr(as_wide_as(opened.model, rows.X, data))
+    some, many = X[:_MOST_SINGLE_ROWS], _repeated(X)
+    calls = [_arguments(some, row) for row in range(some.shape[0])]
+    work = _Work(many.shape[0], lambda n: classifier.score_csr(many, n), classifier.score_one, calls)
+    return _describe(opened, classifier, X), work
+
+
+def _work_on_trees(
+    opened: OpenedTrees, data: str, display: Display, zero_based: bool | None
+) -> tuple[dict[str, Any], _Work]:
+    check_rows_only([data], zero_based)
+    forest = read_for(opened.model, opened.path, data, display).data.X
+    one, calls = _single_trees(opened.classifier, forest[:_MOST_SINGLE_ROWS])
+    # Few trees are not repeated: a subtree that occurs twice costs nothing the second time.
+    work = _Work(len(forest), lambda n: opened.classifier.raw_scores(forest, n), one, calls)
+    return _describe_trees(opened, forest), work
+
+
+def _single_trees(
+    classifier: TreeClassifier, forest: Forest
+) -> tuple[Callable[..., object], list[tuple[Any, ...]]]:
+    """Trees as text, where a text says all there is to an example; else forests of one."""
+    model = classifier.model
+    if model.kernel.combination == "trees" and len(forest.trees) == len(model.support.trees) == 1:
+        texts = [(text,) for text in forest.brackets() if text]
+        with contextlib.suppress(ValueError):  # a label may be one that brackets cannot have
+            for text in texts:
+                classifier.score_one(*text)
+            return classifier.score_one, texts
+    return classifier.raw_scores, [(forest[place : place + 1], 1) for place in range(len(forest))]
+
+
+def _load(path: Path) -> tuple[Opened | OpenedTrees, float]:
+    """The model, and the seconds that reading it took: the best of a few where that is quick."""
+    best = math.inf
+    for _ in range(_LOADS):
+        began = time.perf_counter()
+        opened = open_model(path)
+        if isinstance(opened, OpenedTrees):
+            _ = opened.classifier.nbytes  # is known when all is ready to score
+        best = min(best, time.perf_counter() - began)
+        if best > 1.0 or not path.is_file():  # a pipe can be read only once
+            break
+    return opened, best
+
+
+def _describe(opened: Opened, classifier: CompiledClassifier, X: Any) -> dict[str, Any]:
+    return {
+        "kind": opened.model.kind,
+        "engine": classifier.engine,
+        "exact": classifier.exact,
+        "compiled_now": opened.classifier is None,
+        "rows": X.shape[0],
+        "features_per_row": X.nnz / X.shape[0],
+        "trie": trie_of(classifier),
+        "memory_bytes": classifier.nbytes,
+        "file_bytes": opened.path.stat().st_size,
+    }
+
+
+def _describe_trees(opened: OpenedTrees, forest: Forest) -> dict[str, Any]:
+    return {
+        "kind": opened.model.kind,
+        "engine": opened.classifier.engine,
+        "exact": opened.classifier.exact,
+        "compiled_now": False,
+        "rows": len(forest),
+        "subtrees": forest.nodes,
+        "memory_bytes": opened.classifier.nbytes,
+        "file_bytes": opened.path.stat().st_size,
+    }
+
+
+def _measure(work: _Work, duration: float, threads: int) -> dict[str, Any]:
+    single = _best_seconds(lambda: work.batch(1), duration) / work.count
+    all_threads = single
+    if threads > 1:
+        all_threads = _best_seconds(lambda: work.batch(threads), duration) / work.count
+    median, best = _one_row_seconds(work, duration)
+    return {
+        "threads": threads,
+        "microseconds_per_row": {"one_thread": 1e6 * single, "all_threads": 1e6 * all_threads},
+        "rows_per_second": {"one_thread": rate(1, single), "all_threads": rate(1, all_threads)},
+        "scaling": single / all_threads if all_threads > 0 else math.nan,
+        "score_one_microseconds": {"median": 1e6 * median, "best": 1e6 * best},
+    }
+
+
+def _repeated(X: Any) -> Any:
+    copies = -(-_FEWEST_ROWS // X.shape[0])
+    return X if copies == 1 else canonical_csr(sparse.vstack([X] * copies, format="csr"))
+
+
+def _best_seconds(work: Callable[[], object], duration: float) -> float:
+    """The shortest time of a few runs, or of as many as there is time for; the first one is a warm-up."""
+    return min(_passes(work, duration))
+
+
+def _passes(work: Callable[[], object], duration: float) -> list[float]:
+    work()
+    spent: list[float] = []
+    until = time.perf_counter() + duration
+    while len(spent) < _REPETITIONS or time.perf_counter() < until:
+        began = time.perf_counter()
+        work()
+        spent.append(time.perf_counter() - began)
+        if spent[-1] > duration:
+            break
+    return spent
+
+
+def _one_row_seconds(work: _Work, duration: float) -> tuple[float, float]:
+    """Median and best, over passes through some of the rows, of the mean time of a call."""
+    one, calls = work.one, work.calls
+
+    def all_calls() -> None:
+        for arguments in calls:
+            one(*arguments)
+
+    spent = _passes(all_calls, duration)
+    return statistics.median(spent) / len(calls), min(spent) / len(calls)
+
+
+def _arguments(X: Any, row: int) -> tuple[list[Any], ...]:
+    """Columns as a list and, where some are not 1, values."""
+    part = slice(X.indptr[row], X.indptr[row + 1])
+    values = X.data[part]
+    ids = X.indices[part].tolist()
+    return (ids,) if (values == 1.0).all() else (ids, values.tolist())
+
+
+def _print(result: dict[str, Any]) -> None:
+    times, speeds, one = (
+        result[name] for name in ("microseconds_per_row", "rows_per_second", "score_one_microseconds")
+    )
+    threads, unit = result["threads"], "tree" if "subtrees" in result else "row"
+
+    def speed(which: str) -> str:
+        return f"{microseconds(times[which])} µs/{unit} ({speeds[which]:,.0f} {unit}s/s)"
+
+    facts = {
+        "engine": f"{result['engine']}, {exactness(result['exact'])}",
+    }
+    if result.get("trie"):
+        facts["trie"] = trie_words(result["trie"])
+    facts |= {f"{unit}s": _size_words(result), "one thread": speed("one_thread")}
+    if threads > 1:
+        facts[f"{threads} threads"] = f"{speed('all_threads')}, {result['scaling']:.2f} times as fast"
+    median, best = microseconds(one["median"]), microseconds(one["best"])
+    facts |= {
+        f"one {unit}, Python": f"{median} µs median, {best} µs best",
+        "loading": f"{result['load_milliseconds']:.3g} ms",
+        "bytes": f"{size(result['file_bytes'])} in the file, {size(result['memory_bytes'])} in memory",
+    }
+    print_facts(result["model"], facts)
+
+
+def _size_words(result: dict[str, Any]) -> str:
+    if "subtrees" in result:
+        return f"{result['rows']:,} with {result['subtrees']:,} different subtrees in all"
+    return f"{result['rows']:,} with {result['features_per_row']:.1f} features each"

@@ -1,0 +1,210 @@
+"""``unkernel compile``: a model of any program becomes one that answers in microseconds."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from pathlib import Path
+from typing import Any
+
+from unkernel.cli.inputs.files import check_special_file, check_unwritable
+from unkernel.cli.inputs.models import (
+    Opened,
+    OpenedTrees,
+    describe,
+    describe_trees,
+    exactness,
+    facts_of,
+    facts_of_trees,
+    open_model,
+    trie_of,
+    trie_words,
+)
+from unkernel.cli.inputs.rows import expect_rows
+from unkernel.cli.options import shared as options
+from unkernel.cli.options.wording import in_words_of_options
+from unkernel.cli.render.console import print_facts, print_json, seconds, size, warn
+from unkernel.cli.render.progress import Display
+from unkernel.cli.render.tables import candidates_to_json, print_candidates
+from unkernel.engines import CompiledClassifier, TreeClassifier
+from unkernel.engines import compile as compile_model
+from unkernel.engines.compiling import check_trie, parse_bytes
+from unkernel.report import plots
+
+# The function's defaults are the command's.
+_DEFAULT: dict[str, Any] = {
+    name: parameter.default for name, parameter in inspect.signature(compile_model).parameters.items()
+}
+
+
+def compile(
+    source: options.SourceFile,
+    model: options.ModelFile,
+    *,
+    engine: options.Engine = _DEFAULT["engine"],
+    memory: options.Memory = _DEFAULT["memory"],
+    sample: options.Sample = _DEFAULT["sample"],
+    rare: options.Rare = _DEFAULT["rare"],
+    threshold: options.Threshold = _DEFAULT["threshold"],
+    trie: options.Trie = _DEFAULT["trie"],
+    trie_nodes: options.TrieNodes = _DEFAULT["trie_nodes"],
+    measure: options.Measure = _DEFAULT["measure"],
+    plot: options.Plot = None,
+    jobs: options.Jobs = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Compile a model, of unkernel or another program, for speed.
+
+    Builds the engines that suit the model, measures each on typical rows,
+    and keeps the fastest, with the model, in one file that loads at once.
+    All engines but pruned give the very scores of the model. Models of trees
+    have one engine, which needs no choice.
+
+    With --trie, what frequent beginnings of these rows add up to is looked up
+    at once, if that is faster; the scores are the same.
+
+    \b
+    [dim]$[/dim] unkernel compile libsvm.model model.uk
+    [dim]$[/dim] unkernel compile libsvm.model.xz model.uk --sample typical.svm --memory 200M
+    [dim]$[/dim] unkernel compile svmlight.model model.uk --engine pruned --threshold 0.001
+    [dim]$[/dim] unkernel compile libsvm.model model.uk --plot tried.svg
+    [dim]$[/dim] unkernel compile model.uk fast.uk --trie corpus.svm --trie-nodes 1M --plot trade-off.png
+    [dim]$[/dim] unkernel compile svm-light-tk.model model.uk
+    """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    _check_options(engine, memory, threshold)
+    nodes = _checked_nodes(engine, trie, trie_nodes)
+    _check_places(model, plot, source, sample, trie)
+    with Display(quiet=quiet or json) as display:
+        began = time.perf_counter()
+        with display.working(f"reading {source.name}"):
+            opened = open_model(source)
+        read = time.perf_counter()
+        if isinstance(opened, OpenedTrees):
+            given = {"--memory": memory, "--sample": sample, "--trie": trie, "--plot": plot}
+            _check_for_trees(opened, engine, given)
+        else:
+            for rows in (sample, trie):
+                if rows is not None:
+                    expect_rows(opened, rows)
+        with display.trying("compiling") as watch, in_words_of_options():
+            classifier = compile_model(
+                opened.model,
+                engine.value,
+                memory=memory,
+                sample=sample,
+                rare=rare,
+                threshold=threshold,
+                trie=trie,
+                trie_nodes=nodes,
+                measure=measure,
+                n_jobs=options.threads(jobs),
+                watch=watch,
+            )
+        compiled = time.perf_counter()
+        with display.working("writing"):
+            classifier.save(model)
+    result = _describe(opened, classifier, model)
+    result["seconds"] = {"reading": read - began, "compiling": compiled - read}
+    result["plot"] = _draw(plot, classifier, source)
+    if json:
+        print_json(result)
+    elif not quiet:
+        _print(result, opened, classifier, asked_for_trie=trie is not None)
+
+
+def _check_options(engine: options.EngineName, memory: str | None, threshold: float | None) -> None:
+    """Before anything is read."""
+    if engine == options.EngineName.pruned and threshold is None:
+        raise ValueError("--engine pruned needs a --threshold: conjunctions of smaller weight are dropped")
+    if engine != options.EngineName.pruned and threshold is not None:
+        raise ValueError(f"--threshold is for --engine pruned; {engine} is exact and drops nothing")
+    if memory is not None:
+        with in_words_of_options():
+            parse_bytes(memory)
+
+
+def _checked_nodes(engine: options.EngineName, trie: str | None, nodes: str | None) -> int | None:
+    """The limit of a trie, if it can have one."""
+    if trie is None and nodes is not None:
+        raise ValueError("--trie-nodes needs rows to grow a trie from: give them with --trie")
+    count = options.node_count(nodes)
+    with in_words_of_options():
+        check_trie(engine.value, trie, count)
+    return count
+
+
+def _check_for_trees(opened: OpenedTrees, engine: options.EngineName, given: dict[str, Any]) -> None:
+    """Models of trees have one engine: there is nothing to choose, and nothing to measure."""
+    chosen = [name for name, value in given.items() if value is not None]
+    if engine != options.EngineName.auto:
+        chosen.append("--engine")
+    if chosen:
+        raise ValueError(f"{opened.path}: models of trees have one engine; leave out {' and '.join(chosen)}")
+
+
+def _check_places(model: Path, plot: Path | None, source: Path, *rows: str | None) -> None:
+    inputs = [source, *(Path(name) for name in rows if name is not None)]
+    check_unwritable(model, *inputs)
+    check_special_file(model)
+    if plot is not None:
+        plots.check_format(plot)
+        check_unwritable(plot, *inputs)
+        if plot.absolute() == model.absolute():
+            raise ValueError(f"{plot}: is the model's name, too; give the plot another one")
+        plots.check_without_matplotlib()
+
+
+def _describe(
+    opened: Opened | OpenedTrees, classifier: CompiledClassifier | TreeClassifier, model: Path
+) -> dict[str, Any]:
+    read = describe_trees(opened.model) if isinstance(opened, OpenedTrees) else describe(opened.model)
+    return {
+        "source": str(opened.path),
+        "model": str(model),
+        "read": read | {"file_bytes": opened.path.stat().st_size},
+        "engine": classifier.engine,
+        "exact": classifier.exact,
+        "model_bytes": model.stat().st_size,
+        "compiled_bytes": classifier.nbytes,
+        "trie": trie_of(classifier) if isinstance(classifier, CompiledClassifier) else None,
+        "candidates": candidates_to_json(classifier.candidates)
+        if isinstance(classifier, CompiledClassifier)
+        else [],
+    }
+
+
+def _draw(plot: Path | None, classifier: CompiledClassifier | TreeClassifier, source: Path) -> str | None:
+    if plot is None or isinstance(classifier, TreeClassifier):
+        return None
+    if not plots.drawable(classifier.candidates):
+        warn(f"{plot}: not drawn, as nothing was measured: give rows to measure on with --sample")
+        return None
+    plots.draw(plot, classifier.candidates, source.name)
+    return str(plot)
+
+
+def _print(
+    result: dict[str, Any],
+    opened: Opened | OpenedTrees,
+    classifier: CompiledClassifier | TreeClassifier,
+    *,
+    asked_for_trie: bool,
+) -> None:
+    spent = result["seconds"]
+    if isinstance(opened, OpenedTrees):
+        print_facts(result["source"], facts_of_trees(opened.model))
+    else:
+        print_facts(result["source"], facts_of(opened.model))
+    if isinstance(classifier, CompiledClassifier):
+        print_candidates(classifier.candidates)
+    facts = {
+        "engine": f"{classifier.engine}, {exactness(classifier.exact)}",
+        "bytes": f"{size(result['model_bytes'])} in the file, {size(result['compiled_bytes'])} compiled",
+        "time": f"{seconds(spent['reading'])} reading, {seconds(spent['compiling'])} compiling",
+    }
+    if asked_for_trie:
+        facts["trie"] = trie_words(result["trie"]) if result["trie"] else "none: it would not be faster"
+    if result["plot"]:
+        facts["plot"] = result["plot"]
+    print_facts(result["model"], facts)

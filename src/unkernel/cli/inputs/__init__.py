@@ -1,0 +1,1 @@
+"""What commands read: rows, trees, sentences, models."""

@@ -1,0 +1,90 @@
+"""What commands read and write: rows, labels, and places to write to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unkernel.cli.render.console import many, warn
+
+STANDARD_STREAM = "-"
+_LARGEST_EXACT_INTEGER = 2**53
+_LABELS_SHOWN = 8
+
+
+def check_unwritable(output: Path, *inputs: str | Path) -> None:
+    """Fail now, and not after an hour of training, if `output` cannot become a file."""
+    folder = output.parent
+    if not folder.is_dir():
+        raise ValueError(f"{output}: there is no folder {folder} to write to")
+    if output.is_dir():
+        raise ValueError(f"{output}: is a folder; name a file in it")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ValueError(f"{output}: the folder {folder} does not allow writing")
+    for given in inputs:
+        if output.exists() and Path(given).exists() and output.samefile(given):
+            raise ValueError(f"{output}: is an input, too; give the output another name")
+
+
+def check_special_file(output: Path) -> None:
+    """A model takes its place whole, by renaming: a device or pipe would be lost."""
+    if output.exists() and not output.is_file():
+        raise ValueError(f"{output}: is not an ordinary file; a model cannot be written to it")
+
+
+def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels as integers if all are, so that they read -1 and not -1.0."""
+    if labels.dtype.kind != "f" or not np.all(np.abs(labels) <= _LARGEST_EXACT_INTEGER):
+        return labels
+    whole = labels.astype(np.int64)
+    return whole if np.array_equal(whole, labels) else labels
+
+
+def label_words(labels: list[Any]) -> str:
+    """The first few of some labels, for a sentence."""
+    shown = ", ".join(map(str, labels[:_LABELS_SHOWN]))
+    return shown if len(labels) <= _LABELS_SHOWN else f"{shown}, …"
+
+
+def labels_are_unknown(labels: NDArray[np.float64], classes: NDArray[Any]) -> str | None:
+    """Why the labels of a file cannot be compared with a model's classes; None where they can."""
+    if classes.dtype.kind not in "biuf":
+        return "not known: the classes of the model are not numbers, as labels in files are"
+    return strange_labels(labels, classes.astype(np.float64), "row")
+
+
+def strange_labels(labels: NDArray[Any], classes: NDArray[Any], one: str) -> str | None:
+    """Which labels of a file are no classes of a model; None where all are."""
+    strange = ~np.isin(labels, classes)
+    if not strange.any():
+        return None
+    others = class_labels(np.unique(labels[strange])).tolist()
+    return (
+        f"not known: {many(int(strange.sum()), one)} of {len(labels):,} have labels that the model "
+        f"does not know ({label_words(others)})"
+    )
+
+
+def as_wide_as(model: Any, X: Any, name: str) -> Any:
+    """Rows that a model can be asked about: exactly its columns where it has a width, else at least those."""
+    if model.fixed_width:
+        return only_known_features(X, model.n_features, name)
+    width = max(X.shape[1], model.n_features, 1)  # scikit-learn refuses rows without any column
+    return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+
+
+def only_known_features(X: Any, n_features: int, name: str) -> Any:
+    """Rows with exactly the model's columns. Features it never saw carry no weight and are left out."""
+    known = X[:, :n_features] if X.shape[1] > n_features else X
+    if ignored := X.nnz - known.nnz:
+        rows = int(np.count_nonzero(np.diff(X.indptr) != np.diff(known.indptr)))
+        warn(
+            f"{name}: ignored {many(ignored, 'value')} in {many(rows, 'row')} of features that the model, "
+            f"which has {n_features:,}, does not know"
+        )
+    return sparse.csr_matrix((known.data, known.indices, known.indptr), shape=(X.shape[0], n_features))

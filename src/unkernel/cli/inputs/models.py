@@ -1,0 +1,338 @@
+"""Model files of every kind: reading them, making them ready, and saying what they are."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unkernel.cli.inputs.files import label_words
+from unkernel.cli.render.console import many, note, size
+from unkernel.cli.render.progress import Display
+from unkernel.engines import CompiledClassifier, TreeClassifier, compile, load
+from unkernel.engines.tables import BITSLICED, CONJUNCTIONS, Tables
+from unkernel.errors import FormatError
+from unkernel.models import (
+    ConjunctionModel,
+    Decision,
+    ExampleKernel,
+    Kernel,
+    KernelModel,
+    LinearModel,
+    TreeModel,
+    read_model,
+)
+from unkernel.models.decision import pairs
+from unkernel.models.load import is_compiled
+
+Model = KernelModel | LinearModel | ConjunctionModel
+
+_FORMATS = {
+    "libsvm": "LIBSVM",
+    "liblinear": "LIBLINEAR",
+    "svmlight": "SVMlight",
+    "svmlight-tk": "SVM-light-TK",
+    "tinysvm": "TinySVM",
+}
+_SCHEMES = {
+    "binary": "one score",
+    "one_vs_rest": "a score a class, the largest wins",
+    "one_vs_one": "a vote a pair of classes",
+    "one_class": "one class",
+    "regression": "the score is the answer",
+    "ordinal": "the thresholds that the score is above",
+}
+RANKING = "RankSVM"  # the learner that a model's origin names
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A model that was read; with a classifier, unless it is of support vectors that nobody has compiled."""
+
+    path: Path
+    model: Model
+    classifier: CompiledClassifier | None
+    stored_tables: bool = False
+
+    def ready(self, display: Display, *, threads: int, quiet: bool = False) -> CompiledClassifier:
+        """The classifier; support vectors are compiled for this once, and the user is told."""
+        if self.classifier is not None:
+            return self.classifier
+        with display.trying("compiling") as watch, _damage_named(self.path):
+            classifier = compile(self.model, n_jobs=threads, watch=watch)
+        assert isinstance(classifier, CompiledClassifier)  # as the model is not of trees
+        if not quiet:
+            note(
+                f"{self.path}: compiled for this once (engine {classifier.engine}, "
+                f"{size(classifier.nbytes)}); `unkernel compile` keeps the result in a file"
+            )
+        return classifier
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedTrees:
+    """A model of trees that was read."""
+
+    path: Path
+    model: TreeModel
+    classifier: TreeClassifier
+
+
+def open_model(path: Path) -> Opened | OpenedTrees:
+    """Read a ``.uk`` file of any kind, or a model of another program; a ``FormatError`` if it is none."""
+    with _damage_named(path):
+        if path.is_file() and is_compiled(path):  # what comes from a pipe can be read only once
+            classifier = load(path)
+            if isinstance(classifier, TreeClassifier):
+                return OpenedTrees(path, classifier.model, classifier)
+            return Opened(path, classifier.model, classifier, stored_tables=True)
+        model = read_model(path)
+        if isinstance(model, TreeModel):
+            return OpenedTrees(path, model, TreeClassifier(model))
+        if isinstance(model, KernelModel):
+            return Opened(path, model, None)
+        return Opened(path, model, CompiledClassifier(model).validate())
+
+
+@contextlib.contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    """What is wrong with a model is said with the file's name."""
+    try:
+        yield
+    except FormatError:
+        raise
+    except ValueError as error:
+        raise FormatError(os.fspath(path), 0, 0, str(error)) from error
+
+
+def first_index(model: Model) -> int:
+    """The number that the model's data files have for column 0."""
+    return 0 if model.origin.get("zero_based") is True else 1
+
+
+def is_ranking(model: Model) -> bool:
+    """Whether the scores of a model were trained to order rows."""
+    return model.origin.get("learner") == RANKING
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """What a model is, for JSON."""
+    about: dict[str, Any] = {
+        "kind": model.kind,
+        "format": _format(model),
+        "scheme": model.decision.scheme,
+        "classes": model.classes.tolist(),
+        "features": model.n_features,
+        "fixed_width": model.fixed_width,
+        "probability": model.decision.probability is not None,
+    }
+    if model.decision.scheme == "ordinal":
+        about["thresholds"] = model.decision.thresholds.tolist()
+    if isinstance(model, KernelModel):
+        about |= _kernel_to_json(model.kernel)
+        return about | {
+            "support_vectors": model.n_support,
+            "binary": model.binary,
+            "used_features": len(np.unique(model.support_vectors.indices)),
+            "constants": model.intercepts.tolist(),
+        }
+    if isinstance(model, LinearModel):
+        used = int(np.count_nonzero(model.weights.any(axis=1)))
+        return about | {"used_features": used, "constants": model.intercepts.tolist()}
+    return about | {
+        "degree": model.degree,
+        "basis": "sets" if model.sets else "monomials",
+        "used_features": len(model.columns),
+        "feature_map": model.feature_map,
+        "gamma": model.gamma,
+        "coef0": model.coef0,
+        "constants": model.constants.tolist(),
+    }
+
+
+def describe_trees(model: TreeModel) -> dict[str, Any]:
+    """What a model of trees is, for JSON; parameters that have no effect are null."""
+    kernel, support = model.kernel, model.support
+    uses_trees, uses_vectors = kernel.combination != "vectors", kernel.combination != "trees"
+    return {
+        "kind": model.kind,
+        "format": _format(model),
+        "scheme": model.decision.scheme,
+        "classes": model.classes.tolist(),
+        "probability": model.decision.probability is not None,
+        "combine": kernel.combination,
+        "kernel": kernel.tree if uses_trees else None,
+        "decay": kernel.decay if uses_trees else None,
+        "width_decay": kernel.width_decay if uses_trees and kernel.tree == "ptk" else None,
+        "normalize": kernel.normalize if uses_trees else None,
+        "tree_pairing": kernel.tree_pairing if uses_trees else None,
+        "tree_weight": kernel.tree_weight if kernel.combination == "sum" else None,
+        "vector_kernel": _kernel_to_json(kernel.vector) if uses_vectors else None,
+        "normalize_vectors": kernel.normalize_vectors if uses_vectors else None,
+        "vector_pairing": kernel.vector_pairing if uses_vectors else None,
+        "support_trees": model.n_support,
+        "subtrees": support.nodes,
+        "productions": support.productions,
+        "labels": support.labels,
+        "tree_channels": list(support.trees),
+        "vector_channels": list(support.vectors),
+        "constants": model.intercepts.tolist(),
+    }
+
+
+def _kernel_to_json(kernel: Kernel) -> dict[str, Any]:
+    """What a kernel has no use for is null."""
+    return {
+        "kernel": kernel.name,
+        "degree": kernel.degree if kernel.name == "polynomial" else None,
+        "gamma": None if kernel.name in ("linear", "precomputed") else kernel.gamma,
+        "coef0": kernel.coef0 if kernel.name in ("polynomial", "sigmoid") else None,
+    }
+
+
+def _format(model: Model | TreeModel) -> str:
+    noted = model.origin.get("format")
+    return noted if isinstance(noted, str) else "unkernel"
+
+
+def facts_of(model: Model) -> dict[str, str]:
+    """What a model is, for people."""
+    facts = {"kind": kind_words(model)}
+    if isinstance(model, KernelModel):
+        values = "all values are 1" if model.binary else "real values"
+        facts["kernel"] = kernel_words(model.kernel)
+        facts["support vectors"] = f"{model.n_support:,}, {values}"
+    if model.decision.scheme == "regression" and is_ranking(model):
+        return facts | {"answers": "scores that order rows (ranking)"}
+    return facts | _decision_facts(model.decision)
+
+
+def facts_of_trees(model: TreeModel) -> dict[str, str]:
+    """What a model of trees is, for people."""
+    support, kernel = model.support, model.kernel
+    facts = {
+        "kind": kind_words(model),
+        "kernel": kernel.words(),
+        "normalised": _normalised_words(kernel),
+        "support trees": f"{model.n_support:,} of {many(support.nodes, 'subtree')}, "
+        f"{many(support.productions, 'production')} and {many(support.labels, 'label')}",
+    }
+    if len(support.trees) > 1 and kernel.combination != "vectors":
+        paired = "all with all" if kernel.tree_pairing == "all" else "each with its like"
+        facts["trees an example"] = f"{len(support.trees)} at most, compared {paired}"
+    return facts | _decision_facts(model.decision)
+
+
+def _normalised_words(kernel: ExampleKernel) -> str:
+    parts = {"trees": kernel.normalize, "vectors": kernel.normalize_vectors}
+    used = {"trees": ["trees"], "vectors": ["vectors"]}.get(kernel.combination, list(parts))
+    return ", ".join(f"{part}: {'yes' if parts[part] else 'no'}" for part in used)
+
+
+def kind_words(model: Model | TreeModel) -> str:
+    """The kind of a model, and whose it is."""
+    whose = f", read from {_FORMATS[_format(model)]}" if _format(model) in _FORMATS else ""
+    if isinstance(model, ConjunctionModel):
+        return f"{model.kind} ({'sets of features' if model.sets else 'monomials'})"
+    return f"{model.kind}{whose}"
+
+
+def _decision_facts(decision: Decision) -> dict[str, str]:
+    if decision.scheme == "regression":
+        return {"answers": "numbers (regression)"}
+    classes = decision.classes.tolist()
+    facts = {"classes": f"{len(classes):,}: {label_words(classes)}"}
+    if len(classes) > 2 or decision.scheme in ("one_class", "ordinal"):
+        facts["decision"] = _SCHEMES[decision.scheme]
+    if decision.scheme == "ordinal":
+        shown = [f"{threshold:.6g}" for threshold in decision.thresholds.tolist()]
+        return facts | {"thresholds": label_words(shown)}
+    return facts | {"probabilities": "no" if decision.probability is None else "yes"}
+
+
+def kernel_words(kernel: Kernel) -> str:
+    """The kernel as a formula."""
+    product = f"{kernel.gamma:g} ⟨x, z⟩ + {kernel.coef0:g}"
+    return {
+        "linear": "linear ⟨x, z⟩",
+        "polynomial": f"polynomial ({product})^{kernel.degree}",
+        "rbf": f"rbf exp(-{kernel.gamma:g} |x - z|²)",
+        "sigmoid": f"sigmoid tanh({product})",
+    }.get(kernel.name, kernel.name)
+
+
+def exactness(exact: bool) -> str:
+    return "exact" if exact else "APPROXIMATE"
+
+
+def zones(tables: Tables) -> dict[str, int]:
+    """How many features lie in which part of the tables."""
+    numbers, used = tables.numbers, len(tables.arrays["columns"])
+    if tables.layout == CONJUNCTIONS:
+        first_rare = numbers["rare"]
+        dense, fused = numbers["head"], numbers["fused"]
+        return {
+            "used": used,
+            "fused": fused,
+            "grouped": _grouped(tables),
+            "dense": dense,
+            "rare": used - first_rare,
+        }
+    if tables.layout == BITSLICED:
+        return {"used": used, "as_bits": numbers["frequent"], "as_lists": used - numbers["frequent"]}
+    return {"used": used}
+
+
+def _grouped(tables: Tables) -> int:
+    """The features whose conjunctions are looked up by the states of groups."""
+    begins = tables.arrays.get("group_begins")
+    return 0 if begins is None or not len(begins) else int(begins[-1])
+
+
+def trie_of(classifier: CompiledClassifier) -> dict[str, int] | None:
+    """The prefix trie of a compiled model, for JSON."""
+    trie = classifier.trie
+    if trie is None:
+        return None
+    return {"nodes": trie.nodes, "limit": trie.limit, "bytes": trie.nbytes}
+
+
+def trie_words(trie: dict[str, int]) -> str:
+    """What :func:`trie_of` says, for people."""
+    return f"{many(trie['nodes'], 'node')} of at most {trie['limit']:,}, {size(trie['bytes'])}"
+
+
+def score_names(decision: Decision) -> list[str]:
+    """What each score of a row is about."""
+    classes = decision.classes.tolist()
+    if decision.scheme == "one_vs_rest":
+        return [str(label) for label in classes]
+    if decision.scheme == "one_vs_one" and len(classes) > 2:
+        return [f"{classes[i]} : {classes[j]}" for i, j in pairs(len(classes))]
+    return ["value" if decision.scheme == "regression" else "score"]
+
+
+def strongest(decision: Decision, weights: list[float]) -> tuple[float, str]:
+    """The weight that is largest in size, and what it speaks for."""
+    place = max(range(len(weights)), key=lambda i: abs(weights[i]))
+    return weights[place], _spoken_for(decision, place, weights[place] > 0)
+
+
+def _spoken_for(decision: Decision, place: int, positive: bool) -> str:
+    classes = decision.classes.tolist()
+    if decision.scheme == "regression":
+        return "a larger value" if positive else "a smaller value"
+    if decision.scheme == "ordinal":
+        return "a higher class" if positive else "a lower class"
+    if decision.scheme == "one_vs_rest":
+        return str(classes[place]) if positive else f"not {classes[place]}"
+    if decision.scheme == "one_vs_one":
+        first, second = list(pairs(len(classes)))[place]
+        winner, loser = (first, second) if positive else (second, first)
+        return f"{classes[winner]}" + (f" over {classes[loser]}" if len(classes) > 2 else "")
+    return str(classes[1 if positive else 0])

@@ -1,0 +1,260 @@
+"""Rows to train and to test on: in memory, or in a file that is streamed."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import glob
+import re
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels, only_known_features
+from unkernel.cli.inputs.models import Opened
+from unkernel.cli.inputs.trees import TreeExamples, refuse_trees, trees_told
+from unkernel.cli.render.console import many, size
+from unkernel.cli.render.progress import Display
+from unkernel.cutplane.training import TrainingRows, rows_in_files
+from unkernel.data import SvmlightData, read_svmlight
+from unkernel.data.rows.row_files import RowFile
+from unkernel.models.rows import read_for
+
+# Labels, groups, scores and their order, with what the oracles add; and weights beside the cuts.
+_BYTES_A_ROW = 90
+_VECTORS_BESIDE_CUTS = 4
+_WITH_TREES = "train on trees with --model tree"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MemoryRows:
+    """Rows of a file that was read."""
+
+    file: str
+    data: SvmlightData
+    seconds: float
+    packed: None = None
+
+    @property
+    def count(self) -> int:
+        return int(self.data.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.data.X.shape[1])
+
+    @property
+    def zero_based(self) -> bool:
+        return self.data.zero_based
+
+    @property
+    def source(self) -> Any:
+        """What ``fit`` takes."""
+        return self.data.X
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Labels as classes, for ``fit``."""
+        return class_labels(self.data.y)
+
+    @property
+    def groups(self) -> NDArray[np.int64] | None:
+        """Query numbers, for ``fit``."""
+        return self.data.qid
+
+    def targets(self) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
+        """Labels and query numbers, to compare with."""
+        return self.data.y, self.data.qid
+
+    def scores(self, estimator: Any) -> NDArray[np.float64]:
+        """A row of scores for each row."""
+        scores: NDArray[np.float64] = estimator.decision_function(self.data.X)
+        return scores.reshape(self.count, -1)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PackedRows:
+    """Rows of files, in a packed copy. What takes memory is read when it is asked for, and not kept."""
+
+    file: str
+    source: str | list[str]  # a path or a pattern, or several paths
+    packed: Path
+    tol: float
+    threads: int
+    count: int
+    n_features: int
+    zero_based: bool
+    seconds: float
+    labels: None = None  # files have their own
+    groups: None = None
+
+    def targets(self) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
+        """Labels and query numbers, to compare with."""
+        opened = self._open()[1]
+        return opened.y, opened.qid
+
+    def scores(self, estimator: Any) -> NDArray[np.float64]:
+        """A row of scores for each row, by one pass for each score."""
+        model, rows = estimator.to_model(), self._open()[0]
+        weights = zip(model.weights.T, model.intercepts, strict=True)
+        return np.column_stack(
+            [
+                rows.store.scores(rows.to_store(column, np.array([constant])), 1.0, self.threads)
+                for column, constant in weights
+            ]
+        )
+
+    def _open(self) -> tuple[TrainingRows, RowFile]:
+        return rows_in_files(
+            self.source, self.tol, self.threads, cache=self.packed, zero_based=self.zero_based
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DistantRows:
+    """Rows of files that workers of a cluster read. What they are, the estimator knows when it is trained."""
+
+    file: str
+    source: str | list[str]
+    estimator: Any
+    wanted: Any  # where indices start
+    seconds: float = 0.0
+    labels: None = None  # files have their own
+    groups: None = None
+    packed: None = None
+
+    @property
+    def count(self) -> int | None:
+        return getattr(self.estimator, "n_rows_", None)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.estimator.n_features_in_)
+
+    @property
+    def zero_based(self) -> Any:
+        return getattr(self.estimator, "zero_based_", self.wanted)
+
+
+Rows = MemoryRows | PackedRows | TreeExamples
+AnyRows = Rows | DistantRows
+
+
+def shown(files: Sequence[str]) -> str:
+    """Files, for people."""
+    return files[0] if len(files) == 1 else f"{files[0]} and {many(len(files) - 1, 'other file')}"
+
+
+def source_of(files: Sequence[str]) -> str | list[str]:
+    """What ``fit`` takes for files: a path or a pattern, or several paths."""
+    return files[0] if len(files) == 1 else list(files)
+
+
+def check_several(files: Sequence[str]) -> None:
+    """Rows in memory are of one file."""
+    if len(files) > 1:
+        raise ValueError(f"{shown(files)}: several files need --out-of-core or --dask")
+    if glob.has_magic(files[0]) and not Path(files[0]).exists():
+        raise ValueError(
+            f"{files[0]}: a pattern, and no file of that name: patterns need --out-of-core or --dask"
+        )
+
+
+def check_stdin(files: Sequence[str], option: str) -> None:
+    """What is read more than once cannot come from a pipe."""
+    if STANDARD_STREAM in files:
+        raise ValueError(
+            f"--{option.replace('_', '-')} reads files, and - is stdin; write the rows to a file first"
+        )
+
+
+def read(
+    file: str, display: Display, jobs: int | None, zero_based: Any, n_features: int | None = None
+) -> MemoryRows:
+    """Read a file into memory."""
+    refuse_trees(file, _WITH_TREES)
+    began = time.perf_counter()
+    with display.reading(file) as stream, trees_told(_WITH_TREES):
+        data = read_svmlight(stream, n_features=n_features, zero_based=zero_based, n_jobs=jobs)
+    return MemoryRows(file, data, time.perf_counter() - began)
+
+
+def expect_rows(opened: Opened, file: str) -> None:
+    """Refuse trees that a model of rows is asked about, before it is made ready."""
+    refuse_trees(file, _answers_for_rows(opened))
+
+
+def _answers_for_rows(opened: Opened) -> str:
+    return f"the model {opened.path} answers for rows"
+
+
+def read_asked(
+    opened: Opened, file: str, display: Display, zero_based: bool | None, jobs: int | None = None
+) -> SvmlightData:
+    """Read what a model is asked about."""
+    with display.reading(file) as stream, trees_told(_answers_for_rows(opened)):
+        return read_for(opened.model, stream, zero_based, jobs)
+
+
+def read_test(file: str, display: Display, jobs: int | None, rows: AnyRows) -> MemoryRows:
+    """Read before training, so that a bad file does not cost the time of training."""
+    tests = read(file, display, jobs, rows.zero_based)
+    known = only_known_features(tests.data.X, rows.n_features, file)
+    return dataclasses.replace(tests, data=dataclasses.replace(tests.data, X=known))
+
+
+def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any) -> PackedRows:
+    """Pack files into the estimator's cache, if that is not done already."""
+    refuse_trees(files[0], _WITH_TREES)
+    began = time.perf_counter()
+    source = source_of(files)
+    with display.packing(shown(files)) as watch, _cache_as_option():
+        rows, opened = rows_in_files(
+            source,
+            estimator.tol,
+            estimator.n_jobs,
+            cache=estimator.cache,
+            zero_based=zero_based,
+            watch=watch,
+        )
+    return PackedRows(
+        file=shown(files),
+        source=source,
+        packed=opened.path,
+        tol=estimator.tol,
+        threads=estimator.n_jobs,
+        count=int(rows.store.rows),
+        n_features=rows.n_features,
+        zero_based=opened.zero_based,
+        seconds=time.perf_counter() - began,
+    )
+
+
+@contextlib.contextmanager
+def _cache_as_option() -> Iterator[None]:
+    """What is wrong with the packed copy, in the words of the command line."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, _as_option(error.strerror or ""), error.filename) from error
+    except ValueError as error:
+        raise ValueError(_as_option(str(error))) from error
+
+
+def _as_option(words: str) -> str:
+    return re.sub(r"\bcache=", "--cache ", words).rstrip()
+
+
+def check_too_large(rows: Rows, allowed: float, max_cuts: int) -> None:
+    """Training out of core needs little a row, and a vector of weights a cut."""
+    needed = _BYTES_A_ROW * rows.count + 8 * rows.n_features * (max_cuts + _VECTORS_BESIDE_CUTS)
+    if needed > allowed:
+        what = f"{many(rows.count, 'row')}, {many(rows.n_features, 'feature')} and {max_cuts:,} cuts"
+        raise ValueError(
+            f"{rows.file}: {what} need about {size(needed)}, and --memory allows {size(int(allowed))}; "
+            "raise it, or lower --max-cuts"
+        )

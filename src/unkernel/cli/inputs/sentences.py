@@ -1,0 +1,167 @@
+"""What there is to learn: dependency trees, bunsetsu or chunks; and how their files are told apart."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from unkernel.cli.inputs.files import STANDARD_STREAM
+from unkernel.cli.inputs.parsers import Parser
+from unkernel.cli.render.console import many
+from unkernel.cli.render.progress import Display
+from unkernel.data import read_bunsetsu, read_chunks, read_conllu, read_conllx
+from unkernel.data.files import read_blocks
+from unkernel.errors import FormatError
+from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
+
+_SNIFFED_BYTES = 1 << 16
+_BUNSETSU = re.compile(rb"\* \d+ -?\d+[A-Z]")
+_WORD = re.compile(rb"\d+([-.]\d+)?\t")
+_TAG = re.compile(rb"O|[BIES](-.*)?")
+_TREE_COLUMNS = 10
+_TREES_SUFFIX = ".conllu"  # or .conllu.gz
+
+
+@dataclass(frozen=True)
+class Task:
+    """A kind of file and what learns from it."""
+
+    name: str
+    words: str  # for people
+    estimator: type[Parser]
+    unit: str  # what is counted in sentences
+    read: Callable[[Any], Any]  # a corpus with right answers
+
+    def count(self, corpus: Any) -> int:
+        """Words, or what there is in their place."""
+        return int(corpus.n_bunsetsu if self.name == "bunsetsu" else corpus.n_words)
+
+
+TASKS = {
+    task.name: task
+    for task in (
+        Task("trees", "dependency trees", ArcEagerParser, "word", read_conllu),
+        Task("bunsetsu", "Japanese bunsetsu", BunsetsuParser, "bunsetsu", read_bunsetsu),
+        Task("chunks", "chunks", Chunker, "word", partial(read_chunks, tagged=True)),
+    )
+}
+
+
+def task_of(parser: Parser) -> Task:
+    """What a parser answers with."""
+    return next(task for task in TASKS.values() if isinstance(parser, task.estimator))
+
+
+def reader(task: Task, format: str | None) -> Callable[[Any], Any]:
+    """What reads the task's files; only treebanks have formats."""
+    if format is not None and task.name != "trees":
+        raise ValueError(f"--format is for dependency trees, and not for {task.words}")
+    return read_conllx if format == "conllx" else task.read
+
+
+def guess(begin: bytes) -> Task | None:
+    """What a file holds, by its first lines."""
+    lines = _lines(begin)
+    if any(line == b"EOS" or _BUNSETSU.match(line) for line in lines):
+        return TASKS["bunsetsu"]
+    first = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
+    if _WORD.match(first) and first.count(b"\t") == _TREE_COLUMNS - 1:
+        return TASKS["trees"]
+    words = [line.split() for line in lines[:-1] if line.strip()]  # the last line may be cut
+    tags = sum(_is_tag(fields[-1]) for fields in words)
+    widths = {len(fields) for fields in words}
+    is_chunks = len(widths) == 1 and widths.pop() > 1 and 2 * tags > len(words)
+    return TASKS["chunks"] if is_chunks else None
+
+
+def _is_tag(field: bytes) -> bool:
+    return _TAG.fullmatch(field) is not None
+
+
+def _lines(begin: bytes) -> list[bytes]:
+    return [line.rstrip(b"\r") for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+
+
+def _untold(name: str, begin: bytes) -> FormatError:
+    """Why a file is nothing that is known, and where that shows."""
+    if not begin:
+        return FormatError(name, 0, 0, "the file is empty")
+    line, odd = _odd_line(_lines(begin))
+    return FormatError(
+        name,
+        line,
+        0,
+        f"cannot tell what it holds: {odd}not CoNLL-U, bunsetsu or columns of chunks; "
+        "if it is one of these, say which with --task",
+    )
+
+
+def _odd_line(lines: list[bytes]) -> tuple[int, str]:
+    """The first line that keeps a text from being what it looks like, and why; the last line may be cut."""
+    numbered = [(number, line) for number, line in enumerate(lines[:-1] or lines, 1) if line.strip()]
+    if not numbered:
+        return 0, ""
+    told = [(number, line) for number, line in numbered if not line.startswith(b"#")]
+    if not told:
+        return numbered[0][0], "nothing but comments; "
+    if _WORD.match(told[0][1]):
+        number, columns = told[0][0], 1 + told[0][1].count(b"\t")
+        return number, f"{many(columns, 'column')}, where CoNLL-U has {_TREE_COLUMNS}; "
+    return _odd_columns(numbered)
+
+
+def _odd_columns(numbered: list[tuple[int, bytes]]) -> tuple[int, str]:
+    first, expected = numbered[0][0], len(numbered[0][1].split())
+    for number, line in numbered:
+        width = len(line.split())
+        if width != expected:
+            return number, f"{many(width, 'column')}, and line {first} has {expected}; "
+    if expected == 1:
+        return first, "a single column; "
+    number, line = next(pair for pair in numbered if not _is_tag(pair[1].split()[-1]))
+    tag = line.split()[-1].decode("utf-8", "replace")
+    return number, f"{tag!r} is no tag of a chunk, such as O, B-NP or I-NP; "
+
+
+class Input:
+    """A file to learn from or to measure on; stdin is read at once, as it can be read only once."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._bytes = sys.stdin.buffer.read() if name == STANDARD_STREAM else None
+
+    def task(self) -> Task:
+        """What the file holds, by its name or its first lines."""
+        with contextlib.closing(read_blocks(self._source(), _SNIFFED_BYTES)) as blocks:  # type: ignore[type-var]
+            begin: bytes = next(blocks, b"")
+        if begin and _TREES_SUFFIX in Path(self.name).name.lower():
+            return TASKS["trees"]
+        found = guess(begin)
+        if found is None:
+            raise _untold(self.name, begin)
+        return found
+
+    def read(self, read: Callable[[Any], Any], display: Display) -> Any:
+        """The corpus, with a bar of how much of it has been read."""
+        if self._bytes is not None:
+            return read(self._source())
+        with display.reading(self.name) as file:
+            return read(_Named(file, self.name))
+
+    def _source(self) -> Path | io.BytesIO:
+        return Path(self.name) if self._bytes is None else io.BytesIO(self._bytes)
+
+
+class _Named:
+    """A file that says in messages what the user calls it."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self.name = name
+        self.read = file.read

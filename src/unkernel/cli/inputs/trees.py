@@ -1,0 +1,211 @@
+"""Trees to train and to test on, or that a model is asked about; and how their files are told from rows."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.cli.inputs.files import class_labels, strange_labels
+from unkernel.cli.render.console import percent
+from unkernel.cli.render.progress import Display
+from unkernel.data import TreeData, read_trees
+from unkernel.data.files import read_blocks
+from unkernel.errors import FormatError
+from unkernel.models import TreeModel
+
+MEASURES = ("correct", "accuracy", "accuracy_note", "precision", "recall", "f1")
+
+_SUFFIXES = {".klp", ".conllu"}  # of files that hold nothing but trees
+_MARK = re.compile(rb"\|B[TVS](:[^|\s]*)?\|")  # what begins a tree, a vector or a string
+_SNIFFED_BYTES = 1 << 16
+_NUMBERS = "biuf"
+_A_LINE = "a line is, for example: 1 |BT| (S (NP dogs) (VP bark)) |ET|"
+
+
+def holds_trees(file: str) -> bool:
+    """Whether a file is one of trees: by its name, or by the first line that is no comment.
+
+    Nothing is said about what cannot be read twice or at all.
+    """
+    path = Path(file)
+    if not path.is_file():
+        return False
+    if _SUFFIXES & set(PurePath(file).suffixes):
+        return True
+    with contextlib.suppress(OSError, FormatError):
+        with contextlib.closing(read_blocks(path, _SNIFFED_BYTES)) as blocks:  # type: ignore[type-var]
+            begin: bytes = next(blocks, b"")
+        lines = (line.strip() for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n"))
+        first = next((line for line in lines if line and not line.startswith(b"#")), b"")
+        return first.startswith(b"(") or _MARK.search(first.partition(b"#")[0]) is not None
+    return False
+
+
+def refuse_trees(file: str, remedy: str) -> None:
+    """Where rows are expected."""
+    if holds_trees(file):
+        raise ValueError(f"{file}: holds trees, and not rows of features; {remedy}")
+
+
+@contextlib.contextmanager
+def trees_told(remedy: str) -> Iterator[None]:
+    """What is read as rows, and cannot be told before, may still turn out to be trees."""
+    try:
+        yield
+    except FormatError as error:
+        if not error.reason.startswith("'|B"):
+            raise
+        reason = f"this is a line of trees, and not of features; {remedy}"
+        raise FormatError(error.file, error.line, error.column, reason) from error
+
+
+def check_rows_only(files: Sequence[str], zero_based: bool | None) -> None:
+    """Trees are read from one file, and the vectors that they may have count from 1."""
+    if len(files) > 1:
+        raise ValueError(f"{files[-1]}: trees are read from one file; put those of all files into one")
+    if zero_based is not None:
+        raise ValueError("--zero-based and --one-based are for rows, and not for trees")
+
+
+@dataclass(frozen=True, eq=False)
+class TreeExamples:
+    """Trees of a file that was read, with their vectors and labels."""
+
+    file: str
+    data: TreeData
+    seconds: float
+    zero_based: None = None
+    groups: None = None
+    packed: None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.data.X)
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether there is any tree at all."""
+        return any(bool((roots >= 0).any()) for roots in self.data.X.trees.values())
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether there is any vector at all."""
+        return any(bool(vectors.present.any()) for vectors in self.data.X.vectors.values())
+
+    @property
+    def n_features(self) -> int:
+        """Of the vectors beside the trees; 0 where there are none."""
+        return max((vectors.matrix.shape[1] for vectors in self.data.X.vectors.values()), default=0)
+
+    @property
+    def source(self) -> Any:
+        """What ``fit`` takes."""
+        return self.data.X
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Labels as classes, for ``fit``."""
+        if self.data.y is None:
+            raise ValueError(f"{self.file}: has trees and no labels; {_A_LINE}")
+        return class_labels(self.data.y)
+
+    def targets(self) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
+        """Labels to compare with; trees are not ranked."""
+        return self.labels, None
+
+    def scores(self, estimator: Any) -> NDArray[np.float64]:
+        """A row of scores for each tree."""
+        scores: NDArray[np.float64] = estimator.decision_function(self.data.X)
+        return scores.reshape(self.count, -1)
+
+
+def read(file: str, display: Display) -> TreeExamples:
+    """Read a file into memory."""
+    began = time.perf_counter()
+    with display.reading(file) as stream:
+        data = read_trees(stream)
+    return TreeExamples(file, data, time.perf_counter() - began)
+
+
+def read_labelled(file: str, display: Display) -> TreeExamples:
+    """Read a file whose labels are needed."""
+    examples = read(file, display)
+    _ = examples.labels
+    return examples
+
+
+def read_test(file: str, display: Display, training: TreeExamples) -> TreeExamples:
+    """Read before training, so that a bad file does not cost the time of training."""
+    tests = read_labelled(file, display)
+    if training.has_trees and not tests.has_trees:
+        raise ValueError(f"{file}: has no trees, and {training.file} has; {_A_LINE}")
+    return tests
+
+
+def read_for(model: TreeModel, path: Path, file: str, display: Display) -> TreeExamples:
+    """Read what a model is asked about, refused where it has nothing that the model's kernel compares."""
+    examples = read(file, display)
+    combination = model.kernel.combination
+    if combination in ("trees", "product") and not examples.has_trees:
+        raise ValueError(f"{file}: has no trees, and the model {path} compares trees; {_A_LINE}")
+    if combination in ("vectors", "product") and not examples.has_vectors:
+        raise ValueError(
+            f"{file}: has no vectors (index:value behind |ET|), and the model {path} compares vectors"
+        )
+    return examples
+
+
+def comparable(labels: NDArray[Any], classes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Labels of a file and classes of a model as numbers where both are, else as texts.
+
+    A file in which all labels happen to be numbers may well be one for classes that are texts.
+    """
+    if labels.dtype.kind in _NUMBERS and classes.dtype.kind in _NUMBERS:
+        return labels, classes
+    return labels.astype(str), classes.astype(str)
+
+
+def compare(answers: NDArray[Any], labels: NDArray[Any] | None, classes: NDArray[Any]) -> dict[str, Any]:
+    """How good answers are: how many are right and, of two classes, how well the second is found."""
+    found: dict[str, Any] = dict.fromkeys(MEASURES)
+    if labels is None:
+        return found | {"accuracy_note": "not known: the file has no labels"}
+    known, names = comparable(class_labels(labels), classes)
+    unknown = strange_labels(known, names, "tree")
+    if unknown:
+        return found | {"accuracy_note": unknown}
+    right = answers.astype(names.dtype) == known
+    found |= {"correct": int(right.sum()), "accuracy": float(right.mean()), "accuracy_note": None}
+    return found | (_detection(right, known == names[1]) if len(classes) == 2 else {})
+
+
+def _detection(right: NDArray[np.bool_], positive: NDArray[np.bool_]) -> dict[str, float | None]:
+    """Precision, recall and F1 of the second class; null where nothing is there to be divided by."""
+    hits = int((right & positive).sum())
+    wrongly_found, missed = int((~right & ~positive).sum()), int((~right & positive).sum())
+
+    def share(part: int, of: int) -> float | None:
+        return part / of if of else None
+
+    return {
+        "precision": share(hits, hits + wrongly_found),
+        "recall": share(hits, hits + missed),
+        "f1": share(2 * hits, 2 * hits + wrongly_found + missed),
+    }
+
+
+def detection_facts(measured: dict[str, Any]) -> dict[str, str]:
+    """Precision, recall and F1 of the second class of two, for people."""
+    if measured["f1"] is None:
+        return {}
+    known = [name for name in ("precision", "recall") if measured[name] is not None]
+    parts = [f"{name} {percent(measured[name])}" for name in known]
+    return {"F1": f"{percent(measured['f1'])} ({', '.join(parts)})"}

@@ -1,0 +1,1 @@
+"""What ``unkernel train`` knows of each kind of model."""

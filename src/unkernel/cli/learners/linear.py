@@ -1,0 +1,101 @@
+"""``unkernel train --model linear``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unkernel.cli.inputs.rows import AnyRows, Rows
+from unkernel.cli.learners.base import (
+    LARGE_DATA,
+    ClassLearner,
+    OnProgress,
+    class_words,
+    flag,
+    gap_words,
+    weight_words,
+)
+from unkernel.cli.learners.measures import objective_measure
+from unkernel.cli.render.console import many, percent
+from unkernel.cutplane import CuttingPlaneSVC
+
+_MEASURES = {
+    "error_rate": "error rate",
+    "f1": "F1 score",
+    "break_even": "precision = recall",
+    "precision_at_k": "precision at k",
+    "roc_area": "ROC area",
+}
+
+
+class LinearLearner(ClassLearner):
+    """A weight a feature."""
+
+    name = "linear"
+    estimator = CuttingPlaneSVC
+    step = "pass"
+    measures = ("accuracy", "measure")
+    own_options = LARGE_DATA
+
+    def refuse(self) -> None:
+        """What an objective or a solver does not go with."""
+        given = self.given
+        objective = given.get("objective", "error_rate")
+        if (objective == "precision_at_k") != ("k" in given):
+            raise ValueError("--k and --objective precision_at_k need each other")
+        if objective != "error_rate":
+            for option, value in (
+                ("loss", "squared_hinge"),
+                ("solver", "dual"),
+                ("class_weight", given.get("class_weight")),
+            ):
+                if option in given and given[option] == value:
+                    words = f"{flag(option)} {value} is for --objective error_rate, and not for {objective}"
+                    raise ValueError(words)
+        for option in ("out_of_core", "dask", "checkpoint"):
+            if given.get("solver") == "dual" and option in given:
+                raise ValueError(f"{flag(option)} is for cutting planes; --solver dual needs rows in memory")
+
+    def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
+        """Train."""
+        estimator.fit_watched(
+            rows.source, rows.labels, None, on_progress=on_progress, zero_based=rows.zero_based
+        )
+
+    def describe(self, estimator: Any) -> dict[str, Any]:
+        """Add what was optimised and how."""
+        return super().describe(estimator) | {
+            "objective_name": estimator.objective,
+            "loss": estimator.loss,
+            "k": estimator.k,
+            "solver": estimator.solver_,
+            "passes": estimator.n_iter_,
+        }
+
+    def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
+        """Add what was optimised, for two classes."""
+        scores, labels = rows.scores(estimator), rows.targets()[0]
+        found = self.compare(estimator, scores, labels)
+        if scores.shape[1] > 1 or found["accuracy"] is None:
+            return found | {"measure": None}
+        positive = labels == estimator.classes_[1]
+        value = objective_measure(estimator.objective, estimator.k, scores[:, 0], positive)
+        return found | {"measure": None if value is None else {"name": estimator.objective, "value": value}}
+
+    def facts(self, result: dict[str, Any]) -> dict[str, str]:
+        """Data, model, objective and gap."""
+        optimised = _MEASURES[result["objective_name"]]
+        return {
+            "data": class_words(result),
+            "model": weight_words(result),
+            "objective": f"{result['objective']:.8g} ({optimised}, {result['loss']})",
+            "gap": gap_words(
+                result, f"{many(result['passes'], 'pass', 'passes')} of solver {result['solver']}"
+            ),
+        }
+
+    def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
+        """The accuracy, and what was optimised."""
+        facts = super().quality(measured, which)
+        if measure := measured["measure"]:
+            facts[f"{which} {_MEASURES[measure['name']]}"] = percent(measure["value"])
+        return facts

@@ -1,0 +1,131 @@
+"""``unkernel train --model tree``."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.cli.inputs.files import label_words
+from unkernel.cli.inputs.rows import AnyRows
+from unkernel.cli.inputs.trees import TreeExamples, compare, detection_facts
+from unkernel.cli.learners.base import ClassLearner, OnProgress, gap_words
+from unkernel.cli.render.console import many, percent, size
+from unkernel.data.trees.reading import label_values
+from unkernel.tree import TreeSVC
+
+_CHOSEN = ("kernel", "decay", "width_decay", "normalize", "imbalance")
+
+
+class TreeLearner(ClassLearner):
+    """Fragments of trees, as a tree kernel counts them."""
+
+    name = "tree"
+    estimator = TreeSVC
+    step = "round"
+    measures = ("accuracy", "precision", "recall", "f1")
+    reads_trees = True
+
+    @classmethod
+    def options(cls) -> set[str]:
+        """All parameters; the features of the vectors are as many as there are."""
+        return super().options() - {"n_features"}
+
+    def refuse(self) -> None:
+        """What a kernel or a solver does not go with."""
+        given = self.given
+        if "width_decay" in given and given.get("kernel") != "ptk":
+            raise ValueError("--width-decay is for --kernel ptk")
+        if "sample_size" in given and given.get("solver") == "exact":
+            raise ValueError("--sample-size is for --solver sampled; exact takes all examples")
+
+    def parameters(self, jobs: int) -> dict[str, Any]:
+        """``--gamma``, which may be a word elsewhere, is a number."""
+        chosen = super().parameters(jobs)
+        return chosen | ({"gamma": _gamma(chosen["gamma"])} if "gamma" in chosen else {})
+
+    @staticmethod
+    def label(text: str) -> str:
+        """Whether classes are numbers or texts, the file tells."""
+        if not text:
+            raise ValueError
+        return text
+
+    def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
+        """Train."""
+        assert isinstance(rows, TreeExamples)
+        _check_missing(rows, self.given.get("combine", "auto"))
+        labels = rows.labels
+        if isinstance(estimator.class_weight, dict):
+            estimator.class_weight = _weights_of(estimator.class_weight, labels)
+        estimator.fit_watched(rows.source, labels, None, on_progress)
+
+    def describe(self, estimator: Any) -> dict[str, Any]:
+        """Add the kernel, and what is in the model."""
+        model = estimator.to_model()
+        found = {
+            "combine": model.kernel.combination,
+            "kernel_words": model.kernel.words(),
+            "solver": estimator.solver_,
+            "rounds": estimator.n_iter_,
+            "support_trees": model.n_support,
+            "subtrees": model.support.nodes,
+        }
+        chosen = {name: getattr(estimator, name) for name in _CHOSEN}
+        return super().describe(estimator) | chosen | found
+
+    def compare(self, estimator: Any, scores: NDArray[np.float64], labels: NDArray[Any]) -> dict[str, Any]:
+        """The accuracy; of two classes also how well the second is found."""
+        return compare(estimator.to_model().decision.choose(scores), labels, estimator.classes_)
+
+    def facts(self, result: dict[str, Any]) -> dict[str, str]:
+        """Data, model, objective and gap."""
+        classes, features = result["classes"], result["features"]
+        trees = many(result["rows"], "tree") + (f", {many(features, 'feature')}" if features else "")
+        return {
+            "data": f"{trees}, {many(len(classes), 'class', 'classes')}: {label_words(classes)}",
+            "kernel": result["kernel_words"],
+            "model": f"{many(result['support_trees'], 'support tree')} of "
+            f"{many(result['subtrees'], 'subtree')}, {size(result['model_bytes'])}",
+            "objective": f"{result['objective']:.8g}",
+            "gap": _gap_words(result),
+        }
+
+    def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
+        """The accuracy, and how well the second class is found."""
+        of_trees = f" of {many(measured['rows'], 'tree')}" if "rows" in measured else ""
+        if note := measured.get("accuracy_note"):
+            return {f"{which} accuracy": note}
+        facts = {f"{which} accuracy": percent(measured["accuracy"]) + of_trees}
+        return facts | {f"{which} {name}": words for name, words in detection_facts(measured).items()}
+
+
+def _check_missing(examples: TreeExamples, combine: str) -> None:
+    if combine != "vectors" and not examples.has_trees:
+        raise ValueError(
+            f"{examples.file}: has no trees between |BT| and |ET|; for vectors alone, say --combine vectors"
+        )
+    if combine not in ("auto", "trees") and not examples.has_vectors:
+        raise ValueError(f"{examples.file}: has no vectors behind |ET|, which --combine {combine} needs")
+
+
+def _gap_words(result: dict[str, Any]) -> str:
+    rounds = f"{many(result['rounds'], 'round')} of solver {result['solver']}"
+    if result["solver"] == "exact":
+        return gap_words(result, rounds)
+    return f"{result['gap']:.2e} of the problem that the samples made, after {rounds}"
+
+
+def _gamma(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        return float(text)
+    raise ValueError(f"--gamma must be a number for --model tree, got {text!r}")
+
+
+def _weights_of(weights: dict[str, float], labels: NDArray[Any]) -> dict[Any, float]:
+    """Weights of the classes as the labels are: numbers, or texts."""
+    names = list(weights)
+    values = names if labels.dtype.kind == "U" else label_values(names).tolist()
+    return dict(zip(values, weights.values(), strict=True))

@@ -1,0 +1,1 @@
+"""Options: names, types, help."""

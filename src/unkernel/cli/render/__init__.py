@@ -1,0 +1,1 @@
+"""What commands print: text from descriptions, tables, progress."""

@@ -1,0 +1,127 @@
+"""Where the answers of a stream go: columns, drawings for the terminal, arcs in files."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, cast
+
+from unkernel.cli.inputs.files import STANDARD_STREAM, check_unwritable
+from unkernel.data.files import replaced, writing
+from unkernel.data.text.chunks import ChunkSentence
+from unkernel.parsing import Parsed
+
+Sink = Callable[[Parsed], object]
+_PAGE = ".html"
+_PICTURE = ".svg"
+_HEAD = """<!DOCTYPE html>
+<html><head><meta charset="utf-8"><title>{title}</title>
+<style>body {{ font-family: sans-serif; margin: 2em }} figure {{ margin: 0 0 2em; overflow-x: auto }}</style>
+</head><body>
+"""
+_TAIL = "</body></html>\n"
+
+
+@contextlib.contextmanager
+def columns(output: str) -> Iterator[Sink]:
+    """The lines that were read, with answers."""
+    with _writing(output) as write:
+        yield lambda parsed: write(parsed.data)
+
+
+@contextlib.contextmanager
+def drawings(output: str) -> Iterator[Sink]:
+    """A drawing a sentence, no wider than the terminal."""
+    on_terminal = output == STANDARD_STREAM and sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if on_terminal else None
+    with _writing(output) as write:
+        yield lambda parsed: write("".join(f"{drawn(one, width)}\n" for one in parsed.corpus).encode())
+
+
+def drawn(sentence: Any, width: int | None) -> str:
+    """A sentence for the terminal: its tree, or its chunks in brackets, which are as long as they are."""
+    return str(sentence.draw() if isinstance(sentence, ChunkSentence) else sentence.draw(width))
+
+
+def arcs(path: Path) -> AbstractContextManager[Sink]:
+    """Arcs over words: one picture, one page, or a folder of pictures."""
+    if path.suffix.lower() == _PICTURE:
+        return _one_picture(path)
+    return _page(path) if path.suffix.lower() == _PAGE else _folder(path)
+
+
+def check_arcs(path: Path, *inputs: str | Path) -> None:
+    """Fail before anything is read if there is no place for pictures."""
+    if path.suffix.lower() in (_PICTURE, _PAGE):
+        check_unwritable(path, *inputs)
+    elif path.exists() and not path.is_dir():
+        raise ValueError(f"{path}: is a file; --svg takes a folder, or a name that ends in .svg or .html")
+    elif not path.is_dir():
+        check_unwritable(path)
+
+
+@contextlib.contextmanager
+def _one_picture(path: Path) -> Iterator[Sink]:
+    pictures: list[str] = []
+
+    def keep(parsed: Parsed) -> None:
+        if len(pictures) + parsed.n_sentences > 1:
+            raise ValueError(f"{path}: there is more than one sentence; name a folder, or a .html page")
+        pictures.extend(sentence.to_svg() for sentence in cast(Iterable[Any], parsed.corpus))
+
+    yield keep
+    if not pictures:
+        raise ValueError(f"{path}: there is no sentence to draw")
+    with replaced(path) as file:
+        file.write(pictures[0].encode())
+
+
+@contextlib.contextmanager
+def _page(path: Path) -> Iterator[Sink]:
+    with replaced(path) as file:
+        file.write(_HEAD.format(title=html.escape(path.stem)).encode())
+
+        def add(parsed: Parsed) -> None:
+            for sentence in cast(Iterable[Any], parsed.corpus):
+                caption = html.escape(sentence.text)
+                file.write(
+                    f"<figure><figcaption>{caption}</figcaption>\n{sentence.to_svg()}</figure>\n".encode()
+                )
+
+        yield add
+        file.write(_TAIL.encode())
+
+
+@contextlib.contextmanager
+def _folder(path: Path) -> Iterator[Sink]:
+    path.mkdir(exist_ok=True)
+    number = 0
+
+    def add(parsed: Parsed) -> None:
+        nonlocal number
+        for sentence in cast(Iterable[Any], parsed.corpus):
+            number += 1
+            (path / f"{number:06}{_PICTURE}").write_text(sentence.to_svg(), "utf-8")
+
+    yield add
+
+
+@contextlib.contextmanager
+def _writing(output: str) -> Iterator[Callable[[bytes], object]]:
+    """What is complete is written at once: whoever is behind a pipe may be waiting for it."""
+    if output != STANDARD_STREAM:
+        with writing(output) as write:
+            yield write
+        return
+    stream = sys.stdout.buffer
+
+    def write_now(data: bytes) -> None:
+        stream.write(data)
+        stream.flush()
+
+    yield write_now

@@ -1,0 +1,162 @@
+"""What a user sees while waiting: bars on a terminal, a line a second on request, else nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Self, cast
+
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
+
+from unkernel.cli.inputs.files import STANDARD_STREAM
+from unkernel.cli.render.console import many, messages
+
+if TYPE_CHECKING:
+    from unkernel._core import Progress as TrainingProgress
+    from unkernel.parsing import Step
+
+
+_STAGES = ("training", "sampling")  # whose gap shrinks
+
+
+class Display:
+    """Shows how reading, training and compiling go, on stderr; leaves nothing behind."""
+
+    def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
+        console = messages()
+        self._verbose = verbose
+        self._last_line = time.monotonic()
+        self._bars = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=30),
+            TaskProgressColumn("{task.percentage:3.0f} %"),
+            TextColumn("{task.fields[words]}", style="dim", markup=False),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=quiet or verbose or not console.is_terminal,
+        )
+
+    def __enter__(self) -> Self:
+        if not self._bars.disable:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._bars.disable:  # older Riches end even what never began with an empty line
+            self._bars.stop()
+
+    @contextlib.contextmanager
+    def reading(self, name: str) -> Iterator[IO[bytes]]:
+        """A file open for reading, with a bar of how much of it has been read; ``-`` is stdin."""
+        self._say(f"reading {name}")
+        path = Path("/dev/stdin" if name == STANDARD_STREAM else name)
+        with path.open("rb") as file:
+            total = path.stat().st_size if path.is_file() else None
+            task = self._bars.add_task(f"reading {path.name}", total=total, words="")
+            yield cast(IO[bytes], self._bars.wrap_file(file, task_id=task, total=total or 0))
+            self._bars.remove_task(task)
+
+    @contextlib.contextmanager
+    def working(self, description: str) -> Iterator[None]:
+        """A bar without an end for work that cannot say how far it is."""
+        self._say(description)
+        task = self._bars.add_task(description, total=None, words="")
+        yield
+        self._bars.remove_task(task)
+
+    @contextlib.contextmanager
+    def trying(self, description: str) -> Iterator[Callable[[str], None]]:
+        """A function that shows, in words, what is being tried."""
+        self._say(description)
+        task = self._bars.add_task(description, total=None, words="")
+        yield lambda words: self._bars.update(task, words=words)
+        self._bars.remove_task(task)
+
+    @contextlib.contextmanager
+    def packing(self, name: str) -> Iterator[Callable[[float, int], None]]:
+        """A function that shows which share of some files has been packed, and how many rows that is."""
+        self._say(f"packing {name}")
+        task = self._bars.add_task(f"packing {Path(name).name}", total=1.0, words="")
+
+        def watch(share: float, rows: int) -> None:
+            words = many(rows, "row")
+            self._bars.update(task, completed=share, words=words)
+            self._say_now_and_then(f"packing: {100 * share:.0f} %, {words}")
+
+        yield watch
+        self._bars.remove_task(task)
+
+    @contextlib.contextmanager
+    def training(self, tol: float, step: str = "epoch") -> Iterator[Callable[[TrainingProgress], None]]:
+        """A function that turns what the learner tells into a bar that never goes back."""
+        self._say("training")
+        task = self._bars.add_task("training", total=1.0, words="")
+        done = 0.0
+
+        def on_progress(progress: TrainingProgress) -> None:
+            nonlocal done
+            done = max(done, share_done(progress, tol))
+            words, stage = _in_words(progress, step), progress.stage or "training"
+            self._bars.update(task, completed=done, words=words, description=stage)
+            active = f", {many(progress.active, 'row')} active" if step == "epoch" else ""
+            self._say_now_and_then(f"{stage}: {words}{active}")
+
+        yield on_progress
+        self._bars.remove_task(task)
+
+    @contextlib.contextmanager
+    def steps(self, tol: float) -> Iterator[Callable[[Step], None]]:
+        """A function that shows the steps of training a parser, and how far the solver inside one is."""
+        self._say("training")
+        task = self._bars.add_task("training", total=None, words="")
+
+        def watch(step: Step) -> None:
+            if step.progress is not None:
+                words = f"{step.progress.stage or 'training'}: {_in_words(step.progress, 'epoch')}"
+                share: float | None = share_done(step.progress, tol)
+                self._say_now_and_then(words)
+            else:
+                words, share = step.words, step.share
+                self._say(words)
+            total = None if share is None else 1.0
+            self._bars.update(task, completed=share or 0.0, total=total, words=words)
+
+        yield watch
+        self._bars.remove_task(task)
+
+    def _say_now_and_then(self, words: str) -> None:
+        if time.monotonic() - self._last_line >= 1.0:
+            self._say(words)
+
+    def _say(self, words: str) -> None:
+        if self._verbose:
+            self._last_line = time.monotonic()
+            messages().print(Text(words))
+
+
+def share_done(progress: TrainingProgress, tol: float) -> float:
+    """The gap shrinks about geometrically, from 1 to `tol`: its logarithm tells how far we are."""
+    gap = min(max(float(progress.relative_gap), tol), 1.0)
+    current = math.log(gap) / math.log(tol) if progress.stage in _STAGES and tol < 1 else 0.0
+    return min((int(progress.finished) + current) / max(int(progress.problems), 1), 1.0)
+
+
+def _in_words(progress: TrainingProgress, step: str) -> str:
+    problems = f"{progress.finished} of {progress.problems} classes done, " if progress.problems > 1 else ""
+    return f"{problems}{step} {progress.epoch:,}, gap {progress.relative_gap:.1e}"

@@ -1,0 +1,68 @@
+"""Tables on stdout."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from unkernel.cli.inputs.models import exactness
+from unkernel.cli.render.console import microseconds, on_one_line, results, size
+from unkernel.engines import Candidate
+from unkernel.report.plots import details
+
+# A file has no width: nothing is cut or wrapped there.
+_FILE_WIDTH = 100_000
+_CHOSEN = "←"
+
+
+def candidates_to_json(candidates: Iterable[Candidate]) -> list[dict[str, Any]]:
+    """What was not built or measured is null."""
+    return [
+        candidate.to_json()
+        | {
+            "nbytes": candidate.nbytes if candidate.nbytes >= 0 else None,
+            "microseconds": candidate.microseconds if candidate.microseconds >= 0 else None,
+        }
+        for candidate in candidates
+    ]
+
+
+def print_candidates(candidates: Sequence[Candidate]) -> None:
+    """The engines that were tried, the chosen one marked."""
+    table = new_table()
+    # What must stay on a narrow terminal has a least width.
+    table.add_column("engine", no_wrap=True, min_width=9)
+    table.add_column("details", no_wrap=True)
+    table.add_column("size", no_wrap=True, justify="right")
+    table.add_column("µs/row", no_wrap=True, justify="right", min_width=6)
+    table.add_column("", no_wrap=True, min_width=1)
+    table.add_column("result", no_wrap=True)
+    table.add_column("note")
+    for candidate in candidates:
+        table.add_row(
+            candidate.engine,
+            details(candidate),
+            size(candidate.nbytes) if candidate.nbytes >= 0 else "",
+            microseconds(candidate.microseconds) if candidate.microseconds >= 0 else "",
+            _CHOSEN if candidate.chosen else "",
+            exactness(candidate.exact),
+            Text(on_one_line(candidate.note)),
+            style="bold" if candidate.chosen else "",
+        )
+    print_table("candidates", table)
+
+
+def new_table() -> Table:
+    return Table(box=None, pad_edge=False, padding=(0, 1), header_style="cyan")
+
+
+def print_table(title: str, table: Table) -> None:
+    results().print(Text(title, style="bold"))
+    console = results() if results().is_terminal else Console(file=sys.stdout, width=_FILE_WIDTH)
+    console.print(Padding(table, (0, 0, 0, 2), expand=False))
