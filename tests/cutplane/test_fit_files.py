@@ -77,10 +77,10 @@ def test_columns_count_from_zero_or_one(zero_based, tmp_path):
     X, y = make_rows()
     write_svmlight(tmp_path / "rows.svm", X, y, zero_based=zero_based is not False)
     found = CuttingPlaneSVC(C=0.1)
-    found.fit_watched(tmp_path / "rows.svm", None, None, on_progress=None, zero_based=zero_based)
+    found.fit_reporting(tmp_path / "rows.svm", None, None, on_progress=None, zero_based=zero_based)
     assert_same_model(found, CuttingPlaneSVC(C=0.1).fit(X, y))
     ranker = RankSVM(C=0.1)
-    ranker.fit_watched(tmp_path / "rows.svm", None, None, None, on_progress=None, zero_based=zero_based)
+    ranker.fit_reporting(tmp_path / "rows.svm", None, None, None, on_progress=None, zero_based=zero_based)
     assert_same_model(ranker, RankSVM(C=0.1).fit(X, y))
 
 
@@ -162,10 +162,12 @@ def test_warm_starts_on_files(svm):
     assert clf.objective_ <= objective * (1 + 1e-12)
 
 
-def test_reading_can_be_watched(svm):
+def test_reading_reports_its_progress(svm):
     path, _, y = svm
     told = []
-    CuttingPlaneSVC().fit_watched(path, None, None, on_progress=None, watch=lambda *news: told.append(news))
+    CuttingPlaneSVC().fit_reporting(
+        path, None, None, on_progress=None, on_reading=lambda *news: told.append(news)
+    )
     assert told[-1] == (1.0, len(y))
 
 

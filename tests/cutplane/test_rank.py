@@ -184,7 +184,7 @@ def test_an_interrupted_fit_leaves_nothing():
 
     ranker = RankSVM(C=1e3, tol=1e-12, max_iter=10**6)
     with pytest.raises(KeyboardInterrupt):
-        ranker.fit_watched(X, y, None, None, on_progress=on_progress)
+        ranker.fit_reporting(X, y, None, None, on_progress=on_progress)
     for ask in (
         ranker.decision_function,
         lambda X: ranker.score(X, y),

@@ -111,7 +111,7 @@ def test_an_interrupted_fit_leaves_nothing(solver):
 
     clf = CuttingPlaneSVC(C=1e3, solver=solver, tol=1e-12, max_iter=10**6)
     with pytest.raises(KeyboardInterrupt):
-        clf.fit_watched(X, y, None, on_progress=on_progress)
+        clf.fit_reporting(X, y, None, on_progress=on_progress)
     for ask in (clf.predict, clf.decision_function):
         with pytest.raises(NotFittedError):
             ask(X)

@@ -198,7 +198,7 @@ def test_files_agree_on_where_they_count_from(client: Any, tmp_path: Path) -> No
 
 def test_files_that_are_said_to_count_from_zero(client: Any, tmp_path: Path) -> None:
     (tmp_path / "a.svm").write_text("1 1:1 2:1\n-1 2:1\n" * 20)
-    ours = on_cluster().fit_watched(str(tmp_path / "a.svm"), None, None, on_progress=None, zero_based=True)
+    ours = on_cluster().fit_reporting(str(tmp_path / "a.svm"), None, None, on_progress=None, zero_based=True)
     assert ours.n_features_in_ == 3
     assert ours.coef_[0, 0] == 0.0
     assert ours.coef_[0, 1] > 0.0
@@ -277,7 +277,7 @@ def test_bytes_are_counted(client: Any, data: Any) -> None:
 def test_progress_is_shown(client: Any, data: Any, capsys: pytest.CaptureFixture[str]) -> None:
     seen: list[float] = []
     ours = on_cluster(tol=1e-5, verbose=1)
-    ours.fit_watched(
+    ours.fit_reporting(
         data.X, data.binary, None, on_progress=lambda progress: seen.append(progress.relative_gap)
     )
     assert seen

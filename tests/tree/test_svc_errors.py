@@ -42,7 +42,7 @@ def test_an_interrupted_fit_leaves_nothing(solver):
 
     clf = TreeSVC("ptk", C=1e4, tol=1e-12, max_iter=10**6, solver=solver, sample_size=2000)
     with pytest.raises(KeyboardInterrupt):
-        clf.fit_watched(texts, y, None, on_progress=on_progress)
+        clf.fit_reporting(texts, y, None, on_progress=on_progress)
     with pytest.raises(NotFittedError):
         clf.predict(texts)
 
@@ -75,7 +75,7 @@ def test_progress_is_shown(solver):
 
     clf = TreeSVC("ptk", C=1e4, tol=1e-12, max_iter=10**6, solver=solver, sample_size=1500)
     with pytest.raises(EnoughError):
-        clf.fit_watched(texts, y, None, on_progress=on_progress)
+        clf.fit_reporting(texts, y, None, on_progress=on_progress)
     assert seen[-1].stage in {"exact": ("kernels", "training"), "sampled": ("sampling",)}[solver]
     assert seen[-1].problems == 3
     assert seen[-1].epoch >= seen[0].epoch

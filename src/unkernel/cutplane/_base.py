@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unkernel.cutplane.checkpoints import remove_checkpoints
-from unkernel.cutplane.training import Solution, Task, TrainingRows, rows_in_files, rows_in_memory
+from unkernel.cutplane.training import Solution, SolverOptions, TrainingRows, rows_in_files, rows_in_memory
 from unkernel.data.rows.row_files import RowFile
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
@@ -46,14 +46,14 @@ class LinearLearner(BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")  # classes_ and the like are there before training ends
 
-    def _rows_in_files(self, source: Any, watch: Any, zero_based: Any) -> tuple[TrainingRows, RowFile]:
+    def _rows_in_files(self, source: Any, on_reading: Any, zero_based: Any) -> tuple[TrainingRows, RowFile]:
         """Rows of files, with what scikit-learn notes of a matrix."""
         rows, opened = rows_in_files(
             source,
             self.tol,
             thread_count(self.n_jobs),
             cache=self.cache,
-            watch=watch,
+            on_reading=on_reading,
             zero_based=zero_based,
         )
         self.n_features_in_ = rows.n_features
@@ -65,8 +65,8 @@ class LinearLearner(BaseEstimator):  # type: ignore[misc]
         identify = self.checkpoint is not None
         return rows_in_memory(matrix, self.tol, thread_count(self.n_jobs), identify=identify)
 
-    def _task(self, on_progress: OnProgress | None, intercept: float) -> Task:
-        return Task(
+    def _solver_options(self, on_progress: OnProgress | None, intercept: float) -> SolverOptions:
+        return SolverOptions(
             C=float(self.C),
             tol=float(self.tol),
             max_iter=int(self.max_iter),

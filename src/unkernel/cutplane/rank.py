@@ -19,7 +19,7 @@ from unkernel.cutplane.training import (
     LocalMinimiser,
     Minimiser,
     Solution,
-    Task,
+    SolverOptions,
     TrainingRows,
     checksum,
     is_path,
@@ -155,11 +155,11 @@ class RankSVM(LinearLearner):
         sample_weight : array-like of shape (n_samples,), default=None
             A pair has the product of its rows' weights.
         """
-        fitted: Self = self.fit_watched(X, y, qid, sample_weight, on_progress=None)
+        fitted: Self = self.fit_reporting(X, y, qid, sample_weight, on_progress=None)
         return fitted
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_watched(
+    def fit_reporting(
         self,
         X: Any,
         y: ArrayLike | None,
@@ -167,11 +167,11 @@ class RankSVM(LinearLearner):
         sample_weight: ArrayLike | None,
         *,
         on_progress: OnProgress | None,
-        watch: Any = None,
+        on_reading: Any = None,
         zero_based: Any = "auto",
     ) -> Self:
         """``fit``, with functions that are shown the progress of training and of reading."""
-        rows, labels, groups = self._rows(X, y, qid, watch, zero_based)
+        rows, labels, groups = self._rows(X, y, qid, on_reading, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         ranking = ranking_of(labels, groups, weights, self.pair_weight)
         return self._fit_rows(
@@ -188,8 +188,8 @@ class RankSVM(LinearLearner):
     ) -> Self:
         self.ranks_ = ranks
         self._forget_thresholds()
-        task = self._task(on_progress, 0.0)
-        solution = self._solve(rows, minimiser, task, ranking)
+        options = self._solver_options(on_progress, 0.0)
+        solution = self._solve(rows, minimiser, options, ranking)
         model = linear_model(
             [rows.to_columns(solution.weights)],
             [0.0],
@@ -199,23 +199,23 @@ class RankSVM(LinearLearner):
         return self._keep([solution], model)
 
     def _solve(
-        self, rows: TrainingRows, minimiser: Minimiser, task: Task, ranking: dict[str, Any]
+        self, rows: TrainingRows, minimiser: Minimiser, options: SolverOptions, ranking: dict[str, Any]
     ) -> Solution:
         identity = rows.identity | {"objective": "pairs"}
-        if task.checkpoint is not None:
+        if options.checkpoint is not None:
             identity |= {
                 "labels": checksum(value for value in ranking.values() if isinstance(value, np.ndarray))
             }
         oracle: Oracle = ordinal_oracle(**ranking, accuracy=pair_accuracy(self.tol))
-        return solve_by_cuts(minimiser, oracle, task, identity=identity)
+        return solve_by_cuts(minimiser, oracle, options, identity=identity)
 
     def _rows(
-        self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, watch: Any, zero_based: Any
+        self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, on_reading: Any, zero_based: Any
     ) -> tuple[TrainingRows, NDArray[Any], NDArray[Any] | None]:
         if is_path(X):
             if y is not None or qid is not None:
                 raise ValueError("files have their own labels and groups: y and qid must be None")
-            rows, opened = self._rows_in_files(X, watch, zero_based)
+            rows, opened = self._rows_in_files(X, on_reading, zero_based)
             return rows, opened.y, opened.qid
         matrix, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, y_numeric=True

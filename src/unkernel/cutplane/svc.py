@@ -21,7 +21,7 @@ from unkernel.cutplane.training import (
     LocalMinimiser,
     Minimiser,
     Solution,
-    Task,
+    SolverOptions,
     TrainingRows,
     checksum,
     is_path,
@@ -38,7 +38,7 @@ _ROWS_FOR_DUAL = 5000
 
 
 @dataclass(frozen=True, eq=False)
-class Targets:
+class OneVsRestTargets:
     """What one of the one-vs-rest problems wants of each row.
 
     Attributes
@@ -210,43 +210,48 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         sample_weight : array-like of shape (n_samples,), default=None
             A row of weight k counts as k equal rows; rows of weight 0 do not count at all.
         """
-        fitted: Self = self.fit_watched(X, y, sample_weight, on_progress=None)
+        fitted: Self = self.fit_reporting(X, y, sample_weight, on_progress=None)
         return fitted
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_watched(
+    def fit_reporting(
         self,
         X: Any,
         y: ArrayLike | None,
         sample_weight: ArrayLike | None,
         *,
         on_progress: OnProgress | None,
-        watch: Any = None,
+        on_reading: Any = None,
         zero_based: Any = "auto",
     ) -> Self:
         """``fit``, with functions that are shown the progress of training and of reading."""
-        rows, labels = self._rows(X, y, watch, zero_based)
+        rows, labels = self._rows(X, y, on_reading, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         codes = self._check_targets(labels, weights)
         self.solver_ = self._choose_solver(rows)
-        task = self._task(on_progress, self._constant())
+        options = self._solver_options(on_progress, self._constant())
         costs = self._costs(codes, weights)
-        minimiser = LocalMinimiser(rows, task.intercept)
+        minimiser = LocalMinimiser(rows, options.intercept)
         solutions = [
-            self._solve(rows, minimiser, task, Targets(codes, costs, place)) for place in self._places()
+            self._solve(rows, minimiser, options, OneVsRestTargets(codes, costs, place))
+            for place in self._places()
         ]
-        return self._finish(rows, solutions, self._shifts(minimiser, task, codes, solutions))
+        return self._finish(rows, solutions, self._shifts(minimiser, options, codes, solutions))
 
     def _shifts(
-        self, minimiser: Minimiser, task: Task, codes: NDArray[np.int32], solutions: list[Solution]
+        self,
+        minimiser: Minimiser,
+        options: SolverOptions,
+        codes: NDArray[np.int32],
+        solutions: list[Solution],
     ) -> list[float]:
         """What to add to scores of which only the order counts, so that as many are above 0 as should be."""
         if self.objective in ("error_rate", "f1") or not self.fit_intercept:
             return [0.0] * len(solutions)
         shifts = []
         for place, solution in zip(self._places(), solutions, strict=True):
-            scores = np.sort(minimiser.scores(solution.weights, task.threads))
-            positives = int(Targets(codes, None, place).positive().sum())
+            scores = np.sort(minimiser.scores(solution.weights, options.threads))
+            positives = int(OneVsRestTargets(codes, None, place).positive().sum())
             wanted = int(self.k or 0) if self.objective == "precision_at_k" else positives
             below = len(scores) - wanted
             lowest = scores[below] if below < len(scores) else scores[-1]
@@ -254,12 +259,12 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         return shifts
 
     def _rows(
-        self, X: Any, y: ArrayLike | None, watch: Any, zero_based: Any
+        self, X: Any, y: ArrayLike | None, on_reading: Any, zero_based: Any
     ) -> tuple[TrainingRows, NDArray[Any]]:
         if is_path(X):
             if y is not None:
                 raise ValueError("files have their own labels: y must be None")
-            rows, opened = self._rows_in_files(X, watch, zero_based)
+            rows, opened = self._rows_in_files(X, on_reading, zero_based)
             labels = whole_labels(opened.y)
             check_classification_targets(labels)
             return rows, labels
@@ -311,8 +316,8 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         self,
         rows: TrainingRows,
         minimiser: Minimiser,
-        task: Task,
-        targets: Targets,
+        options: SolverOptions,
+        targets: OneVsRestTargets,
         *,
         bundle: Bundle | None = None,
         start: NDArray[np.float64] | None = None,
@@ -321,15 +326,15 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         if self.solver_ == "dual":
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             squared = self.loss == "squared_hinge"
-            return solve_by_dual(rows, signed_costs, task, squared=squared, seed=seed, place=targets.place)
+            return solve_by_dual(rows, signed_costs, options, squared=squared, seed=seed, place=targets.place)
         identity = rows.identity | {"objective": self.objective, "loss": self.loss, "k": self.k}
-        if task.checkpoint is not None:
-            identity |= {"labels": checksum([signed_costs]), "intercept": task.intercept}
+        if options.checkpoint is not None:
+            identity |= {"labels": checksum([signed_costs]), "intercept": options.intercept}
         if start is None and self.warm_start and hasattr(self, "model_"):
-            start = self._weights_of_last_fit(rows, targets.place[0], task.intercept)
+            start = self._weights_of_last_fit(rows, targets.place[0], options.intercept)
         oracle = self._oracle(targets.positive(), signed_costs)
         return solve_by_cuts(
-            minimiser, oracle, task, identity=identity, place=targets.place, bundle=bundle, start=start
+            minimiser, oracle, options, identity=identity, place=targets.place, bundle=bundle, start=start
         )
 
     def _oracle(self, positive: NDArray[np.bool_], signed_costs: NDArray[np.float64]) -> Oracle:
@@ -408,10 +413,10 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         codes = self._check_targets(labels, weights)
         self.solver_ = "cutting_plane"
-        task = self._task(None, self._constant())
+        options = self._solver_options(None, self._constant())
         costs = self._costs(codes, weights)
-        minimiser = LocalMinimiser(rows, task.intercept)
-        bundles = [Bundle(minimiser.dimension, task.most_cuts) for _ in self._places()]
+        minimiser = LocalMinimiser(rows, options.intercept)
+        bundles = [Bundle(minimiser.dimension, options.most_cuts) for _ in self._places()]
         starts: list[NDArray[np.float64] | None] = [None] * len(bundles)
         fitted = []
         for C in Cs:
@@ -424,15 +429,15 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
                 copy._solve(
                     rows,
                     minimiser,
-                    replace(task, C=float(C)),
-                    Targets(codes, costs, place),
+                    replace(options, C=float(C)),
+                    OneVsRestTargets(codes, costs, place),
                     bundle=bundle,
                     start=start,
                 )
                 for place, bundle, start in zip(self._places(), bundles, starts, strict=True)
             ]
             starts = [solution.weights for solution in solutions]
-            fitted.append(copy._finish(rows, solutions, copy._shifts(minimiser, task, codes, solutions)))
+            fitted.append(copy._finish(rows, solutions, copy._shifts(minimiser, options, codes, solutions)))
         return fitted
 
     @property

@@ -93,7 +93,7 @@ def rows_in_memory(X: Any, tol: float, threads: int, *, identify: bool) -> Train
 
 
 def rows_in_files(
-    source: Any, tol: float, threads: int, *, cache: Any, zero_based: Any = "auto", watch: Any = None
+    source: Any, tol: float, threads: int, *, cache: Any, zero_based: Any = "auto", on_reading: Any = None
 ) -> tuple[TrainingRows, RowFile]:
     """Open the packed copy of svmlight files, after making it if need be."""
     opened = open_rows(
@@ -102,7 +102,7 @@ def rows_in_files(
         zero_based=zero_based,
         may_round=may_round(tol),
         n_jobs=threads,
-        watch=watch,
+        watch=on_reading,
     )
     if opened.store.entries == 0:
         raise ValueError(f"{os.fspath(opened.sources[0])}: no row has any feature")
@@ -142,7 +142,7 @@ def checksum(arrays: Iterable[NDArray[Any]]) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class SolverOptions:
     """How to solve the problems of a fit.
 
     Attributes
@@ -233,7 +233,7 @@ class LocalMinimiser:
 def solve_by_cuts(
     minimiser: Minimiser,
     oracle: Any,
-    task: Task,
+    options: SolverOptions,
     *,
     identity: dict[str, Any],
     start: Weights | None = None,
@@ -241,9 +241,9 @@ def solve_by_cuts(
     place: tuple[int, int] = (0, 1),
 ) -> Solution:
     """Run the one-slack loop, from a checkpoint if there is one that fits."""
-    bundle = Bundle(minimiser.dimension, task.most_cuts) if bundle is None else bundle
+    bundle = Bundle(minimiser.dimension, options.most_cuts) if bundle is None else bundle
     begin = np.zeros(minimiser.dimension) if start is None else start
-    kept = Checkpoint.open(task.checkpoint, place[0], identity)
+    kept = Checkpoint.open(options.checkpoint, place[0], identity)
     rounds = 0
     if kept is not None and len(bundle) == 0 and (found := kept.restore(bundle)) is not None:
         begin, rounds = found
@@ -252,34 +252,40 @@ def solve_by_cuts(
         bundle,
         begin,
         place,
-        C=task.C,
-        tolerance=task.tol,
-        max_rounds=max(task.max_iter - rounds, 0),
-        threads=task.threads,
-        on_progress=task.on_progress,
+        C=options.C,
+        tolerance=options.tol,
+        max_rounds=max(options.max_iter - rounds, 0),
+        threads=options.threads,
+        on_progress=options.on_progress,
         observe=None if kept is None else kept.observer(bundle, rounds),
     )
     return _solution(ended, rounds)
 
 
 def solve_by_dual(
-    rows: TrainingRows, signed_costs: Weights, task: Task, *, squared: bool, seed: int, place: tuple[int, int]
+    rows: TrainingRows,
+    signed_costs: Weights,
+    options: SolverOptions,
+    *,
+    squared: bool,
+    seed: int,
+    place: tuple[int, int],
 ) -> Solution:
     """Dual coordinate descent on rows in memory."""
     assert isinstance(rows.store, PackedRows)
     ended = train_dual(
         rows=rows.store,
-        intercept=task.intercept,
+        intercept=options.intercept,
         squared=squared,
-        signed_costs=task.C * signed_costs,
+        signed_costs=options.C * signed_costs,
         duals=np.empty(0),
-        tolerance=task.tol,
-        max_epochs=task.max_iter,
+        tolerance=options.tol,
+        max_epochs=options.max_iter,
         seed=seed,
-        threads=task.threads,
+        threads=options.threads,
         problem=place[0],
         problems=place[1],
-        on_progress=task.on_progress,
+        on_progress=options.on_progress,
     )
     return _solution(dict(ended), 0)
 

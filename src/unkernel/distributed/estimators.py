@@ -15,8 +15,8 @@ from sklearn.utils.validation import _check_y
 
 from unkernel.cutplane import CuttingPlaneSVC, RankSVM
 from unkernel.cutplane.rank import counted_ranks, ranking_of
-from unkernel.cutplane.svc import Targets, whole_labels
-from unkernel.cutplane.training import Solution, Task, TrainingRows, may_round, solve_by_cuts
+from unkernel.cutplane.svc import OneVsRestTargets, whole_labels
+from unkernel.cutplane.training import Solution, SolverOptions, TrainingRows, may_round, solve_by_cuts
 from unkernel.distributed.cluster import Cluster, Gathered, gather_blocks, merged_labels
 from unkernel.distributed.risks import ClusterMinimiser
 from unkernel.distributed.sources import Sources, open_sources
@@ -63,7 +63,7 @@ class _OnCluster:
         }
         return TrainingRows(cast(Any, _Columns(features)), features, np.arange(features), identity)
 
-    def _parts(self, found: Gathered, intercept: float) -> Cluster:
+    def _cluster(self, found: Gathered, intercept: float) -> Cluster:
         n_jobs = self.n_jobs  # type: ignore[attr-defined]
         threads = None if n_jobs is None or n_jobs < 0 else max(int(n_jobs), 1)
         return found.to_parts(may_round(self.tol), intercept, threads)  # type: ignore[attr-defined]
@@ -185,18 +185,18 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
         sample_weight : dask array or array of shape (n_samples,), default=None
             A row of weight k counts as k equal rows.
         """
-        self.fit_watched(X, y, sample_weight, on_progress=None)
+        self.fit_reporting(X, y, sample_weight, on_progress=None)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_watched(
+    def fit_reporting(
         self,
         X: Any,
         y: Any,
         sample_weight: Any,
         *,
         on_progress: OnProgress | None,
-        watch: Any = None,
+        on_reading: Any = None,
         zero_based: Any = "auto",
     ) -> Self:
         """``fit``, with a function that is shown the progress of training."""
@@ -205,14 +205,16 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
         rows = self._rows_of(found)
         factors = self._survey_labels(found, sources.own_labels)
         self.solver_ = "cutting_plane"
-        task = self._task(on_progress, self._constant())
-        cluster = self._parts(found, task.intercept)
+        options = self._solver_options(on_progress, self._constant())
+        cluster = self._cluster(found, options.intercept)
         del found  # the blocks, now that they are packed
         if self.objective == "error_rate":
-            solutions = [self._solve_apart(rows, cluster, task, place, factors) for place in self._places()]
+            solutions = [
+                self._solve_apart(rows, cluster, options, place, factors) for place in self._places()
+            ]
             shifts = None
         else:
-            solutions, shifts = self._solve_jointly(rows, cluster, task)
+            solutions, shifts = self._solve_jointly(rows, cluster, options)
         self._note_traffic(cluster)
         return self._finish(rows, solutions, shifts)
 
@@ -236,7 +238,7 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
         self,
         rows: TrainingRows,
         cluster: Cluster,
-        task: Task,
+        options: SolverOptions,
         place: tuple[int, int],
         factors: NDArray[np.float64],
     ) -> Solution:
@@ -247,23 +249,24 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
         identity = rows.identity | {
             "objective": self.objective,
             "loss": self.loss,
-            "intercept": task.intercept,
+            "intercept": options.intercept,
             "costs": factors.tolist(),
         }
-        start = self._start(rows, number, task.intercept)
-        minimiser = ClusterMinimiser(cluster, rows.n_features + (task.intercept != 0))
-        return solve_by_cuts(minimiser, problem, task, identity=identity, place=place, start=start)
+        start = self._start(rows, number, options.intercept)
+        minimiser = ClusterMinimiser(cluster, rows.n_features + (options.intercept != 0))
+        return solve_by_cuts(minimiser, problem, options, identity=identity, place=place, start=start)
 
     def _solve_jointly(
-        self, rows: TrainingRows, cluster: Cluster, task: Task
+        self, rows: TrainingRows, cluster: Cluster, options: SolverOptions
     ) -> tuple[list[Solution], list[float]]:
         labels = np.concatenate([part[0] for part in cluster.each(labels_of, lambda _: ())])
         codes = np.searchsorted(self.classes_, labels).astype(np.int32)
-        minimiser = ClusterMinimiser(cluster, rows.n_features + (task.intercept != 0))
+        minimiser = ClusterMinimiser(cluster, rows.n_features + (options.intercept != 0))
         solutions = [
-            self._solve(rows, minimiser, task, Targets(codes, None, place)) for place in self._places()
+            self._solve(rows, minimiser, options, OneVsRestTargets(codes, None, place))
+            for place in self._places()
         ]
-        return solutions, self._shifts(minimiser, task, codes, solutions)
+        return solutions, self._shifts(minimiser, options, codes, solutions)
 
     def _start(self, rows: TrainingRows, problem: int, intercept: float) -> NDArray[np.float64] | None:
         if not (self.warm_start and hasattr(self, "model_")):
@@ -346,11 +349,11 @@ class DaskRankSVM(_OnCluster, RankSVM):
         sample_weight : dask array or array of shape (n_samples,), default=None
             A pair has the product of its rows' weights.
         """
-        self.fit_watched(X, y, qid, sample_weight, on_progress=None)
+        self.fit_reporting(X, y, qid, sample_weight, on_progress=None)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_watched(
+    def fit_reporting(
         self,
         X: Any,
         y: Any,
@@ -358,7 +361,7 @@ class DaskRankSVM(_OnCluster, RankSVM):
         sample_weight: Any,
         *,
         on_progress: OnProgress | None,
-        watch: Any = None,
+        on_reading: Any = None,
         zero_based: Any = "auto",
     ) -> Self:
         """``fit``, with a function that is shown the progress of training."""
@@ -367,7 +370,7 @@ class DaskRankSVM(_OnCluster, RankSVM):
         if len({(seen.has_qid, seen.has_weights) for seen in found.surveys}) > 1:
             raise ValueError("some blocks have groups or weights: all have them, or none has")
         rows = self._rows_of(found)
-        cluster = self._parts(found, 0.0)
+        cluster = self._cluster(found, 0.0)
         del found  # the blocks, now that they are packed
         known = cluster.each(labels_of, lambda _: ())
         labels, groups, weights = (_joined(arrays) for arrays in zip(*known, strict=True))

@@ -81,11 +81,11 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : array-like of shape (n_samples,), default=None
             A row of weight k counts as k equal rows; rows of weight 0 do not count at all.
         """
-        fitted: Self = self.fit_watched(X, y, sample_weight, on_progress=None)
+        fitted: Self = self.fit_reporting(X, y, sample_weight, on_progress=None)
         return fitted
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_watched(
+    def fit_reporting(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, on_progress: OnProgress | None
     ) -> Self:
         """``fit``, with a function that is shown the progress about twenty times a second."""

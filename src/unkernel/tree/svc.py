@@ -38,7 +38,7 @@ _MOST_SQUARE_BYTES = 1 << 30  # for the kernel matrix of the examples that are w
 _SHARE_OF_MEMORY = 4
 
 
-class Targets(NamedTuple):
+class TreeTargets(NamedTuple):
     """What is to be learned: each example's class and weight, and the class that each problem is about."""
 
     codes: NDArray[np.int32]
@@ -224,11 +224,11 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of C; trees of weight 0 do not count at all.
         """
-        fitted: TreeSVC = self.fit_watched(X, y, sample_weight, on_progress=None)
+        fitted: TreeSVC = self.fit_reporting(X, y, sample_weight, on_progress=None)
         return fitted
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_watched(
+    def fit_reporting(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, on_progress: OnProgress | None
     ) -> TreeSVC:
         """``fit``, with a function that is shown the progress about twenty times a second."""
@@ -244,13 +244,13 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         threads = thread_count(self.n_jobs)
         solver = self._choose_solver(len(forest))
         examples = kernel.examples(forest, indexed=True, threads=threads)
-        watch = (
+        report = (
             on_progress
             or Narrator("TreeSVC", self.verbose, "examples" if solver == "exact" else "cuts").on_progress
         )
         train = self._train_exact if solver == "exact" else self._train_sampled
         positives = [1] if len(classes) == 2 else list(range(len(classes)))  # each against all others
-        outcomes = train(kernel, examples, Targets(codes, importance, positives), watch)
+        outcomes = train(kernel, examples, TreeTargets(codes, importance, positives), report)
         self.classes_, self.solver_ = classes, solver
         self._keep(kernel, forest, outcomes)
         return self
@@ -281,7 +281,7 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return "sampled" if examples >= _EXAMPLES_FOR_SAMPLING else "exact"
 
     def _train_exact(
-        self, kernel: ExampleKernel, examples: ExampleSet, targets: Targets, on_progress: OnProgress
+        self, kernel: ExampleKernel, examples: ExampleSet, targets: TreeTargets, on_progress: OnProgress
     ) -> list[dict[str, Any]]:
         free = available_bytes()
         trained = train_exact_trees(
@@ -301,7 +301,7 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return [dict(one) for one in trained]
 
     def _train_sampled(
-        self, kernel: ExampleKernel, examples: ExampleSet, targets: Targets, on_progress: OnProgress
+        self, kernel: ExampleKernel, examples: ExampleSet, targets: TreeTargets, on_progress: OnProgress
     ) -> list[dict[str, Any]]:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return [

@@ -57,7 +57,7 @@ class LinearLearner(ClassLearner):
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         """Train."""
-        estimator.fit_watched(
+        estimator.fit_reporting(
             rows.source, rows.labels, None, on_progress=on_progress, zero_based=rows.zero_based
         )
 

@@ -33,7 +33,7 @@ class ConjunctionLearner(ClassLearner):
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         """Train."""
-        estimator.fit_watched(rows.source, rows.labels, None, on_progress)
+        estimator.fit_reporting(rows.source, rows.labels, None, on_progress)
 
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Add the kernel and the conjunctions."""

@@ -36,7 +36,7 @@ class RankLearner(Learner):
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         """Train; find thresholds if asked to."""
-        estimator.fit_watched(
+        estimator.fit_reporting(
             rows.source, rows.labels, rows.groups, None, on_progress=on_progress, zero_based=rows.zero_based
         )
         if "thresholds" in self.given:

@@ -60,7 +60,7 @@ class TreeLearner(ClassLearner):
         labels = rows.labels
         if isinstance(estimator.class_weight, dict):
             estimator.class_weight = _weights_of(estimator.class_weight, labels)
-        estimator.fit_watched(rows.source, labels, None, on_progress)
+        estimator.fit_reporting(rows.source, labels, None, on_progress)
 
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Add the kernel, and what is in the model."""
