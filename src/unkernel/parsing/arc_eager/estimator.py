@@ -347,7 +347,7 @@ class ArcEagerParser(BaseParser):
             X = sparse.vstack([X, sparse.csr_matrix((len(missing), X.shape[1]))], format="csr")
             y = np.concatenate([y, missing])
         learner = self._row_learner(gamma=1.0, verbose=max(0, int(self.verbose) - 2))
-        model = learner.fit_watched(X, y, None, tell.on_progress).to_model()
+        model = learner.fit_reporting(X, y, None, tell.on_progress).to_model()
         if self.engine == "auto" and isinstance(model, ConjunctionModel):
             return CompiledClassifier(model).validate()  # weights are ready
         compiled = compile(

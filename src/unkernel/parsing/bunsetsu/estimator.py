@@ -374,7 +374,7 @@ class BunsetsuParser(BaseParser):
         estimator = self._estimator()
         if not isinstance(estimator, PolySVC | PolyLogisticRegression):
             return estimator.fit(X, y)
-        return estimator.fit_watched(X, y, None, tell.on_progress)
+        return estimator.fit_reporting(X, y, None, tell.on_progress)
 
     def _estimator(self) -> Any:
         degree, usual = int(self.degree), _LOGISTIC_C if self.learner == "logistic" else _SVM_C

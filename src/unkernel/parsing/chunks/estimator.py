@@ -219,7 +219,7 @@ class Chunker(BaseParser):
         )
         shape = (len(answers), features.features)
         rows = sparse.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape)
-        model = self._learner().fit_watched(rows, answers, None, tell.on_progress).to_model()
+        model = self._learner().fit_reporting(rows, answers, None, tell.on_progress).to_model()
         classifier = compiled(model, self.engine, thread_count(self.n_jobs))
         tell(f"{classifier}, {classifier.nbytes / 1e6:,.1f} MB")
         return classifier
