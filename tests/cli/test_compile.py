@@ -12,7 +12,7 @@ import pytest
 
 from unkernel import compile, load, read_model, read_svmlight
 from unkernel.cli.options import shared as _options
-from unkernel.engines.compiling import ENGINES
+from unkernel.engines.compile_options import ENGINES
 
 MODELS = [
     "libsvm-poly2",
@@ -170,7 +170,7 @@ def test_the_choices_and_defaults_are_those_of_the_function(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     text = run("compile", "--help").out
     renamed = {"n_jobs": "jobs"}
-    for name in set(inspect.signature(compile).parameters) - {"source", "watch"}:
+    for name in set(inspect.signature(compile).parameters) - {"source", "on_progress"}:
         assert f"--{renamed.get(name, name).replace('_', '-')}" in text
 
 

@@ -15,7 +15,7 @@ import unkernel
 from reference.kernels import EXACT, applicable, assert_scores, make_kernel_model, polynomial, rows_for
 from reference.models import make_model
 from unkernel import PolySVC, write_svmlight
-from unkernel.engines.compiling import parse_bytes
+from unkernel.engines.compile_options import parse_bytes
 from unkernel.models.kernel import Kernel
 
 RARE = (0.0, 0.005, 0.5, 1, 3, 1e9)
@@ -191,7 +191,7 @@ def test_auto_chooses_an_exact_engine(real, sample, tmp_path):
     if sample == "path":
         write_svmlight(rows, sparse.csr_matrix(X), np.zeros(len(X)))
     told = []
-    fast = unkernel.compile(model, sample=rows, watch=told.append)
+    fast = unkernel.compile(model, sample=rows, on_progress=told.append)
     assert fast.exact and fast.engine in applicable(model)
     assert_scores(fast.decision_function(X), model, X)
     assert len(told) == len(fast.candidates) > 1

@@ -17,7 +17,7 @@ from unkernel._core import (
     inverted_engine,
     list_heaviest,
 )
-from unkernel.engines.prefix_trie import restore_trie
+from unkernel.engines.prefix_trie import limit_of, restore_trie
 from unkernel.models.kernel import KERNELS
 
 CONJUNCTIONS, INVERTED, BITSLICED = "conjunctions", "inverted", "bitsliced"
@@ -77,6 +77,11 @@ class Tables:
     def nbytes(self) -> int:
         """Bytes of all arrays."""
         return sum(int(array.nbytes) for array in self.arrays.values())
+
+    @property
+    def has_trie(self) -> bool:
+        """Whether a prefix trie, which may be empty, is among the arrays."""
+        return limit_of(self.arrays) > 0
 
     def engine(self) -> Engine:
         """Make the engine; it reads these very arrays. Tables that are not sound are a ``ValueError``."""

@@ -28,7 +28,7 @@ from unkernel.cli.render.progress import Display
 from unkernel.cli.render.tables import candidates_to_json, print_candidates
 from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.engines import compile as compile_model
-from unkernel.engines.compiling import check_trie, parse_bytes
+from unkernel.engines.compile_options import check_trie, parse_bytes
 from unkernel.report import plots
 
 # The function's defaults are the command's.
@@ -99,7 +99,7 @@ def compile(
                 trie_nodes=nodes,
                 measure=measure,
                 n_jobs=options.threads(jobs),
-                watch=watch,
+                on_progress=watch,
             )
         compiled = time.perf_counter()
         with display.working("writing"):

@@ -26,7 +26,8 @@ from unkernel.cli.options import shared as options
 from unkernel.cli.options import training as train_options
 from unkernel.cli.render.console import note, peak_memory, print_facts, print_json, seconds, size, warn
 from unkernel.cli.render.progress import Display
-from unkernel.engines.compiling import compile, parse_bytes
+from unkernel.engines import compile
+from unkernel.engines.compile_options import parse_bytes
 from unkernel.models import KernelModel
 
 _LEARNERS: dict[str, type[Learner]] = {

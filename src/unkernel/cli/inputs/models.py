@@ -64,7 +64,7 @@ class Opened:
         if self.classifier is not None:
             return self.classifier
         with display.trying("compiling") as watch, _damage_named(self.path):
-            classifier = compile(self.model, n_jobs=threads, watch=watch)
+            classifier = compile(self.model, n_jobs=threads, on_progress=watch)
         assert isinstance(classifier, CompiledClassifier)  # as the model is not of trees
         if not quiet:
             note(

@@ -21,7 +21,7 @@ from unkernel.data import Treebank, read_conllu
 from unkernel.data.files import Source
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier, compile
-from unkernel.engines.compiling import ENGINES
+from unkernel.engines.compile_options import ENGINES
 from unkernel.models import ConjunctionModel, container
 from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, check_empty, read_templates
 from unkernel.parsing.arc_eager.result import TreeResult, result_of

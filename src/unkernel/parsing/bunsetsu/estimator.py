@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from unkernel._core import BunsetsuFeatures, BunsetsuText, bunsetsu_training
 from unkernel.data.text.bunsetsu import BunsetsuCorpus, BunsetsuSource, bunsetsu_corpus
 from unkernel.engines import CompiledClassifier, compile
-from unkernel.engines.compiling import ENGINES, check_options, check_trie, memory_bytes, model_of
+from unkernel.engines.compile_options import ENGINES, check_options, check_trie, memory_bytes
+from unkernel.engines.compiling import model_of
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.parsing._base import (

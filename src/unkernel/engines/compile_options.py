@@ -1,0 +1,109 @@
+"""The options of ``compile``: checked once, then passed on as one value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unkernel.data.memory import available_bytes
+from unkernel.engines.prefix_trie import check_limit
+
+ENGINES = ("auto", "inverted", "bitsliced", "expanded", "pruned", "split")
+WITHOUT_TRIE = ("inverted", "bitsliced")
+
+_SHARE_OF_MEMORY = 4  # by default, tables may take a quarter of the free memory
+_DEFAULT_MEMORY = 1e9  # where the system does not say how much is free
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+OnProgress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """What the caller of ``compile`` asked for.
+
+    Attributes
+    ----------
+    engine : str
+        One of ``ENGINES``.
+    rare : float
+        For ``split``: the number of support vectors below which a feature is rare, or a share of them.
+    threshold : float or None
+        For ``pruned``: the weight below which conjunctions are dropped.
+    memory : float
+        Bytes that the tables may take.
+    trie_nodes : int or None
+        The size of the trie to keep; None measures several sizes and keeps one only where it pays.
+    measure : bool
+        Whether the choice is by measured time; if not, it is by rules.
+    threads : int
+        Threads for building.
+    on_progress : callable
+        Called with a short description of each candidate before it is built.
+    """
+
+    engine: str
+    rare: float
+    threshold: float | None
+    memory: float
+    trie_nodes: int | None
+    measure: bool
+    threads: int
+    on_progress: OnProgress
+
+
+def check_options(engine: str, rare: float, threshold: float | None) -> None:
+    """Raise a ``ValueError`` for values that are not allowed, or not allowed together."""
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+    if not _is_number(rare) or not 0 <= rare < np.inf:
+        raise ValueError(f"rare must be a share below 1 or a number of support vectors, got {rare!r}")
+    if (threshold is None) == (engine == "pruned"):
+        raise ValueError("engine='pruned' needs a threshold above 0, and the exact engines have none")
+    if threshold is not None and (not _is_number(threshold) or not 0 < threshold < np.inf):
+        raise ValueError(f"threshold must be above 0, got {threshold!r}")
+
+
+def check_trie(engine: str, trie: Any, nodes: int | None, *, measure: bool = True) -> None:
+    """Raise a ``ValueError`` for options of tries that are not allowed together."""
+    if trie is None:
+        if nodes is not None:
+            raise ValueError("trie_nodes needs rows to grow a trie from: give them as trie")
+        return
+    if engine in WITHOUT_TRIE:
+        raise ValueError(f"engine={engine!r} has no conjunctions, and so no prefix trie; leave out trie")
+    if nodes is not None:
+        check_limit(nodes, "trie_nodes")
+    elif not measure:
+        raise ValueError("measure=False needs trie_nodes: whether a trie pays is measured")
+
+
+def memory_bytes(memory: int | str | None) -> float:
+    """The number of bytes that tables may take."""
+    if memory is None:
+        free = available_bytes()
+        return free / _SHARE_OF_MEMORY if free else _DEFAULT_MEMORY
+    if isinstance(memory, str):
+        return parse_bytes(memory)
+    if isinstance(memory, bool) or not memory > 0:
+        raise ValueError(f"memory must be a number of bytes above 0, or such as '200M', got {memory!r}")
+    return float(memory)
+
+
+def parse_bytes(words: str) -> float:
+    """The bytes that a text such as ``200M`` or ``1.5 GB`` stands for; K, M, G and T are powers of 1000."""
+    found = re.fullmatch(
+        r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([KMGT]?)B?\s*", words, re.ASCII | re.IGNORECASE
+    )
+    amount = float(found[1]) * _UNITS[found[2].upper()] if found else 0.0
+    if not 0 < amount < np.inf:
+        raise ValueError(f"memory must be bytes, such as 200M, 1.5G or 1000000, got {words!r}")
+    return amount
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

@@ -1,0 +1,132 @@
+"""Layouts of conjunction tables: which sizes of their parts are worth trying, and in which order."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from unkernel.engines import build
+from unkernel.engines.build import Head, Machine
+from unkernel.engines.candidates import Bench, Candidate, Trial
+from unkernel.engines.tables import Tables
+
+MakeTables = Callable[[int, Head], Tables]  # from the border of rare features, and the dense part
+
+_HEADS = (1e6, 10e6, 100e6)  # sizes of the dense table in bytes
+_RARE = (8, 32, 128)  # features of fewer support vectors than this are rare
+_FUSED = (4, 6)
+# By degree: the number of features to group and the bytes of their sums, the most promising first.
+_GROUPED = {2: ((256, 8e6), (512, 32e6)), 3: ((128, 60e6), (96, 16e6)), 4: ((48, 32e6), (64, 60e6))}
+# How many ranks have weights of their own beside groups; the others are left to the support vectors.
+GROUPED_RANKS = (384, 256)
+# With more conjunctions than this, repeats counted, only splits are tried: they were never slower.
+_MOST_OCCURRENCES = 2e7
+_PATIENCE_SECONDS = 2.0  # CPU time after which only the most promising layouts are tried
+
+
+class LayoutSearch:
+    """Tries layouts of conjunction tables, each at most once, and remembers how fast they were."""
+
+    def __init__(self, bench: Bench, make: MakeTables) -> None:
+        self._bench = bench
+        self._make = make
+        self._seconds: dict[tuple[int, Head], float] = {}
+        self._all_dense: dict[int, float] = {}  # by border: from this size on, all conjunctions are dense
+        self._began = time.process_time()  # CPU time: other processes on the machine do not count
+
+    def is_late(self) -> bool:
+        """Whether so much time has passed that the remaining gain is not worth waiting for."""
+        return self._bench.timed and time.process_time() - self._began > _PATIENCE_SECONDS
+
+    def try_layouts(self, borders: list[int], fused: list[int]) -> Iterator[Trial]:
+        """Vary the border of rare features; for the two fastest, the dense part; then the fused features."""
+        heads = [size for size in _HEADS if size <= self._bench.memory] or [self._bench.memory]
+        if self.is_late():  # a large model is fastest with a large dense part
+            heads = heads[-1:]
+        for border in borders:
+            yield from self.attempt(border, Head(heads[len(heads) // 2]))
+        best = self.fastest_borders(1 if self.is_late() else 2)
+        for border, size in itertools.product(best, heads):
+            yield from self.attempt(border, Head(size))
+        for border, count in itertools.product(best, fused):
+            if not self.is_late():
+                yield from self.attempt(border, Head(self.head_of(border).nbytes, count))
+
+    def attempt_several(self, rare: int, heads: list[Head]) -> Iterator[Trial]:
+        """Try the first, and the others while there is time."""
+        for tried, head in enumerate(heads):
+            if not tried or not self.is_late():
+                yield from self.attempt(rare, head)
+
+    def attempt(self, rare: int, head: Head) -> Iterator[Trial]:
+        """Make one trial, unless the same or an equivalent one was made before."""
+        if (rare, head) in self._seconds or (
+            not head.fused and not head.grouped and head.nbytes > self._all_dense.get(rare, np.inf)
+        ):
+            return
+        engine = "split" if rare else "expanded"
+        candidate = Candidate(engine, rare, float(head.nbytes), head.fused, head.grouped)
+        trial = self._bench.trial(candidate, lambda: self._make(rare, head))
+        self._seconds[rare, head] = np.inf if trial.tables is None else trial.candidate.microseconds
+        if trial.tables is not None and trial.tables.numbers["head"] == trial.tables.numbers["rare"]:
+            self._all_dense[rare] = min(head.nbytes, self._all_dense.get(rare, np.inf))
+        yield trial
+
+    def fastest_borders(self, count: int) -> list[int]:
+        """The borders of the fastest trials, the fastest first."""
+        order = sorted(self._seconds, key=lambda tried: (tried[1].grouped > 0, self._seconds[tried]))
+        return list(dict.fromkeys(rare for rare, _ in order))[:count]
+
+    def head_of(self, rare: int) -> Head:
+        """The dense part of the fastest trial with that border."""
+        tried = [(seconds, head) for (border, head), seconds in self._seconds.items() if border == rare]
+        return min(tried, key=lambda pair: pair[0])[1]
+
+
+def largest_head(memory: float) -> Head:
+    """The largest dense part that is tried within the memory."""
+    return Head(min(_HEADS[-1], memory))
+
+
+def grouped_heads(degree: int, dense: float, memory: float) -> list[Head]:
+    """Groups of several sizes beside a dense table of `dense` bytes, the most promising first."""
+    return [
+        Head(min(dense, memory), grouped=features, sum_bytes=min(sum_bytes, memory / 2))
+        for features, sum_bytes in _GROUPED[degree]
+    ]
+
+
+def heads_beside_groups(machine: Machine, border: int, memory: float) -> list[Head]:
+    """Groups, and a dense table of the features that are not below the border."""
+    degree = machine.model.kernel.degree
+    common = int((machine.frequencies >= border).sum())
+    return grouped_heads(degree, dense_bytes(common, degree, machine.model.n_scores), memory)
+
+
+def dense_bytes(ranks: int, degree: int, scores: int) -> float:
+    """The size of a dense table of so many ranks, of no more than are used beside groups."""
+    return 8.0 * scores * build.dense_entries(min(ranks, GROUPED_RANKS[0]), degree)
+
+
+def is_large(machine: Machine) -> bool:
+    """Whether there are so many conjunctions that groups are worth building."""
+    fusable = machine.sets and machine.model.kernel.degree > 1
+    return fusable and machine.occurrences() > _MOST_OCCURRENCES
+
+
+def fused_counts(fusable: bool, used: int) -> list[int]:
+    """The numbers of fused features to try."""
+    return [count for count in _FUSED if fusable and count < used]
+
+
+def rare_borders(machine: Machine, rare: float) -> list[int]:
+    """Numbers of support vectors below which a feature is not expanded; 0 expands all."""
+    if not machine.sets:
+        return [0]
+    several = {below for below in (*_RARE, machine.rare_below(rare)) if below > 1}
+    least = int(machine.frequencies.min()) if len(machine.frequencies) else 0
+    tried = sorted(below for below in several if below > least)
+    return tried if tried and machine.occurrences() > _MOST_OCCURRENCES else [0, *tried]

@@ -1,0 +1,318 @@
+"""The candidates of ``compile``: which engines are built and measured for a model, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from unkernel.engines import build
+from unkernel.engines.build import Head, Machine
+from unkernel.engines.candidates import Bench, Candidate, Trial, words
+from unkernel.engines.layouts import (
+    GROUPED_RANKS,
+    LayoutSearch,
+    MakeTables,
+    dense_bytes,
+    fused_counts,
+    grouped_heads,
+    heads_beside_groups,
+    is_large,
+    largest_head,
+    rare_borders,
+)
+from unkernel.engines.prefix_trie import grow, stored_trie, without_trie
+from unkernel.engines.tables import Tables
+from unkernel.models import ConjunctionModel, KernelModel, LinearModel
+
+Weights = LinearModel | ConjunctionModel
+
+_NEAR, _LARGE = 4e6, 32e6  # sizes of the dense table where only one is tried
+_MOST_SORTED = 64e6  # of the dense table below a trie
+_MANY_WEIGHTS = 1_000_000  # for trained models of more weights, groups are tried first
+_HOPELESS = 10  # with more conjunctions per row and support vector, engines of support vectors are faster
+_TRIE_SIZES = (3_000_000, 1_000_000, 300_000, 100_000, 30_000, 10_000)
+_WITH_TRIE = ("expanded", "split", "pruned")
+
+
+def candidates(model: KernelModel | Weights, bench: Bench, trie_rows: Any) -> Iterator[Trial]:
+    """Build and measure the candidates one by one: the engines, then prefix tries around the fastest one.
+
+    Without measuring, the first engine that fits into the memory ends the search.
+    """
+    subject = Machine(model) if isinstance(model, KernelModel) else model
+    fastest: Candidate | None = None
+    for trial in _engines(subject, bench):
+        yield trial
+        if trial.tables is None:
+            continue
+        if fastest is None or trial.candidate.microseconds < fastest.microseconds:
+            fastest = trial.candidate
+        if not bench.timed:
+            break
+    if trie_rows is not None:
+        yield from _tries(subject, fastest, trie_rows, bench)
+
+
+def _engines(subject: Machine | Weights, bench: Bench) -> Iterable[Trial]:
+    """The engines that were asked for."""
+    if isinstance(subject, Machine):
+        return _engines_of_vectors(subject, bench)
+    return _engines_of_weights(subject, bench)
+
+
+# --- Models of support vectors -----------------------------------------------------------------------
+
+
+def _engines_of_vectors(machine: Machine, bench: Bench) -> Iterable[Trial]:
+    engine = bench.options.engine
+    if engine == "auto":
+        return _measured_engines(machine, bench) if bench.timed else _engines_by_rule(machine, bench)
+    if engine == "inverted":
+        return [_inverted(machine, bench)]
+    if engine == "bitsliced":
+        return [_bitsliced(machine, bench)]
+    return [_expansion(machine, bench)]
+
+
+def _inverted(machine: Machine, bench: Bench) -> Trial:
+    return bench.trial(Candidate("inverted"), lambda: build.inverted(machine))
+
+
+def _bitsliced(machine: Machine, bench: Bench) -> Trial:
+    return bench.trial(Candidate("bitsliced"), lambda: build.bitsliced(machine))
+
+
+def _engines_by_rule(machine: Machine, bench: Bench) -> Iterator[Trial]:
+    """The most promising first: without measuring, the first that fits is taken."""
+    hopeless = machine.conjunctions_of(bench.sample) > _HOPELESS * machine.model.n_support
+    if machine.expandable and not hopeless:
+        search = LayoutSearch(bench, _maker(machine, bench))
+        if is_large(machine):
+            yield from _try_groups(machine, bench, search)
+        for border in rare_borders(machine, bench.options.rare):
+            yield from search.attempt(border, largest_head(bench.memory))
+    if machine.binary:
+        yield _bitsliced(machine, bench)
+    yield _inverted(machine, bench)
+
+
+def _measured_engines(machine: Machine, bench: Bench) -> Iterator[Trial]:
+    """In the order in which the time of one helps to choose the next."""
+    yield _inverted(machine, bench)
+    if machine.binary:
+        yield _bitsliced(machine, bench)
+    if not machine.expandable:
+        return
+    per_row = machine.conjunctions_of(bench.sample)
+    if per_row > _HOPELESS * machine.model.n_support:
+        note = (
+            f"not tried: a row has {per_row:,.0f} conjunctions, the model {machine.model.n_support:,} vectors"
+        )
+        yield Trial(Candidate("expanded", note=note), None)
+    else:
+        yield from _try_expansions(machine, bench)
+
+
+def _maker(machine: Machine, bench: Bench) -> MakeTables:
+    def make(border: int, head: Head) -> Tables:
+        memory, threads = bench.memory, bench.options.threads
+        return build.expanded(machine, head=head, rare_below=border, most_bytes=memory, threads=threads)
+
+    return make
+
+
+def _try_expansions(machine: Machine, bench: Bench) -> Iterator[Trial]:
+    search = LayoutSearch(bench, _maker(machine, bench))
+    degree = machine.model.kernel.degree
+    fusable = machine.sets and degree > 1
+    borders = rare_borders(machine, bench.options.rare)
+    if is_large(machine):
+        yield from _try_groups(machine, bench, search)
+        # At higher degrees each layout takes seconds to build, and groups were never slower.
+        wait = degree > 2 and search.is_late()
+        yield from search.try_layouts(borders[-1:] if wait else borders, [])
+        return
+    yield from search.try_layouts(borders, fused_counts(fusable, len(machine.used)))
+    if fusable and not search.is_late():
+        border = search.fastest_borders(1)[0]
+        dense = search.head_of(border).nbytes
+        yield from search.attempt_several(border, grouped_heads(degree, dense, bench.memory))
+
+
+def _try_groups(machine: Machine, bench: Bench, search: LayoutSearch) -> Iterator[Trial]:
+    """For large models: features are rare unless they are grouped or next to those."""
+    ordered = np.sort(machine.frequencies)[::-1]
+    for ranks in GROUPED_RANKS:
+        if ranks < len(ordered) and not search.is_late():
+            border = int(ordered[ranks - 1]) + 1
+            yield from search.attempt_several(border, heads_beside_groups(machine, border, bench.memory))
+
+
+def _expansion(machine: Machine, bench: Bench) -> Trial:
+    """The one expansion that was asked for by name."""
+    engine, options = bench.options.engine, bench.options
+    _check_expansion(machine, engine)
+    below = machine.rare_below(options.rare) if engine == "split" else 0
+    head = Head(min(_LARGE if machine.occurrences() > _LARGE / 8 else _NEAR, bench.memory))
+    if engine == "split" and is_large(machine):
+        head = heads_beside_groups(machine, below, bench.memory)[0]
+    candidate = Candidate(engine, below, float(head.nbytes), grouped=head.grouped, exact=engine != "pruned")
+    trial = bench.trial(
+        candidate,
+        lambda: build.expanded(
+            machine,
+            head=head,
+            rare_below=below,
+            threshold=options.threshold or 0.0,
+            most_bytes=bench.memory,
+            threads=options.threads,
+        ),
+    )
+    return trial if candidate.exact else _with_agreement(trial, machine, bench.sample)
+
+
+def _check_expansion(machine: Machine, engine: str) -> None:
+    if not machine.expandable:
+        raise ValueError(
+            f"engine={engine!r} needs a polynomial kernel of degree 1 to {build.LARGEST_EXPANDED_DEGREE}, "
+            f"and this one is {machine.model.kernel.words()}; use engine='inverted' or 'bitsliced'"
+        )
+    if engine in ("split", "pruned") and not machine.sets:
+        raise ValueError(
+            f"engine={engine!r} needs support vectors whose values are all 1, and a kernel whose gamma and "
+            "coef0 are not negative; use engine='expanded' or 'inverted'"
+        )
+
+
+def _with_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
+    """Note what the approximation costs: how many labels of the sample agree with the exact model."""
+    if trial.tables is None:
+        return trial
+    if sample.shape[0] == 0:
+        return Trial(replace(trial.candidate, note="there are no rows to compare on"), trial.tables)
+    decision = machine.model.decision
+    given, right = (
+        np.asarray(engine.score(sample.indptr, sample.indices, sample.data, 1))
+        for engine in (trial.tables.engine(), build.inverted(machine).engine())
+    )
+    if decision.scheme == "regression":
+        note = f"values of the sample are off by at most {np.abs(given - right).max():.3g}"
+    else:
+        same = float(np.mean(decision.choose(given) == decision.choose(right)))
+        note = f"{100 * same:.2f} % of {sample.shape[0]:,} sample labels are the exact model's"
+    return Trial(replace(trial.candidate, note=note), trial.tables)
+
+
+# --- Models of weights -------------------------------------------------------------------------------
+
+
+def _engines_of_weights(model: Weights, bench: Bench) -> Iterable[Trial]:
+    """The weights are given; the engines differ in how they are laid out."""
+    engine = bench.options.engine
+    if engine not in ("auto", "expanded"):
+        raise ValueError(
+            f"engine={engine!r} needs support vectors, and this model has weights; use engine='auto'"
+        )
+    if isinstance(model, LinearModel):
+        return [bench.trial(Candidate("expanded"), lambda: build.linear(model))]
+    return _layouts_of_weights(model, bench)
+
+
+def _layouts_of_weights(model: ConjunctionModel, bench: Bench) -> Iterator[Trial]:
+    """With nothing to measure on, only the first layout that fits."""
+
+    def make(_: int, head: Head) -> Tables:
+        return build.conjunctions(model, head=head, sample=bench.sample, threads=bench.options.threads)
+
+    search = LayoutSearch(bench, make)
+    default = Head(min(build.default_head(model).nbytes, bench.memory))
+    fusable = model.sets and model.degree > 1
+    groups: list[Head] = []
+    if fusable and len(model.keys) > _MANY_WEIGHTS and bench.sample is not None:
+        near = dense_bytes(len(model.columns), model.degree, len(model.constants))
+        groups = grouped_heads(model.degree, near, bench.memory)
+    if not bench.timed:  # the most promising first
+        yield from search.attempt_several(0, [*groups, default])
+        return
+    yield from search.attempt(0, default)
+    if bench.sample is not None:
+        yield from search.attempt_several(0, groups)
+        yield from search.try_layouts([0], fused_counts(fusable, len(model.columns)))
+        if fusable and not search.is_late():
+            near = search.head_of(0).nbytes
+            yield from search.attempt_several(0, grouped_heads(model.degree, near, bench.memory))
+
+
+# --- Prefix tries ------------------------------------------------------------------------------------
+
+
+def _tries(subject: Machine | Weights, fastest: Candidate | None, rows: Any, bench: Bench) -> Iterator[Trial]:
+    """Prefix tries around the fastest engine, or around an expansion where that engine can have none."""
+    best = _with_conjunctions(subject, fastest, bench)
+    size = min(max(best.head_bytes, _NEAR), _MOST_SORTED, bench.memory)
+    base = replace(best, head_bytes=size, fused=0, grouped=0, nbytes=-1, microseconds=-1.0, chosen=False)
+    bench.options.on_progress(f"{base.engine} by frequency")
+    try:
+        tables = _by_frequency(subject, Head(size, by_frequency=True), base, bench)
+    except MemoryError:
+        yield Trial(replace(base, note="does not fit into the memory it was given"), None)
+        return
+    if tables.arrays["columns"].max(initial=0) >= np.iinfo(np.int32).max:
+        raise ValueError("a prefix trie needs columns below 2,147,483,647; leave out trie")
+    if not bench.options.trie_nodes:
+        yield bench.trial(base, lambda: tables)
+    yield from _sizes_of_trie(tables, base, rows, bench)
+
+
+def _with_conjunctions(subject: Machine | Weights, fastest: Candidate | None, bench: Bench) -> Candidate:
+    """The fastest candidate, or the one of the same model that can have a trie."""
+    if fastest is None:
+        return Candidate("expanded")
+    if fastest.engine in _WITH_TRIE:
+        return fastest
+    if isinstance(subject, Machine):
+        return Candidate("split", subject.rare_below(bench.options.rare))
+    return Candidate("expanded")
+
+
+def _by_frequency(subject: Machine | Weights, head: Head, base: Candidate, bench: Bench) -> Tables:
+    """Tables whose ranks go by frequency, as a prefix trie needs them."""
+    threads = bench.options.threads
+    if isinstance(subject, ConjunctionModel) and subject.sets:
+        return build.conjunctions(subject, head=head, threads=threads)
+    if not isinstance(subject, Machine) or not subject.expandable or not subject.sets:
+        raise ValueError(
+            "a prefix trie needs conjunctions of binary features: a polynomial kernel of degree 2 to "
+            f"{build.LARGEST_EXPANDED_DEGREE} over support vectors whose values are all 1, or a model "
+            "that was trained on binary rows; leave out trie"
+        )
+    return build.expanded(
+        subject,
+        head=head,
+        rare_below=base.rare,
+        threshold=bench.options.threshold or 0.0,
+        most_bytes=bench.memory,
+        threads=threads,
+    )
+
+
+def _sizes_of_trie(tables: Tables, base: Candidate, rows: Any, bench: Bench) -> Iterator[Trial]:
+    """One trie of the number of nodes that was asked for, or several: grown once, then pruned."""
+    engine, options = tables.engine(), bench.options
+    limit = options.trie_nodes or _TRIE_SIZES[0]
+    options.on_progress(f"{words(base)}, growing a trie")
+    grow(engine, rows, limit, "counted", options.threads)
+    smaller = [size for size in _TRIE_SIZES if size <= engine.trie_nodes]
+    for size in [limit] if options.trie_nodes else smaller or [limit]:
+        engine.prune_trie(most_nodes=size, saving="counted")
+        candidate = replace(base, trie_nodes=int(engine.trie_nodes))
+        grown = replace(tables, arrays=without_trie(tables.arrays) | stored_trie(engine, size))
+        yield bench.trial(candidate, partial(_itself, grown))
+
+
+def _itself(tables: Tables) -> Tables:
+    return tables
