@@ -36,10 +36,10 @@ void bind_arc_eager(nb::module_& module);
 void bind_bunsetsu(nb::module_& module);
 
 // "kernel" or "plain"
-engines::FeatureMap feature_map(int degree, const std::string& kind, double gamma, double coef0);
+kernels::FeatureMap feature_map(int degree, const std::string& kind, double gamma, double coef0);
 
 // "linear", "polynomial", "rbf" or "sigmoid"
-engines::KernelFunction kernel_function(const std::string& name, int degree, double gamma, double coef0);
+kernels::KernelFunction kernel_function(const std::string& name, int degree, double gamma, double coef0);
 
 using OnProgress = std::function<void(const Progress&)>;
 

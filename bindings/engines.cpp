@@ -15,15 +15,15 @@
 
 namespace unkernel::bindings {
 
-engines::FeatureMap feature_map(int degree, const std::string& kind, double gamma, double coef0) {
-  using Kind = engines::FeatureMap::Kind;
+kernels::FeatureMap feature_map(int degree, const std::string& kind, double gamma, double coef0) {
+  using Kind = kernels::FeatureMap::Kind;
   if (kind != "kernel" && kind != "plain")
     throw std::invalid_argument("feature_map must be 'kernel' or 'plain'");
   return {degree, kind == "kernel" ? Kind::kernel : Kind::plain, gamma, coef0};
 }
 
-engines::KernelFunction kernel_function(const std::string& name, int degree, double gamma, double coef0) {
-  using Type = engines::KernelFunction::Type;
+kernels::KernelFunction kernel_function(const std::string& name, int degree, double gamma, double coef0) {
+  using Type = kernels::KernelFunction::Type;
   if (name == "linear") return {Type::linear, degree, gamma, coef0};
   if (name == "polynomial") return {Type::polynomial, degree, gamma, coef0};
   if (name == "rbf") return {Type::rbf, degree, gamma, coef0};
@@ -83,9 +83,9 @@ Table as_table(ConjunctionArrays&& arrays) {
   return table;
 }
 
-ConjunctionTables conjunction_tables(const nb::dict& table, bool sets, const engines::FeatureMap& map) {
+ConjunctionTables conjunction_tables(const nb::dict& table, bool sets, const kernels::FeatureMap& map) {
   const auto number = [&](const char* name) { return nb::cast<std::uint32_t>(item(table, name)); };
-  ConjunctionTables tables{sets ? engines::Basis::sets : engines::Basis::monomials,
+  ConjunctionTables tables{sets ? kernels::Basis::sets : kernels::Basis::monomials,
                            map,
                            number("fused"),
                            number("head"),
@@ -119,17 +119,17 @@ ConjunctionTables conjunction_tables(const nb::dict& table, bool sets, const eng
   return tables;
 }
 
-engines::VectorSumTables vector_sum(const nb::dict& table, const engines::KernelFunction& kernel) {
+engines::VectorSumTables vector_sum(const nb::dict& table, const kernels::KernelFunction& kernel) {
   return {kernel, array<double>(table, "coefficients"), array<double>(table, "intercepts"),
           array<double>(table, "norms")};
 }
 
-engines::ConjunctionWeights conjunction_weights(bool sets, const engines::FeatureMap& map,
+engines::ConjunctionWeights conjunction_weights(bool sets, const kernels::FeatureMap& map,
                                                 std::int64_t features, const Array<std::int64_t>& columns,
                                                 const Array<std::uint64_t>& keys,
                                                 const Array<double>& weights,
                                                 const Array<double>& constants) {
-  return {sets ? engines::Basis::sets : engines::Basis::monomials,
+  return {sets ? kernels::Basis::sets : kernels::Basis::monomials,
           map,
           features,
           view(columns),
@@ -144,7 +144,7 @@ void bind_builders(nb::module_& module) {
       "head_within",
       [](double bytes, int degree, bool sets, std::uint32_t fused, std::size_t scores, std::uint64_t used) {
         return engines::head_within(
-            bytes, HeadIndex(degree, sets ? engines::Basis::sets : engines::Basis::monomials), fused, scores,
+            bytes, HeadIndex(degree, sets ? kernels::Basis::sets : kernels::Basis::monomials), fused, scores,
             used);
       },
       nb::kw_only(), nb::arg("bytes"), nb::arg("degree"), nb::arg("sets"), nb::arg("fused"),
@@ -167,7 +167,7 @@ void bind_builders(nb::module_& module) {
           throw std::invalid_argument("coefficients, intercepts and support vectors differ in number");
         }
         const engines::ExpansionPlan plan{feature_map(degree, "kernel", gamma, coef0),
-                                          sets ? engines::Basis::sets : engines::Basis::monomials,
+                                          sets ? kernels::Basis::sets : kernels::Basis::monomials,
                                           {fused, head, by_frequency},
                                           {grouped, most_sums},
                                           rare_below,

@@ -31,9 +31,9 @@ namespace {
 
 using data::Forest;
 using data::NodeId;
-using engines::ExampleKernel;
-using engines::ExampleMachine;
-using engines::ExampleSet;
+using kernels::ExampleKernel;
+using kernels::ExampleMachine;
+using kernels::ExampleSet;
 using Table = nb::typed<nb::dict, nb::str, nb::any>;
 
 // --- Forests ---------------------------------------------------------------------------------------------
@@ -261,8 +261,8 @@ void bind_lines(nb::module_& module) {
 
 // --- Kernels ---------------------------------------------------------------------------------------------
 
-engines::TreeKernelKind kernel_kind(const std::string& name) {
-  using Kind = engines::TreeKernelKind;
+kernels::TreeKernelKind kernel_kind(const std::string& name) {
+  using Kind = kernels::TreeKernelKind;
   if (name == "st") return Kind::subtree;
   if (name == "sst") return Kind::subset_tree;
   if (name == "sst_bow") return Kind::subset_tree_words;
@@ -270,8 +270,8 @@ engines::TreeKernelKind kernel_kind(const std::string& name) {
   throw std::invalid_argument("the tree kernel must be 'st', 'sst', 'sst_bow' or 'ptk', got '" + name + "'");
 }
 
-engines::Combination combination(const std::string& name) {
-  using engines::Combination;
+kernels::Combination combination(const std::string& name) {
+  using kernels::Combination;
   if (name == "trees") return Combination::trees;
   if (name == "vectors") return Combination::vectors;
   if (name == "sum") return Combination::sum;
@@ -294,7 +294,7 @@ using TreeChannel = std::tuple<Array<std::int64_t>, Array<NodeId>>;
 using VectorChannel =
     std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int32_t>, Array<double>>;
 
-engines::VectorRows vector_rows(const ExampleKernel& kernel, bool normalize, std::size_t size,
+kernels::VectorRows vector_rows(const ExampleKernel& kernel, bool normalize, std::size_t size,
                                 const VectorChannel& channel) {
   const auto& [offsets, entry_offsets, columns, values] = channel;
   if (entry_offsets.size() == 0) throw std::invalid_argument("the vectors have no offsets of entries");
@@ -325,14 +325,14 @@ std::shared_ptr<ExampleSet> example_set(const ExampleKernel& kernel, std::shared
   const nb::gil_scoped_release unlocked;
   const Reading reading(forest->gate());
   for (const auto& [offsets, roots] : trees) {
-    set->trees.push_back(engines::TreeCounts::count(kernel.tree, *forest, view(offsets), view(roots),
+    set->trees.push_back(kernels::TreeCounts::count(kernel.tree, *forest, view(offsets), view(roots),
                                                     normalize_trees, threads));
   }
-  if (indexed) set->order = engines::nodes_in_order(kernel.tree, *forest);
+  if (indexed) set->order = kernels::nodes_in_order(kernel.tree, *forest);
   return set;
 }
 
-class MatrixSink final : public engines::GramSink {
+class MatrixSink final : public kernels::GramSink {
  public:
   MatrixSink(std::vector<double>& values, std::size_t columns) : values_(values), columns_(columns) {}
   void take(std::size_t i, std::size_t first, std::span<const double> kernels) override {
@@ -356,9 +356,9 @@ nb::ndarray<nb::numpy, double> kernel_matrix(const ExampleKernel& kernel, const 
         const Reading reading_left(left.forest->gate());
         const Reading reading_right = left.forest == right.forest ? Reading() : Reading(right.forest->gate());
         MatrixSink sink(values, columns);
-        const auto left_all = engines::all_of(left);
-        const auto right_all = engines::all_of(right);
-        engines::compute_kernels(kernel, {left, left_all, right, right_all, symmetric}, threads, monitor,
+        const auto left_all = kernels::all_of(left);
+        const auto right_all = kernels::all_of(right);
+        kernels::compute_kernels(kernel, {left, left_all, right, right_all, symmetric}, threads, monitor,
                                  sink);
         for (std::size_t i = 0; symmetric && i < rows; ++i) {
           for (std::size_t j = i + 1; j < columns; ++j) values[i * columns + j] = values[j * columns + i];
@@ -397,7 +397,7 @@ void bind_kernels(nb::module_& module) {
         {
           const nb::gil_scoped_release unlocked;
           const Reading reading(set.forest->gate());
-          values = engines::self_kernels(kernel, set, threads);
+          values = kernels::self_kernels(kernel, set, threads);
         }
         return to_numpy(std::move(values));
       },
@@ -463,9 +463,9 @@ using FragmentTuple = nb::typed<nb::tuple, nb::str, double, double, double, int>
 
 // ([(text, weight, occurrences, contribution, productions)], complete)
 nb::typed<nb::tuple, nb::typed<nb::list, FragmentTuple>, bool> fragment_table(
-    const tree::FragmentList& list) {
+    const engines::FragmentList& list) {
   nb::typed<nb::list, FragmentTuple> fragments;
-  for (const tree::Fragment& one : list.fragments) {
+  for (const engines::Fragment& one : list.fragments) {
     const nb::object text = nb::steal(
         PyUnicode_DecodeUTF8(one.text.data(), static_cast<Py_ssize_t>(one.text.size()), "surrogateescape"));
     fragments.append(nb::make_tuple(text, one.weight, one.occurrences, one.contribution, one.productions));
@@ -474,7 +474,7 @@ nb::typed<nb::tuple, nb::typed<nb::list, FragmentTuple>, bool> fragment_table(
       nb::make_tuple(fragments, list.complete));
 }
 
-const engines::TreeWeights& weights_of(const ExampleMachine& machine, std::size_t channel) {
+const kernels::TreeWeights& weights_of(const ExampleMachine& machine, std::size_t channel) {
   if (channel >= machine.tree_weights().size())
     throw std::out_of_range("the model has no such channel of trees");
   return machine.tree_weights()[channel];
@@ -485,13 +485,13 @@ void bind_fragments(nb::module_& module) {
       "heaviest_fragments",
       [](const ExampleMachine& machine, std::size_t channel, std::size_t top, std::size_t most_looked_at,
          std::size_t score) {
-        const engines::TreeWeights& weights = weights_of(machine, channel);
-        tree::FragmentList list;
+        const kernels::TreeWeights& weights = weights_of(machine, channel);
+        engines::FragmentList list;
         {
           const nb::gil_scoped_release unlocked;
           const Reading reading(machine.forest().gate());
-          list = tree::heaviest_fragments(machine.kernel().tree, machine.forest(), weights,
-                                          {top, most_looked_at, score});
+          list = engines::heaviest_fragments(machine.kernel().tree, machine.forest(), weights,
+                                             {top, most_looked_at, score});
         }
         return fragment_table(list);
       },
@@ -500,14 +500,15 @@ void bind_fragments(nb::module_& module) {
       "decisive_fragments",
       [](const ExampleMachine& machine, const ExampleSet& examples, std::size_t example, std::size_t channel,
          std::size_t top, std::size_t most_looked_at, std::size_t score) {
-        const engines::TreeWeights& weights = weights_of(machine, channel);
+        const kernels::TreeWeights& weights = weights_of(machine, channel);
         if (channel >= examples.trees.size() || example >= examples.size)
           throw std::out_of_range("there is no such tree");
-        tree::FragmentList list;
+        engines::FragmentList list;
         {
           const nb::gil_scoped_release unlocked;
           const Reading reading(examples.forest->gate());
-          list = tree::decisive_fragments(machine.kernel().tree, machine.forest(), weights, *examples.forest,
+          list =
+              engines::decisive_fragments(machine.kernel().tree, machine.forest(), weights, *examples.forest,
                                           examples.trees[channel].row(example), {top, most_looked_at, score});
         }
         return fragment_table(list);

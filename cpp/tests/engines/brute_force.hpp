@@ -14,9 +14,9 @@
 
 namespace brute_force {
 
-using unkernel::engines::Basis;
-using unkernel::engines::FeatureMap;
-using unkernel::engines::Key;
+using unkernel::kernels::Basis;
+using unkernel::kernels::FeatureMap;
+using unkernel::kernels::Key;
 
 using Ranks = std::vector<std::uint64_t>;  // descending
 

@@ -38,7 +38,7 @@ struct RandomMachine {
     return sum;
   }
 
-  scoring::Sums slow_scores(const unkernel::engines::KernelFunction& kernel, const scoring::Row& row) const {
+  scoring::Sums slow_scores(const unkernel::kernels::KernelFunction& kernel, const scoring::Row& row) const {
     scoring::Sums sums(scores());
     for (std::size_t s = 0; s < scores(); ++s) sums[s].add(intercepts[s]);
     double row_norm = 0.0;
@@ -64,9 +64,9 @@ struct RandomMachine {
   }
 
   // The size is what the value's rounding error is relative to.
-  static scoring::Sum kernel_value(const unkernel::engines::KernelFunction& kernel,
+  static scoring::Sum kernel_value(const unkernel::kernels::KernelFunction& kernel,
                                    const scoring::Sum& product, double norms) {
-    using Type = unkernel::engines::KernelFunction::Type;
+    using Type = unkernel::kernels::KernelFunction::Type;
     const double inner = kernel.gamma * product.value + kernel.coef0;
     const double inner_size = kernel.gamma * product.size + std::abs(kernel.coef0);
     switch (kernel.type) {

@@ -9,13 +9,13 @@
 namespace {
 
 using brute_force::Ranks;
-using unkernel::engines::Basis;
-using unkernel::engines::choose2;
-using unkernel::engines::choose3;
-using unkernel::engines::choose4;
-using unkernel::engines::Conjunction;
-using unkernel::engines::ConjunctionIndex;
-using unkernel::engines::Key;
+using unkernel::kernels::Basis;
+using unkernel::kernels::choose2;
+using unkernel::kernels::choose3;
+using unkernel::kernels::choose4;
+using unkernel::kernels::Conjunction;
+using unkernel::kernels::ConjunctionIndex;
+using unkernel::kernels::Key;
 
 constexpr std::initializer_list<Basis> bases = {Basis::sets, Basis::monomials};
 

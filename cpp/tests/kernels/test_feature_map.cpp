@@ -9,9 +9,9 @@
 
 namespace {
 
-using unkernel::engines::Basis;
-using unkernel::engines::FeatureMap;
-using unkernel::engines::SetFactors;
+using unkernel::kernels::Basis;
+using unkernel::kernels::FeatureMap;
+using unkernel::kernels::SetFactors;
 using Kind = FeatureMap::Kind;
 
 std::vector<FeatureMap> some_maps() {

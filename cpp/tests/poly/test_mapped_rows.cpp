@@ -22,9 +22,9 @@ namespace {
 
 using unkernel::Monitor;
 using unkernel::Random;
-using unkernel::engines::Basis;
-using unkernel::engines::FeatureMap;
-using unkernel::engines::Key;
+using unkernel::kernels::Basis;
+using unkernel::kernels::FeatureMap;
+using unkernel::kernels::Key;
 using unkernel::poly::CondensedRows;
 using unkernel::poly::DistinctRows;
 using unkernel::poly::OnTheFlyRows;

@@ -17,7 +17,7 @@ namespace {
 
 using unkernel::Monitor;
 using unkernel::NotEnoughMemory;
-using unkernel::engines::FeatureMap;
+using unkernel::kernels::FeatureMap;
 using unkernel::poly::choose_storage;
 using unkernel::poly::DistinctRows;
 using unkernel::poly::estimate_storage;

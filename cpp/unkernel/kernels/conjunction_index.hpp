@@ -17,7 +17,7 @@
 #include <limits>
 #include <stdexcept>
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 
 using Key = std::uint64_t;
 
@@ -115,4 +115,4 @@ class ConjunctionIndex {
   Basis basis_;
 };
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

@@ -14,7 +14,7 @@
 
 #include "unkernel/kernels/conjunction_index.hpp"
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 
 struct FeatureMap {
   enum class Kind { kernel, plain };
@@ -107,4 +107,4 @@ class SetFactors {
   double product_, mixed_, cubed_, squared_, triple_, triple_mixed_;
 };
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

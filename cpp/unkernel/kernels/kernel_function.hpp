@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 
 struct KernelFunction {
   enum class Type { linear, polynomial, rbf, sigmoid };
@@ -33,4 +33,4 @@ struct KernelFunction {
   }
 };
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

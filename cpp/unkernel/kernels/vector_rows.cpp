@@ -4,7 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 
 VectorRows::VectorRows(const KernelFunction& kernel, bool normalize, std::span<const std::int64_t> offsets,
                        std::span<const std::int64_t> entry_offsets, std::span<const std::int32_t> columns,
@@ -119,4 +119,4 @@ void VectorIndex::add_kernels(const VectorRows& rows, std::size_t example, std::
   }
 }
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

@@ -13,7 +13,7 @@
 #include "unkernel/base/flat_map.hpp"
 #include "unkernel/kernels/kernel_function.hpp"
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 
 class VectorRows {
  public:
@@ -71,4 +71,4 @@ class VectorIndex {
   std::vector<double> squared_norms_;
 };
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

@@ -10,9 +10,9 @@
 namespace unkernel::poly {
 namespace {
 
-using engines::Basis;
-using engines::ConjunctionIndex;
-using engines::Key;
+using kernels::Basis;
+using kernels::ConjunctionIndex;
+using kernels::Key;
 
 constexpr std::int64_t row_grain = 4096;
 

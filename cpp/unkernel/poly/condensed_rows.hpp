@@ -26,7 +26,7 @@ namespace unkernel::poly {
 // Which conjunction stands in which column. Column 0 is the constant; segment r begins with rank r alone.
 struct Columns {
   std::vector<std::int64_t> segments;  // used features + 1
-  std::vector<engines::Key> keys;      // one per column
+  std::vector<kernels::Key> keys;      // one per column
 };
 
 // An upper bound of the longest segment: decides how wide the stored numbers must be.
@@ -58,7 +58,7 @@ Columns condense(const DistinctRows& examples, int degree, Records<Local>& recor
 template <int Degree, bool Binary, class Local>
 class CondensedRows : public KernelRows {
  public:
-  CondensedRows(const DistinctRows& examples, const engines::FeatureMap& map, int threads,
+  CondensedRows(const DistinctRows& examples, const kernels::FeatureMap& map, int threads,
                 const Monitor& monitor)
       : KernelRows(examples, map),
         mean_map_size_(mean_mapped_size(examples, Degree)),

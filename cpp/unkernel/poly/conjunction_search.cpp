@@ -10,16 +10,16 @@
 namespace unkernel::poly {
 namespace {
 
-using engines::Basis;
-using engines::Conjunction;
-using engines::Key;
+using kernels::Basis;
+using kernels::Conjunction;
+using kernels::Key;
 
 // The larger of the positive and the negative part of a sum, given it and the sum of absolute values.
 double larger_side(double sum, double mass) { return 0.5 * (mass + std::abs(sum)); }
 
 }  // namespace
 
-LinearConstants::LinearConstants(const engines::FeatureMap& map, bool binary) {
+LinearConstants::LinearConstants(const kernels::FeatureMap& map, bool binary) {
   const auto root = [](double squared) { return std::sqrt(squared); };
   constant = root(map.monomial(0, 1));
   single = root(map.monomial(1, 1));
@@ -46,7 +46,7 @@ double LinearConstants::of(const Conjunction& conjunction) const {
   }
 }
 
-ConjunctionSearch::ConjunctionSearch(const DistinctRows& examples, const engines::FeatureMap& map)
+ConjunctionSearch::ConjunctionSearch(const DistinctRows& examples, const kernels::FeatureMap& map)
     : examples_(examples),
       index_(map.degree, examples.binary() ? Basis::sets : Basis::monomials),
       constants_(map, examples.binary()),

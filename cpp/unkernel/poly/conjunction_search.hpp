@@ -32,15 +32,15 @@ namespace unkernel::poly {
 // c by what a conjunction looks like.
 class LinearConstants {
  public:
-  LinearConstants(const engines::FeatureMap& map, bool binary);
+  LinearConstants(const kernels::FeatureMap& map, bool binary);
 
-  double of(const engines::Conjunction& conjunction) const;
+  double of(const kernels::Conjunction& conjunction) const;
 
   double constant, single, pair, triple, square, square_times_other, cube;
 };
 
 struct Candidate {
-  engines::Key key;
+  kernels::Key key;
   double strength;
 
   // Strongest first, ties by key.
@@ -57,16 +57,16 @@ struct SearchRequest {
 
 class ConjunctionSearch {
  public:
-  ConjunctionSearch(const DistinctRows& examples, const engines::FeatureMap& map);
+  ConjunctionSearch(const DistinctRows& examples, const kernels::FeatureMap& map);
 
   // The strongest conjunctions beyond the threshold, the constant left out.
   std::vector<Candidate> strongest(std::span<const double> row_weights, const SearchRequest& request,
                                    const Monitor& monitor) const;
 
   // phi_T(x_i) for all rows.
-  void append_column(engines::Key key, solve::SparseColumns& columns) const;
+  void append_column(kernels::Key key, solve::SparseColumns& columns) const;
 
-  double constant_of(engines::Key key) const { return constants_.of(index_.decode(key)); }
+  double constant_of(kernels::Key key) const { return constants_.of(index_.decode(key)); }
 
  private:
   struct Worker;
@@ -85,7 +85,7 @@ class ConjunctionSearch {
   void visit_triples(std::size_t rank, Worker& worker) const;
 
   const DistinctRows& examples_;
-  engines::ConjunctionIndex index_;
+  kernels::ConjunctionIndex index_;
   LinearConstants constants_;
   Occurrences occurrences_;
   bool signed_values_ = false;

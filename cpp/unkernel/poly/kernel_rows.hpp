@@ -15,7 +15,7 @@ namespace unkernel::poly {
 // c^2 by what a monomial looks like. Over sets (binary data) no rank repeats and only the first
 // four are used.
 struct SquaredConstants {
-  SquaredConstants(const engines::FeatureMap& map, bool binary)
+  SquaredConstants(const kernels::FeatureMap& map, bool binary)
       : constant(map.monomial(0, 1)),
         single(binary ? map.set(1) : map.monomial(1, 1)),
         pair(binary ? map.set(2) : map.monomial(2, 1)),
@@ -24,7 +24,7 @@ struct SquaredConstants {
         square_times_other(map.monomial(3, 2)),
         cube(map.monomial(3, 6)) {}
 
-  double of(const engines::Conjunction& conjunction) const {
+  double of(const kernels::Conjunction& conjunction) const {
     const auto& [a, b, c, unused] = conjunction.ranks;
     static_cast<void>(unused);  // degree 4 is not trained
     switch (conjunction.size) {
@@ -40,7 +40,7 @@ struct SquaredConstants {
 
 class KernelRows {
  public:
-  KernelRows(const DistinctRows& examples, const engines::FeatureMap& map)
+  KernelRows(const DistinctRows& examples, const kernels::FeatureMap& map)
       : examples_(examples), map_(map), constants_(map, examples.binary()) {}
 
   std::int64_t size() const { return examples_.rows(); }
@@ -101,7 +101,7 @@ class KernelRows {
   }
 
   const DistinctRows& examples_;
-  engines::FeatureMap map_;
+  kernels::FeatureMap map_;
   SquaredConstants constants_;
 
  private:
@@ -113,7 +113,7 @@ class KernelRows {
   }
 
   double kernel(const std::vector<double>& spread, std::int64_t j) const {
-    if (map_.kind == engines::FeatureMap::Kind::kernel) {
+    if (map_.kind == kernels::FeatureMap::Kind::kernel) {
       const std::size_t count = end(j) - begin(j);
       const double p1 = examples_.binary() ? gather<true>(spread.data(), features(j), nullptr, count)
                                            : gather<false>(spread.data(), features(j), values(j), count);
@@ -133,7 +133,7 @@ class KernelRows {
 
 // Non-zeros of phi(x) for a row of `size` features: eq. (10), exactly, for any degree and basis.
 inline std::int64_t mapped_size(int degree, bool binary, std::int64_t size) {
-  const engines::ConjunctionIndex index(degree, binary ? engines::Basis::sets : engines::Basis::monomials);
+  const kernels::ConjunctionIndex index(degree, binary ? kernels::Basis::sets : kernels::Basis::monomials);
   return static_cast<std::int64_t>(index.count(static_cast<std::uint64_t>(size)));
 }
 

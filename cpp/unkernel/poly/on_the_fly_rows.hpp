@@ -16,9 +16,9 @@ namespace unkernel::poly {
 template <int Degree, bool Binary>
 class OnTheFlyRows : public KernelRows {
  public:
-  OnTheFlyRows(const DistinctRows& examples, const engines::FeatureMap& map)
+  OnTheFlyRows(const DistinctRows& examples, const kernels::FeatureMap& map)
       : KernelRows(examples, map),
-        index_(Degree, Binary ? engines::Basis::sets : engines::Basis::monomials),
+        index_(Degree, Binary ? kernels::Basis::sets : kernels::Basis::monomials),
         mean_map_size_(mean_mapped_size(examples, Degree)) {
     for (std::uint64_t rank = 0; rank < static_cast<std::uint64_t>(examples.used_features()); ++rank) {
       block_.push_back(static_cast<std::int64_t>(index_.block(rank)));
@@ -111,7 +111,7 @@ class OnTheFlyRows : public KernelRows {
   std::vector<double> column_constants() const {
     std::vector<double> constants(dimension());
     for (std::size_t column = 0; column < constants.size(); ++column) {
-      const engines::Conjunction conjunction = index_.decode(column);
+      const kernels::Conjunction conjunction = index_.decode(column);
       constants[column] = constants_.of(conjunction);
     }
     return constants;
@@ -156,7 +156,7 @@ class OnTheFlyRows : public KernelRows {
     }
   }
 
-  engines::ConjunctionIndex index_;
+  kernels::ConjunctionIndex index_;
   double mean_map_size_;
   std::vector<std::int64_t> block_;     // first table entry of each rank's block
   std::vector<std::int64_t> triangle_;  // offset of each second rank among a block's triples

@@ -14,7 +14,7 @@
 namespace unkernel::poly {
 namespace {
 
-using engines::Key;
+using kernels::Key;
 using solve::ScoreLoss;
 
 std::unique_ptr<ScoreLoss> loss_of(const DistinctRows& examples, const SparseOptions& options,

@@ -26,7 +26,7 @@ namespace unkernel::poly {
 enum class SparseLoss { squared_hinge, logistic };
 
 struct SparseOptions {
-  engines::FeatureMap map;
+  kernels::FeatureMap map;
   SparseLoss loss;
   solve::Penalty penalty;
   double C;
@@ -40,7 +40,7 @@ struct SparseOptions {
 
 // Weights of an earlier model with the same numbering of features, as Trained has them; may be empty.
 struct SparseStart {
-  std::span<const engines::Key> keys;
+  std::span<const kernels::Key> keys;
   std::span<const double> weights;
   std::span<const double> constants;
 };

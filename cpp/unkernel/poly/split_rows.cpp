@@ -66,7 +66,7 @@ double pairs_beyond(std::span<const std::int64_t> counts, std::int64_t head) {
 
 SplitPlan plan_at(const DistinctRows& examples, std::span<const std::int64_t> counts, int degree,
                   int problems, std::int64_t head) {
-  const engines::ConjunctionIndex index(degree, engines::Basis::sets);
+  const kernels::ConjunctionIndex index(degree, kernels::Basis::sets);
   const auto rows = static_cast<double>(examples.rows());
   const Overlaps overlaps(examples, head);
   SplitPlan plan;
@@ -195,7 +195,7 @@ class CommonBits {
   LargeVector<std::uint64_t> bits_;
 };
 
-std::vector<double> values_by_code(const engines::FeatureMap& map, const Overlaps& overlaps) {
+std::vector<double> values_by_code(const kernels::FeatureMap& map, const Overlaps& overlaps) {
   const auto kernel = [&](std::int64_t shared) {
     const auto c = static_cast<double>(shared);
     return map.kernel(c, c, c);
@@ -244,7 +244,7 @@ DistinctRows common_part(const DistinctRows& examples, std::int64_t head) {
 }
 
 template <class Word>
-RareKernel<Word>::RareKernel(const DistinctRows& examples, const engines::FeatureMap& map, std::int64_t head,
+RareKernel<Word>::RareKernel(const DistinctRows& examples, const kernels::FeatureMap& map, std::int64_t head,
                              int threads, const Monitor& monitor) {
   const Overlaps overlaps(examples, head);
   code_bits_ = overlaps.code_bits();

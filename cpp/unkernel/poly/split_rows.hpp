@@ -52,7 +52,7 @@ DistinctRows common_part(const DistinctRows& examples, std::int64_t head);
 template <class Word>
 class RareKernel {
  public:
-  RareKernel(const DistinctRows& examples, const engines::FeatureMap& map, std::int64_t head, int threads,
+  RareKernel(const DistinctRows& examples, const kernels::FeatureMap& map, std::int64_t head, int threads,
              const Monitor& monitor);
 
   // scores_j += step R(x_i, x_j) for all j
@@ -80,7 +80,7 @@ class RareKernel {
 template <int Degree, class Word>
 class SplitRows : public KernelRows {
  public:
-  SplitRows(const DistinctRows& examples, const engines::FeatureMap& map, std::int64_t head, int threads,
+  SplitRows(const DistinctRows& examples, const kernels::FeatureMap& map, std::int64_t head, int threads,
             const Monitor& monitor)
       : KernelRows(examples, map),
         common_examples_(common_part(examples, head)),

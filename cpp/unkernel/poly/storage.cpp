@@ -56,8 +56,8 @@ double least_bytes_of_others(const StorageEstimate& estimate) {
 }  // namespace
 
 void check_feature_count(const DistinctRows& examples, int degree) {
-  const engines::ConjunctionIndex index(degree,
-                                        examples.binary() ? engines::Basis::sets : engines::Basis::monomials);
+  const kernels::ConjunctionIndex index(degree,
+                                        examples.binary() ? kernels::Basis::sets : kernels::Basis::monomials);
   const auto features = static_cast<std::uint64_t>(examples.used_features());
   if (features > index.most_features()) {
     throw std::invalid_argument("too many features (" + std::to_string(features) + ") for degree " +
@@ -68,7 +68,7 @@ void check_feature_count(const DistinctRows& examples, int degree) {
 
 StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int problems) {
   const bool binary = examples.binary();
-  const engines::ConjunctionIndex index(degree, binary ? engines::Basis::sets : engines::Basis::monomials);
+  const kernels::ConjunctionIndex index(degree, binary ? kernels::Basis::sets : kernels::Basis::monomials);
   const auto features = static_cast<std::uint64_t>(examples.used_features());
   check_feature_count(examples, degree);
   StorageEstimate estimate;
@@ -101,8 +101,8 @@ bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double
 }
 
 // Its model is one of support vectors, which are sets, with a polynomial kernel.
-bool can_be_split(const DistinctRows& examples, const engines::FeatureMap& map) {
-  return map.degree >= 2 && map.kind == engines::FeatureMap::Kind::kernel && examples.binary();
+bool can_be_split(const DistinctRows& examples, const kernels::FeatureMap& map) {
+  return map.degree >= 2 && map.kind == kernels::FeatureMap::Kind::kernel && examples.binary();
 }
 
 Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double memory) {

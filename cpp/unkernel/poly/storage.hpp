@@ -29,7 +29,7 @@ StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int p
 
 // Whether a plan of a split could make a difference, and whether there is any for such data.
 bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory);
-bool can_be_split(const DistinctRows& examples, const engines::FeatureMap& map);
+bool can_be_split(const DistinctRows& examples, const kernels::FeatureMap& map);
 
 // The fastest of those that fit into `memory` bytes (0: no limit). Throws NotEnoughMemory, with the
 // sizes, when none does or when the one asked for does not.

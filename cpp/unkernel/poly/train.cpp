@@ -17,7 +17,7 @@
 namespace unkernel::poly {
 namespace {
 
-using engines::Key;
+using kernels::Key;
 using WeightVectors = std::vector<LargeArray<double>>;
 
 // Calls body(rows) with the row view that the run-time choices name; the rest is compiled once for each.
@@ -237,7 +237,7 @@ StorageEstimate estimate_and_plan(const DistinctRows& examples, const TrainOptio
 
 int problem_count(int classes) { return classes == 2 ? 1 : classes; }
 
-void check_scale(const engines::FeatureMap& map) {
+void check_scale(const kernels::FeatureMap& map) {
   const double highest = map.monomial(map.degree, 1);
   if (!(highest > 1e-250 && highest < 1e250)) {
     throw std::invalid_argument(

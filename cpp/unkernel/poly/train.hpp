@@ -15,7 +15,7 @@
 namespace unkernel::poly {
 
 struct TrainOptions {
-  engines::FeatureMap map;
+  kernels::FeatureMap map;
   solve::Loss loss;
   double C;
   std::vector<double> class_weights;  // one per class
@@ -35,7 +35,7 @@ struct WarmStart {
 
 // With Storage::split there are no weights, constants neither: the duals say it all.
 struct Trained {
-  std::vector<engines::Key>
+  std::vector<kernels::Key>
       keys;  // ascending; only conjunctions with some non-zero weight, without the constant
   std::vector<double> weights;    // keys x problems
   std::vector<double> constants;  // one per problem
@@ -50,7 +50,7 @@ int problem_count(int classes);
 
 // Weights are divided by powers of gamma on their way into the model: throws unless those are ordinary
 // numbers.
-void check_scale(const engines::FeatureMap& map);
+void check_scale(const kernels::FeatureMap& map);
 
 Trained train(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
               Monitor& monitor);

@@ -10,11 +10,11 @@
 namespace unkernel::tree {
 namespace {
 
-using engines::ExampleKernel;
-using engines::ExampleMachine;
-using engines::ExampleSet;
-using engines::NodeId;
-using engines::TreeRow;
+using kernels::ExampleKernel;
+using kernels::ExampleMachine;
+using kernels::ExampleSet;
+using kernels::NodeId;
+using kernels::TreeRow;
 
 constexpr std::int64_t spreading_parts = 4;  // fixed, so that sums do not depend on the number of threads
 constexpr std::int64_t examples_at_once = 16;
@@ -51,7 +51,7 @@ Combined combine(const std::vector<Cut>& cuts, std::span<const double> alphas, s
 // what is new in it. Both are closed; a node that is in both has its weight in the first.
 class CutForest {
  public:
-  CutForest(const ExampleKernel& kernel, const ExampleSet& set, const engines::TreeCounts& counts,
+  CutForest(const ExampleKernel& kernel, const ExampleSet& set, const kernels::TreeCounts& counts,
             std::span<const std::int32_t> forest_groups)
       : kernel_(kernel.tree),
         set_(set),
@@ -83,7 +83,7 @@ class CutForest {
       layer.weights.assign([&](NodeId node) {
         return owner_[at(node)] == static_cast<std::int32_t>(k) ? weight_of[at(node)] : 0.0;
       });
-      engines::add_scores(layer.weights, *set_.forest, layer.groups, counts_, examples, threads, monitor,
+      kernels::add_scores(layer.weights, *set_.forest, layer.groups, counts_, examples, threads, monitor,
                           scores);
     }
   }
@@ -121,14 +121,14 @@ class CutForest {
 
  private:
   struct Layer {
-    engines::TreeWeights weights;
+    kernels::TreeWeights weights;
     std::vector<std::int32_t> groups;
   };
 
   void add_layer(std::span<const std::int32_t> examples) {
-    const std::vector<NodeId> nodes = engines::nodes_of(set_.order, set_.forest->size(), counts_, examples);
-    Layer layer{engines::TreeWeights(engines::TreeIndex(kernel_, *set_.forest, nodes)), {}};
-    layer.groups = engines::index_groups(layer.weights.index(), forest_groups_);
+    const std::vector<NodeId> nodes = kernels::nodes_of(set_.order, set_.forest->size(), counts_, examples);
+    Layer layer{kernels::TreeWeights(kernels::TreeIndex(kernel_, *set_.forest, nodes)), {}};
+    layer.groups = kernels::index_groups(layer.weights.index(), forest_groups_);
     for (const NodeId node : nodes) {
       if (owner_[at(node)] < 0) owner_[at(node)] = static_cast<std::int32_t>(layers_.size());
     }
@@ -150,7 +150,7 @@ class CutForest {
     }
     void end(const Node&) {}
 
-    const engines::TreeIndex& index;
+    const kernels::TreeIndex& index;
     double* nodes;
     double* groups;
     double coefficient;
@@ -159,7 +159,7 @@ class CutForest {
 
   std::vector<double> spread_over(const Layer& layer, const Cut& cut, int threads,
                                   const Monitor& monitor) const {
-    const engines::TreeIndex& index = layer.weights.index();
+    const kernels::TreeIndex& index = layer.weights.index();
     std::vector<std::vector<double>> by_node(spreading_parts);
     std::vector<std::vector<double>> by_group(spreading_parts);
     parallel_for(threads, spreading_parts, [&](std::int64_t part) {
@@ -167,7 +167,7 @@ class CutForest {
       auto& group_sums = by_group[static_cast<std::size_t>(part)];
       nodes.assign(index.size(), 0.0);
       group_sums.assign(index.group_count(), 0.0);
-      engines::TreeRows rows(index, *set_.forest, layer.groups);
+      kernels::TreeRows rows(index, *set_.forest, layer.groups);
       Spread spread{index, nodes.data(), group_sums.data(), 0.0, {}};
       for (auto k = static_cast<std::size_t>(part); k < cut.examples.size(); k += spreading_parts) {
         monitor.throw_if_stopped();
@@ -186,9 +186,9 @@ class CutForest {
     return std::move(result);
   }
 
-  engines::TreeKernel kernel_;
+  kernels::TreeKernel kernel_;
   const ExampleSet& set_;
-  const engines::TreeCounts& counts_;
+  const kernels::TreeCounts& counts_;
   std::span<const std::int32_t> forest_groups_;
   std::vector<std::int32_t> settled_;  // examples of the first layer
   std::vector<std::int32_t> recent_;   // and of the second
@@ -202,8 +202,8 @@ class ForestCuts final : public Cuts {
   ForestCuts(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, int threads,
              const Monitor& monitor)
       : Cuts(kernel, std::move(set), threads, monitor),
-        forest_groups_(engines::groups_in(kernel.tree, *set_->forest, *set_->forest)) {
-    for (const engines::TreeCounts& counts : set_->trees)
+        forest_groups_(kernels::groups_in(kernel.tree, *set_->forest, *set_->forest)) {
+    for (const kernels::TreeCounts& counts : set_->trees)
       channels_.emplace_back(kernel, *set_, counts, forest_groups_);
   }
 
@@ -297,20 +297,20 @@ class KernelCuts final : public Cuts {
     std::ranges::fill(scores, 0.0);
     if (by_row_) {
       Sum sink(coefficients, scores);
-      engines::compute_kernels(kernel_, {*set_, examples, *set_, support, false}, threads_, monitor_, sink);
+      kernels::compute_kernels(kernel_, {*set_, examples, *set_, support, false}, threads_, monitor_, sink);
       return;
     }
     const std::int64_t tasks =
         (static_cast<std::int64_t>(examples.size()) + examples_at_once - 1) / examples_at_once;
-    std::vector<std::unique_ptr<engines::TreePairs>> pairs(static_cast<std::size_t>(std::max(threads_, 1)));
+    std::vector<std::unique_ptr<kernels::TreePairs>> pairs(static_cast<std::size_t>(std::max(threads_, 1)));
     parallel_slots(threads_, tasks, [&](std::size_t slot, std::int64_t task) {
       monitor_.throw_if_stopped();
       if (pairs[slot] == nullptr)
-        pairs[slot] = std::make_unique<engines::TreePairs>(kernel_.tree, *set_->forest);
+        pairs[slot] = std::make_unique<kernels::TreePairs>(kernel_.tree, *set_->forest);
       const auto begin = static_cast<std::size_t>(task * examples_at_once);
       for (std::size_t i = begin; i < std::min(examples.size(), begin + examples_at_once); ++i) {
         for (std::size_t k = 0; k < support.size(); ++k) {
-          for (const engines::TreeCounts& counts : set_->trees) {
+          for (const kernels::TreeCounts& counts : set_->trees) {
             scores[i] +=
                 coefficients[k] * (*pairs[slot])(counts.row(at(examples[i])), counts.row(at(support[k])));
           }
@@ -319,7 +319,7 @@ class KernelCuts final : public Cuts {
     });
   }
 
-  class Sum final : public engines::GramSink {
+  class Sum final : public kernels::GramSink {
    public:
     Sum(std::span<const double> coefficients, std::span<double> scores)
         : coefficients_(coefficients), scores_(scores) {}
@@ -366,7 +366,7 @@ ExampleMachine Cuts::machine_of(std::span<const double> alphas) const {
 
 std::unique_ptr<Cuts> make_cuts(CutMethod method, const ExampleKernel& kernel,
                                 std::shared_ptr<const ExampleSet> set, int threads, const Monitor& monitor) {
-  const bool trees_only = kernel.combination == engines::Combination::trees;
+  const bool trees_only = kernel.combination == kernels::Combination::trees;
   if (!trees_only && method != CutMethod::kernels) {
     throw std::invalid_argument("this way of computing cuts is for kernels of trees alone");
   }

@@ -34,7 +34,7 @@ class Cuts {
   std::vector<double> add(Cut cut);
 
  protected:
-  Cuts(const engines::ExampleKernel& kernel, std::shared_ptr<const engines::ExampleSet> set, int threads,
+  Cuts(const kernels::ExampleKernel& kernel, std::shared_ptr<const kernels::ExampleSet> set, int threads,
        const Monitor& monitor)
       : kernel_(kernel), set_(std::move(set)), threads_(threads), monitor_(monitor) {}
 
@@ -44,17 +44,17 @@ class Cuts {
   // sum over the newest cut's examples of coefficient times score.
   double along_newest(std::span<const double> scores) const;
   // What each example has in w, over all cuts.
-  engines::ExampleMachine machine_of(std::span<const double> alphas) const;
+  kernels::ExampleMachine machine_of(std::span<const double> alphas) const;
 
-  engines::ExampleKernel kernel_;
-  std::shared_ptr<const engines::ExampleSet> set_;
+  kernels::ExampleKernel kernel_;
+  std::shared_ptr<const kernels::ExampleSet> set_;
   int threads_;
   const Monitor& monitor_;
   std::vector<Cut> cuts_;
 };
 
-std::unique_ptr<Cuts> make_cuts(CutMethod method, const engines::ExampleKernel& kernel,
-                                std::shared_ptr<const engines::ExampleSet> set, int threads,
+std::unique_ptr<Cuts> make_cuts(CutMethod method, const kernels::ExampleKernel& kernel,
+                                std::shared_ptr<const kernels::ExampleSet> set, int threads,
                                 const Monitor& monitor);
 
 }  // namespace unkernel::tree

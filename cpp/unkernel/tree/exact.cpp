@@ -15,9 +15,9 @@
 namespace unkernel::tree {
 namespace {
 
-using engines::ExampleKernel;
-using engines::ExampleMachine;
-using engines::ExampleSet;
+using kernels::ExampleKernel;
+using kernels::ExampleMachine;
+using kernels::ExampleSet;
 
 constexpr std::size_t first_examples = 1024;  // of each labelling
 constexpr std::size_t fewest_to_add = 256;
@@ -85,7 +85,7 @@ class Decomposition {
         options_(options),
         monitor_(monitor),
         square_(kernel, *examples_, room(examples_->size, options.memory), options.threads),
-        self_(engines::self_kernels(kernel, *examples_, options.threads)) {
+        self_(kernels::self_kernels(kernel, *examples_, options.threads)) {
     if (!std::ranges::all_of(self_, [](double value) { return value <= largest_kernel; })) {
       throw std::invalid_argument(
           "the kernel of an example with itself is not finite, or above 1e30: lower the decay, or normalise "
@@ -169,7 +169,7 @@ class Decomposition {
   void certify() {
     std::vector<Problem*> all;
     for (Problem& problem : problems_) all.push_back(&problem);
-    score(all, engines::all_of(*examples_));
+    score(all, kernels::all_of(*examples_));
     for (Problem* problem : all) settle(*problem);
   }
 

@@ -46,8 +46,8 @@ struct Trained {
   bool converged = false;
 };
 
-std::vector<Trained> train_exact(const engines::ExampleKernel& kernel,
-                                 std::shared_ptr<const engines::ExampleSet> examples,
+std::vector<Trained> train_exact(const kernels::ExampleKernel& kernel,
+                                 std::shared_ptr<const kernels::ExampleSet> examples,
                                  std::span<const Labelling> labellings, const ExactOptions& options,
                                  Monitor& monitor);
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t tile = 64;
 
-class RowSink final : public engines::GramSink {
+class RowSink final : public kernels::GramSink {
  public:
   RowSink(float* values, std::size_t stride) : values_(values), stride_(stride) {}
   void take(std::size_t i, std::size_t first, std::span<const double> kernels) override {
@@ -39,7 +39,7 @@ void mirror(float* values, std::size_t stride, std::size_t begin, std::size_t en
 
 }  // namespace
 
-GramBlock::GramBlock(const engines::ExampleKernel& kernel, const engines::ExampleSet& set,
+GramBlock::GramBlock(const kernels::ExampleKernel& kernel, const kernels::ExampleSet& set,
                      std::size_t capacity, int threads)
     : kernel_(kernel), set_(set), capacity_(capacity), threads_(threads), place_(set.size, -1) {}
 
@@ -67,10 +67,10 @@ void GramBlock::add(std::span<const std::int32_t> examples, const Monitor& monit
   float* rows = values_.data() + before * stride_;
   if (before > 0) {
     RowSink sink(rows, stride_);
-    engines::compute_kernels(kernel_, {set_, examples, set_, old, false}, threads_, monitor, sink);
+    kernels::compute_kernels(kernel_, {set_, examples, set_, old, false}, threads_, monitor, sink);
   }
   RowSink sink(rows + before, stride_);
-  engines::compute_kernels(kernel_, {set_, examples, set_, examples, true}, threads_, monitor, sink);
+  kernels::compute_kernels(kernel_, {set_, examples, set_, examples, true}, threads_, monitor, sink);
   mirror(values_.data(), stride_, before, size(), threads_);
 }
 

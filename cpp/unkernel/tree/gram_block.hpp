@@ -16,7 +16,7 @@ namespace unkernel::tree {
 class GramBlock {
  public:
   // Room for so many examples of the set, at most; memory is taken as they come.
-  GramBlock(const engines::ExampleKernel& kernel, const engines::ExampleSet& set, std::size_t capacity,
+  GramBlock(const kernels::ExampleKernel& kernel, const kernels::ExampleSet& set, std::size_t capacity,
             int threads);
 
   std::size_t size() const { return examples_.size(); }
@@ -35,8 +35,8 @@ class GramBlock {
  private:
   void make_wide(std::size_t size);
 
-  engines::ExampleKernel kernel_;
-  const engines::ExampleSet& set_;
+  kernels::ExampleKernel kernel_;
+  const kernels::ExampleSet& set_;
   std::size_t capacity_;
   std::size_t stride_ = 0;
   int threads_;

@@ -146,8 +146,8 @@ double violation_of(const Cut& cut, std::span<const std::int32_t> sample, std::s
 
 }  // namespace
 
-Trained train_sampled(const engines::ExampleKernel& kernel,
-                      std::shared_ptr<const engines::ExampleSet> examples, const Labelling& labelling,
+Trained train_sampled(const kernels::ExampleKernel& kernel,
+                      std::shared_ptr<const kernels::ExampleSet> examples, const Labelling& labelling,
                       const SampledOptions& options, Progress progress, Monitor& monitor) {
   const double total = std::accumulate(labelling.costs.begin(), labelling.costs.end(), 0.0);
   CutProgram program(options.C * total, options.bias);

@@ -51,8 +51,8 @@ struct SampledOptions {
   int threads;
 };
 
-Trained train_sampled(const engines::ExampleKernel& kernel,
-                      std::shared_ptr<const engines::ExampleSet> examples, const Labelling& labelling,
+Trained train_sampled(const kernels::ExampleKernel& kernel,
+                      std::shared_ptr<const kernels::ExampleSet> examples, const Labelling& labelling,
                       const SampledOptions& options, Progress progress, Monitor& monitor);
 
 }  // namespace unkernel::tree

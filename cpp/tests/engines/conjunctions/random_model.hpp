@@ -18,8 +18,8 @@
 #include "unkernel/engines/conjunctions/layout.hpp"
 
 struct ModelShape {
-  unkernel::engines::Basis basis;
-  unkernel::engines::FeatureMap map;
+  unkernel::kernels::Basis basis;
+  unkernel::kernels::FeatureMap map;
   std::uint64_t used;
   std::int64_t features;
   std::size_t scores;
@@ -27,7 +27,7 @@ struct ModelShape {
 
 struct RandomModel {
   using Ranks = brute_force::Ranks;
-  using Key = unkernel::engines::Key;
+  using Key = unkernel::kernels::Key;
   using Random = unkernel::Random;
 
   ModelShape shape;

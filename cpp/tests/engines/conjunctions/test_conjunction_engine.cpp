@@ -20,15 +20,15 @@ using brute_force::Ranks;
 using scoring::scores_of;
 using unkernel::Random;
 using unkernel::engines::arrange;
-using unkernel::engines::Basis;
 using unkernel::engines::borrow;
 using unkernel::engines::ConjunctionArrays;
 using unkernel::engines::Engine;
-using unkernel::engines::FeatureMap;
 using unkernel::engines::HeadPlan;
-using unkernel::engines::Key;
 using unkernel::engines::make_conjunction_engine;
 using unkernel::engines::RowView;
+using unkernel::kernels::Basis;
+using unkernel::kernels::FeatureMap;
+using unkernel::kernels::Key;
 
 constexpr double tolerance = 1e-12;
 

@@ -21,15 +21,15 @@ using brute_force::Ranks;
 using unkernel::Monitor;
 using unkernel::Random;
 using unkernel::engines::arrange;
-using unkernel::engines::Basis;
 using unkernel::engines::borrow;
 using unkernel::engines::ConjunctionArrays;
 using unkernel::engines::expand;
-using unkernel::engines::FeatureMap;
 using unkernel::engines::HeadPlan;
 using unkernel::engines::HeaviestConjunctions;
 using unkernel::engines::list_heaviest;
 using unkernel::engines::most_degree;
+using unkernel::kernels::Basis;
+using unkernel::kernels::FeatureMap;
 
 constexpr std::size_t everything = std::numeric_limits<std::size_t>::max();
 constexpr HeadPlan head_plans[] = {{0, 0, false},  {0, 6, false}, {0, 6, true},  {0, 14, true},

@@ -19,10 +19,10 @@ namespace {
 
 using brute_force::Ranks;
 using unkernel::Random;
-using unkernel::engines::Basis;
 using unkernel::engines::dense_pairs_for;
-using unkernel::engines::FeatureMap;
 using unkernel::engines::make_int16_pair_engine;
+using unkernel::kernels::Basis;
+using unkernel::kernels::FeatureMap;
 
 constexpr double tolerance = 1e-13;
 constexpr std::int64_t all_core = std::numeric_limits<std::int64_t>::max();

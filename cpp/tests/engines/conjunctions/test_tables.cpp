@@ -32,7 +32,6 @@ namespace {
 using unkernel::LargeVector;
 using unkernel::Monitor;
 using unkernel::Random;
-using unkernel::engines::Basis;
 using unkernel::engines::borrow;
 using unkernel::engines::check;
 using unkernel::engines::ConjunctionArrays;
@@ -40,14 +39,15 @@ using unkernel::engines::ConjunctionEngine;
 using unkernel::engines::Engine;
 using unkernel::engines::expand;
 using unkernel::engines::ExpansionPlan;
-using unkernel::engines::FeatureMap;
-using unkernel::engines::KernelFunction;
 using unkernel::engines::Keys;
 using unkernel::engines::list_heaviest;
 using unkernel::engines::Owned;
 using unkernel::engines::PrefixTrie;
 using unkernel::engines::RowView;
 using unkernel::engines::Saving;
+using unkernel::kernels::Basis;
+using unkernel::kernels::FeatureMap;
+using unkernel::kernels::KernelFunction;
 
 constexpr std::int64_t features = 12;
 constexpr int rounds = 150;  // for each of the sound tables

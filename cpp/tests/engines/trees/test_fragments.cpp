@@ -24,19 +24,19 @@ using unkernel::Random;
 using unkernel::data::BracketReader;
 using unkernel::data::to_brackets;
 using unkernel::data::WordStyle;
-using unkernel::engines::Forest;
-using unkernel::engines::longest_subsequence;
-using unkernel::engines::NodeId;
-using unkernel::engines::TreeCounts;
-using unkernel::engines::TreeKernel;
-using unkernel::engines::TreeKernelKind;
-using unkernel::engines::TreeRow;
-using unkernel::engines::TreeWeights;
-using unkernel::tree::decisive_fragments;
-using unkernel::tree::Fragment;
-using unkernel::tree::FragmentList;
-using unkernel::tree::FragmentOptions;
-using unkernel::tree::heaviest_fragments;
+using unkernel::engines::decisive_fragments;
+using unkernel::engines::Fragment;
+using unkernel::engines::FragmentList;
+using unkernel::engines::FragmentOptions;
+using unkernel::engines::heaviest_fragments;
+using unkernel::kernels::Forest;
+using unkernel::kernels::longest_subsequence;
+using unkernel::kernels::NodeId;
+using unkernel::kernels::TreeCounts;
+using unkernel::kernels::TreeKernel;
+using unkernel::kernels::TreeKernelKind;
+using unkernel::kernels::TreeRow;
+using unkernel::kernels::TreeWeights;
 
 constexpr std::size_t everything = std::numeric_limits<std::size_t>::max();
 constexpr TreeKernelKind kinds[] = {TreeKernelKind::subtree, TreeKernelKind::subset_tree,
@@ -110,7 +110,7 @@ Fragments fragments_of(const TreeKernel& kernel, const Forest& forest, NodeId no
   if (forest.is_leaf(node)) return {{std::string(forest.label_name(node)), {kernel.decay, 1.0}}};
   if (kernel.kind != TreeKernelKind::subtree) return subset_trees(kernel, forest, node);
   return {{to_brackets(forest, node, false),
-           {unkernel::engines::subtree_constants(kernel, forest)[static_cast<std::size_t>(node)], 1.0}}};
+           {unkernel::kernels::subtree_constants(kernel, forest)[static_cast<std::size_t>(node)], 1.0}}};
 }
 
 // --- Models -----------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ TreeWeights weigh(const TreeKernel& kernel, const Trees& trees, const std::vecto
                   std::size_t scores, bool normalize) {
   std::vector<std::int32_t> chosen(trees.roots.size());
   std::iota(chosen.begin(), chosen.end(), 0);
-  const auto order = unkernel::engines::nodes_in_order(kernel, trees.forest);
+  const auto order = unkernel::kernels::nodes_in_order(kernel, trees.forest);
   return TreeWeights(kernel, trees.forest, order, trees.count(kernel, normalize), chosen, coefficients,
                      scores);
 }

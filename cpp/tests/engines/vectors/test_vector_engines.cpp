@@ -15,9 +15,9 @@ namespace {
 
 using unkernel::Random;
 using unkernel::engines::Engine;
-using unkernel::engines::KernelFunction;
 using unkernel::engines::make_bitsliced_engine;
 using unkernel::engines::make_inverted_engine;
+using unkernel::kernels::KernelFunction;
 using Type = KernelFunction::Type;
 
 constexpr double tolerance = 1e-11;

@@ -13,14 +13,14 @@
 #include "unkernel/engines/vectors/inverted_engine.hpp"
 
 struct VectorSumArrays {
-  unkernel::engines::KernelFunction kernel;
+  unkernel::kernels::KernelFunction kernel;
   std::vector<double> coefficients;
   std::vector<double> intercepts;
   std::vector<double> norms;
 
-  VectorSumArrays(const RandomMachine& machine, const unkernel::engines::KernelFunction& of)
+  VectorSumArrays(const RandomMachine& machine, const unkernel::kernels::KernelFunction& of)
       : kernel(of), coefficients(machine.coefficients), intercepts(machine.intercepts) {
-    if (kernel.type != unkernel::engines::KernelFunction::Type::rbf) return;
+    if (kernel.type != unkernel::kernels::KernelFunction::Type::rbf) return;
     for (std::size_t j = 0; j < machine.count(); ++j) norms.push_back(machine.squared_norm(j));
   }
 
@@ -49,7 +49,7 @@ struct InvertedArrays {
   std::vector<std::uint32_t> lists;
   std::vector<double> list_values;
 
-  InvertedArrays(const RandomMachine& machine, const unkernel::engines::KernelFunction& kernel, bool binary)
+  InvertedArrays(const RandomMachine& machine, const unkernel::kernels::KernelFunction& kernel, bool binary)
       : sum(machine, kernel) {
     const Holders all = holders_of(machine);
     const auto is_whole = [&](const auto& holders) {
@@ -97,7 +97,7 @@ struct BitslicedArrays {
   std::vector<std::uint32_t> lists;
 
   // Columns of at least `frequent_from` vectors get bits.
-  BitslicedArrays(const RandomMachine& machine, const unkernel::engines::KernelFunction& kernel,
+  BitslicedArrays(const RandomMachine& machine, const unkernel::kernels::KernelFunction& kernel,
                   std::size_t frequent_from)
       : sum(machine, kernel) {
     const Holders all = holders_of(machine);

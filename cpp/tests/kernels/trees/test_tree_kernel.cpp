@@ -23,7 +23,7 @@
 
 namespace {
 
-using namespace unkernel::engines;
+using namespace unkernel::kernels;
 using random_trees::chain;
 using random_trees::numbers;
 using random_trees::random_tree;

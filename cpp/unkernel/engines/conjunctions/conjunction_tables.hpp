@@ -44,6 +44,16 @@
 
 namespace unkernel::engines {
 
+using kernels::Basis;
+using kernels::choose2;
+using kernels::choose3;
+using kernels::choose4;
+using kernels::Conjunction;
+using kernels::ConjunctionIndex;
+using kernels::FeatureMap;
+using kernels::Key;
+using kernels::SetFactors;
+
 inline constexpr int most_degree = 4;
 // Entries are counted in 32 bits.
 inline constexpr std::uint64_t most_entries = 0xffff'fff0;

@@ -16,13 +16,13 @@
 
 #include "unkernel/engines/trees/fragments.hpp"
 
-namespace unkernel::tree::fragment_search {
+namespace unkernel::engines::fragment_search {
 
-using engines::Forest;
-using engines::longest_subsequence;
-using engines::NodeId;
-using engines::TreeKernel;
-using engines::TreeKernelKind;
+using kernels::Forest;
+using kernels::longest_subsequence;
+using kernels::NodeId;
+using kernels::TreeKernel;
+using kernels::TreeKernelKind;
 
 inline constexpr double infinite = std::numeric_limits<double>::infinity();
 
@@ -165,4 +165,4 @@ inline void append_unexpanded(std::string& text, std::string_view label, bool is
   }
 }
 
-}  // namespace unkernel::tree::fragment_search
+}  // namespace unkernel::engines::fragment_search

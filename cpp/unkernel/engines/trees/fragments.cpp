@@ -6,7 +6,7 @@
 #include "unkernel/engines/trees/partial_fragments.hpp"
 #include "unkernel/engines/trees/subset_fragments.hpp"
 
-namespace unkernel::tree {
+namespace unkernel::engines {
 
 namespace {
 
@@ -18,7 +18,7 @@ class Subtrees {
   struct State {};
 
   Subtrees(const TreeKernel& kernel, const Sides& sides, std::size_t)
-      : sides_(sides), sizes_(engines::subtree_constants(kernel, sides.model.forest)) {}
+      : sides_(sides), sizes_(kernels::subtree_constants(kernel, sides.model.forest)) {}
 
   void begin(Agenda<State>& agenda) {
     std::vector<double> occurrences(sizes_.size(), sides_.tree == nullptr ? 1.0 : 0.0);
@@ -59,7 +59,7 @@ class Subtrees {
 
 template <class Growth>
 FragmentList search(const TreeKernel& kernel, const Sides& sides, const FragmentOptions& options) {
-  Growth growth(kernel, sides, engines::group_count(kernel, sides.model.forest));
+  Growth growth(kernel, sides, kernels::group_count(kernel, sides.model.forest));
   Agenda<typename Growth::State> agenda(options);
   growth.begin(agenda);
   while (const auto state = agenda.next()) growth.grow(*state, agenda);
@@ -82,7 +82,7 @@ FragmentList search(const TreeKernel& kernel, const Sides& sides, const Fragment
   throw std::invalid_argument("no such tree kernel");
 }
 
-void require_valid(const TreeKernel& kernel, const engines::TreeWeights& weights,
+void require_valid(const TreeKernel& kernel, const kernels::TreeWeights& weights,
                    const FragmentOptions& options) {
   if (!(kernel.decay > 0.0)) throw std::invalid_argument("fragments: the decay must be above 0");
   if (kernel.kind == TreeKernelKind::partial_tree && !(kernel.width_decay > 0.0)) {
@@ -93,7 +93,7 @@ void require_valid(const TreeKernel& kernel, const engines::TreeWeights& weights
 }
 
 Side model_side(const Forest& forest, std::span<const std::int32_t> groups,
-                const engines::TreeWeights& weights, std::size_t score) {
+                const kernels::TreeWeights& weights, std::size_t score) {
   Side side{forest, groups, {}};
   for (std::size_t i = 0; i < weights.index().size(); ++i) {
     const double weight = weights.of_node(i)[score];
@@ -102,7 +102,7 @@ Side model_side(const Forest& forest, std::span<const std::int32_t> groups,
   return side;
 }
 
-Side tree_side(const Forest& forest, std::span<const std::int32_t> groups, const engines::TreeRow& tree) {
+Side tree_side(const Forest& forest, std::span<const std::int32_t> groups, const kernels::TreeRow& tree) {
   Side side{forest, groups, {}};
   side.roots.reserve(tree.nodes.size());
   for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
@@ -111,30 +111,30 @@ Side tree_side(const Forest& forest, std::span<const std::int32_t> groups, const
   return side;
 }
 
-double score_of(const engines::TreeWeights& weights, const Side& side, const engines::TreeRow& tree,
+double score_of(const kernels::TreeWeights& weights, const Side& side, const kernels::TreeRow& tree,
                 std::size_t score) {
-  const std::vector<std::int32_t> groups = engines::index_groups(weights.index(), side.groups);
+  const std::vector<std::int32_t> groups = kernels::index_groups(weights.index(), side.groups);
   std::vector<double> scores(weights.scores(), 0.0);
-  engines::TreeScorer(weights, side.forest, groups).add(tree, scores.data());
+  kernels::TreeScorer(weights, side.forest, groups).add(tree, scores.data());
   return scores[score];
 }
 
 }  // namespace
 
 FragmentList heaviest_fragments(const TreeKernel& kernel, const Forest& model_forest,
-                                const engines::TreeWeights& weights, const FragmentOptions& options) {
+                                const kernels::TreeWeights& weights, const FragmentOptions& options) {
   require_valid(kernel, weights, options);
-  const std::vector<std::int32_t> groups = engines::groups_in(kernel, model_forest, model_forest);
+  const std::vector<std::int32_t> groups = kernels::groups_in(kernel, model_forest, model_forest);
   const Side model = model_side(model_forest, groups, weights, options.score);
   return search(kernel, {model, nullptr}, options);
 }
 
 FragmentList decisive_fragments(const TreeKernel& kernel, const Forest& model_forest,
-                                const engines::TreeWeights& weights, const Forest& tree_forest,
-                                const engines::TreeRow& tree, const FragmentOptions& options) {
+                                const kernels::TreeWeights& weights, const Forest& tree_forest,
+                                const kernels::TreeRow& tree, const FragmentOptions& options) {
   require_valid(kernel, weights, options);
-  const std::vector<std::int32_t> model_groups = engines::groups_in(kernel, model_forest, model_forest);
-  const std::vector<std::int32_t> tree_groups = engines::groups_in(kernel, tree_forest, model_forest);
+  const std::vector<std::int32_t> model_groups = kernels::groups_in(kernel, model_forest, model_forest);
+  const std::vector<std::int32_t> tree_groups = kernels::groups_in(kernel, tree_forest, model_forest);
   const Side model = model_side(model_forest, model_groups, weights, options.score);
   const Side explained = tree_side(tree_forest, tree_groups, tree);
   FragmentList list = search(kernel, {model, &explained}, options);
@@ -142,4 +142,4 @@ FragmentList decisive_fragments(const TreeKernel& kernel, const Forest& model_fo
   return list;
 }
 
-}  // namespace unkernel::tree
+}  // namespace unkernel::engines

@@ -40,7 +40,7 @@
 
 #include "unkernel/kernels/trees/tree_scores.hpp"
 
-namespace unkernel::tree {
+namespace unkernel::engines {
 
 struct FragmentOptions {
   std::size_t top;             // how many are wanted
@@ -64,13 +64,13 @@ struct FragmentList {
 };
 
 // The fragments with the largest |W|.
-FragmentList heaviest_fragments(const engines::TreeKernel& kernel, const engines::Forest& model_forest,
-                                const engines::TreeWeights& weights, const FragmentOptions& options);
+FragmentList heaviest_fragments(const kernels::TreeKernel& kernel, const kernels::Forest& model_forest,
+                                const kernels::TreeWeights& weights, const FragmentOptions& options);
 
 // The fragments with the largest |n W| in a tree, which may be of another forest than the model.
 // Takes time in proportion to both forests, besides the search.
-FragmentList decisive_fragments(const engines::TreeKernel& kernel, const engines::Forest& model_forest,
-                                const engines::TreeWeights& weights, const engines::Forest& tree_forest,
-                                const engines::TreeRow& tree, const FragmentOptions& options);
+FragmentList decisive_fragments(const kernels::TreeKernel& kernel, const kernels::Forest& model_forest,
+                                const kernels::TreeWeights& weights, const kernels::Forest& tree_forest,
+                                const kernels::TreeRow& tree, const FragmentOptions& options);
 
-}  // namespace unkernel::tree
+}  // namespace unkernel::engines

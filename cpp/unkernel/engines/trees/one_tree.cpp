@@ -8,28 +8,28 @@
 
 namespace unkernel::engines {
 
-OneTreeScorer::OneTreeScorer(std::shared_ptr<const ExampleMachine> machine, bool normalize)
+OneTreeScorer::OneTreeScorer(std::shared_ptr<const kernels::ExampleMachine> machine, bool normalize)
     : machine_(std::move(machine)), normalize_(normalize) {
-  if (machine_->kernel().combination != Combination::trees || machine_->tree_weights().size() != 1) {
+  if (machine_->kernel().combination != kernels::Combination::trees || machine_->tree_weights().size() != 1) {
     throw std::invalid_argument("a single tree can be scored by models of one tree each, without vectors");
   }
 }
 
 std::vector<double> OneTreeScorer::score(std::string_view tree) {
-  Forest forest;
+  kernels::Forest forest;
   data::BracketReader reader(forest, data::WordStyle::apart);
   std::size_t at = data::skip_blanks(tree, 0);
-  const NodeId root = reader.read(tree, at);
+  const kernels::NodeId root = reader.read(tree, at);
   at = data::skip_blanks(tree, at);
   if (at < tree.size()) throw data::BracketError(at, "there is something behind the tree");
-  const TreeKernel& kernel = machine_->kernel().tree;
-  const TreeWeights& weights = machine_->tree_weights().front();
-  const TreeCounts counts =
-      TreeCounts::count(kernel, forest, std::array<std::int64_t, 2>{0, 1}, std::array{root}, normalize_, 1);
+  const kernels::TreeKernel& kernel = machine_->kernel().tree;
+  const kernels::TreeWeights& weights = machine_->tree_weights().front();
+  const kernels::TreeCounts counts = kernels::TreeCounts::count(
+      kernel, forest, std::array<std::int64_t, 2>{0, 1}, std::array{root}, normalize_, 1);
   const std::vector<std::int32_t> groups =
-      index_groups(weights.index(), groups_in(kernel, forest, machine_->forest()));
+      kernels::index_groups(weights.index(), kernels::groups_in(kernel, forest, machine_->forest()));
   if (scorer_ == nullptr) {
-    scorer_ = std::make_unique<TreeScorer>(weights, forest, groups);
+    scorer_ = std::make_unique<kernels::TreeScorer>(weights, forest, groups);
   } else {
     scorer_->use(forest, groups);
   }

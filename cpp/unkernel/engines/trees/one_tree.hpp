@@ -13,15 +13,15 @@ namespace unkernel::engines {
 class OneTreeScorer {
  public:
   // Of a machine over examples that are one tree each.
-  OneTreeScorer(std::shared_ptr<const ExampleMachine> machine, bool normalize);
+  OneTreeScorer(std::shared_ptr<const kernels::ExampleMachine> machine, bool normalize);
 
   // The scores of the tree in brackets; throws data::BracketError.
   std::vector<double> score(std::string_view tree);
 
  private:
-  std::shared_ptr<const ExampleMachine> machine_;
+  std::shared_ptr<const kernels::ExampleMachine> machine_;
   bool normalize_;
-  std::unique_ptr<TreeScorer> scorer_;
+  std::unique_ptr<kernels::TreeScorer> scorer_;
 };
 
 }  // namespace unkernel::engines

@@ -3,7 +3,7 @@
 
 #include "unkernel/engines/trees/fragment_search.hpp"
 
-namespace unkernel::tree::fragment_search {
+namespace unkernel::engines::fragment_search {
 
 // What a fragment may gain below a node. With M(u) no less than size(tau) e(tau, u) for any tau,
 //
@@ -350,4 +350,4 @@ class PartialTrees {
   std::vector<double> bounds_;
 };
 
-}  // namespace unkernel::tree::fragment_search
+}  // namespace unkernel::engines::fragment_search

@@ -3,7 +3,7 @@
 
 #include "unkernel/engines/trees/fragment_search.hpp"
 
-namespace unkernel::tree::fragment_search {
+namespace unkernel::engines::fragment_search {
 
 struct Occurrence {
   NodeId root;
@@ -257,7 +257,7 @@ class SubsetTrees {
     if (decay_ <= 1.0) return 1.0;
     const Forest& forest = sides_.model.forest;
     const std::vector<double> sizes =
-        engines::subtree_constants({TreeKernelKind::subtree, decay_, 0.0}, forest);
+        kernels::subtree_constants({TreeKernelKind::subtree, decay_, 0.0}, forest);
     double largest = 1.0;
     for (const WeightedNode& root : sides_.model.roots) largest = std::max(largest, sizes[at(root.node)]);
     return largest;
@@ -275,4 +275,4 @@ class SubsetTrees {
   std::vector<double> bounds_;
 };
 
-}  // namespace unkernel::tree::fragment_search
+}  // namespace unkernel::engines::fragment_search

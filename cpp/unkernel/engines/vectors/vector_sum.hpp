@@ -14,6 +14,8 @@
 
 namespace unkernel::engines {
 
+using kernels::KernelFunction;
+
 struct VectorSumTables {
   KernelFunction kernel;
   std::span<const double> coefficients;  // vectors x scores

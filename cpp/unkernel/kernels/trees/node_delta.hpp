@@ -7,7 +7,7 @@
 
 #include "unkernel/kernels/trees/tree_kernel.hpp"
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 
 class NodeDelta {
  public:
@@ -48,4 +48,4 @@ class NodeDelta {
   PartialTreeSum partial_;
 };
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

@@ -5,7 +5,7 @@
 #include "unkernel/kernels/trees/tree_index.hpp"
 #include "unkernel/kernels/trees/tree_rows.hpp"
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 namespace {
 
 // Beyond this many nodes a table of all pairs is too large.
@@ -102,4 +102,4 @@ double SelfKernel::by_index(const TreeRow& row) const {
   return sum.total;
 }
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

@@ -9,7 +9,7 @@
 #include "unkernel/kernels/trees/tree_counts.hpp"
 #include "unkernel/kernels/trees/tree_kernel.hpp"
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 
 class SelfKernel {
  public:
@@ -34,4 +34,4 @@ class SelfKernel {
   std::size_t width_ = 0;
 };
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

@@ -10,7 +10,7 @@
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/kernels/trees/self_kernel.hpp"
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 namespace {
 
 constexpr std::int64_t examples_at_once = 256;
@@ -142,4 +142,4 @@ TreeCounts TreeCounts::count(const TreeKernel& kernel, const Forest& forest,
   return result;
 }
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

@@ -13,7 +13,7 @@
 
 #include "unkernel/kernels/trees/tree_kernel.hpp"
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 
 struct TreeRow {
   std::span<const NodeId> nodes;
@@ -42,4 +42,4 @@ class TreeCounts {
   std::vector<double> weights_;
 };
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

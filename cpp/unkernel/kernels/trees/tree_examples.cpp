@@ -6,7 +6,7 @@
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/kernels/trees/self_kernel.hpp"
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 namespace {
 
 constexpr std::int64_t rows_at_once = 64;
@@ -180,7 +180,7 @@ void ExampleMachine::add_tree_scores(const ExampleSet& examples, std::span<const
   std::vector<double> scores(weight == 1.0 ? 0 : sums.size(), 0.0);
   for (std::size_t channel = 0; channel < std::min(trees_.size(), examples.trees.size()); ++channel) {
     const std::vector<std::int32_t> groups = index_groups(trees_[channel].index(), forest_groups);
-    engines::add_scores(trees_[channel], *examples.forest, groups, examples.trees[channel], chosen, threads,
+    kernels::add_scores(trees_[channel], *examples.forest, groups, examples.trees[channel], chosen, threads,
                         monitor, weight == 1.0 ? sums : std::span<double>(scores));
   }
   for (std::size_t i = 0; i < scores.size(); ++i) sums[i] += weight * scores[i];
@@ -209,4 +209,4 @@ void ExampleMachine::add_kernel_sums(const ExampleSet& examples, std::span<const
   });
 }
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

@@ -20,7 +20,7 @@
 #include "unkernel/kernels/trees/tree_scores.hpp"
 #include "unkernel/kernels/vector_rows.hpp"
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 
 enum class Combination { trees, vectors, sum, product };
 
@@ -90,4 +90,4 @@ class ExampleMachine {
   std::vector<TreeWeights> trees_;
 };
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

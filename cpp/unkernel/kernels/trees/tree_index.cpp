@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 namespace {
 
 double constant_of(const TreeKernel& kernel) {
@@ -15,7 +15,7 @@ double constant_of(const TreeKernel& kernel) {
 }  // namespace
 
 TreeIndex::TreeIndex(const TreeKernel& kernel, const Forest& forest, std::span<const NodeId> nodes)
-    : kernel_(kernel), constant_(constant_of(kernel)), group_map_(engines::group_count(kernel, forest), -1) {
+    : kernel_(kernel), constant_(constant_of(kernel)), group_map_(kernels::group_count(kernel, forest), -1) {
   arrange(forest, nodes);
   first_place_.assign(group_count(), 0);
   if (kernel_.kind == TreeKernelKind::subtree) {
@@ -158,4 +158,4 @@ std::size_t TreeIndex::memory() const {
          lists_.size() * 40;
 }
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

@@ -17,7 +17,7 @@
 #include "unkernel/base/flat_map.hpp"
 #include "unkernel/kernels/trees/tree_kernel.hpp"
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 
 class TreeIndex {
  public:
@@ -126,4 +126,4 @@ class TreeIndex {
   std::vector<Class> classes_;
 };
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 namespace {
 
 std::vector<std::int32_t> own_groups(const TreeKernel& kernel, const Forest& forest) {
@@ -205,4 +205,4 @@ double PartialTreeSum::operator()(const double* delta, std::size_t height, std::
   return mu_ * (lambda_ * lambda_ + sum);
 }
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

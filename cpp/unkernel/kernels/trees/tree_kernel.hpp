@@ -26,7 +26,7 @@
 
 #include "unkernel/data/trees/forest.hpp"
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 
 using data::Forest;
 using data::NodeId;
@@ -128,4 +128,4 @@ class PartialTreeSum {
   std::vector<double> spanning_;  // that end at or before it, gaps counted
 };
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

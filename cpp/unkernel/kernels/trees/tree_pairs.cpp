@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 
 TreePairs::TreePairs(const TreeKernel& kernel, const Forest& forest)
     : kernel_(kernel),
@@ -64,4 +64,4 @@ double TreePairs::child_delta(NodeId left, NodeId right) const {
   return i < 0 || j < 0 ? 0.0 : deltas_[static_cast<std::size_t>(i) * width_ + static_cast<std::size_t>(j)];
 }
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

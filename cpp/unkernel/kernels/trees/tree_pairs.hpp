@@ -10,7 +10,7 @@
 #include "unkernel/kernels/trees/tree_counts.hpp"
 #include "unkernel/kernels/trees/tree_kernel.hpp"
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 
 // Keeps its buffers from pair to pair; one a thread.
 class TreePairs {
@@ -47,4 +47,4 @@ class TreePairs {
   std::vector<Pair> pairs_;
 };
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 namespace {
 
 // A ratio of 1 that nobody has changed: whoever reads takes its size, whoever changes it knows that it is the
@@ -254,4 +254,4 @@ void TreeRows::forget(std::span<const NodeId> nodes) {
   for (const NodeId node : nodes) place_[static_cast<std::size_t>(node)] = -1;
 }
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

@@ -19,7 +19,7 @@
 
 #include "unkernel/kernels/trees/tree_index.hpp"
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 
 // What wants to know of Delta: a class with
 //   begin(i, group, scale)     the tree's node i has Delta = scale against all of its group; gives a small
@@ -192,4 +192,4 @@ void TreeRows::visit(std::span<const NodeId> nodes, Visitor& visitor) {
   forget(nodes);
 }
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

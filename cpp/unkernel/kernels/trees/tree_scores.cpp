@@ -5,7 +5,7 @@
 
 #include "unkernel/base/parallel.hpp"
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 namespace {
 
 constexpr std::int64_t rows_at_once = 64;
@@ -371,4 +371,4 @@ void compute_gram(const TreeKernel& kernel, const GramTask& task, int threads, c
   }
 }
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

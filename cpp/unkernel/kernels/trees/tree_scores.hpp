@@ -19,7 +19,7 @@
 #include "unkernel/kernels/trees/tree_index.hpp"
 #include "unkernel/kernels/trees/tree_rows.hpp"
 
-namespace unkernel::engines {
+namespace unkernel::kernels {
 
 // What a tree's score is made of: an index with weights, for one or more scores at once.
 class TreeWeights {
@@ -115,4 +115,4 @@ struct GramTask {
 void compute_gram(const TreeKernel& kernel, const GramTask& task, int threads, const Monitor& monitor,
                   GramSink& sink);
 
-}  // namespace unkernel::engines
+}  // namespace unkernel::kernels

@@ -46,8 +46,8 @@ std::vector<std::uint64_t> places_of(std::span<const std::int64_t> columns) {
 }
 
 // The number that engines know a conjunction by.
-engines::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks,
-                       const engines::ConjunctionIndex& index) {
+kernels::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks,
+                       const kernels::ConjunctionIndex& index) {
   std::uint64_t of[3] = {0, 0, 0};  // one more than each rank, descending
   for (std::uint64_t column : columns_of(key)) {
     std::uint64_t rank = column == 0 ? 0 : ranks[column - 1];
@@ -55,7 +55,7 @@ engines::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks,
       if (rank > other) std::swap(rank, other);
     }
   }
-  const engines::Key first = index.block(of[0] - 1);
+  const kernels::Key first = index.block(of[0] - 1);
   if (of[1] == 0) return first;
   return of[2] == 0 ? first + of[1]
                     : first + index.triples(of[0] - 1) + index.triangle(of[1] - 1) + of[2] - 1;
@@ -243,8 +243,8 @@ ConjunctionWeights mean_of(std::span<const RunAverages> runs, int degree, std::s
   ConjunctionWeights result;
   result.columns = by_frequency(std::span(mean.keys).subspan(first));
   const std::vector<std::uint64_t> ranks = places_of(result.columns);
-  const engines::ConjunctionIndex index(degree, engines::Basis::sets);
-  std::vector<std::pair<engines::Key, std::size_t>> order;
+  const kernels::ConjunctionIndex index(degree, kernels::Basis::sets);
+  std::vector<std::pair<kernels::Key, std::size_t>> order;
   for (std::size_t k = first; k < mean.keys.size(); ++k)
     order.emplace_back(number_of(mean.keys[k], ranks, index), k);
   std::sort(order.begin(), order.end());
