@@ -7,15 +7,49 @@ model, of ours or of other programs, into an exact classifier that answers in mi
 >>> from unkernel import compile, load, read_model, read_svmlight, read_trees
 """
 
+from typing import TYPE_CHECKING
+
+from unkernel._lazy import lazy_names
+from unkernel._loading import load
 from unkernel._version import __version__
-from unkernel.cutplane import CuttingPlaneSVC, RankSVM
-from unkernel.data import Forest, datasets, read_conllu, read_svmlight, read_trees, write_svmlight
-from unkernel.engines import CompiledClassifier, TreeClassifier, TreeKernel, compile
 from unkernel.errors import FormatError
-from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel, read_model, write_model
-from unkernel.parsing import load
-from unkernel.poly import PolyLogisticRegression, PolySVC
-from unkernel.tree import TreeSVC
+
+if TYPE_CHECKING:
+    from unkernel.cutplane import CuttingPlaneSVC, RankSVM
+    from unkernel.data import Forest, datasets, read_conllu, read_svmlight, read_trees, write_svmlight
+    from unkernel.engines import CompiledClassifier, TreeClassifier, TreeKernel, compile
+    from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel, read_model, write_model
+    from unkernel.poly import PolyLogisticRegression, PolySVC
+    from unkernel.tree import TreeSVC
+else:
+    _ROOMS = ("cutplane", "data", "engines", "learners", "models", "parsing", "poly", "tree")
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "CompiledClassifier": "unkernel.engines.classifier",
+            "ConjunctionModel": "unkernel.models.conjunction",
+            "CuttingPlaneSVC": "unkernel.cutplane.svc",
+            "Forest": "unkernel.data.trees.forest",
+            "KernelModel": "unkernel.models.kernel",
+            "LinearModel": "unkernel.models.linear",
+            "PolyLogisticRegression": "unkernel.poly.logistic",
+            "PolySVC": "unkernel.poly.svc",
+            "RankSVM": "unkernel.cutplane.rank",
+            "TreeClassifier": "unkernel.engines.trees",
+            "TreeKernel": "unkernel.engines.tree_kernel",
+            "TreeModel": "unkernel.models.tree",
+            "TreeSVC": "unkernel.tree.svc",
+            "compile": "unkernel.engines.compiling",
+            "datasets": "unkernel.data.datasets",
+            "read_conllu": "unkernel.data.text.conll",
+            "read_model": "unkernel.models.formats",
+            "read_svmlight": "unkernel.data.rows.svmlight",
+            "read_trees": "unkernel.data.trees.reading",
+            "write_model": "unkernel.models.formats",
+            "write_svmlight": "unkernel.data.rows.svmlight",
+            **{room: f"unkernel.{room}" for room in _ROOMS},
+        },
+    )
 
 __all__ = [
     "CompiledClassifier",

@@ -439,7 +439,7 @@ def test_nothing_is_allocated_because_a_file_says_so(tmp_path):
     program = textwrap.dedent("""
         import resource, sys
         from pathlib import Path
-        import unkernel
+        import unkernel, unkernel.engines.loading
         from scipy import sparse
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (taken + (64 << 20),) * 2)

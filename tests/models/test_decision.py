@@ -12,8 +12,8 @@ from hypothesis.extra import numpy as st_numpy
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from reference.models import make_model
-from unkernel import FormatError
-from unkernel.models import ConjunctionModel, Decision, Platt
+from unkernel import FormatError, load
+from unkernel.models import ConjunctionModel, Decision, LinearModel, Platt
 from unkernel.models.decision import condense_pairs, expand_pairs, pair_columns, pairs
 
 
@@ -189,3 +189,20 @@ def test_conjunction_models_have_decisions():
     assert model.decision is model.decision
     assert model.fixed_width
     assert make_model(classes=range(3)).decision.scheme == "one_vs_rest"
+
+
+def test_what_ranks_rows(tmp_path):
+    """Files say so themselves; older ones did by the name of their learner."""
+    with pytest.raises(ValueError, match="scheme 'binary' does not rank rows"):
+        Decision("binary", np.array([0, 1]), ranking=True)
+    for ranking, origin in ((True, {}), (False, {"learner": "RankSVM"}), (False, {"learner": "SVR"})):
+        decision = Decision("regression", np.empty(0, np.int64), ranking=ranking)
+        LinearModel(np.ones((2, 1)), np.zeros(1), decision, 2, True, origin).save(tmp_path / "m.uk")
+        assert decision.to_json().get("ranking", False) == ranking
+        loaded = load(tmp_path / "m.uk")
+        assert loaded.decision.ranking == (ranking or origin["learner"] == "RankSVM")
+        if loaded.decision.ranking:
+            with pytest.raises(ValueError, match="this model ranks rows"):
+                loaded.score(np.eye(2), [1.0, 2.0])
+    with pytest.raises(FormatError, match="'decision' is missing or damaged"):
+        Decision.from_json("file", decision.to_json() | {"ranking": "yes"})

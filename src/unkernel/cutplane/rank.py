@@ -193,7 +193,7 @@ class RankSVM(LinearLearner):
         model = linear_model(
             [rows.to_columns(solution.weights)],
             [0.0],
-            Decision("regression", np.empty(0, np.int64)),
+            Decision("regression", np.empty(0, np.int64), ranking=True),
             {"learner": "RankSVM"},
         )
         return self._keep([solution], model)
@@ -273,7 +273,7 @@ class RankSVM(LinearLearner):
         self.thresholds_ = _best_thresholds(scores, ranks, weights, len(self.ranks_))
         model = self.model_
         classes = self.ranks_.astype(np.int64) if _all_whole(self.ranks_) else self.ranks_
-        decision = Decision("ordinal", classes, thresholds=self.thresholds_)
+        decision = Decision("ordinal", classes, thresholds=self.thresholds_, ranking=True)
         self._set_model(type(model)(**(vars(model) | {"decision": decision})))
         return self
 

@@ -1,24 +1,59 @@
 """Reading and writing data."""
 
-from unkernel.data import datasets
-from unkernel.data.rows.svmlight import (
-    SvmlightData,
-    SvmlightPart,
-    read_svmlight,
-    read_svmlight_parts,
-    write_svmlight,
-)
-from unkernel.data.text.bunsetsu import (
-    BunsetsuCorpus,
-    BunsetsuSentence,
-    Morpheme,
-    read_bunsetsu,
-    read_bunsetsu_parts,
-)
-from unkernel.data.text.chunks import ChunkCorpus, ChunkSentence, read_chunks
-from unkernel.data.text.conll import Sentence, Treebank, Word, read_conllu, read_conllu_parts, read_conllx
-from unkernel.data.trees.forest import Forest, TreeExample
-from unkernel.data.trees.reading import TreeData, read_trees
+from typing import TYPE_CHECKING
+
+from unkernel._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from unkernel.data import datasets
+    from unkernel.data.rows.svmlight import (
+        SvmlightData,
+        SvmlightPart,
+        read_svmlight,
+        read_svmlight_parts,
+        write_svmlight,
+    )
+    from unkernel.data.text.bunsetsu import (
+        BunsetsuCorpus,
+        BunsetsuSentence,
+        Morpheme,
+        read_bunsetsu,
+        read_bunsetsu_parts,
+    )
+    from unkernel.data.text.chunks import ChunkCorpus, ChunkSentence, read_chunks
+    from unkernel.data.text.conll import Sentence, Treebank, Word, read_conllu, read_conllu_parts, read_conllx
+    from unkernel.data.trees.forest import Forest, TreeExample
+    from unkernel.data.trees.reading import TreeData, read_trees
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "BunsetsuCorpus": "unkernel.data.text.bunsetsu",
+            "BunsetsuSentence": "unkernel.data.text.bunsetsu",
+            "ChunkCorpus": "unkernel.data.text.chunks",
+            "ChunkSentence": "unkernel.data.text.chunks",
+            "Forest": "unkernel.data.trees.forest",
+            "Morpheme": "unkernel.data.text.bunsetsu",
+            "Sentence": "unkernel.data.text.conll",
+            "SvmlightData": "unkernel.data.rows.svmlight",
+            "SvmlightPart": "unkernel.data.rows.svmlight",
+            "TreeData": "unkernel.data.trees.reading",
+            "TreeExample": "unkernel.data.trees.forest",
+            "Treebank": "unkernel.data.text.conll",
+            "Word": "unkernel.data.text.conll",
+            "datasets": "unkernel.data.datasets",
+            "read_bunsetsu": "unkernel.data.text.bunsetsu",
+            "read_bunsetsu_parts": "unkernel.data.text.bunsetsu",
+            "read_chunks": "unkernel.data.text.chunks",
+            "read_conllu": "unkernel.data.text.conll",
+            "read_conllu_parts": "unkernel.data.text.conll",
+            "read_conllx": "unkernel.data.text.conll",
+            "read_svmlight": "unkernel.data.rows.svmlight",
+            "read_svmlight_parts": "unkernel.data.rows.svmlight",
+            "read_trees": "unkernel.data.trees.reading",
+            "write_svmlight": "unkernel.data.rows.svmlight",
+        },
+    )
 
 __all__ = [
     "BunsetsuCorpus",

@@ -47,12 +47,12 @@ def available_cores() -> int:
         cores = len(os.sched_getaffinity(0))
     except (AttributeError, OSError):  # neither macOS nor Windows has it
         cores = os.cpu_count() or 1
-    return max(min(cores, _quota_cores()), 1)
+    return max(min(cores, _quota_cores() or cores), 1)
 
 
-def _quota_cores() -> float:
-    """Cores that the control group's CPU time amounts to, rounded up; infinite where there is no limit."""
+def _quota_cores() -> int | None:
+    """Cores that the control group's CPU time amounts to, rounded up; None where there is no limit."""
     with contextlib.suppress(OSError, ValueError):
         quota, period = _CPU_QUOTA.read_text(encoding="ascii").split()
         return math.ceil(int(quota) / int(period))
-    return math.inf
+    return None

@@ -1,12 +1,35 @@
 """Engines: compiled, immutable views of models that score rows."""
 
-from unkernel.engines.candidates import Candidate
-from unkernel.engines.classifier import CompiledClassifier, OneRowScorer, load
-from unkernel.engines.compiling import compile
-from unkernel.engines.explaining import Contribution, Explanation
-from unkernel.engines.fragments import Fragment, TreeExplanation
-from unkernel.engines.tree_kernel import TreeKernel
-from unkernel.engines.trees import TreeClassifier
+from typing import TYPE_CHECKING
+
+from unkernel._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from unkernel.engines.candidates import Candidate
+    from unkernel.engines.classifier import CompiledClassifier, OneRowScorer
+    from unkernel.engines.compiling import compile
+    from unkernel.engines.explaining import Contribution, Explanation
+    from unkernel.engines.fragments import Fragment, TreeExplanation
+    from unkernel.engines.loading import load
+    from unkernel.engines.tree_kernel import TreeKernel
+    from unkernel.engines.trees import TreeClassifier
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "Candidate": "unkernel.engines.candidates",
+            "CompiledClassifier": "unkernel.engines.classifier",
+            "Contribution": "unkernel.engines.explaining",
+            "Explanation": "unkernel.engines.explaining",
+            "Fragment": "unkernel.engines.fragments",
+            "OneRowScorer": "unkernel.engines.classifier",
+            "TreeClassifier": "unkernel.engines.trees",
+            "TreeExplanation": "unkernel.engines.fragments",
+            "TreeKernel": "unkernel.engines.tree_kernel",
+            "compile": "unkernel.engines.compiling",
+            "load": "unkernel.engines.loading",
+        },
+    )
 
 __all__ = [
     "Candidate",

@@ -22,14 +22,12 @@ from unkernel.engines.candidates import Candidate
 from unkernel.engines.explaining import Explanation, explain
 from unkernel.engines.prefix_trie import PrefixTrie, limit_of, stored_trie, without_trie
 from unkernel.engines.tables import CONJUNCTIONS, Tables
-from unkernel.engines.trees import TreeClassifier
-from unkernel.errors import FormatError
-from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel, TreeModel, container
-from unkernel.models.load import COMPILED, model_from, model_part
+from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel, container
+from unkernel.models.load import COMPILED, model_part
 
 Model = KernelModel | LinearModel | ConjunctionModel
 _Made = TypeVar("_Made")
-_ENGINE = "engine."
+ENGINE = "engine."  # before the names of the tables in a file
 _BY_LARGEST = ("binary", "one_class", "one_vs_rest")  # schemes that ask for a sign, or for the largest score
 
 
@@ -227,10 +225,10 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The share of rows whose class is right (for regression models: R squared)."""
-        if self.model.origin.get("learner") == "RankSVM":
+        if self.decision.ranking:
             raise ValueError(
-                "this model ranks rows, so classes or values do not score it: give decision_function(X) to "
-                "unkernel.cutplane.ordered_pairs, with the groups"
+                "this model ranks rows, so classes or values do not score it: ordered_pairs says how many "
+                "pairs decision_function(X) has in order, of each group"
             )
         if self.decision.scheme != "regression":
             return float(super().score(X, y, sample_weight))
@@ -369,7 +367,7 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.tables is None:
             return self.model.kind, *self.model.to_container()
         arrays, settings = model_part(self.model)
-        arrays |= {_ENGINE + name: array for name, array in self._grown_tables().arrays.items()}
+        arrays |= {ENGINE + name: array for name, array in self._grown_tables().arrays.items()}
         settings |= {
             "tables": self._tables.to_json(),
             "candidates": [candidate.to_json() for candidate in self.candidates],
@@ -425,39 +423,3 @@ def _check_broken_offsets(rows: Any) -> None:
     offsets = rows.indptr
     if offsets[0] != 0 or offsets[-1] > len(rows.indices) or (np.diff(offsets) < 0).any():
         raise ValueError("the sparse matrix's index pointer does not fit its entries")
-
-
-def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
-    """``unkernel.load``, of classifiers alone."""
-    return classifier_from(os.fspath(path), *container.read(path))
-
-
-def classifier_from(
-    name: str, kind: Any, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
-) -> CompiledClassifier | TreeClassifier:
-    """Check what the file `name` holds and make a classifier of it."""
-    try:
-        model = model_from(name, kind, arrays, settings)
-        if isinstance(model, TreeModel):
-            return TreeClassifier(model)
-        if kind == COMPILED:
-            return _with_tables(name, model, arrays, settings).validate()
-        return CompiledClassifier(model).validate()
-    except FormatError:
-        raise
-    except ValueError as error:
-        raise FormatError(name, 0, 0, str(error)) from error
-
-
-def _with_tables(
-    name: str, model: Model, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
-) -> CompiledClassifier:
-    candidates = settings.get("candidates")
-    if not isinstance(candidates, list):
-        raise FormatError(name, 0, 0, "the table of candidate engines is damaged")
-    own = {key.removeprefix(_ENGINE): array for key, array in arrays.items() if key.startswith(_ENGINE)}
-    tables = Tables.from_json(settings.get("tables"), own)
-    compiled = CompiledClassifier(model, tables, [Candidate.from_json(stored) for stored in candidates])
-    if compiled._engine.scores != model.decision.n_scores:
-        raise FormatError(name, 0, 0, "the compiled tables do not fit the model")
-    return compiled

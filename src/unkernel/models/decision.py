@@ -71,6 +71,9 @@ class Decision:
         whose scores are LIBSVM's with the sign turned, has it so.
     thresholds : (classes - 1,) float64
         Ascending; empty except in the scheme ``"ordinal"``.
+    ranking : bool
+        Whether the scores were learned to put rows in order, so that only their order has a meaning; in the
+        schemes ``"regression"`` and ``"ordinal"``.
 
     Examples
     --------
@@ -86,6 +89,7 @@ class Decision:
     probability: Platt | Softmax | None = None
     zero_is_positive: bool = False
     thresholds: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    ranking: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what does not fit together."""
@@ -93,6 +97,8 @@ class Decision:
             raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}, got {self.scheme!r}")
         if self.shape not in ("ovo", "ovr"):
             raise ValueError(f"shape must be 'ovo' or 'ovr', got {self.shape!r}")
+        if self.ranking and self.scheme not in ("regression", "ordinal"):
+            raise ValueError(f"scheme {self.scheme!r} does not rank rows")
         self._check_classes()
         if isinstance(self.probability, Platt):
             self._check_probability(self.probability)
@@ -232,14 +238,17 @@ class Decision:
 
     def to_json(self) -> dict[str, Any]:
         """The table that a ``.uk`` file holds."""
-        return {
+        stored = {
             "scheme": self.scheme,
             "classes": None if self.scheme == "regression" else classes_to_json(self.classes),
             "shape": self.shape,
             "break_ties": self.break_ties,
             "zero_is_positive": self.zero_is_positive,
             "probability": probability_to_json(self.probability),
-        } | ({"thresholds": self.thresholds.tolist()} if self.scheme == "ordinal" else {})
+        }
+        if self.scheme == "ordinal":
+            stored["thresholds"] = self.thresholds.tolist()
+        return stored | ({"ranking": True} if self.ranking else {})
 
     @classmethod
     def from_json(cls, name: str, stored: Any) -> Decision:
@@ -257,12 +266,19 @@ class Decision:
         )
         try:
             probability = probability_from_json(stored.get("probability"))
-            zero_is_positive = stored.get("zero_is_positive", False)
-            if not isinstance(zero_is_positive, bool):
+            zero_is_positive, ranking = stored.get("zero_is_positive", False), stored.get("ranking", False)
+            if not isinstance(zero_is_positive, bool) or not isinstance(ranking, bool):
                 raise damaged
             thresholds = _reals(stored.get("thresholds", []))
             return cls(
-                scheme, classes, shape, stored["break_ties"], probability, zero_is_positive, thresholds
+                scheme,
+                classes,
+                shape,
+                stored["break_ties"],
+                probability,
+                zero_is_positive,
+                thresholds,
+                ranking,
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise damaged from error

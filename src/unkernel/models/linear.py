@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -105,7 +105,7 @@ class LinearModel:
             return cls(
                 weights=container.finite_array(name, arrays, "weights", 2),
                 intercepts=container.finite_array(name, arrays, "intercepts", 1),
-                decision=Decision.from_json(name, settings.get("decision")),
+                decision=_decision_from(name, settings),
                 n_features=container.setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 62),
                 fixed_width=container.setting(name, settings, "fixed_width", bool, lambda v: True),
                 origin=container.setting(name, settings, "origin", dict, lambda v: True),
@@ -114,3 +114,12 @@ class LinearModel:
             raise
         except ValueError as error:
             raise FormatError(name, 0, 0, str(error)) from error
+
+
+def _decision_from(name: str, settings: dict[str, Any]) -> Decision:
+    decision = Decision.from_json(name, settings.get("decision"))
+    origin = settings.get("origin")
+    # Files of the first versions said only by the learner's name that the model ranks rows.
+    if isinstance(origin, dict) and origin.get("learner") == "RankSVM" and not decision.ranking:
+        return replace(decision, ranking=True)
+    return decision

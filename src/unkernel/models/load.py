@@ -1,4 +1,4 @@
-"""Reading ``.uk`` files."""
+"""Reading the models in ``.uk`` files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from unkernel.errors import FormatError
-from unkernel.models import container
+from unkernel.models import container, registry
 from unkernel.models.conjunction import ConjunctionModel
 from unkernel.models.kernel import KernelModel
 from unkernel.models.linear import LinearModel
@@ -19,12 +19,6 @@ KINDS: dict[str, type[ConjunctionModel] | type[KernelModel] | type[LinearModel] 
     model.kind: model for model in (ConjunctionModel, KernelModel, LinearModel, TreeModel)
 }
 COMPILED = "compiled"  # a model with the tables of an engine beside it
-# Of files that hold more than a model of rows or trees: unkernel.load reads them.
-PARSER_KINDS = {
-    "arc_eager_parser": "a parser of dependencies",
-    "bunsetsu_parser": "a parser of Japanese bunsetsu",
-    "chunker": "a chunker",
-}
 _MODEL = "model."
 
 
@@ -38,17 +32,10 @@ def model_from(name: str, kind: Any, arrays: dict[str, NDArray[Any]], settings: 
     """Check what the file `name` holds and make a model of it; of a compiled one, the model inside."""
     if kind == COMPILED:
         kind, arrays, settings = _inside(name, arrays, settings)
-    if isinstance(kind, str) and kind in PARSER_KINDS:
-        raise FormatError(
-            name,
-            0,
-            0,
-            f"{PARSER_KINDS[kind]}, and not a model of rows or trees: unkernel.load reads it, and the "
-            "commands unkernel parse run, unkernel parse eval and unkernel inspect use it",
-        )
     if not isinstance(kind, str) or kind not in KINDS:
+        other = registry.kind_of(name, kind)
         raise FormatError(
-            name, 0, 0, f"a model of kind {kind!r}, which this unkernel does not know: upgrade unkernel"
+            name, 0, 0, f"{other.description}, and not a model of rows or trees: unkernel.load reads it"
         )
     return KINDS[kind].from_container(name, arrays, settings)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.engines import CompiledClassifier
-from unkernel.engines.classifier import classifier_from
+from unkernel.engines.loading import classifier_from
 from unkernel.errors import FormatError
 from unkernel.models import container
 
@@ -59,7 +59,7 @@ def _restore(file: str, name: str, arrays: Arrays, part: Any) -> CompiledClassif
         raise FormatError(file, 0, 0, f"the parser's classifier {name!r} is damaged")
     prefix = _prefix(name)
     own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-    classifier = classifier_from(file, part.get("kind"), _unpacked(file, own), part["settings"])
+    classifier = classifier_from(file, _unpacked(file, own), part["settings"], kind=part.get("kind"))
     if not isinstance(classifier, CompiledClassifier):
         raise FormatError(file, 0, 0, f"the parser's classifier {name!r} is one of trees")
     return classifier

@@ -1,6 +1,19 @@
 """Learners on polynomial feature maps."""
 
-from unkernel.poly.logistic import PolyLogisticRegression
-from unkernel.poly.svc import PolySVC
+from typing import TYPE_CHECKING
+
+from unkernel._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from unkernel.poly.logistic import PolyLogisticRegression
+    from unkernel.poly.svc import PolySVC
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "PolyLogisticRegression": "unkernel.poly.logistic",
+            "PolySVC": "unkernel.poly.svc",
+        },
+    )
 
 __all__ = ["PolyLogisticRegression", "PolySVC"]

@@ -1,5 +1,17 @@
 """Support vector machines on trees."""
 
-from unkernel.tree.svc import TreeSVC
+from typing import TYPE_CHECKING
+
+from unkernel._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from unkernel.tree.svc import TreeSVC
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "TreeSVC": "unkernel.tree.svc",
+        },
+    )
 
 __all__ = ["TreeSVC"]

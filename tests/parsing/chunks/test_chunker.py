@@ -22,13 +22,12 @@ from reference.chunking import (
     templates_of,
     valid,
 )
-from unkernel import FormatError
+from unkernel import FormatError, load
 from unkernel.data import ChunkCorpus, datasets
 from unkernel.models import container
 from unkernel.parsing import Chunker
 from unkernel.parsing._base import read_templates
 from unkernel.parsing.chunks.estimator import _TEMPLATES
-from unkernel.parsing.loading import load
 
 WORDS = ["the", "old", "man", "He", "saw", "sees", "in", "Rome", ",", "up"]
 POS = dict(zip(WORDS, ["DT", "JJ", "NN", "PRP", "VBD", "VBZ", "IN", "NNP", ",", "RP"], strict=True))

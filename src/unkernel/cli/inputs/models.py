@@ -25,10 +25,12 @@ from unkernel.models import (
     KernelModel,
     LinearModel,
     TreeModel,
+    container,
     read_model,
+    registry,
 )
 from unkernel.models.decision import pairs
-from unkernel.models.load import is_compiled
+from unkernel.models.load import COMPILED, KINDS, is_compiled
 
 Model = KernelModel | LinearModel | ConjunctionModel
 
@@ -47,7 +49,6 @@ _SCHEMES = {
     "regression": "the score is the answer",
     "ordinal": "the thresholds that the score is above",
 }
-RANKING = "RankSVM"  # the learner that a model's origin names
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +86,7 @@ class OpenedTrees:
 
 def open_model(path: Path) -> Opened | OpenedTrees:
     """Read a ``.uk`` file of any kind, or a model of another program; a ``FormatError`` if it is none."""
+    _check_no_parser(path)
     with _damage_named(path):
         if path.is_file() and is_compiled(path):  # what comes from a pipe can be read only once
             classifier = load(path)
@@ -97,6 +99,25 @@ def open_model(path: Path) -> Opened | OpenedTrees:
         if isinstance(model, KernelModel):
             return Opened(path, model, None)
         return Opened(path, model, CompiledClassifier(model).validate())
+
+
+def _check_no_parser(path: Path) -> None:
+    if not path.is_file():  # what comes from a pipe can be read only once
+        return
+    try:
+        kind = container.read(path)[0]
+    except FormatError:
+        return
+    other = registry.registered().get(kind)
+    if other is None or kind in (COMPILED, *KINDS):
+        return
+    raise FormatError(
+        os.fspath(path),
+        0,
+        0,
+        f"{other.description}, and not a model of rows or trees: the commands unkernel parse run, "
+        "unkernel parse eval and unkernel inspect use it",
+    )
 
 
 @contextlib.contextmanager
@@ -117,7 +138,7 @@ def first_index(model: Model) -> int:
 
 def is_ranking(model: Model) -> bool:
     """Whether the scores of a model were trained to order rows."""
-    return model.origin.get("learner") == RANKING
+    return model.decision.ranking
 
 
 def describe(model: Model) -> dict[str, Any]:

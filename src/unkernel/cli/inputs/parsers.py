@@ -9,19 +9,20 @@ from typing import Any
 
 from rich.text import Text
 
+from unkernel import load
 from unkernel.cli.inputs.files import label_words
 from unkernel.cli.render.console import many, size
 from unkernel.cli.render.tables import new_table, print_table
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.tables import CONJUNCTIONS
 from unkernel.errors import FormatError
-from unkernel.models import KernelModel, container
-from unkernel.models.load import PARSER_KINDS
-from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker, load
+from unkernel.models import KernelModel, container, registry
+from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
 
 _KINDS_OF_PARTS = {"depends": "dependencies"}
 _LIFTED = "↑"  # marks the relations of lifted arcs, which are put back before anyone sees them
 Parser = ArcEagerParser | BunsetsuParser | Chunker
+_KINDS = {parser.kind for parser in (ArcEagerParser, BunsetsuParser, Chunker)}
 
 
 def is_parser(path: Path) -> bool:
@@ -29,7 +30,7 @@ def is_parser(path: Path) -> bool:
     if not path.is_file():
         return False
     try:
-        return container.read(path)[0] in PARSER_KINDS
+        return container.read(path)[0] in _KINDS
     except FormatError:
         return False
 
@@ -82,7 +83,7 @@ def parser_facts(found: dict[str, Any]) -> dict[str, str]:
     """What :func:`describe_parser` found, for people; the parts of a kind together."""
     chosen = found["parameters"]
     facts = {
-        "kind": f"{PARSER_KINDS[found['kind']]} ({found['parser']})",
+        "kind": f"{registry.registered()[found['kind']].description} ({found['parser']})",
         "learner": f"{chosen['learner']}, degree {chosen['degree']}",
         "templates": _template_words(chosen["templates"]),
         "features": f"{found['features']:,}",

@@ -1,0 +1,41 @@
+"""Names of a package that are imported when they are first used (PEP 562).
+
+``import unkernel`` must not cost what only learners or readers need. A package writes its names down twice:
+as imports that only type checkers see, and as a table for :func:`lazy_names`. A test compares the two.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def lazy_names(
+    package: str, names: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The ``__getattr__`` and ``__dir__`` of a package.
+
+    Parameters
+    ----------
+    package : str
+        The package's ``__name__``.
+    names : mapping of str to str
+        For each public name, the module that defines it. A name that is the last part of its module's name
+        is the module itself.
+    """
+
+    def get(name: str) -> Any:
+        source = names.get(name)
+        if source is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = importlib.import_module(source)
+        value = module if source.endswith(f".{name}") else getattr(module, name)
+        setattr(sys.modules[package], name, value)  # found directly from now on
+        return value
+
+    def listed() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *names})
+
+    return get, listed

@@ -1,0 +1,62 @@
+"""Reading classifiers from ``.uk`` files."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Any
+
+from numpy.typing import NDArray
+
+from unkernel.engines.candidates import Candidate
+from unkernel.engines.classifier import ENGINE, CompiledClassifier, Model
+from unkernel.engines.tables import Tables
+from unkernel.engines.trees import TreeClassifier
+from unkernel.errors import FormatError
+from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel, container
+from unkernel.models.load import COMPILED, model_from
+
+
+def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
+    """``unkernel.load``, of classifiers alone."""
+    kind, arrays, settings = container.read(path)
+    return classifier_from(os.fspath(path), arrays, settings, kind=kind)
+
+
+def classifier_from(
+    name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any], *, kind: Any
+) -> CompiledClassifier | TreeClassifier:
+    """Check what the file `name` holds and make a classifier of it."""
+    try:
+        model = model_from(name, kind, arrays, settings)
+        if isinstance(model, TreeModel):
+            return TreeClassifier(model)
+        if kind == COMPILED:
+            return _with_tables(name, model, arrays, settings).validate()
+        return CompiledClassifier(model).validate()
+    except FormatError:
+        raise
+    except ValueError as error:
+        raise FormatError(name, 0, 0, str(error)) from error
+
+
+# One loader for each kind of file, as the registry of kinds wants them.
+load_compiled = partial(classifier_from, kind=COMPILED)
+load_conjunctions = partial(classifier_from, kind=ConjunctionModel.kind)
+load_kernel = partial(classifier_from, kind=KernelModel.kind)
+load_linear = partial(classifier_from, kind=LinearModel.kind)
+load_tree = partial(classifier_from, kind=TreeModel.kind)
+
+
+def _with_tables(
+    name: str, model: Model, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
+) -> CompiledClassifier:
+    candidates = settings.get("candidates")
+    if not isinstance(candidates, list):
+        raise FormatError(name, 0, 0, "the table of candidate engines is damaged")
+    own = {key.removeprefix(ENGINE): array for key, array in arrays.items() if key.startswith(ENGINE)}
+    tables = Tables.from_json(settings.get("tables"), own)
+    compiled = CompiledClassifier(model, tables, [Candidate.from_json(stored) for stored in candidates])
+    if compiled._engine.scores != model.decision.n_scores:
+        raise FormatError(name, 0, 0, "the compiled tables do not fit the model")
+    return compiled

@@ -1,0 +1,72 @@
+"""What ``.uk`` files can hold, and what reads each kind.
+
+A room that keeps something in a ``.uk`` file registers its kind; nothing here knows which rooms there are.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from unkernel.errors import FormatError
+
+Loader = Callable[[str, dict[str, Any], dict[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """One kind of ``.uk`` files.
+
+    Attributes
+    ----------
+    name : str
+        As the file's metadata has it.
+    description : str
+        What such a file holds, for messages: ``"a parser of dependencies"``.
+    loader : str or callable
+        A function of the file's name, its arrays and its settings; or where it is, as
+        ``"module:function"``, to be imported when the first such file is read.
+    """
+
+    name: str
+    description: str
+    loader: str | Loader
+
+    def load(self, file: str, arrays: dict[str, Any], settings: dict[str, Any]) -> Any:
+        """What the file holds, ready to use."""
+        return self._resolved()(file, arrays, settings)
+
+    def _resolved(self) -> Loader:
+        if not isinstance(self.loader, str):
+            return self.loader
+        module, _, path = self.loader.partition(":")
+        found: Any = importlib.import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name)
+        loader: Loader = found
+        return loader
+
+
+_kinds: dict[str, FileKind] = {}
+
+
+def register(name: str, description: str, loader: str | Loader) -> None:
+    """Make files of a kind known. A second registration of the same kind replaces the first."""
+    _kinds[name] = FileKind(name, description, loader)
+
+
+def registered() -> dict[str, FileKind]:
+    """All kinds, by name."""
+    return dict(_kinds)
+
+
+def kind_of(file: str, name: Any) -> FileKind:
+    """The kind that is called `name` in `file`; a ``FormatError`` if nobody registered it."""
+    found = _kinds.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise FormatError(
+            file, 0, 0, f"a model of kind {name!r}, which this unkernel does not know: upgrade unkernel"
+        )
+    return found

@@ -1,0 +1,102 @@
+"""Rooms know only the rooms below them, also in strings; and lazy names are the names that type checkers see.
+
+Imports are the business of import-linter (pyproject.toml); it does not look into strings.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import unkernel
+from unkernel.models import registry
+
+SOURCE = Path(unkernel.__file__).parent
+PROJECT = Path(__file__).parents[1] / "pyproject.toml"
+LAZY = sorted(
+    path for path in SOURCE.rglob("__init__.py") if "lazy_names(" in path.read_text(encoding="utf-8")
+)
+
+
+def layers() -> list[list[str]]:
+    """The rooms that may know each other's lower ones, the highest first, as pyproject.toml has them."""
+    (contract,) = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    return [[room.strip() for room in layer.split("|")] for layer in contract["layers"]]
+
+
+def strings(path: Path) -> Iterator[tuple[int, str]]:
+    """The string constants of a file that are not docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.lineno, node.value
+
+
+def named_above(path: Path, room: str) -> list[str]:
+    """Where a file names rooms above its own, or commands."""
+    order = layers()
+    (level,) = [number for number, rooms in enumerate(order) if room in rooms]
+    beside = [other for other in order[level] if other != room]
+    above = "|".join([other for rooms in order[:level] for other in rooms] + beside)
+    found = re.compile(rf"\bunkernel[./]({above})\b")
+    command = re.compile(r"\bunkernel (train|tune|predict|compile|inspect|explain|bench|parse|evaluate)\b")
+    return [
+        f"{path.relative_to(SOURCE)}:{line}: {text!r}"
+        for line, text in strings(path)
+        if found.search(text) or command.search(text)
+    ]
+
+
+BELOW_COMMANDS = [room for rooms in layers() for room in rooms if room != "cli" and (SOURCE / room).is_dir()]
+
+
+@pytest.mark.parametrize("room", BELOW_COMMANDS)
+def test_no_string_names_a_room_above(room):
+    assert not [line for path in (SOURCE / room).rglob("*.py") for line in named_above(path, room)]
+
+
+def test_what_the_test_above_would_see(tmp_path, monkeypatch):
+    monkeypatch.setattr("test_rooms.SOURCE" if __name__ == "test_rooms" else f"{__name__}.SOURCE", tmp_path)
+    bad = tmp_path / "bad.py"
+    bad.write_text(
+        '"""unkernel.parsing in a docstring is fine."""\n'
+        'a = "unkernel.parsing.chunks"\nb = f"{a} see unkernel parse"\nc = "unkernel.data.files"\n'
+    )
+    assert len(named_above(bad, "models")) == 2
+
+
+@pytest.mark.parametrize("path", LAZY, ids=lambda path: str(path.parent.relative_to(SOURCE.parent)))
+def test_lazy_names_are_those_that_type_checkers_see(path):
+    """Each name is imported under TYPE_CHECKING, is in ``__all__``, and gives the same object."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {name.name for node in guarded.body for name in node.names}
+    eager = {name.name for node in tree.body if isinstance(node, ast.ImportFrom) for name in node.names}
+    package = ".".join(path.parent.relative_to(SOURCE.parent).parts)
+    module = __import__(package, fromlist=["*"])
+    assert seen | (eager & set(module.__all__)) == set(module.__all__)
+    for node in guarded.body:
+        for name in node.names:
+            assert getattr(module, name.name) is getattr(__import__(node.module, fromlist=["*"]), name.name)
+            assert name.name in dir(module)
+
+
+def test_every_registered_kind_has_a_loader():
+    kinds = registry.registered()
+    assert {"compiled", "conjunctions", "kernel", "linear", "tree"} < set(kinds)
+    for name, kind in kinds.items():
+        assert kind.name == name
+        assert kind.description.startswith("a ")
+        assert callable(kind._resolved())
