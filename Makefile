@@ -51,6 +51,7 @@ lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, and who may
 	@PYTHONPATH=src $(BIN)/lint-imports --no-cache > build/lint-imports.txt 2>&1 \
 		|| { cat build/lint-imports.txt; exit 1; }
 	$(BIN)/python tools/check_includes.py
+	$(BIN)/python tools/check_names.py
 
 docs: $(STAMPS)/package $(STAMPS)/docs ## the documentation, into site
 	$(BIN)/mkdocs build --strict --quiet

@@ -38,7 +38,8 @@ def test_our_own_core_keeps_the_order() -> None:
 @pytest.mark.parametrize(
     ("file", "include"),
     [
-        ("poly/train.cpp", "unkernel/engines/engine.hpp"),
+        ("poly/train.cpp", "unkernel/kernels/feature_map.hpp"),
+        ("parsing/parser.cpp", "unkernel/engines/engine.hpp"),
         ("poly/train.cpp", "unkernel/solve/solver.hpp"),
         ("poly/train.cpp", "unkernel/poly/train.hpp"),
         ("engines/engine.cpp", "unkernel/data/csr.hpp"),
@@ -56,6 +57,11 @@ def test_rooms_may_include_themselves_and_those_below(tmp_path: Path, file: str,
         ("solve/solver.cpp", "unkernel/engines/engine.hpp", "engines stands beside solve"),
         ("poly/train.cpp", "unkernel/tree/kernel.hpp", "tree stands beside poly"),
         ("base/random.hpp", "unkernel/data/csr.hpp", "data stands above base"),
+        (
+            "tree/exact.cpp",
+            "unkernel/engines/engine.hpp",
+            "learners and engines share kernels, and nothing else",
+        ),
         ("data/csr.hpp", "unkernel/poly/train.hpp", "poly stands above data"),
         ("data/csr.hpp", "csr_detail.hpp", 'name it as "unkernel/<room>/<file>"'),
         ("data/csr.hpp", "unkernel/attic/old.hpp", 'name it as "unkernel/<room>/<file>"'),
@@ -123,3 +129,48 @@ def test_links_are_turned_for_the_site() -> None:
         turn("[a](LICENSE) [b](https://example.org/x.md)", "contributing.md")
         == "a [b](https://example.org/x.md)"
     )
+
+
+check_names = tool("check_names")
+HEIGHT = {"models": 0, "engines": 1, "cutplane": 2, "cli": 3}
+
+
+def named(folder: Path, file: str, text: str) -> list[str]:
+    """What the check says of one file beside a room whose public name is ``RankSVM``."""
+    for path, content in (("cutplane/__init__.py", '__all__ = ["RankSVM", "rank"]\n'), (file, text)):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(content)
+    return [line.removeprefix(f"{folder / file}:") for line in check_names.check(folder, HEIGHT)]
+
+
+def test_our_own_rooms_name_no_room_above_them() -> None:
+    assert check_names.main([]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('x = 1\nif learner == "RankSVM":\n    x = 2\n', "2: names RankSVM of cutplane"),
+        ('raise ValueError(f"fit a RankSVM, not {x}")\n', "1: names RankSVM of cutplane"),
+        (
+            'message = "run unkernel predict"\n',
+            "1: names a command; say what to do in Python, or nothing",
+        ),
+    ],
+)
+def test_a_string_that_names_a_room_above_is_found(tmp_path: Path, text: str, problem: str) -> None:
+    assert named(tmp_path, "engines/classifier.py", text) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("engines/classifier.py", '"""Also for a RankSVM."""\n\ndef f():\n    """As RankSVM does."""\n'),
+        ("engines/classifier.py", 'word = "rank"\n'),
+        ("engines/classifier.py", 'old = "RankSVM"  # names: what an old file says\n'),
+        ("cutplane/rank.py", 'name = "RankSVM"\n'),
+        ("cli/train.py", 'text = "unkernel predict with a RankSVM"\n'),
+    ],
+)
+def test_docstrings_words_and_lower_rooms_may_be_named(tmp_path: Path, file: str, text: str) -> None:
+    assert named(tmp_path, file, text) == []

@@ -2,7 +2,8 @@
 
     base < data < kernels < engines | solve < poly | cutplane | tree < parsing
 
-A room may include itself and the rooms below it; rooms beside each other do not know each other.
+A room may include itself and the rooms below it; rooms beside each other do not know each other. Learners
+(poly, cutplane, tree) do not include engines either: what both need is in kernels.
 Nothing in the core may include Python or nanobind, print, leave the process or draw from ``rand()``.
 Files longer than 500 lines are mentioned, files longer than 700 are refused.
 
@@ -16,12 +17,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+LEARNERS = ("poly", "cutplane", "tree")
 LAYERS = (
     ("base",),
     ("data",),
     ("kernels",),
     ("engines", "solve"),
-    ("poly", "cutplane", "tree"),
+    LEARNERS,
     ("parsing",),
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
@@ -78,6 +80,8 @@ def _problems_of_include(room: str, quoted: str | None, angled: str | None) -> I
     elif parts[1] != room and LEVEL[parts[1]] >= LEVEL[room]:
         beside = "beside" if LEVEL[parts[1]] == LEVEL[room] else "above"
         yield f'includes "{quoted}": {parts[1]} stands {beside} {room}'
+    elif parts[1] == "engines" and room in LEARNERS:
+        yield f'includes "{quoted}": learners and engines share kernels, and nothing else'
 
 
 def _without_comments_and_strings(text: str) -> str:

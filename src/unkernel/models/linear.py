@@ -119,7 +119,7 @@ class LinearModel:
 def _decision_from(name: str, settings: dict[str, Any]) -> Decision:
     decision = Decision.from_json(name, settings.get("decision"))
     origin = settings.get("origin")
-    # Files of the first versions said only by the learner's name that the model ranks rows.
-    if isinstance(origin, dict) and origin.get("learner") == "RankSVM" and not decision.ranking:
+    learner = origin.get("learner") if isinstance(origin, dict) else None
+    if learner == "RankSVM" and not decision.ranking:  # names: all that files of the first versions say
         return replace(decision, ranking=True)
     return decision
