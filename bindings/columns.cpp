@@ -82,7 +82,7 @@ void create(ColumnText* self, const nb::bytes& text, std::string file, const dat
 
 using State = std::tuple<nb::bytes, std::string, std::string, int, std::string, bool, std::int64_t>;
 
-State state(const ColumnText& text) {
+State column_state(const ColumnText& text) {
   const data::ColumnOptions& options = text.options();
   return {to_bytes(text.text()),       text.file(),
           format_name(options.format), options.columns,
@@ -90,7 +90,7 @@ State state(const ColumnText& text) {
           options.first_line};
 }
 
-void restore(ColumnText& self, const State& state) {
+void restore_columns(ColumnText& self, const State& state) {
   const auto& [text, file, format, columns, trees, skip_bad_sentences, first_line] = state;
   create(&self, text, file, column_options(format, columns, trees, skip_bad_sentences, first_line));
 }
@@ -200,8 +200,8 @@ void bind_columns(nb::module_& module) {
           },
           nb::arg("text"), nb::arg("file"), nb::arg("format"), nb::arg("columns"), nb::arg("trees"),
           nb::arg("skip_bad_sentences"), nb::arg("first_line"))
-      .def("__getstate__", &state)
-      .def("__setstate__", &restore)
+      .def("__getstate__", &column_state)
+      .def("__setstate__", &restore_columns)
       .def_prop_ro("text", [](const ColumnText& text) { return to_bytes(text.text()); })
       .def_prop_ro("file", &ColumnText::file)
       .def_prop_ro("format", [](const ColumnText& text) { return format_name(text.format()); })

@@ -11,7 +11,7 @@ namespace {
 
 // Hands an array's memory to numpy without copying it.
 template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(data::GrowingArray<T>&& values) {
+nb::ndarray<nb::numpy, T> grown_to_numpy(data::GrowingArray<T>&& values) {
   auto* owner = new data::GrowingArray<T>(std::move(values));
   const nb::capsule deleter(owner, [](void* p) noexcept { delete static_cast<data::GrowingArray<T>*>(p); });
   return nb::ndarray<nb::numpy, T>(owner->data(), {owner->size()}, deleter);
@@ -22,10 +22,10 @@ using ArrayTuple = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 ArrayTuple to_tuple(data::SvmlightArrays&& arrays) {
   return std::visit(
       [&](auto& rows) -> ArrayTuple {
-        return ArrayTuple(nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.columns)),
-                                         to_numpy(std::move(arrays.values)),
-                                         to_numpy(std::move(arrays.labels)),
-                                         to_numpy(std::move(arrays.queries))));
+        return ArrayTuple(
+            nb::make_tuple(grown_to_numpy(std::move(rows.offsets)), grown_to_numpy(std::move(rows.columns)),
+                           grown_to_numpy(std::move(arrays.values)), grown_to_numpy(std::move(arrays.labels)),
+                           grown_to_numpy(std::move(arrays.queries))));
       },
       arrays.rows);
 }

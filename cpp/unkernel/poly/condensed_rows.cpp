@@ -14,8 +14,6 @@ using kernels::Basis;
 using kernels::ConjunctionIndex;
 using kernels::Key;
 
-constexpr std::int64_t row_grain = 4096;
-
 Basis basis_of(const DistinctRows& examples) { return examples.binary() ? Basis::sets : Basis::monomials; }
 
 // Gives the conjunctions of one block numbers in the order they turn up. Small blocks use an array

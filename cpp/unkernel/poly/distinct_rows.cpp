@@ -12,8 +12,6 @@
 namespace unkernel::poly {
 namespace {
 
-constexpr std::int64_t row_grain = 4096;
-
 struct HashedRow {
   std::uint64_t hash;
   std::int64_t row;

@@ -16,6 +16,9 @@
 
 namespace unkernel::poly {
 
+// Rows per piece of work where passes over all rows are shared among threads.
+inline constexpr std::int64_t row_grain = 4096;
+
 struct Label {
   std::int32_t code;  // which class
   double weight;

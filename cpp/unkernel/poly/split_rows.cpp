@@ -9,7 +9,6 @@
 namespace unkernel::poly {
 namespace {
 
-constexpr std::int64_t row_grain = 4096;
 // More values of R than this would not stay near the processor.
 constexpr std::int64_t most_codes = std::int64_t{1} << 20;
 

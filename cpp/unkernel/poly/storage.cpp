@@ -48,7 +48,7 @@ double least_bytes_of_others(const StorageEstimate& estimate) {
   return std::min(estimate.on_the_fly_bytes, estimate.condensed_bytes);
 }
 
-[[noreturn]] void refuse(const std::string& what, double bytes, double memory) {
+[[noreturn]] void fail_for_memory(const std::string& what, double bytes, double memory) {
   throw NotEnoughMemory(what + " needs about " + in_words(bytes) + " and " + in_words(memory) +
                         " are available; drop rare features or lower the degree");
 }
@@ -108,11 +108,13 @@ bool can_be_split(const DistinctRows& examples, const kernels::FeatureMap& map) 
 Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double memory) {
   const auto fits = [&](double bytes) { return poly::fits(bytes, memory); };
   if (wanted == Storage::on_the_fly) {
-    if (!fits(estimate.on_the_fly_bytes)) refuse("storage=\"on_the_fly\"", estimate.on_the_fly_bytes, memory);
+    if (!fits(estimate.on_the_fly_bytes))
+      fail_for_memory("storage=\"on_the_fly\"", estimate.on_the_fly_bytes, memory);
     return wanted;
   }
   if (wanted == Storage::condensed) {
-    if (!fits(estimate.condensed_bytes)) refuse("storage=\"condensed\"", estimate.condensed_bytes, memory);
+    if (!fits(estimate.condensed_bytes))
+      fail_for_memory("storage=\"condensed\"", estimate.condensed_bytes, memory);
     return wanted;
   }
   if (wanted == Storage::split) {
@@ -122,7 +124,7 @@ Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double m
           "rows of "
           "some thousand at most");
     }
-    if (!fits(estimate.split.bytes)) refuse("storage=\"split\"", estimate.split.bytes, memory);
+    if (!fits(estimate.split.bytes)) fail_for_memory("storage=\"split\"", estimate.split.bytes, memory);
     return wanted;
   }
   // A table that stays near the processor beats everything; a larger one loses to the condensed
@@ -138,7 +140,7 @@ Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double m
   if (condensed_is_small && fits(estimate.condensed_bytes)) return Storage::condensed;
   if (fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;
   if (fits(estimate.condensed_bytes)) return Storage::condensed;
-  refuse("training", std::min(others, estimate.split.bytes), memory);
+  fail_for_memory("training", std::min(others, estimate.split.bytes), memory);
 }
 
 }  // namespace unkernel::poly

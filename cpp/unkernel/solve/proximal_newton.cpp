@@ -12,8 +12,8 @@
 namespace unkernel::solve {
 namespace {
 
-constexpr double accuracy = 0.1;  // of a model's solution, in parts of its violation at the beginning
-constexpr double ridge = 1e-12;   // keeps a column without curvature from an infinite step
+constexpr double model_accuracy = 0.1;  // of a model's solution, in parts of its violation at the beginning
+constexpr double ridge = 1e-12;         // keeps a column without curvature from an infinite step
 
 // Of a concave function on [0, high].
 template <class Function>
@@ -249,7 +249,7 @@ void ProximalNewton::descend_in_passes(Model& model, int most_passes, const Grad
       moved(m, step);
     }
     if (pass == 0) first = violations;
-    if (violations <= accuracy * first) return;
+    if (violations <= model_accuracy * first) return;
   }
 }
 
@@ -440,7 +440,7 @@ void ProximalNewton::descend_on_gram(Model& model) {
     random_.shuffle(std::span(order));
     const double violations = descent.pass(order);
     if (pass == 0) first = violations;
-    if (violations <= accuracy * first) return;
+    if (violations <= model_accuracy * first) return;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "unkernel/base/at.hpp"
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/kernels/trees/tree_pairs.hpp"
 
@@ -18,8 +19,6 @@ using kernels::TreeRow;
 
 constexpr std::int64_t spreading_parts = 4;  // fixed, so that sums do not depend on the number of threads
 constexpr std::int64_t examples_at_once = 16;
-
-std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // Examples with the coefficients they have in all cuts together, ascending.
 struct Combined {

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "unkernel/base/at.hpp"
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/solve/smo.hpp"
 #include "unkernel/tree/best_bias.hpp"
@@ -25,8 +26,6 @@ constexpr double finest_pairs = 1e-7;  // what kernels in single precision allow
 constexpr std::int64_t most_steps =
     10'000'000;                          // of a round: kernels of very different sizes may never settle
 constexpr double largest_kernel = 1e30;  // that single precision can work with
-
-std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // One labelling on its way.
 struct Problem {

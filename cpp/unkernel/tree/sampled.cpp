@@ -5,14 +5,13 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "unkernel/base/at.hpp"
 #include "unkernel/base/random.hpp"
 #include "unkernel/solve/simplex_qp.hpp"
 #include "unkernel/tree/cuts.hpp"
 
 namespace unkernel::tree {
 namespace {
-
-std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // Draws examples, each as often as its importance says. Where all are wanted and all weigh the same, all are
 // drawn.

@@ -7,12 +7,11 @@
 
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/parallel.hpp"
+#include "unkernel/data/byte_order_mark.hpp"
 #include "unkernel/data/rows/svmlight_reasons.hpp"
 
 namespace unkernel::data {
 namespace {
-
-constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 // One less than 32 bits hold, so that the number of features is a 32-bit number too.
 constexpr std::int64_t largest_narrow = std::numeric_limits<std::int32_t>::max() - 1;

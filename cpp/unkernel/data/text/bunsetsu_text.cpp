@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "unkernel/base/error.hpp"
+#include "unkernel/data/byte_order_mark.hpp"
 #include "unkernel/data/decimal.hpp"
 
 namespace unkernel::data {
 namespace {
 
-constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 constexpr std::string_view end_of_sentence = "EOS";
 constexpr const char* no_bunsetsu = "a sentence begins with a bunsetsu, such as '* 0 1D'";
 

@@ -5,12 +5,11 @@
 #include <stdexcept>
 #include <utility>
 
+#include "unkernel/data/byte_order_mark.hpp"
 #include "unkernel/data/text/column_reader.hpp"
 
 namespace unkernel::data {
 namespace {
-
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 bool is_blank_line(std::string_view line) {
   return std::ranges::all_of(line, [](char c) { return is_column_blank(c) || (c >= '\v' && c <= '\r'); });

@@ -11,7 +11,7 @@
 namespace unkernel::engines {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void fail_table(const std::string& what) {
   throw std::invalid_argument("not a sound table of conjunctions: " + what);
 }
 
@@ -39,21 +39,21 @@ void check_begins(std::span<const std::uint32_t> begins, std::size_t count, std:
   std::uint32_t descends = 0;
   for (std::size_t i = 0; sound && i < count; ++i)
     descends |= static_cast<std::uint32_t>(begins[i] > begins[i + 1]);
-  if (!sound || descends != 0) refuse(std::string(name) + " do not fit");
+  if (!sound || descends != 0) fail_table(std::string(name) + " do not fit");
 }
 
 void check_size(std::size_t size, std::size_t entries, std::size_t width, const char* name) {
   if (width != 0 && (size / width != entries || size % width != 0))
-    refuse(std::string("the number of ") + name + " does not fit");
+    fail_table(std::string("the number of ") + name + " does not fit");
 }
 
 void check_head(const ConjunctionTables& tables) {
   const HeadIndex index(tables.map.degree, tables.basis);
   const std::uint64_t ranks = tables.head - tables.fused;
   if (!goes_by_column(tables) && (tables.fused > 0 || tables.head > most_sorted_head))
-    refuse("the columns of frequent features do not ascend");
+    fail_table("the columns of frequent features do not ascend");
   if (ranks > index.most_ranks() || index.count(ranks, tables.fused) > most_entries)
-    refuse("too many frequent features");
+    fail_table("too many frequent features");
   check_size(tables.head_low.size(), index.low_count(ranks) << tables.fused, tables.scores(),
              "weights of frequent features");
   check_size(tables.head_top.size(), index.top(ranks), tables.scores(), "weights of frequent features");
@@ -65,7 +65,7 @@ void check_probes(const ConjunctionTables& tables) {
   check_begins(tables.probe_begins, owners, tables.probes.size(), "the hash tables");
   for (std::size_t i = 0; i < owners; ++i) {
     const std::uint32_t size = tables.probe_begins[i + 1] - tables.probe_begins[i];
-    if (size != 0 && !std::has_single_bit(size)) refuse("a hash table's size is not a power of 2");
+    if (size != 0 && !std::has_single_bit(size)) fail_table("a hash table's size is not a power of 2");
   }
 }
 
@@ -79,9 +79,10 @@ void check_trie(const ConjunctionTables& tables) {
   for (std::size_t k = 0; k < tables.levels.size(); ++k) {
     const auto& level = tables.levels[k];
     const std::size_t entries = size_of(level.keys);
-    if (entries > 0 && (k > last || tables.map.degree < 2)) refuse("there are conjunctions above the degree");
+    if (entries > 0 && (k > last || tables.map.degree < 2))
+      fail_table("there are conjunctions above the degree");
     check_size(level.weights.size(), entries, width, "weights");
-    if (level.keys.index() != tables.levels[0].keys.index()) refuse("ranks are of different widths");
+    if (level.keys.index() != tables.levels[0].keys.index()) fail_table("ranks are of different widths");
     if (k < last) check_begins(level.begins, entries, size_of(tables.levels[k + 1].keys), "the partners");
   }
 }
@@ -99,9 +100,9 @@ void check_records(const ConjunctionTables& tables) {
   const std::size_t stride = tables.record_words();
   const std::size_t postings = tables.posting_records.size() / stride;
   if (tables.bit_words() > most_bit_words || tables.posting_records.size() % stride != 0)
-    refuse("the records of support vectors do not fit");
+    fail_table("the records of support vectors do not fit");
   if (!tables.posting_weights.empty() || tables.item_begins.size() != 1)
-    refuse("support vectors are kept twice");
+    fail_table("support vectors are kept twice");
   check_begins(tables.posting_begins, tables.used() - tables.rare, postings, "the support vectors");
   // A row that has all rare ranks meets all records of a vector: one for each rank, or counts of overlaps
   // would go beyond what they can be.
@@ -110,15 +111,15 @@ void check_records(const ConjunctionTables& tables) {
   for (std::size_t p = 0; p < postings; ++p) {
     const std::uint64_t* record = tables.posting_records.data() + p * stride;
     const std::uint64_t vector = record[stride - 1];
-    if (vector >= postings) refuse("a support vector's number is too large");  // each has a posting
-    if (++records_of[vector] > most) refuse("a support vector has too many records");
-    if (has_stray_bits(record, tables)) refuse("a support vector has bits of no rank");
+    if (vector >= postings) fail_table("a support vector's number is too large");  // each has a posting
+    if (++records_of[vector] > most) fail_table("a support vector has too many records");
+    if (has_stray_bits(record, tables)) fail_table("a support vector has bits of no rank");
   }
 }
 
 void check_postings(const ConjunctionTables& tables) {
-  if (tables.item_begins.empty()) refuse("the support vectors do not fit");
-  if (tables.items.index() != tables.levels[0].keys.index()) refuse("ranks are of different widths");
+  if (tables.item_begins.empty()) fail_table("the support vectors do not fit");
+  if (tables.items.index() != tables.levels[0].keys.index()) fail_table("ranks are of different widths");
   if (tables.has_records()) return check_records(tables);
   const std::size_t postings = tables.item_begins.size() - 1;
   check_begins(tables.posting_begins, tables.used() - tables.rare, postings, "the support vectors");
@@ -131,21 +132,21 @@ void check_groups(const ConjunctionTables& tables) {
   if (groups > 0) {
     if (groups > most_groups || tables.fused > 0 || tables.head > most_sorted_head ||
         tables.basis != Basis::sets)
-      refuse("the groups");
-    if (tables.grouped() > tables.head) refuse("the groups");
+      fail_table("the groups");
+    if (tables.grouped() > tables.head) fail_table("the groups");
     check_begins(tables.group_begins, groups, tables.grouped(), "the groups");
     check_begins(tables.state_begins, groups, tables.states.size(), "the states");
   } else if (!tables.states.empty() || !tables.state_begins.empty() || !tables.group_begins.empty()) {
-    refuse("the groups");
+    fail_table("the groups");
   }
   std::vector<double> counts;
   for (std::size_t g = 0; g < groups; ++g) {
     if (tables.group_begins[g + 1] - tables.group_begins[g] > most_features_in_group)
-      refuse("a group has too many features");
+      fail_table("a group has too many features");
     counts.push_back(tables.state_begins[g + 1] - tables.state_begins[g]);
   }
   if (sums_of_states(counts, tables.map.degree) > static_cast<double>(most_entries))
-    refuse("the groups have too many states");
+    fail_table("the groups have too many states");
   const StateIndex index = groups > 0 ? StateIndex(tables.state_begins, tables.map.degree) : StateIndex();
   for (std::size_t k = 0; k < tables.state_sums.size(); ++k) {
     const bool filled = groups > 0 && k < static_cast<std::size_t>(tables.map.degree);
@@ -192,16 +193,16 @@ bool goes_by_column(const ConjunctionTables& tables) {
 }
 
 void check(const ConjunctionTables& tables) {
-  if (tables.scores() == 0) refuse("no scores");
-  if (tables.map.degree < 1 || tables.map.degree > most_degree) refuse("the degree");
+  if (tables.scores() == 0) fail_table("no scores");
+  if (tables.map.degree < 1 || tables.map.degree > most_degree) fail_table("the degree");
   if (tables.fused > most_fused || tables.fused > tables.head || tables.head > tables.rare ||
       tables.rare > tables.used())
-    refuse("the zones");
+    fail_table("the zones");
   if (tables.basis != Basis::sets && (tables.fused > 0 || tables.rare < tables.used()))
-    refuse("real features can be neither fused nor rare");
+    fail_table("real features can be neither fused nor rare");
   check_head(tables);
   const bool narrow = tables.levels[0].keys.index() == 0;
-  if (narrow && tables.used() > std::size_t{1} << 16) refuse("ranks are too narrow");
+  if (narrow && tables.used() > std::size_t{1} << 16) fail_table("ranks are too narrow");
   check_trie(tables);
   check_probes(tables);
   check_postings(tables);

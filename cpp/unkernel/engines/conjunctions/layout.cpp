@@ -11,39 +11,39 @@
 namespace unkernel::engines {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void fail_model(const std::string& what) {
   throw std::invalid_argument("not a valid conjunction model: " + what);
 }
 
 void check_columns(const ConjunctionWeights& weights) {
   for (const std::int64_t column : weights.columns) {
     if (column < 0 || column >= weights.features)
-      refuse("feature " + std::to_string(column) + " is outside the model");
+      fail_model("feature " + std::to_string(column) + " is outside the model");
   }
   std::vector<std::int64_t> sorted(weights.columns.begin(), weights.columns.end());
   std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) refuse("a feature occurs twice");
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) fail_model("a feature occurs twice");
 }
 
 void check_weights(const ConjunctionWeights& weights, const ConjunctionIndex& index) {
   const std::size_t scores = weights.constants.size();
-  if (scores == 0) refuse("no scores");
-  if (weights.columns.size() > index.most_features()) refuse("too many features");
+  if (scores == 0) fail_model("no scores");
+  if (weights.columns.size() > index.most_features()) fail_model("too many features");
   if (weights.keys.size() > weights.weights.size() ||
       weights.weights.size() != weights.keys.size() * scores) {
-    refuse("the number of weights does not fit the number of conjunctions");
+    fail_model("the number of weights does not fit the number of conjunctions");
   }
   const Key end = index.count(weights.columns.size());
   Key previous = 0;
   for (const Key key : weights.keys) {
     if (key <= previous || key >= end)
-      refuse("conjunction keys must ascend and stay below " + std::to_string(end));
+      fail_model("conjunction keys must ascend and stay below " + std::to_string(end));
     previous = key;
   }
   const auto finite = [](double value) { return std::isfinite(value); };
   if (!std::all_of(weights.weights.begin(), weights.weights.end(), finite) ||
       !std::all_of(weights.constants.begin(), weights.constants.end(), finite)) {
-    refuse("a weight is not finite");
+    fail_model("a weight is not finite");
   }
 }
 
@@ -186,7 +186,7 @@ class Arranger {
 }  // namespace
 
 void check(const ConjunctionWeights& weights) {
-  if (weights.map.degree > 3) refuse("the degree");
+  if (weights.map.degree > 3) fail_model("the degree");
   check_weights(weights, ConjunctionIndex(weights.map.degree, weights.basis));
   check_columns(weights);
 }

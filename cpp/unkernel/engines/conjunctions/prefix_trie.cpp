@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t most_counted = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t spare_nodes = std::size_t{1} << 20;
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void fail_trie(const std::string& what) {
   throw std::invalid_argument("not a sound prefix trie: " + what);
 }
 
@@ -152,20 +152,20 @@ class GrowingTrie {
 void check(const PrefixTrie& trie, std::size_t scores, std::size_t ranks) {
   const std::size_t nodes = trie.nodes();
   if (nodes == 0 || trie.first_child.size() != nodes + 1 || trie.counts.size() != nodes)
-    refuse("the number of nodes does not fit");
+    fail_trie("the number of nodes does not fit");
   if (trie.sums.size() / scores != nodes || trie.sums.size() % scores != 0)
-    refuse("the number of sums does not fit");
-  if (trie.first_child[0] != 1 || trie.first_child[nodes] != nodes) refuse("the children do not fit");
+    fail_trie("the number of sums does not fit");
+  if (trie.first_child[0] != 1 || trie.first_child[nodes] != nodes) fail_trie("the children do not fit");
   for (std::size_t i = 0; i < nodes; ++i) {
     // Children come after their parent, so that no walk is endless.
     const bool fits = i < trie.first_child[i] && trie.first_child[i] <= trie.first_child[i + 1] &&
                       trie.first_child[i + 1] <= nodes;
-    if (!fits) refuse("the children do not fit");
-    if (trie.ranks[i] >= std::max<std::size_t>(ranks, 1)) refuse("a rank is too large");
+    if (!fits) fail_trie("the children do not fit");
+    if (trie.ranks[i] >= std::max<std::size_t>(ranks, 1)) fail_trie("a rank is too large");
     for (std::size_t c = trie.first_child[i]; c < trie.first_child[i + 1]; ++c) {
       const bool ascends = (i == 0 || trie.ranks[c] > trie.ranks[i]) &&
                            (c == trie.first_child[i] || trie.ranks[c] > trie.ranks[c - 1]);
-      if (!ascends) refuse("ranks do not ascend");
+      if (!ascends) fail_trie("ranks do not ascend");
     }
   }
 }

@@ -172,26 +172,26 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
   std::size_t words_;
 };
 
-[[noreturn]] void refuse() {
+[[noreturn]] void fail_table() {
   throw std::invalid_argument("not a sound table of support vectors: the bits or lists do not fit");
 }
 
 void check_lists(const BitslicedTables& tables) {
-  if (tables.frequent > tables.columns.size()) refuse();
+  if (tables.frequent > tables.columns.size()) fail_table();
   const std::size_t words = words_of(tables.sum.vectors());
   if (words == 0 ? !tables.bits.empty()
                  : tables.bits.size() / words != tables.frequent || tables.bits.size() % words != 0)
-    refuse();
+    fail_table();
   const auto& begins = tables.list_begins;
   if (begins.size() != tables.columns.size() - tables.frequent + 1 || begins.front() != 0 ||
       begins.back() != tables.lists.size() || !std::is_sorted(begins.begin(), begins.end())) {
-    refuse();
+    fail_table();
   }
   for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank) {
     for (std::uint32_t i = begins[rank]; i < begins[rank + 1]; ++i) {
       if (tables.lists[i] >= tables.sum.vectors() ||
           (i > begins[rank] && tables.lists[i - 1] >= tables.lists[i]))
-        refuse();
+        fail_table();
     }
   }
 }
@@ -207,7 +207,7 @@ void check_sizes(const BitslicedTables& tables) {
     }
   }
   for (const std::uint32_t vector : tables.lists) sizes[vector] += 1.0;
-  if (!std::equal(tables.sum.norms.begin(), tables.sum.norms.end(), sizes.begin())) refuse();
+  if (!std::equal(tables.sum.norms.begin(), tables.sum.norms.end(), sizes.begin())) fail_table();
 }
 
 }  // namespace

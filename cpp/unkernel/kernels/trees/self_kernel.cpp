@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "unkernel/base/at.hpp"
 #include "unkernel/kernels/trees/tree_index.hpp"
 #include "unkernel/kernels/trees/tree_rows.hpp"
 
@@ -10,8 +11,6 @@ namespace {
 
 // Beyond this many nodes a table of all pairs is too large.
 constexpr std::size_t most_nodes_in_table = 1024;
-
-std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // Adds up the kernel of a tree with itself over an index of it.
 struct Sum {

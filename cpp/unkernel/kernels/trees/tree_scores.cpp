@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "unkernel/base/at.hpp"
 #include "unkernel/base/parallel.hpp"
 
 namespace unkernel::kernels {
@@ -10,8 +11,6 @@ namespace {
 
 constexpr std::int64_t rows_at_once = 64;
 constexpr std::size_t columns_at_once = 2048;  // a row of so many kernel values stays in the first cache
-
-std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 std::vector<std::int32_t> numbers_of(const TreeIndex& index, const Forest& forest) {
   std::vector<std::int32_t> numbers(forest.size(), -1);

@@ -1,0 +1,10 @@
+// The three bytes with which some editors begin a UTF-8 file. Every reader of text skips them.
+#pragma once
+
+#include <string_view>
+
+namespace unkernel::data {
+
+inline constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+
+}  // namespace unkernel::data
