@@ -109,12 +109,13 @@ std::vector<std::int32_t> all_of(const ExampleSet& set) {
 std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& set, int threads) {
   std::vector<double> result(set.size, 0.0);
   std::vector<std::unique_ptr<SelfKernel>> of_trees(static_cast<std::size_t>(std::max(threads, 1)));
-  const auto tasks = (static_cast<std::int64_t>(set.size) + tree_examples_at_once - 1) / examples_at_once;
+  const auto tasks =
+      (static_cast<std::int64_t>(set.size) + tree_examples_at_once - 1) / tree_examples_at_once;
   parallel_slots(threads, tasks, [&](std::size_t slot, std::int64_t task) {
     if (of_trees[slot] == nullptr) of_trees[slot] = std::make_unique<SelfKernel>(kernel.tree, *set.forest);
     const std::size_t begin = static_cast<std::size_t>(task * tree_examples_at_once);
-    for (std::size_t i = begin; i < std::min(set.size, begin + static_cast<std::size_t>(tree_examples_at_once));
-         ++i) {
+    for (std::size_t i = begin;
+         i < std::min(set.size, begin + static_cast<std::size_t>(tree_examples_at_once)); ++i) {
       double trees = 0.0;
       double vectors = 0.0;
       if (kernel.uses_trees()) {
