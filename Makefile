@@ -2,10 +2,13 @@
 #
 #   PYTHON=python3.12 make test     with another Python (3.11 or newer; after `make clean`)
 #   JOBS=1 make test                with fewer processors
+#   PYTEST_FLAGS="-k svmlight" make test-python    a part of the tests
 
 PYTHON ?= python3
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 PYTEST_FLAGS ?= -q
+# One process per processor; the tests of a file stay together, so that they share what its fixtures have made.
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_FLAGS)
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -34,10 +37,11 @@ demo: $(STAMPS)/package ## build and install into .venv, then show what unkernel
 test: test-python native ## all tests that take seconds: Python and native
 
 test-python: $(STAMPS)/package $(STAMPS)/test
-	$(BIN)/python -m pytest $(PYTEST_FLAGS) -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-all: $(STAMPS)/package $(STAMPS)/test native native-sanitized ## the slow tests and sanitizers as well
-	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+	$(PYTEST) -m "not slow"
+	$(BIN)/python -m pytest $(PYTEST_FLAGS) -m slow
 
 bench: $(STAMPS)/package $(STAMPS)/bench ## every benchmark in turn, against the peers that can be installed
 	@for file in $$(grep -l __main__ benchmarks/*.py); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
