@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import unkernel
 import unkernel.poly._base as base_module
 from reference import poly as reference
+from reference import poly_problems
 from reference import sparse as twin
 from unkernel import PolySVC
 
@@ -24,17 +26,7 @@ def l1_svc(degree=2, **options):
     return PolySVC(degree, penalty="l1", loss="squared_hinge", random_state=0, **options)
 
 
-def make_problem(seed, *, rows=40, features=5, binary=True, classes=2, duplicates=False):
-    rng = np.random.default_rng(seed)
-    X = (rng.random((rows, features)) < 0.5).astype(float)
-    if not binary:
-        X *= rng.normal(size=X.shape).round(2)
-    if duplicates:
-        X = X[rng.integers(0, max(rows // 4, 2), rows)]
-    noisy = rng.random(rows) < 0.15
-    y = np.where(noisy, rng.integers(0, classes, rows), X[:, 0] + 2 * X[:, 1] * X[:, 2] > 0.5).astype(int)
-    y[:classes] = np.arange(classes)
-    return X, y
+make_problem = functools.partial(poly_problems.make_problem, rows=40, features=5)
 
 
 def optimum(X, y, costs, *, degree, gamma, coef0, feature_map="kernel"):

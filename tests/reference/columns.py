@@ -5,17 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from reference.svmlight import BadLineError
+
 BLANKS = b" \t\v\f\r"
 NO_WORD = re.compile(r"\d+[-.]\d+", re.ASCII)
 DIGITS = re.compile(r"\d+", re.ASCII)
 HEAD = 6
-
-
-class BadLineError(Exception):
-    def __init__(self, line: int, column: int) -> None:
-        super().__init__(line, column)
-        self.line = line
-        self.column = column
 
 
 @dataclass

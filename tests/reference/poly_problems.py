@@ -1,0 +1,19 @@
+"""Small rows whose labels depend on a conjunction of features, and on chance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def make_problem(seed, *, rows=60, features=6, binary=True, classes=2, duplicates=False):
+    """Every class has a row; with `duplicates`, only a quarter of the rows differ."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((rows, features)) < 0.5).astype(float)
+    if not binary:
+        X *= rng.normal(size=X.shape).round(2)
+    if duplicates:
+        X = X[rng.integers(0, max(rows // 4, 2), rows)]
+    noisy = rng.random(rows) < 0.15
+    y = np.where(noisy, rng.integers(0, classes, rows), X[:, 0] + 2 * X[:, 1] * X[:, 2] > 0.5).astype(int)
+    y[:classes] = np.arange(classes)
+    return X, y
