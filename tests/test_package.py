@@ -6,12 +6,12 @@ import importlib
 import importlib.metadata
 import importlib.resources
 import json
-import subprocess
 import sys
 
 import pytest
 
 import unkernel
+from reference.processes import output_of
 from unkernel import _core
 
 # A contract: other work relies on these.
@@ -25,11 +25,6 @@ PUBLIC = {
     "read_svmlight",
     "write_svmlight",
 }
-
-
-def in_a_fresh_process(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout
 
 
 def test_version_is_that_of_the_metadata() -> None:
@@ -52,7 +47,7 @@ def test_nothing_public_is_unannounced() -> None:
 
 def test_rooms_are_attributes_of_the_package() -> None:
     code = "import unkernel; print(unkernel.poly.PolySVC is unkernel.PolySVC, unkernel.parsing.Chunker.kind)"
-    assert in_a_fresh_process(code).split() == ["True", "chunker"]
+    assert output_of(code).split() == ["True", "chunker"]
 
 
 def test_a_name_that_does_not_exist() -> None:
@@ -81,7 +76,7 @@ def test_metadata_name_the_licence_and_the_command() -> None:
 def test_importing_says_nothing_and_leaves_out_what_is_not_needed_yet() -> None:
     """Import stays cheap by what it does not import; a test on seconds would only fail by chance."""
     code = "import sys, json, unkernel; print(json.dumps(sorted(sys.modules)))"
-    modules = set(json.loads(in_a_fresh_process(code)))
+    modules = set(json.loads(output_of(code)))
     unwanted = {
         "scipy",
         "sklearn",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -16,6 +14,7 @@ import unkernel
 from reference import damage
 from reference.kernels import EXACT, make_kernel_model, make_slots_model, polynomial, rows_for
 from reference.models import make_model
+from reference.processes import run_python
 from unkernel import FormatError, load
 from unkernel.engines import build
 from unkernel.engines.prefix_trie import grow, stored_trie
@@ -242,13 +241,7 @@ def asked_elsewhere(path):
                 pass
         sys.exit("answered")
     """
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(path)],
-        capture_output=True,
-        text=True,
-        env=damage.environment(),
-        check=False,
-    )
+    done = run_python(program, path, env=damage.environment())
     assert done.stderr.strip() in ("refused", "answered"), f"{done.returncode}: {done.stderr[-1500:]}"
     return done.stderr.strip()
 

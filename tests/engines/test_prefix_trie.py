@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy import sparse
 from reference import prefix_tries
 from reference.kernels import assert_engine, assert_scores, make_slots_model, rows_like, set_weights
 from reference.models import make_model
+from reference.patience import wait_for
 from unkernel import CompiledClassifier, load
 from unkernel.engines import build
 from unkernel.engines.build import Head
@@ -256,28 +256,29 @@ def test_scores_are_right_while_a_trie_grows(scores):
     parts = [typical(model, seed, 10) for seed in range(6)]
     done = threading.Event()
     seen = set()
+    rounds = [0, 0, 0]
 
-    def score():
+    def score(scorer):
         worker = fast.worker()
         row = np.flatnonzero(X[3]).tolist()
-        rounds = 0
-        while not done.is_set() or rounds == 0:
+        while not done.is_set():
             assert_scores(fast.decision_function(X, n_jobs=2), model, X, 1e-12)
             assert_scores([worker.score_one(row)], model, X[3:4], 1e-12)
             assert_scores([fast.score_one(row)], model, X[3:4], 1e-12)
-            rounds += 1
-        return rounds
+            rounds[scorer] += 1
 
     with ThreadPoolExecutor(4) as pool:
-        scoring = [pool.submit(score) for _ in range(3)]
-        end = time.monotonic() + 1.5
-        while time.monotonic() < end:
-            for part in parts:
-                fast.trie.grow(part, n_jobs=1)
-                assert fast.trie.nodes <= 20
-                seen.add(tuple(fast._engine.trie()["ranks"].tolist()))
-        done.set()
-        assert all(future.result() > 0 for future in scoring)
+        scoring = [pool.submit(score, scorer) for scorer in range(3)]
+        try:
+            while min(rounds) < 10 and not any(future.done() for future in scoring):
+                for part in parts:
+                    fast.trie.grow(part, n_jobs=1)
+                    assert fast.trie.nodes <= 20
+                    seen.add(tuple(fast._engine.trie()["ranks"].tolist()))
+        finally:
+            done.set()
+        for future in scoring:
+            future.result()
     assert len(seen) > 1  # nodes came and went
 
 
@@ -305,11 +306,8 @@ def test_threads_that_come_first_share_an_engine():
         assert len({id(trie) for trie, _ in found}) == len({id(engine) for _, engine in found}) == 1
 
 
-def wait_for(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert condition()
+def is_growing():
+    return any(thread.name.endswith("(grow)") for thread in threading.enumerate())
 
 
 @pytest.mark.parametrize("share", [1.0, 0.25])
@@ -327,11 +325,11 @@ def test_sampling_grows_in_the_background(share):
     assert fast.trie.nodes <= 30
     assert_scores(fast.decision_function(X), model, X, 1e-12)
     fast.trie.sample(0)
-    wait_for(lambda: not any(t.name.endswith("(grow)") for t in threading.enumerate()))
+    wait_for(lambda: not is_growing())
     before = int(fast._engine.trie()["counts"][0])
     for _ in range(3):
         fast.predict(typical(model, 3, 40))
-    time.sleep(0.05)
+    assert not is_growing()
     assert int(fast._engine.trie()["counts"][0]) == before
 
 

@@ -9,9 +9,7 @@ import copy
 import json
 import os
 import random
-import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -19,6 +17,7 @@ from safetensors.numpy import save_file
 from scipy import sparse
 
 from reference.models import arrays_of, data_of, file_of, header_of, make_model, settings_of, uk_bytes
+from reference.processes import output_of
 from unkernel import FormatError, load
 from unkernel.models import load_model
 
@@ -436,7 +435,7 @@ def test_nothing_is_allocated_because_a_file_says_so(tmp_path):
     }
     for name, content in (huge | fine).items():
         (tmp_path / name).write_bytes(content)
-    program = textwrap.dedent("""
+    program = """
         import resource, sys
         from pathlib import Path
         import unkernel, unkernel.engines.loading
@@ -450,10 +449,7 @@ def test_nothing_is_allocated_because_a_file_says_so(tmp_path):
                 print(path.name, "answers")
             except unkernel.FormatError:
                 print(path.name, "refused")
-    """)
-    done = subprocess.run(
-        [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    """
+    printed = output_of(program, tmp_path)
     expected = dict.fromkeys(huge, "refused") | dict.fromkeys(fine, "answers")
-    assert dict(line.split() for line in done.stdout.splitlines()) == expected
+    assert dict(line.split() for line in printed.splitlines()) == expected

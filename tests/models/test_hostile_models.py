@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference import golden
+from reference.processes import output_of
 from unkernel import FormatError
 from unkernel.models import Kernel, read_model
 
@@ -509,7 +508,7 @@ def test_nothing_is_allocated_because_a_file_says_so(tmp_path):
     }
     for name, content in claims.items():
         (tmp_path / name).write_bytes(content)
-    program = textwrap.dedent("""
+    program = """
         import resource, sys
         from pathlib import Path
         import unkernel
@@ -521,12 +520,9 @@ def test_nothing_is_allocated_because_a_file_says_so(tmp_path):
                 read_model(path)
             except unkernel.FormatError:
                 print(path.name)
-    """)
-    done = subprocess.run(
-        [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == sorted(claims)
+    """
+    printed = output_of(program, tmp_path)
+    assert printed.split() == sorted(claims)
 
 
 # --- Fuzzing ----------------------------------------------------------------------------------------

@@ -10,9 +10,7 @@ import io
 import json
 import os
 import random
-import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -20,6 +18,7 @@ from scipy import sparse
 
 import unkernel
 from reference.models import file_of, header_of
+from reference.processes import output_of
 from reference.tree_examples import make_problem
 from unkernel import Forest, FormatError, TreeClassifier, TreeModel, TreeSVC, read_trees
 from unkernel.data.trees.forest import Vectors
@@ -471,7 +470,7 @@ def test_little_is_allocated_because_a_file_says_so(tmp_path):
     wide = model_settings | {"vector_channels": [["v", 2**31 - 2], ["w", 4]], "features": None}
     path = tmp_path / "far.uk"
     path.write_bytes(uk_bytes(arrays | {"vectors0.columns": np.sort(far)}, wide))
-    program = textwrap.dedent("""
+    program = """
         import resource, sys
         from pathlib import Path
         import numpy as np
@@ -480,8 +479,5 @@ def test_little_is_allocated_because_a_file_says_so(tmp_path):
         resource.setrlimit(resource.RLIMIT_AS, (taken + (200 << 20),) * 2)
         fast = unkernel.load(sys.argv[1])
         print(fast.predict(unkernel.Forest({"syntax": ["(S (NP a))"]}, vectors={"v": np.eye(1)}), n_jobs=1))
-    """)
-    done = subprocess.run(
-        [sys.executable, "-c", program, path], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    """
+    output_of(program, path)

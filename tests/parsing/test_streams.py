@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference.parse_corpora import MAKERS, chunks
+from reference.patience import PATIENCE, wait_for
 from unkernel import FormatError
 from unkernel.data import read_bunsetsu, read_chunks, read_conllu
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker, parse_stream
@@ -144,13 +145,10 @@ def test_reading_ahead_is_bounded(parsers):
     source = Endless()
     stream = parse_stream(parsers["chunks"], source, block_bytes=1)
     next(stream)
-    time.sleep(0.3)
+    time.sleep(0.3)  # however little of that the reader gets, it never reads more than this
     assert source.given <= (_PIECES_AHEAD + 3) * max(_PIECE_BYTES, len(source._sentence))
     stream.close()
-    limit = time.monotonic() + 5
-    while time.monotonic() < limit and any(t.name == "unkernel-reader" for t in threading.enumerate()):
-        time.sleep(0.05)
-    assert not any(thread.name == "unkernel-reader" for thread in threading.enumerate())
+    wait_for(lambda: not any(thread.name == "unkernel-reader" for thread in threading.enumerate()))
 
 
 def test_what_has_come_is_answered_before_the_rest_comes(parsers):
@@ -164,7 +162,7 @@ def test_what_has_come_is_answered_before_the_rest_comes(parsers):
 
         def read(self, size: int) -> bytes:
             part = next(self.parts)
-            assert part == first.encode() or go_on.wait(10)
+            assert part == first.encode() or go_on.wait(PATIENCE)
             return part
 
     stream = parse_stream(parsers["chunks"], Waiting())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 
 import numpy as np
@@ -16,25 +17,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import unkernel
 from reference import poly as reference
+from reference import poly_problems
 from reference import sparse as twin
-from reference.interrupts import check_interrupt, needs_sigint
+from reference.processes import check_interrupt, needs_sigint
 from unkernel import PolyLogisticRegression
 
 SHARES = {"l1": (1.0, 0.0), "l2": (0.0, 1.0), "elasticnet": (0.3, 0.7)}
 PENALTIES = ["l1", "l2", "elasticnet"]
-
-
-def make_problem(seed, *, rows=40, features=5, binary=True, classes=2, duplicates=False):
-    rng = np.random.default_rng(seed)
-    X = (rng.random((rows, features)) < 0.5).astype(float)
-    if not binary:
-        X *= rng.normal(size=X.shape).round(2)
-    if duplicates:
-        X = X[rng.integers(0, max(rows // 4, 2), rows)]
-    noisy = rng.random(rows) < 0.15
-    y = np.where(noisy, rng.integers(0, classes, rows), (X[:, 0] + 2 * X[:, 1] * X[:, 2] > 0.5).astype(int))
-    y[:classes] = np.arange(classes)
-    return X, y
+make_problem = functools.partial(poly_problems.make_problem, rows=40, features=5)
 
 
 def wide_problem(binary, classes=2, rows=600, features=150):
@@ -286,6 +276,6 @@ def test_stops_promptly_on_ctrl_c():
         from unkernel import PolyLogisticRegression
         rng = np.random.default_rng(0)
         X, y = rng.random((20000, 40)), rng.integers(0, 3, 20000)
-        print("ready", flush=True)
-        PolyLogisticRegression(3, C=1e3, gamma=10, tol=1e-12, max_iter=10**6).fit(X, y)
+        learner = PolyLogisticRegression(3, C=1e3, gamma=10, tol=1e-12, max_iter=10**6)
+        learner.fit_reporting(X, y, None, on_progress=on_progress)
     """)

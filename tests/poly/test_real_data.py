@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pytest
 
 from reference import real_data
+from reference.processes import output_of
 from unkernel import PolySVC
 
 
@@ -52,14 +49,13 @@ def test_covtype_at_the_papers_parameters_converges():
 @pytest.mark.parametrize(("degree", "C", "gigabytes"), [(2, 0.01, 2.0), (3, 0.001, 12.0)])
 def test_parser_decisions_with_the_whole_vocabulary(degree, C, gigabytes):
     load("arc_eager_ewt", [3, 4])
-    program = textwrap.dedent(f"""
+    printed = output_of(f"""
         import numpy as np, resource
         from unkernel import PolySVC, datasets
         train, test = datasets.load("arc_eager_ewt"), datasets.load("arc_eager_ewt", "test")
         clf = PolySVC({degree}, C={C}, gamma=1, random_state=0).fit(train.X, train.y >= 3)
         print(clf.score(test.X, test.y >= 3), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
     """)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    score, peak = map(float, done.stdout.split())
+    score, peak = map(float, printed.split())
     assert score > 0.953
     assert peak < gigabytes * 1e9

@@ -21,22 +21,9 @@ import unkernel
 import unkernel.poly._base as base_module
 from reference import conjunctions
 from reference import poly as reference
-from reference.interrupts import check_interrupt, needs_sigint
+from reference.poly_problems import make_problem
+from reference.processes import check_interrupt, needs_sigint
 from unkernel import PolyLogisticRegression, PolySVC
-
-
-def make_problem(seed, *, rows=60, features=6, binary=True, classes=2, duplicates=False):
-    rng = np.random.default_rng(seed)
-    X = (rng.random((rows, features)) < 0.5).astype(float)
-    if not binary:
-        X *= rng.normal(size=X.shape).round(2)
-    if duplicates:
-        X = X[rng.integers(0, rows // 4, rows)]
-    y = np.where(
-        rng.random(rows) < 0.15, rng.integers(0, classes, rows), (X[:, 0] + 2 * X[:, 1] * X[:, 2] > 0.5)
-    )
-    y[:classes] = np.arange(classes)
-    return X, y.astype(int)
 
 
 def model_objective(clf, X, y, costs):
@@ -393,8 +380,8 @@ def test_stops_promptly_on_ctrl_c():
         from unkernel import PolySVC
         rng = np.random.default_rng(0)
         X, y = rng.random((20000, 30)), rng.integers(0, 2, 20000)
-        print("ready", flush=True)
-        PolySVC(3, C=1e6, gamma=10, tol=1e-12, max_iter=10**6).fit(X, y)
+        learner = PolySVC(3, C=1e6, gamma=10, tol=1e-12, max_iter=10**6)
+        learner.fit_reporting(X, y, None, on_progress=on_progress)
     """)
 
 

@@ -7,7 +7,7 @@ import pty
 import select
 import time
 
-SECONDS = 60
+from reference.patience import PATIENCE
 
 
 def interrupted_at(words: str, command: list[str], **environment: str) -> tuple[int, str]:
@@ -17,7 +17,7 @@ def interrupted_at(words: str, command: list[str], **environment: str) -> tuple[
         os.environ.update({"TERM": "xterm", "COLUMNS": "120"} | environment)
         os.environ.pop("NO_COLOR", None)
         os.execv(command[0], command)
-    seen, pressed, limit = "", False, time.monotonic() + SECONDS
+    seen, pressed, limit = "", False, time.monotonic() + PATIENCE
     while time.monotonic() < limit:
         if select.select([terminal], [], [], 0.1)[0]:
             try:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from reference.interrupts import check_interrupt, needs_sigint
+from reference.processes import check_interrupt, needs_sigint, output_of
 from reference.tree_examples import make_problem
 from unkernel import Forest, FormatError, TreeSVC
 
@@ -57,9 +55,9 @@ def test_stops_promptly_on_ctrl_c(solver):
         def tree():
             return "(S " + " ".join(f"(A{{a}} (B w{{b}}))" for a, b in rng.integers(0, 9, (12, 2))) + ")"
         X, y = [tree() for _ in range(6000)], rng.integers(0, 2, 6000)
-        print("ready", flush=True)
+        learner = TreeSVC("ptk", C=1e6, tol=1e-13, max_iter=10**6, solver="{solver}", sample_size=6000)
         while True:
-            TreeSVC("ptk", C=1e6, tol=1e-13, max_iter=10**6, solver="{solver}", sample_size=6000).fit(X, y)
+            learner.fit_reporting(X, y, None, on_progress=on_progress)
     """)
 
 
@@ -70,7 +68,7 @@ def test_progress_is_shown(solver):
 
     def on_progress(progress):
         seen.append(progress)
-        if len(seen) >= 3:
+        if progress.stage:
             raise EnoughError
 
     clf = TreeSVC("ptk", C=1e4, tol=1e-12, max_iter=10**6, solver=solver, sample_size=1500)
@@ -176,7 +174,7 @@ def test_kernels_that_overflow_while_they_are_normalised():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
 def test_a_deep_tree_takes_little_memory():
-    program = textwrap.dedent("""
+    output_of("""
         import resource
         from pathlib import Path
         from unkernel import TreeSVC
@@ -185,4 +183,3 @@ def test_a_deep_tree_takes_little_memory():
         deep = "".join(f"(L{i % 500} " for i in range(8000)) + "x" + ")" * 8000
         TreeSVC(max_iter=3).fit([deep, "(A b)"], [0, 1])
     """)
-    subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)

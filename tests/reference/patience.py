@@ -1,0 +1,18 @@
+"""Waiting for what surely comes, on however busy a machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+# Seconds until something counts as hung. Nothing takes that long: a limit that a busy machine could reach
+# would make the test depend on the clock.
+PATIENCE = 600
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until the condition holds."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)

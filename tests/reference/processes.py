@@ -1,0 +1,58 @@
+"""Python programs in processes of their own: what they print, and how Ctrl-C ends them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+import pytest
+
+from reference.patience import PATIENCE
+
+needs_sigint = pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
+
+
+def run_python(program: str, *arguments: object, **settings: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, however it ends; the result holds what it printed."""
+    command = [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
+    limits = {"timeout": PATIENCE, "check": False}
+    return subprocess.run(command, capture_output=True, text=True, **limits, **settings)  # noqa: PLW1510
+
+
+def output_of(program: str, *arguments: object) -> str:
+    """What a program prints that ends well."""
+    done = run_python(program, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# Says "ready" when a solver has been at work for a while: it calls twenty times a second.
+ON_PROGRESS = """
+import itertools
+calls = itertools.count()
+
+def on_progress(_progress):
+    if next(calls) == 10:
+        print("ready", flush=True)
+"""
+
+
+def check_interrupt(program: str) -> None:
+    """A program that prints ``ready`` in the middle of its work, and would go on for ever, ends on Ctrl-C.
+
+    The program may give ``on_progress``, which prints that, to a solver.
+    """
+    command = [sys.executable, "-c", ON_PROGRESS + textwrap.dedent(program)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()  # no program outlives a test that failed
+    assert b"KeyboardInterrupt" in errors
