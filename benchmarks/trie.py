@@ -125,7 +125,7 @@ def measure(task: Task, pecco: str | None, folder: Path) -> None:
         for kind, fast in task.fast.items():
             for name, decide in ((kind, False), (f"{kind}, decisions", True)):
                 began = time.thread_time()
-                fast.score_csr(rows, 1, decide=decide)
+                fast.score_csr(rows, 1, until_decided=decide)
                 spent = 1e6 * (time.thread_time() - began) / rows.shape[0]
                 task.times[name] = min(spent, task.times.get(name, np.inf))
     if pecco and isinstance(task.model, KernelModel):

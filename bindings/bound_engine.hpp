@@ -42,9 +42,9 @@ class RowScorer {
       throw std::invalid_argument("the row changed while it was read");
     const double* x = given_values.is_none() ? nullptr : values.data();
     if (features.wide()) {
-      engine_.score(engines::RowView<std::int64_t>{features.wide_ids(), x}, *worker_, scores_.data());
+      engine_.score(engines::SparseRow<std::int64_t>{features.wide_ids(), x}, *worker_, scores_.data());
     } else {
-      engine_.score(engines::RowView<std::int32_t>{features.narrow_ids(), x}, *worker_, scores_.data());
+      engine_.score(engines::SparseRow<std::int32_t>{features.narrow_ids(), x}, *worker_, scores_.data());
     }
     return as_python(scores_);
   }
@@ -80,10 +80,10 @@ class BoundEngine {
   }
   // Scores that are only good for decisions.
   template <class Index>
-  nb::ndarray<nb::numpy, double> decide(Array<Index> offsets, Array<Index> columns, Array<double> values,
-                                        int threads) const {
+  nb::ndarray<nb::numpy, double> score_until_decided(Array<Index> offsets, Array<Index> columns,
+                                                     Array<double> values, int threads) const {
     return scores_of(csr_view(offsets, columns, values, 0),
-                     [&](const auto& rows, auto out) { engine_->decide(rows, out, threads); });
+                     [&](const auto& rows, auto out) { engine_->score_until_decided(rows, out, threads); });
   }
 
   // --- The prefix trie ---

@@ -296,10 +296,10 @@ void bind_engines(nb::module_& module) {
            nb::arg("values"), nb::arg("threads"))
       .def("score", &BoundEngine::score<std::int64_t>, nb::arg("offsets"), nb::arg("columns"),
            nb::arg("values"), nb::arg("threads"))
-      .def("decide", &BoundEngine::decide<std::int32_t>, nb::arg("offsets"), nb::arg("columns"),
-           nb::arg("values"), nb::arg("threads"))
-      .def("decide", &BoundEngine::decide<std::int64_t>, nb::arg("offsets"), nb::arg("columns"),
-           nb::arg("values"), nb::arg("threads"))
+      .def("score_until_decided", &BoundEngine::score_until_decided<std::int32_t>, nb::arg("offsets"),
+           nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
+      .def("score_until_decided", &BoundEngine::score_until_decided<std::int64_t>, nb::arg("offsets"),
+           nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
       .def("score_one", &BoundEngine::score_one, nb::arg("ids"), nb::arg("values").none() = nb::none())
       .def_prop_ro("trie_nodes", &BoundEngine::trie_nodes)
       .def("trie", &BoundEngine::trie)

@@ -20,7 +20,7 @@ namespace scoring {
 
 using unkernel::Random;
 using unkernel::engines::Engine;
-using unkernel::engines::RowView;
+using unkernel::engines::SparseRow;
 
 // A sum, and the sum of its terms in size, which rounding is relative to.
 struct Sum {
@@ -109,11 +109,11 @@ void check_scores(const Engine& engine, const Rows<Index>& rows, double toleranc
   for (std::size_t row = 0; row < static_cast<std::size_t>(rows.size()); ++row) {
     const Sums expected = slow(row_of(rows, row));
     check_near(std::span(together).subspan(row * width, width), expected, tolerance);
-    const RowView<Index> view{
+    const SparseRow<Index> view{
         std::span(rows.columns).subspan(rows.begin(row), rows.end(row) - rows.begin(row)),
         rows.values.data() + rows.begin(row)};
     if constexpr (sizeof(Index) == sizeof(std::int32_t)) {
-      engine.decide(view, *worker, alone.data());
+      engine.score_until_decided(view, *worker, alone.data());
       check_decision(alone, expected, tolerance);
     }
     engine.score(view, *worker, alone.data());

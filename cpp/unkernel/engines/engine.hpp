@@ -22,7 +22,7 @@ namespace unkernel::engines {
 // A row: columns and their values; without values all are 1. Columns that the model does not know are
 // welcome, and negative ones count as such.
 template <class Index>
-struct RowView {
+struct SparseRow {
   std::span<const Index> columns;
   const double* values = nullptr;
 };
@@ -32,14 +32,14 @@ struct RowView {
 template <class Index>
 class RowSorter {
  public:
-  RowView<Index> operator()(const RowView<Index>& row) {
+  SparseRow<Index> operator()(const SparseRow<Index>& row) {
     bool ascending = true;
     for (std::size_t k = 1; k < row.columns.size(); ++k) ascending &= row.columns[k - 1] < row.columns[k];
     return ascending ? row : sorted(row);
   }
 
  private:
-  RowView<Index> sorted(const RowView<Index>& row) {
+  SparseRow<Index> sorted(const SparseRow<Index>& row) {
     entries_.clear();
     for (std::size_t k = 0; k < row.columns.size(); ++k) {
       entries_.emplace_back(row.columns[k], row.values == nullptr ? 1.0 : row.values[k]);
@@ -87,8 +87,8 @@ class Engine {
   virtual std::unique_ptr<Worker> worker() const = 0;
 
   // The scores of one row, with a worker of this engine's.
-  virtual void score(const RowView<std::int32_t>& row, Worker& worker, double* out) const = 0;
-  virtual void score(const RowView<std::int64_t>& row, Worker& worker, double* out) const = 0;
+  virtual void score(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const = 0;
+  virtual void score(const SparseRow<std::int64_t>& row, Worker& worker, double* out) const = 0;
   // Rows x scores. Any number of threads gives the same result.
   virtual void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
                      int threads) const = 0;
@@ -96,15 +96,15 @@ class Engine {
                      int threads) const = 0;
   // The same as far as the sign of the only score goes, or which of several is the largest: where nothing
   // that is left can change that, it need not be added.
-  virtual void decide(const RowView<std::int32_t>& row, Worker& worker, double* out) const {
+  virtual void score_until_decided(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const {
     score(row, worker, out);
   }
-  virtual void decide(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
-                      int threads) const {
+  virtual void score_until_decided(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
+                                   int threads) const {
     score(rows, out, threads);
   }
-  virtual void decide(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
-                      int threads) const {
+  virtual void score_until_decided(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
+                                   int threads) const {
     score(rows, out, threads);
   }
 };
@@ -134,7 +134,7 @@ struct RowRange {
     ascending = descents == 0;
   }
 
-  RowView<Index> operator[](std::size_t row) const {
+  SparseRow<Index> operator[](std::size_t row) const {
     const auto begin = static_cast<std::size_t>(rows.offsets[row]);
     const auto end = static_cast<std::size_t>(rows.offsets[row + 1]);
     // Out of order, a column may occur twice, and two ones are not a one.
@@ -143,7 +143,7 @@ struct RowRange {
   }
 };
 
-// An engine, given a Derived that has make_scratch(), score_row(RowView<Index>, Scratch&, double* out)
+// An engine, given a Derived that has make_scratch(), score_row(SparseRow<Index>, Scratch&, double* out)
 // and score_range(RowRange<Index>, Scratch&, double* out), all for rows that are in order. Base is Engine, or
 // what adds to it.
 template <class Derived, class Scratch, class Base = Engine>
@@ -152,11 +152,11 @@ class EngineOf : public Base {
   std::unique_ptr<Worker> worker() const final {
     return std::make_unique<ScratchWorker>(self().make_scratch());
   }
-  void score(const RowView<std::int32_t>& row, Worker& worker, double* out) const final {
+  void score(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const final {
     with_scratch(row, worker,
                  [&](const auto& in_order, Scratch& scratch) { self().score_row(in_order, scratch, out); });
   }
-  void score(const RowView<std::int64_t>& row, Worker& worker, double* out) const final {
+  void score(const SparseRow<std::int64_t>& row, Worker& worker, double* out) const final {
     with_scratch(row, worker,
                  [&](const auto& in_order, Scratch& scratch) { self().score_row(in_order, scratch, out); });
   }
@@ -172,7 +172,7 @@ class EngineOf : public Base {
  protected:
   // One row, by `score_row`, which is given the row in order and the worker's scratch.
   template <class Index, class ScoreRow>
-  static void with_scratch(const RowView<Index>& row, Worker& worker, const ScoreRow& score_row) {
+  static void with_scratch(const SparseRow<Index>& row, Worker& worker, const ScoreRow& score_row) {
     auto& own = static_cast<ScratchWorker&>(worker);
     score_row(own.in_order(row), own.scratch);
   }
@@ -200,8 +200,8 @@ class EngineOf : public Base {
   struct ScratchWorker final : Worker {
     explicit ScratchWorker(Scratch&& made) : scratch(std::move(made)) {}
     Scratch scratch;
-    RowView<std::int32_t> in_order(const RowView<std::int32_t>& row) { return narrow(row); }
-    RowView<std::int64_t> in_order(const RowView<std::int64_t>& row) { return wide(row); }
+    SparseRow<std::int32_t> in_order(const SparseRow<std::int32_t>& row) { return narrow(row); }
+    SparseRow<std::int64_t> in_order(const SparseRow<std::int64_t>& row) { return wide(row); }
     RowSorter<std::int32_t> narrow;
     RowSorter<std::int64_t> wide;
   };

@@ -26,7 +26,7 @@ struct RankZones {
 class BinaryRow {
  public:
   template <class Index>
-  [[gnu::always_inline]] void load(const RowView<Index>& row, const Ranking& ranking,
+  [[gnu::always_inline]] void load(const SparseRow<Index>& row, const Ranking& ranking,
                                    const RankZones& zones) {
     if (head_.size() < row.columns.size() + 4) make_room(row.columns.size());
     const bool tail = zones.head < ranking.used();
@@ -40,7 +40,7 @@ class BinaryRow {
 
   // Head ranks in any order of columns: sorted by way of their bits, which are kept.
   template <class Index>
-  void load_sorted(const RowView<Index>& row, const Ranking& ranking, Rank head) {
+  void load_sorted(const SparseRow<Index>& row, const Ranking& ranking, Rank head) {
     if (head_.size() < row.columns.size() + 4) make_room(row.columns.size());
     bits_.assign(head / 64 + 2, 0);
     Rank* to_tail = tail_.data();
@@ -83,7 +83,7 @@ class BinaryRow {
  private:
   // All stores are made, and a wrong one is overwritten by the next: branches here would be mispredicted.
   template <bool Fused, bool Tail, class Index>
-  [[gnu::always_inline]] void share_out(const RowView<Index>& row, const Ranking& ranking,
+  [[gnu::always_inline]] void share_out(const SparseRow<Index>& row, const Ranking& ranking,
                                         const RankZones& zones) {
     const Rank fused = zones.fused;
     const Rank head_ranks = zones.head - fused;
@@ -138,7 +138,7 @@ class BinaryRow {
 class ValuedRow {
  public:
   template <class Index>
-  void load(const RowView<Index>& row, const Ranking& ranking) {
+  void load(const SparseRow<Index>& row, const Ranking& ranking) {
     entries_.clear();
     for (std::size_t k = 0; k < row.columns.size(); ++k) {
       const Rank rank = ranking.of(row.columns[k]);

@@ -221,7 +221,9 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Engines stop adding as soon as nothing that is left can change the class, so this may take less time
         than ``decision_function``; the classes are the same.
         """
-        return self.decision.choose(self._raw_scores(X, n_jobs, decide=self.decision.scheme in _BY_LARGEST))
+        return self.decision.choose(
+            self._raw_scores(X, n_jobs, until_decided=self.decision.scheme in _BY_LARGEST)
+        )
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The share of rows whose class is right (for regression models: R squared)."""
@@ -243,9 +245,11 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The probability of each class, where the model has parameters for them."""
         return self.decision.probabilities(self._raw_scores(X, n_jobs))
 
-    def _raw_scores(self, X: ArrayLike, n_jobs: int | None, *, decide: bool = False) -> NDArray[np.float64]:
+    def _raw_scores(
+        self, X: ArrayLike, n_jobs: int | None, *, until_decided: bool = False
+    ) -> NDArray[np.float64]:
         rows = self._checked_rows(X)
-        scores = self.score_csr(rows, thread_count(n_jobs), decide=decide)
+        scores = self.score_csr(rows, thread_count(n_jobs), until_decided=until_decided)
         if self.trie is not None:
             self.trie.offer(rows)
         return scores
@@ -272,12 +276,12 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{', '.join(trained[:5])}{', ...' if len(trained) > 5 else ''}"
             )
 
-    def score_csr(self, rows: Any, threads: int, *, decide: bool = False) -> NDArray[np.float64]:
+    def score_csr(self, rows: Any, threads: int, *, until_decided: bool = False) -> NDArray[np.float64]:
         """The (rows, scores) of a proper CSR matrix: sorted, without repeats, all finite.
 
-        With ``decide``, only the sign of a single score and the largest of several are right.
+        With ``until_decided``, only the sign of a single score and the largest of several are right.
         """
-        score = self._engine.decide if decide else self._engine.score
+        score = self._engine.score_until_decided if until_decided else self._engine.score
         scores = np.asarray(score(rows.indptr, rows.indices, rows.data, threads))
         if not np.isfinite(scores).all():
             raise ValueError(

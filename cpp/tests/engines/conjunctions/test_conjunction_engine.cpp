@@ -25,7 +25,7 @@ using unkernel::engines::ConjunctionArrays;
 using unkernel::engines::Engine;
 using unkernel::engines::HeadPlan;
 using unkernel::engines::make_conjunction_engine;
-using unkernel::engines::RowView;
+using unkernel::engines::SparseRow;
 using unkernel::kernels::Basis;
 using unkernel::kernels::FeatureMap;
 using unkernel::kernels::Key;
@@ -186,7 +186,7 @@ void test_a_column_that_occurs_twice() {
     const ConjunctionArrays arrays = arrange(model.view(), plan, {0, 0.0}, {}, 1);
     const auto engine = make_conjunction_engine(borrow(arrays));
     double score = 0.0;
-    engine->score(RowView<std::int32_t>{twice.columns}, *engine->worker(), &score);
+    engine->score(SparseRow<std::int32_t>{twice.columns}, *engine->worker(), &score);
     scoring::check_near({&score, 1}, model.slow_scores({{1, 1.0}, {2, 1.0}}), tolerance);
   }
 }

@@ -43,8 +43,8 @@ using unkernel::engines::Keys;
 using unkernel::engines::list_heaviest;
 using unkernel::engines::Owned;
 using unkernel::engines::PrefixTrie;
-using unkernel::engines::RowView;
 using unkernel::engines::Saving;
+using unkernel::engines::SparseRow;
 using unkernel::kernels::Basis;
 using unkernel::kernels::FeatureMap;
 using unkernel::kernels::KernelFunction;
@@ -158,7 +158,7 @@ void use(const Engine& engine) {
   const Rows<std::int32_t>& rows = all_rows();
   for (std::size_t row = 0; row < static_cast<std::size_t>(rows.size()); ++row) {
     const auto columns = std::span(rows.columns).subspan(rows.begin(row), rows.end(row) - rows.begin(row));
-    engine.score(RowView<std::int32_t>{columns, rows.values.data() + rows.begin(row)}, *worker, out.data());
+    engine.score(SparseRow<std::int32_t>{columns, rows.values.data() + rows.begin(row)}, *worker, out.data());
   }
 }
 

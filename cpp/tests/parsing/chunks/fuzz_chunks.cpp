@@ -36,7 +36,7 @@ class HashEngine final : public unkernel::engines::Engine {
   std::unique_ptr<unkernel::engines::Worker> worker() const override {
     return std::make_unique<unkernel::engines::Worker>();
   }
-  void score(const unkernel::engines::RowView<std::int32_t>& row, unkernel::engines::Worker&,
+  void score(const unkernel::engines::SparseRow<std::int32_t>& row, unkernel::engines::Worker&,
              double* out) const override {
     std::uint64_t hash = 1;
     for (std::size_t k = 0; k < row.columns.size(); ++k) {
@@ -47,7 +47,7 @@ class HashEngine final : public unkernel::engines::Engine {
     for (std::size_t k = 0; k < scores_; ++k)
       out[k] = static_cast<double>(unkernel::Random::mix(hash + k) >> 40) - 0x1p23;
   }
-  void score(const unkernel::engines::RowView<std::int64_t>&, unkernel::engines::Worker&,
+  void score(const unkernel::engines::SparseRow<std::int64_t>&, unkernel::engines::Worker&,
              double*) const override {}
   void score(const Narrow&, std::span<double>, int) const override {}
   void score(const Wide&, std::span<double>, int) const override {}

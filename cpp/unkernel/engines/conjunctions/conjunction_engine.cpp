@@ -73,7 +73,7 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
   }
 
   template <class Index>
-  void score_row(const RowView<Index>& row, ConjunctionScratch& scratch, double* out) const {
+  void score_row(const SparseRow<Index>& row, ConjunctionScratch& scratch, double* out) const {
     take_trie(scratch);
     with_width([&]<std::size_t Width>() { score_as<Width>(row, scratch, out); });
   }
@@ -87,19 +87,19 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
     });
   }
 
-  void decide(const RowView<std::int32_t>& row, Worker& worker, double* out) const override {
+  void score_until_decided(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const override {
     this->with_scratch(row, worker, [&](const auto& in_order, ConjunctionScratch& scratch) {
       scratch.bounds = &bounds();
       score_row(in_order, scratch, out);
       scratch.bounds = nullptr;
     });
   }
-  void decide(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
-              int threads) const override {
+  void score_until_decided(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
+                           int threads) const override {
     this->score_all(rows, out, threads, [&](ConjunctionScratch& scratch) { scratch.bounds = &bounds(); });
   }
-  void decide(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
-              int threads) const override {
+  void score_until_decided(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
+                           int threads) const override {
     this->score_all(rows, out, threads, [&](ConjunctionScratch& scratch) { scratch.bounds = &bounds(); });
   }
 
@@ -200,7 +200,7 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
   }
 
   template <std::size_t Width, class Index>
-  void score_as(const RowView<Index>& row, ConjunctionScratch& scratch, double* out) const {
+  void score_as(const SparseRow<Index>& row, ConjunctionScratch& scratch, double* out) const {
     std::copy(tables_.constants.begin(), tables_.constants.end(), out);
     Sums<Width> sums(scores());
     if (tables_.basis == Basis::sets && (row.values == nullptr || all_ones(row.values, row.columns.size()))) {
@@ -627,7 +627,7 @@ class EngineOfKeys final : public EngineOf<EngineOfKeys<KeyType>, ConjunctionScr
     for (std::size_t i = 0; i < static_cast<std::size_t>(rows.rows()); ++i) {
       const auto begin = static_cast<std::size_t>(rows.offsets[i]);
       const auto end = static_cast<std::size_t>(rows.offsets[i + 1]);
-      binary.load_sorted(RowView<std::int32_t>{rows.columns.subspan(begin, end - begin)}, ranking_,
+      binary.load_sorted(SparseRow<std::int32_t>{rows.columns.subspan(begin, end - begin)}, ranking_,
                          tables_.head);
       found.ranks.insert(found.ranks.end(), binary.head(), binary.head() + binary.head_size());
       const Rank* tail = binary.tail();

@@ -157,7 +157,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
   }
 
   template <class Index>
-  void score_row(const RowView<Index>& row, ShortScratch& scratch, double* out) const {
+  void score_row(const SparseRow<Index>& row, ShortScratch& scratch, double* out) const {
     const bool ones = row.values == nullptr || all_ones(row.values, row.columns.size());
     if (!ones || row.columns.size() > longest_row) return score_valued(row, scratch, out);
     load(row, scratch);
@@ -173,19 +173,19 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
       score_row(range[row], scratch, out);
   }
 
-  void decide(const RowView<std::int32_t>& row, Worker& worker, double* out) const override {
+  void score_until_decided(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const override {
     with_scratch(row, worker, [&](const auto& in_order, ShortScratch& scratch) {
       scratch.decides = true;
       score_row(in_order, scratch, out);
       scratch.decides = false;
     });
   }
-  void decide(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
-              int threads) const override {
+  void score_until_decided(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
+                           int threads) const override {
     score_all(rows, out, threads, [](ShortScratch& scratch) { scratch.decides = true; });
   }
-  void decide(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
-              int threads) const override {
+  void score_until_decided(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
+                           int threads) const override {
     score_all(rows, out, threads, [](ShortScratch& scratch) { scratch.decides = true; });
   }
 
@@ -272,7 +272,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
 
   // Dense ranks are sorted by way of their bits; the others are few.
   template <class Index>
-  void load(const RowView<Index>& row, ShortScratch& scratch) const {
+  void load(const SparseRow<Index>& row, ShortScratch& scratch) const {
     scratch.ranks.clear();
     scratch.places.clear();
     for (const Index column : row.columns) {
@@ -365,7 +365,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
 
   // Each conjunction counts with its factor.
   template <class Index>
-  void score_valued(const RowView<Index>& row, ShortScratch& scratch, double* out) const {
+  void score_valued(const SparseRow<Index>& row, ShortScratch& scratch, double* out) const {
     scratch.valued.load(row, ranking_);
     const ValuedRow& x = scratch.valued;
     for (std::size_t s = 0; s < width_; ++s) out[s] = unit_ * constants_[s];

@@ -109,7 +109,7 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
   }
 
   template <class Index>
-  void score_row(const RowView<Index>& row, BitslicedScratch& scratch, double* out) const {
+  void score_row(const SparseRow<Index>& row, BitslicedScratch& scratch, double* out) const {
     const bool ones = row.values == nullptr || all_ones(row.values, row.columns.size());
     ones&& row.columns.size() <= most_features ? score_overlaps(row, scratch, out)
                                                : score_products(row, scratch, out);
@@ -117,7 +117,7 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
 
  private:
   template <class Index>
-  void score_overlaps(const RowView<Index>& row, BitslicedScratch& scratch, double* out) const {
+  void score_overlaps(const SparseRow<Index>& row, BitslicedScratch& scratch, double* out) const {
     scratch.sets.clear();
     for (const Index column : row.columns) {
       const Rank rank = ranking_.of(column);
@@ -141,7 +141,7 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
   }
 
   template <class Index>
-  void score_products(const RowView<Index>& row, BitslicedScratch& scratch, double* out) const {
+  void score_products(const SparseRow<Index>& row, BitslicedScratch& scratch, double* out) const {
     scratch.products.assign(64 * words_, 0.0);
     double norm = 0.0;
     for (std::size_t k = 0; k < row.columns.size(); ++k) {

@@ -65,7 +65,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
   }
 
   template <class Index>
-  void score_row(const RowView<Index>& row, InvertedScratch& scratch, double* out) const {
+  void score_row(const SparseRow<Index>& row, InvertedScratch& scratch, double* out) const {
     const bool ones = row.values == nullptr || all_ones(row.values, row.columns.size());
     if (ones && is_binary(tables_) && row.columns.size() < std::numeric_limits<std::uint16_t>::max()) {
       score_overlaps(row, scratch, out);
@@ -76,7 +76,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
 
  private:
   template <class Index>
-  void score_overlaps(const RowView<Index>& row, InvertedScratch& scratch, double* out) const {
+  void score_overlaps(const SparseRow<Index>& row, InvertedScratch& scratch, double* out) const {
     scratch.overlaps.assign(tables_.sum.vectors(), 0);
     std::uint16_t* overlaps = scratch.overlaps.data();
     for (const Index column : row.columns) {
@@ -89,7 +89,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
   }
 
   template <class Index>
-  void score_products(const RowView<Index>& row, InvertedScratch& scratch, double* out) const {
+  void score_products(const SparseRow<Index>& row, InvertedScratch& scratch, double* out) const {
     scratch.products.assign(tables_.sum.vectors(), 0.0);
     const bool by_distance = tables_.sum.kernel.type == KernelFunction::Type::rbf;
     scratch.wholes.clear();

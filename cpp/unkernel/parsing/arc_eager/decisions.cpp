@@ -17,7 +17,7 @@ class Scores {
     scores_.assign(std::max<std::size_t>(classes, 2), 0.0);
     if (engine == nullptr) return {scores_.data(), classes};
     const std::unique_ptr<engines::Worker> worker = engine->worker();
-    engine->score(engines::RowView<std::int32_t>{columns}, *worker,
+    engine->score(engines::SparseRow<std::int32_t>{columns}, *worker,
                   scores_.data() + (engine->scores() == 1 ? 1 : 0));
     return {scores_.data(), classes};
   }

@@ -18,12 +18,13 @@ class PartScorer {
   }
 
   std::span<const double> score(std::span<const std::int32_t> columns) {
-    if (engine_ != nullptr) engine_->score(engines::RowView<std::int32_t>{columns}, *worker_, out());
+    if (engine_ != nullptr) engine_->score(engines::SparseRow<std::int32_t>{columns}, *worker_, out());
     return scores_;
   }
   // Scores of which only the largest is certain to be the right one.
   std::span<const double> decide(std::span<const std::int32_t> columns) {
-    if (engine_ != nullptr) engine_->decide(engines::RowView<std::int32_t>{columns}, *worker_, out());
+    if (engine_ != nullptr)
+      engine_->score_until_decided(engines::SparseRow<std::int32_t>{columns}, *worker_, out());
     return scores_;
   }
 

@@ -92,7 +92,8 @@ class Parsing {
  private:
   bool depends(std::size_t modifier, std::size_t candidate) {
     double score = 0.0;
-    engine_.decide(engines::RowView<std::int32_t>{rows_.row(modifier, candidate)}, *worker_, &score);
+    engine_.score_until_decided(engines::SparseRow<std::int32_t>{rows_.row(modifier, candidate)}, *worker_,
+                                &score);
     return score > 0.0;
   }
 

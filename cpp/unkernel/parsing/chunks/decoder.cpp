@@ -38,7 +38,7 @@ class Decoder {
  private:
   void score(std::size_t word) {
     model_.features.row(words_, word, row_);
-    model_.engine.score(engines::RowView<std::int32_t>{row_}, *worker_, scores_.data());
+    model_.engine.score(engines::SparseRow<std::int32_t>{row_}, *worker_, scores_.data());
     if (model_.engine.scores() == 1) {  // of two classes there is one score, the second's
       scores_[1] = scores_[0];
       scores_[0] = -scores_[0];
