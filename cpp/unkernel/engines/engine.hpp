@@ -39,25 +39,7 @@ class RowSorter {
   }
 
  private:
-  SparseRow<Index> sorted(const SparseRow<Index>& row) {
-    entries_.clear();
-    for (std::size_t k = 0; k < row.columns.size(); ++k) {
-      entries_.emplace_back(row.columns[k], row.values == nullptr ? 1.0 : row.values[k]);
-    }
-    std::stable_sort(entries_.begin(), entries_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    columns_.clear();
-    values_.clear();
-    for (const auto& [column, value] : entries_) {
-      if (columns_.empty() || columns_.back() != column) {
-        columns_.push_back(column);
-        values_.push_back(value);
-      } else {
-        values_.back() += value;
-      }
-    }
-    return {columns_, row.values == nullptr ? nullptr : values_.data()};
-  }
+  SparseRow<Index> sorted(const SparseRow<Index>& row);
 
   std::vector<std::pair<Index, double>> entries_;
   std::vector<Index> columns_;
@@ -70,6 +52,9 @@ inline bool all_ones(const double* values, std::size_t count) {
   for (std::size_t k = 0; k < count; ++k) difference |= std::bit_cast<std::uint64_t>(values[k]) ^ one;
   return difference == 0;
 }
+
+extern template class RowSorter<std::int32_t>;
+extern template class RowSorter<std::int64_t>;
 
 // What a thread needs to score rows, kept from row to row.
 class Worker {
@@ -119,20 +104,7 @@ struct RowRange {
   bool ones = false;
   bool ascending = false;
 
-  RowRange(const data::CsrView<Index, double>& matrix, std::size_t from, std::size_t to)
-      : rows(matrix), first(from), last(to) {
-    const auto begin = static_cast<std::size_t>(rows.offsets[first]);
-    const auto end = static_cast<std::size_t>(rows.offsets[last]);
-    ones = all_ones(rows.values.data() + begin, end - begin);
-    std::size_t descents = 0;
-    for (std::size_t k = begin + 1; k < end; ++k) descents += rows.columns[k] <= rows.columns[k - 1];
-    for (std::size_t row = first + 1; row < last; ++row) {  // where a row begins, it may descend
-      const auto k = static_cast<std::size_t>(rows.offsets[row]);
-      if (rows.offsets[row] != rows.offsets[row + 1] && k > begin)
-        descents -= rows.columns[k] <= rows.columns[k - 1];
-    }
-    ascending = descents == 0;
-  }
+  RowRange(const data::CsrView<Index, double>& matrix, std::size_t from, std::size_t to);
 
   SparseRow<Index> operator[](std::size_t row) const {
     const auto begin = static_cast<std::size_t>(rows.offsets[row]);
@@ -143,57 +115,45 @@ struct RowRange {
   }
 };
 
+extern template struct RowRange<std::int32_t>;
+extern template struct RowRange<std::int64_t>;
+
 // An engine, given a Derived that has make_scratch(), score_row(SparseRow<Index>, Scratch&, double* out)
-// and score_range(RowRange<Index>, Scratch&, double* out), all for rows that are in order. Base is Engine, or
-// what adds to it.
+// and score_range(RowRange<Index>, Scratch&, double* out), all for rows that are in order. If it has
+// stop_early(bool, Scratch&) too, this says whether rows scored with the scratch may stop at a decision. Base
+// is Engine, or an interface that extends it.
 template <class Derived, class Scratch, class Base = Engine>
 class EngineOf : public Base {
  public:
   std::unique_ptr<Worker> worker() const final {
     return std::make_unique<ScratchWorker>(self().make_scratch());
   }
+
   void score(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const final {
-    with_scratch(row, worker,
-                 [&](const auto& in_order, Scratch& scratch) { self().score_row(in_order, scratch, out); });
+    score_one(row, false, worker, out);
   }
   void score(const SparseRow<std::int64_t>& row, Worker& worker, double* out) const final {
-    with_scratch(row, worker,
-                 [&](const auto& in_order, Scratch& scratch) { self().score_row(in_order, scratch, out); });
+    score_one(row, false, worker, out);
   }
   void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
              int threads) const final {
-    score_all(rows, out, threads, [](Scratch&) {});
+    score_all(rows, false, out, threads);
   }
   void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
              int threads) const final {
-    score_all(rows, out, threads, [](Scratch&) {});
+    score_all(rows, false, out, threads);
   }
 
- protected:
-  // One row, by `score_row`, which is given the row in order and the worker's scratch.
-  template <class Index, class ScoreRow>
-  static void with_scratch(const SparseRow<Index>& row, Worker& worker, const ScoreRow& score_row) {
-    auto& own = static_cast<ScratchWorker&>(worker);
-    score_row(own.in_order(row), own.scratch);
+  void score_until_decided(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const final {
+    score_one(row, true, worker, out);
   }
-
-  // `prepare` is told of each thread's scratch.
-  template <class Index, class Prepare>
-  void score_all(const data::CsrView<Index, double>& rows, std::span<double> out, int threads,
-                 const Prepare& prepare) const {
-    constexpr std::int64_t fewest = 512;  // fewer rows than this are not worth a second thread
-    const std::int64_t grain = std::max(fewest, rows.rows() / (8 * std::max(threads, 1)));
-    const std::size_t width = this->scores();
-    parallel_ranges(threads, rows.rows(), grain, [&](std::int64_t first, std::int64_t last) {
-      Scratch scratch = self().make_scratch();
-      prepare(scratch);
-      const RowRange<Index> range(rows, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
-      double* to = out.data() + range.first * width;
-      if (range.ascending) return self().score_range(range, scratch, to);
-      RowSorter<Index> in_order;
-      for (std::size_t row = range.first; row < range.last; ++row, to += width)
-        self().score_row(in_order(range[row]), scratch, to);
-    });
+  void score_until_decided(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
+                           int threads) const final {
+    score_all(rows, true, out, threads);
+  }
+  void score_until_decided(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
+                           int threads) const final {
+    score_all(rows, true, out, threads);
   }
 
  private:
@@ -207,6 +167,36 @@ class EngineOf : public Base {
   };
 
   const Derived& self() const { return static_cast<const Derived&>(*this); }
+
+  void prepare(bool until_decided, Scratch& scratch) const {
+    if constexpr (requires { self().stop_early(until_decided, scratch); })
+      self().stop_early(until_decided, scratch);
+  }
+
+  template <class Index>
+  void score_one(const SparseRow<Index>& row, bool until_decided, Worker& worker, double* out) const {
+    auto& own = static_cast<ScratchWorker&>(worker);
+    prepare(until_decided, own.scratch);
+    self().score_row(own.in_order(row), own.scratch, out);
+  }
+
+  template <class Index>
+  void score_all(const data::CsrView<Index, double>& rows, bool until_decided, std::span<double> out,
+                 int threads) const {
+    constexpr std::int64_t fewest = 512;  // fewer rows than this are not worth a second thread
+    const std::int64_t grain = std::max(fewest, rows.rows() / (8 * std::max(threads, 1)));
+    const std::size_t width = this->scores();
+    parallel_ranges(threads, rows.rows(), grain, [&](std::int64_t first, std::int64_t last) {
+      Scratch scratch = self().make_scratch();
+      prepare(until_decided, scratch);
+      const RowRange<Index> range(rows, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+      double* to = out.data() + range.first * width;
+      if (range.ascending) return self().score_range(range, scratch, to);
+      RowSorter<Index> in_order;
+      for (std::size_t row = range.first; row < range.last; ++row, to += width)
+        self().score_row(in_order(range[row]), scratch, to);
+    });
+  }
 };
 
 }  // namespace unkernel::engines

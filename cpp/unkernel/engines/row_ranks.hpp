@@ -114,17 +114,15 @@ class BinaryRow {
 
   static void sort(Rank* ranks, std::size_t count) {
     constexpr std::size_t few = 24;
-    if (count > few) {
-      std::sort(ranks, ranks + count);
-    } else {
-      for (std::size_t k = 1; k < count; ++k) {
-        const Rank rank = ranks[k];
-        std::size_t place = k;
-        for (; place > 0 && ranks[place - 1] > rank; --place) ranks[place] = ranks[place - 1];
-        ranks[place] = rank;
-      }
+    if (count > few) return sort_many(ranks, count);
+    for (std::size_t k = 1; k < count; ++k) {
+      const Rank rank = ranks[k];
+      std::size_t place = k;
+      for (; place > 0 && ranks[place - 1] > rank; --place) ranks[place] = ranks[place - 1];
+      ranks[place] = rank;
     }
   }
+  static void sort_many(Rank* ranks, std::size_t count);
 
   std::vector<Rank> head_;
   std::vector<Rank> tail_;
@@ -145,15 +143,7 @@ class ValuedRow {
       const double value = row.values == nullptr ? 1.0 : row.values[k];
       if (rank != unknown && value != 0.0) entries_.emplace_back(rank, value);
     }
-    const auto by_rank = [](const auto& a, const auto& b) { return a.first < b.first; };
-    if (!std::is_sorted(entries_.begin(), entries_.end(), by_rank))
-      std::sort(entries_.begin(), entries_.end(), by_rank);
-    ranks_.clear();
-    values_.clear();
-    for (const auto& [rank, value] : entries_) {
-      ranks_.push_back(rank);
-      values_.push_back(value);
-    }
+    take_entries();
   }
 
   std::size_t size() const { return ranks_.size(); }
@@ -161,6 +151,9 @@ class ValuedRow {
   const double* values() const { return values_.data(); }
 
  private:
+  // Sorts the entries and splits them into ranks and values.
+  void take_entries();
+
   std::vector<std::pair<Rank, double>> entries_;
   std::vector<Rank> ranks_;
   std::vector<double> values_;

@@ -11,16 +11,11 @@
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/data/csr.hpp"
 #include "unkernel/engines/conjunctions/conjunction_tables.hpp"
+#include "unkernel/engines/conjunctions/prefix_layer.hpp"
 #include "unkernel/engines/conjunctions/prefix_trie.hpp"
 #include "unkernel/engines/engine.hpp"
 
 namespace unkernel::engines {
-
-// How it is told which nodes of a prefix trie save most.
-enum class Saving {
-  counted,  // delta_d of Yoshinaga & Kitsuregawa: the conjunctions a feature makes with those before it
-  entries,  // the entries of these tables that would be looked at for them
-};
 
 // An engine that may remember what frequent beginnings of rows add up to.
 class ConjunctionEngine : public Engine {

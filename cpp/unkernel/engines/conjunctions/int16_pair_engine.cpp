@@ -12,6 +12,7 @@
 
 #include "unkernel/base/large_array.hpp"
 #include "unkernel/engines/conjunctions/partner_buckets.hpp"
+#include "unkernel/engines/conjunctions/remaining_bounds.hpp"
 #include "unkernel/engines/conjunctions/simd_sums.hpp"
 #include "unkernel/engines/row_ranks.hpp"
 
@@ -129,9 +130,8 @@ struct ShortScratch {
   std::vector<std::uint32_t> hashes;  // of the ranks
   std::vector<std::uint32_t> places;  // of weights to be added
   std::vector<std::int32_t> sums;
-  std::vector<std::int64_t>
-      left;              // what each later owner, and those behind it, can add to scores: at least, at most
-  bool decides = false;  // only the largest score is asked for
+  RemainingBounds<std::int64_t> remaining;  // of the owners beyond the dense ones
+  bool decides = false;                     // only the largest score is asked for
   ValuedRow valued;
 };
 
@@ -147,7 +147,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
   std::size_t scores() const override { return width_; }
   std::size_t bytes() const override {
     return sizeof(Weight) * (triangle_.size() + sides_.size() + own_.size() + weights_.size()) +
-           sizeof(std::int64_t) * bounds_.size() + buckets_.bytes() + ranking_.bytes();
+           sizeof(bounds_[0]) * bounds_.size() + buckets_.bytes() + ranking_.bytes();
   }
 
   ShortScratch make_scratch() const {
@@ -173,21 +173,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
       score_row(range[row], scratch, out);
   }
 
-  void score_until_decided(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const override {
-    with_scratch(row, worker, [&](const auto& in_order, ShortScratch& scratch) {
-      scratch.decides = true;
-      score_row(in_order, scratch, out);
-      scratch.decides = false;
-    });
-  }
-  void score_until_decided(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
-                           int threads) const override {
-    score_all(rows, out, threads, [](ShortScratch& scratch) { scratch.decides = true; });
-  }
-  void score_until_decided(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
-                           int threads) const override {
-    score_all(rows, out, threads, [](ShortScratch& scratch) { scratch.decides = true; });
-  }
+  void stop_early(bool early, ShortScratch& scratch) const { scratch.decides = early; }
 
  private:
   Int16PairEngine(const ConjunctionWeights& model, Order order, double unit)
@@ -200,7 +186,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
         sides_(std::size_t{order_.dense - order_.core} * (order_.core + 1) * width_, 0),
         own_((order_.columns.size() - order_.dense) * width_, 0),
         buckets_(order_.columns.size()),
-        bounds_(own_.size() * 2, 0) {
+        bounds_(own_.size()) {
     for (const double constant : model.constants)
       constants_.push_back(static_cast<std::int32_t>(constant / unit_));
   }
@@ -264,8 +250,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
   }
 
   void add_bounds(std::size_t owner, const Weight* weights) {
-    for (std::size_t s = 0; s < width_; ++s)
-      bounds_[(owner * width_ + s) * 2 + (weights[s] > 0)] += weights[s];
+    for (std::size_t s = 0; s < width_; ++s) bounds_[owner * width_ + s].add(weights[s]);
   }
 
   // --- Rows of ones ---
@@ -320,7 +305,8 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     scratch.places.resize(ranks.size() + 1);
     if (scratch.decides) list_bounds(scratch);
     for (std::size_t k = scratch.dense; k < ranks.size(); ++k) {
-      if (scratch.decides && is_decided(scratch, scratch.left.data() + (k - scratch.dense) * 2 * width_))
+      if (scratch.decides &&
+          is_decided(std::span<const std::int32_t>(scratch.sums), scratch.remaining.from(k - scratch.dense)))
         return;
       const Rank owner = ranks[k] - order_.dense;
       const std::uint32_t own[] = {owner};
@@ -341,24 +327,12 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
   }
 
   void list_bounds(ShortScratch& scratch) const {
-    const std::size_t size = 2 * width_;
-    scratch.left.assign((scratch.ranks.size() - scratch.dense + 1) * size, 0);
-    for (std::size_t k = scratch.ranks.size(); k-- > scratch.dense;) {
-      const std::int64_t* own = bounds_.data() + (scratch.ranks[k] - order_.dense) * size;
-      std::int64_t* left = scratch.left.data() + (k - scratch.dense) * size;
-      for (std::size_t i = 0; i < size; ++i) left[i] = left[i + size] + own[i];
-    }
-  }
-
-  // Whether no other score can reach the largest, whatever within the bounds is still to come.
-  bool is_decided(const ShortScratch& scratch, const std::int64_t* left) const {
-    const auto& sums = scratch.sums;
-    const auto best = static_cast<std::size_t>(std::ranges::max_element(sums) - sums.begin());
-    const std::int64_t least = sums[best] + left[2 * best];
-    for (std::size_t s = 0; s < width_; ++s) {
-      if (s != best && sums[s] + left[2 * s + 1] >= least) return false;
-    }
-    return true;
+    scratch.remaining.list(
+        scratch.ranks.size() - scratch.dense, width_,
+        [&](std::size_t i) {
+          return bounds_.data() + (scratch.ranks[scratch.dense + i] - order_.dense) * width_;
+        },
+        [](std::size_t) { return std::int64_t{1}; });
   }
 
   // --- Rows of any values ---
@@ -397,12 +371,12 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
   Ranking ranking_;
   SetFactors set_factors_;
   std::vector<std::int32_t> constants_;
-  LargeVector<Weight> triangle_;      // of the core: feature x (smaller ranks and itself) x scores
-  LargeVector<Weight> sides_;         // of dense features beside it: feature x (the core and itself) x scores
-  LargeVector<Weight> own_;           // of later ones, alone, x scores
-  PartnerBuckets buckets_;            // of later ones
-  LargeVector<Weight> weights_;       // their places x scores
-  std::vector<std::int64_t> bounds_;  // of later ones x scores x (at least, at most)
+  LargeVector<Weight> triangle_;  // of the core: feature x (smaller ranks and itself) x scores
+  LargeVector<Weight> sides_;     // of dense features beside it: feature x (the core and itself) x scores
+  LargeVector<Weight> own_;       // of later ones, alone, x scores
+  PartnerBuckets buckets_;        // of later ones
+  LargeVector<Weight> weights_;   // their places x scores
+  std::vector<Bounds<std::int64_t>> bounds_;  // of later ones x scores
 };
 
 }  // namespace

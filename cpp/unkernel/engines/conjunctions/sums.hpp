@@ -1,13 +1,15 @@
-// The scores of a row as they add up.
+// The scores of a row while they are being added up.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <span>
-#include <vector>
 
 namespace unkernel::engines {
 
-// Width 0: as many as the model has.
+// Width is the number of scores where it is known at compile time, so that sums stay in registers; 0 means
+// that it is known at run time only.
 template <std::size_t Width>
 class Sums {
  public:
@@ -32,22 +34,34 @@ class Sums {
 template <>
 class Sums<0> {
  public:
-  explicit Sums(std::size_t width) : sum_(width) {}
-  std::size_t width() const { return sum_.size(); }
+  explicit Sums(std::size_t width) : width_(width) {
+    if (width > few) more_ = std::make_unique_for_overwrite<double[]>(width);
+    sum_ = width > few ? more_.get() : inline_;
+    std::fill_n(sum_, width, 0.0);
+  }
+  Sums(const Sums&) = delete;
+  Sums& operator=(const Sums&) = delete;
+
+  std::size_t width() const { return width_; }
   void add(const double* weights) {
-    for (std::size_t s = 0; s < sum_.size(); ++s) sum_[s] += weights[s];
+    for (std::size_t s = 0; s < width_; ++s) sum_[s] += weights[s];
   }
   void add(const double* weights, double factor) {
-    for (std::size_t s = 0; s < sum_.size(); ++s) sum_[s] += factor * weights[s];
+    for (std::size_t s = 0; s < width_; ++s) sum_[s] += factor * weights[s];
   }
   void add_to(double* out) const {
-    for (std::size_t s = 0; s < sum_.size(); ++s) out[s] += sum_[s];
+    for (std::size_t s = 0; s < width_; ++s) out[s] += sum_[s];
   }
-  void add_to(Sums& other) const { other.add(sum_.data()); }
-  std::span<double> all() { return sum_; }
+  void add_to(Sums& other) const { other.add(sum_); }
+  std::span<double> all() { return {sum_, width_}; }
 
  private:
-  std::vector<double> sum_;
+  static constexpr std::size_t few = 64;  // up to so many scores need no allocation
+
+  std::size_t width_;
+  double* sum_;
+  double inline_[few];
+  std::unique_ptr<double[]> more_;
 };
 
 }  // namespace unkernel::engines

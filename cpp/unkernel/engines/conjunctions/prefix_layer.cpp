@@ -1,0 +1,101 @@
+#include "unkernel/engines/conjunctions/prefix_layer.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "unkernel/engines/conjunctions/prefix_sums.hpp"
+
+namespace unkernel::engines {
+
+void PrefixLayer::set(std::shared_ptr<const PrefixTrie> trie) {
+  if (trie != nullptr) {
+    check_rows_are_sequences();
+    check(*trie, zones_.scores(), zones_.tables.rare);
+  }
+  const bool is_set = trie != nullptr;
+  trie_.store(std::move(trie));
+  is_set_.store(is_set, std::memory_order_release);
+}
+
+PrefixTrie PrefixLayer::grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
+                              std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const {
+  check_rows_are_sequences();
+  PrefixTrie trie = grow_trie(old, sequences(rows), most_nodes, cost_of(saving));
+  fill_sums(old, threads, monitor, trie);
+  return trie;
+}
+
+PrefixTrie PrefixLayer::pruned(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const {
+  PrefixTrie trie = prune_trie(old, most_nodes, cost_of(saving));
+  Monitor monitor;
+  fill_sums(&old, 1, monitor, trie);
+  return trie;
+}
+
+// The beginnings of rows are sequences of ranks; those of fused or grouped features are not.
+void PrefixLayer::check_rows_are_sequences() const {
+  const ConjunctionTables& tables = zones_.tables;
+  if (tables.basis != Basis::sets || tables.fused > 0 || tables.grouped() > 0)
+    throw std::invalid_argument("a prefix trie needs binary features of which none are fused or grouped");
+}
+
+// The ranks of each row, in order, without the rare ones.
+Sequences PrefixLayer::sequences(const data::CsrView<std::int32_t, double>& rows) const {
+  Sequences found;
+  BinaryRow binary;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(rows.rows()); ++i) {
+    const auto begin = static_cast<std::size_t>(rows.offsets[i]);
+    const auto end = static_cast<std::size_t>(rows.offsets[i + 1]);
+    binary.load_sorted(SparseRow<std::int32_t>{rows.columns.subspan(begin, end - begin)}, zones_.ranking,
+                       zones_.tables.head);
+    found.ranks.insert(found.ranks.end(), binary.head(), binary.head() + binary.head_size());
+    const Rank* tail = binary.tail();
+    found.ranks.insert(found.ranks.end(), tail,
+                       std::lower_bound(tail, tail + binary.tail_size(), zones_.tables.rare));
+    const auto begin_of_row = found.ranks.begin() + static_cast<std::ptrdiff_t>(found.begins.back());
+    found.ranks.erase(std::unique(begin_of_row, found.ranks.end()), found.ranks.end());
+    found.begins.push_back(found.ranks.size());
+  }
+  return found;
+}
+
+PrefixCost PrefixLayer::cost_of(Saving saving) const {
+  return [this, saving](Rank rank, std::size_t depth) {
+    double conjunctions = 1.0, total = 0.0;
+    for (int k = 1; k < zones_.tables.map.degree; ++k) {
+      conjunctions *= static_cast<double>(depth) - static_cast<double>(k);
+      conjunctions /= k;
+      total += conjunctions;
+    }
+    return saving == Saving::counted || rank < zones_.tables.head ? total : entries_of(rank, depth);
+  };
+}
+
+// An estimate of the entries that a row of `depth` ranks looks at for an owner in the trie zone.
+double PrefixLayer::entries_of(Rank owner, std::size_t depth) const {
+  const ConjunctionTables& tables = zones_.tables;
+  if (tables.map.degree < 2) return 1.0;
+  const std::size_t place = owner - tables.head;
+  const std::uint32_t begin = tables.owner_begins[place], end = tables.owner_begins[place + 1];
+  const auto partners = static_cast<double>(end - begin);
+  const double met = std::min(partners, static_cast<double>(depth));
+  const auto& begins = tables.levels[0].begins;
+  const double below = tables.map.degree > 2 && end > begin
+                           ? static_cast<double>(begins[end] - begins[begin]) / partners
+                           : 0.0;
+  return met * (1.0 + below);
+}
+
+void PrefixLayer::fill_sums(const PrefixTrie* old, int threads, Monitor& monitor, PrefixTrie& trie) const {
+  fill_prefix_sums(
+      old, zones_.scores(), threads, monitor, [&] { return zones_.make_scratch(); },
+      // What the last rank of a beginning adds to the sums of the others.
+      [&](std::span<const Rank> path, ConjunctionScratch& scratch, double* out) {
+        scratch.binary.assign(path, zones_.tables.head);
+        score_ones_(zones_, {path.size() - 1, nullptr}, scratch, out);
+      },
+      trie);
+}
+
+}  // namespace unkernel::engines

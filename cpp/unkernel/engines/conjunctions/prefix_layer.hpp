@@ -1,0 +1,69 @@
+// The prefix trie as a layer before an engine: it finds the longest stored beginning of a row, and the engine
+// adds the conjunctions behind it. The layer grows its tries with the engine's own routine for rows.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/data/csr.hpp"
+#include "unkernel/engines/conjunctions/prefix_trie.hpp"
+#include "unkernel/engines/conjunctions/score_rows.hpp"
+
+namespace unkernel::engines {
+
+// How the nodes of a prefix trie that save most are estimated.
+enum class Saving {
+  counted,  // delta_d of Yoshinaga & Kitsuregawa: the conjunctions a feature makes with those before it
+  entries,  // the entries of these tables that would be looked at for them
+};
+
+class PrefixLayer {
+ public:
+  // Both must outlive the layer.
+  PrefixLayer(const ScoringZones& zones, ScoreOnes score_ones) : zones_(zones), score_ones_(score_ones) {}
+
+  // Null if there is none.
+  std::shared_ptr<const PrefixTrie> trie() const { return trie_.load(); }
+  // Checks the trie (null: none) and uses it from now on.
+  void set(std::shared_ptr<const PrefixTrie> trie);
+
+  // Brings the trie that a thread holds up to date.
+  void refresh(std::shared_ptr<const PrefixTrie>& held) const {
+    if (is_set_.load(std::memory_order_acquire)) {
+      held = trie();
+    } else if (held != nullptr) {
+      held.reset();
+    }
+  }
+
+  // The longest beginning of the row that the trie stores.
+  SummedBeginning find(const PrefixTrie& trie, const BinaryRow& row) const {
+    StoredPrefix prefix = longest_stored_prefix(trie, {0, 0}, {row.head(), row.head_size()});
+    if (prefix.length == row.head_size())
+      prefix = longest_stored_prefix(trie, prefix, {row.tail(), row.tail_size()});
+    return {prefix.length, trie.sums.data() + prefix.node * zones_.scores()};
+  }
+
+  // As in ConjunctionEngine.
+  PrefixTrie grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
+                   std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const;
+  PrefixTrie pruned(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const;
+
+ private:
+  void check_rows_are_sequences() const;
+  Sequences sequences(const data::CsrView<std::int32_t, double>& rows) const;
+  PrefixCost cost_of(Saving saving) const;
+  double entries_of(Rank owner, std::size_t depth) const;
+  void fill_sums(const PrefixTrie* old, int threads, Monitor& monitor, PrefixTrie& trie) const;
+
+  const ScoringZones& zones_;
+  ScoreOnes score_ones_;
+  std::atomic<std::shared_ptr<const PrefixTrie>> trie_;
+  std::atomic<bool> is_set_ = false;  // cheaper to ask than trie_
+};
+
+}  // namespace unkernel::engines

@@ -1,0 +1,78 @@
+// Early exit for callers who ask which score is the largest (or the sign of the only one), not how large it
+// is: scoring stops once nothing that the remaining owners of a row could add would change the answer.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace unkernel::engines {
+
+// The least and the most that something can add to a score.
+template <class Number>
+struct Bounds {
+  Number low = 0;   // never above 0
+  Number high = 0;  // never below 0
+
+  void add(Number weight) { (weight < 0 ? low : high) += weight; }
+};
+
+// For each owner of a row, what it and all owners behind it can add to each score.
+template <class Number>
+class RemainingBounds {
+ public:
+  // own(i) points to the bounds of the i-th owner, one per score; they count factor(i) times.
+  template <class Own, class Factor>
+  void list(std::size_t owners, std::size_t scores, const Own& own, const Factor& factor) {
+    scores_ = scores;
+    bounds_.assign((owners + 1) * scores, {});
+    for (std::size_t i = owners; i-- > 0;) {
+      const Bounds<Number>* bounds = own(i);
+      const Bounds<Number>* later = from(i + 1);
+      Bounds<Number>* to = bounds_.data() + i * scores;
+      const Number times = factor(i);
+      for (std::size_t s = 0; s < scores; ++s)
+        to[s] = {later[s].low + times * bounds[s].low, later[s].high + times * bounds[s].high};
+    }
+  }
+
+  // One per score.
+  const Bounds<Number>* from(std::size_t owner) const { return bounds_.data() + owner * scores_; }
+
+ private:
+  std::size_t scores_ = 0;
+  std::vector<Bounds<Number>> bounds_;
+};
+
+// True if the sign of the only score, or which of several scores is the largest, cannot change when something
+// within these bounds is added to each score. Sums of doubles are allowed a relative rounding error.
+template <class Score, class Number>
+bool is_decided(std::span<const Score> scores, const Bounds<Number>* left) {
+  const auto surely_positive = [](Number least, [[maybe_unused]] Number magnitude) {
+    if constexpr (std::is_floating_point_v<Number>) {
+      constexpr Number slack = 1e-9;
+      return least - slack * (std::abs(least) + magnitude) > 0;
+    } else {
+      return least > 0;
+    }
+  };
+  if (scores.size() == 1) {
+    const Number range = left[0].high - left[0].low;
+    return surely_positive(scores[0] + left[0].low, range) ||
+           surely_positive(-scores[0] - left[0].high, range);
+  }
+  const auto best = static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin());
+  for (std::size_t s = 0; s < scores.size(); ++s) {
+    if (s == best) continue;
+    const Number least = Number{scores[best]} - Number{scores[s]} + (left[best].low - left[s].high);
+    const Number magnitude = left[best].high - left[best].low + left[s].high - left[s].low +
+                             std::abs(Number{scores[best]}) + std::abs(Number{scores[s]});
+    if (!surely_positive(least, magnitude)) return false;
+  }
+  return true;
+}
+
+}  // namespace unkernel::engines

@@ -1,0 +1,104 @@
+// ConjunctionTables made ready for scoring: one object per zone, and the way from a row's columns to its
+// ranks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+
+#include "unkernel/engines/conjunctions/conjunction_scratch.hpp"
+#include "unkernel/engines/conjunctions/conjunction_tables.hpp"
+#include "unkernel/engines/conjunctions/dense_head.hpp"
+#include "unkernel/engines/conjunctions/grouped_core.hpp"
+#include "unkernel/engines/conjunctions/posting_zone.hpp"
+#include "unkernel/engines/conjunctions/trie_zone.hpp"
+#include "unkernel/engines/ranking.hpp"
+#include "unkernel/engines/row_ranks.hpp"
+
+namespace unkernel::engines {
+
+// The zones that read keys, which are of 16 or 32 bits.
+template <class KeyType>
+struct KeyedZones {
+  explicit KeyedZones(const ConjunctionTables& tables) : trie(tables), items(tables) {}
+
+  TrieZone<KeyType> trie;
+  PostingItems<KeyType> items;
+};
+
+struct ScoringZones {
+  explicit ScoringZones(const ConjunctionTables& given)
+      : tables(given),
+        grouped(tables),
+        head(tables),
+        narrow(tables.levels[0].keys.index() == 0),
+        keyed(keyed_zones(tables, narrow)),
+        records(tables),
+        steps(tables),
+        ranking(tables.columns),
+        sorted(!goes_by_column(tables)) {}
+  ScoringZones(const ScoringZones&) = delete;
+  ScoringZones& operator=(const ScoringZones&) = delete;
+
+  std::size_t scores() const { return tables.scores(); }
+  std::size_t bytes() const {
+    return engines::bytes(tables) + ranking.bytes() + grouped.bytes() + head.bytes() + steps.bytes();
+  }
+
+  ConjunctionScratch make_scratch() const {
+    ConjunctionScratch scratch;
+    const bool all_dense = tables.head == tables.used() && tables.basis == Basis::sets;
+    if (!all_dense) scratch.value_of_rank.assign(value_places(), 0.0);
+    scratch.rare_met.assign(records.vectors(), 0);
+    return scratch;
+  }
+  // The size of value_of_rank.
+  std::size_t value_places() const {
+    return narrow ? RankPlaces<std::uint16_t>(tables.used()).size()
+                  : RankPlaces<std::uint32_t>(tables.used()).size();
+  }
+
+  // Turns a row into ranks. True: it is a row of ones, in scratch.binary; false: it is in scratch.valued.
+  template <class Index>
+  [[gnu::always_inline]] bool load(const SparseRow<Index>& row, ConjunctionScratch& scratch) const {
+    if (tables.basis != Basis::sets || (row.values != nullptr && !all_ones(row.values, row.columns.size()))) {
+      scratch.valued.load(row, ranking);
+      return false;
+    }
+    if (sorted) {
+      scratch.binary.load_sorted(row, ranking, tables.head);
+    } else {
+      scratch.binary.load(row, ranking, {tables.fused, tables.head});
+    }
+    return true;
+  }
+
+  template <class Body>
+  [[gnu::always_inline]] void with_keys(const Body& body) const {
+    if (narrow) {
+      body(*std::get_if<KeyedZones<std::uint16_t>>(&keyed));
+    } else {
+      body(*std::get_if<KeyedZones<std::uint32_t>>(&keyed));
+    }
+  }
+
+  using AnyKeyedZones = std::variant<KeyedZones<std::uint16_t>, KeyedZones<std::uint32_t>>;
+
+  ConjunctionTables tables;
+  GroupedCore grouped;
+  DenseHead head;
+  bool narrow;  // keys have 16 bits
+  AnyKeyedZones keyed;
+  PostingRecords records;
+  KernelSteps steps;
+  Ranking ranking;
+  bool sorted;  // head ranks do not ascend with columns, so rows have to be sorted
+
+ private:
+  static AnyKeyedZones keyed_zones(const ConjunctionTables& tables, bool narrow) {
+    if (narrow) return KeyedZones<std::uint16_t>(tables);
+    return KeyedZones<std::uint32_t>(tables);
+  }
+};
+
+}  // namespace unkernel::engines
