@@ -20,8 +20,17 @@ struct Cut {
   double offset = 0.0;
 };
 
+// Examples, ascending, with the coefficients that they have in w, over all cuts.
+struct WeightedExamples {
+  std::vector<std::int32_t> examples;
+  std::vector<double> coefficients;
+};
+
 class Cuts {
  public:
+  Cuts(const kernels::ExampleKernel& kernel, std::shared_ptr<const kernels::ExampleSet> set, int threads,
+       const Monitor& monitor)
+      : kernel_(kernel), set_(std::move(set)), threads_(threads), monitor_(monitor) {}
   virtual ~Cuts() = default;
 
   const std::vector<Cut>& cuts() const { return cuts_; }
@@ -34,23 +43,34 @@ class Cuts {
   std::vector<double> add(Cut cut);
 
  protected:
-  Cuts(const kernels::ExampleKernel& kernel, std::shared_ptr<const kernels::ExampleSet> set, int threads,
-       const Monitor& monitor)
-      : kernel_(kernel), set_(std::move(set)), threads_(threads), monitor_(monitor) {}
-
   // With all cuts, the newest among them.
   virtual std::vector<double> products_of_newest() = 0;
 
   // sum over the newest cut's examples of coefficient times score.
   double along_newest(std::span<const double> scores) const;
-  // What each example has in w, over all cuts.
-  kernels::ExampleMachine machine_of(std::span<const double> alphas) const;
+  WeightedExamples weighted_examples(std::span<const double> alphas) const;
 
   kernels::ExampleKernel kernel_;
   std::shared_ptr<const kernels::ExampleSet> set_;
   int threads_;
   const Monitor& monitor_;
   std::vector<Cut> cuts_;
+};
+
+// Cuts that are asked for kernel values only.
+class KernelCuts : public Cuts {
+ public:
+  using Cuts::Cuts;
+  void score(std::span<const double> alphas, std::span<const std::int32_t> examples,
+             std::span<double> scores) final;
+
+ protected:
+  // Adds sum_k coefficients[k] K(x, support[k]) to the score of each example x.
+  virtual void add_kernels(const WeightedExamples& support, std::span<const std::int32_t> examples,
+                           std::span<double> scores) const = 0;
+
+ private:
+  std::vector<double> products_of_newest() final;
 };
 
 std::unique_ptr<Cuts> make_cuts(CutMethod method, const kernels::ExampleKernel& kernel,

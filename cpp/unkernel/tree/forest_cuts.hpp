@@ -1,0 +1,16 @@
+// Cuts over trees with one index of all their nodes: the scores of all cuts together, and the products of a
+// new cut with all others, each take one pass.
+#pragma once
+
+#include <memory>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/tree/cuts.hpp"
+
+namespace unkernel::tree {
+
+std::unique_ptr<Cuts> make_forest_cuts(const kernels::ExampleKernel& kernel,
+                                       std::shared_ptr<const kernels::ExampleSet> set, int threads,
+                                       const Monitor& monitor);
+
+}  // namespace unkernel::tree
