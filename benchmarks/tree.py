@@ -245,7 +245,8 @@ class SampledProblem:
             lambda: train_sampled_trees(
                 kernel=self.kernel, set=self.examples, codes=self.codes, costs=np.ones(len(self.codes)),
                 positive=1, problem=0, problems=1, imbalance=1.0, C=C, epsilon=1e-12, max_rounds=rounds,
-                sample_size=sample_size, bias=True, seed=1, method=method, threads=threads, on_progress=None,
+                sample_size=sample_size, fit_intercept=True, seed=1, method=method, threads=threads,
+                on_progress=None,
             )
         )  # fmt: skip
 

@@ -24,7 +24,8 @@ def train(forest, y, *, kernel=None, costs=None, method="forest", threads=1, **o
         kernel=kernel.core(), set=kernel.examples(forest, indexed=True), codes=np.asarray(y, np.int32),
         costs=np.ones(len(y)) if costs is None else np.asarray(costs, float), method=method, threads=threads,
         **{"positive": 1, "problem": 0, "problems": 1, "imbalance": 1.0, "C": 1.0, "epsilon": 1e-3,
-           "max_rounds": 40, "sample_size": 60, "bias": True, "seed": 1, "on_progress": None} | options,
+           "max_rounds": 40, "sample_size": 60, "fit_intercept": True,
+           "seed": 1, "on_progress": None} | options,
     )  # fmt: skip
     return dict(outcome)
 
@@ -32,7 +33,7 @@ def train(forest, y, *, kernel=None, costs=None, method="forest", threads=1, **o
 def assert_same(found, expected, tolerance):
     assert found["rounds"] == expected["rounds"]
     assert found["converged"] == expected["converged"]
-    for name in ("objective", "dual_objective", "bias"):
+    for name in ("objective", "dual_objective", "intercept"):
         assert found[name] == pytest.approx(expected[name], rel=tolerance, abs=tolerance)
     np.testing.assert_allclose(found["coefficients"], expected["coefficients"], rtol=0, atol=tolerance)
 
@@ -46,11 +47,13 @@ def problem(seed, rows=200, **options):
 
 
 @every_kernel
-@pytest.mark.parametrize("bias", [True, False])
-def test_every_method_makes_the_same_cuts(kind, bias):
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_every_method_makes_the_same_cuts(kind, fit_intercept):
     forest, y = problem(1)
     first, *others = (
-        train(forest, y, kernel=ExampleKernel(kind), method=method, bias=bias, max_rounds=12)
+        train(
+            forest, y, kernel=ExampleKernel(kind), method=method, fit_intercept=fit_intercept, max_rounds=12
+        )
         for method in METHODS
     )
     assert first["rounds"] > 3
@@ -76,7 +79,7 @@ def test_threads_do_not_change_a_bit(method):
     for threads in (2, 3):
         other = train(forest, y, method=method, max_rounds=10, threads=threads)
         assert np.array_equal(other["coefficients"], alone["coefficients"])
-        assert (other["bias"], other["objective"]) == (alone["bias"], alone["objective"])
+        assert (other["intercept"], other["objective"]) == (alone["intercept"], alone["objective"])
 
 
 def test_the_seed_is_all_that_is_drawn_by():
@@ -99,20 +102,22 @@ def test_kernels_that_are_no_sums_over_nodes(method):
 # --- Where all examples are drawn it is a cutting-plane method --------------------------------------
 
 
-def regularised(K, bias):
-    """The kernel with a constant feature for a bias that is regularised."""
-    return K + 1.0 if bias else K
+def regularised(K, fit_intercept):
+    """The kernel with a constant feature for an intercept that is regularised."""
+    return K + 1.0 if fit_intercept else K
 
 
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("C", [0.05, 1.0])
-def test_all_examples_in_every_sample(bias, C):
+def test_all_examples_in_every_sample(fit_intercept, C):
     """The cuts stay below the problem, by at most epsilon of the mean loss at the end."""
     forest, y = problem(5, 150)
     signs, epsilon = 2.0 * y - 1, 1e-3
-    found = train(forest, y, C=C, bias=bias, sample_size=150, epsilon=epsilon, max_rounds=1000)
+    found = train(
+        forest, y, C=C, fit_intercept=fit_intercept, sample_size=150, epsilon=epsilon, max_rounds=1000
+    )
     assert found["converged"]
-    K = regularised(TreeKernel()(forest), bias)
+    K = regularised(TreeKernel()(forest), fit_intercept)
     _, optimum = solve_dual(K, signs, np.full(150, C), "hinge", gap=1e-6)
     allowed = 150 * C * epsilon
     assert optimum - 1.05 * allowed <= found["dual_objective"] <= optimum * (1 + 1e-6)
@@ -121,7 +126,7 @@ def test_all_examples_in_every_sample(bias, C):
     scores = K @ coefficients
     primal = 0.5 * coefficients @ scores + C * np.maximum(0.0, 1.0 - signs * scores).sum()
     assert optimum * (1 - 1e-6) <= primal <= found["objective"] + 1.05 * allowed
-    assert found["bias"] == pytest.approx(coefficients.sum() if bias else 0.0, abs=1e-9)
+    assert found["intercept"] == pytest.approx(coefficients.sum() if fit_intercept else 0.0, abs=1e-9)
 
 
 @settings(deadline=None, max_examples=15, print_blob=True)
@@ -130,14 +135,21 @@ def test_all_examples_in_every_sample(bias, C):
     rows=st.integers(2, 50),
     C=st.floats(0.01, 20),
     kind=st.sampled_from(KINDS),
-    bias=st.booleans(),
+    fit_intercept=st.booleans(),
 )
-def test_cuts_are_below_the_problem(seed, rows, C, kind, bias):
+def test_cuts_are_below_the_problem(seed, rows, C, kind, fit_intercept):
     forest, y = problem(seed, rows, noise=0.4)
     found = train(
-        forest, y, C=C, bias=bias, sample_size=rows, kernel=ExampleKernel(kind), epsilon=1e-2, max_rounds=300
+        forest,
+        y,
+        C=C,
+        fit_intercept=fit_intercept,
+        sample_size=rows,
+        kernel=ExampleKernel(kind),
+        epsilon=1e-2,
+        max_rounds=300,
     )
-    K = regularised(TreeKernel(kind)(forest), bias)
+    K = regularised(TreeKernel(kind)(forest), fit_intercept)
     _, optimum = solve_dual(K, 2.0 * y - 1, np.full(rows, C), "hinge", gap=1e-5)
     assert found["dual_objective"] <= optimum * (1 + 1e-5)
     assert found["converged"]
@@ -174,7 +186,7 @@ def test_examples_are_drawn_as_often_as_they_are_important():
     """With a single cut, its coefficient says how often an example was drawn."""
     forest, y = problem(9, 60)
     costs = np.where(np.arange(60) % 2, 3.0, 1.0)
-    found = train(forest, y, costs=costs, max_rounds=1, sample_size=40_000, bias=False)
+    found = train(forest, y, costs=costs, max_rounds=1, sample_size=40_000, fit_intercept=False)
     drawn = np.abs(np.asarray(found["coefficients"]))
     share = drawn / drawn.sum()
     # 40,000 draws: a share of 1/40 has a standard deviation of 3%, and there are 60 of them
@@ -203,7 +215,7 @@ def test_vectors_are_cut_by_their_kernels(combination):
     forest = Forest(texts, vectors=vectors)
     kernel = ExampleKernel(combination=combination, tree_weight=0.5, vector=Kernel("rbf", gamma=0.5))
     found = train(
-        forest, y, kernel=kernel, method="kernels", sample_size=80, bias=False, C=0.2, max_rounds=500
+        forest, y, kernel=kernel, method="kernels", sample_size=80, fit_intercept=False, C=0.2, max_rounds=500
     )
     trees, others = TreeKernel()(Forest(texts)), Kernel("rbf", gamma=0.5).matrix(vectors, vectors)
     K = {"vectors": others, "sum": 0.5 * trees + others, "product": trees * others}[combination]

@@ -89,15 +89,15 @@ def test_objective_is_that_of_libsvm(kind, C, normalize):
     rows=st.integers(2, 60),
     C=st.floats(1e-3, 100),
     kind=st.sampled_from(KINDS),
-    bias=st.booleans(),
+    fit_intercept=st.booleans(),
     tol=st.sampled_from([1e-2, 1e-3, 1e-4]),
 )
-def test_the_gap_is_true(*, seed, rows, C, kind, bias, tol):
+def test_the_gap_is_true(*, seed, rows, C, kind, fit_intercept, tol):
     texts, y = make_problem(seed, rows, noise=0.4)
     weights = np.random.default_rng(seed).choice([0.5, 1.0, 2.0], rows)
-    clf = TreeSVC(kind, C=C, fit_intercept=bias, tol=tol).fit(texts, y, weights)
+    clf = TreeSVC(kind, C=C, fit_intercept=fit_intercept, tol=tol).fit(texts, y, weights)
     check_certificate(clf, texts, y, C * weights)
-    other = TreeSVC(kind, C=C, fit_intercept=bias, tol=0.1).fit(texts, y, weights)
+    other = TreeSVC(kind, C=C, fit_intercept=fit_intercept, tol=0.1).fit(texts, y, weights)
     assert clf.objective_ * (1 - clf.gap_) <= other.objective_ * (1 + 1e-9)
 
 
@@ -221,19 +221,19 @@ def train(texts, y, *, C=1.0, memory=1 << 30, threads=1, kernel=None, positives=
     outcomes = train_exact_trees(
         kernel=kernel.core(), set=kernel.examples(Forest(texts), indexed=True), codes=np.asarray(y, np.int32),
         costs=np.full(len(y), float(C)), positives=list(positives),
-        **{"imbalance": 1.0, "tolerance": 1e-5, "max_rounds": rounds, "bias": True, "memory": memory,
+        **{"imbalance": 1.0, "tolerance": 1e-5, "max_rounds": rounds, "fit_intercept": True, "memory": memory,
            "threads": threads, "on_progress": None} | options,
     )  # fmt: skip
     return [dict(one) for one in outcomes]
 
 
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("memory", [0, 4 * 100 * 100, 4 * 300 * 300])
-def test_little_memory_for_kernels_changes_nothing(bias, memory):
+def test_little_memory_for_kernels_changes_nothing(fit_intercept, memory):
     """Room for 64 examples (the least), 100 and 300, of 600: some have to leave, to make room for others."""
     texts, y = make_problem(9, 600)
-    (whole,) = train(texts, y, C=0.05, bias=bias)
-    (found,) = train(texts, y, C=0.05, bias=bias, memory=memory)
+    (whole,) = train(texts, y, C=0.05, fit_intercept=fit_intercept)
+    (found,) = train(texts, y, C=0.05, fit_intercept=fit_intercept, memory=memory)
     assert whole["converged"]
     assert found["converged"]
     assert found["rounds"] > whole["rounds"]

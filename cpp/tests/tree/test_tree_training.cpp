@@ -16,7 +16,7 @@
 #include "unkernel/base/random.hpp"
 #include "unkernel/kernels/trees/tree_examples.hpp"
 #include "unkernel/kernels/trees/tree_pairs.hpp"
-#include "unkernel/tree/best_bias.hpp"
+#include "unkernel/tree/best_intercept.hpp"
 #include "unkernel/tree/exact.hpp"
 #include "unkernel/tree/gram_block.hpp"
 #include "unkernel/tree/sampled.hpp"
@@ -86,9 +86,9 @@ struct Problem {
   Labelling labelling;
 };
 
-// --- The bias ---------------------------------------------------------------------------------------
+// --- The intercept ---------------------------------------------------------------------------------------
 
-void test_the_best_bias_is_at_a_corner() {
+void test_the_best_intercept_is_at_a_corner() {
   Random random(1);
   for (int round = 0; round < 300; ++round) {
     const std::size_t n = 1 + random.below(12);
@@ -99,8 +99,8 @@ void test_the_best_bias_is_at_a_corner() {
       costs[i] = random.below(4);
       labels[i] = random.below(2) == 0 ? 1 : -1;
     }
-    const BestBias best = best_bias(scores, labels, costs);
-    CHECK(close(best.loss, hinge_loss(scores, labels, costs, best.bias), 1e-12));
+    const BestIntercept best = best_intercept(scores, labels, costs);
+    CHECK(close(best.loss, hinge_loss(scores, labels, costs, best.intercept), 1e-12));
     for (std::size_t i = 0; i < n; ++i) {
       CHECK(best.loss <= hinge_loss(scores, labels, costs, labels[i] - scores[i]) + 1e-12);
     }
@@ -164,15 +164,15 @@ Values values_of(const Problem& problem, const Vector& gram, const Trained& trai
     squared += trained.coefficients[i] * score;
     mass += std::abs(trained.coefficients[i]);
     loss += problem.labelling.costs[i] *
-            std::max(0.0, 1.0 - problem.labelling.labels[i] * (score + trained.bias));
+            std::max(0.0, 1.0 - problem.labelling.labels[i] * (score + trained.intercept));
   }
   return {0.5 * squared + loss, mass - 0.5 * squared};
 }
 
-Trained train(const Problem& problem, bool bias, std::size_t memory, int threads) {
+Trained train(const Problem& problem, bool fit_intercept, std::size_t memory, int threads) {
   Monitor monitor;
   return train_exact(problem.kernel, problem.set, std::span(&problem.labelling, 1),
-                     {1e-5, 1000, bias, memory, threads}, monitor)
+                     {1e-5, 1000, fit_intercept, memory, threads}, monitor)
       .front();
 }
 
@@ -181,8 +181,8 @@ void test_the_gap_is_certified() {
                                     TreeKernelKind::subset_tree_words, TreeKernelKind::partial_tree}) {
     const Problem problem(160, kind, 3);
     const Vector gram = problem.gram();
-    for (const bool bias : {true, false}) {
-      const Trained trained = train(problem, bias, plenty, 1);
+    for (const bool fit_intercept : {true, false}) {
+      const Trained trained = train(problem, fit_intercept, plenty, 1);
       CHECK(trained.converged);
       const auto [primal, dual] = values_of(problem, gram, trained);
       CHECK(close(trained.objective, primal, 1e-9) && close(trained.dual_objective, dual, 1e-9));
@@ -193,10 +193,10 @@ void test_the_gap_is_certified() {
         CHECK(alpha >= 0.0 && alpha <= problem.labelling.costs[i]);
         sum += trained.coefficients[i];
       }
-      CHECK(bias ? std::abs(sum) < 1e-9 : trained.bias == 0.0);
-      const Trained threaded = train(problem, bias, plenty, 3);
-      CHECK(threaded.coefficients == trained.coefficients && threaded.bias == trained.bias);
-      const Trained small = train(problem, bias, 0, 1);  // room for 64
+      CHECK(fit_intercept ? std::abs(sum) < 1e-9 : trained.intercept == 0.0);
+      const Trained threaded = train(problem, fit_intercept, plenty, 3);
+      CHECK(threaded.coefficients == trained.coefficients && threaded.intercept == trained.intercept);
+      const Trained small = train(problem, fit_intercept, 0, 1);  // room for 64
       CHECK(small.converged && close(small.objective, trained.objective, 2e-5));
     }
   }
@@ -231,7 +231,7 @@ void test_every_method_makes_the_same_cuts() {
         const Trained& first = trained.front();
         const Trained& last = trained.back();
         CHECK(last.rounds == first.rounds && close(last.objective, first.objective, 1e-9) &&
-              close(last.bias, first.bias, 1e-9));
+              close(last.intercept, first.intercept, 1e-9));
         for (std::size_t i = 0; i < 120; ++i) CHECK(close(last.coefficients[i], first.coefficients[i], 1e-9));
         if (threads == 3) CHECK(last.coefficients == trained[trained.size() - 2].coefficients);
       }
@@ -244,7 +244,7 @@ void test_every_method_makes_the_same_cuts() {
 }  // namespace
 
 int main() {
-  test_the_best_bias_is_at_a_corner();
+  test_the_best_intercept_is_at_a_corner();
   test_the_square_holds_the_kernels_of_who_is_in_it();
   test_the_gap_is_certified();
   test_training_stops_when_it_is_told_to();

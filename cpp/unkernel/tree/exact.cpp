@@ -10,7 +10,7 @@
 #include "unkernel/base/at.hpp"
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/solve/smo.hpp"
-#include "unkernel/tree/best_bias.hpp"
+#include "unkernel/tree/best_intercept.hpp"
 #include "unkernel/tree/gram_block.hpp"
 
 namespace unkernel::tree {
@@ -29,12 +29,12 @@ constexpr double largest_kernel = 1e30;  // that single precision can work with
 
 // One labelling on its way.
 struct Problem {
-  Problem(const Labelling& given, bool with_bias)
+  Problem(const Labelling& given, bool with_intercept)
       : labels(given.labels),
         costs(given.costs),
         alpha(given.labels.size(), 0.0),
         scores(given.labels.size(), 0.0),
-        bias_wanted(with_bias) {}
+        fit_intercept(with_intercept) {}
 
   // P, D and b at the scores of all examples.
   void evaluate() {
@@ -44,9 +44,9 @@ struct Problem {
       squared += alpha[i] * labels[i] * scores[i];
       mass += alpha[i];
     }
-    const BestBias best = bias_wanted ? best_bias(scores, labels, costs)
-                                      : BestBias{0.0, hinge_loss(scores, labels, costs, 0.0)};
-    result.bias = best.bias;
+    const BestIntercept best = fit_intercept ? best_intercept(scores, labels, costs)
+                                             : BestIntercept{0.0, hinge_loss(scores, labels, costs, 0.0)};
+    result.intercept = best.intercept;
     result.objective = 0.5 * squared + best.loss;
     result.dual_objective = mass - 0.5 * squared;
   }
@@ -58,7 +58,7 @@ struct Problem {
 
   // How far an example is from where its alpha allows it to be.
   double violation(std::size_t i) const {
-    const double slack = 1.0 - labels[i] * (scores[i] + bias);
+    const double slack = 1.0 - labels[i] * (scores[i] + intercept);
     if (slack > 0.0) return alpha[i] < costs[i] ? slack : 0.0;
     return alpha[i] > 0.0 ? -slack : 0.0;
   }
@@ -67,10 +67,10 @@ struct Problem {
   const std::vector<double>& costs;
   std::vector<double> alpha;
   std::vector<double> scores;
-  bool bias_wanted;
+  bool fit_intercept;
   bool settled = false;  // the gap is small enough by the scores at hand
   bool announced = false;
-  double bias = 0.0;  // of the pair solver
+  double intercept = 0.0;  // of the pair solver
   double pair_tolerance = 0.01;
   Trained result;
 };
@@ -90,7 +90,7 @@ class Decomposition {
           "the kernel of an example with itself is not finite, or above 1e30: lower the decay, or normalise "
           "the trees");
     }
-    for (const Labelling& labelling : labellings) problems_.emplace_back(labelling, options.bias);
+    for (const Labelling& labelling : labellings) problems_.emplace_back(labelling, options.fit_intercept);
   }
 
   std::vector<Trained> run() {
@@ -251,7 +251,7 @@ class Decomposition {
       for (const Problem& problem : problems_) {
         if (problem.settled) continue;
         const bool at_bound = problem.alpha[i] <= 0.0 || problem.alpha[i] >= problem.costs[i];
-        const double slack = std::abs(1.0 - problem.labels[i] * (problem.scores[i] + problem.bias));
+        const double slack = std::abs(1.0 - problem.labels[i] * (problem.scores[i] + problem.intercept));
         content[k] = std::min(content[k], at_bound && problem.violation(i) == 0.0 ? slack : 0.0);
       }
     }
@@ -280,8 +280,8 @@ class Decomposition {
     }
     const solve::SmoProblem pairs{{square_.values(), square_.stride(), nullptr}, diagonal, labels, costs};
     const solve::PairOutcome outcome = solve::minimise_pairs(
-        pairs, {problem.pair_tolerance, most_steps, options_.bias}, alpha, gradient, monitor_);
-    problem.bias = outcome.bias;
+        pairs, {problem.pair_tolerance, most_steps, options_.fit_intercept}, alpha, gradient, monitor_);
+    problem.intercept = outcome.bias;
     for (std::size_t k = 0; k < n; ++k) {
       problem.alpha[at(examples[k])] = alpha[k];
       problem.scores[at(examples[k])] = labels[k] * (gradient[k] + 1.0);

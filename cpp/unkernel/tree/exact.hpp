@@ -32,14 +32,14 @@ struct Labelling {
 struct ExactOptions {
   double tolerance;
   std::int64_t max_rounds;
-  bool bias;
+  bool fit_intercept;
   std::size_t memory;  // bytes for the kernel matrix
   int threads;
 };
 
 struct Trained {
   std::vector<double> coefficients;  // y_i alpha_i of each example
-  double bias = 0.0;
+  double intercept = 0.0;
   double objective = 0.0;
   double dual_objective = 0.0;
   std::int64_t rounds = 0;

@@ -50,10 +50,10 @@ class Sampler {
   Random random_;
 };
 
-// The small dual of all cuts, with a constant feature where a bias is wanted.
+// The small dual of all cuts, with a constant feature if an intercept is wanted.
 class CutProgram {
  public:
-  CutProgram(double mass, bool bias) : mass_(mass), bias_(bias) {}
+  CutProgram(double mass, bool fit_intercept) : mass_(mass), fit_intercept_(fit_intercept) {}
 
   // `products` with all cuts, its own last; `pull` is the cut's sum of coefficients.
   void add(std::span<const double> products, double offset, double pull) {
@@ -65,7 +65,7 @@ class CutProgram {
         if (i + 1 < size && j + 1 < size) {
           gram[i * size + j] = gram_[i * (size - 1) + j];
         } else {
-          gram[i * size + j] = products[std::min(i, j)] + (bias_ ? pulls_[i] * pulls_[j] : 0.0);
+          gram[i * size + j] = products[std::min(i, j)] + (fit_intercept_ ? pulls_[i] * pulls_[j] : 0.0);
         }
       }
     }
@@ -90,8 +90,8 @@ class CutProgram {
     for (std::size_t t = 0; t < offsets_.size(); ++t) sum += alphas_[t] * product(t);
     return sum;
   }
-  double bias() const {
-    return bias_ ? std::inner_product(alphas_.begin(), alphas_.end(), pulls_.begin(), 0.0) : 0.0;
+  double intercept() const {
+    return fit_intercept_ ? std::inner_product(alphas_.begin(), alphas_.end(), pulls_.begin(), 0.0) : 0.0;
   }
   double objective() const { return 0.5 * squared_norm() + mass_ * slack(); }
   double dual_objective() const { return dual_objective_; }
@@ -106,7 +106,7 @@ class CutProgram {
   }
 
   double mass_;
-  bool bias_;
+  bool fit_intercept_;
   double dual_objective_ = 0.0;
   std::vector<double> gram_;
   std::vector<double> offsets_;
@@ -115,13 +115,13 @@ class CutProgram {
 };
 
 // Those of the sample that are inside the margin, each once.
-Cut most_violated_cut(std::span<const std::int32_t> sample, std::span<const double> scores, double bias,
+Cut most_violated_cut(std::span<const std::int32_t> sample, std::span<const double> scores, double intercept,
                       std::span<const signed char> labels) {
   Cut cut;
   const double share = 1.0 / static_cast<double>(sample.size());
   for (std::size_t k = 0; k < sample.size(); ++k) {
     const double label = labels[at(sample[k])];
-    if (label * (scores[k] + bias) >= 1.0) continue;
+    if (label * (scores[k] + intercept) >= 1.0) continue;
     cut.offset += share;
     if (!cut.examples.empty() && cut.examples.back() == sample[k]) {
       cut.coefficients.back() += label * share;
@@ -134,11 +134,11 @@ Cut most_violated_cut(std::span<const std::int32_t> sample, std::span<const doub
 }
 
 double violation_of(const Cut& cut, std::span<const std::int32_t> sample, std::span<const double> scores,
-                    double bias) {
+                    double intercept) {
   double along = 0.0;
   for (std::size_t k = 0, s = 0; k < cut.examples.size(); ++k) {
     while (sample[s] != cut.examples[k]) ++s;
-    along += cut.coefficients[k] * (scores[s] + bias);
+    along += cut.coefficients[k] * (scores[s] + intercept);
   }
   return cut.offset - along;
 }
@@ -149,7 +149,7 @@ Trained train_sampled(const kernels::ExampleKernel& kernel,
                       std::shared_ptr<const kernels::ExampleSet> examples, const Labelling& labelling,
                       const SampledOptions& options, Progress progress, Monitor& monitor) {
   const double total = std::accumulate(labelling.costs.begin(), labelling.costs.end(), 0.0);
-  CutProgram program(options.C * total, options.bias);
+  CutProgram program(options.C * total, options.fit_intercept);
   Sampler sampler(labelling.costs, options.sample_size, options.seed);
   const std::unique_ptr<Cuts> cuts = make_cuts(options.method, kernel, examples, options.threads, monitor);
   Trained trained;
@@ -159,10 +159,10 @@ Trained train_sampled(const kernels::ExampleKernel& kernel,
     const std::vector<std::int32_t> sample = sampler.draw();
     std::vector<double> scores(sample.size(), 0.0);
     if (round > 1) cuts->score(program.alphas(), sample, scores);
-    const double bias = program.bias();
-    Cut cut = most_violated_cut(sample, scores, bias, labelling.labels);
+    const double intercept = program.intercept();
+    Cut cut = most_violated_cut(sample, scores, intercept, labelling.labels);
     const double slack = program.slack();
-    const double violation = violation_of(cut, sample, scores, bias);
+    const double violation = violation_of(cut, sample, scores, intercept);
     // The slack means something only where the small dual has been solved.
     trained.converged = round > 1 && violation <= slack + options.epsilon &&
                         program.gap() <= options.epsilon * options.C * total;
@@ -193,7 +193,7 @@ Trained train_sampled(const kernels::ExampleKernel& kernel,
       trained.coefficients[at(cut.examples[k])] += program.alphas()[t] * cut.coefficients[k];
     }
   }
-  trained.bias = program.bias();
+  trained.intercept = program.intercept();
   trained.objective = progress.objective;
   trained.dual_objective = program.dual_objective();
   return trained;

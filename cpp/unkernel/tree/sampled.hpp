@@ -2,7 +2,7 @@
 // million.
 //
 // Problem   min_w  1/2 |w|^2 + C/Z sum_i z_i max(0, 1 - y_i w'phi(x_i)),   Z = sum_i z_i   (importances z_i)
-//           phi has a constant feature where a bias is wanted, which is regularised with the others
+//           phi has a constant feature if an intercept is wanted, which is regularised with the others
 // Method    Yu & Joachims (2008), Severyn & Moschitti (2011), Algorithm 2: each round draws r examples, i
 // with a
 //           probability proportional to z_i (by rejection, their Algorithm 3), and those inside the margin
@@ -45,7 +45,7 @@ struct SampledOptions {
   double epsilon;
   std::int64_t max_rounds;
   std::int64_t sample_size;
-  bool bias;
+  bool fit_intercept;
   std::uint64_t seed;
   CutMethod method;
   int threads;

@@ -1,4 +1,4 @@
-#include "unkernel/tree/best_bias.hpp"
+#include "unkernel/tree/best_intercept.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -6,17 +6,17 @@
 namespace unkernel::tree {
 
 double hinge_loss(std::span<const double> scores, std::span<const signed char> labels,
-                  std::span<const double> costs, double bias) {
+                  std::span<const double> costs, double intercept) {
   double loss = 0.0;
   for (std::size_t i = 0; i < scores.size(); ++i)
-    loss += costs[i] * std::max(0.0, 1.0 - labels[i] * (scores[i] + bias));
+    loss += costs[i] * std::max(0.0, 1.0 - labels[i] * (scores[i] + intercept));
   return loss;
 }
 
-BestBias best_bias(std::span<const double> scores, std::span<const signed char> labels,
-                   std::span<const double> costs) {
+BestIntercept best_intercept(std::span<const double> scores, std::span<const signed char> labels,
+                             std::span<const double> costs) {
   struct Corner {
-    double bias;
+    double intercept;
     double cost;
   };
   std::vector<Corner> corners;
@@ -27,13 +27,13 @@ BestBias best_bias(std::span<const double> scores, std::span<const signed char> 
     if (labels[i] > 0) slope -= costs[i];
   }
   if (corners.empty()) return {};
-  std::ranges::sort(corners, {}, &Corner::bias);
+  std::ranges::sort(corners, {}, &Corner::intercept);
   // A positive example stops pulling, or a negative one begins to push, at its corner: either way the slope
   // rises.
   std::size_t k = 0;
   while (k + 1 < corners.size() && slope + corners[k].cost < 0.0) slope += corners[k++].cost;
-  const double bias = corners[k].bias;
-  return {bias, hinge_loss(scores, labels, costs, bias)};
+  const double intercept = corners[k].intercept;
+  return {intercept, hinge_loss(scores, labels, costs, intercept)};
 }
 
 }  // namespace unkernel::tree

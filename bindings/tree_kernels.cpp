@@ -1,0 +1,228 @@
+// Kernels of examples made of trees and vectors, and the machines that score with them.
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <limits>
+#include <memory>
+#include <tuple>
+
+#include "trees.hpp"
+#include "unkernel/engines/trees/one_tree.hpp"
+#include "unkernel/kernels/trees/tree_examples.hpp"
+
+namespace unkernel::bindings {
+namespace {
+
+using data::Forest;
+using data::NodeId;
+using kernels::ExampleKernel;
+using kernels::ExampleMachine;
+using kernels::ExampleSet;
+
+kernels::TreeKernelKind kernel_kind(const std::string& name) {
+  using Kind = kernels::TreeKernelKind;
+  if (name == "st") return Kind::subtree;
+  if (name == "sst") return Kind::subset_tree;
+  if (name == "sst_bow") return Kind::subset_tree_words;
+  if (name == "ptk") return Kind::partial_tree;
+  throw std::invalid_argument("the tree kernel must be 'st', 'sst', 'sst_bow' or 'ptk', got '" + name + "'");
+}
+
+kernels::Combination combination(const std::string& name) {
+  using kernels::Combination;
+  if (name == "trees") return Combination::trees;
+  if (name == "vectors") return Combination::vectors;
+  if (name == "sum") return Combination::sum;
+  if (name == "product") return Combination::product;
+  throw std::invalid_argument("the combination must be 'trees', 'vectors', 'sum' or 'product', got '" + name +
+                              "'");
+}
+
+// Offsets of lists that lie one after another: from 0, never falling, up to `size`.
+void check_offsets(std::span<const std::int64_t> offsets, std::size_t lists, std::size_t size) {
+  bool sound =
+      offsets.size() == lists + 1 && offsets.front() == 0 && static_cast<std::size_t>(offsets.back()) == size;
+  for (std::size_t i = 0; sound && i + 1 < offsets.size(); ++i) sound = offsets[i] <= offsets[i + 1];
+  if (!sound) throw std::invalid_argument("the offsets of examples do not fit what they have");
+}
+
+// One side of a kernel: trees are (offsets, roots) a channel, vectors (offsets, entry offsets, columns,
+// values).
+using TreeChannel = std::tuple<Array<std::int64_t>, Array<NodeId>>;
+using VectorChannel =
+    std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int32_t>, Array<double>>;
+
+kernels::VectorRows vector_rows(const ExampleKernel& kernel, bool normalize, std::size_t size,
+                                const VectorChannel& channel) {
+  const auto& [offsets, entry_offsets, columns, values] = channel;
+  if (entry_offsets.size() == 0) throw std::invalid_argument("the vectors have no offsets of entries");
+  check_offsets(view(offsets), size, entry_offsets.size() - 1);
+  check_offsets(view(entry_offsets), entry_offsets.size() - 1, columns.size());
+  if (columns.size() != values.size())
+    throw std::invalid_argument("the vectors have not as many values as columns");
+  for (const std::int32_t column : view(columns)) {
+    if (column < 0 || column == std::numeric_limits<std::int32_t>::max())
+      throw std::out_of_range("a column of a vector is out of range");
+  }
+  return {kernel.vector, normalize, view(offsets), view(entry_offsets), view(columns), view(values)};
+}
+
+std::shared_ptr<ExampleSet> example_set(const ExampleKernel& kernel, std::shared_ptr<Forest> forest,
+                                        std::size_t size, const std::vector<TreeChannel>& trees,
+                                        const std::vector<VectorChannel>& vectors, bool normalize_trees,
+                                        bool normalize_vectors, bool indexed, int threads) {
+  auto set = std::make_shared<ExampleSet>();
+  set->forest = forest;
+  set->size = size;
+  for (const auto& [offsets, roots] : trees) {
+    check_offsets(view(offsets), size, roots.size());
+    check_roots(*forest, view(roots));
+  }
+  for (const VectorChannel& channel : vectors)
+    set->vectors.push_back(vector_rows(kernel, normalize_vectors, size, channel));
+  const nb::gil_scoped_release unlocked;
+  const ReadingLock reading(forest->gate());
+  for (const auto& [offsets, roots] : trees) {
+    set->trees.push_back(kernels::TreeCounts::count(kernel.tree, *forest, view(offsets), view(roots),
+                                                    normalize_trees, threads));
+  }
+  if (indexed) set->order = kernels::nodes_in_order(kernel.tree, *forest);
+  return set;
+}
+
+class MatrixSink final : public kernels::GramSink {
+ public:
+  MatrixSink(std::vector<double>& values, std::size_t columns) : values_(values), columns_(columns) {}
+  void take(std::size_t i, std::size_t first, std::span<const double> kernels) override {
+    double* row = values_.data() + i * columns_ + first;
+    for (std::size_t j = 0; j < kernels.size(); ++j) row[j] += kernels[j];
+  }
+
+ private:
+  std::vector<double>& values_;
+  std::size_t columns_;
+};
+
+nb::ndarray<nb::numpy, double> kernel_matrix(const ExampleKernel& kernel, const ExampleSet& left,
+                                             const ExampleSet& right, bool symmetric, int threads,
+                                             const OnProgress& on_progress) {
+  const std::size_t rows = left.size;
+  const std::size_t columns = right.size;
+  std::vector<double> values(rows * columns, 0.0);
+  watched(
+      [&](Monitor& monitor) {
+        const ReadingLock reading_left(left.forest->gate());
+        const ReadingLock reading_right =
+            left.forest == right.forest ? ReadingLock() : ReadingLock(right.forest->gate());
+        MatrixSink sink(values, columns);
+        const auto left_all = kernels::all_of(left);
+        const auto right_all = kernels::all_of(right);
+        kernels::compute_kernels(kernel, {left, left_all, right, right_all, symmetric}, threads, monitor,
+                                 sink);
+        for (std::size_t i = 0; symmetric && i < rows; ++i) {
+          for (std::size_t j = i + 1; j < columns; ++j) values[i * columns + j] = values[j * columns + i];
+        }
+      },
+      on_progress);
+  return to_numpy(std::move(values), {rows, columns});
+}
+
+void bind_example_kernels(nb::module_& module) {
+  nb::class_<ExampleKernel>(module, "ExampleKernel")
+      .def(
+          "__init__",
+          [](ExampleKernel* self, const std::string& tree, double decay, double width_decay,
+             const std::string& vector, int degree, double gamma, double coef0, const std::string& combined,
+             double tree_weight) {
+            new (self) ExampleKernel{{kernel_kind(tree), decay, width_decay},
+                                     kernel_function(vector, degree, gamma, coef0),
+                                     combination(combined),
+                                     tree_weight};
+          },
+          nb::arg("tree"), nb::arg("decay"), nb::arg("width_decay"), nb::arg("vector"), nb::arg("degree"),
+          nb::arg("gamma"), nb::arg("coef0"), nb::arg("combination"), nb::arg("tree_weight"));
+  nb::class_<ExampleSet>(module, "ExampleSet").def_prop_ro("size", [](const ExampleSet& set) {
+    return set.size;
+  });
+  module.def("example_set", &example_set, nb::arg("kernel"), nb::arg("forest"), nb::arg("size"),
+             nb::arg("trees"), nb::arg("vectors"), nb::arg("normalize_trees"), nb::arg("normalize_vectors"),
+             nb::arg("indexed"), nb::arg("threads"));
+  module.def("kernel_matrix", &kernel_matrix, nb::arg("kernel"), nb::arg("left"), nb::arg("right"),
+             nb::arg("symmetric"), nb::arg("threads"), nb::arg("on_progress").none());
+  module.def(
+      "self_kernels",
+      [](const ExampleKernel& kernel, const ExampleSet& set, int threads) {
+        std::vector<double> values;
+        {
+          const nb::gil_scoped_release unlocked;
+          const ReadingLock reading(set.forest->gate());
+          values = kernels::self_kernels(kernel, set, threads);
+        }
+        return to_numpy(std::move(values));
+      },
+      nb::arg("kernel"), nb::arg("set"), nb::arg("threads"));
+}
+
+// --- Machines --------------------------------------------------------------------------------------------
+
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+std::shared_ptr<ExampleMachine> machine(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set,
+                                        const Array<std::int32_t>& chosen, const Matrix& coefficients) {
+  if (coefficients.shape(0) != chosen.size())
+    throw std::invalid_argument("there are not as many coefficients as examples");
+  for (const std::int32_t example : view(chosen)) {
+    if (example < 0 || static_cast<std::size_t>(example) >= set->size)
+      throw std::out_of_range("no such example");
+  }
+  const nb::gil_scoped_release unlocked;
+  const ReadingLock reading(set->forest->gate());
+  return std::make_shared<ExampleMachine>(
+      kernel, set, std::vector<std::int32_t>(chosen.data(), chosen.data() + chosen.size()),
+      std::vector<double>(coefficients.data(), coefficients.data() + coefficients.size()),
+      coefficients.shape(1));
+}
+
+void bind_machines(nb::module_& module) {
+  nb::class_<ExampleMachine>(module, "ExampleMachine")
+      .def(
+          "score",
+          [](const ExampleMachine& self, const ExampleSet& examples, int threads,
+             const OnProgress& on_progress) {
+            std::vector<double> scores(examples.size * self.scores(), 0.0);
+            watched(
+                [&](Monitor& monitor) {
+                  const ReadingLock reading(examples.forest->gate());
+                  self.add_scores(examples, {}, threads, monitor, scores);
+                },
+                on_progress);
+            return to_numpy(std::move(scores), {examples.size, self.scores()});
+          },
+          nb::arg("examples"), nb::arg("threads"), nb::arg("on_progress").none())
+      .def_prop_ro("scores", &ExampleMachine::scores)
+      .def_prop_ro("nbytes", &ExampleMachine::memory);
+  module.def("example_machine", &machine, nb::arg("kernel"), nb::arg("set"), nb::arg("chosen"),
+             nb::arg("coefficients"));
+  nb::class_<engines::OneTreeScorer>(module, "OneTreeScorer")
+      .def(nb::init<std::shared_ptr<const ExampleMachine>, bool>(), nb::arg("machine"), nb::arg("normalize"))
+      .def(
+          "score",
+          [](engines::OneTreeScorer& self, nb::str tree) {
+            const Utf8 text(tree);
+            try {
+              return self.score(text.view());
+            } catch (const data::BracketError& error) { throw_format_error("tree", text.view(), error); }
+          },
+          nb::arg("tree"));
+}
+
+}  // namespace
+
+void bind_tree_kernels(nb::module_& module) {
+  bind_example_kernels(module);
+  bind_machines(module);
+}
+
+}  // namespace unkernel::bindings

@@ -1,0 +1,71 @@
+// What the bindings of trees share: locks of forests, and texts on their way in and out.
+#pragma once
+
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "bindings.hpp"
+#include "unkernel/data/trees/brackets.hpp"
+#include "unkernel/data/trees/forest.hpp"
+
+namespace unkernel::bindings {
+
+void bind_forest(nb::module_& module);
+void bind_tree_kernels(nb::module_& module);
+void bind_tree_fragments(nb::module_& module);
+void bind_tree_learners(nb::module_& module);
+
+// Held while trees are added to a forest. Forests are read without Python's lock; meanwhile nobody adds to
+// them, and the other way round.
+class AddingLock {
+ public:
+  explicit AddingLock(const data::Forest& forest) : lock_(forest.gate(), std::defer_lock) {
+    const nb::gil_scoped_release unlocked;  // a reader may need Python's lock to finish
+    lock_.lock();
+  }
+
+ private:
+  std::unique_lock<std::shared_mutex> lock_;
+};
+
+// Held while a forest is read.
+using ReadingLock = std::shared_lock<std::shared_mutex>;
+
+// A Python string as UTF-8. Bytes that are no UTF-8, which Python holds as surrogates, come out as they were.
+class Utf8 {
+ public:
+  explicit Utf8(nb::handle text) {
+    Py_ssize_t size = 0;
+    if (const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size)) {
+      view_ = {bytes, static_cast<std::size_t>(size)};
+      return;
+    }
+    PyErr_Clear();
+    encoded_ = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
+    if (!encoded_.is_valid()) throw nb::python_error();
+    view_ = {PyBytes_AsString(encoded_.ptr()), static_cast<std::size_t>(PyBytes_Size(encoded_.ptr()))};
+  }
+  std::string_view view() const { return view_; }
+
+ private:
+  nb::object encoded_;
+  std::string_view view_;
+};
+
+// The other way round.
+inline nb::object to_python(std::string_view text) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+}
+
+// Throws FormatError with the line and column of the error, both counted from 1.
+[[noreturn]] void throw_format_error(const std::string& name, std::string_view text,
+                                     const data::BracketError& error);
+
+// A root is a node of the forest, or -1 for an empty tree; throws std::out_of_range.
+void check_roots(const data::Forest& forest, std::span<const data::NodeId> roots);
+
+}  // namespace unkernel::bindings
