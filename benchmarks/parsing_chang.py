@@ -181,7 +181,7 @@ def against_rest(part: Part) -> Any:
     kept = coefficients.any(axis=1)
     model = KernelModel(
         kernel=Kernel("polynomial", degree=2, gamma=1.0, coef0=1.0),
-        support_vectors=X[kept],
+        vectors=X[kept],
         coefficients=coefficients[kept],
         intercepts=intercepts,
         decision=Decision("binary" if len(own) == 2 else "one_vs_rest", np.array(own)),

@@ -61,7 +61,7 @@ def load(
     >>> clf.predict(X)  # doctest: +SKIP
     >>> parser = ArcEagerParser.load("en.uk")  # doctest: +SKIP
     """
-    from unkernel.models import container  # noqa: PLC0415 (brings numpy in)
+    from unkernel.models import container  # brings numpy in
 
     name = os.fspath(path)
     kind, arrays, settings = container.read(path)

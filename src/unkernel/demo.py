@@ -163,6 +163,7 @@ def _show_compiled(console: Console) -> None:
     svc = SVC(kernel="poly", degree=3, **{**_KERNEL, "gamma": 0.1}).fit(rows.train, rows.train_labels)
     began = time.perf_counter()
     fast = compile(svc, sample=rows.test)
+    assert isinstance(fast, CompiledClassifier)
     spent = time.perf_counter() - began
     table = Table(
         title=f"compile: an SVC of degree 3 with {svc.n_support_.sum():,} support vectors",

@@ -30,7 +30,7 @@ class Data:
 @pytest.fixture(scope="session")
 def client() -> Iterator[Any]:
     options = {"processes": False, "n_workers": 3, "threads_per_worker": 1, "dashboard_address": ":0"}
-    from dask.distributed import Client, LocalCluster  # noqa: PLC0415 (not everybody has it)
+    from dask.distributed import Client, LocalCluster
 
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         yield client

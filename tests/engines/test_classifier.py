@@ -17,7 +17,7 @@ from scipy import sparse
 from reference.conjunctions import number, score, score_entries
 from reference.models import make_model
 from unkernel import CompiledClassifier, FormatError, PolySVC, load
-from unkernel.engines.classifier import canonical_csr
+from unkernel.data.rows.csr import canonical_rows
 
 every_basis = pytest.mark.parametrize("sets", [True, False])
 
@@ -310,4 +310,4 @@ def test_offsets_that_lead_out_of_a_matrix_are_refused(offset):
     broken.indptr[2] = offset
     broken.has_canonical_format = False
     with pytest.raises(ValueError, match="index pointer"):
-        canonical_csr(broken)
+        canonical_rows(broken)

@@ -143,7 +143,7 @@ def test_columns_that_are_far_apart():
     wide = sparse.csr_matrix(
         (vectors.data, far[vectors.indices], vectors.indptr.astype(np.int64)), shape=(40, 2**61 + 1)
     )
-    model = dataclasses.replace(narrow, support_vectors=wide, n_features=2**61 + 1)
+    model = dataclasses.replace(narrow, vectors=wide, n_features=2**61 + 1)
     for engine in ("auto", *EXACT):
         fast = unkernel.compile(model, engine, rare=20, memory="10M")
         for columns in ([0, 2, 5], [1, 3, 4], []):
@@ -164,7 +164,7 @@ def test_stored_zeros_count_as_nothing():
 def test_models_of_no_or_one_support_vector(vectors):
     full = make_kernel_model(vectors=3)
     model = dataclasses.replace(
-        full, support_vectors=full.support_vectors[:vectors], coefficients=full.coefficients[:vectors]
+        full, vectors=full.support_vectors[:vectors], coefficients=full.coefficients[:vectors]
     )
     for engine in ("auto", *EXACT):
         X = rows_for(model)
@@ -173,7 +173,7 @@ def test_models_of_no_or_one_support_vector(vectors):
 
 def test_support_vectors_without_features():
     full = make_kernel_model()
-    model = dataclasses.replace(full, support_vectors=sparse.csr_matrix(full.support_vectors.shape))
+    model = dataclasses.replace(full, vectors=sparse.csr_matrix(full.support_vectors.shape))
     for engine in ("auto", *EXACT):
         X = rows_for(model)
         assert_scores(unkernel.compile(model, engine).decision_function(X), model, X)
@@ -233,7 +233,7 @@ def test_a_table_for_columns_is_part_of_the_memory():
     vectors = narrow.support_vectors
     columns = vectors.indices.astype(np.int64) * 80_000
     wide = sparse.csr_matrix((vectors.data, columns, vectors.indptr.astype(np.int64)), shape=(40, 960_000))
-    model = dataclasses.replace(narrow, support_vectors=wide, n_features=960_000)
+    model = dataclasses.replace(narrow, vectors=wide, n_features=960_000)
     with contextlib.suppress(MemoryError):
         assert unkernel.compile(model, memory="1M").nbytes <= 1_000_000
 
@@ -363,9 +363,7 @@ def test_a_pruned_classifier_says_that_it_is_approximate():
 @pytest.mark.filterwarnings("error")
 def test_pruning_a_model_of_no_support_vectors():
     full = make_kernel_model()
-    model = dataclasses.replace(
-        full, support_vectors=full.support_vectors[:0], coefficients=full.coefficients[:0]
-    )
+    model = dataclasses.replace(full, vectors=full.support_vectors[:0], coefficients=full.coefficients[:0])
     assert "nan" not in pruned(model, 0.1).chosen.note
 
 

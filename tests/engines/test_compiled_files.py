@@ -69,7 +69,7 @@ def many_common_features():
     S[:5, 6:] = 1.0
     S[5:, :12] = np.random.default_rng(1).random((3, 12)) < 0.6
     model = make_kernel_model(1, polynomial(1), vectors=8, features=530)
-    return dataclasses.replace(model, support_vectors=sparse.csr_matrix(S))
+    return dataclasses.replace(model, vectors=sparse.csr_matrix(S))
 
 
 def with_prefixes(tables, limit=30):

@@ -245,7 +245,7 @@ def test_records_have_a_bit_for_each_common_feature(common, words):
     base = make_slots_model(1, 2, vectors=9, scores=2)
     model = KernelModel(
         kernel=base.kernel,
-        support_vectors=sparse.csr_matrix(S),
+        vectors=sparse.csr_matrix(S),
         coefficients=base.coefficients,
         intercepts=base.intercepts,
         decision=base.decision,
@@ -271,7 +271,7 @@ def test_a_vector_of_very_many_rare_features(rare, as_records):
     base = make_slots_model(1, 2, vectors=2)
     model = KernelModel(
         kernel=base.kernel,
-        support_vectors=S,
+        vectors=S,
         coefficients=base.coefficients,
         intercepts=base.intercepts,
         decision=base.decision,

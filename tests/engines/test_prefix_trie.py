@@ -189,7 +189,7 @@ def test_columns_that_are_already_by_frequency():
     base = make_slots_model(1, 3, vectors=8)
     model = KernelModel(
         kernel=base.kernel,
-        support_vectors=sparse.csr_matrix(S),
+        vectors=sparse.csr_matrix(S),
         coefficients=base.coefficients,
         intercepts=base.intercepts,
         decision=base.decision,

@@ -25,7 +25,7 @@ def kernel_model(values=(1.0, 2.5, -1.0, 1.0), n_features=5):
     )
     return KernelModel(
         kernel=Kernel("polynomial", 2, 0.5, 1.0),
-        support_vectors=vectors,
+        vectors=vectors,
         coefficients=np.arange(9.0).reshape(3, 3),
         intercepts=np.array([0.1, 0.2, 0.3]),
         decision=Decision("one_vs_one", np.array(["a", "b", "c"])),

@@ -45,7 +45,7 @@ def make_model(seed=0, *, kernel=None, classes=(3, 1, 2), scheme="one_vs_one", n
         origin = {"nr_sv": counts}
     model = KernelModel(
         kernel=kernel or Kernel("polynomial", 3, 0.1, -0.7),
-        support_vectors=vectors,
+        vectors=vectors,
         coefficients=coefficients,
         intercepts=rng.normal(size=decision.n_scores),
         decision=decision,
@@ -122,7 +122,7 @@ def test_any_classifier_comes_back(tmp_path_factory, seed, kernel, classes, n_su
     path = tmp_path_factory.mktemp("written") / "model"
     model = make_model(seed, kernel=kernel, classes=classes, n_support=n_support)
     if n_support == 0:
-        model = dataclasses.replace(model, support_vectors=sparse.csr_matrix((0, 0)), n_features=0)
+        model = dataclasses.replace(model, vectors=sparse.csr_matrix((0, 0)), n_features=0)
     write_model(model, path, format="libsvm")
     assert_same(read_model(path), model)
 

@@ -21,7 +21,8 @@ KINDS = {
 
 
 def test_all_kinds_are_in_the_type(tmp_path):
-    told = set(typing.get_args(typing.get_type_hints(unkernel.load)["return"]))
+    known = {kind.__name__: kind for kind in (CompiledClassifier, TreeClassifier, *KINDS)}
+    told = set(typing.get_args(typing.get_type_hints(unkernel.load, localns=known)["return"]))
     assert told == {CompiledClassifier, TreeClassifier, *KINDS}
     PolySVC().fit([[0, 1], [1, 0]], [0, 1]).save(tmp_path / "rows.uk")
     TreeSVC().fit(["(A (B b))", "(A (C c))"], [0, 1]).save(tmp_path / "trees.uk")

@@ -34,7 +34,7 @@ def make_kernel_model(
     decision = Decision("binary" if count == 2 else "one_vs_one", np.arange(count) * 10)
     return KernelModel(
         kernel=kernel or polynomial(2),
-        support_vectors=sparse.csr_matrix(S),
+        vectors=sparse.csr_matrix(S),
         coefficients=rng.normal(size=(vectors, scores)),
         intercepts=rng.normal(size=scores),
         decision=decision,
@@ -117,7 +117,7 @@ def make_slots_model(seed=0, degree=3, *, scores=1, vectors=40, slots=4, values=
     decision = Decision("binary", np.arange(2)) if scores == 1 else Decision("one_vs_rest", np.arange(scores))
     return KernelModel(
         kernel=polynomial(degree),
-        support_vectors=sparse.csr_matrix(S),
+        vectors=sparse.csr_matrix(S),
         coefficients=rng.normal(size=(vectors, scores)),
         intercepts=rng.normal(size=scores),
         decision=decision,

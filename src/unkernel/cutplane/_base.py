@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unkernel.cutplane.checkpoints import remove_checkpoints
 from unkernel.cutplane.training import Solution, SolverOptions, TrainingRows, rows_in_files, rows_in_memory
+from unkernel.data.rows.csr import canonical_rows
 from unkernel.data.rows.row_files import RowFile
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
-from unkernel.engines.classifier import canonical_csr
 from unkernel.learners.base import Narrator, OnProgress, relative_gap
 from unkernel.models import Decision, LinearModel
 
@@ -117,7 +117,7 @@ class LinearLearner(BaseEstimator):  # type: ignore[misc]
         rows = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, reset=False
         )
-        return self._compiled.score_csr(canonical_csr(rows), thread_count(self.n_jobs))
+        return self._compiled.score_csr(canonical_rows(rows), thread_count(self.n_jobs))
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Scores of each row."""

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from unkernel._core import Bundle, Oracle, PackedRows, RowStore, minimise, pack_rows_by_frequency, train_dual
 from unkernel.cutplane.checkpoints import Checkpoint
 from unkernel.data.memory import available_bytes
+from unkernel.data.rows.csr import canonical_rows
 from unkernel.data.rows.row_files import RowFile, open_rows
-from unkernel.engines.classifier import canonical_csr
 from unkernel.learners.base import OnProgress
 
 Weights = NDArray[np.float64]
@@ -76,7 +76,7 @@ class TrainingRows:
 
 def rows_in_memory(X: Any, tol: float, threads: int, *, identify: bool) -> TrainingRows:
     """Pack a matrix."""
-    rows = canonical_csr(X)
+    rows = canonical_rows(X)
     _check_too_wide(rows.shape[1], _BYTES_A_COLUMN_IN_MEMORY)
     store, columns = pack_rows_by_frequency(
         offsets=rows.indptr,

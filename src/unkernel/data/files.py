@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import bz2
 import contextlib
 import errno
-import gzip
 import io
-import lzma
 import os
-import secrets
-import shutil
-import zlib
+import stat
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import IO, Any, Protocol, cast
-
-import zstandard
 
 from unkernel.errors import FormatError
 
@@ -29,7 +21,6 @@ BLOCK_BYTES = 1 << 22
 _ZSTD_INPUT_BYTES = 1 << 11
 
 _FIRST_BYTES = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
-_DAMAGED = (lzma.LZMAError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
 
 
 class _Readable(Protocol):
@@ -97,14 +88,24 @@ def _opened(source: Source, wait: bool) -> Iterator[_Stream]:
 
 
 def _decompressed(stream: _Stream, compression: str, size: int) -> Iterator[bytes]:
-    openers: dict[str, Callable[[Any], Any]] = {
-        ".gz": lambda file: gzip.GzipFile(fileobj=file, mode="rb"),
-        ".xz": lzma.LZMAFile,
-        ".bz2": bz2.BZ2File,
-    }
     if compression == ".zst":
         return _zstd_blocks(stream)
-    return _plain_blocks(openers[compression](stream) if compression else stream, size)
+    return _plain_blocks(_opener(compression)(stream) if compression else stream, size)
+
+
+def _opener(compression: str) -> Callable[[Any], Any]:
+    """What decompresses a file; imported here, as most files are not compressed."""
+    if compression == ".gz":
+        import gzip
+
+        return lambda file: gzip.GzipFile(fileobj=file, mode="rb")
+    if compression == ".xz":
+        import lzma
+
+        return lzma.LZMAFile
+    import bz2
+
+    return bz2.BZ2File
 
 
 def _plain_blocks(stream: _Readable, size: int) -> Iterator[bytes]:
@@ -114,6 +115,8 @@ def _plain_blocks(stream: _Readable, size: int) -> Iterator[bytes]:
 
 def _zstd_blocks(stream: _Readable) -> Iterator[bytes]:
     """As the zstandard package's own reader, but one that notices when the file ends early."""
+    import zstandard
+
     decompressor = zstandard.ZstdDecompressor()
     frame = decompressor.decompressobj()
     for block in _plain_blocks(stream, BLOCK_BYTES):
@@ -122,7 +125,11 @@ def _zstd_blocks(stream: _Readable) -> Iterator[bytes]:
             while rest:
                 if frame.eof:
                     frame = decompressor.decompressobj()
-                yield frame.decompress(rest)
+                try:
+                    text = frame.decompress(rest)
+                except zstandard.ZstdError as error:
+                    raise OSError(str(error)) from error
+                yield text
                 rest = frame.unused_data if frame.eof else b""
     if not frame.eof:
         raise EOFError
@@ -133,13 +140,19 @@ def _with_damage_named(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
         yield from blocks
     except EOFError:
         raise FormatError(name, 0, 0, "the compressed file ends early; get or write it anew") from None
-    except _DAMAGED as error:
-        raise _damaged(name, error) from error
-    except OSError as error:
-        # bz2 reports damage like this; what the system reports has a number.
-        if error.errno is not None:
+    except _damage_errors() as error:
+        # bz2 and gzip report damage as OSError; what the system reports has a number.
+        if isinstance(error, OSError) and error.errno is not None:
             raise
         raise _damaged(name, error) from error
+
+
+def _damage_errors() -> tuple[type[Exception], ...]:
+    """Evaluated only when an error is handled."""
+    import lzma
+    import zlib
+
+    return (lzma.LZMAError, zlib.error, OSError)
 
 
 def _damaged(name: str, error: Exception) -> FormatError:
@@ -168,7 +181,7 @@ def writing(target: Source) -> Iterator[Callable[[bytes], object]]:
     bytes, or their text if it is a text file, as they come.
     """
     if isinstance(target, str | os.PathLike):
-        with replaced(target) as file, _compressing(file, Path(target).suffix) as compressed:
+        with replaced(target) as file, _compressing(file, _suffix(target)) as compressed:
             yield compressed.write
     elif not hasattr(target, "write"):
         raise TypeError(f"expected a path or an open file, got {type(target).__name__}")
@@ -181,6 +194,8 @@ def writing(target: Source) -> Iterator[Callable[[bytes], object]]:
 @contextlib.contextmanager
 def replaced(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Gives a file to write to that takes the target's place, whole, when the ``with`` block ends well."""
+    from pathlib import Path
+
     path = Path(target).resolve()  # a link stays a link, and what it names is replaced
     if path.exists() and not path.is_file():
         with path.open("wb") as device:  # such as /dev/stdout: there is nothing to replace
@@ -188,27 +203,39 @@ def replaced(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         return
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent))
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    temporary = path.with_name(f".{os.urandom(8).hex()}.tmp")
     try:
         with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         if path.exists():
-            shutil.copymode(path, temporary)
+            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
 
 
+def _suffix(target: str | os.PathLike[str]) -> str:
+    return os.path.splitext(target)[1]  # noqa: PTH122 (pathlib is slow to import)
+
+
 def _compressing(file: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[Any]:
     if suffix == ".gz":
+        import gzip
+
         return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
     if suffix == ".xz":
+        import lzma
+
         return lzma.LZMAFile(file, "wb")
     if suffix == ".bz2":
+        import bz2
+
         return bz2.BZ2File(file, "wb")
     if suffix == ".zst":
+        import zstandard
+
         return zstandard.ZstdCompressor().stream_writer(file, closefd=False)
     return contextlib.nullcontext(file)

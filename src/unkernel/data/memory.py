@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from pathlib import Path
 
 
 def available_bytes() -> int:
-    """Bytes this process can still take without swapping; 0 where nobody can tell."""
+    """Bytes this process can still take without swapping; 0 where the system does not say."""
     limits = [limit for limit in (_system_bytes(), _cgroup_bytes()) if limit > 0]
     return min(limits, default=0)
 
 
 def _system_bytes() -> int:
     with contextlib.suppress(OSError, ValueError, IndexError):
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        for line in _read("/proc/meminfo").splitlines():
             if line.startswith("MemAvailable:"):
                 return 1024 * int(line.split()[1])
     with contextlib.suppress(AttributeError, OSError, ValueError):
@@ -24,8 +23,13 @@ def _system_bytes() -> int:
 
 
 def _cgroup_bytes() -> int:
-    folder = Path("/sys/fs/cgroup")
+    folder = "/sys/fs/cgroup"
     with contextlib.suppress(OSError, ValueError):
-        limit = int((folder / "memory.max").read_text(encoding="ascii"))
-        return max(limit - int((folder / "memory.current").read_text(encoding="ascii")), 1)
+        limit = int(_read(f"{folder}/memory.max"))
+        return max(limit - int(_read(f"{folder}/memory.current")), 1)
     return 0
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="ascii") as file:  # noqa: PTH123 (pathlib is slow to import)
+        return file.read()

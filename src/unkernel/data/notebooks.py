@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,8 @@ _SHOWN = 3  # sentences
 
 def corpus_html(corpus: Sequence[Any]) -> str:
     """A line about the corpus, and the pictures of its first sentences."""
+    import html
+
     pictures = "".join(sentence._repr_html_() for sentence in corpus[:_SHOWN])
     more = len(corpus) - _SHOWN
     rest = f"<p>and {more:,} more</p>" if more > 0 else ""

@@ -16,12 +16,12 @@ import numpy as np
 from dask.base import is_dask_collection
 from dask.delayed import Delayed
 from dask.distributed import Client, Future, futures_of
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from unkernel.cutplane.training import is_path
+from unkernel.data.rows.checking import checked_rows
 from unkernel.data.rows.svmlight import ZeroBased
 from unkernel.distributed.worker_tasks import block_of, block_of_tuple, blocks_of_partition, read_block
-from unkernel.engines.classifier import canonical_csr
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ def _matching(pattern: str) -> list[str]:
 def _matching_remote(pattern: str) -> list[str]:
     if importlib.util.find_spec("fsspec") is None:
         raise ImportError(f"{pattern!r} is on another machine, and fsspec reads it: pip install fsspec")
-    import fsspec  # noqa: PLC0415 (only remote files need it)
+    import fsspec
 
     system, path = fsspec.core.url_to_fs(pattern)
     names = sorted(system.glob(path)) if glob.has_magic(path) else [path]
@@ -201,7 +201,7 @@ def _of_matrix(X: Any, beside: dict[str, Any], workers: int) -> Sources:
     """Sent to the workers in equal blocks. The scheduler keeps them, so that they can be sent again."""
     if beside["y"] is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    rows = canonical_csr(check_array(X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True))
+    rows = checked_rows(X).to_scipy()
     arrays = [None if other is None else _values(other) for other in beside.values()]
     check_consistent_length(rows, *arrays)
     wanted = np.linspace(0, rows.nnz + rows.shape[0], workers + 1)[1:-1]

@@ -22,10 +22,10 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from unkernel._core import Oracle, RowStore, margin_oracle, pack_rows
 from unkernel.cutplane.training import checksum
 from unkernel.data import read_svmlight
+from unkernel.data.rows.csr import canonical_rows
 from unkernel.data.rows.svmlight import ZeroBased
 from unkernel.distributed.line import Lacks, line_table
 from unkernel.distributed.wire import Answer, PackedVector, Vector, packed
-from unkernel.engines.classifier import canonical_csr
 from unkernel.learners.base import check_weights
 
 # --- Blocks of rows, as they come ------------------------------------------------------------------------
@@ -62,7 +62,7 @@ def block_of(X: Any, y: Any, qid: Any = None, weights: Any = None) -> Block:
     groups = None if qid is None else column_or_1d(np.asarray(qid))
     check_consistent_length(rows, labels, groups)
     checked = None if weights is None else check_weights(np.asarray(weights), rows)
-    return Block(canonical_csr(sparse.csr_matrix(rows)), labels, groups, checked)
+    return Block(canonical_rows(sparse.csr_matrix(rows)), labels, groups, checked)
 
 
 def block_of_tuple(block: Any) -> Block:
@@ -82,13 +82,13 @@ def blocks_of_partition(partition: Any) -> list[Block]:
 def read_block(path: str, zero_based: ZeroBased) -> Block:
     """An svmlight file of this machine, or one that fsspec can open."""
     if "://" in path:
-        import fsspec  # noqa: PLC0415 (only remote files need it)
+        import fsspec
 
         with fsspec.open(path, "rb") as file:
             found = read_svmlight(file, zero_based=zero_based)
     else:
         found = read_svmlight(path, zero_based=zero_based)
-    return Block(canonical_csr(found.X), found.y, found.qid, None, 0 if found.zero_based else 1)
+    return Block(canonical_rows(found.X), found.y, found.qid, None, 0 if found.zero_based else 1)
 
 
 def joined(blocks: Sequence[Block | list[Block]]) -> list[Block]:
@@ -235,7 +235,7 @@ def _packed_rows(blocks: list[Block], packing: Packing) -> RowStore:
         indices = X.indices + X.indices.dtype.type(shift) if shift else X.indices
         shifted.append(sparse.csr_matrix((X.data, indices, X.indptr), shape=shape, copy=False))
     whole = shifted[0] if len(shifted) == 1 else sparse.vstack(shifted, format="csr")
-    rows = canonical_csr(whole)
+    rows = canonical_rows(whole)
     return pack_rows(
         offsets=rows.indptr,
         columns=rows.indices,

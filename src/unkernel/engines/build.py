@@ -48,9 +48,9 @@ def simplified(model: Model) -> Model:
         gamma, coef0 = (kernel.gamma, kernel.coef0) if kernel.degree else (0.0, 1.0)
     else:
         return model
-    if model.n_features > max(1 << 20, 8 * model.support_vectors.nnz):  # a file may use index 10^18
+    if model.n_features > max(1 << 20, 8 * model.vectors.nnz):  # a file may use index 10^18
         return replace(model, kernel=Kernel("polynomial", 1, gamma, coef0))
-    weights = gamma * np.asarray(model.support_vectors.T @ model.coefficients)
+    weights = gamma * model.vectors.transposed_product(model.coefficients)
     intercepts = model.intercepts + coef0 * model.coefficients.sum(axis=0)
     return LinearModel(
         weights.reshape(model.n_features, model.n_scores),
@@ -95,18 +95,18 @@ class Machine:
     @cached_property
     def used(self) -> NDArray[np.int64]:
         """The columns that support vectors have."""
-        return np.unique(self.model.support_vectors.indices).astype(np.int64)
+        return np.unique(self.model.vectors.indices).astype(np.int64)
 
     @cached_property
     def columns(self) -> NDArray[np.int32]:
         """The support vectors' columns, as places in ``used``."""
-        places: NDArray[Any] = np.searchsorted(self.used, self.model.support_vectors.indices)
+        places: NDArray[Any] = np.searchsorted(self.used, self.model.vectors.indices)
         return places.astype(np.int32)
 
     @cached_property
     def offsets(self) -> NDArray[np.int32]:
         """Where each support vector begins."""
-        offsets = self.model.support_vectors.indptr
+        offsets = self.model.vectors.indptr
         if offsets[-1] >= np.iinfo(np.int32).max:
             raise ValueError("the support vectors have more than 2^31 entries; no engine can hold them")
         narrow: NDArray[np.int32] = np.ascontiguousarray(offsets, dtype=np.int32)
@@ -191,7 +191,7 @@ def expanded(
     built = expand(
         offsets=machine.offsets,
         columns=machine.columns,
-        values=np.ascontiguousarray(model.support_vectors.data),
+        values=np.ascontiguousarray(model.vectors.data),
         features=len(machine.used),
         coefficients=np.ascontiguousarray(model.coefficients).reshape(-1),
         intercepts=np.ascontiguousarray(model.intercepts),
@@ -223,7 +223,7 @@ def inverted(machine: Machine) -> Tables:
     whole = _whole_columns(machine)
     order, ranks = _first(whole, machine)
     holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))[order]
-    values = machine.model.support_vectors.data[order]
+    values = machine.model.vectors.data[order]
     in_whole = int(machine.frequencies[whole].sum())
     columns = np.zeros((int(whole.sum()), vectors))
     columns[np.repeat(np.arange(len(columns)), machine.frequencies[whole]), holders[:in_whole]] = values[
@@ -251,7 +251,7 @@ def bitsliced(machine: Machine) -> Tables:
     holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))[order]
     frequent, in_bits = int(common.sum()), int(machine.frequencies[common].sum())
     rank_of_bit = np.repeat(np.arange(frequent), machine.frequencies[common])
-    built = _vector_sum(machine, squared_norms(machine.model.support_vectors)) | {
+    built = _vector_sum(machine, squared_norms(machine.model.vectors)) | {
         "frequent": frequent,
         "columns": machine.used[ranks],
         "bits": _bits(rank_of_bit, holders[:in_bits], frequent, vectors),
@@ -271,7 +271,7 @@ def _first(chosen: NDArray[np.bool_], machine: Machine) -> tuple[NDArray[np.intp
 
 def _whole_columns(machine: Machine) -> NDArray[np.bool_]:
     """Columns that take less memory, or give exacter distances, when zeros are kept."""
-    vectors = machine.model.support_vectors
+    vectors = machine.model.vectors
     if machine.binary:
         return np.zeros(len(machine.used), bool)
     whole: NDArray[np.bool_] = 2 * machine.frequencies > vectors.shape[0]

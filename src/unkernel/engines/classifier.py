@@ -6,24 +6,26 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import RegressorTags, check_array
-from sklearn.utils.metaestimators import available_if
 
 from unkernel._core import Engine
+from unkernel.data.rows.checking import checked_rows
+from unkernel.data.rows.csr import CsrRows
 from unkernel.data.threads import thread_count
 from unkernel.engines import build
 from unkernel.engines.candidates import Candidate
-from unkernel.engines.explaining import Explanation, explain
+from unkernel.engines.estimator import CompiledEstimator, available_if
 from unkernel.engines.prefix_trie import PrefixTrie, limit_of, stored_trie, without_trie
 from unkernel.engines.tables import CONJUNCTIONS, Tables
 from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel, container
 from unkernel.models.load import COMPILED, model_part
+from unkernel.models.rows import check_width
+
+if TYPE_CHECKING:
+    from unkernel.engines.explaining import Explanation
 
 Model = KernelModel | LinearModel | ConjunctionModel
 _Made = TypeVar("_Made")
@@ -31,16 +33,15 @@ ENGINE = "engine."  # before the names of the tables in a file
 _BY_LARGEST = ("binary", "one_class", "one_vs_rest")  # schemes that ask for a sign, or for the largest score
 
 
-def _has_probabilities(self: CompiledClassifier) -> bool:
+def _check_probabilities(self: CompiledClassifier) -> None:
     if self.decision.probability is None:
         raise AttributeError(
             "the model has no parameters of probabilities: train it with them (LIBSVM's -b 1), or wrap this "
             "classifier: CalibratedClassifierCV(FrozenEstimator(fast)).fit(X, y)"
         )
-    return True
 
 
-class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CompiledClassifier(CompiledEstimator):
     """A model, ready to classify. Immutable, and safe to use from many threads.
 
     Made by :func:`unkernel.compile` and :func:`unkernel.load`.
@@ -79,6 +80,8 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> fast.score_one([0, 1]) < 0  # the row that has columns 0 and 1
     True
     """
+
+    _parameter_names = ("model", "tables", "candidates")
 
     def __init__(
         self,
@@ -171,32 +174,6 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         _ = self._engine
         return self
 
-    def set_params(self, **params: Any) -> CompiledClassifier:
-        """Refuse: a compiled model does not change."""
-        if params:
-            raise TypeError("a compiled classifier does not change; compile the other model")
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        if self.decision.scheme == "regression":
-            tags.estimator_type, tags.classifier_tags, tags.regressor_tags = (
-                "regressor",
-                None,
-                RegressorTags(),
-            )
-        elif self.decision.scheme == "one_class":
-            tags.estimator_type, tags.classifier_tags = "outlier_detector", None
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> CompiledClassifier:
-        """Refuse: a compiled model does not learn. Here so that scikit-learn knows a classifier."""
-        raise TypeError("a compiled classifier cannot be fitted; fit a model and compile it")
-
     # --- Many rows ------------------------------------------------------------------------------------
 
     def decision_function(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
@@ -225,22 +202,7 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._raw_scores(X, n_jobs, until_decided=self.decision.scheme in _BY_LARGEST)
         )
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The share of rows whose class is right (for regression models: R squared)."""
-        if self.decision.ranking:
-            raise ValueError(
-                "this model ranks rows, so classes or values do not score it: ordered_pairs says how many "
-                "pairs decision_function(X) has in order, of each group"
-            )
-        if self.decision.scheme != "regression":
-            return float(super().score(X, y, sample_weight))
-        right = np.asarray(y, dtype=np.float64)
-        weights = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-        error = np.average((right - self.predict(X)) ** 2, weights=weights)
-        spread = np.average((right - np.average(right, weights=weights)) ** 2, weights=weights)
-        return float(1 - error / spread) if spread > 0 else float(error == 0)
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_check_probabilities)
     def predict_proba(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """The probability of each class, where the model has parameters for them."""
         return self.decision.probabilities(self._raw_scores(X, n_jobs))
@@ -254,15 +216,12 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.trie.offer(rows)
         return scores
 
-    def _checked_rows(self, X: ArrayLike) -> Any:
-        """X as a proper CSR matrix of as many columns as the model's rows have."""
+    def _checked_rows(self, X: ArrayLike) -> CsrRows:
+        """X as canonical rows, with the columns that the model's rows have."""
         self._check_names(X)
-        rows = check_array(X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True)
-        if self.model.fixed_width and rows.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {rows.shape[1]} features, but the model was trained on {self.n_features_in_}"
-            )
-        return canonical_csr(rows)
+        rows = checked_rows(X)
+        check_width(rows, self.n_features_in_, self.model.fixed_width)
+        return rows
 
     def _check_names(self, X: Any) -> None:
         """A table whose columns have other names, or another order, than in training is refused."""
@@ -276,8 +235,8 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{', '.join(trained[:5])}{', ...' if len(trained) > 5 else ''}"
             )
 
-    def score_csr(self, rows: Any, threads: int, *, until_decided: bool = False) -> NDArray[np.float64]:
-        """The (rows, scores) of a proper CSR matrix: sorted, without repeats, all finite.
+    def score_csr(self, rows: CsrRows, threads: int, *, until_decided: bool = False) -> NDArray[np.float64]:
+        """The (rows, scores) of canonical rows, all finite.
 
         With ``until_decided``, only the sign of a single score and the largest of several are right.
         """
@@ -345,6 +304,8 @@ class CompiledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "a pruned classifier answers approximately, so its contributions would not add up; explain "
                 "with the exact model: unkernel.compile(fast.model)"
             )
+        from unkernel.engines.explaining import explain
+
         return explain(self.model, row, top, names)
 
     def heaviest(self, top: int) -> dict[str, Any]:
@@ -406,24 +367,3 @@ class OneRowScorer:
         self._classifier = classifier
         self._worker = classifier._engine.worker()
         self.score_one = classifier._in_shape(self._worker.score_one)
-
-
-def canonical_csr(X: Any) -> Any:
-    """A CSR matrix with sorted, unique columns and one index type, as the core wants it."""
-    rows = X if sparse.issparse(X) else sparse.csr_matrix(X)
-    _check_broken_offsets(rows)
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    if rows.indptr.dtype != rows.indices.dtype:
-        rows = rows.copy()
-        rows.indptr = rows.indptr.astype(np.int64)
-        rows.indices = rows.indices.astype(np.int64)
-    return rows
-
-
-def _check_broken_offsets(rows: Any) -> None:
-    """Scipy does not look, and reads where they lead."""
-    offsets = rows.indptr
-    if offsets[0] != 0 or offsets[-1] > len(rows.indices) or (np.diff(offsets) < 0).any():
-        raise ValueError("the sparse matrix's index pointer does not fit its entries")

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from unkernel.data.rows.csr import canonical_rows
 from unkernel.data.threads import thread_count
 from unkernel.engines.build import check_precomputed, simplified
 from unkernel.engines.candidates import Bench, Trial, sample_rows
-from unkernel.engines.classifier import CompiledClassifier, canonical_csr
+from unkernel.engines.classifier import CompiledClassifier
 from unkernel.engines.compile_options import (
     CompileOptions,
     OnProgress,
@@ -31,8 +32,6 @@ from unkernel.models import (
     KernelModel,
     LinearModel,
     TreeModel,
-    from_estimator,
-    read_model,
     rows,
 )
 
@@ -137,12 +136,16 @@ def compile(
 def model_of(source: Any) -> Model | TreeModel:
     """The plain model behind a path, a model or an estimator."""
     if isinstance(source, str | os.PathLike):
+        from unkernel.models.formats import read_model
+
         return read_model(source)
     if isinstance(source, KernelModel | LinearModel | ConjunctionModel | TreeModel):
         return source
     if hasattr(source, "to_model"):
         found: Model | TreeModel = source.to_model()
         return found
+    from unkernel.models.sklearn import from_estimator
+
     return from_estimator(source)
 
 
@@ -185,19 +188,17 @@ def rows_to_measure_on(model: Model, sample: Any, trie: Any) -> MeasuredRows:
     elif grown is not None:
         grown, typical = _leave_out(grown)
     elif isinstance(model, KernelModel):
-        typical = canonical_csr(model.support_vectors)
+        typical = model.vectors
     else:
         return MeasuredRows()
-    return MeasuredRows(canonical_csr(sample_rows(typical)), grown)
+    return MeasuredRows(sample_rows(typical), grown)
 
 
 def _as_rows(given: Any, model: Model) -> Any:
     """The rows of an array, a matrix or a file, with the model's columns."""
     if isinstance(given, str | os.PathLike):
-        given = rows.read_for(model, given).X
-    else:
-        given = rows.checked(given, model.n_features, model.fixed_width)
-    return canonical_csr(rows.canonical(given))
+        return canonical_rows(rows.read_for(model, given).X)
+    return rows.checked(given, model.n_features, model.fixed_width)
 
 
 def _leave_out(given: Any) -> tuple[Any, Any]:

@@ -6,18 +6,18 @@ import itertools
 import math
 import operator
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from unkernel.data.rows.checking import checked_rows
+from unkernel.data.rows.csr import CsrRows, is_sparse
 from unkernel.engines import build
 from unkernel.engines.build import Head, Machine, simplified
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 from unkernel.models.numbering import encode
-from unkernel.models.rows import only_columns
 
 Model = KernelModel | LinearModel | ConjunctionModel
 _MOST_CONJUNCTIONS = 5_000_000
@@ -149,7 +149,7 @@ def _row(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float64]
 
 def _is_listing(row: Any) -> bool:
     """Whether a row is given by the columns it has, and not by all its values."""
-    if sparse.issparse(row) or isinstance(row, str | bytes):
+    if is_sparse(row) or isinstance(row, str | bytes):
         return False
     if isinstance(row, np.ndarray):
         return row.ndim == 1 and row.dtype.kind in "iu"
@@ -166,19 +166,18 @@ def _listed(row: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
 
 
 def _dense(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    if not sparse.issparse(row):
+    if not is_sparse(row):
         row = np.asarray(row)
         if row.dtype.kind not in "biuf":
             raise ValueError("a row is a list of columns, or an array or matrix of numbers")
         row = np.atleast_2d(row)
-    matrix = sparse.csr_matrix(row, dtype=np.float64)
+    matrix = checked_rows(row, min_rows=0, min_columns=0)
     if matrix.shape[0] != 1:
         raise ValueError(f"one row is explained at a time, got {matrix.shape[0]}")
     if model.fixed_width and matrix.shape[1] != model.n_features:
         raise ValueError(
             f"the row has {matrix.shape[1]} features, but the model was trained on {model.n_features}"
         )
-    matrix.sum_duplicates()
     return matrix.indices.astype(np.int64), matrix.data
 
 
@@ -222,17 +221,16 @@ def _kernel_parts(model: KernelModel, columns: NDArray[np.int64], values: NDArra
 
 def _restricted(model: KernelModel, columns: NDArray[np.int64]) -> KernelModel:
     """The model with the given columns alone, numbered from 0."""
-    return _with_vectors(model, only_columns(model.support_vectors, columns))
+    return _with_vectors(model, model.vectors.only_columns(columns))
 
 
 def _as_real(model: KernelModel, values: NDArray[np.float64]) -> KernelModel:
     """The same products with a row of ones: values move from the row into the support vectors."""
-    vectors = model.support_vectors
-    return _with_vectors(model, sparse.csr_matrix(vectors.multiply(values[None, :])))
+    vectors = model.vectors
+    return _with_vectors(model, replace(vectors, data=vectors.data * values[vectors.indices]))
 
 
-def _with_vectors(model: KernelModel, vectors: sparse.csr_matrix) -> KernelModel:
-    vectors.sum_duplicates()
+def _with_vectors(model: KernelModel, vectors: CsrRows) -> KernelModel:
     # Scores are all that is asked of it: how they become classes does not matter.
     return KernelModel(
         model.kernel,

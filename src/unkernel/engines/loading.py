@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
 from unkernel.engines.candidates import Candidate
 from unkernel.engines.classifier import ENGINE, CompiledClassifier, Model
 from unkernel.engines.tables import Tables
-from unkernel.engines.trees import TreeClassifier
 from unkernel.errors import FormatError
-from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel, container
+from unkernel.models import container
 from unkernel.models.load import COMPILED, model_from
+
+if TYPE_CHECKING:
+    from unkernel.engines.trees import TreeClassifier
+    from unkernel.models import TreeModel
 
 
 def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
@@ -28,9 +31,12 @@ def classifier_from(
 ) -> CompiledClassifier | TreeClassifier:
     """Check what the file `name` holds and make a classifier of it."""
     try:
-        model = model_from(name, kind, arrays, settings)
-        if isinstance(model, TreeModel):
-            return TreeClassifier(model)
+        found = model_from(name, kind, arrays, settings)
+        if found.kind == "tree":
+            from unkernel.engines.trees import TreeClassifier
+
+            return TreeClassifier(cast("TreeModel", found))
+        model = cast(Model, found)
         if kind == COMPILED:
             return _with_tables(name, model, arrays, settings).validate()
         return CompiledClassifier(model).validate()
@@ -42,10 +48,10 @@ def classifier_from(
 
 # One loader for each kind of file, as the registry of kinds wants them.
 load_compiled = partial(classifier_from, kind=COMPILED)
-load_conjunctions = partial(classifier_from, kind=ConjunctionModel.kind)
-load_kernel = partial(classifier_from, kind=KernelModel.kind)
-load_linear = partial(classifier_from, kind=LinearModel.kind)
-load_tree = partial(classifier_from, kind=TreeModel.kind)
+load_conjunctions = partial(classifier_from, kind="conjunctions")
+load_kernel = partial(classifier_from, kind="kernel")
+load_linear = partial(classifier_from, kind="linear")
+load_tree = partial(classifier_from, kind="tree")
 
 
 def _with_tables(

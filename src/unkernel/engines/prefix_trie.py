@@ -8,10 +8,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import Engine
+from unkernel.data.rows.csr import stacked
 from unkernel.data.threads import thread_count
 
 SAVINGS = ("counted", "entries")
@@ -179,15 +179,8 @@ class _Sampler:
                 self._waiting.append(rows[chosen])
             idle = self._thread is None or not self._thread.is_alive()
             if idle and sum(part.shape[0] for part in self._waiting) >= self._batch:
-                together, self._waiting = _together(self._waiting), []
+                together, self._waiting = stacked(self._waiting), []
                 # One thread of its own: predictions need the other cores. Who leaves Python waits for it.
                 options = {"n_jobs": 1}
                 self._thread = threading.Thread(target=self._trie.grow, args=(together,), kwargs=options)
                 self._thread.start()
-
-
-def _together(parts: list[Any]) -> Any:
-    """Matrices one above the other, as wide as the widest."""
-    width = max(part.shape[1] for part in parts)
-    same = [sp.csr_matrix((part.data, part.indices, part.indptr), (part.shape[0], width)) for part in parts]
-    return sp.vstack(same, format="csr")

@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from numpy.typing import NDArray
 
 from unkernel._core import ExampleMachine, OneTreeScorer, Progress, example_machine
 from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
+from unkernel.engines.estimator import CompiledEstimator
 from unkernel.engines.fragments import Fragment, Search, TreeExplanation
 from unkernel.models import Decision
 from unkernel.models.tree import TreeModel
@@ -24,7 +24,7 @@ OnProgress = Callable[[Progress], None]
 _NOT_FINITE = "a score is not finite: a tree is too large for the kernel's decay"
 
 
-class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TreeClassifier(CompiledEstimator):
     """A model of trees, ready to classify. Immutable, and safe to use from many threads.
 
     Made by :func:`unkernel.compile` and :func:`unkernel.load`. The support trees become weights of their
@@ -43,6 +43,9 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> fast.predict(["(S (NP cats) (VP bark))"])
     array(['S'], dtype='<U2')
     """
+
+    _parameter_names = ("model",)
+    _takes_rows = False
 
     def __init__(self, model: TreeModel) -> None:
         self.model = model
@@ -82,24 +85,6 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return example_machine(
             model.kernel.core(), examples, everyone, np.ascontiguousarray(model.coefficients)
         )
-
-    def set_params(self, **params: Any) -> TreeClassifier:
-        """Refuse: a compiled model does not change."""
-        if params:
-            raise TypeError("a compiled classifier does not change; compile the other model")
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
-
-    def fit(self, X: Any, y: ArrayLike | None = None) -> TreeClassifier:
-        """Refuse: a compiled model does not learn. Here so that scikit-learn knows a classifier."""
-        raise TypeError("a compiled classifier cannot be fitted; fit a model and compile it")
 
     # --- Many trees -----------------------------------------------------------------------------------
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.errors import FormatError
 from unkernel.models import container, rows
 from unkernel.models.decision import Decision
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
 _LARGEST_DEGREE = 2**31 - 1
@@ -60,7 +64,7 @@ class Kernel:
                 "the values of a precomputed kernel are not in the model: only who trained it has them; "
                 "train with one of the other kernels"
             )
-        X, Z = rows.canonical(X), rows.canonical(Z)
+        X, Z = canonical_rows(X), canonical_rows(Z)
         if self.name == "rbf":
             return np.exp(-self.gamma * rows.squared_distances(X, Z))
         products = rows.inner_products(X, Z)
@@ -77,10 +81,10 @@ class KernelModel:
     Attributes
     ----------
     kernel : Kernel
-    support_vectors : csr_matrix of float64, (support vectors, n_features)
-        Sorted, without repeated or zero entries.
+    vectors : CsrRows of shape (support vectors, n_features)
+        The support vectors. Arrays and sparse matrices that are given become such rows.
     coefficients : (support vectors, scores) float64
-        A column a score, zero where a support vector has no part in it.
+        One column per score, zero where a support vector has no part in it.
     intercepts : (scores,) float64
         What is added to the sum (LIBSVM's -rho, SVMlight's -b).
     decision : Decision
@@ -95,7 +99,7 @@ class KernelModel:
     kind: ClassVar[str] = "kernel"
 
     kernel: Kernel
-    support_vectors: sparse.csr_matrix
+    vectors: CsrRows
     coefficients: NDArray[np.float64]
     intercepts: NDArray[np.float64]
     decision: Decision
@@ -104,17 +108,23 @@ class KernelModel:
     origin: dict[str, Any]
 
     def __post_init__(self) -> None:
-        """Refuse what does not fit together."""
+        """Check that the parts fit together."""
+        object.__setattr__(self, "vectors", canonical_rows(self.vectors))
         scores = self.decision.n_scores
         if self.intercepts.shape != (scores,) or self.coefficients.shape != (self.n_support, scores):
             raise ValueError("the number of scores does not fit the number of classes")
-        if self.support_vectors.shape[1] != self.n_features:
+        if self.vectors.shape[1] != self.n_features:
             raise ValueError("the support vectors do not have the model's number of features")
 
     @property
     def n_support(self) -> int:
         """How many support vectors there are."""
-        return int(self.support_vectors.shape[0])
+        return self.vectors.shape[0]
+
+    @cached_property
+    def support_vectors(self) -> sparse.csr_matrix:
+        """The support vectors as a matrix of scipy: sorted, without repeated or zero entries."""
+        return self.vectors.to_scipy()
 
     @property
     def n_scores(self) -> int:
@@ -129,14 +139,12 @@ class KernelModel:
     @property
     def binary(self) -> bool:
         """Whether all entries of the support vectors are 1."""
-        return bool((self.support_vectors.data == 1.0).all())
+        return bool((self.vectors.data == 1.0).all())
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        vectors = self.support_vectors
-        arrays = (vectors.data, vectors.indices, vectors.indptr, self.coefficients, self.intercepts)
-        return sum(int(array.nbytes) for array in arrays)
+        return self.vectors.nbytes + int(self.coefficients.nbytes + self.intercepts.nbytes)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """The scores of each row, by the plain sum over all support vectors: slow, and what is right.
@@ -154,7 +162,7 @@ class KernelModel:
         result = np.empty((X.shape[0], self.n_scores))
         step = max(1, _GRAM_NUMBERS // max(1, self.n_support))
         for begin in range(0, X.shape[0], step):
-            block = self.kernel.matrix(X[begin : begin + step], self.support_vectors)
+            block = self.kernel.matrix(X[begin : begin + step], self.vectors)
             result[begin : begin + step] = block @ self.coefficients + self.intercepts
         return result
 
@@ -164,7 +172,7 @@ class KernelModel:
 
     def to_container(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """The arrays and the settings that a file holds."""
-        vectors = self.support_vectors
+        vectors = self.vectors
         index_type = "<i4" if self.n_features <= np.iinfo(np.int32).max else "<i8"
         arrays = {
             "sv_offsets": vectors.indptr.astype("<i8", copy=False),
@@ -195,7 +203,7 @@ class KernelModel:
         try:
             return cls(
                 kernel=_kernel_from(name, settings),
-                support_vectors=_vectors_from(name, arrays, n_features),
+                vectors=_vectors_from(name, arrays, n_features),
                 coefficients=container.finite_array(name, arrays, "coefficients", 2),
                 intercepts=container.finite_array(name, arrays, "intercepts", 1),
                 decision=Decision.from_json(name, settings.get("decision")),
@@ -218,7 +226,7 @@ def _kernel_from(name: str, settings: dict[str, Any]) -> Kernel:
     )
 
 
-def _vectors_from(name: str, arrays: dict[str, NDArray[Any]], n_features: int) -> sparse.csr_matrix:
+def _vectors_from(name: str, arrays: dict[str, NDArray[Any]], n_features: int) -> CsrRows:
     offsets = container.proper_array(name, arrays, "sv_offsets", [np.dtype(np.int64)], 1)
     columns = container.proper_array(name, arrays, "sv_columns", _INDEX_TYPES, 1)
     _check_offsets(name, offsets, len(columns))
@@ -229,7 +237,7 @@ def _vectors_from(name: str, arrays: dict[str, NDArray[Any]], n_features: int) -
             raise FormatError(name, 0, 0, "the support vectors have other than one value, not 0, a column")
     else:
         values = np.ones(len(columns))
-    return rows.csr(offsets, columns, values, n_features)
+    return CsrRows.of(offsets, columns, values, n_features)
 
 
 def _check_offsets(name: str, offsets: NDArray[np.int64], entries: int) -> None:

@@ -76,7 +76,8 @@ class LinearModel:
         """
         X = rows.checked(X, self.n_features, self.fixed_width)
         shared = min(X.shape[1], self.n_features)
-        return np.asarray(X[:, :shared] @ self.weights[:shared]) + self.intercepts
+        known = X.only_columns(np.arange(shared)) if X.shape[1] > shared else X
+        return np.asarray(known.to_scipy() @ self.weights[:shared]) + self.intercepts
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a ``.uk`` file, whole or not at all."""

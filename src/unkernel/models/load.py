@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from unkernel.errors import FormatError
 from unkernel.models import container, registry
-from unkernel.models.conjunction import ConjunctionModel
-from unkernel.models.kernel import KernelModel
-from unkernel.models.linear import LinearModel
-from unkernel.models.tree import TreeModel
 
-Model = ConjunctionModel | KernelModel | LinearModel | TreeModel
-KINDS: dict[str, type[ConjunctionModel] | type[KernelModel] | type[LinearModel] | type[TreeModel]] = {
-    model.kind: model for model in (ConjunctionModel, KernelModel, LinearModel, TreeModel)
+if TYPE_CHECKING:
+    from unkernel.models.conjunction import ConjunctionModel
+    from unkernel.models.kernel import KernelModel
+    from unkernel.models.linear import LinearModel
+    from unkernel.models.tree import TreeModel
+
+    Model = ConjunctionModel | KernelModel | LinearModel | TreeModel
+
+# The kinds of models in files, with module and class; who reads rows need not wait for the code for trees.
+KINDS = {
+    "conjunctions": ("unkernel.models.conjunction", "ConjunctionModel"),
+    "kernel": ("unkernel.models.kernel", "KernelModel"),
+    "linear": ("unkernel.models.linear", "LinearModel"),
+    "tree": ("unkernel.models.tree", "TreeModel"),
 }
 COMPILED = "compiled"  # a model with the tables of an engine beside it
 _MODEL = "model."
@@ -37,7 +45,9 @@ def model_from(name: str, kind: Any, arrays: dict[str, NDArray[Any]], settings: 
         raise FormatError(
             name, 0, 0, f"{other.description}, and not a model of rows or trees: unkernel.load reads it"
         )
-    return KINDS[kind].from_container(name, arrays, settings)
+    module, class_name = KINDS[kind]
+    model: Model = getattr(importlib.import_module(module), class_name).from_container(name, arrays, settings)
+    return model
 
 
 def _inside(

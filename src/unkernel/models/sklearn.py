@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from unkernel.models import rows
+from unkernel.data.rows.csr import canonical_rows, is_sparse
 from unkernel.models.decision import Decision, Platt, expand_pairs
 from unkernel.models.kernel import Kernel, KernelModel
 from unkernel.models.linear import LinearModel
@@ -88,7 +87,7 @@ def _kinds(estimator: Any) -> set[str]:
 def _kernel_model(estimator: Any) -> KernelModel:
     kernel = _kernel(estimator)
     decision = _svm_decision(estimator)
-    vectors = rows.canonical(estimator.support_vectors_)
+    vectors = canonical_rows(estimator.support_vectors_)
     coefficients = _dense(estimator.dual_coef_).T
     kinds = _kinds(estimator)
     svm_type = next(name for kind, name in _SVM_TYPES.items() if kind in kinds)
@@ -98,7 +97,7 @@ def _kernel_model(estimator: Any) -> KernelModel:
         coefficients = expand_pairs(coefficients, origin["nr_sv"])
     return KernelModel(
         kernel=kernel,
-        support_vectors=vectors,
+        vectors=vectors,
         coefficients=np.array(coefficients, dtype=np.float64, order="C"),
         intercepts=np.array(estimator.intercept_, dtype=np.float64).reshape(-1),
         decision=decision,
@@ -194,4 +193,4 @@ def _origin(estimator: Any) -> dict[str, Any]:
 
 
 def _dense(values: Any) -> NDArray[np.float64]:
-    return np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)
+    return np.asarray(values.toarray() if is_sparse(values) else values, dtype=np.float64)

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from unkernel._core import ExampleKernel as CoreKernel
 from unkernel._core import ExampleSet, example_set, kernel_matrix
 from unkernel._core import Forest as SubtreeTable
+from unkernel.data.rows.csr import CsrRows, canonical_rows, stacked
 from unkernel.data.trees.forest import Forest, Vectors
 from unkernel.errors import FormatError
 from unkernel.models import container
@@ -200,31 +200,20 @@ def _vector_channels(channels: Sequence[Vectors | None], size: int, pairing: str
 
 def _one_vector(channel: Vectors | None, size: int) -> Any:
     if channel is None:
-        channel = Vectors(sparse.csr_matrix((size, 0)), np.zeros(size, bool))
+        channel = Vectors(canonical_rows(np.empty((size, 0))), np.zeros(size, bool))
     ends = np.concatenate([[0], np.cumsum(channel.present)]).astype(_OFFSET)
     rows = channel.matrix[np.flatnonzero(channel.present)]
-    rows.sort_indices()
     return (ends, rows.indptr.astype(_OFFSET), rows.indices.astype(np.int32), rows.data.astype(np.float64))
 
 
 def _all_vectors(channels: list[Vectors]) -> Any:
     """All vectors of an example one after another."""
-    width = max(channel.matrix.shape[1] for channel in channels)
-    matrices = [
-        sparse.csr_matrix((c.matrix.data, c.matrix.indices, c.matrix.indptr), (c.matrix.shape[0], width))
-        for c in channels
-    ]
     present = np.column_stack([channel.present for channel in channels])
     size = len(present)
     order = (np.arange(size)[:, None] + size * np.arange(len(channels))[None, :])[present]
-    rows = sparse.vstack(matrices, format="csr")[order]
-    rows.sort_indices()
+    rows = stacked([channel.matrix for channel in channels])[order]
     ends = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(_OFFSET)
     return (ends, rows.indptr.astype(_OFFSET), rows.indices.astype(np.int32), rows.data.astype(np.float64))
-
-
-def _widened(matrix: sparse.csr_matrix, width: int) -> sparse.csr_matrix:
-    return sparse.csr_matrix((matrix.data, matrix.indices, matrix.indptr), (matrix.shape[0], width))
 
 
 @dataclass(frozen=True, eq=False)
@@ -408,6 +397,6 @@ def _read_vectors(name: str, arrays: dict[str, NDArray[Any]], stored: Any, size:
             or channel in vectors
         ):
             raise damaged
-        matrix = sparse.csr_matrix((values, columns, offsets), shape=(size, width))
-        vectors[channel] = Vectors(matrix, present.astype(bool))
+        matrix = CsrRows.of(offsets, columns, values, width)
+        vectors[channel] = Vectors(matrix.sorted(), present.astype(bool))
     return vectors

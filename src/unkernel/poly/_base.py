@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unkernel._core import DistinctRows, distinct_examples
 from unkernel.data.memory import available_bytes
+from unkernel.data.rows.csr import canonical_rows
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier, compile
-from unkernel.engines.classifier import canonical_csr
 from unkernel.learners.base import (
     Narrator,
     OnProgress,
@@ -33,7 +33,6 @@ from unkernel.learners.base import (
 )
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
 from unkernel.models.decision import Softmax
-from unkernel.models.rows import canonical
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(labels)
         weights = None if sample_weight is None else check_weights(sample_weight, rows)
         self.classes_, codes = class_codes(labels, weights, type(self).__name__)
-        examples = self._distinct(canonical_csr(rows), codes, weights)
+        examples = self._distinct(canonical_rows(rows), codes, weights)
         self.gamma_ = self._gamma_value(examples)
         factors = class_weights(self.class_weight, self.classes_, codes, weights)
         self._keep(examples, self._train(examples, factors, on_progress))
@@ -277,7 +276,7 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         support = np.flatnonzero(duals.any(axis=1))
         return KernelModel(
             kernel=Kernel("polynomial", int(self.degree), self.gamma_, float(self.coef0)),
-            support_vectors=canonical(rows[support]),
+            vectors=canonical_rows(rows[support]),
             coefficients=_frozen(duals[support]),
             intercepts=_frozen(np.zeros(duals.shape[1])),
             decision=Decision("binary" if len(self.classes_) == 2 else "one_vs_rest", self.classes_),
@@ -297,7 +296,7 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, reset=False
         )
-        return self._answers.classifier.score_csr(canonical_csr(rows), thread_count(self.n_jobs))
+        return self._answers.classifier.score_csr(canonical_rows(rows), thread_count(self.n_jobs))
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Scores: one per row for two classes (positive: ``classes_[1]``), else one per class."""

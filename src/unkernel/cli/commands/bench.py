@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scipy import sparse
-
 from unkernel.cli.inputs.files import as_wide_as
 from unkernel.cli.inputs.models import Opened, OpenedTrees, exactness, open_model, trie_of, trie_words
 from unkernel.cli.inputs.rows import expect_rows, read_asked
@@ -21,8 +19,8 @@ from unkernel.cli.options import shared as options
 from unkernel.cli.render.console import microseconds, print_facts, print_json, rate, size
 from unkernel.cli.render.progress import Display
 from unkernel.data import Forest
+from unkernel.data.rows.csr import canonical_rows, stacked
 from unkernel.engines import CompiledClassifier, TreeClassifier
-from unkernel.engines.classifier import canonical_csr
 
 _REPETITIONS = 5
 _FEWEST_ROWS = 4096  # fewer are repeated: starting threads must not be what is measured
@@ -84,7 +82,7 @@ def _work_on_rows(
     expect_rows(opened, data)
     classifier = opened.ready(display, threads=threads)
     rows = read_asked(opened, data, display, zero_based, threads)
-    X = canonical_csr(as_wide_as(opened.model, rows.X, data))
+    X = canonical_rows(as_wide_as(opened.model, rows.X, data))
     some, many = X[:_MOST_SINGLE_ROWS], _repeated(X)
     calls = [_arguments(some, row) for row in range(some.shape[0])]
     work = _Work(many.shape[0], lambda n: classifier.score_csr(many, n), classifier.score_one, calls)
@@ -174,7 +172,7 @@ def _measure(work: _Work, duration: float, threads: int) -> dict[str, Any]:
 
 def _repeated(X: Any) -> Any:
     copies = -(-_FEWEST_ROWS // X.shape[0])
-    return X if copies == 1 else canonical_csr(sparse.vstack([X] * copies, format="csr"))
+    return X if copies == 1 else stacked([X] * copies)
 
 
 def _best_seconds(work: Callable[[], object], duration: float) -> float:

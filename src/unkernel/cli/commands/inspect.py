@@ -209,7 +209,9 @@ def _with_conjunctions(opened: Opened, quiet: bool) -> tuple[CompiledClassifier,
             f"linear ones and polynomial kernels up to degree {LARGEST_EXPANDED_DEGREE} have; leave out --top"
         )
     with Display(quiet=quiet) as display, display.trying("expanding") as watch:
-        return compile(opened.model, "expanded", on_progress=watch), None
+        expanded = compile(opened.model, "expanded", on_progress=watch)
+    assert isinstance(expanded, CompiledClassifier)  # as the model is not of trees
+    return expanded, None
 
 
 def _missing(classifier: CompiledClassifier) -> str | None:

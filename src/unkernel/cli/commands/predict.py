@@ -39,8 +39,8 @@ from unkernel.cli.render.console import (
 from unkernel.cli.render.progress import Display
 from unkernel.data import SvmlightData
 from unkernel.data.files import writing
+from unkernel.data.rows.csr import canonical_rows
 from unkernel.engines import CompiledClassifier, TreeClassifier
-from unkernel.engines.classifier import canonical_csr
 from unkernel.models import TreeModel
 
 _ROWS_PER_WRITE = 1 << 16
@@ -144,7 +144,7 @@ def _ask_rows(
     classifier = opened.ready(display, threads=threads, quiet=quiet)
     loaded = time.perf_counter()
     rows = read_asked(opened, data, display, zero_based, threads)
-    X = canonical_csr(as_wide_as(opened.model, rows.X, data))
+    X = canonical_rows(as_wide_as(opened.model, rows.X, data))
     return _Asked(
         classifier,
         loaded,

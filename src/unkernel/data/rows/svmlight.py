@@ -5,17 +5,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from unkernel._core import SvmlightParser, format_svmlight
 from unkernel.data.files import BLOCK_BYTES, Source, name_of, read_blocks, writing
+from unkernel.data.rows.checking import checked_rows
+from unkernel.data.rows.csr import CsrRows, is_sparse
 from unkernel.data.threads import thread_count
 from unkernel.errors import FormatError
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Float64s = npt.NDArray[np.float64]
 Int64s = npt.NDArray[np.int64]
@@ -276,6 +279,8 @@ def _as_type(values: Float64s, dtype: np.dtype[Any], name: str) -> npt.NDArray[A
 
 
 def _to_csr(offsets: Int64s, indices: Int64s, values: npt.NDArray[Any], columns: int) -> sparse.csr_matrix:
+    from scipy import sparse
+
     X = sparse.csr_matrix((values, indices, offsets), shape=(len(offsets) - 1, columns), copy=False)
     X.has_sorted_indices = True
     X.has_canonical_format = True
@@ -315,10 +320,11 @@ def write_svmlight(
     matrix = _checked_matrix(X)
     labels = _checked_labels(y)
     queries = _checked_queries(qid)
-    check_consistent_length(matrix, labels, queries if qid is not None else None)
-    index_type = _index_type(matrix)
-    offsets, columns = matrix.indptr.astype(index_type), matrix.indices.astype(index_type)
-    arrays = (offsets, columns, matrix.data, labels, queries, 0 if zero_based else 1)
+    for what, count in (("y", len(labels)), ("qid", len(labels) if qid is None else len(queries))):
+        if count != matrix.shape[0]:
+            raise ValueError(f"X has {matrix.shape[0]} rows and {what} has {count}: inconsistent lengths")
+    offsets = matrix.indptr
+    arrays = (offsets, matrix.indices, matrix.data, labels, queries, 0 if zero_based else 1)
     with writing(path_or_file) as write:
         if comment is not None:
             write("".join(f"# {line}\n" for line in comment.splitlines()).encode())
@@ -326,18 +332,22 @@ def write_svmlight(
             write(format_svmlight(*arrays, begin, end))
 
 
-def _checked_matrix(X: Any) -> sparse.csr_matrix:
-    _check_inexact_integers(X.data if sparse.issparse(X) else X, "X")
-    matrix = sparse.csr_matrix(check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_features=0))
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    return matrix
+def _checked_matrix(X: Any) -> CsrRows:
+    _check_inexact_integers(X.data if is_sparse(X) else X, "X")
+    return checked_rows(X, min_columns=0)
+
+
+def _column(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """One number per row, also where they are given as a column."""
+    array = np.asarray(values)
+    if array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1):
+        return array.reshape(-1)
+    raise ValueError(f"{name} should be a 1d array, got an array of shape {array.shape} instead")
 
 
 def _checked_labels(y: npt.ArrayLike) -> Float64s:
     _check_inexact_integers(y, "y")
-    labels = np.ascontiguousarray(column_or_1d(y, dtype=np.float64))
+    labels = np.ascontiguousarray(_column(y, "y"), dtype=np.float64)
     if not np.isfinite(labels).all():
         raise ValueError("y contains NaN or infinity; the format has finite labels only")
     return labels
@@ -354,17 +364,12 @@ def _check_inexact_integers(values: npt.ArrayLike, name: str) -> None:
 def _checked_queries(qid: npt.ArrayLike | None) -> Int64s:
     if qid is None:
         return np.empty(0, dtype=np.int64)
-    queries = column_or_1d(qid)
+    queries = _column(qid, "qid")
     if queries.dtype.kind not in "iu":
         raise ValueError(f"qid must be integers, got {queries.dtype}")
     if queries.size and int(queries.max()) >= 2**63:
         raise ValueError("qid must fit into 64 bits with a sign")
     return np.ascontiguousarray(queries, dtype=np.int64)
-
-
-def _index_type(matrix: sparse.csr_matrix) -> type[np.signedinteger[Any]]:
-    narrow = matrix.indptr.dtype == np.int32 and matrix.indices.dtype == np.int32
-    return np.int32 if narrow else np.int64
 
 
 def _row_blocks(offsets: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:

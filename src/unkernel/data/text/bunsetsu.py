@@ -14,7 +14,6 @@ from unkernel._core import BunsetsuText, whole_bunsetsu_sentences
 from unkernel.data.files import Source, name_of, read_blocks, writing
 from unkernel.data.notebooks import corpus_html
 from unkernel.data.text.columns import LONGEST_SENTENCE
-from unkernel.data.text.drawing import draw_svg, draw_text
 from unkernel.errors import FormatError
 
 ON_ERROR = ("raise", "skip")
@@ -79,10 +78,14 @@ class BunsetsuSentence:
 
     def draw(self, width: int | None = None) -> str:
         """The tree for the terminal, a bunsetsu a line, in lines of at most `width` cells."""
+        from unkernel.data.text.drawing import draw_text
+
         return draw_text(self.surfaces, self.heads, base=0, width=width)
 
     def to_svg(self) -> str:
         """The tree as arcs over the bunsetsu, a whole SVG picture."""
+        from unkernel.data.text.drawing import draw_svg
+
         return draw_svg(self.surfaces, self.heads, base=0)
 
     def _repr_html_(self) -> str:

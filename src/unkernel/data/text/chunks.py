@@ -24,7 +24,6 @@ from unkernel.data.text.columns import (
     rewritten,
     text_of,
 )
-from unkernel.data.text.drawing import draw_chunks
 from unkernel.errors import FormatError
 
 _ENDS_A_FIELD = re.compile(r"[ \t\n\r\0]")
@@ -85,6 +84,8 @@ class ChunkSentence(ColumnSentence):
         >>> print(ChunkCorpus.from_words(words, tags=tags)[0].draw(), end="")
         [NP He] [VP saw] [NP the sea]
         """
+        from unkernel.data.text.drawing import draw_chunks
+
         return f"{draw_chunks(self.words, self.tags or ['O'] * len(self))}\n"
 
     def _repr_html_(self) -> str:

@@ -25,7 +25,6 @@ from unkernel.data.text.columns import (
     rewritten,
     text_of,
 )
-from unkernel.data.text.drawing import draw_svg, draw_text
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _NUMBER = {name: number for number, name in enumerate(COLUMNS)}
@@ -174,10 +173,14 @@ class Sentence(ColumnSentence):
           │ ╭─ the
           ╰─┴─ dog
         """
+        from unkernel.data.text.drawing import draw_text
+
         return draw_text(self, width=width)
 
     def to_svg(self) -> str:
         """The tree as arcs over the words, a whole SVG picture."""
+        from unkernel.data.text.drawing import draw_svg
+
         return draw_svg(self)
 
     def _repr_html_(self) -> str:

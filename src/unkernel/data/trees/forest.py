@@ -10,9 +10,9 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from unkernel._core import Forest as SubtreeTable
+from unkernel.data.rows.csr import CsrRows, canonical_rows, is_sparse
 from unkernel.data.text.conll import Sentence
 from unkernel.data.trees.ast_trees import from_ast
 from unkernel.data.trees.conllu_trees import from_sentence
@@ -31,12 +31,12 @@ class Vectors:
 
     Attributes
     ----------
-    matrix : csr_matrix of shape (examples, features)
+    matrix : CsrRows of shape (examples, features)
     present : (examples,) bool
         Whether the example has a vector at all: one without entries is something else than none.
     """
 
-    matrix: sparse.csr_matrix
+    matrix: CsrRows
     present: NDArray[np.bool_]
 
     def __getitem__(self, places: Any) -> Vectors:
@@ -259,11 +259,8 @@ class Forest:
         known = {name: column for column, name in enumerate(other.features)}
         columns = np.array([known.setdefault(name, len(known)) for name in self.features], dtype=np.int32)
         matrix = vectors.matrix
-        moved = sparse.csr_matrix(
-            (matrix.data.copy(), columns[matrix.indices], matrix.indptr), (matrix.shape[0], len(known))
-        )
-        moved.sort_indices()
-        return Vectors(moved, vectors.present)
+        moved = CsrRows.of(matrix.indptr, columns[matrix.indices], matrix.data, len(known))
+        return Vectors(moved.sorted(), vectors.present)
 
     # --- Adding ---------------------------------------------------------------------------------------
 
@@ -365,8 +362,7 @@ def _as_preorder(tree: Any, place: int) -> Preorder:
 
 def _whole(matrix: Any) -> Vectors:
     """Vectors that all examples have."""
-    matrix = sparse.csr_matrix(matrix, dtype=np.float64, copy=True)  # the caller's stays as it is
-    matrix.sum_duplicates()
-    if not np.isfinite(matrix.data).all():
+    rows = canonical_rows(matrix if is_sparse(matrix) else np.atleast_2d(np.asarray(matrix, np.float64)))
+    if not np.isfinite(rows.data).all():
         raise ValueError("vectors must be finite")
-    return Vectors(matrix, np.ones(matrix.shape[0], bool))
+    return Vectors(rows.copy(), np.ones(rows.shape[0], bool))  # the caller may change theirs

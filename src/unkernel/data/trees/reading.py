@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from unkernel._core import Forest as SubtreeTable
 from unkernel._core import TreeLines
 from unkernel.data.files import Source, name_of, read_blocks
+from unkernel.data.rows.csr import CsrRows
 from unkernel.data.text.conll import read_conllu
 from unkernel.data.trees.forest import Forest, Vectors
 from unkernel.errors import FormatError
@@ -170,9 +170,23 @@ def _vectors(name: str, found: dict[str, Any], channel: int) -> Vectors:
     entries = own[entry_vector] if len(own) else np.zeros(0, bool)
     indices = found["indices"] - (0 if named else 1)
     width = len(found["features"]) if named else int(indices.max(initial=-1)) + 1
-    matrix = sparse.coo_matrix(
-        (found["values"][entries], (owner[entry_vector[entries]], indices[entries])), shape=(examples, width)
-    ).tocsr()
+    matrix = _summed(
+        owner[entry_vector[entries]], indices[entries], found["values"][entries], examples, width
+    )
     if not np.isfinite(matrix.data).all():
         raise FormatError(name, 0, 0, "the values of a repeated feature add up to infinity")
     return Vectors(matrix, present)
+
+
+def _summed(
+    owner: NDArray[Any], columns: NDArray[Any], values: NDArray[np.float64], examples: int, width: int
+) -> CsrRows:
+    """Rows of entries in any order; the values of entries of the same row and column are added."""
+    order = np.lexsort((columns, owner))
+    owner, columns, values = owner[order], columns[order], values[order]
+    first = np.ones(len(order), bool)
+    first[1:] = (owner[1:] != owner[:-1]) | (columns[1:] != columns[:-1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.add.reduceat(values, np.flatnonzero(first)) if len(values) else values
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(owner[first], minlength=examples))])
+    return CsrRows.of(indptr, columns[first], sums, width)

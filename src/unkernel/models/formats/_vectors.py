@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from unkernel._core import SvmlightParser
+from unkernel.data.rows.csr import CsrRows
 from unkernel.errors import FormatError
-from unkernel.models import rows
 from unkernel.models.formats._text import LARGEST_INDEX, PIECE_BYTES, TextLines, read_numbers, shown, word_at
 
 _COMMENT = re.compile(rb"#[^\n]*")
@@ -21,7 +20,7 @@ _NAMED_FIELD = re.compile(rb"[A-Za-z_]\w*:\S*")
 class Vectors(NamedTuple):
     """Support vectors, their coefficients, and whether the file counts features from 0."""
 
-    matrix: sparse.csr_matrix
+    matrix: CsrRows
     coefficients: NDArray[np.float64]
     zero_based: bool
 
@@ -65,7 +64,7 @@ class _Reader:
         n_features = int(self._parser.largest_index) + (1 if zero_based else 0)
         offsets, columns, values, last, _ = self._parser.take(0 if zero_based else 1)
         coefficients = np.column_stack([*self._stacked_first(), last])
-        return Vectors(rows.csr(offsets, columns, values, max(n_features, 0)), coefficients, zero_based)
+        return Vectors(CsrRows.of(offsets, columns, values, max(n_features, 0)), coefficients, zero_based)
 
     def _read_block(self, block: bytes) -> None:
         if self._expected.comments:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from unkernel._core import format_svmlight
+from unkernel.data.rows.csr import CsrRows
 
 _NUMBERS_PER_BLOCK = 1 << 17
 _LARGEST_LABEL = 2**31 - 1
@@ -33,12 +33,11 @@ def labels_as_integers(classes: NDArray[Any]) -> list[int]:
     )
 
 
-def vector_lines(
-    matrix: sparse.csr_matrix, coefficients: NDArray[np.float64], first_index: int
-) -> Iterator[bytes]:
+def vector_lines(matrix: CsrRows, coefficients: NDArray[np.float64], first_index: int) -> Iterator[bytes]:
     """Lines ``coefficient ... index:value ...`` in blocks."""
     index_type = np.int32 if matrix.indptr.dtype == matrix.indices.dtype == np.int32 else np.int64
-    offsets, columns = matrix.indptr.astype(index_type), matrix.indices.astype(index_type)
+    offsets: Any = matrix.indptr.astype(index_type)
+    columns: Any = matrix.indices.astype(index_type)
     *first, last = np.ascontiguousarray(coefficients.T)
     width = len(first) + 1 + matrix.nnz / max(1, matrix.shape[0])
     step = max(1, int(_NUMBERS_PER_BLOCK / width))

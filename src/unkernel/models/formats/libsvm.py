@@ -51,7 +51,7 @@ def read(text: TextLines) -> KernelModel:
         _check_precomputed(text, vectors)
     return KernelModel(
         kernel=kernel,
-        support_vectors=vectors.matrix,
+        vectors=vectors.matrix,
         coefficients=_expanded(text, vectors.coefficients, counts),
         intercepts=-rho,
         decision=decision,
@@ -159,7 +159,7 @@ def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
     grouped = _grouped(model)
     write_bytes(_header_lines(model, grouped.labels, grouped.counts))
     first_index = 0 if model.origin.get("zero_based") else 1
-    for lines in vector_lines(model.support_vectors[grouped.order], grouped.coefficients, first_index):
+    for lines in vector_lines(model.vectors[grouped.order], grouped.coefficients, first_index):
         write_bytes(lines)
 
 

@@ -28,7 +28,7 @@ def read(text: TextLines) -> KernelModel:
     vectors = read_vectors(text, Expected(None, scores, "", comments=True))
     return KernelModel(
         kernel=_kernel(text, degree, gamma, coef0),
-        support_vectors=vectors.matrix,
+        vectors=vectors.matrix,
         coefficients=vectors.coefficients,
         intercepts=-thresholds,
         decision=_decision(text, labels, sigmoid),

@@ -94,7 +94,7 @@ def signed_model(
     vectors = read_vectors(text, said)
     return KernelModel(
         kernel=kernel,
-        support_vectors=vectors.matrix,
+        vectors=vectors.matrix,
         coefficients=vectors.coefficients,
         intercepts=np.array([-threshold]),
         decision=Decision("binary", np.array([-1, 1])),
@@ -114,7 +114,7 @@ def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
         )
     sign = sign_of_one(model.decision, "SVMlight", "write the model in LIBSVM's format, or ")
     write_bytes(_header_lines(model, sign * model.intercepts))
-    for lines in vector_lines(model.support_vectors, sign * model.coefficients, 1):
+    for lines in vector_lines(model.vectors, sign * model.coefficients, 1):
         write_bytes(lines)
 
 

@@ -354,7 +354,7 @@ def _vector_texts(model: TreeModel) -> list[list[str]]:
 
 
 def _present_texts(vectors: Vectors) -> Iterator[tuple[int, str]]:
-    matrix = vectors.matrix.sorted_indices()
+    matrix = vectors.matrix
     columns, values, begins = (part.tolist() for part in (matrix.indices, matrix.data, matrix.indptr))
     for example in np.flatnonzero(vectors.present).tolist():
         entries = range(begins[example], begins[example + 1])

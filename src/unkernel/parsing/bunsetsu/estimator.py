@@ -383,7 +383,7 @@ class BunsetsuParser(BaseParser):
             raise ValueError(f"learner='logistic' has degrees up to 3, got {degree}")
         C = usual[degree] if self.C is None else self.C
         if degree > 3:
-            from sklearn.svm import SVC  # noqa: PLC0415 (it imports much, and only degree 4 needs it)
+            from sklearn.svm import SVC
 
             return SVC(kernel="poly", degree=degree, C=C, gamma=1.0, coef0=1.0, tol=self.tol)
         return self._row_learner(C=C, gamma=1.0, verbose=max(0, int(self.verbose) - 1))

@@ -1,0 +1,88 @@
+"""What callers may give as rows: what scikit-learn's ``check_array`` takes, without scikit-learn."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.data.rows.csr import CsrRows, canonical_rows, is_sparse
+
+
+def checked_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
+    """The rows of a caller, refused unless they are a table of finite numbers.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix of shape (rows, columns)
+        Numbers of any type, or what numpy reads as such.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If X has not two dimensions, has fewer rows or columns than it must, or holds what is no finite
+        real number.
+    """
+    if isinstance(X, CsrRows):
+        return X
+    table = _without_frame(X)
+    if not is_sparse(table):
+        table = _array(table)
+    _check_shape(table.shape, min_rows, min_columns)
+    _check_real(table.dtype)
+    rows = canonical_rows(table)
+    _check_finite(rows.data)
+    return rows
+
+
+def _without_frame(X: Any) -> Any:
+    """What a data frame of pandas holds: its missing values become NaN, its sparse columns stay sparse."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(X, pandas.DataFrame):
+        return X
+    if len(X.columns) and all(isinstance(dtype, pandas.SparseDtype) for dtype in X.dtypes):
+        return X.sparse.to_coo()
+    return X.to_numpy(na_value=np.nan) if any(map(_is_extension, X.dtypes)) else X.to_numpy()
+
+
+def _is_extension(dtype: Any) -> bool:
+    return not isinstance(dtype, np.dtype)
+
+
+def _array(X: Any) -> NDArray[Any]:
+    if isinstance(X, np.matrix):
+        raise TypeError("np.matrix is not supported: convert it to an array with np.asarray")
+    array = np.asarray(X)
+    if array.ndim < 2:
+        raise ValueError(
+            f"Expected 2D array, got {'scalar' if array.ndim == 0 else '1D'} array instead: give a row as "
+            "[row], or a column as X.reshape(-1, 1)"
+        )
+    return array
+
+
+def _check_shape(shape: tuple[int, ...], min_rows: int, min_columns: int) -> None:
+    if len(shape) != 2:
+        raise ValueError(f"Found array with dim {len(shape)}: expected 2, rows and columns")
+    for count, least, what in ((shape[0], min_rows, "sample"), (shape[1], min_columns, "feature")):
+        if count < least:
+            raise ValueError(
+                f"Found array with {count} {what}(s) (shape={shape}) while a minimum of {least} is required"
+            )
+
+
+def _check_real(dtype: np.dtype[Any]) -> None:
+    if dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must hold real numbers")
+
+
+def _check_finite(values: NDArray[np.float64]) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):  # one pass; a sum may overflow although all values are finite
+            return
+    if np.isnan(values).any():
+        raise ValueError("Input X contains NaN: a missing value is no number; leave it out or fill it in")
+    if np.isinf(values).any():
+        raise ValueError("Input X contains infinity or a value too large for float64")

@@ -1,0 +1,202 @@
+"""Rows in compressed form, with numpy alone.
+
+Models and engines need four arrays of a sparse matrix, not its arithmetic. They keep them in
+:class:`CsrRows`, so that a compiled model is loaded and asked without scipy; :func:`canonical_rows` is the
+one place where matrices and arrays become such rows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+_LARGEST_INT32 = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True, eq=False)
+class CsrRows:
+    """Sparse rows as the core reads them. The attributes are called as those of scipy's ``csr_matrix``.
+
+    Attributes
+    ----------
+    indptr : (rows + 1,) int32 or int64
+        Where the entries of each row begin and end.
+    indices : (entries,) of the same type
+        The columns of the entries, ascending and without repeats in each row.
+    data : (entries,) float64
+        Their values.
+    shape : (rows, columns)
+
+    Examples
+    --------
+    >>> rows = canonical_rows([[0.0, 2.0], [0.0, 0.0], [3.0, 4.0]])
+    >>> rows.indptr.tolist(), rows.indices.tolist(), rows.data.tolist()
+    ([0, 1, 1, 3], [1, 0, 1], [2.0, 3.0, 4.0])
+    >>> rows[[2]].toarray()
+    array([[3., 4.]])
+    """
+
+    indptr: NDArray[Any]
+    indices: NDArray[Any]
+    data: NDArray[np.float64]
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, indptr: Any, indices: Any, data: Any, n_columns: int) -> CsrRows:
+        """Rows of arrays that are known to be sound; indices become 32-bit where these suffice."""
+        narrow = len(indices) <= _LARGEST_INT32 and n_columns <= _LARGEST_INT32
+        index_type = np.int32 if narrow else np.int64
+        return cls(
+            np.asarray(indptr, dtype=index_type),
+            np.asarray(indices, dtype=index_type),
+            np.asarray(data, dtype=np.float64),
+            (len(indptr) - 1, int(n_columns)),
+        )
+
+    @property
+    def nnz(self) -> int:
+        """How many entries there are."""
+        return len(self.indices)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return int(self.indptr.nbytes + self.indices.nbytes + self.data.nbytes)
+
+    def row_of_entry(self) -> NDArray[np.intp]:
+        """The row that each entry is in."""
+        return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+
+    def __getitem__(self, places: Any) -> CsrRows:
+        """Some of the rows: a slice, a list of numbers or a mask."""
+        if isinstance(places, slice) and places.step in (None, 1):
+            begin, end, _ = places.indices(self.shape[0])
+            indptr = self.indptr[begin : max(begin, end) + 1]
+            entries = slice(int(indptr[0]), int(indptr[-1]))
+            return self._with(indptr - indptr[0], self.indices[entries], self.data[entries])
+        chosen = np.arange(self.shape[0])[places]
+        if chosen.ndim != 1:
+            raise IndexError("rows are cut by a slice, a list of numbers or a mask")
+        lengths = np.diff(self.indptr)[chosen]
+        indptr = np.zeros(len(chosen) + 1, self.indptr.dtype)
+        np.cumsum(lengths, out=indptr[1:])
+        taken = np.repeat(self.indptr[:-1][chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        return self._with(indptr, self.indices[taken], self.data[taken])
+
+    def _with(self, indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[np.float64]) -> CsrRows:
+        return CsrRows(indptr, indices, data, (len(indptr) - 1, self.shape[1]))
+
+    def kept(self, entries: NDArray[np.bool_]) -> CsrRows:
+        """The rows with only those of their entries for which the mask is true."""
+        counts = np.concatenate([[0], np.cumsum(entries)]).astype(self.indptr.dtype)
+        return self._with(counts[self.indptr], self.indices[entries], self.data[entries])
+
+    def only_columns(self, columns: NDArray[np.int64]) -> CsrRows:
+        """The given columns, which ascend, numbered from 0."""
+        place = np.searchsorted(columns, self.indices)
+        known = place < len(columns)
+        known[known] = columns[place[known]] == self.indices[known]
+        rest = self.kept(known)
+        return CsrRows.of(rest.indptr, place[known], rest.data, len(columns))
+
+    def sorted(self) -> CsrRows:
+        """The same rows with the entries of each in the order of their columns."""
+        order = np.lexsort((self.indices, self.row_of_entry()))
+        return self._with(self.indptr, self.indices[order], self.data[order])
+
+    def transposed_product(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The (columns, k) product of these rows, transposed, with a (rows, k) matrix."""
+        row_of_entry = self.row_of_entry()
+        result = np.empty((self.shape[1], matrix.shape[1]))
+        for place in range(matrix.shape[1]):
+            parts = self.data * matrix[row_of_entry, place]
+            result[:, place] = np.bincount(self.indices, weights=parts, minlength=self.shape[1])
+        return result
+
+    def copy(self) -> CsrRows:
+        """The same rows in arrays of their own."""
+        return self._with(self.indptr.copy(), self.indices.copy(), self.data.copy())
+
+    def toarray(self) -> NDArray[np.float64]:
+        """All values, zeros too."""
+        result = np.zeros(self.shape)
+        result[self.row_of_entry(), self.indices] = self.data
+        return result
+
+    def to_scipy(self) -> sparse.csr_matrix:
+        """The same rows as a matrix of scipy, which shares the arrays where it can."""
+        from scipy import sparse
+
+        arrays = (self.data, self.indices, self.indptr)
+        matrix = sparse.csr_matrix(arrays, shape=self.shape, copy=False)
+        matrix.has_sorted_indices = True
+        matrix.has_canonical_format = True
+        return matrix
+
+
+def stacked(parts: Sequence[CsrRows]) -> CsrRows:
+    """Rows one below the other, as wide as the widest."""
+    counts = np.concatenate([[0], *(np.diff(part.indptr) for part in parts)])
+    return CsrRows.of(
+        np.cumsum(counts, dtype=np.int64),
+        np.concatenate([part.indices for part in parts]),
+        np.concatenate([part.data for part in parts]),
+        max(part.shape[1] for part in parts),
+    )
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix or array of scipy, which nobody has who has not imported scipy."""
+    scipy_sparse = sys.modules.get("scipy.sparse")
+    return scipy_sparse is not None and bool(scipy_sparse.issparse(X))
+
+
+def canonical_rows(X: Any) -> CsrRows:
+    """Rows in the one form that models and engines take: sorted, without repeated or zero entries, float64.
+
+    Parameters
+    ----------
+    X : CsrRows, array or sparse matrix of shape (rows, columns)
+        ``CsrRows`` are taken as they are. A matrix that is in that form already is not copied.
+    """
+    if isinstance(X, CsrRows):
+        return X
+    return _from_sparse(X) if is_sparse(X) else _from_dense(np.asarray(X, dtype=np.float64))
+
+
+def _from_dense(X: NDArray[np.float64]) -> CsrRows:
+    present = X != 0
+    indptr = np.zeros(len(X) + 1, np.int64)
+    np.cumsum(np.count_nonzero(present, axis=1), out=indptr[1:])
+    return CsrRows.of(indptr, np.nonzero(present)[1], X[present], X.shape[1])
+
+
+def _from_sparse(X: Any) -> CsrRows:
+    matrix = X.asformat("csr")
+    _check_offsets(matrix)
+    if matrix.dtype != np.float64:
+        matrix = matrix.astype(np.float64)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()  # the caller's stays as it is
+        matrix.sum_duplicates()
+    indptr, indices = matrix.indptr, matrix.indices
+    if indptr.dtype != indices.dtype:
+        indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
+    end = indptr[-1]  # there may be room for more entries
+    rows = CsrRows(indptr, indices[:end], matrix.data[:end], (int(matrix.shape[0]), int(matrix.shape[1])))
+    return rows if rows.data.all() else rows.kept(rows.data != 0)
+
+
+def _check_offsets(matrix: Any) -> None:
+    """Scipy does not look, and reads where they lead."""
+    offsets = matrix.indptr
+    if offsets[0] != 0 or offsets[-1] > len(matrix.indices) or (np.diff(offsets) < 0).any():
+        raise ValueError("the sparse matrix's index pointer does not fit its entries")

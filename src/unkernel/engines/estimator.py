@@ -1,0 +1,152 @@
+"""What compiled classifiers share with scikit-learn's estimators, without importing scikit-learn.
+
+Compiled models are loaded where there may be no scikit-learn. Its tools ask an estimator for methods and
+tags, not for a base class, so these are all that is needed for ``is_classifier``, ``check_is_fitted``,
+``clone``, pipelines, scorers and ``CalibratedClassifierCV(FrozenEstimator(...))``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MethodType
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unkernel.models.decision import Decision
+
+_TYPES = {"regression": "regressor", "one_class": "outlier_detector"}  # the other schemes are classifiers
+
+
+class CompiledEstimator:
+    """A model that answers and does not change."""
+
+    _parameter_names: ClassVar[tuple[str, ...]]  # of the constructor
+    _takes_rows: ClassVar[bool] = True  # tables of numbers; otherwise lists of trees
+
+    decision: Any  # a Decision; a property in subclasses
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The answers of the model."""
+        raise NotImplementedError
+
+    @property
+    def _estimator_type(self) -> str:
+        return _TYPES.get(self.decision.scheme, "classifier")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """What it was made of, as scikit-learn asks for it."""
+        return {name: getattr(self, name) for name in self._parameter_names}
+
+    def set_params(self, **params: Any) -> Self:
+        """Refuse: a compiled model does not change."""
+        if params:
+            raise TypeError("a compiled classifier does not change; compile the other model")
+        return self
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Refuse: a compiled model does not learn. Here so that scikit-learn recognises a classifier."""
+        raise TypeError("a compiled classifier cannot be fitted; fit a model and compile it")
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The share of examples whose class is right (for regression models: R squared)."""
+        decision: Decision = self.decision
+        if decision.ranking:
+            raise ValueError(
+                "this model ranks rows, so classes or values do not score it: ordered_pairs says how many "
+                "pairs decision_function(X) has in order, of each group"
+            )
+        answers = self.predict(X)
+        right = _column(y, len(answers), "y")
+        weights = None if sample_weight is None else _weights(sample_weight, len(answers))
+        if decision.scheme == "regression":
+            return _r_squared(right.astype(np.float64), answers, weights)
+        _check_comparable(right, answers)
+        return float(np.average(right == answers, weights=weights))
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
+
+        kind = self._estimator_type
+        return Tags(
+            estimator_type=kind,
+            target_tags=TargetTags(required=True),
+            transformer_tags=None,
+            classifier_tags=ClassifierTags() if kind == "classifier" else None,
+            regressor_tags=RegressorTags() if kind == "regressor" else None,
+            input_tags=InputTags(two_d_array=self._takes_rows, sparse=self._takes_rows),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_clone__(self) -> Self:
+        return self  # it does not change, so one will do for all
+
+
+class available_if:  # noqa: N801 (a decorator)
+    """A method that ``hasattr`` finds only where `check` raises no ``AttributeError``, as scikit-learn's."""
+
+    def __init__(self, check: Callable[[Any], None]) -> None:
+        self._check = check
+
+    def __call__(self, method: Callable[..., Any]) -> Any:
+        return _Conditional(method, self._check)
+
+
+class _Conditional:
+    def __init__(self, method: Callable[..., Any], check: Callable[[Any], None]) -> None:
+        self._method = method
+        self._check = check
+        self.__doc__ = method.__doc__
+
+    def __get__(self, instance: Any, owner: Any = None) -> Callable[..., Any]:
+        if instance is None:
+            return self._method
+        self._check(instance)
+        return MethodType(self._method, instance)
+
+
+def _column(values: ArrayLike, count: int, name: str) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} should be a 1d array, got an array of shape {array.shape} instead")
+    if len(array) != count:
+        raise ValueError(f"X and {name} have inconsistent numbers of samples: {count} and {len(array)}")
+    return array
+
+
+def _weights(sample_weight: ArrayLike, count: int) -> NDArray[np.float64]:
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        return np.full(count, float(weights))
+    return _column(weights, count, "sample_weight")
+
+
+def _check_comparable(right: NDArray[Any], answers: NDArray[Any]) -> None:
+    """Labels that are text are never equal to labels that are numbers: that is a mistake, not a bad model."""
+    texts = [_is_text(labels) for labels in (right, answers)]
+    if len(right) and texts[0] != texts[1]:
+        raise ValueError(
+            f"y holds {'text' if texts[0] else 'numbers'} and the classes are "
+            f"{'text' if texts[1] else 'numbers'}: give the labels as in training"
+        )
+    if right.dtype.kind == "f" and np.isnan(right).any():
+        raise ValueError("Input y contains NaN")
+
+
+def _is_text(labels: NDArray[Any]) -> bool:
+    if labels.dtype.kind == "O":
+        return any(isinstance(label, str) for label in labels)
+    return labels.dtype.kind in "US"
+
+
+def _r_squared(
+    right: NDArray[np.float64], answers: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> float:
+    error = np.average((right - answers) ** 2, weights=weights)
+    spread = np.average((right - np.average(right, weights=weights)) ** 2, weights=weights)
+    return float(1 - error / spread) if spread > 0 else float(error == 0)

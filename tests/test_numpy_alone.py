@@ -1,0 +1,200 @@
+"""Loading and asking compiled models needs numpy alone: in a process without scipy and scikit-learn."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+
+import unkernel
+from unkernel.data import read_svmlight
+from unkernel.models import KernelModel, TreeModel
+
+GOLDEN = Path(__file__).parent / "golden"
+# What must not be imported; None in sys.modules makes an import of it an ImportError.
+BLOCKED = ("scipy", "sklearn", "pandas", "joblib", "zstandard", "typer", "rich", "dask", "matplotlib")
+BLOCK = f"import sys; sys.modules.update(dict.fromkeys({BLOCKED!r}))\n"
+
+ROWS = sorted(
+    path.name
+    for path in GOLDEN.glob("*.model")
+    if not path.name.startswith("svmlight-tk") and path.name != "libsvm-precomputed.model"
+)
+TREES = sorted(path.name for path in GOLDEN.glob("svmlight-tk-*.model"))
+
+ASK_ROWS = BLOCK + textwrap.dedent("""
+    import json
+    import numpy as np
+    import unkernel
+    given = np.load(sys.argv[1])
+    asked = {}
+    for path in sys.argv[2:]:
+        fast = unkernel.load(path)
+        X = given[:, : fast.n_features_in_]
+        X = np.pad(X, ((0, 0), (0, fast.n_features_in_ - X.shape[1])))
+        ids = np.flatnonzero(X[0])
+        found = {
+            "scores": fast.decision_function(X).tolist(),
+            "classes": fast.predict(X).tolist(),
+            "lists": fast.predict(X.tolist()).tolist(),
+            "one": fast.score_one(ids, X[0, ids]),
+            "ids": fast.score_one([0, 2, 3]),
+            "worker": fast.worker().score_one([0, 2, 3]),
+            "probability": fast.predict_proba(X).tolist() if hasattr(fast, "predict_proba") else None,
+        }
+        try:
+            found["explained"] = fast.explain(ids.tolist()).score
+        except ValueError as refused:
+            found["explained"] = str(refused)
+        asked[path] = found
+    print(json.dumps(asked))
+""")
+
+ASK_TREES = BLOCK + textwrap.dedent("""
+    import json
+    import unkernel
+    tree = "(S (NP (D the) (N dog)) (VP (V sees) (NP (N cats))))"
+    asked = {}
+    for path in sys.argv[2:]:
+        fast = unkernel.load(path)
+        forest = unkernel.Forest({name: [tree] for name in fast.model.support.trees} or [tree])
+        found = {
+            "scores": fast.decision_function(forest).tolist(),
+            "classes": fast.predict(forest).tolist(),
+        }
+        try:
+            found["explained"] = fast.explain(forest).score
+        except ValueError as refused:
+            found["explained"] = str(refused)
+        asked[path] = found
+    print(json.dumps(asked))
+""")
+
+
+def asked_without(program: str, rows: Path, paths: list[Path]) -> dict[str, dict]:
+    done = subprocess.run(
+        [sys.executable, "-c", program, rows, *paths], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def compiled(names: list[str], folder: Path) -> dict[Path, object]:
+    """Each model, compiled and saved; kernel models by every engine that takes them."""
+    made = {}
+    for name in names:
+        model = unkernel.read_model(GOLDEN / name)
+        engines = ["auto"]
+        if isinstance(model, KernelModel):
+            engines += ["inverted", "bitsliced", "expanded", "split"]
+        for engine in engines:
+            try:
+                fast = unkernel.compile(model, engine, measure=False)
+            except ValueError:  # an engine that this model cannot have
+                continue
+            path = folder / f"{name}-{engine}.uk"
+            fast.save(path)
+            made[path] = fast
+        if not isinstance(model, KernelModel | TreeModel):
+            model.save(folder / f"{name}.uk")
+            made[folder / f"{name}.uk"] = unkernel.CompiledClassifier(model)
+    return made
+
+
+def test_models_of_rows(tmp_path):
+    dense = read_svmlight(GOLDEN / "multi.test.svm").X.toarray()[:20]
+    np.save(tmp_path / "rows.npy", dense)
+    made = compiled(ROWS, tmp_path)
+    assert len(made) > 2 * len(ROWS)
+    learner = unkernel.PolySVC(degree=2).fit(dense > 0, np.arange(20) % 3)
+    learner.save(tmp_path / "learned.uk")
+    made[tmp_path / "learned.uk"] = unkernel.load(tmp_path / "learned.uk")
+    for path, found in asked_without(ASK_ROWS, tmp_path / "rows.npy", list(made)).items():
+        fast = made[Path(path)]
+        X = dense[:, : fast.n_features_in_]
+        X = np.pad(X, ((0, 0), (0, fast.n_features_in_ - X.shape[1])))
+        np.testing.assert_array_equal(np.array(found["scores"]), fast.decision_function(X))
+        assert found["classes"] == found["lists"] == fast.predict(X).tolist()
+        np.testing.assert_allclose(found["one"], fast.decision_function(X[:1])[0], rtol=1e-9, atol=1e-9)
+        assert found["ids"] == found["worker"] == fast.score_one([0, 2, 3])
+        assert (found["probability"] is None) == (fast.decision.probability is None)
+        if found["probability"] is not None:
+            np.testing.assert_array_equal(np.array(found["probability"]), fast.predict_proba(X))
+        ids = np.flatnonzero(X[0]).tolist()
+        try:
+            assert found["explained"] == fast.explain(ids).score
+        except ValueError as refused:
+            assert found["explained"] == str(refused)
+
+
+def test_models_of_trees(tmp_path):
+    made = {}
+    for name in TREES:
+        try:
+            model = unkernel.read_model(GOLDEN / name)
+        except unkernel.FormatError:  # some are there because they cannot be read
+            continue
+        made |= {tmp_path / f"{name}.uk": unkernel.compile(model)}
+        unkernel.compile(model).save(tmp_path / f"{name}.uk")
+    assert len(made) > 20
+    tree = "(S (NP (D the) (N dog)) (VP (V sees) (NP (N cats))))"
+    for path, found in asked_without(ASK_TREES, tmp_path, list(made)).items():
+        fast = made[Path(path)]
+        forest = unkernel.Forest({name: [tree] for name in fast.model.support.trees} or [tree])
+        np.testing.assert_array_equal(np.array(found["scores"]), fast.decision_function(forest))
+        assert found["classes"] == fast.predict(forest).tolist()
+        try:
+            assert found["explained"] == fast.explain(forest).score
+        except ValueError as refused:
+            assert found["explained"] == str(refused)
+
+
+def test_compiling_a_model_needs_no_more(tmp_path):
+    """Chunkers compile their model when they are loaded."""
+    unkernel.read_model(GOLDEN / "libsvm-poly2.model").save(tmp_path / "m.uk")
+    program = BLOCK + textwrap.dedent("""
+        import unkernel
+        from unkernel.models import load_model
+        for engine in ("auto", "split"):
+            print(unkernel.compile(load_model(sys.argv[1]), engine).score_one([1, 2]))
+    """)
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "m.uk"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split()) == 2
+
+
+def test_sparse_rows_are_taken_where_the_caller_has_scipy(tmp_path):
+    """The order of imports does not matter: scipy may come after the first answer."""
+    unkernel.compile(GOLDEN / "libsvm-poly2.model").save(tmp_path / "m.uk")
+    program = textwrap.dedent("""
+        import sys
+        import numpy as np
+        import unkernel
+        fast = unkernel.load(sys.argv[1])
+        X = np.eye(3, fast.n_features_in_)
+        dense = fast.decision_function(X)
+        assert "scipy" not in sys.modules
+        from scipy import sparse
+        for kind in (sparse.csr_matrix, sparse.csr_array, sparse.csc_array, sparse.coo_matrix):
+            assert (fast.decision_function(kind(X)) == dense).all()
+    """)
+    subprocess.run([sys.executable, "-c", program, tmp_path / "m.uk"], check=True)
+
+
+def test_the_block_blocks():
+    program = BLOCK + textwrap.dedent("""
+        import importlib
+        for name in [name for name, module in sys.modules.items() if module is None]:
+            try:
+                importlib.import_module(name)
+            except ModuleNotFoundError:
+                print(name)
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == set(BLOCKED)
