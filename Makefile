@@ -32,7 +32,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(STAMPS)/package ## build and install into .venv, then show what unkernel does
-	@$(BIN)/python -m unkernel.demo
+	@$(BIN)/python examples/demo.py
 
 test: test-python native ## all tests that take seconds: Python and native
 

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 from sklearn.svm import LinearSVC
 
-from unkernel import PolySVC, demo, demo_parsing, demo_sparse, demo_trees
+import classify_code
+import demo
+import few_weights
+import parse_sentences
+from unkernel import PolySVC
 from unkernel.data.trees.ast_trees import from_ast
 
 
@@ -28,7 +32,7 @@ def test_the_digits_are_scaled():
 
 
 def test_sparse_models_grow_with_the_weight_of_losses():
-    dense, *sparse = demo_sparse.sparse_fits(demo.binary_rows(count=600), gamma=0.1)
+    dense, *sparse = few_weights.sparse_fits(demo.binary_rows(count=600), gamma=0.1)
     assert len({fit.name for fit in sparse}) == 2
     for name in {fit.name for fit in sparse}:
         path = [fit for fit in sparse if fit.name == name]
@@ -86,47 +90,47 @@ def library(tmp_path: Path) -> Path:
 
 
 def test_whole_modules_are_held_out(library):
-    functions = demo_trees.standard_library(library)
+    functions = classify_code.standard_library(library)
     names = [node.name for node in functions.nodes]
     assert sorted(set(functions.packages)) == ["asyncio", "zebra"]
     assert len(names) == 2 * 3 * 30
     assert functions.held_out.sum() == 60
     assert not any("first" in name for name, held in zip(names, functions.held_out, strict=True) if not held)
-    again = demo_trees.standard_library(library)
+    again = classify_code.standard_library(library)
     assert [node.name for node in again.nodes] == names
-    assert demo_trees.standard_library(library, count=2).packages.tolist() == functions.packages.tolist()
+    assert classify_code.standard_library(library, count=2).packages.tolist() == functions.packages.tolist()
 
 
 def test_no_sources_no_functions(tmp_path, capsys, monkeypatch):
-    assert demo_trees.standard_library(tmp_path) is None
-    monkeypatch.setattr(demo_trees, "standard_library", lambda: None)
-    demo_trees.show(demo.Console(width=120))
+    assert classify_code.standard_library(tmp_path) is None
+    monkeypatch.setattr(classify_code, "standard_library", lambda: None)
+    classify_code.show(demo.Console(width=120))
     assert "left out" in capsys.readouterr().out
 
 
 def test_this_python_has_packages_of_its_own():
-    functions = demo_trees.standard_library(count=2)
+    functions = classify_code.standard_library(count=2)
     assert functions is None or len(functions.nodes) >= 2 * 60
 
 
 def test_names_are_hidden_and_nothing_else():
     tree = from_ast(ast.parse("import os.path as p\nx = f('text', key=y.z + 1)"))
-    hidden = demo_trees.nameless(tree)
+    hidden = classify_code.nameless(tree)
     assert hidden.arities == tree.arities
     assert not {"x", "y", "z", "f", "p", "key", "os.path", "'text'"} & set(hidden.labels)
     assert {"Assign", "targets:", "Add", "1", "_"} <= set(hidden.labels)
 
 
 def test_trees_tell_packages_apart_without_names(library):
-    fits = demo_trees.tree_fits(demo_trees.standard_library(library))
+    fits = classify_code.tree_fits(classify_code.standard_library(library))
     assert len(fits) == 5
     assert min(fit.accuracy for fit in fits if fit.name.startswith("TreeSVC")) == 1.0
     assert min(fit.microseconds for fit in fits) > 0
 
 
 def test_what_would_take_too_long_is_left_out(capsys, monkeypatch, library):
-    functions = demo_trees.standard_library(library)
-    monkeypatch.setattr(demo_trees, "standard_library", lambda: functions)
+    functions = classify_code.standard_library(library)
+    monkeypatch.setattr(classify_code, "standard_library", lambda: functions)
     rows = demo.binary_rows(count=60)
     contestants = [
         demo.Contestant("PolySVC", PolySVC),
@@ -146,8 +150,8 @@ def test_what_would_take_too_long_is_left_out(capsys, monkeypatch, library):
 
 
 def test_pairs_of_words_decide_where_a_phrase_belongs():
-    (linear, quadratic), parsed = demo_parsing.parser_fits(
-        demo_parsing.grammar(1500, seed=0), demo_parsing.grammar(100, seed=1)
+    (linear, quadratic), parsed = parse_sentences.parser_fits(
+        parse_sentences.grammar(1500, seed=0), parse_sentences.grammar(100, seed=1)
     )
     assert (linear.degree, quadratic.degree) == (1, 2)
     assert linear.uas < 99.5 < quadratic.uas

@@ -92,6 +92,5 @@ def test_importing_says_nothing_and_leaves_out_what_is_not_needed_yet() -> None:
         "pytest",
         "hypothesis",
         "unkernel.cli",
-        "unkernel.demo",
     }
     assert not modules & unwanted

@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from parse_sentences import grammar
 from unkernel import cli, write_svmlight
-from unkernel.demo_parsing import grammar
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

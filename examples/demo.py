@@ -1,4 +1,4 @@
-"""A look at what unkernel does, in half a minute: ``python -m unkernel.demo``.
+"""A look at what unkernel does, in half a minute: ``python examples/demo.py``.
 
 Two tables with PolySVC beside scikit-learn's ways to the same kind of classifier: one on small dense
 images of digits, one on sparse binary rows, which is what text and parsing have. Then sparse models of the
@@ -34,7 +34,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.svm import SVC, LinearSVC
 
-from unkernel import demo_parsing, demo_sparse, demo_trees
+import classify_code
+import few_weights
+import parse_sentences
 from unkernel.cutplane import CuttingPlaneSVC, RankSVM
 from unkernel.engines import Candidate, CompiledClassifier, compile, load
 from unkernel.poly import PolySVC
@@ -101,15 +103,15 @@ def main() -> None:
         "The numbers are of this machine and this run.\n",
         highlight=False,
     )
-    demo_sparse.show(console, binary_rows(), _BINARY_GAMMA)
+    few_weights.show(console, binary_rows(), _BINARY_GAMMA)
     console.print()
     _show_compiled(console)
     console.print()
     _show_linear(console)
     console.print()
-    demo_trees.show(console)
+    classify_code.show(console)
     console.print()
-    demo_parsing.show(console)
+    parse_sentences.show(console)
 
 
 def _tables() -> Iterator[tuple[str, Rows, list[Contestant], list[str]]]:
