@@ -1,4 +1,4 @@
-"""Models of pairs whose weights are short have an engine of their own, which shows by its size alone."""
+"""Models of pairs whose weights fit 16 bits have an engine of their own, ``int16``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference.conjunctions import score
+from reference.kernels import make_kernel_model
 from reference.models import make_model
-from unkernel import CompiledClassifier, load
-from unkernel.engines import build
+from unkernel import CompiledClassifier, FormatError, compile, load
+from unkernel.engines import build, candidates
+from unkernel.engines.int16 import int16_obstacle, int16_tables
+from unkernel.models.kernel import Kernel
 
 
 def short_model(seed, *, used=7, n_features=9, classes=4, unit=1 / 64, degree=2):
@@ -31,11 +34,12 @@ def with_weights(model, change):
 @settings(max_examples=60, deadline=None)
 def test_scores_are_the_sums_over_conjunctions(seed, classes, binary):
     model = short_model(seed, classes=classes)
-    assert build.int16_pair_engine(model) is not None
+    assert int16_obstacle(model) is None
     rng = np.random.default_rng(seed)
     X = (rng.random((8, model.n_features)) < 0.6).astype(float)
     X = X if binary else X * np.round(rng.normal(size=X.shape), 2)
     compiled = CompiledClassifier(model)
+    assert compiled.engine == "int16"
     expected = np.array([score(model, x) for x in X])
     # Sums of integers know no rounding.
     np.testing.assert_allclose(
@@ -61,22 +65,166 @@ def test_it_is_smaller_than_tables_and_answers_the_same(tmp_path):
         assert again.nbytes == compiled.nbytes
 
 
+OTHERS = {
+    "at least two scores, and this model has one": short_model(2, classes=2),
+    "pairs of binary features, and this model is of degree 3": short_model(2, degree=3),
+    "pairs of binary features, and this model is of degree 1": short_model(2, degree=1),
+    "degree 2, over features with values": make_model(2, degree=2, sets=False, classes=range(4)),
+    "multiples of one power of two in 16 bits": with_weights(short_model(2), lambda weights: weights / 3),
+    "in 16 bits, and those of this model are not": with_weights(
+        short_model(2), lambda weights: weights * 2.0**20 + (weights > 0)
+    ),
+}
+
+
+@pytest.mark.parametrize("obstacle", OTHERS)
+def test_other_models_have_tables(obstacle):
+    model = OTHERS[obstacle]
+    assert obstacle in int16_obstacle(model)
+    with pytest.raises(ValueError, match=f"engine='int16' needs .*{obstacle}.*; use engine='auto'"):
+        compile(model, "int16")
+    x = np.ones(model.n_features)
+    for fast in (CompiledClassifier(model), compile(model)):
+        assert fast.engine == "expanded"
+        np.testing.assert_allclose(
+            np.ravel(fast.decision_function([x])), np.ravel(score(model, x)), rtol=1e-9
+        )
+    assert "int16" not in {candidate.engine for candidate in fast.candidates}
+
+
 @pytest.mark.parametrize(
-    "model",
+    ("model", "obstacle"),
     [
-        pytest.param(short_model(2, classes=2), id="one score"),
-        pytest.param(short_model(2, degree=3), id="degree 3"),
-        pytest.param(short_model(2, degree=1), id="degree 1"),
-        pytest.param(
-            with_weights(short_model(2), lambda weights: weights / 3), id="weights that are not short"
-        ),
-        pytest.param(
-            with_weights(short_model(2), lambda weights: weights * 2.0**20 + (weights > 0)), id="long ones"
-        ),
+        (make_kernel_model(scores=3), "weights of pairs, and this model has support vectors"),
+        (make_kernel_model(kernel=Kernel("linear")), "this model has support vectors"),
+        (make_kernel_model(kernel=Kernel("linear"), scores=3), "this model has support vectors"),
     ],
 )
-def test_other_models_have_tables(model):
-    assert build.int16_pair_engine(model) is None
-    x = np.ones(model.n_features)
-    scores = np.ravel(CompiledClassifier(model).decision_function([x]))
-    np.testing.assert_allclose(scores, np.ravel(score(model, x)), rtol=1e-9)
+def test_models_of_support_vectors_have_no_weights(model, obstacle):
+    with pytest.raises(ValueError, match=f"engine='int16' needs .*{obstacle}; use engine='auto'"):
+        compile(model, "int16")
+
+
+@given(
+    weights=st.lists(
+        st.one_of(
+            st.integers(-40_000, 40_000).map(float),
+            st.integers(-40_000, 40_000).map(lambda weight: weight / 1024),
+            st.floats(-1e300, 1e300),
+            st.sampled_from([0.0, -0.0, 5e-324, 2.0**-1060, 2.0**1000, 32767.0, 32768.0, 1 / 3]),
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+@settings(max_examples=150, deadline=None)
+def test_the_check_in_python_is_that_of_the_core(weights):
+    model = short_model(3, used=2, n_features=2, classes=3)
+    own = np.zeros(model.weights.size)
+    own[: len(weights)] = weights[: len(own)]
+    model = dataclasses.replace(
+        model, weights=own.reshape(model.weights.shape), constants=np.zeros(len(model.constants))
+    )
+    tables = dataclasses.replace(int16_tables(short_model(3)), arrays=int16_arrays(model))
+    if int16_obstacle(model) is None:
+        assert tables.engine().scores == len(model.constants)
+    else:
+        with pytest.raises(ValueError, match="does not fit the int16 engine"):
+            tables.engine()
+
+
+def int16_arrays(model):
+    arrays = {name: getattr(model, name) for name in ("columns", "keys", "weights", "constants")}
+    return arrays | {"features": np.array([model.n_features])}
+
+
+# --- As a candidate of compile -----------------------------------------------------------------------
+
+SHORT = short_model(1, used=60, n_features=60, classes=5)
+ROWS = (np.random.default_rng(0).random((40, 60)) < 0.2).astype(float)
+
+
+def favour(monkeypatch, engine):
+    """Measuring is left out: one engine is faster than all others."""
+
+    def measure(made, rows, seconds=0.0):
+        return 0.5 if (made.nbytes == CompiledClassifier(SHORT).nbytes) == (engine == "int16") else 1.0
+
+    monkeypatch.setattr(candidates, "measure", measure)
+
+
+@pytest.mark.parametrize("faster", ["int16", "expanded"])
+def test_auto_measures_it_beside_the_others(faster, monkeypatch):
+    favour(monkeypatch, faster)
+    fast = compile(SHORT, sample=ROWS)
+    assert fast.engine == fast.chosen.engine == faster
+    assert {candidate.engine for candidate in fast.candidates} == {"int16", "expanded"}
+    assert f"engine={faster!r}" in repr(fast)
+    np.testing.assert_allclose(
+        fast.decision_function(ROWS),
+        CompiledClassifier(SHORT).decision_function(ROWS),
+        rtol=1e-12,
+        atol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"measure": False}, {"measure": False, "sample": ROWS}])
+def test_without_measuring_it_is_the_first_choice(options):
+    fast = compile(SHORT, **options)
+    assert (fast.engine, fast.exact) == ("int16", True)
+    assert [candidate.engine for candidate in fast.candidates] == ["int16"]
+    assert compile(SHORT, memory=CompiledClassifier(SHORT).nbytes + 10).engine == "int16"
+    with pytest.raises(MemoryError, match="no engine fits"):
+        compile(SHORT, memory=10, **options)
+
+
+def test_it_can_be_asked_for_by_name_saved_and_loaded(tmp_path):
+    fast = compile(SHORT, "int16")
+    assert (fast.engine, fast.exact, fast.trie) == ("int16", True, None)
+    assert fast.nbytes == CompiledClassifier(SHORT).nbytes
+    fast.save(tmp_path / "fast.uk")
+    SHORT.save(tmp_path / "model.uk")
+    # The engine is made of the model's own weights, which are not stored twice.
+    assert (tmp_path / "fast.uk").stat().st_size < (tmp_path / "model.uk").stat().st_size + 2000
+    copies = [load(tmp_path / "fast.uk"), pickle.loads(pickle.dumps(fast)), compile(tmp_path / "fast.uk")]
+    for again in copies:
+        assert (again.engine, again.nbytes) == ("int16", fast.nbytes)
+        np.testing.assert_array_equal(again.decision_function(ROWS), fast.decision_function(ROWS))
+    assert load(tmp_path / "fast.uk").candidates == fast.candidates
+    assert load(tmp_path / "model.uk").engine == "int16"
+
+
+def test_the_heaviest_conjunctions_are_the_models():
+    found, tables = compile(SHORT, "int16").heaviest(5), compile(SHORT, "expanded").heaviest(5)
+    np.testing.assert_array_equal(found["columns"], tables["columns"])
+    np.testing.assert_array_equal(found["weights"], tables["weights"])
+
+
+def test_tables_of_older_files_still_answer(tmp_path):
+    """Files that were compiled before the engine had a name hold tables of conjunctions."""
+    old = compile(SHORT, "expanded")
+    old.save(tmp_path / "old.uk")
+    loaded = load(tmp_path / "old.uk")
+    assert loaded.engine == "expanded" and loaded.nbytes == old.nbytes
+    np.testing.assert_array_equal(loaded.decision_function(ROWS), old.decision_function(ROWS))
+
+
+def test_a_trie_needs_another_engine():
+    with pytest.raises(ValueError, match="engine='int16' has no prefix trie"):
+        compile(SHORT, "int16", trie=ROWS)
+    fast = compile(SHORT, trie=ROWS, trie_nodes=20)
+    assert fast.engine == "expanded" and fast.trie.nodes == 20
+    np.testing.assert_allclose(
+        fast.decision_function(ROWS),
+        CompiledClassifier(SHORT).decision_function(ROWS),
+        rtol=1e-12,
+        atol=1e-12,
+    )
+
+
+def test_a_file_whose_weights_do_not_fit_is_refused(tmp_path):
+    fast = compile(SHORT, "int16")
+    fast.model = with_weights(SHORT, lambda weights: weights / 3)
+    fast.save(tmp_path / "damaged.uk")
+    with pytest.raises(FormatError, match="multiples of one power of two"):
+        load(tmp_path / "damaged.uk")

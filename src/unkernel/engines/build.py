@@ -1,4 +1,4 @@
-"""From models to tables, one function an engine."""
+"""From models to tables, one function per engine."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel._core import Engine, arrange, expand, head_within
-from unkernel._core import int16_pair_engine as _int16_pair_engine
+from unkernel._core import arrange, expand, head_within
 from unkernel.engines.tables import BITSLICED, CONJUNCTIONS, INVERTED, Tables
 from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
 from unkernel.models.rows import squared_norms
@@ -345,18 +344,6 @@ def _parameters(model: ConjunctionModel) -> dict[str, Any]:
         "gamma": float(model.gamma),
         "coef0": float(model.coef0),
     }
-
-
-def int16_pair_engine(model: ConjunctionModel) -> Engine | None:
-    """The engine of pairs with short weights, such as online learners have; None for any other model."""
-    return _int16_pair_engine(
-        **_parameters(model),
-        features=model.n_features,
-        columns=model.columns,
-        keys=model.keys,
-        weights=np.ascontiguousarray(model.weights).reshape(-1),
-        constants=model.constants,
-    )
 
 
 def default_head(model: ConjunctionModel) -> Head:

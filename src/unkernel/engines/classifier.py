@@ -18,8 +18,9 @@ from unkernel.data.threads import thread_count
 from unkernel.engines import build
 from unkernel.engines.candidates import Candidate
 from unkernel.engines.estimator import CompiledEstimator, available_if
+from unkernel.engines.int16 import int16_obstacle, int16_tables
 from unkernel.engines.prefix_trie import PrefixTrie, limit_of, stored_trie, without_trie
-from unkernel.engines.tables import CONJUNCTIONS, Tables
+from unkernel.engines.tables import CONJUNCTIONS, INT16, Tables
 from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel, container
 from unkernel.models.load import COMPILED, model_part
 from unkernel.models.rows import check_width
@@ -118,7 +119,14 @@ class CompiledClassifier(CompiledEstimator):
     @property
     def engine(self) -> str:
         """Which engine answers."""
-        return self.chosen.engine if self.chosen else "expanded"
+        return self.chosen.engine if self.chosen else self._default_engine
+
+    @cached_property
+    def _default_engine(self) -> str:
+        """The engine of a classifier that ``compile`` did not make."""
+        if self.tables is not None:
+            return INT16 if self.tables.layout == INT16 else "expanded"
+        return INT16 if int16_obstacle(self.model) is None else "expanded"
 
     @property
     def exact(self) -> bool:
@@ -132,8 +140,8 @@ class CompiledClassifier(CompiledEstimator):
 
     @cached_property
     def _tables(self) -> Tables:
-        """Made when they are first needed: a fit that is only saved needs none."""
-        if self.tables is not None:
+        """Tables that can list conjunctions; made when first needed: a fit that is only saved needs none."""
+        if self.tables is not None and self.tables.layout != INT16:
             return self.tables
         if isinstance(self.model, LinearModel):
             return build.linear(self.model)
@@ -153,15 +161,13 @@ class CompiledClassifier(CompiledEstimator):
         return trie
 
     def _make_engine(self) -> Engine:
-        short = None
-        if self.tables is None and isinstance(self.model, ConjunctionModel):
-            short = build.int16_pair_engine(self.model)
-        return self._tables.engine() if short is None else short
+        tables = int16_tables(self.model) if self.engine == INT16 else self._tables
+        return tables.engine()
 
     def _make_trie(self) -> PrefixTrie | None:
         if self.tables is None:
             return None
-        limit = limit_of(self._tables.arrays)
+        limit = limit_of(self.tables.arrays)
         return PrefixTrie(self._engine, limit, self._checked_rows) if limit else None
 
     def _once(self, name: str, make: Callable[[], _Made]) -> _Made:
@@ -332,9 +338,10 @@ class CompiledClassifier(CompiledEstimator):
         if self.tables is None:
             return self.model.kind, *self.model.to_container()
         arrays, settings = model_part(self.model)
-        arrays |= {ENGINE + name: array for name, array in self._grown_tables().arrays.items()}
+        tables = self._grown_tables(self.tables)
+        arrays |= {ENGINE + name: array for name, array in tables.stored_arrays.items()}
         settings |= {
-            "tables": self._tables.to_json(),
+            "tables": tables.to_json(),
             "candidates": [candidate.to_json() for candidate in self.candidates],
         }
         return COMPILED, arrays, settings
@@ -343,15 +350,16 @@ class CompiledClassifier(CompiledEstimator):
         """The model that this was compiled from."""
         return self.model
 
-    def _grown_tables(self) -> Tables:
+    def _grown_tables(self, tables: Tables) -> Tables:
         """The tables, with the trie as it is by now."""
         if self.trie is None:
-            return self._tables
-        arrays = without_trie(self._tables.arrays) | stored_trie(self._engine, self.trie.limit)
-        return replace(self._tables, arrays=arrays)
+            return tables
+        return replace(
+            tables, arrays=without_trie(tables.arrays) | stored_trie(self._engine, self.trie.limit)
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        tables = None if self.tables is None else self._grown_tables()
+        tables = None if self.tables is None else self._grown_tables(self.tables)
         return type(self), (self.model, tables, self.candidates)
 
     def __repr__(self) -> str:

@@ -12,8 +12,8 @@ import numpy as np
 from unkernel.data.memory import available_bytes
 from unkernel.engines.prefix_trie import check_limit
 
-ENGINES = ("auto", "inverted", "bitsliced", "expanded", "pruned", "split")
-WITHOUT_TRIE = ("inverted", "bitsliced")
+ENGINES = ("auto", "inverted", "bitsliced", "expanded", "pruned", "split", "int16")
+WITHOUT_TRIE = ("inverted", "bitsliced", "int16")
 
 _SHARE_OF_MEMORY = 4  # by default, tables may take a quarter of the free memory
 _DEFAULT_MEMORY = 1e9  # where the system does not say how much is free
@@ -74,6 +74,8 @@ def check_trie(engine: str, trie: Any, nodes: int | None, *, measure: bool = Tru
         if nodes is not None:
             raise ValueError("trie_nodes needs rows to grow a trie from: give them as trie")
         return
+    if engine == "int16":
+        raise ValueError("engine='int16' has no prefix trie; leave out trie, or use engine='expanded'")
     if engine in WITHOUT_TRIE:
         raise ValueError(f"engine={engine!r} has no conjunctions, and so no prefix trie; leave out trie")
     if nodes is not None:

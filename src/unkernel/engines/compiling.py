@@ -69,6 +69,8 @@ def compile(
         ``"split"``: conjunctions of common features, support vectors of rare ones; polynomial kernels up to
         degree 4, binary features.
         ``"pruned"``: conjunctions of small weight are dropped. The only one that is approximate.
+        ``"int16"``: weights of pairs in 16 bits each; models of weights with several scores, as online
+        learners train them.
         ``"auto"`` builds several exact ones, measures them and takes the fastest.
     memory : int or str, default=None
         Bytes that the tables may take, such as ``200_000_000`` or ``"200M"``; by default a quarter of what

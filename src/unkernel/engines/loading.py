@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from unkernel.engines.candidates import Candidate
 from unkernel.engines.classifier import ENGINE, CompiledClassifier, Model
-from unkernel.engines.tables import Tables
+from unkernel.engines.int16 import int16_tables
+from unkernel.engines.tables import INT16, Tables
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.models.load import COMPILED, model_from
@@ -62,6 +63,8 @@ def _with_tables(
         raise FormatError(name, 0, 0, "the table of candidate engines is damaged")
     own = {key.removeprefix(ENGINE): array for key, array in arrays.items() if key.startswith(ENGINE)}
     tables = Tables.from_json(settings.get("tables"), own)
+    if tables.layout == INT16:
+        tables = int16_tables(model)
     compiled = CompiledClassifier(model, tables, [Candidate.from_json(stored) for stored in candidates])
     if compiled._engine.scores != model.decision.n_scores:
         raise FormatError(name, 0, 0, "the compiled tables do not fit the model")

@@ -12,6 +12,7 @@ import numpy as np
 from unkernel.engines import build
 from unkernel.engines.build import Head, Machine
 from unkernel.engines.candidates import Bench, Candidate, Trial, words
+from unkernel.engines.int16 import int16_obstacle, int16_tables
 from unkernel.engines.layouts import (
     GROUPED_RANKS,
     LayoutSearch,
@@ -75,6 +76,8 @@ def _engines_of_vectors(machine: Machine, bench: Bench) -> Iterable[Trial]:
         return [_inverted(machine, bench)]
     if engine == "bitsliced":
         return [_bitsliced(machine, bench)]
+    if engine == "int16":
+        return [_int16(machine.model, bench)]  # which says why it cannot
     return [_expansion(machine, bench)]
 
 
@@ -213,13 +216,19 @@ def _with_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
 def _engines_of_weights(model: Weights, bench: Bench) -> Iterable[Trial]:
     """The weights are given; the engines differ in how they are laid out."""
     engine = bench.options.engine
-    if engine not in ("auto", "expanded"):
+    if engine not in ("auto", "expanded", "int16"):
         raise ValueError(
             f"engine={engine!r} needs support vectors, and this model has weights; use engine='auto'"
         )
+    if engine == "int16":
+        return [_int16(model, bench)]
     if isinstance(model, LinearModel):
         return [bench.trial(Candidate("expanded"), lambda: build.linear(model))]
     return _layouts_of_weights(model, bench)
+
+
+def _int16(model: KernelModel | Weights, bench: Bench) -> Trial:
+    return bench.trial(Candidate("int16"), lambda: int16_tables(model))
 
 
 def _layouts_of_weights(model: ConjunctionModel, bench: Bench) -> Iterator[Trial]:
@@ -228,6 +237,11 @@ def _layouts_of_weights(model: ConjunctionModel, bench: Bench) -> Iterator[Trial
     def make(_: int, head: Head) -> Tables:
         return build.conjunctions(model, head=head, sample=bench.sample, threads=bench.options.threads)
 
+    if bench.options.engine == "auto" and int16_obstacle(model) is None:
+        trial = _int16(model, bench)
+        yield trial
+        if bench.sample is None and trial.tables is not None:
+            return
     search = LayoutSearch(bench, make)
     default = Head(min(build.default_head(model).nbytes, bench.memory))
     fusable = model.sets and model.degree > 1

@@ -14,23 +14,42 @@ from unkernel._core import (
     Engine,
     bitsliced_engine,
     conjunction_engine,
+    int16_pair_engine,
     inverted_engine,
     list_heaviest,
 )
 from unkernel.engines.prefix_trie import limit_of, restore_trie
 from unkernel.models.kernel import KERNELS
 
-CONJUNCTIONS, INVERTED, BITSLICED = "conjunctions", "inverted", "bitsliced"
+CONJUNCTIONS, INVERTED, BITSLICED, INT16 = "conjunctions", "inverted", "bitsliced", "int16"
 
 # The parameters that the native engine of each layout is told, and the numbers among its tables.
 _PARAMETERS = {
     CONJUNCTIONS: ("sets", "degree", "map", "gamma", "coef0"),
+    INT16: ("sets", "degree", "map", "gamma", "coef0"),
     INVERTED: ("kernel", "degree", "gamma", "coef0"),
     BITSLICED: ("kernel", "degree", "gamma", "coef0"),
 }
-_NUMBERS = {CONJUNCTIONS: ("fused", "head", "rare"), INVERTED: (), BITSLICED: ("frequent",)}
+_NUMBERS: dict[str, tuple[str, ...]] = {
+    CONJUNCTIONS: ("fused", "head", "rare"),
+    INT16: (),
+    INVERTED: (),
+    BITSLICED: ("frequent",),
+}
+
+
+def _int16_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
+    given = {name: arrays[name] for name in ("columns", "keys", "constants")}
+    weights = np.ascontiguousarray(arrays["weights"]).reshape(-1)
+    engine = int16_pair_engine(**parameters, **given, weights=weights, features=int(arrays["features"][0]))
+    if engine is None:
+        raise ValueError("the model does not fit the int16 engine")
+    return engine
+
+
 _MAKERS: dict[str, Callable[..., Engine]] = {
     CONJUNCTIONS: conjunction_engine,
+    INT16: _int16_engine,
     INVERTED: inverted_engine,
     BITSLICED: bitsliced_engine,
 }
@@ -52,7 +71,7 @@ class Tables:
     Attributes
     ----------
     layout : str
-        ``"conjunctions"``, ``"inverted"`` or ``"bitsliced"``.
+        ``"conjunctions"``, ``"inverted"``, ``"bitsliced"`` or ``"int16"``.
     parameters : dict
         The kernel's, and how conjunctions are counted.
     numbers : dict
@@ -88,6 +107,11 @@ class Tables:
         engine = _MAKERS[self.layout]({**self.arrays, **self.numbers}, **self.parameters)
         restore_trie(engine, self.arrays)
         return engine
+
+    @property
+    def stored_arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays that a file holds besides the model: none for ``int16``, which reads the model's own."""
+        return {} if self.layout == INT16 else self.arrays
 
     def listing(self, top: int) -> dict[str, Any]:
         """The heaviest conjunctions in the tables, and how many there are of each size."""

@@ -170,7 +170,7 @@ def _describe_tables(opened: Opened, classifier: CompiledClassifier) -> dict[str
         about |= {
             "engine": classifier.engine,
             "exact": classifier.exact,
-            "zones": zones(classifier._tables),
+            "zones": zones(classifier.tables or classifier._tables),
             "trie": trie_of(classifier),
             "candidates": candidates_to_json(classifier.candidates),
         }

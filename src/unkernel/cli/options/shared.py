@@ -28,6 +28,7 @@ class EngineName(StrEnum):
     expanded = "expanded"
     pruned = "pruned"
     split_ = "split"  # the plain name is a method of strings
+    int16 = "int16"
 
 
 DataFile = Annotated[

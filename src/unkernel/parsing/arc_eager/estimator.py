@@ -138,7 +138,7 @@ class ArcEagerParser(BaseParser):
         "split": [StrOptions({"labels", "both", "none"})],
         "C": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "engine": [StrOptions(set(ENGINES) - {"pruned"})],
+        "engine": [StrOptions(set(ENGINES) - {"pruned", "int16"})],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],

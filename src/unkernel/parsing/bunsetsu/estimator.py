@@ -191,7 +191,7 @@ class BunsetsuParser(BaseParser):
         "degree": [Interval(Integral, 1, 4, closed="both")],
         "C": [Interval(Real, 0, None, closed="neither"), None],
         "learner": [StrOptions({"svm", "logistic"})],
-        "engine": [StrOptions(set(ENGINES))],
+        "engine": [StrOptions(set(ENGINES) - {"int16"})],
         "memory": [Integral, str, None],
         "rare": [Interval(Real, 0, None, closed="left")],
         "threshold": [Real, None],

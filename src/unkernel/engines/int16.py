@@ -1,0 +1,72 @@
+"""The ``int16`` engine: weights of pairs in 16 bits each, which is what online learners train.
+
+It is built from the model alone, in memory: its tables are the model's own arrays, and a file stores none.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.engines.tables import INT16, Tables
+from unkernel.models import ConjunctionModel, KernelModel, LinearModel
+
+_LARGEST = float(np.iinfo(np.int16).max)
+_CHUNK = 1 << 16  # weights that are checked at a time; one that does not fit ends the check
+
+
+def int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> str | None:
+    """Why the ``int16`` engine cannot hold a model, as the end of a sentence; None where it can."""
+    if isinstance(model, KernelModel):
+        return "weights of pairs, and this model has support vectors"
+    if isinstance(model, LinearModel):
+        return "weights of pairs, and this model is linear"
+    if model.degree != 2 or not model.sets:
+        return f"pairs of binary features, and this model is of degree {model.degree}" + (
+            "" if model.sets else ", over features with values"
+        )
+    if len(model.constants) < 2:
+        return "at least two scores, and this model has one"
+    if not _fits([model.constants, model.weights.reshape(-1)]):
+        return "weights that are multiples of one power of two in 16 bits, and those of this model are not"
+    return None
+
+
+def int16_tables(model: KernelModel | LinearModel | ConjunctionModel) -> Tables:
+    """What the ``int16`` engine reads; a ``ValueError`` where it cannot hold the model."""
+    obstacle = int16_obstacle(model)
+    if obstacle is not None:
+        raise ValueError(f"engine='int16' needs {obstacle}; use engine='auto'")
+    assert isinstance(model, ConjunctionModel)
+    parameters = {
+        "sets": model.sets,
+        "degree": model.degree,
+        "map": model.feature_map,
+        "gamma": float(model.gamma),
+        "coef0": float(model.coef0),
+    }
+    arrays = {
+        "features": np.array([model.n_features], np.int64),
+        "columns": model.columns,
+        "keys": model.keys,
+        "weights": model.weights,
+        "constants": model.constants,
+    }
+    return Tables(INT16, parameters, {}, arrays)
+
+
+def _fits(parts: list[NDArray[np.float64]]) -> bool:
+    """Whether all are integers of 16 bits, times the smallest power of two for which the largest is one."""
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in parts)
+    if largest == 0.0:
+        return True
+    exponent = int(np.frexp(largest)[1]) - 15  # then 2^14 <= largest / 2^exponent < 2^15
+    if np.ldexp(largest, -exponent) > _LARGEST:
+        exponent += 1
+    for part in parts:
+        for begin in range(0, len(part), _CHUNK):
+            weights = part[begin : begin + _CHUNK]
+            multiples = np.ldexp(weights, -exponent)
+            if not np.array_equal(multiples, np.rint(multiples)) or (weights[multiples == 0] != 0).any():
+                return False
+    return True
