@@ -252,7 +252,7 @@ def test_in_words():
         ({-1: 1.0}, "counted from 0"),
         ({1: np.nan}, "finite"),
         ({1: -np.inf}, "finite"),
-        (np.full((1, 12), np.nan), "finite"),
+        (np.full((1, 12), np.nan), "NaN"),
         (np.zeros((2, 12)), "one row is explained at a time, got 2"),
         (np.zeros((0, 12)), "one row is explained at a time, got 0"),
         (sparse.csr_matrix((3, 12)), "one row is explained at a time, got 3"),
