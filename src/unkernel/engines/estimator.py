@@ -7,6 +7,7 @@ tags, not for a base class, so these are all that is needed for ``is_classifier`
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from types import MethodType
 from typing import Any, ClassVar, Self
@@ -82,7 +83,7 @@ class CompiledEstimator:
         return True
 
     def __sklearn_clone__(self) -> Self:
-        return self  # it does not change, so one will do for all
+        return copy.copy(self)  # which shares model and tables: they do not change
 
 
 class available_if:  # noqa: N801 (a decorator)

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data.rows.checking import checked_rows
-from unkernel.data.rows.csr import CsrRows, is_sparse
+from unkernel.data.rows.csr import CsrRows, canonical_rows, is_sparse
 from unkernel.engines import build
 from unkernel.engines.build import Head, Machine, simplified
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
@@ -171,7 +170,7 @@ def _dense(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float6
         if row.dtype.kind not in "biuf":
             raise ValueError("a row is a list of columns, or an array or matrix of numbers")
         row = np.atleast_2d(row)
-    matrix = checked_rows(row, min_rows=0, min_columns=0)
+    matrix = canonical_rows(row)
     if matrix.shape[0] != 1:
         raise ValueError(f"one row is explained at a time, got {matrix.shape[0]}")
     if model.fixed_width and matrix.shape[1] != model.n_features:

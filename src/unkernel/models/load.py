@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from unkernel.models.linear import LinearModel
     from unkernel.models.tree import TreeModel
 
-    Model = ConjunctionModel | KernelModel | LinearModel | TreeModel
+    Model: TypeAlias = ConjunctionModel | KernelModel | LinearModel | TreeModel
 
 # The kinds of models in files, with module and class; who reads rows need not wait for the code for trees.
 KINDS = {

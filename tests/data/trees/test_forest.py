@@ -380,7 +380,7 @@ def test_vectors_of_any_kind():
     ):
         matrix = Forest(SMALL, vectors=given_vectors).vectors["0"].matrix
         assert matrix.toarray().tolist() == [[0, 3], [0, 0], [5, 0]]
-        assert matrix.dtype == np.float64
+        assert matrix.data.dtype == np.float64
 
 
 def test_channels_are_matched_by_name():
