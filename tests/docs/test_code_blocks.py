@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 
 from parse_sentences import grammar
+from reference.patience import PATIENCE
 from unkernel import cli, write_svmlight
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +34,6 @@ FENCE = re.compile(r"^(?P<indent>[ ]*)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^
 REMARK = re.compile(r"<!--\s*(?:(?P<skip>not run):[^>]+|fails with (?P<code>\d+))\s*-->\s*\Z")
 # What only a shell understands. All else runs in this process, which is faster.
 SHELL = re.compile(r"[|<>;&$`*]")
-COMMAND_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,7 @@ def run_console(block: Block, page: Path, folder: Path) -> None:
 def run_in_shell(command: str, folder: Path) -> int:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path}
-    done = subprocess.run(
-        ["sh", "-c", command], cwd=folder, env=environment, timeout=COMMAND_SECONDS, check=False
-    )
+    done = subprocess.run(["sh", "-c", command], cwd=folder, env=environment, timeout=PATIENCE, check=False)
     return done.returncode
 
 
