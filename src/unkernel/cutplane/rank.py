@@ -62,7 +62,8 @@ class RankSVM(LinearLearner):
     pair_weight : dict, default=None
         Weights of classes of pairs, by (higher label, lower label); 1 for those that are not named.
     tol : float, default=1e-3
-        Training stops when (P - D) / P <= tol, P being the objective and D a lower bound of its minimum.
+        Relative gap at which training stops: (P - D) / P <= tol, P being the objective and D a lower bound
+        of its minimum.
     max_iter : int, default=1000
         Passes over the training set, at most.
     max_cuts : int, default=200

@@ -82,28 +82,31 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
     C : float, default=1.0
         Weight of the losses; larger fits the training set more closely.
     loss : {"hinge", "squared_hinge"}, default="hinge"
-        For ``objective="error_rate"``.
+        What a row on the wrong side of its margin costs, for ``objective="error_rate"``.
     objective : str, default="error_rate"
         What is optimised, as in SVMperf: ``"error_rate"``, the area under the ROC curve (``"roc_area"``),
         the F1 score (``"f1"``), the point where precision and recall are equal (``"break_even"``), or the
         precision among the ``k`` highest scores (``"precision_at_k"``).
     k : int, default=None
-        For ``objective="precision_at_k"``. As in SVMperf, it works best near the number of positive rows,
+        How many rows are on top, for ``objective="precision_at_k"``. As in SVMperf, it works best near the number of positive rows,
         and on centred features: elsewhere a score that all rows share can satisfy the bound.
     solver : {"auto", "cutting_plane", "dual"}, default="auto"
-        ``"dual"`` is dual coordinate descent, for the error rate on rows in memory; there it is often
-        faster, and ``"auto"`` takes it from 5,000 rows on. Both stop at the same certified gap.
+        Cutting planes, or dual coordinate descent. ``"dual"`` is for the error rate on rows in memory; there
+        it is often faster, and ``"auto"`` takes it from 5,000 rows on. Both stop at the same certified gap.
     fit_intercept : bool, default=True
+        Whether scores have a constant.
     intercept_scaling : float, default=1.0
         The constant; larger ones are regularised less.
     tol : float, default=1e-3
-        Training stops when (P - D) / P <= tol, P being the objective and D a lower bound of its minimum.
+        Relative gap at which training stops: (P - D) / P <= tol, P being the objective and D a lower bound
+        of its minimum.
     max_iter : int, default=1000
         Passes over the training set, at most.
     max_cuts : int, default=200
         Cuts that are kept; each takes 8 bytes a feature.
     class_weight : dict, "balanced" or None, default=None
-        Not for the other objectives, which weigh classes themselves.
+        Factors of C, by class; "balanced" makes all classes weigh the same. For ``objective="error_rate"``:
+        the others weigh classes themselves.
     warm_start : bool, default=False
         Start the next fit from the weights of this one.
     checkpoint : path, default=None

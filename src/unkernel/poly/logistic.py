@@ -37,25 +37,28 @@ class PolyLogisticRegression(PolyLearner):
     C : float, default=1.0
         Weight of the losses; larger fits the training set more closely and makes less sparse models.
     penalty : {"l1", "l2", "elasticnet"}, default="l1"
-        Under "l2" all weights are stored, as by :class:`PolySVC`. Where all training data are 0 and 1,
+        Penalty on the size of weights: under "l1" most are exactly 0, under "l2" all are stored, as by
+        :class:`PolySVC`, and "elasticnet" has both. Where all training data are 0 and 1,
         all monomials of the same features are one conjunction; "elasticnet" is over these, each with the
         longest of its monomials' columns, and not over all monomials.
     l1_ratio : float in (0, 1], default=0.5
         Share of the l1 penalty in "elasticnet"; not used otherwise.
     gamma : {"scale", "auto"} or float, default="scale"
-        As in :class:`PolySVC`.
+        Factor of the inner product: ``1 / (n_features * X.var())``, ``1 / n_features`` or a value.
     coef0 : float, default=1.0
-        As in :class:`PolySVC`.
+        Constant of the kernel, not negative.
     feature_map : {"kernel", "plain"}, default="kernel"
         "kernel" weighs conjunctions as the kernel ``(gamma <x, z> + coef0) ** degree`` does; "plain" gives
         every monomial the coefficient 1 (``gamma`` and ``coef0`` are not used then).
     storage : {"auto", "on_the_fly", "condensed"}, default="auto"
-        As in :class:`PolySVC`, for ``penalty="l2"``.
+        Where conjunctions are kept while training, for ``penalty="l2"``; see :class:`PolySVC`.
     tol : float, default=1e-3
-        Training stops when (P - D) / P <= tol, P and D being the primal and the dual objective.
+        Relative duality gap at which training stops: (P - D) / P <= tol, P and D being the primal and the
+        dual objective.
     max_iter : int, default=1000
         Newton steps, at most.
     class_weight : dict, "balanced" or None, default=None
+        Factors of C, by class; "balanced" makes all classes weigh the same.
     warm_start : bool, default=False
         Start the next fit from the solution of this one, for paths of C; with an l1 part where features occur
         in the same order of frequency, under "l2" row by row where rows occur in both.

@@ -35,15 +35,16 @@ class PolySVC(PolyLearner):
         Constant of the kernel, not negative. ``(gamma, coef0, C)`` and
         ``(gamma / coef0, 1, C * coef0 ** degree)`` give the same classifier.
     penalty : {"l2", "l1"}, default="l2"
-        "l1" puts ``|w|_1`` in the place of ``1/2 |w|^2``, so that most weights are exactly 0; it needs the
-        squared hinge. The optimum is that over all conjunctions of phi, but only those that might matter are
+        Penalty on the size of weights. "l1" puts ``|w|_1`` in the place of ``1/2 |w|^2``, so that most
+        weights are exactly 0; it needs the squared hinge. The optimum is that over all conjunctions of phi, but only those that might matter are
         ever stored. Where all training data are 0 and 1,
         all monomials of the same features are one conjunction.
     loss : {"hinge", "squared_hinge"}, default="hinge"
+        What a row on the wrong side of its margin costs.
     feature_map : {"kernel", "plain"}, default="kernel"
-        "plain" gives every monomial the coefficient 1 (``gamma`` and ``coef0`` are not used then).
+        Coefficients of the monomials: the kernel's, or 1. Under "plain", ``gamma`` and ``coef0`` are not used.
     storage : {"auto", "on_the_fly", "condensed", "split"}, default="auto"
-        Where phi(x) lives while training; the classifier is the same.
+        Where conjunctions, phi(x), are kept while training; the classifier is the same.
         "on_the_fly": computed whenever it is needed, against a dense table of weights.
         "condensed": stored, as numbers of the conjunctions that occur.
         "split": conjunctions of common features are computed; those with a rare feature are never formed,
@@ -52,10 +53,12 @@ class PolySVC(PolyLearner):
         "auto" takes "split" only where neither of the others fits into memory, or where they would need
         many times what it does. Not used by ``penalty="l1"``.
     tol : float, default=1e-3
-        Training stops when (P - D) / P <= tol, P and D being the primal and the dual objective.
+        Relative duality gap at which training stops: (P - D) / P <= tol, P and D being the primal and the
+        dual objective.
     max_iter : int, default=1000
         Passes over the training set, at most; Newton steps under ``penalty="l1"``.
     class_weight : dict, "balanced" or None, default=None
+        Factors of C, by class; "balanced" makes all classes weigh the same.
     warm_start : bool, default=False
         Start the next fit from the solution of this one, row by row where rows occur in both; under
         ``penalty="l1"`` from its weights, where the features occur in the same order of frequency.

@@ -63,17 +63,17 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     decay : float, default=0.4
         lambda: larger fragments count less.
     width_decay : float, default=0.4
-        mu, of "ptk".
+        mu, of ``kernel="ptk"``: wider fragments count less.
     normalize : bool, default=True
         Whether every tree's kernel with itself is brought to 1.
     C : float, default=1.0
         Weight of the losses; larger fits the training set more closely.
     solver : {"auto", "exact", "sampled"}, default="auto"
-        "exact" solves the whole problem, and certifies how well. "sampled" is approximate: cutting planes
-        through samples of the examples, which takes the same time for any number of them. "auto" samples
-        from 500,000 examples on; ``solver_`` says which it was.
+        Exact, or approximate. "exact" solves the whole problem, and certifies how well. "sampled" is
+        approximate: cutting planes through samples of the examples, which takes the same time for any number
+        of them. "auto" samples from 500,000 examples on; ``solver_`` says which it was.
     sample_size : int, default=1000
-        Examples in a sample.
+        Examples in a sample, of ``solver="sampled"``.
     imbalance : float, default=1.0
         The papers' j: how much more a positive example weighs than a negative one. "exact" multiplies its C
         by it, "sampled" draws it so much more often. Above 1 finds more positives at the price of precision.
@@ -84,19 +84,25 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     tree_weight : float, default=1.0
         The weight of the trees in a sum.
     vector_kernel : {"linear", "polynomial", "rbf", "sigmoid"}, default="linear"
+        The kernel of the vectors beside the trees.
     degree : int, default=2
+        Degree of the polynomial vector kernel, (gamma x'z + coef0)^degree.
     gamma : float, default=1.0
+        Factor of the inner product in the vector kernel.
     coef0 : float, default=1.0
-        Parameters of the vector kernel: (gamma x'z + coef0)^degree.
+        Constant of the vector kernel.
     normalize_vectors : bool, default=True
+        Whether every vector's kernel with itself is brought to 1.
     fit_intercept : bool, default=True
         Whether there is a b. "exact" does not regularise it, "sampled" does.
     tol : float, default=1e-3
-        "exact" stops when (P - D) / P <= tol, P and D being the primal and the dual objective; "sampled" when
+        Precision at which training stops. "exact" stops when (P - D) / P <= tol, P and D being the primal and
+        the dual objective; "sampled" when
         a new cut is violated by at most tol more than the others are, in terms of the mean loss.
     max_iter : int, default=1000
         Rounds, at most.
     class_weight : dict, "balanced" or None, default=None
+        Factors of C, by class; "balanced" makes all classes weigh the same.
     n_jobs : int or None, default=None
         Threads; None is 1 and -1 is all. The result does not depend on it.
     random_state : int, RandomState or None, default=None

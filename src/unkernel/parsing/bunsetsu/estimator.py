@@ -165,6 +165,7 @@ class BunsetsuParser(BaseParser):
     n_jobs : int, default=None
         Threads; None is 1 and -1 is all. No result depends on it.
     random_state : int, RandomState or None, default=0
+        Order in which training visits decisions.
     verbose : int, default=0
         1 says what was learned; 2 adds the progress of training.
 
