@@ -54,8 +54,9 @@ def read_speed() -> float:
 
 
 def trained(file: Path, memory: str, jobs: int) -> dict[str, Any]:
-    program = [sys.executable, "-m", "unkernel.cli", "train", str(file), str(file.with_suffix(".uk"))]
-    options = ["--model", "linear", "--out-of-core", "--memory", memory, "--C", "0.003", "--jobs", str(jobs)]
+    places = [str(file), "-o", str(file.with_suffix(".uk"))]
+    program = [sys.executable, "-m", "unkernel.cli", "train", "linear", *places]
+    options = ["--out-of-core", "--memory", memory, "--C", "0.003", "--jobs", str(jobs)]
     began = time.perf_counter()
     done = subprocess.run([*program, *options, "--json"], capture_output=True, text=True, check=True)
     return json.loads(done.stdout) | {"wall": time.perf_counter() - began}

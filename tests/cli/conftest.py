@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,23 @@ def run(capfd) -> Callable[..., Ran]:
     return run_command
 
 
+@pytest.fixture
+def stdin(tmp_path_factory, monkeypatch) -> Iterator[Callable[[bytes], None]]:
+    """A function that puts bytes where the next command finds its stdin."""
+    kept = os.dup(0)
+
+    def put(data: bytes) -> None:
+        path = tmp_path_factory.mktemp("stdin") / "data"
+        path.write_bytes(data)
+        with path.open("rb") as file:
+            os.dup2(file.fileno(), 0)
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.FileIO(0, closefd=False)))
+
+    yield put
+    os.dup2(kept, 0)
+    os.close(kept)
+
+
 def exclusive_or(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Binary rows whose label no linear model gets right."""
     X = (np.random.default_rng(seed).random((rows, 12)) < 0.4).astype(float)
@@ -57,7 +76,7 @@ def exclusive_or(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sloped(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and a number for each that a weight a feature nearly gives."""
+    """Rows and a number for each that one weight per feature nearly gives."""
     X = np.random.default_rng(seed).random((rows, 8)).round(3)
     return X, X @ np.arange(-3.5, 4.5) + 0.1 * np.random.default_rng(seed + 1).normal(size=rows)
 
@@ -104,7 +123,7 @@ def test_file(tmp_path) -> Path:
 @pytest.fixture
 def model_file(tmp_path, train_file, run) -> Path:
     path = tmp_path / "model.uk"
-    assert run("train", train_file, path, "--C", "10", "--quiet").code == 0
+    assert run("train", "poly", train_file, "-o", path, "--C", "10", "--quiet").code == 0
     return path
 
 
@@ -113,5 +132,5 @@ def compiled_file(tmp_path, golden, run) -> Path:
     """A model of LIBSVM with four classes, compiled into a table of conjunctions."""
     path = tmp_path / "compiled.uk"
     source = golden / "libsvm-poly3-multi.model"
-    assert run("compile", source, path, "--engine", "expanded", "--quiet").code == 0
+    assert run("compile", source, "-o", path, "--engine", "expanded", "--quiet").code == 0
     return path

@@ -31,7 +31,7 @@ MODELS = [
 @pytest.mark.parametrize("name", MODELS)
 def test_the_scores_are_the_models(run, golden, tmp_path, name):
     source, path = golden / f"{name}.model", tmp_path / "m.uk"
-    ran = run("compile", source, path, "--json")
+    ran = run("compile", source, "-o", path, "--json")
     assert (ran.code, ran.err) == (0, "")
     X, _ = read_svmlight(golden / "multi.test.svm")
     model = read_model(source)
@@ -40,10 +40,10 @@ def test_the_scores_are_the_models(run, golden, tmp_path, name):
 
 
 def test_json_has_all_that_is_shown(run, golden, tmp_path):
-    found = run("compile", golden / "libsvm-poly2.model", tmp_path / "m.uk", "--json").json
+    found = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--json").json
     assert set(found) == {
         "source", "model", "read", "engine", "exact", "model_bytes", "compiled_bytes", "trie",
-        "candidates", "seconds", "plot",
+        "candidates", "seconds", "plot", "trie_asked_for",
     }  # fmt: skip
     assert found["read"]["format"] == "libsvm"
     assert found["read"]["kernel"] == "polynomial"
@@ -57,7 +57,7 @@ def test_json_has_all_that_is_shown(run, golden, tmp_path):
 
 
 def test_what_a_user_reads(run, golden, tmp_path):
-    ran = run("compile", golden / "libsvm-poly3-multi.model", tmp_path / "m.uk")
+    ran = run("compile", golden / "libsvm-poly3-multi.model", "-o", tmp_path / "m.uk")
     assert (ran.code, ran.err) == (0, "")
     for words in ("read from LIBSVM", "polynomial (0.5 ⟨x, z⟩ + 2)^3", "146", "4: 4, 1, 7, 9", "µs/row"):
         assert words in ran.out
@@ -68,20 +68,20 @@ def test_what_a_user_reads(run, golden, tmp_path):
 
 
 def test_quiet_says_nothing(run, golden, tmp_path):
-    ran = run("compile", golden / "libsvm-rbf.model", tmp_path / "m.uk", "--quiet")
+    ran = run("compile", golden / "libsvm-rbf.model", "-o", tmp_path / "m.uk", "--quiet")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
 @pytest.mark.parametrize("engine", ["inverted", "bitsliced", "expanded", "split"])
 def test_an_engine_that_was_asked_for(run, golden, tmp_path, engine):
-    ran = run("compile", golden / "libsvm-poly2.model", tmp_path / "m.uk", "--engine", engine, "--json")
+    ran = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--engine", engine, "--json")
     assert ran.json["engine"] == engine
     assert [candidate["engine"] for candidate in ran.json["candidates"]] == [engine]
 
 
 def test_pruned_is_called_approximate(run, golden, tmp_path):
     options = ["--engine", "pruned", "--threshold", "0.02"]
-    ran = run("compile", golden / "libsvm-poly2.model", tmp_path / "m.uk", *options)
+    ran = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", *options)
     assert "pruned, APPROXIMATE" in ran.out
     assert "sample labels are the exact model's" in ran.out
     assert load(tmp_path / "m.uk").exact is False
@@ -89,16 +89,20 @@ def test_pruned_is_called_approximate(run, golden, tmp_path):
 
 def test_a_sample_to_measure_on(run, golden, tmp_path):
     source, sample = golden / "liblinear-multi.model", golden / "multi.test.svm"
-    unmeasured = run("compile", source, tmp_path / "m.uk", "--json").json["candidates"]
-    measured = run("compile", source, tmp_path / "m.uk", "--sample", sample, "--json").json["candidates"]
+    unmeasured = run("compile", source, "-o", tmp_path / "m.uk", "--json").json["candidates"]
+    measured = run("compile", source, "-o", tmp_path / "m.uk", "--sample", sample, "--json").json[
+        "candidates"
+    ]
     assert unmeasured[0]["microseconds"] is None
     assert measured[0]["microseconds"] > 0
 
 
 def test_trained_and_compiled_models_can_be_compiled(run, model_file, test_file, tmp_path):
     first, second = tmp_path / "first.uk", tmp_path / "second.uk"
-    assert run("compile", model_file, first, "--sample", test_file, "--json").json["read"]["degree"] == 2
-    assert run("compile", first, second, "--quiet").code == 0
+    assert (
+        run("compile", model_file, "-o", first, "--sample", test_file, "--json").json["read"]["degree"] == 2
+    )
+    assert run("compile", first, "-o", second, "--quiet").code == 0
     X, _ = read_svmlight(test_file, n_features=12)
     np.testing.assert_allclose(
         load(second).decision_function(X), load(model_file).decision_function(X), rtol=1e-12
@@ -108,12 +112,12 @@ def test_trained_and_compiled_models_can_be_compiled(run, model_file, test_file,
 
 
 def test_little_memory(run, golden, tmp_path):
-    ran = run("compile", golden / "libsvm-poly2.model", tmp_path / "m.uk", "--memory", "5k", "--json")
+    ran = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--memory", "5k", "--json")
     assert ran.json["engine"] == "bitsliced"
     refused = [entry for entry in ran.json["candidates"] if entry["note"]]
     assert refused
     assert all("memory" in entry["note"] for entry in refused)
-    message = run("compile", golden / "libsvm-poly2.model", tmp_path / "n.uk", "--memory", "10").error()
+    message = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "n.uk", "--memory", "10").error()
     assert message.endswith("raise --memory")
     assert not (tmp_path / "n.uk").exists()
 
@@ -136,7 +140,7 @@ def test_little_memory(run, golden, tmp_path):
     ],
 )
 def test_options_that_are_bad(run, golden, tmp_path, options, reason):
-    message = run("compile", golden / "libsvm-poly2.model", tmp_path / "m.uk", *options.split()).error()
+    message = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", *options.split()).error()
     assert re.search(reason, message)
     assert not list(tmp_path.iterdir())
 
@@ -154,14 +158,14 @@ def test_options_that_are_bad(run, golden, tmp_path, options, reason):
 )
 def test_engines_that_do_not_suit_the_model(run, golden, tmp_path, choice, reason):
     name, engine = choice.split()
-    message = run("compile", golden / f"{name}.model", tmp_path / "m.uk", "--engine", engine).error()
+    message = run("compile", golden / f"{name}.model", "-o", tmp_path / "m.uk", "--engine", engine).error()
     assert re.search(reason, message)
 
 
 def test_a_model_that_was_there_is_replaced_only_by_a_whole_one(run, golden, compiled_file, tmp_path):
     before = compiled_file.read_bytes()
     (tmp_path / "bad").write_text("svm_type c_svc\nkernel_type rbf\n")
-    run("compile", tmp_path / "bad", compiled_file).error()
+    run("compile", tmp_path / "bad", "-o", compiled_file).error()
     assert compiled_file.read_bytes() == before
 
 
@@ -176,7 +180,7 @@ def test_the_choices_and_defaults_are_those_of_the_function(run, monkeypatch):
 
 def test_a_plot_without_matplotlib(run, golden, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    arguments = [golden / "libsvm-poly2.model", tmp_path / "m.uk", "--plot", tmp_path / "p.png"]
+    arguments = [golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--plot", tmp_path / "p.png"]
     assert run("compile", *arguments).error() == "--plot needs matplotlib: pip install 'unkernel[plot]'"
     assert not list(tmp_path.iterdir())
 
@@ -190,7 +194,7 @@ needs_matplotlib = pytest.mark.skipif(
 @pytest.mark.parametrize(("suffix", "begin"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])
 def test_a_plot(run, golden, tmp_path, suffix, begin):
     plot = tmp_path / f"$tried_{suffix}$.{suffix}"
-    ran = run("compile", golden / "libsvm-poly2.model", tmp_path / "m.uk", "--plot", plot, "--json")
+    ran = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--plot", plot, "--json")
     assert (ran.code, ran.json["plot"]) == (0, str(plot))
     assert plot.read_bytes().startswith(begin)
 
@@ -198,7 +202,7 @@ def test_a_plot(run, golden, tmp_path, suffix, begin):
 @needs_matplotlib
 def test_nothing_to_plot_is_a_warning(run, golden, tmp_path):
     plot = tmp_path / "p.svg"
-    ran = run("compile", golden / "liblinear-multi.model", tmp_path / "m.uk", "--plot", plot, "--json")
+    ran = run("compile", golden / "liblinear-multi.model", "-o", tmp_path / "m.uk", "--plot", plot, "--json")
     assert (ran.code, ran.json["plot"]) == (0, None)
     assert "--sample" in ran.err
     assert not plot.exists()
@@ -207,7 +211,7 @@ def test_nothing_to_plot_is_a_warning(run, golden, tmp_path):
 def test_without_measuring_the_file_is_the_same(run, golden, test_file, tmp_path):
     source = golden / "libsvm-poly2.model"
     for name in ("one.uk", "two.uk"):
-        assert run("compile", source, tmp_path / name, "--no-measure", "--memory", "20M").code == 0
+        assert run("compile", source, "-o", tmp_path / name, "--no-measure", "--memory", "20M").code == 0
     assert (tmp_path / "one.uk").read_bytes() == (tmp_path / "two.uk").read_bytes()
-    message = run("compile", source, tmp_path / "x.uk", "--no-measure", "--trie", test_file).error()
+    message = run("compile", source, "-o", tmp_path / "x.uk", "--no-measure", "--trie", test_file).error()
     assert message.startswith("--no-measure needs --trie-nodes")

@@ -11,7 +11,6 @@ import pytest
 
 from unkernel import load, read_svmlight
 from unkernel.cli.options import shared as _options
-from unkernel.cli.render.tables import details
 from unkernel.engines import Candidate
 from unkernel.report import plots
 
@@ -26,7 +25,7 @@ def rows_file(golden):
 def forced(run, golden, tmp_path, nodes, *options):
     """Compile with a trie of at most so many nodes."""
     path = tmp_path / "fast.uk"
-    ran = run("compile", golden / MODEL, path, "--trie", golden / ROWS, "--trie-nodes", nodes, *options)
+    ran = run("compile", golden / MODEL, "-o", path, "--trie", golden / ROWS, "--trie-nodes", nodes, *options)
     assert (ran.code, ran.err) == (0, "")
     return path, ran
 
@@ -44,7 +43,7 @@ def test_a_trie_within_its_limit(run, golden, tmp_path, nodes, limit):
     assert (classifier.trie.nodes, classifier.trie.limit) == (trie["nodes"], limit)
     X, _ = read_svmlight(golden / ROWS)
     plain = tmp_path / "plain.uk"
-    assert run("compile", golden / MODEL, plain, "--quiet").code == 0
+    assert run("compile", golden / MODEL, "-o", plain, "--quiet").code == 0
     np.testing.assert_allclose(classifier.decision_function(X), load(plain).decision_function(X), rtol=1e-10)
 
 
@@ -59,7 +58,7 @@ def test_engines_that_have_tries(run, golden, tmp_path, engine):
 
 def test_a_trained_model_has_one_too(run, train_file, model_file, test_file, tmp_path):
     path = tmp_path / "fast.uk"
-    command = ["compile", model_file, path, "--trie", train_file, "--trie-nodes", "1k", "--json"]
+    command = ["compile", model_file, "-o", path, "--trie", train_file, "--trie-nodes", "1k", "--json"]
     assert run(*command).json["trie"]["nodes"] > 0
     assert run("predict", path, test_file, "--json").json["accuracy"] == 1.0
 
@@ -78,7 +77,7 @@ def test_what_a_user_reads(run, golden, rows_file, tmp_path):
 
 def test_without_a_limit_tries_are_measured(run, golden, rows_file, tmp_path):
     path = tmp_path / "fast.uk"
-    found = run("compile", golden / MODEL, path, "--trie", rows_file, "--json").json
+    found = run("compile", golden / MODEL, "-o", path, "--trie", rows_file, "--json").json
     assert any(candidate["trie_nodes"] for candidate in found["candidates"])
     assert any(not candidate["trie_nodes"] for candidate in found["candidates"])
     (chosen,) = (candidate for candidate in found["candidates"] if candidate["chosen"])
@@ -87,7 +86,7 @@ def test_without_a_limit_tries_are_measured(run, golden, rows_file, tmp_path):
 
 def test_a_trie_that_was_left_out_is_told(run, golden, rows_file, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["unkernel.cli.commands.compile"], "trie_of", lambda _: None)
-    ran = run("compile", golden / MODEL, tmp_path / "m.uk", "--trie", rows_file)
+    ran = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", "--trie", rows_file)
     assert re.search(r"trie +none: it would not be faster", ran.out)
 
 
@@ -107,12 +106,12 @@ def test_groups_are_shown(run, tmp_path):
         for label, row in zip(labels, words.tolist(), strict=True)
     ]
     (tmp_path / "rows").write_text("".join(lines))
-    assert run("train", tmp_path / "rows", tmp_path / "m.uk", "--gamma", "1", "-q").code == 0
+    assert run("train", "poly", tmp_path / "rows", "-o", tmp_path / "m.uk", "--gamma", "1", "-q").code == 0
     path = tmp_path / "fast.uk"
-    found = run("compile", tmp_path / "m.uk", path, "--sample", tmp_path / "rows", "--json").json
+    found = run("compile", tmp_path / "m.uk", "-o", path, "--sample", tmp_path / "rows", "--json").json
     grouped = [candidate for candidate in found["candidates"] if candidate["grouped"]]
     assert grouped
-    assert details(Candidate(**grouped[0])).endswith(f"{grouped[0]['grouped']} grouped")
+    assert grouped[0]["details"].endswith(f"{grouped[0]['grouped']} grouped")
     zones = run("inspect", path, "--json").json["zones"]
     (chosen,) = (candidate for candidate in found["candidates"] if candidate["chosen"])
     assert (zones["grouped"] > 0) == (chosen["grouped"] > 0)
@@ -144,7 +143,7 @@ def test_groups_are_shown(run, tmp_path):
 )
 def test_options_that_are_bad(run, golden, tmp_path, options, reason):
     given = [str(golden / ROWS) if option == "ROWS" else option for option in options.split()]
-    message = run("compile", golden / MODEL, tmp_path / "m.uk", *given).error()
+    message = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", *given).error()
     assert re.search(reason, message)
     assert not list(tmp_path.iterdir())
 
@@ -160,14 +159,14 @@ def test_options_that_are_bad(run, golden, tmp_path, options, reason):
 )
 def test_rows_that_are_bad(run, golden, tmp_path, text, reason):
     (tmp_path / "rows").write_text(text)
-    message = run("compile", golden / MODEL, tmp_path / "m.uk", "--trie", tmp_path / "rows").error()
+    message = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", "--trie", tmp_path / "rows").error()
     assert re.search(reason, message)
     assert not (tmp_path / "m.uk").exists()
 
 
 @pytest.mark.parametrize("name", ["libsvm-rbf", "liblinear-multi"])
 def test_models_that_have_no_conjunctions(run, golden, rows_file, tmp_path, name):
-    message = run("compile", golden / f"{name}.model", tmp_path / "m.uk", "--trie", rows_file).error()
+    message = run("compile", golden / f"{name}.model", "-o", tmp_path / "m.uk", "--trie", rows_file).error()
     assert re.search("a prefix trie needs conjunctions of binary features.*; leave out --trie", message)
     assert not (tmp_path / "m.uk").exists()
 
@@ -175,7 +174,7 @@ def test_models_that_have_no_conjunctions(run, golden, rows_file, tmp_path, name
 def test_the_rows_are_not_overwritten(run, golden, tmp_path):
     rows = tmp_path / "rows.svm"
     rows.write_bytes((golden / ROWS).read_bytes())
-    run("compile", golden / MODEL, rows, "--trie", rows).error()
+    run("compile", golden / MODEL, "-o", rows, "--trie", rows).error()
     assert rows.read_bytes() == (golden / ROWS).read_bytes()
 
 
@@ -216,7 +215,7 @@ def test_words_are_for_what_nothing_else_beats():
 def test_a_plot_has_the_tries(run, golden, rows_file, tmp_path):
     plot = tmp_path / "trade-off.svg"
     options = ["--trie", rows_file, "--plot", plot, "--json"]
-    ran = run("compile", golden / MODEL, tmp_path / "m.uk", *options)
+    ran = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", *options)
     assert (ran.code, ran.json["plot"]) == (0, str(plot))
     text = plot.read_text()
     assert any(candidate["trie_nodes"] for candidate in ran.json["candidates"])

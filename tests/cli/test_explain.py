@@ -17,13 +17,13 @@ def scores_of(run, model, rows) -> list[list[float]]:
 def test_parts_add_up(run, golden, name):
     model, rows = golden / f"{name}.model", golden / "multi.test.svm"
     answers = scores_of(run, model, rows)
-    for row in (1, 7, 60):
+    for row in (0, 6, 59):
         found = run("explain", model, rows, "--row", row, "--top", 5, "--json").json
         assert len(found["contributions"]) == 5
         parts = [found["constant"], found["rest"], *(part["value"] for part in found["contributions"])]
         total = np.sum([np.atleast_1d(part) for part in parts], axis=0)
         np.testing.assert_allclose(total, np.atleast_1d(found["score"]), rtol=1e-9, atol=1e-12)
-        answer, *scores = answers[row - 1]
+        answer, *scores = answers[row]
         np.testing.assert_allclose(total, scores, rtol=1e-9, atol=1e-12)
         assert found["prediction"] == pytest.approx(answer)
         assert len(found["scores"]) == len(scores)
@@ -31,14 +31,14 @@ def test_parts_add_up(run, golden, name):
 
 def test_what_a_user_reads(run, model_file, test_file, tmp_path):
     (tmp_path / "rows").write_text("1 1:1 3:1\n-1 1:1 2:1\n")
-    ran = run("explain", model_file, tmp_path / "rows", "--row", 2, "--top", 2)
+    ran = run("explain", model_file, tmp_path / "rows", "--row", 1, "--top", 2)
     assert (ran.code, ran.err) == (0, "")
-    for words in ("row 2", "1 ∧ 2", "(constant)", "(1 other)", "(score)", "prediction"):
+    for words in ("row 1", "1 ∧ 2", "(constant)", "(1 other)", "(score)", "prediction"):
         assert words in ran.out
     (tmp_path / "names").write_text("first\nsecond\n")
-    ran = run("explain", model_file, tmp_path / "rows", "--row", 2, "--features", tmp_path / "names")
+    ran = run("explain", model_file, tmp_path / "rows", "--row", 1, "--features", tmp_path / "names")
     assert "first ∧ second" in ran.out
-    found = run("explain", model_file, tmp_path / "rows", "--row", 2, "--json").json
+    found = run("explain", model_file, tmp_path / "rows", "--row", 1, "--json").json
     assert [1, 2] in [part["features"] for part in found["contributions"]]
 
 
@@ -63,14 +63,14 @@ def test_many_classes_show_the_strongest(run, tmp_path):
         f"{label} " + " ".join(f"{i + 1}:1" for i in np.flatnonzero(x)) for x, label in zip(X, y, strict=True)
     ]
     (tmp_path / "rows").write_text("\n".join(lines) + "\n")
-    assert run("train", tmp_path / "rows", tmp_path / "m.uk", "--quiet").code == 0
+    assert run("train", "poly", tmp_path / "rows", "-o", tmp_path / "m.uk", "--quiet").code == 0
     assert "most of all for" in run("explain", tmp_path / "m.uk", tmp_path / "rows").out
 
 
 def test_a_pruned_file_explains_the_exact_model(run, golden, tmp_path):
     source, rows = golden / "libsvm-poly2.model", golden / "binary.test.svm"
     options = ["--engine", "pruned", "--threshold", "0.02", "-q"]
-    assert run("compile", source, tmp_path / "m.uk", *options).code == 0
+    assert run("compile", source, "-o", tmp_path / "m.uk", *options).code == 0
     given, expected = (run("explain", path, rows, "--json").json for path in (tmp_path / "m.uk", source))
     assert given["exact"] is False
     assert given["score"] == expected["score"]
@@ -80,7 +80,7 @@ def test_a_pruned_file_explains_the_exact_model(run, golden, tmp_path):
 def test_rows_with_no_or_unknown_features(run, golden, model_file, tmp_path):
     (tmp_path / "rows").write_text("1\n1 999:1\n")
     for model in (model_file, golden / "libsvm-poly2.model", golden / "liblinear-multi.model"):
-        for row in (1, 2):
+        for row in (0, 1):
             found = run("explain", model, tmp_path / "rows", "--row", row, "--json").json
             assert found["contributions"] == []
             assert found["score"] == pytest.approx(found["constant"])
@@ -92,7 +92,7 @@ def test_what_cannot_be_explained(run, golden, model_file, test_file):
     assert message.startswith(f"{golden / 'libsvm-rbf.model'}: ")
     assert "rbf" in message
     assert (
-        "has 200 rows, so there is no row 201" in run("explain", model_file, test_file, "--row", 201).error()
+        "has 200 rows, so there is no row 200" in run("explain", model_file, test_file, "--row", 200).error()
     )
-    assert "--row" in run("explain", model_file, test_file, "--row", 0).error()
+    assert "--row" in run("explain", model_file, test_file, "--row", -1).error()
     assert "--top" in run("explain", model_file, test_file, "--top", -1).error()

@@ -54,7 +54,7 @@ BAD_FILES = {
 @pytest.mark.parametrize(("text", "reason"), BAD_FILES.values(), ids=BAD_FILES)
 def test_training_data_that_is_bad(run, tmp_path, text, reason):
     (tmp_path / "rows.svm").write_text(text)
-    assert re.search(reason, run("train", tmp_path / "rows.svm", tmp_path / "m.uk").error())
+    assert re.search(reason, run("train", "poly", tmp_path / "rows.svm", "-o", tmp_path / "m.uk").error())
     assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
 
 
@@ -69,7 +69,7 @@ def test_training_data_that_is_bad(run, tmp_path, text, reason):
         ("--degree 0", r"--degree must be an int in the range \[1, 3\], got 0"),
         ("--degree 9", "--degree must be"),
         ("--degree 1.5", "--degree"),
-        ("--gamma 0", "--gamma must be scale, auto or a positive number, got '0'"),
+        ("--gamma 0", "--gamma must be a str among .* or a float in the range .0.0, inf., got 0.0"),
         ("--gamma nan", "--gamma must be"),
         ("--gamma large", "--gamma must be"),
         ("--coef0 -1", "--coef0 must be"),
@@ -87,31 +87,42 @@ def test_training_data_that_is_bad(run, tmp_path, text, reason):
         ("--seed -1", "--seed"),
         ("--n-features 0", "--n-features"),
         ("--n-features 3", "beyond 3"),
-        ("--no-such-option", "--no-such-option.*see unkernel train --help"),
+        ("--no-such-option", "--no-such-option.*see unkernel train poly --help"),
         ("--test missing.svm", "missing.svm: No such file"),
     ],
 )
 def test_options_that_are_bad(run, files, options, reason):
-    assert re.search(reason, run("train", files.train, files.folder / "m.uk", *options.split()).error())
+    assert re.search(
+        reason, run("train", "poly", files.train, "-o", files.folder / "m.uk", *options.split()).error()
+    )
 
 
 def test_bad_options_are_refused_before_the_file_is_read(run, tmp_path):
-    assert "--C" in run("train", tmp_path / "missing.svm", tmp_path / "m.uk", "--C", "0").error()
-    assert "there is no folder" in run("train", tmp_path / "missing.svm", tmp_path / "nowhere/m.uk").error()
+    assert (
+        "--C" in run("train", "poly", tmp_path / "missing.svm", "-o", tmp_path / "m.uk", "--C", "0").error()
+    )
+    assert (
+        "there is no folder"
+        in run("train", "poly", tmp_path / "missing.svm", "-o", tmp_path / "nowhere/m.uk").error()
+    )
 
 
 @pytest.mark.parametrize(
     "command",
     [
         ["train"],
+        ["train", "poly"],
+        ["train", "forest"],
+        ["tune"],
+        ["tune", "parser"],
+        ["evaluate", "m.uk"],
+        ["parse"],
         ["predict", "m.uk"],
         ["inspect"],
-        ["compile", "m"],
         ["explain", "m.uk"],
         ["bench", "m.uk"],
         ["fly"],
         ["--flag"],
-        ["train", "a"],
     ],
 )
 def test_usage(run, command):
@@ -121,12 +132,12 @@ def test_usage(run, command):
 def test_files_that_are_not_there(run, files):
     missing, output = files.folder / "missing", files.folder / "output"
     for arguments in (
-        ("train", missing, output),
+        ("train", "poly", missing, "-o", output),
         ("predict", missing, files.test, "-o", output),
         ("predict", files.model, missing, "-o", output),
         ("inspect", missing),
-        ("compile", missing, output),
-        ("compile", files.model, output, "--sample", missing),
+        ("compile", missing, "-o", output),
+        ("compile", files.model, "-o", output, "--sample", missing),
         ("explain", missing, files.test),
         ("explain", files.model, missing),
         ("explain", files.model, files.test, "--features", missing),
@@ -134,18 +145,19 @@ def test_files_that_are_not_there(run, files):
         ("bench", files.model, missing),
     ):
         assert run(*arguments).error() == f"{missing}: No such file or directory"
-    assert "directory" in run("train", files.folder, output).error()
+    assert "directory" in run("train", "poly", files.folder, "-o", output).error()
     assert "directory" in run("inspect", files.folder).error()
-    assert "directory" in run("compile", files.folder, output).error()
+    assert "directory" in run("compile", files.folder, "-o", output).error()
     assert "directory" in run("explain", files.model, files.folder).error()
     assert "directory" in run("inspect", files.model, "--features", files.folder).error()
 
 
 def commands_that_write(files: Files) -> list[list[object]]:
     return [
-        ["train", files.train],
+        ["train", "poly", files.train, "-o"],
+        ["tune", "poly", files.train, "-o"],
         ["predict", files.model, files.test, "--output"],
-        ["compile", files.model],
+        ["compile", files.model, "--output"],
     ]
 
 
@@ -164,13 +176,13 @@ def test_a_folder_without_permission(run, files):
 
 def test_inputs_are_not_overwritten(run, files):
     for arguments in (
-        ("train", files.train, files.train),
-        ("train", files.folder / "link", files.train),
-        ("train", files.train, files.test, "--test", files.test),
+        ("train", "poly", files.train, "-o", files.train),
+        ("train", "poly", files.folder / "link", "-o", files.train),
+        ("train", "poly", files.train, "-o", files.test, "--test", files.test),
         ("predict", files.model, files.test, "-o", files.test),
         ("predict", files.model, files.test, "-o", files.model),
-        ("compile", files.model, files.model),
-        ("compile", files.model, files.test, "--sample", files.test),
+        ("compile", files.model, "-o", files.model),
+        ("compile", files.model, "-o", files.test, "--sample", files.test),
     ):
         assert "is an input, too" in run(*arguments).error()
 
@@ -178,8 +190,8 @@ def test_inputs_are_not_overwritten(run, files):
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
 def test_a_full_device(run, files):
     assert "No space left" in run("predict", files.model, files.test, "-o", "/dev/full").error()
-    assert "not an ordinary file" in run("train", files.train, "/dev/full").error()
-    assert "not an ordinary file" in run("compile", files.model, "/dev/full").error()
+    assert "not an ordinary file" in run("train", "poly", files.train, "-o", "/dev/full").error()
+    assert "not an ordinary file" in run("compile", files.model, "-o", "/dev/full").error()
     assert Path("/dev/full").is_char_device()
 
 
@@ -192,7 +204,9 @@ def test_options_of_predict_that_do_not_go_together(run, files):
 def test_an_index_beyond_all_memory(run, tmp_path):
     """2^40 columns are fine, as long as few of them are used; nothing is allocated by their number."""
     (tmp_path / "rows.svm").write_text(f"1 1:1\n-1 {2**40}:1\n" * 5)
-    ran = run("train", tmp_path / "rows.svm", tmp_path / "m.uk", "--gamma", "1", "--C", "10", "--json")
+    ran = run(
+        "train", "poly", tmp_path / "rows.svm", "-o", tmp_path / "m.uk", "--gamma", "1", "--C", "10", "--json"
+    )
     assert ran.code == 0
     assert (ran.json["features"], ran.json["training_accuracy"]) == (2**40, 1.0)
     assert run("predict", tmp_path / "m.uk", tmp_path / "rows.svm", "--json").json["accuracy"] == 1.0
@@ -202,9 +216,13 @@ def test_an_index_beyond_all_memory(run, tmp_path):
 
 def test_index_zero(run, tmp_path):
     (tmp_path / "rows.svm").write_text("1 0:1\n-1 1:1\n" * 5)
-    assert run("train", tmp_path / "rows.svm", tmp_path / "m.uk", "--json").json["features"] == 2
+    assert (
+        run("train", "poly", tmp_path / "rows.svm", "-o", tmp_path / "m.uk", "--json").json["features"] == 2
+    )
     (tmp_path / "m.uk").unlink()
-    assert ":1:" in run("train", tmp_path / "rows.svm", tmp_path / "m.uk", "--one-based").error()
+    assert (
+        ":1:" in run("train", "poly", tmp_path / "rows.svm", "-o", tmp_path / "m.uk", "--one-based").error()
+    )
     assert not (tmp_path / "m.uk").exists()
 
 
@@ -227,7 +245,7 @@ def refused_by_predict_and_inspect(run, model_file, test_file, tmp_path) -> str:
     first = run("inspect", model_file, "--top", "5").error()
     for command in (
         ("predict", model_file, test_file, "-o", tmp_path / "p.txt"),
-        ("compile", model_file, tmp_path / "p.txt"),
+        ("compile", model_file, "-o", tmp_path / "p.txt"),
         ("explain", model_file, test_file),
         ("bench", model_file, test_file),
     ):
@@ -266,7 +284,7 @@ def test_a_model_with_keys_that_number_nothing(run, model_file, test_file, tmp_p
 
 def test_rows_where_the_model_should_be_and_the_other_way_round(run, train_file, model_file, tmp_path):
     assert str(train_file) in run("predict", train_file, model_file).error()
-    assert str(model_file) in run("train", model_file, tmp_path / "other.uk").error()
+    assert str(model_file) in run("train", "poly", model_file, "-o", tmp_path / "other.uk").error()
 
 
 def test_names_that_would_move_the_cursor(run, tmp_path):
@@ -281,7 +299,8 @@ def test_too_little_memory_is_one_line(run, train_file, tmp_path, monkeypatch):
 
     monkeypatch.setattr("unkernel.cli.inputs.rows.read_svmlight", no_memory)
     assert (
-        run("train", train_file, tmp_path / "m.uk").error() == "not enough memory. Unable to allocate 1 PiB"
+        run("train", "poly", train_file, "-o", tmp_path / "m.uk").error()
+        == "not enough memory. Unable to allocate 1 PiB"
     )
 
 
@@ -311,7 +330,7 @@ def test_a_kernel_that_nobody_knows(run, golden, test_file, tmp_path):
     head, _, vectors = text.partition("SV\n")
     numbered = [f"{line.split()[0]} 0:{i}" for i, line in enumerate(vectors.splitlines(), 1)]
     path.write_text(head + "SV\n" + "\n".join(numbered) + "\n")
-    for command in (("predict", path, test_file), ("compile", path, tmp_path / "m.uk")):
+    for command in (("predict", path, test_file), ("compile", path, "-o", tmp_path / "m.uk")):
         assert "precomputed" in run(*command).error()
     assert not (tmp_path / "m.uk").exists()
     assert run("inspect", path).code == 0

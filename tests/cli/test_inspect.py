@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from unkernel import PolySVC, load, read_svmlight
+from unkernel import PolySVC, load, read_svmlight, write_svmlight
 
 
 def test_what_a_user_reads(run, model_file):
@@ -47,10 +47,31 @@ def test_monomials_of_several_classes(run, tmp_path):
     assert found["basis"] == "monomials"
     assert found["conjunctions_by_order"] == [4, 10, 20]
     scores = np.array(found["constants"]) + sum(
-        np.prod(X[:1, np.array(entry["features"]) - 1]) * np.array(entry["weights"]) for entry in found["top"]
+        np.prod(X[:1, np.array(entry["features"])]) * np.array(entry["weights"]) for entry in found["top"]
     )
     np.testing.assert_allclose(scores, clf.decision_function(X[:1])[0], rtol=1e-10)
     assert "not " in run("inspect", tmp_path / "m.uk", "--top", "100").out
+
+
+def test_ids_count_from_0_unless_a_file_says_otherwise(run, tmp_path):
+    X = np.eye(3)[[0, 1, 2, 1] * 5]
+    y = [1, -1, 1, -1] * 5
+    PolySVC(degree=1, random_state=0).fit(X, y).save(tmp_path / "python.uk")
+    for name, zero_based in (("zero", True), ("one", False)):
+        write_svmlight(tmp_path / name, X, y, zero_based=zero_based)
+        options = ["-o", tmp_path / f"{name}.uk", "--degree", "1", "-q"]
+        assert run("train", "poly", tmp_path / name, *options).code == 0
+
+    def ids(model: str, *command: object) -> set[int]:
+        found = run(*command, "--top", "9", "--json").json
+        parts = found["top"] if model == "inspect" else found["contributions"]
+        return {feature for part in parts for feature in part["features"]}
+
+    for name, expected in (("python", {0, 1, 2}), ("zero", {0, 1, 2}), ("one", {1, 2, 3})):
+        assert ids("inspect", "inspect", tmp_path / f"{name}.uk") == expected
+    for name, rows, expected in (("zero", "zero", {0}), ("one", "one", {1}), ("python", "one", {1})):
+        assert ids("explain", "explain", tmp_path / f"{name}.uk", tmp_path / rows, "--row", "0") == expected
+    assert ids("explain", "explain", tmp_path / "python.uk", tmp_path / "zero") == {0}
 
 
 def test_a_model_without_conjunctions(run, model_file, tmp_path):
@@ -73,11 +94,11 @@ def test_numbers_that_json_does_not_have_become_null(run, model_file, tmp_path):
     [
         ("libsvm-poly2", ("read from LIBSVM", "polynomial (1 ⟨x, z⟩ + 1)^2", "2: 1, -1", "probabilities  ")),
         ("libsvm-rbf", ("rbf exp(-0.05 |x - z|²)", "support vectors")),
-        ("libsvm-nu-sigmoid-prob-multi", ("sigmoid tanh(0.02 ⟨x, z⟩ + -0.5)", "yes", "a vote a pair")),
+        ("libsvm-nu-sigmoid-prob-multi", ("sigmoid tanh(0.02 ⟨x, z⟩ + -0.5)", "yes", "one vote per pair")),
         ("libsvm-nu-svr", ("numbers (regression)",)),
         ("libsvm-one-class", ("one class", "2: -1, 1")),
         ("libsvm-linear-multi", ("linear ⟨x, z⟩",)),
-        ("liblinear-multi", ("read from LIBLINEAR", "a score a class", "52 of 1 feature")),
+        ("liblinear-multi", ("read from LIBLINEAR", "one score per class", "52 of 1 feature")),
         ("svmlight-poly2", ("read from SVMlight",)),
         ("tinysvm-poly3", ("read from TinySVM", "^3")),
     ],
@@ -106,7 +127,7 @@ def test_a_compiled_model(run, compiled_file):
 
 def test_an_approximate_model_cannot_be_missed(run, golden, tmp_path):
     options = ["--engine", "pruned", "--threshold", "0.02", "-q"]
-    assert run("compile", golden / "libsvm-poly2.model", tmp_path / "m.uk", *options).code == 0
+    assert run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", *options).code == 0
     out = run("inspect", tmp_path / "m.uk", "--top", "1").out
     assert "pruned, APPROXIMATE" in out
     assert "dropped" in out
@@ -114,7 +135,7 @@ def test_an_approximate_model_cannot_be_missed(run, golden, tmp_path):
 
 def test_rare_features_of_a_split_are_said_to_be_missing(run, golden, tmp_path):
     options = ["--engine", "split", "--rare", "20", "-q"]
-    assert run("compile", golden / "tinysvm-poly3.model", tmp_path / "m.uk", *options).code == 0
+    assert run("compile", golden / "tinysvm-poly3.model", "-o", tmp_path / "m.uk", *options).code == 0
     found = run("inspect", tmp_path / "m.uk", "--top", "1", "--json").json
     assert found["zones"]["rare"] > 0
     assert "rare" in found["top_note"]
@@ -139,7 +160,7 @@ def test_conjunctions_of_models_that_are_not_compiled(run, golden, name):
 
 def test_an_engine_without_conjunctions_is_expanded_to_list_them(run, golden, tmp_path):
     source = golden / "libsvm-poly2.model"
-    assert run("compile", source, tmp_path / "m.uk", "--engine", "bitsliced", "-q").code == 0
+    assert run("compile", source, "-o", tmp_path / "m.uk", "--engine", "bitsliced", "-q").code == 0
     assert "as bits" in run("inspect", tmp_path / "m.uk").out
     given, expected = (
         run("inspect", path, "--top", "4", "--json").json["top"] for path in (tmp_path / "m.uk", source)

@@ -9,6 +9,7 @@ import pytest
 import unkernel
 from reference.parse_corpora import MAKERS, chunks
 
+KIND_OF = {"trees": "parser", "chunks": "chunker", "bunsetsu": "bunsetsu"}
 KINDS = {"trees": {"moves", "labels"}, "chunks": {"tags"}, "bunsetsu": {"depends"}}
 NAMES = {
     "trees": r"(stack|input|head|dependent)\S*=|distance=|direction=",
@@ -22,7 +23,7 @@ def trained(request, run, tmp_path):
     """The task, a parser, and what it was trained on."""
     train = tmp_path / "train"
     train.write_text(MAKERS[request.param](60, 0))
-    assert run("parse", "train", tmp_path / "m.uk", train, "-q").code == 0
+    assert run("train", KIND_OF[request.param], train, "-o", tmp_path / "m.uk", "-q").code == 0
     return request.param, tmp_path / "m.uk", train
 
 
@@ -51,7 +52,7 @@ def test_the_heaviest_of_an_engine_without_conjunctions(run, tmp_path):
     (tmp_path / "train").write_text(MAKERS["bunsetsu"](40, 0))
     tops = []
     for engine in ("inverted", "expanded"):
-        arguments = ("parse", "train", tmp_path / "m.uk", tmp_path / "train", "--tol", "1e-6")
+        arguments = ("train", "bunsetsu", tmp_path / "train", "-o", tmp_path / "m.uk", "--tol", "1e-6")
         assert run(*arguments, "--engine", engine, "-q").code == 0
         tops.append(run("inspect", tmp_path / "m.uk", "--top", "1", "--json").json["top"]["depends"][0])
     assert tops[0]["weight"] == pytest.approx(tops[1]["weight"], rel=1e-2)
@@ -59,7 +60,7 @@ def test_the_heaviest_of_an_engine_without_conjunctions(run, tmp_path):
 
 def test_a_sentence_is_explained(run, trained):
     _, path, train = trained
-    told = run("explain", path, train, "--row", "3", "--top", "2", "--json")
+    told = run("explain", path, train, "--row", "2", "--top", "2", "--json")
     assert (told.code, told.err) == (0, "")
     parser = unkernel.load(path)
     corpus = parser.parse(train)[2:3]
@@ -71,8 +72,8 @@ def test_a_sentence_is_explained(run, trained):
         total = one["constant"]["chosen"] + one["rest"]["chosen"]
         total += sum(part["chosen"] for part in one["evidence"])
         assert total == pytest.approx(one["scores"][one["chosen"]])
-    shown = run("explain", path, train, "--row", "3", "--top", "2").out
-    assert "sentence 3" in shown
+    shown = run("explain", path, train, "--row", "2", "--top", "2").out
+    assert "sentence 2" in shown
     for decision in expected:
         assert f"{decision.question}: {decision.chosen}" in shown
         assert decision.runner_up in shown
@@ -83,14 +84,14 @@ def test_text_without_tags_is_explained(run, tmp_path):
     (tmp_path / "train").write_text(chunks(40, 0))
     (tmp_path / "raw").write_text(chunks(3, 1, tags=False))
     (tmp_path / "tagged").write_text(chunks(3, 1))
-    assert run("parse", "train", tmp_path / "m.uk", tmp_path / "train", "-q").code == 0
+    assert run("train", "chunker", tmp_path / "train", "-o", tmp_path / "m.uk", "-q").code == 0
     told = [run("explain", tmp_path / "m.uk", tmp_path / name, "--json").json for name in ("raw", "tagged")]
     assert told[0]["decisions"] == told[1]["decisions"] != []
 
 
 def test_what_is_refused(run, trained, tmp_path):
     _, path, train = trained
-    assert "so there is no sentence 61" in run("explain", path, train, "--row", "61").error()
+    assert "so there is no sentence 60" in run("explain", path, train, "--row", "60").error()
     for options in (("--of", "NP"), ("--features", "names.txt"), ("--zero-based",)):
         assert f"{options[0]} is for models of rows" in run("explain", path, train, *options).error()
     assert "nowhere" in run("explain", path, tmp_path / "nowhere").error()
@@ -99,5 +100,5 @@ def test_what_is_refused(run, trained, tmp_path):
 def test_a_pruned_parser_is_not_explained(run, tmp_path):
     (tmp_path / "train").write_text(MAKERS["bunsetsu"](40, 0))
     options = ("--engine", "pruned", "--threshold", "1e-4", "-q")
-    assert run("parse", "train", tmp_path / "m.uk", tmp_path / "train", *options).code == 0
+    assert run("train", "bunsetsu", tmp_path / "train", "-o", tmp_path / "m.uk", *options).code == 0
     assert "m.uk: a pruned parser" in run("explain", tmp_path / "m.uk", tmp_path / "train").error()

@@ -1,4 +1,4 @@
-"""``unkernel parse run``: files, pipes, drawings, and sentences that are not as they should be."""
+"""``unkernel parse``: files, pipes, drawings, and sentences that are not as they should be."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from reference.terminal import interrupted_at
 from unkernel.cli import main
 from unkernel.data.text.drawing import draw_text
 
-COMMAND = [sys.executable, "-m", "unkernel.cli", "parse", "run"]
+COMMAND = [sys.executable, "-m", "unkernel.cli", "parse"]
 BAD = "1\tbad\n\n"
+KIND_OF = {"trees": "parser", "chunks": "chunker", "bunsetsu": "bunsetsu"}
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def models(tmp_path_factory) -> dict[str, Path]:
     for task, make in MAKERS.items():
         paths[task] = folder / f"{task}.uk"
         (folder / task).write_text(make(60, 0))
-        assert main(["parse", "train", str(paths[task]), str(folder / task), "--quiet"]) == 0
+        assert main(["train", KIND_OF[task], str(folder / task), "-o", str(paths[task]), "--quiet"]) == 0
     return paths
 
 
@@ -53,10 +54,10 @@ def answered(model: Path, file: Path) -> str:
 def test_columns(run, models, tmp_path, task, jobs):
     path = tmp_path / "in"
     path.write_text(MAKERS[task](30, 3))
-    ran = run("parse", "run", models[task], path, "--jobs", jobs)
+    ran = run("parse", models[task], path, "--jobs", jobs)
     assert (ran.code, ran.out) == (0, answered(models[task], path))
     assert "30 sentences" in ran.err
-    ran = run("parse", "run", models[task], path, "-o", tmp_path / "out", "-q")
+    ran = run("parse", models[task], path, "-o", tmp_path / "out", "-q")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
     assert (tmp_path / "out").read_text() == answered(models[task], path)
 
@@ -64,12 +65,12 @@ def test_columns(run, models, tmp_path, task, jobs):
 def test_untagged_chunks_get_a_column(run, models, tmp_path):
     (tmp_path / "in").write_text(chunks(5, 3, tags=False))
     (tmp_path / "tagged").write_text(chunks(5, 3))
-    found = run("parse", "run", models["chunks"], tmp_path / "in", "-q").out
-    assert found == run("parse", "run", models["chunks"], tmp_path / "tagged", "-q").out
+    found = run("parse", models["chunks"], tmp_path / "in", "-q").out
+    assert found == run("parse", models["chunks"], tmp_path / "tagged", "-q").out
 
 
 def test_compressed_output(run, model, bank, tmp_path):
-    assert run("parse", "run", model, bank, "-o", tmp_path / "out.conllu.xz", "-q").code == 0
+    assert run("parse", model, bank, "-o", tmp_path / "out.conllu.xz", "-q").code == 0
     assert unkernel.read_conllu(tmp_path / "out.conllu.xz").to_bytes().decode() == answered(model, bank)
 
 
@@ -87,19 +88,19 @@ def mixed(bank, tmp_path) -> tuple[Path, str]:
 
 def test_stopping_at_a_bad_sentence(run, model, bank, mixed, tmp_path):
     path, good = mixed
-    ran = run("parse", "run", model, path)
+    ran = run("parse", model, path)
     assert ran.code == 2
     assert ran.out == answered(model, bank)
     (line,) = ran.err.splitlines()
     assert line.startswith(f"unkernel: error: {path}:{good.count(chr(10)) + 1}:")
     before = set(tmp_path.iterdir())
-    assert run("parse", "run", model, path, "-o", tmp_path / "out").code == 2
+    assert run("parse", model, path, "-o", tmp_path / "out").code == 2
     assert set(tmp_path.iterdir()) == before  # all or nothing
 
 
 def test_skipping_a_bad_sentence(run, model, bank, mixed):
     path, _ = mixed
-    ran = run("parse", "run", model, path, "--on-error", "skip", "-q")
+    ran = run("parse", model, path, "--on-error", "skip", "-q")
     assert ran.code == 0
     assert ran.out == answered(model, bank) + BAD + answered(model, bank)
     named, counted = ran.err.splitlines()
@@ -113,16 +114,13 @@ def test_skipping_a_bad_sentence(run, model, bank, mixed):
 def test_trees_for_the_terminal(run, models, bank, tmp_path):
     trees = unkernel.load(models["trees"]).parse(bank)
     expected = "".join(f"{draw_text(sentence)}\n" for sentence in trees)
-    assert run("parse", "run", models["trees"], bank, "--draw", "-q").out == expected
-    assert run("parse", "run", models["trees"], bank, "--draw", "-o", tmp_path / "out", "-q").out == ""
+    assert run("parse", models["trees"], bank, "--draw", "-q").out == expected
+    assert run("parse", models["trees"], bank, "--draw", "-o", tmp_path / "out", "-q").out == ""
     assert (tmp_path / "out").read_text() == expected
     (tmp_path / "c").write_text("the DT\ndog NN\nsaw VBD\n. .\n\n")
-    assert (
-        run("parse", "run", models["chunks"], tmp_path / "c", "--draw", "-q").out
-        == "[NP the dog] [VP saw] .\n\n"
-    )
+    assert run("parse", models["chunks"], tmp_path / "c", "--draw", "-q").out == "[NP the dog] [VP saw] .\n\n"
     (tmp_path / "b").write_text(MAKERS["bunsetsu"](1, 0))
-    drawn = run("parse", "run", models["bunsetsu"], tmp_path / "b", "--draw", "-q").out
+    drawn = run("parse", models["bunsetsu"], tmp_path / "b", "--draw", "-q").out
     assert drawn.count("─ ") == len(unkernel.load(models["bunsetsu"]).parse(tmp_path / "b")[0])
 
 
@@ -130,12 +128,14 @@ def test_trees_for_the_terminal(run, models, bank, tmp_path):
 def test_arcs(run, models, tmp_path, task):
     path = tmp_path / "in"
     path.write_text(MAKERS[task](3, 0))
-    command = ("parse", "run", models[task], path, "-q", "--svg")
+    command = ("parse", models[task], path, "-q", "--svg")
     ran = run(*command, tmp_path / "pictures")
     assert (ran.code, ran.out) == (0, "")
     pictures = sorted((tmp_path / "pictures").iterdir())
     assert [picture.name for picture in pictures] == [f"{number:06}.svg" for number in (1, 2, 3)]
     assert all(picture.read_text().startswith("<svg ") for picture in pictures)
+    assert "has pictures already" in run(*command, tmp_path / "pictures").error()
+    assert run(*command, tmp_path / "pictures", "--force").code == 0
     assert run(*command, tmp_path / "page.html").code == 0
     page = (tmp_path / "page.html").read_text()
     assert page.count("<figure>") == page.count("<svg ") == 3
@@ -151,7 +151,7 @@ def test_arcs(run, models, tmp_path, task):
 
 def test_a_page_escapes_words(run, model, tmp_path):
     (tmp_path / "in").write_text("# text = <b>&\n1\t<b>&\t_\tX\t_\t_\t_\t_\t_\t_\n\n")
-    assert run("parse", "run", model, tmp_path / "in", "--svg", tmp_path / "<p>.html", "-q").code == 0
+    assert run("parse", model, tmp_path / "in", "--svg", tmp_path / "<p>.html", "-q").code == 0
     page = (tmp_path / "<p>.html").read_text()
     assert "<b>" not in page
     assert "<p>" not in page
@@ -162,12 +162,15 @@ def test_a_page_escapes_words(run, model, tmp_path):
 
 def test_what_is_refused(run, models, model, bank, tmp_path):
     (tmp_path / "file").touch()
+    (tmp_path / "old.html").write_text("mine")
     for arguments, reason in (
         ((model, tmp_path / "nowhere"), "No such file"),
         ((tmp_path / "nowhere.uk", bank), "No such file"),
         ((model, bank, "-o", bank), "is an input, too"),
         ((model, bank, "-o", model), "is an input, too"),
         ((model, bank, "-o", tmp_path / "a/b"), "there is no folder"),
+        ((model, bank, "-o", models["chunks"]), "exists; name another file, or replace it with --force"),
+        ((model, bank, "--svg", tmp_path / "old.html"), "exists; name another file"),
         ((model, bank, "--svg", tmp_path / "a/b.svg"), "there is no folder"),
         ((model, bank, "--svg", tmp_path / "a/b"), "there is no folder"),
         ((model, bank, "--svg", tmp_path / "file"), "is a file"),
@@ -175,7 +178,7 @@ def test_what_is_refused(run, models, model, bank, tmp_path):
         ((models["chunks"], bank, "--format", "conllx"), "--format is for dependency trees"),
         ((model, bank, "--on-error", "cry"), "--on-error"),
     ):
-        assert reason in run("parse", "run", *arguments).error()
+        assert reason in run("parse", *arguments).error()
 
 
 # --- Processes ----------------------------------------------------------------------------------------
@@ -191,19 +194,19 @@ def finish(process: subprocess.Popen[bytes], data: bytes = b"") -> tuple[int, by
     return process.returncode, out, err.decode()
 
 
-def test_stdin_to_stdout(model, bank):
-    expected = answered(model, bank).encode()
-    assert finish(start(model, "-", "-o", "-", "-q"), bank.read_bytes()) == (0, expected, "")
-    with bank.open("rb") as file:
-        assert finish(start(model, "-q", stdin=file)) == (0, expected, "")
+def test_stdin_to_stdout(run, stdin, model, bank):
+    expected = answered(model, bank)
+    for arguments in (["-", "-o", "-"], []):
+        stdin(bank.read_bytes())
+        ran = run("parse", model, *arguments, "-q")
+        assert (ran.code, ran.out, ran.err) == (0, expected, "")
 
 
-def test_training_and_measuring_on_stdin(bank, tmp_path):
-    for arguments in (["train", tmp_path / "m.uk", "-", "-q"], ["eval", tmp_path / "m.uk", "-", "--json"]):
-        command = [*COMMAND[:-1], *map(str, arguments)]
-        done = subprocess.run(command, input=bank.read_bytes(), capture_output=True, timeout=60, check=False)
-        assert done.returncode == 0, done.stderr
-    assert b'"uas"' in done.stdout
+def test_training_and_measuring_on_stdin(run, stdin, bank, tmp_path):
+    stdin(bank.read_bytes())
+    assert run("train", "parser", "-", "-o", tmp_path / "m.uk", "-q").code == 0
+    stdin(bank.read_bytes())
+    assert run("evaluate", tmp_path / "m.uk", "-", "--json").json["uas"] > 50
 
 
 def test_a_conversation(model, bank):
@@ -248,7 +251,7 @@ def test_an_endless_stream_in_bounded_memory(model, bank):
 
 
 def test_nobody_reads_any_more(model, tmp_path):
-    """``unkernel parse run … | head``."""
+    """``unkernel parse … | head``."""
     (tmp_path / "in").write_text(treebank(5000, 0))
     process = start(model, tmp_path / "in")
     assert process.stdout.readline().startswith(b"# sent_id")
@@ -282,8 +285,10 @@ def test_a_terminal_sees_how_training_goes(bank, tmp_path):
     command = [
         *COMMAND[:-1],
         "train",
-        str(tmp_path / "m.uk"),
+        "parser",
         str(bank),
+        "-o",
+        str(tmp_path / "m.uk"),
         "--dev",
         str(bank),
         "--epochs",

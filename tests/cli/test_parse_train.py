@@ -1,4 +1,4 @@
-"""``unkernel parse train``, ``eval`` and ``inspect``: every kind of parser, every option, every refusal."""
+"""``unkernel train parser``, ``bunsetsu``, ``chunker``: every kind of parser, every option, every refusal."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import pytest
 import unkernel
 from reference.parse_corpora import MAKERS, bunsetsu, chunks, treebank
 from unkernel.cli.inputs.sentences import TASKS, guess
-from unkernel.cli.learners.base import flag, parameter_options
+from unkernel.cli.options.derived import derived_options, flag
 from unkernel.data import read_conllu
 from unkernel.engines import load as load_classifier
 from unkernel.models import registry
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
 
+KIND_OF = {"trees": "parser", "chunks": "chunker", "bunsetsu": "bunsetsu"}
 KINDS = {"trees": "arc_eager_parser", "chunks": "chunker", "bunsetsu": "bunsetsu_parser"}
 
 
@@ -35,11 +36,11 @@ def bank(tmp_path):
     return path
 
 
-def test_training_guesses_the_task_and_measures(run, files, tmp_path):
+def test_training_measures(run, files, tmp_path):
     task, train, dev = files
-    ran = run("parse", "train", tmp_path / "m.uk", train, "--dev", dev)
+    ran = run("train", KIND_OF[task], train, "-o", tmp_path / "m.uk", "--dev", dev)
     assert ran.code == 0, ran.err
-    assert f"--task {task}" in ran.err
+    assert ran.err == ""
     assert "60 sentences" in ran.out
     assert re.search(r"model of \w+ +\d+ part", ran.out)
     assert re.search(r"file +[\d.]+ kB", ran.out)
@@ -49,7 +50,7 @@ def test_training_guesses_the_task_and_measures(run, files, tmp_path):
 def test_training_in_json(run, files, tmp_path):
     task, train, dev = files
     path = tmp_path / "m.uk"
-    ran = run("parse", "train", path, train, "--dev", dev, "--json")
+    ran = run("train", KIND_OF[task], train, "-o", path, "--dev", dev, "--json")
     assert (ran.code, ran.err) == (0, "")
     assert ran.json["task"] == task
     assert ran.json["kind"] == KINDS[task]
@@ -61,21 +62,23 @@ def test_training_in_json(run, files, tmp_path):
     measure = {"trees": "las", "chunks": "f1", "bunsetsu": "dependency_accuracy"}[task]
     assert ran.json["dev"][measure] == getattr(result, measure) > 50
     assert ran.json["features"] == parser.n_features_
-    evaluated = run("parse", "eval", path, dev, "--json").json
+    evaluated = run("evaluate", path, dev, "--json").json
     assert evaluated[measure] == getattr(result, measure)
 
 
 def test_the_parser_does_not_depend_on_threads(run, files, tmp_path):
-    _, train, dev = files
+    task, train, dev = files
     for jobs in (1, 2):
-        assert run("parse", "train", tmp_path / f"{jobs}.uk", train, "--jobs", jobs, "-q").code == 0
+        assert (
+            run("train", KIND_OF[task], train, "-o", tmp_path / f"{jobs}.uk", "--jobs", jobs, "-q").code == 0
+        )
     one, two = (unkernel.load(tmp_path / f"{jobs}.uk") for jobs in (1, 2))
     assert one.get_params() == two.get_params()
     assert one.parse(dev).to_bytes() == two.parse(dev).to_bytes()
 
 
 def test_epochs_are_told(run, bank, tmp_path):
-    arguments = ("parse", "train", tmp_path / "m.uk", bank, "--dev", bank, "--epochs", "2")
+    arguments = ("train", "parser", bank, "-o", tmp_path / "m.uk", "--dev", bank, "--epochs", "2")
     told = run(*arguments, "--verbose").err.splitlines()
     of_epochs = [line for line in told if line.startswith("run")]
     expected = [f"run {run}, epoch {epoch}" for run in (1, 2) for epoch in (1, 2)]
@@ -94,7 +97,7 @@ def test_epochs_are_told(run, bank, tmp_path):
 def test_options_reach_the_parser(run, bank, tmp_path):
     path = tmp_path / "m.uk"
     options = "--degree 1 --learner logistic --templates chang --minimum 1 --C 0.5 --tol 0.05 --seed 7 -j 1"
-    assert run("parse", "train", path, bank, *options.split(), "-q").code == 0
+    assert run("train", "parser", bank, "-o", path, *options.split(), "-q").code == 0
     chosen = {
         "degree": 1,
         "learner": "logistic",
@@ -127,7 +130,7 @@ OPTIONS = {
         },
     },
     "bunsetsu": {
-        "--minimum 2 --engine pruned --threshold 1e-9 --rare 3": {
+        "--min-count 2 --engine pruned --threshold 1e-9 --rare 3": {
             "min_count": 2,
             "engine": "pruned",
             "threshold": 1e-9,
@@ -142,7 +145,7 @@ OPTIONS = {
 def test_options_of_each_kind_reach_the_parser(run, files, tmp_path, number):
     task, train, dev = files
     for options, chosen in list(OPTIONS[task].items())[number : number + 1]:
-        ran = run("parse", "train", tmp_path / "m.uk", train, *options.split(), "-q")
+        ran = run("train", KIND_OF[task], train, "-o", tmp_path / "m.uk", *options.split(), "-q")
         assert ran.code == 0, ran.err
         parser = unkernel.load(tmp_path / "m.uk")
         assert parser.get_params().items() >= chosen.items()
@@ -156,18 +159,25 @@ def test_options_of_each_kind_reach_the_parser(run, files, tmp_path, number):
         assert parser.evaluate(dev)
 
 
-def test_every_parameter_is_an_option(run):
+@pytest.mark.parametrize(
+    ("kind", "estimator"),
+    [("parser", ArcEagerParser), ("bunsetsu", BunsetsuParser), ("chunker", Chunker)],
+)
+def test_every_parameter_is_an_option(run, kind, estimator):
     """But for those that make no sense on a command line."""
-    shown = run("parse", "train", "--help").out
-    for estimator in (ArcEagerParser, BunsetsuParser, Chunker):
-        for option in parameter_options(estimator).values():
-            assert flag(option) in shown
+    shown = run("train", kind, "--help").out
+    options = derived_options(estimator)
+    for option in options:
+        assert flag(option.name) in shown
+        assert option.help, f"{estimator.__name__} does not describe {option.parameter}"
+    parameters = {option.parameter for option in options}
+    assert set(estimator().get_params()) - parameters == {"n_jobs", "verbose"}
 
 
 def test_a_trie_is_grown_from_sentences(run, tmp_path):
     for name, seed in (("train.knp", 0), ("more.knp", 1)):
         (tmp_path / name).write_text(bunsetsu(40, seed))
-    arguments = ("parse", "train", tmp_path / "m.uk", tmp_path / "train.knp", "-q")
+    arguments = ("train", "bunsetsu", tmp_path / "train.knp", "-o", tmp_path / "m.uk", "-q")
     trie = ("--trie", tmp_path / "more.knp", "--trie-nodes", "1k")
     assert run(*arguments).code == 0
     plain = unkernel.load(tmp_path / "m.uk")
@@ -188,13 +198,13 @@ def test_a_trie_is_grown_from_sentences(run, tmp_path):
 
 
 def test_defaults_are_the_parsers_own(run, bank, tmp_path):
-    assert run("parse", "train", tmp_path / "m.uk", bank, "-q").code == 0
+    assert run("train", "parser", bank, "-o", tmp_path / "m.uk", "-q").code == 0
     assert unkernel.load(tmp_path / "m.uk").get_params() == ArcEagerParser().get_params()
 
 
 @pytest.mark.parametrize("learner", ["svm", "logistic"])
 def test_the_solvers_are_watched(run, bank, tmp_path, learner):
-    ran = run("parse", "train", tmp_path / "m.uk", bank, "--learner", learner, "--verbose")
+    ran = run("train", "parser", bank, "-o", tmp_path / "m.uk", "--learner", learner, "--verbose")
     assert ran.code == 0, ran.err
     assert "part 1 of 1" in ran.err
 
@@ -204,7 +214,7 @@ def test_templates_of_bunsetsu_are_names_in_a_file(run, tmp_path):
     (tmp_path / "t.txt").write_text(
         "# mine\nmodifier.last.surface\ncandidate.end # yes\n\nbetween.distance\n"
     )
-    arguments = ("parse", "train", tmp_path / "m.uk", tmp_path / "train.knp", "--templates")
+    arguments = ("train", "bunsetsu", tmp_path / "train.knp", "-o", tmp_path / "m.uk", "--templates")
     assert run(*arguments, tmp_path / "t.txt", "-q").code == 0
     names = {"modifier.last.surface", "candidate.end", "between.distance"}
     assert set(unkernel.load(tmp_path / "m.uk")._features.templates) == names
@@ -222,119 +232,128 @@ def test_templates_of_bunsetsu_are_names_in_a_file(run, tmp_path):
 def test_conllx_may_have_several_roots(run, tmp_path):
     two_roots = "".join(f"{i}\tw{i}\t_\tA\tA\t_\t0\tROOT\t_\t_\n" for i in (1, 2)) + "\n"
     (tmp_path / "train").write_text(treebank(30, 0) + two_roots)
-    assert "root" in run("parse", "train", tmp_path / "m.uk", tmp_path / "train", "-q").error()
-    trained = run("parse", "train", tmp_path / "m.uk", tmp_path / "train", "--format", "conllx", "-q")
+    assert "root" in run("train", "parser", tmp_path / "train", "-o", tmp_path / "m.uk", "-q").error()
+    trained = run("train", "parser", tmp_path / "train", "-o", tmp_path / "m.uk", "--format", "conllx", "-q")
     assert trained.code == 0, trained.err
-    assert run("parse", "eval", tmp_path / "m.uk", tmp_path / "train", "--format", "conllx").code == 0
-    assert run("parse", "run", tmp_path / "m.uk", tmp_path / "train", "--format", "conllx", "-q").code == 0
+    assert run("evaluate", tmp_path / "m.uk", tmp_path / "train", "--format", "conllx").code == 0
+    assert run("parse", tmp_path / "m.uk", tmp_path / "train", "--format", "conllx", "-q").code == 0
 
 
 def test_compressed_files(run, tmp_path):
     with gzip.open(tmp_path / "train.gz", "wt") as file:
         file.write(chunks(40, 0))
-    ran = run("parse", "train", tmp_path / "m.uk", tmp_path / "train.gz")
+    ran = run("train", "chunker", tmp_path / "train.gz", "-o", tmp_path / "m.uk", "--json")
     assert ran.code == 0
-    assert "--task chunks" in ran.err
+    assert ran.json["task"] == "chunks"
 
 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("--degree 9", r"--degree must be an int in the range \[1, 3\], got 9"),
-        ("--epochs 0", "--epochs must be"),
-        ("--runs 0", "--runs must be"),
-        ("--learner svm --C 0", "--C must be"),
-        ("--C 3", "--C is not for --learner online, but for svm and logistic"),
-        ("--learner online --tol 0.5", "--tol is not for --learner online, but for svm and logistic"),
-        ("--learner svm --epochs 7", "--epochs is not for --learner svm, but for online"),
-        ("--learner logistic --epochs 7", "--epochs is not for --learner logistic, but for online"),
-        ("--learner magic", "--learner"),
-        ("--engine split", "--engine is not for --learner online, but for svm and logistic"),
-        ("--learner svm --exploration 0.5", "--exploration is not for --learner svm, but for online"),
+        ("parser --degree 9", r"--degree must be an int in the range \[1, 3\], got 9"),
+        ("parser --epochs 0", "--epochs must be"),
+        ("parser --runs 0", "--runs must be"),
+        ("parser --learner svm --C 0", "--C must be"),
+        ("parser --C 3", "--C is not for --learner online, but for svm and logistic"),
+        ("parser --learner online --tol 0.5", "--tol is not for --learner online, but for svm and logistic"),
+        ("parser --learner svm --epochs 7", "--epochs is not for --learner svm, but for online"),
+        ("parser --learner logistic --epochs 7", "--epochs is not for --learner logistic, but for online"),
+        ("parser --learner magic", "--learner"),
+        ("parser --engine split", "--engine is not for --learner online, but for svm and logistic"),
+        ("parser --learner svm --exploration 0.5", "--exploration is not for --learner svm, but for online"),
         (
-            "--learner logistic --engine split",
+            "parser --learner logistic --engine split",
             "--engine split sums over support vectors, which --learner log",
         ),
-        ("--learner svm --degree 1 --engine inverted", "of degree 1 does not have: use --engine auto"),
-        ("--learner svm --engine pruned", "--engine must be"),
-        ("--exploration 2", "--exploration must be"),
-        ("--scheme IOB2", "--scheme is not for --task trees, but for chunks"),
-        ("--trie train.conllu", "--trie is not for --task trees, but for bunsetsu"),
-        ("--task bunsetsu --engine pruned", "--engine pruned needs a threshold"),
-        ("--task bunsetsu --threshold 3", "--engine pruned needs a threshold above 0, and the exact engines"),
-        ("--task bunsetsu --memory much", "--memory must be bytes"),
-        ("--task bunsetsu --minimum 0", "--minimum must be"),
-        ("--task chunks --split both", "--split is not for --task chunks, but for trees"),
+        ("parser --learner svm --degree 1 --engine inverted", "of degree 1 does not have: use --engine auto"),
+        ("parser --learner svm --engine pruned", "--engine"),
+        ("parser --exploration 2", "--exploration must be"),
+        ("parser --scheme IOB2", "No such option: --scheme"),
+        ("parser --trie train.conllu", "No such option: --trie"),
+        ("bunsetsu --engine pruned", "--engine pruned needs a threshold"),
+        ("bunsetsu --threshold 3", "--engine pruned needs a threshold above 0, and the exact engines"),
+        ("bunsetsu --memory much", "--memory must be bytes"),
+        ("bunsetsu --min-count 0", "--min-count must be"),
+        ("chunker --split both", "No such option: --split"),
         (
-            "--templates nowhere.txt",
+            "parser --templates nowhere.txt",
             "there is no template file 'nowhere.txt'; ours are 'default', 'rich', 'chang'",
         ),
-        ("--task nouns", "--task"),
-        ("--task bunsetsu --epochs 3", "--epochs is not for --task bunsetsu, but for trees"),
-        ("--task chunks --format conllx", "--format is for dependency trees, and not for chunks"),
-        ("--task chunks --learner online", "--learner must be"),
-        ("--jobs 0", "--jobs"),
-        ("--seed -1", "--seed"),
-        ("--dev nowhere", "nowhere: No such file"),
+        ("nouns", "No such command"),
+        ("bunsetsu --epochs 3", "No such option: --epochs"),
+        ("chunker --format conllx", "No such option: --format"),
+        ("chunker --learner online", "--learner"),
+        ("parser --jobs 0", "--jobs"),
+        ("parser --seed -1", "--seed"),
+        ("parser --dev nowhere", "nowhere: No such file"),
     ],
 )
 def test_options_that_are_bad(run, bank, options, reason):
-    ran = run("parse", "train", bank.with_name("m.uk"), bank, *options.split(), "-q")
+    kind, *given = options.split()
+    ran = run("train", kind, bank, "-o", bank.with_name("m.uk"), *given, "-q")
     assert re.search(reason, ran.error())
     assert [path.name for path in bank.parent.iterdir()] == ["train.conllu"]
 
 
 def test_stdin_can_be_read_only_once(run, tmp_path):
-    assert "stdin" in run("parse", "train", tmp_path / "m.uk", "-", "--dev", "-").error()
+    assert "stdin" in run("train", "parser", "-", "-o", tmp_path / "m.uk", "--dev", "-").error()
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("kind", "text", "reason"),
     [
-        ("", "train: the file is empty"),
-        ("\n\n", "train: cannot tell what it holds: not CoNLL-U"),
-        (
-            "One day, a letter came.\nIt was long.\n",
-            "train:2: cannot tell what it holds: 3 columns, and line 1",
+        *((kind, "", "train: there are no sentences in it") for kind in ("parser", "bunsetsu", "chunker")),
+        *(
+            (kind, "\n\n", "train: there are no sentences in it")
+            for kind in ("parser", "bunsetsu", "chunker")
         ),
-        ("\none\ntwo\n", "train:2: cannot tell what it holds: a single column; "),
-        ("1\ta\t_\tX\t_\t_\t1\troot\t_\t_\n\n", ":1:"),
-        ("1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n\n", "train:1"),
-        ("# a comment\n# and another\n\n", "train:1: cannot tell what it holds: nothing but comments; "),
-        ("# one here\n# two here\n# three four\n", "train:1: cannot tell what it holds: nothing but comm"),
-        (
-            "# a b c\nfour words a line\nand four here too\n",
-            "train:1: cannot tell what it holds: 'c' is no tag",
-        ),
-        ("# a\n1\tw\t_\tX\n\n", "train:2: cannot tell what it holds: 4 columns, where CoNLL-U has 10; "),
-        ("a DT B-NP\nb NN I-NP\nc NN nonsense\n\n", "train:3:6: 'nonsense' is no tag of a chunk"),
-        ("a DT B-NP\nb NN\n\n", "train:2: cannot tell what it holds: 2 columns, and line 1 has 3; "),
-        ("* 0 -1D\nEOS\n", "train:2"),
+        ("parser", "One day, a letter came.\nIt was long.\n", "train:1"),
+        ("parser", "\none\ntwo\n", "train:2"),
+        ("parser", "1\ta\t_\tX\t_\t_\t1\troot\t_\t_\n\n", ":1:"),
+        ("parser", "1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n\n", "train:1"),
+        ("parser", "# a comment\n# and another\n\n", "train"),
+        ("parser", "# a\n1\tw\t_\tX\n\n", "train:2"),
+        ("chunker", "One day, a letter came.\nIt was long.\n", "train:2:13: 3 columns instead of 5"),
+        ("chunker", "# a b c\nfour words a line\nand four here too\n", "train:1"),
+        ("chunker", "a DT B-NP\nb NN I-NP\nc NN nonsense\n\n", "train:3:6: 'nonsense' is no tag of a chunk"),
+        ("chunker", "a DT B-NP\nb NN\n\n", "train:2"),
+        ("bunsetsu", "* 0 -1D\nEOS\n", "train:2"),
+        ("bunsetsu", "One day, a letter came.\n", "train:"),
     ],
 )
-def test_training_data_that_is_bad(run, tmp_path, text, reason):
+def test_training_data_that_is_bad(run, tmp_path, kind, text, reason):
     (tmp_path / "train").write_text(text)
-    assert reason in run("parse", "train", tmp_path / "m.uk", tmp_path / "train", "-q").error()
+    assert reason in run("train", kind, tmp_path / "train", "-o", tmp_path / "m.uk", "-q").error()
     assert [path.name for path in tmp_path.iterdir()] == ["train"]
 
 
+@pytest.mark.parametrize("kind", ["parser", "bunsetsu", "chunker"])
+def test_a_file_for_another_kind_is_told(run, files, tmp_path, kind):
+    task, train, _ = files
+    if kind == KIND_OF[task]:
+        return
+    told = run("train", kind, train, "-o", tmp_path / "m.uk", "-q").error()
+    assert f"unkernel train {KIND_OF[task]}" in told
+    assert not (tmp_path / "m.uk").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "the file is empty"),
+        ("", "no sentences"),
         ("# a\n# b\n", "no sentences"),
         ("# a\n1 w _ X _ _ 0 root _ _\n\n", "train.conllu:2"),
     ],
 )
 def test_a_name_tells_of_trees(run, tmp_path, text, reason):
     (tmp_path / "train.conllu").write_text(text)
-    ran = run("parse", "train", tmp_path / "m.uk", tmp_path / "train.conllu", "--epochs", "3", "-q")
+    ran = run("train", "parser", tmp_path / "train.conllu", "-o", tmp_path / "m.uk", "--epochs", "3", "-q")
     assert reason in ran.error()
 
 
 def test_places_that_cannot_be_written(run, bank, tmp_path):
     for model in (bank, tmp_path, tmp_path / "nowhere/m.uk"):
-        assert run("parse", "train", model, bank, "-q").code == 2
+        assert run("train", "parser", bank, "-o", model, "-q").code == 2
     assert read_conllu(bank)
 
 
@@ -355,7 +374,7 @@ def test_guessing():
 @pytest.fixture
 def parser_file(run, files, tmp_path):
     task, train, _ = files
-    assert run("parse", "train", tmp_path / "m.uk", train, "-q").code == 0
+    assert run("train", KIND_OF[task], train, "-o", tmp_path / "m.uk", "-q").code == 0
     return task, tmp_path / "m.uk"
 
 
@@ -379,11 +398,11 @@ def test_commands_for_rows_say_that_it_is_a_parser(run, parser_file, test_file, 
     for command in (
         ("predict", path, test_file),
         ("bench", path, test_file),
-        ("compile", path, tmp_path / "x.uk"),
+        ("compile", path, "-o", tmp_path / "x.uk"),
     ):
         message = run(*command).error()
         assert description in message
-        assert "unkernel parse run" in message
+        assert "unkernel parse, evaluate" in message
     for reader in (load_classifier, unkernel.read_model, unkernel.compile):
         with pytest.raises(
             unkernel.FormatError,
@@ -393,8 +412,7 @@ def test_commands_for_rows_say_that_it_is_a_parser(run, parser_file, test_file, 
 
 
 def test_a_classifier_is_no_parser(run, model_file, test_file):
-    for command in ("run", "eval"):
-        assert "unkernel predict" in run("parse", command, model_file, test_file).error()
+    assert "unkernel predict" in run("parse", model_file, test_file).error()
 
 
 def test_a_parser_that_was_cut_short(run, parser_file, tmp_path):
@@ -403,14 +421,14 @@ def test_a_parser_that_was_cut_short(run, parser_file, tmp_path):
     for share in (0.001, 0.5, 0.999):
         path.write_bytes(data[: int(share * len(data))])
         assert str(path) in run("inspect", path).error()
-        assert str(path) in run("parse", "run", path, tmp_path / "train").error()
+        assert str(path) in run("parse", path, tmp_path / "train").error()
 
 
 def test_eval_tables(run, files, tmp_path):
     task, train, dev = files
-    assert run("parse", "train", tmp_path / "m.uk", train, "-q").code == 0
-    plain = run("parse", "eval", tmp_path / "m.uk", dev).out
-    labelled = run("parse", "eval", tmp_path / "m.uk", dev, "--labels").out
+    assert run("train", KIND_OF[task], train, "-o", tmp_path / "m.uk", "-q").code == 0
+    plain = run("evaluate", tmp_path / "m.uk", dev).out
+    labelled = run("evaluate", tmp_path / "m.uk", dev, "--labels").out
     assert "sentences/s" in plain
     if task == "trees":
         assert re.search("UAS.*without punctuation", plain)
@@ -423,14 +441,20 @@ def test_eval_tables(run, files, tmp_path):
 
 def test_eval_needs_the_right_answers(run, files, tmp_path):
     task, train, _ = files
-    assert run("parse", "train", tmp_path / "m.uk", train, "-q").code == 0
+    assert run("train", KIND_OF[task], train, "-o", tmp_path / "m.uk", "-q").code == 0
     (tmp_path / "raw").write_text({"trees": "1\ta" + 8 * "\t_" + "\n\n", "chunks": "a\n\n"}.get(task, "no"))
-    assert str(tmp_path / "raw") in run("parse", "eval", tmp_path / "m.uk", tmp_path / "raw").error()
+    assert str(tmp_path / "raw") in run("evaluate", tmp_path / "m.uk", tmp_path / "raw").error()
 
 
 def test_help(run):
-    for command in ((), ("train",), ("run",), ("eval",)):
-        ran = run("parse", *command, *(["--help"] if command else []))
+    for command in (
+        ("train", "parser"),
+        ("train", "bunsetsu"),
+        ("train", "chunker"),
+        ("parse",),
+        ("evaluate",),
+    ):
+        ran = run(*command, "--help")
         assert ran.code == 0
-        assert "unkernel parse" in ran.out
-    assert "--help)" in run("parse", "fly").error()
+        assert f"$ unkernel {' '.join(command)}" in ran.out
+    assert "--help)" in run("parse").error()

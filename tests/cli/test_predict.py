@@ -34,7 +34,7 @@ def test_scores_read_back_to_the_last_bit(run, test_file, model_file, tmp_path):
 def test_scores_of_several_classes_one_each(run, tmp_path):
     X = np.random.default_rng(0).random((90, 5))
     write_svmlight(tmp_path / "rows", X, np.arange(90) % 3)
-    run("train", tmp_path / "rows", tmp_path / "m.uk", "--quiet")
+    run("train", "poly", tmp_path / "rows", "-o", tmp_path / "m.uk", "--quiet")
     run("predict", tmp_path / "m.uk", tmp_path / "rows", "-o", tmp_path / "p.txt", "--scores")
     written = np.loadtxt(tmp_path / "p.txt")
     np.testing.assert_array_equal(written[:, 1:], load(tmp_path / "m.uk").decision_function(X))
@@ -122,8 +122,8 @@ def test_models_of_other_programs_answer_as_those_do(run, golden, tmp_path, name
     expected = np.loadtxt(golden / f"{name}.margins")
     assert run("predict", golden / f"{name}.model", rows, "-o", out, "--scores", "-q").err == ""
     np.testing.assert_allclose(np.loadtxt(out), expected, rtol=1e-9, atol=1e-12)
-    assert run("compile", golden / f"{name}.model", tmp_path / "m.uk", "-q").code == 0
-    assert run("predict", tmp_path / "m.uk", rows, "-o", out, "--scores", "-q").err == ""
+    assert run("compile", golden / f"{name}.model", "-o", tmp_path / "m.uk", "-q").code == 0
+    assert run("predict", tmp_path / "m.uk", rows, "-o", out, "--scores", "-q", "--force").err == ""
     np.testing.assert_allclose(np.loadtxt(out), expected, rtol=1e-9, atol=1e-12)
 
 
@@ -156,7 +156,7 @@ def test_probabilities(run, golden, tmp_path, name):
     expected = np.loadtxt(golden / f"{name}.margins")[:, 1:]
     assert run("predict", golden / f"{name}.model", rows, "-o", out, "--probability", "-q").code == 0
     np.testing.assert_allclose(np.loadtxt(out)[:, 1:], expected, atol=1e-9)
-    run("predict", golden / f"{name}.model", rows, "-o", out, "--probability", "--scores", "-q")
+    run("predict", golden / f"{name}.model", rows, "-o", out, "--probability", "--scores", "-q", "--force")
     columns = np.loadtxt(out)
     np.testing.assert_allclose(columns[:, -expected.shape[1] :], expected, atol=1e-9)
     pairs = expected.shape[1] * (expected.shape[1] - 1) // 2
@@ -202,7 +202,7 @@ def test_an_rbf_kernel_sees_columns_that_no_support_vector_has(run, golden, tmp_
 def test_an_approximate_model_says_so(run, golden, tmp_path):
     path = tmp_path / "m.uk"
     options = ["--engine", "pruned", "--threshold", "0.02", "-q"]
-    assert run("compile", golden / "libsvm-poly2.model", path, *options).code == 0
+    assert run("compile", golden / "libsvm-poly2.model", "-o", path, *options).code == 0
     assert "APPROXIMATE" in run("predict", path, golden / "binary.test.svm").out
     assert run("predict", path, golden / "binary.test.svm", "--json").json["exact"] is False
 

@@ -32,7 +32,25 @@ def endless_training(tmp_path) -> list[str]:
     generator = np.random.default_rng(0)
     write_svmlight(tmp_path / "rows.svm", generator.random((3000, 60)), generator.integers(0, 2, 3000))
     options = ["--tol", "1e-15", "--max-iter", "1000000", "--C", "1000"]
-    return [*COMMAND, "train", str(tmp_path / "rows.svm"), str(tmp_path / "m.uk"), *options]
+    return [*COMMAND, "train", "poly", str(tmp_path / "rows.svm"), "-o", str(tmp_path / "m.uk"), *options]
+
+
+def test_the_version_needs_none_of_the_libraries():
+    """``--version`` imports neither Typer nor NumPy, and no command imports the estimator of another."""
+    code = "import sys; from unkernel.cli import main; main({}); print(*sorted(sys.modules), file=sys.stderr)"
+    for arguments, unwanted in (
+        (["--version"], {"numpy", "typer", "rich", "sklearn", "scipy", "unkernel._core"}),
+        (["--help"], {"numpy", "sklearn", "scipy", "unkernel._core"}),
+        (["train", "--help"], {"numpy", "sklearn", "scipy", "unkernel._core"}),
+        (
+            ["train", "poly", "--help"],
+            {"unkernel.tree", "unkernel.cutplane", "unkernel.parsing", "matplotlib"},
+        ),
+        (["predict", "--help"], {"unkernel.poly", "unkernel.tree", "unkernel.parsing", "matplotlib"}),
+    ):
+        command = [sys.executable, "-c", code.format(arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert unwanted & set(done.stderr.split()) == set()
 
 
 def test_the_installed_command():
@@ -107,9 +125,9 @@ def test_a_disk_that_is_full_half_way(model_file, train_file, test_file, golden,
 
     before = set(tmp_path.iterdir())
     for arguments in (
-        ["train", train_file, tmp_path / "m2.uk"],
+        ["train", "poly", train_file, "-o", tmp_path / "m2.uk"],
         ["predict", model_file, test_file, "-o", tmp_path / "p"],
-        ["compile", golden / "libsvm-poly2.model", tmp_path / "m3.uk"],
+        ["compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m3.uk"],
     ):
         done = call(*arguments, preexec_fn=little_room)
         assert done.returncode == 2, done.stderr
@@ -119,18 +137,18 @@ def test_a_disk_that_is_full_half_way(model_file, train_file, test_file, golden,
         assert set(tmp_path.iterdir()) == before
 
 
-def test_stdin(train_file, test_file, tmp_path):
-    with train_file.open("rb") as rows:
-        assert call("train", "-", tmp_path / "m.uk", "-q", stdin=rows).returncode == 0
-    with test_file.open("rb") as rows:
-        done = call("predict", tmp_path / "m.uk", "-", "--output", "-", "--quiet", stdin=rows)
-    assert len(done.stdout.splitlines()) == 200
+def test_stdin(run, stdin, train_file, test_file, tmp_path):
+    stdin(train_file.read_bytes())
+    assert run("train", "poly", "-", "-o", tmp_path / "m.uk", "-q").code == 0
+    stdin(test_file.read_bytes())
+    ran = run("predict", tmp_path / "m.uk", "-", "--output", "-", "--quiet")
+    assert len(ran.out.splitlines()) == 200
 
 
 def test_a_model_from_a_pipe(golden, tmp_path):
-    """``unkernel compile <(zcat model.gz) model.uk``: what can be read only once is."""
+    """``unkernel compile <(zcat model.gz) -o model.uk``: what can be read only once is."""
     text = (golden / "libsvm-poly2.model").read_text()
-    for arguments in (["compile", "/dev/stdin", tmp_path / "m.uk"], ["inspect", "/dev/stdin"]):
+    for arguments in (["compile", "/dev/stdin", "-o", tmp_path / "m.uk"], ["inspect", "/dev/stdin"]):
         done = call(*arguments, input=text)
         assert (done.returncode, done.stderr) == (0, "")
         assert "read from LIBSVM" in done.stdout
@@ -138,7 +156,7 @@ def test_a_model_from_a_pipe(golden, tmp_path):
 
 
 def test_a_terminal_narrower_than_the_table_of_candidates(golden, tmp_path):
-    command = [*COMMAND, "compile", str(golden / "libsvm-poly2.model"), str(tmp_path / "m.uk")]
+    command = [*COMMAND, "compile", str(golden / "libsvm-poly2.model"), "-o", str(tmp_path / "m.uk")]
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ.update(TERM="xterm", COLUMNS="70")

@@ -20,14 +20,28 @@ from unkernel import (
     read_svmlight,
     write_svmlight,
 )
-from unkernel.cli.options import training as _train_options
+from unkernel.cli.learners.measures import CLASS_MEASURES
+from unkernel.cli.options.derived import derived_options, flag
 from unkernel.cli.render.progress import share_done
 
 
 def test_the_model_is_the_one_that_polysvc_makes(run, train_file, tmp_path):
     path = tmp_path / "model.uk"
     ran = run(
-        "train", train_file, path, "--degree", "3", "--C", "2", "--gamma", "0.5", "--json", "--jobs", "2"
+        "train",
+        "poly",
+        train_file,
+        "-o",
+        path,
+        "--degree",
+        "3",
+        "--C",
+        "2",
+        "--gamma",
+        "0.5",
+        "--json",
+        "--jobs",
+        "2",
     )
     X, y = read_svmlight(train_file)
     expected = PolySVC(degree=3, C=2, gamma=0.5, random_state=0).fit(X, y.astype(int))
@@ -49,38 +63,39 @@ def test_a_model_of_support_vectors_is_ready_to_load(run, tmp_path):
     rows, path = tmp_path / "rows.svm", tmp_path / "model.uk"
     write_svmlight(rows, X, y)
     options = ("--storage", "split", "--gamma", "0.5")
-    found = run("train", rows, path, *options, "--json").json
+    found = run("train", "poly", rows, "-o", path, *options, "--json").json
     expected = PolySVC(storage="split", gamma=0.5, random_state=0).fit(X, y)
     assert found["support_vectors"] == expected.to_model().n_support
     np.testing.assert_array_equal(load(path).decision_function(X), expected.decision_function(X))
     assert run("predict", path, rows).code == 0
-    said = run("train", rows, path, *options).out
+    said = run("train", "poly", rows, "-o", path, *options).out
     assert re.search(r"model +\d+ support vectors, kernel of degree 2", said)
 
 
 def test_what_a_user_reads(run, train_file, test_file, tmp_path):
-    ran = run("train", train_file, tmp_path / "m.uk", "--C", "10", "--test", test_file)
+    ran = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--C", "10", "--test", test_file)
     assert ran.code == 0
     assert ran.err == ""  # no terminal, no bar
     for words in ("300 rows, 12 features, 2 classes: -1, 1", "objective", "gap", "time", "memory"):
         assert words in ran.out
     assert re.search(r"training accuracy +100.00 %", ran.out)
-    assert re.search(r"test accuracy +100.00 % of 200 rows", ran.out)
+    assert re.search(r"test accuracy +100.00 % \(200 of 200 rows\)", ran.out)
 
 
 def test_quiet_says_nothing(run, train_file, tmp_path):
-    ran = run("train", train_file, tmp_path / "m.uk", "--quiet")
+    ran = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--quiet")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
 def test_json_has_what_the_summary_has(run, train_file, test_file, tmp_path):
-    found = run("train", train_file, tmp_path / "m.uk", "--test", test_file, "--json").json
-    assert found["test"] | {"accuracy": 0} == {
-        "file": str(test_file),
-        "rows": 200,
-        "accuracy": 0,
-        "accuracy_note": None,
-    }
+    found = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--test", test_file, "--json").json
+    assert set(found["test"]) == {"file", "rows", *CLASS_MEASURES}
+    assert (found["test"]["file"], found["test"]["rows"]) == (str(test_file), 200)
+    assert found["test"]["accuracy_note"] is None
+    assert found["test"]["positive_class"] == 1
+    for name in ("accuracy", "precision", "recall", "f1", "roc_area"):
+        assert 0.9 < found["test"][name] <= 1.0
+        assert 0.9 < found[f"training_{name}"] <= 1.0
     assert found["rows"] == 300
     assert found["features"] == 12
     assert found["model_bytes"] == (tmp_path / "m.uk").stat().st_size
@@ -90,13 +105,15 @@ def test_json_has_what_the_summary_has(run, train_file, test_file, tmp_path):
 
 
 def test_verbose_tells_what_happens(run, train_file, tmp_path):
-    ran = run("train", train_file, tmp_path / "m.uk", "--verbose", "--quiet")
+    ran = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--verbose", "--quiet")
     assert ran.code == 0
     assert ran.err.splitlines() == [f"reading {train_file}", "training", "measuring"]
 
 
 def test_a_training_that_stopped_early_is_a_warning(run, train_file, tmp_path):
-    ran = run("train", train_file, tmp_path / "m.uk", "--max-iter", "1", "--tol", "1e-9", "--json")
+    ran = run(
+        "train", "poly", train_file, "-o", tmp_path / "m.uk", "--max-iter", "1", "--tol", "1e-9", "--json"
+    )
     assert ran.code == 0
     (line,) = ran.err.splitlines()
     assert line.startswith("unkernel: warning: PolySVC stopped after max_iter=1")
@@ -107,19 +124,20 @@ def test_a_training_that_stopped_early_is_a_warning(run, train_file, tmp_path):
 def test_labels_that_are_integers_stay_such(run, tmp_path, labels):
     lines = "".join(f"{labels[i % 2]}.0 {1 + i % 2}:1\n" for i in range(10))
     (tmp_path / "rows").write_text(lines)
-    assert f"{run('train', tmp_path / 'rows', tmp_path / 'm.uk', '--json').json['classes']}" == f"{labels}"
+    ran = run("train", "poly", tmp_path / "rows", "-o", tmp_path / "m.uk", "--json")
+    assert f"{ran.json['classes']}" == f"{labels}"
 
 
 def test_more_than_two_classes(run, tmp_path):
     X = np.random.default_rng(0).random((90, 5))
     write_svmlight(tmp_path / "rows.svm.zst", X, np.arange(90) % 3)
-    ran = run("train", tmp_path / "rows.svm.zst", tmp_path / "m.uk", "--json")
+    ran = run("train", "poly", tmp_path / "rows.svm.zst", "-o", tmp_path / "m.uk", "--json")
     assert ran.json["classes"] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("weights", ["balanced", "1=2.5,-1=0.5", "1=2"])
 def test_class_weights(run, train_file, tmp_path, weights):
-    ran = run("train", train_file, tmp_path / "m.uk", "--class-weight", weights, "--json")
+    ran = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--class-weight", weights, "--json")
     X, y = read_svmlight(train_file)
     as_parameter = {"balanced": "balanced", "1=2": {1: 2.0}}.get(weights, {1: 2.5, -1: 0.5})
     expected = PolySVC(class_weight=as_parameter, random_state=0).fit(X, y)
@@ -131,7 +149,16 @@ def test_how_the_file_counts_is_remembered(run, tmp_path):
     (tmp_path / "train").write_text("1 0:1\n-1 1:1\n1 0:1 2:1\n-1 1:1 2:1\n")
     (tmp_path / "test").write_text("-1 1:1\n-1 1:1 2:1\n")
     ran = run(
-        "train", tmp_path / "train", tmp_path / "m.uk", "--test", tmp_path / "test", "--C", 10, "--json"
+        "train",
+        "poly",
+        tmp_path / "train",
+        "-o",
+        tmp_path / "m.uk",
+        "--test",
+        tmp_path / "test",
+        "--C",
+        10,
+        "--json",
     )
     assert ran.json["test"]["accuracy"] == 1.0
     ran = run("predict", tmp_path / "m.uk", tmp_path / "test", "--json")
@@ -145,56 +172,47 @@ def test_how_the_file_counts_is_remembered(run, tmp_path):
 def test_a_model_that_was_there_is_replaced_only_by_a_whole_one(run, train_file, model_file, tmp_path):
     before = model_file.read_bytes()
     (tmp_path / "bad").write_text("1 1:1\n")
-    run("train", tmp_path / "bad", model_file).error()
+    run("train", "poly", tmp_path / "bad", "-o", model_file).error()
     assert model_file.read_bytes() == before
-    assert run("train", train_file, model_file, "--degree", "1", "--quiet").code == 0
+    assert run("train", "poly", train_file, "-o", model_file, "--degree", "1", "--quiet").code == 0
     assert load(model_file).model.degree == 1
 
 
-def test_the_choices_are_those_of_the_estimators():
-    for estimator, name, choices in (
-        (PolySVC, "loss", _train_options.LossName),
-        (PolySVC, "feature_map", _train_options.FeatureMapName),
-        (PolySVC, "storage", _train_options.StorageName),
-        (CuttingPlaneSVC, "loss", _train_options.LossName),
-        (CuttingPlaneSVC, "objective", _train_options.ObjectiveName),
-        (TreeSVC, "kernel", _train_options.TreeKernelName),
-        (TreeSVC, "tree_pairing", _train_options.PairingName),
-        (TreeSVC, "combine", _train_options.CombinationName),
-        (TreeSVC, "vector_kernel", _train_options.VectorKernelName),
-    ):
-        assert {choice.value for choice in choices} == estimator._parameter_constraints[name][0].options
-    solvers = [
-        estimator._parameter_constraints["solver"][0].options for estimator in (CuttingPlaneSVC, TreeSVC)
-    ]
-    assert {choice.value for choice in _train_options.SolverName} == set.union(*solvers)
+ESTIMATORS = {
+    "poly": (PolySVC, {"warm_start"}),
+    "logistic": (PolyLogisticRegression, {"warm_start"}),
+    "linear": (CuttingPlaneSVC, {"warm_start"}),
+    "rank": (RankSVM, {"pair_weight", "warm_start"}),
+    "tree": (TreeSVC, {"warm_start"}),
+}
 
 
-@pytest.mark.parametrize(
-    ("estimator", "left_out"),
-    [
-        (PolySVC, {"warm_start"}),
-        (PolyLogisticRegression, {"warm_start"}),
-        (CuttingPlaneSVC, {"warm_start"}),
-        (RankSVM, {"pair_weight"}),
-        (TreeSVC, set()),
-    ],
-)
-def test_every_parameter_of_an_estimator_is_an_option_or_left_out_on_purpose(
-    run, monkeypatch, estimator, left_out
-):
-    monkeypatch.setenv("COLUMNS", "200")
-    text = run("train", "--help").out
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_every_parameter_of_an_estimator_is_an_option_or_left_out_on_purpose(run, monkeypatch, kind):
+    """Declared once: name, choices, default and help are the estimator's own."""
+    estimator, left_out = ESTIMATORS[kind]
+    monkeypatch.setenv("COLUMNS", "250")
+    text = run("train", kind, "--help").out
+    options = {option.parameter: option for option in derived_options(estimator)}
+    parameters = inspect.signature(estimator).parameters
+    assert set(parameters) - set(options) <= left_out | {"n_jobs", "verbose"}
+    for name, option in options.items():
+        assert option.help, f"{estimator.__name__} does not describe {name}"
+        line = re.search(rf"│ +{flag(option.name)}[ /].*", text)
+        assert line is not None
+        for rule in estimator._parameter_constraints[name]:
+            if hasattr(rule, "options") and name != "class_weight":
+                assert all(choice in line[0] for choice in rule.options)
     renamed = {"n_jobs": "jobs", "random_state": "seed", "fit_intercept": "intercept"}
-    for name in set(inspect.signature(estimator).parameters) - left_out:
+    for name in set(parameters) - left_out:
         assert f"--{renamed.get(name, name).replace('_', '-')}" in text
 
 
 def test_help_has_the_defaults_of_the_estimators(run, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    text = run("train", "--help").out
-    for estimator, name in ((PolySVC, "degree"), (CuttingPlaneSVC, "max_cuts"), (RankSVM, "tol")):
-        default = inspect.signature(estimator).parameters[name].default
+    monkeypatch.setenv("COLUMNS", "250")
+    for kind, name in (("poly", "degree"), ("linear", "max_cuts"), ("rank", "tol"), ("tree", "decay")):
+        default = inspect.signature(ESTIMATORS[kind][0]).parameters[name].default
+        text = run("train", kind, "--help").out
         assert re.search(rf"--{name.replace('_', '-')} .*\[default: \({default}\)\]", text)
 
 

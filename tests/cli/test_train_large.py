@@ -22,7 +22,7 @@ COMMAND = [sys.executable, "-m", "unkernel.cli", "train"]
 @pytest.mark.parametrize("kind", ["linear", "rank"])
 def test_out_of_core_finds_what_is_found_in_memory(run, rank_files, tmp_path, kind):
     data, test = rank_files
-    command = ["train", data, tmp_path / "m.uk", "--model", kind, "--test", test, "--tol", "1e-6", "--json"]
+    command = ["train", kind, data, "-o", tmp_path / "m.uk", "--test", test, "--tol", "1e-6", "--json"]
     here, packed = run(*command).json, run(*command, "--out-of-core", "--memory", "1G").json
     assert packed["packed_rows"] == f"{data}.rows"
     assert packed["objective"] == pytest.approx(here["objective"], rel=1e-5)
@@ -34,7 +34,7 @@ def test_out_of_core_finds_what_is_found_in_memory(run, rank_files, tmp_path, ki
 
 
 def test_packed_rows_are_used_again(run, linear_files, tmp_path):
-    command = ["train", linear_files[0], tmp_path / "m.uk", "--model", "linear", "--out-of-core"]
+    command = ["train", "linear", linear_files[0], "-o", tmp_path / "m.uk", "--out-of-core"]
     assert run(*command, "--cache", tmp_path / "kept", "--quiet").code == 0
     before = (tmp_path / "kept").stat()
     ran = run(*command, "--cache", tmp_path / "kept")
@@ -57,13 +57,13 @@ def test_several_files(run, tmp_path, how):
     names = parts(tmp_path)
     data = [tmp_path / "part-*.svm.gz"] if how == "pattern" else names
     for _ in range(2):  # the packed copy is beside them, and no part
-        found = run("train", *data, tmp_path / "m.uk", "--model", "linear", "--out-of-core", "--json").json
+        found = run("train", "linear", *data, "-o", tmp_path / "m.uk", "--out-of-core", "--json").json
         assert found["rows"] == 300
         assert load(tmp_path / "m.uk").model.origin["rows"] == 300
 
 
 def test_too_little_memory_is_said_before_training(run, linear_files, tmp_path):
-    command = ["train", linear_files[0], tmp_path / "m.uk", "--model", "linear", "--out-of-core", "--memory"]
+    command = ["train", "linear", linear_files[0], "-o", tmp_path / "m.uk", "--out-of-core", "--memory"]
     message = run(*command, "30K").error()
     assert "300 rows, 8 features and 200 cuts need about 40.1 kB, and --memory allows 30.0 kB" in message
     assert not (tmp_path / "m.uk").exists()
@@ -75,8 +75,9 @@ def hard_training(tmp_path) -> list[str]:
     """Labels at random, and a gap that takes some hundred passes."""
     generator = np.random.default_rng(0)
     write_svmlight(tmp_path / "rows.svm", generator.random((2000, 30)), generator.integers(0, 2, 2000))
-    options = ["--model", "linear", "--out-of-core", "--checkpoint", str(tmp_path / "kept")]
-    return [str(tmp_path / "rows.svm"), str(tmp_path / "m.uk"), *options, "--C", "10", "--tol", "1e-6"]
+    places = ["linear", str(tmp_path / "rows.svm"), "-o", str(tmp_path / "m.uk")]
+    options = ["--out-of-core", "--checkpoint", str(tmp_path / "kept"), "--C", "10", "--tol", "1e-6"]
+    return [*places, *options]
 
 
 def started(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
@@ -135,7 +136,7 @@ def test_a_checkpoint_of_other_rows_is_refused(run, hard_training, linear_files,
     process = started(hard_training, tmp_path / "kept")
     process.kill()
     process.communicate()
-    command = ["train", linear_files[0], tmp_path / "m.uk", "--model", "linear"]
+    command = ["train", "linear", linear_files[0], "-o", tmp_path / "m.uk"]
     message = run(*command, "--checkpoint", tmp_path / "kept").error()
     assert "the checkpoint is of other rows, labels or another loss" in message
 
@@ -143,7 +144,7 @@ def test_a_checkpoint_of_other_rows_is_refused(run, hard_training, linear_files,
 @pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="Dask is not installed")
 def test_workers_on_this_machine(run, tmp_path):
     parts(tmp_path)
-    command = ["train", tmp_path / "part-*.svm.gz", tmp_path / "m.uk", "--model", "linear", "--json"]
+    command = ["train", "linear", tmp_path / "part-*.svm.gz", "-o", tmp_path / "m.uk", "--json"]
     here, there = run(*command, "--out-of-core").json, run(*command, "--dask", "local", "--jobs", "2").json
     assert there["objective"] == pytest.approx(here["objective"], rel=2e-3)
     assert (there["features"], there["classes"], there["training_accuracy"]) == (5, [-1, 1], None)
@@ -154,5 +155,5 @@ def test_workers_on_this_machine(run, tmp_path):
 def test_without_dask(run, linear_files, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "dask", None)
     monkeypatch.delitem(sys.modules, "unkernel.distributed", raising=False)
-    command = ["train", linear_files[0], tmp_path / "m.uk", "--model", "linear", "--dask", "local"]
+    command = ["train", "linear", linear_files[0], "-o", tmp_path / "m.uk", "--dask", "local"]
     assert 'pip install "unkernel[dask]"' in run(*command).error()

@@ -1,4 +1,4 @@
-"""``unkernel train --model linear``, and what the other commands make of its models."""
+"""``unkernel train linear``, and what the other commands make of its models."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import pytest
 
 from unkernel import CuttingPlaneSVC, __version__, load, read_svmlight, write_svmlight
 
+OF_TWO_CLASSES = ("positive_class", "precision", "recall", "f1", "roc_area")
+
 
 def test_the_model_is_the_one_that_the_estimator_makes(run, linear_files, tmp_path):
     data, test = linear_files
     options = ["--C", "0.5", "--loss", "squared_hinge", "--no-intercept", "--test", test]
-    found = run("train", data, tmp_path / "m.uk", "--model", "linear", *options, "--json").json
+    found = run("train", "linear", data, "-o", tmp_path / "m.uk", *options, "--json").json
     (X, y), (tests, answers) = read_svmlight(data), read_svmlight(test)
     expected = CuttingPlaneSVC(C=0.5, loss="squared_hinge", fit_intercept=False).fit(X, y.astype(int))
     assert found["objective"] == expected.objective_
@@ -25,7 +27,7 @@ def test_the_model_is_the_one_that_the_estimator_makes(run, linear_files, tmp_pa
 
 def test_what_json_has(run, linear_files, tmp_path):
     data, test = linear_files
-    found = run("train", data, tmp_path / "m.uk", "--model", "linear", "--test", test, "--json").json
+    found = run("train", "linear", data, "-o", tmp_path / "m.uk", "--test", test, "--json").json
     assert set(found) == {
         *("learner", "data", "rows", "features", "classes", "C", "loss", "objective_name", "k", "solver"),
         *(
@@ -33,27 +35,30 @@ def test_what_json_has(run, linear_files, tmp_path):
             "gap",
             "tol",
             "passes",
-            "training_accuracy",
             "training_measure",
             "test",
             "packed_rows",
+            "packed_bytes",
+            "cross_validation",
         ),
+        *(f"training_{name}" for name in ("accuracy", *OF_TWO_CLASSES)),
         *("model", "model_bytes", "warnings", "seconds", "peak_memory_bytes"),
     }
-    assert set(found["test"]) == {"file", "rows", "accuracy", "accuracy_note", "measure"}
+    of_tests = {"file", "rows", "correct", "accuracy", "accuracy_note", "measure", *OF_TWO_CLASSES}
+    assert set(found["test"]) == of_tests
     assert (found["learner"], found["rows"], found["features"]) == ("CuttingPlaneSVC", 300, 8)
     assert (found["classes"], found["packed_rows"], found["training_measure"]) == ([-1, 1], None, None)
 
 
 def test_what_a_user_reads(run, linear_files, tmp_path):
     data, test = linear_files
-    ran = run("train", data, tmp_path / "m.uk", "--model", "linear", "--test", test)
+    ran = run("train", "linear", data, "-o", tmp_path / "m.uk", "--test", test)
     assert (ran.code, ran.err) == (0, "")
-    for words in ("300 rows, 8 features, 2 classes: -1, 1", "a weight a feature", "error rate, hinge"):
+    for words in ("300 rows, 8 features, 2 classes: -1, 1", "one weight per feature", "error rate, hinge"):
         assert words in ran.out
     assert re.search(r"gap .* passes of solver cutting_plane", ran.out)
     assert re.search(r"training accuracy +9\d.\d\d %\n", ran.out)
-    assert re.search(r"test accuracy +9\d.\d\d % of 100 rows\n", ran.out)
+    assert re.search(r"test accuracy +9\d.\d\d % \(9\d of 100 rows\)\n", ran.out)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +72,7 @@ def test_what_a_user_reads(run, linear_files, tmp_path):
 )
 def test_other_objectives_are_measured(run, linear_files, tmp_path, options, words):
     data, test = linear_files
-    command = ["train", data, tmp_path / "m.uk", "--model", "linear", "--test", test, "--C", "5"]
+    command = ["train", "linear", data, "-o", tmp_path / "m.uk", "--test", test, "--C", "5"]
     found = run(*command, "--objective", *options, "--json").json
     for measured in (found["training_measure"], found["test"]["measure"]):
         assert measured["name"] == found["objective_name"] == options[0]
@@ -79,9 +84,7 @@ def test_other_objectives_are_measured(run, linear_files, tmp_path, options, wor
 
 def test_both_solvers_agree(run, linear_files, tmp_path):
     found = [
-        run(
-            "train", linear_files[0], tmp_path / "m.uk", "--model", "linear", "--solver", solver, "--json"
-        ).json
+        run("train", "linear", linear_files[0], "-o", tmp_path / "m.uk", "--solver", solver, "--json").json
         for solver in ("dual", "cutting_plane")
     ]
     assert [one["solver"] for one in found] == ["dual", "cutting_plane"]
@@ -89,10 +92,10 @@ def test_both_solvers_agree(run, linear_files, tmp_path):
 
 
 def test_many_classes_and_weights(run, rank_files, tmp_path):
-    command = ["train", rank_files[0], tmp_path / "m.uk", "--model", "linear", "--class-weight", "balanced"]
+    command = ["train", "linear", rank_files[0], "-o", tmp_path / "m.uk", "--class-weight", "balanced"]
     ran = run(*command)
     assert "4 classes: 0, 1, 2, 3" in ran.out
-    assert "a weight a feature and class" in ran.out
+    assert "one weight per feature and class" in ran.out
     assert run("predict", tmp_path / "m.uk", rank_files[1], "--json").json["accuracy"] > 0.4
     listed = run("inspect", tmp_path / "m.uk", "--top", 3, "--json").json["top"]
     assert [len(entry["weights"]) for entry in listed] == [4, 4, 4]
@@ -101,12 +104,12 @@ def test_many_classes_and_weights(run, rank_files, tmp_path):
 def test_the_model_goes_through_all_commands(run, linear_files, tmp_path):
     data, test = linear_files
     model, compiled = tmp_path / "m.uk", tmp_path / "c.uk"
-    trained = run("train", data, model, "--model", "linear", "--test", test, "--json").json
+    trained = run("train", "linear", data, "-o", model, "--test", test, "--json").json
     origin = run("inspect", model, "--json").json["origin"]
     assert origin["learner"] == "CuttingPlaneSVC"
     assert (origin["zero_based"], origin["rows"], origin["tol"]) == (False, 300, 1e-3)
     assert origin["unkernel"] == __version__
-    assert run("compile", model, compiled, "--sample", test, "--quiet").code == 0
+    assert run("compile", model, "-o", compiled, "--sample", test, "--quiet").code == 0
     for path in (model, compiled):
         assert run("predict", path, test, "--json").json["accuracy"] == trained["test"]["accuracy"]
         listed = run("inspect", path, "--top", 2, "--json").json["top"]
@@ -122,10 +125,10 @@ def test_how_the_file_counts_is_remembered(run, tmp_path):
     write_svmlight(tmp_path / "train", X, [1, -1, 1, -1] * 5, zero_based=True)
     write_svmlight(tmp_path / "test", X[1:2], [-1], zero_based=True)
     for options in ([], ["--out-of-core"]):
-        assert run("train", tmp_path / "train", tmp_path / "m.uk", "--model", "linear", *options).code == 0
+        assert run("train", "linear", tmp_path / "train", "-o", tmp_path / "m.uk", *options).code == 0
         assert run("predict", tmp_path / "m.uk", tmp_path / "test", "--json").json["accuracy"] == 1.0
 
 
 def test_verbose_tells_what_happens(run, linear_files, tmp_path):
-    ran = run("train", linear_files[0], tmp_path / "m.uk", "--model", "linear", "-v", "-q", "--out-of-core")
+    ran = run("train", "linear", linear_files[0], "-o", tmp_path / "m.uk", "-v", "-q", "--out-of-core")
     assert ran.err.splitlines() == [f"packing {linear_files[0]}", "training", "measuring"]

@@ -1,4 +1,4 @@
-"""``unkernel train --model rank``, and what the other commands make of its models."""
+"""``unkernel train rank``, and what the other commands make of its models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel import RankSVM, read_svmlight, write_svmlight
 def trained(request, run, rank_files, tmp_path):
     """A model of either kind, and what was said of it."""
     options = ["--thresholds"] if request.param else []
-    command = ["train", rank_files[0], tmp_path / "m.uk", "--model", "rank", "--test", rank_files[1]]
+    command = ["train", "rank", rank_files[0], "-o", tmp_path / "m.uk", "--test", rank_files[1]]
     return run(*command, *options, "--json").json
 
 
@@ -42,17 +42,17 @@ def test_what_json_has(trained):
         *("learner", "data", "rows", "features", "ranks", "thresholds", "C", "objective", "gap", "tol"),
         *("passes", "training_pairs", "training_ordered_pairs", "training_groups", "training_accuracy"),
         *("training_mean_absolute_error", "test", "packed_rows", "model", "model_bytes", "warnings"),
-        *("seconds", "peak_memory_bytes"),
+        *("seconds", "peak_memory_bytes", "packed_bytes", "cross_validation", "training_ndcg"),
     }
     assert set(trained["test"]) == {
         *("file", "rows", "pairs", "ordered_pairs", "groups", "accuracy", "accuracy_note"),
-        "mean_absolute_error",
+        *("mean_absolute_error", "ndcg"),
     }
     assert (trained["learner"], trained["ranks"], trained["training_groups"]) == ("RankSVM", 4, 30)
 
 
 def test_what_a_user_reads(run, rank_files, tmp_path):
-    command = ["train", rank_files[0], tmp_path / "m.uk", "--model", "rank", "--test", rank_files[1]]
+    command = ["train", "rank", rank_files[0], "-o", tmp_path / "m.uk", "--test", rank_files[1]]
     ran = run(*command, "--thresholds")
     assert (ran.code, ran.err) == (0, "")
     assert "300 rows, 8 features, 4 ranks" in ran.out
@@ -68,14 +68,14 @@ def test_predict_writes_scores_or_labels(run, trained, rank_files, tmp_path):
     answers = expected.predict(tests.X) if trained["thresholds"] else scores
     found = run("predict", tmp_path / "m.uk", rank_files[1], "-o", tmp_path / "p", "--scores", "--json").json
     np.testing.assert_array_equal(np.loadtxt(tmp_path / "p"), np.column_stack([answers, scores]))
-    for name in ("pairs", "ordered_pairs", "groups", "accuracy", "mean_absolute_error"):
+    for name in ("pairs", "ordered_pairs", "groups", "ndcg", "accuracy", "mean_absolute_error"):
         assert found[name] == trained["test"][name]
     assert found["mean_squared_error"] is None
 
 
 def test_the_model_goes_through_all_commands(run, trained, rank_files, tmp_path):
     model, compiled = tmp_path / "m.uk", tmp_path / "c.uk"
-    assert run("compile", model, compiled, "--sample", rank_files[1], "--quiet").code == 0
+    assert run("compile", model, "-o", compiled, "--sample", rank_files[1], "--quiet").code == 0
     about = run("inspect", model, "--json").json
     assert about["scheme"] == ("ordinal" if trained["thresholds"] else "regression")
     assert about.get("thresholds") == trained["thresholds"]
@@ -91,14 +91,14 @@ def test_the_model_goes_through_all_commands(run, trained, rank_files, tmp_path)
 
 
 def test_rows_without_groups_are_one(run, linear_files, tmp_path):
-    found = run("train", linear_files[0], tmp_path / "m.uk", "--model", "rank", "--json").json
+    found = run("train", "rank", linear_files[0], "-o", tmp_path / "m.uk", "--json").json
     y = read_svmlight(linear_files[0]).y
     assert found["training_groups"] is None
     assert found["training_pairs"] == np.sum(y > 0) * np.sum(y < 0)
 
 
 def test_labels_that_an_ordinal_model_does_not_know(run, rank_files, tmp_path):
-    assert run("train", rank_files[0], tmp_path / "m.uk", "--model", "rank", "--thresholds").code == 0
+    assert run("train", "rank", rank_files[0], "-o", tmp_path / "m.uk", "--thresholds").code == 0
     X, y = read_svmlight(rank_files[1])
     write_svmlight(tmp_path / "other", X, y + 10)
     ran = run("predict", tmp_path / "m.uk", tmp_path / "other")
@@ -107,7 +107,7 @@ def test_labels_that_an_ordinal_model_does_not_know(run, rank_files, tmp_path):
 
 
 def test_rows_that_have_no_pair(run, rank_files, tmp_path):
-    assert run("train", rank_files[0], tmp_path / "m.uk", "--model", "rank").code == 0
+    assert run("train", "rank", rank_files[0], "-o", tmp_path / "m.uk").code == 0
     (tmp_path / "same").write_text("1 qid:1 1:1\n2 qid:2 1:2\n")
     ran = run("predict", tmp_path / "m.uk", tmp_path / "same")
     assert "not known: there is no pair to order" in ran.out

@@ -10,50 +10,51 @@ import pytest
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("--model linear --degree 2", "--degree is not for --model linear, but for poly and logistic"),
-        ("--model rank --gamma 1", "--gamma is not for --model rank, but for poly and logistic"),
-        ("--model linear --storage auto", "--storage is not for --model linear"),
-        ("--model rank --loss hinge", "--loss is not for --model rank, but for poly and linear"),
-        ("--model rank --seed 1", "--seed is not for --model rank"),
-        ("--model rank --no-intercept", "--intercept is not for --model rank, but for linear"),
-        ("--model linear --thresholds", "--thresholds is not for --model linear, but for rank"),
-        ("--objective f1", "--objective is not for --model poly, but for linear"),
-        ("--out-of-core", "--out-of-core is not for --model poly, but for linear and rank"),
-        ("--checkpoint x", "--checkpoint is not for --model poly"),
-        ("--model forest", "--model"),
-        ("--model linear --C 0", "--C must be"),
-        ("--model linear --max-cuts 1", r"--max-cuts must be an int in the range \[4, 4096\], got 1"),
-        ("--model linear --k 3", "--k and --objective precision_at_k need each other"),
-        ("--model linear --objective precision_at_k", "need each other"),
-        ("--model linear --objective precision_at_k --k 0", "--k must be"),
+        ("linear --degree 2", "No such option: --degree"),
+        ("rank --gamma 1", "No such option: --gamma"),
+        ("linear --storage auto", "No such option: --storage"),
+        ("rank --loss hinge", "No such option: --loss"),
+        ("rank --seed 1", "No such option: --seed"),
+        ("rank --no-intercept", "No such option: --no-intercept"),
+        ("linear --thresholds", "No such option: --thresholds"),
+        ("poly --objective f1", "No such option: --objective"),
+        ("poly --out-of-core", "No such option: --out-of-core"),
+        ("poly --checkpoint x", "No such option: --checkpoint"),
+        ("forest", "No such command 'forest'"),
+        ("linear --C 0", "--C must be"),
+        ("linear --max-cuts 1", r"--max-cuts must be an int in the range \[4, 4096\], got 1"),
+        ("linear --k 3", "--k and --objective precision_at_k need each other"),
+        ("linear --objective precision_at_k", "need each other"),
+        ("linear --objective precision_at_k --k 0", "--k must be"),
         (
-            "--model linear --objective f1 --loss squared_hinge",
+            "linear --objective f1 --loss squared_hinge",
             "--loss squared_hinge is for --objective error",
         ),
-        ("--model linear --objective f1 --solver dual", "--solver dual is for --objective error_rate"),
-        ("--model linear --objective f1 --class-weight balanced", "--class-weight balanced is for"),
-        ("--model linear --solver dual --out-of-core", "--out-of-core is for cutting planes"),
-        ("--model linear --solver dual --checkpoint x", "--checkpoint is for cutting planes"),
-        ("--model rank --thresholds --out-of-core", "--thresholds needs rows in memory"),
-        ("--model linear --memory 1G", "--memory is for --out-of-core"),
-        ("--model linear --cache x", "--cache is for --out-of-core"),
-        ("--model linear --out-of-core --dask local", "choose one"),
-        ("--model linear --out-of-core --memory much", "--memory must be bytes, such as"),
-        ("--model linear --out-of-core --n-features 9", "--n-features does not go with --out-of-core"),
-        ("--model linear --dask nowhere", "--dask must be local or the address of a scheduler"),
-        ("--model linear --checkpoint no/such", "there is no folder no"),
-        ("--model linear --out-of-core --cache no/such", "no/such: .*--cache"),
+        ("linear --objective f1 --solver dual", "--solver dual is for --objective error_rate"),
+        ("linear --objective f1 --class-weight balanced", "--class-weight balanced is for"),
+        ("linear --solver dual --out-of-core", "--out-of-core is for cutting planes"),
+        ("linear --solver dual --checkpoint x", "--checkpoint is for cutting planes"),
+        ("rank --thresholds --out-of-core", "--thresholds needs rows in memory"),
+        ("linear --memory 1G", "--memory is for --out-of-core"),
+        ("linear --cache x", "--cache is for --out-of-core"),
+        ("linear --out-of-core --dask local", "choose one"),
+        ("linear --out-of-core --memory much", "--memory must be bytes, such as"),
+        ("linear --out-of-core --n-features 9", "--n-features does not go with --out-of-core"),
+        ("linear --dask nowhere", "--dask must be local or the address of a scheduler"),
+        ("linear --checkpoint no/such", "there is no folder no"),
+        ("linear --out-of-core --cache no/such", "no/such: .*--cache"),
     ],
 )
 def test_options_that_are_refused(run, linear_files, tmp_path, options, reason):
     before = set(tmp_path.iterdir())
-    assert re.search(reason, run("train", linear_files[0], tmp_path / "m.uk", *options.split()).error())
+    kind, *given = options.split()
+    assert re.search(reason, run("train", kind, linear_files[0], "-o", tmp_path / "m.uk", *given).error())
     assert set(tmp_path.iterdir()) == before
 
 
 def test_places_for_what_is_kept(run, linear_files, tmp_path):
     data, test = linear_files
-    command = ["train", data, tmp_path / "m.uk", "--model", "linear", "--out-of-core"]
+    command = ["train", "linear", data, "-o", tmp_path / "m.uk", "--out-of-core"]
     assert "is a folder, and this is a file" in run(*command, "--checkpoint", test).error()
     assert "one of the sources" in run(*command, "--cache", data).error()
     before = test.read_bytes()
@@ -63,13 +64,15 @@ def test_places_for_what_is_kept(run, linear_files, tmp_path):
 
 def test_several_files_only_out_of_core(run, linear_files, tmp_path):
     data, test = linear_files
-    message = run("train", data, test, tmp_path / "m.uk", "--model", "linear").error()
+    message = run("train", "linear", data, test, "-o", tmp_path / "m.uk").error()
     assert message == f"{data} and 1 other file: several files need --out-of-core or --dask"
-    message = run("train", tmp_path / "lin*", tmp_path / "m.uk").error()
+    message = run("train", "linear", tmp_path / "lin*", "-o", tmp_path / "m.uk").error()
     assert "patterns need --out-of-core or --dask" in message
-    command = ["train", tmp_path / "none-*", tmp_path / "m.uk", "--model", "linear", "--out-of-core"]
+    command = ["train", "linear", tmp_path / "none-*", "-o", tmp_path / "m.uk", "--out-of-core"]
     assert run(*command).error() == f"{tmp_path / 'none-*'}: No file matches the pattern"
-    assert "- is stdin" in run("train", "-", *command[2:]).error()
+    assert "- is stdin" in run("train", "linear", "-", *command[3:]).error()
+    message = run("train", "poly", data, test, "-o", tmp_path / "m.uk").error()
+    assert message == f"{data} and 1 other file: this kind of model is trained on one file; join them first"
 
 
 BAD_FILES = {
@@ -87,7 +90,7 @@ BAD_FILES = {
 def test_training_data_that_is_bad(run, tmp_path, options, text, reason):
     path = tmp_path / "lignes-é.svm"
     path.write_text(text, encoding="utf-8")
-    message = run("train", path, tmp_path / "m.uk", "--model", *options.split()).error()
+    message = run("train", *options.split(), path, "-o", tmp_path / "m.uk").error()
     assert re.search(reason, message)
     assert {found.name for found in tmp_path.iterdir()} <= {path.name, f"{path.name}.rows"}
 
@@ -104,5 +107,5 @@ def test_training_data_that_is_bad(run, tmp_path, options, text, reason):
 def test_groups_that_are_bad(run, tmp_path, options, text, reason):
     (tmp_path / "rows").write_text(text)
     assert re.search(
-        reason, run("train", tmp_path / "rows", tmp_path / "m.uk", "--model", "rank", *options).error()
+        reason, run("train", "rank", tmp_path / "rows", "-o", tmp_path / "m.uk", *options).error()
     )

@@ -1,4 +1,4 @@
-"""``unkernel train --penalty l1`` and ``--model logistic``."""
+"""``unkernel train poly --penalty l1`` and ``unkernel train logistic``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from unkernel import PolyLogisticRegression, PolySVC, load, read_svmlight, write_svmlight
-from unkernel.cli.options import training as _train_options
+from unkernel.cli.options.derived import derived_options
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def three_classes(tmp_path):
 def test_the_sparse_svm_is_that_of_polysvc(run, train_file, tmp_path):
     path = tmp_path / "model.uk"
     options = ["--penalty", "l1", "--loss", "squared_hinge", "--C", "0.5", "--gamma", "1"]
-    found = run("train", train_file, path, *options, "--json").json
+    found = run("train", "poly", train_file, "-o", path, *options, "--json").json
     X, y = read_svmlight(train_file)
     expected = PolySVC(C=0.5, gamma=1, penalty="l1", loss="squared_hinge", random_state=0).fit(X, y)
     assert (found["objective"], found["gap"]) == (expected.objective_, expected.gap_)
@@ -37,9 +37,9 @@ def test_the_sparse_svm_is_that_of_polysvc(run, train_file, tmp_path):
 @pytest.mark.parametrize("penalty", ["l1", "l2", "elasticnet"])
 def test_the_log_linear_model_is_that_of_the_estimator(run, three_classes, tmp_path, penalty):
     path = tmp_path / "model.uk"
-    options = ["--model", "logistic", "--degree", "3", "--penalty", penalty, "--C", "0.3"]
+    options = ["--degree", "3", "--penalty", penalty, "--C", "0.3"]
     options += ["--l1-ratio", "0.7"] if penalty == "elasticnet" else []
-    ran = run("train", three_classes, path, *options, "--test", three_classes, "--json")
+    ran = run("train", "logistic", three_classes, "-o", path, *options, "--test", three_classes, "--json")
     assert (ran.code, ran.err) == (0, "")
     X, y = read_svmlight(three_classes)
     expected = PolyLogisticRegression(3, C=0.3, penalty=penalty, l1_ratio=0.7, random_state=0).fit(X, y)
@@ -53,41 +53,41 @@ def test_the_log_linear_model_is_that_of_the_estimator(run, three_classes, tmp_p
 
 
 def test_the_penalty_is_the_estimators_own(run, train_file, tmp_path):
-    found = run("train", train_file, tmp_path / "m.uk", "--model", "logistic", "--json").json
+    found = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", "--json").json
     assert found["penalty"] == "l1"
-    assert run("train", train_file, tmp_path / "m.uk", "--json").json["penalty"] == "l2"
+    assert run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--json").json["penalty"] == "l2"
 
 
 def test_what_a_user_reads(run, train_file, test_file, tmp_path):
-    options = ["--model", "logistic", "--C", "10", "--test", test_file]
-    ran = run("train", train_file, tmp_path / "m.uk", *options)
+    options = ["--C", "10", "--test", test_file]
+    ran = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", *options)
     assert (ran.code, ran.err) == (0, "")
     for words in (
         r"model +\d+ conjunctions of at most 2 features",
         r"objective +[\d.]+ \(logistic, l1\)",
         r"after \d+ Newton step",
-        r"training log loss +0.\d+ a row",
-        r"test accuracy +100.00 % of 200 rows",
+        r"training log loss +0.\d+ per row",
+        r"test accuracy +100.00 % \(200 of 200 rows\)",
     ):
         assert re.search(words, ran.out)
 
 
 def test_labels_that_training_did_not_know_have_no_loss(run, train_file, tmp_path):
     (tmp_path / "test").write_text("7 1:1\n")
-    options = ["--model", "logistic", "--test", tmp_path / "test"]
-    found = run("train", train_file, tmp_path / "m.uk", *options, "--json").json
+    options = ["--test", tmp_path / "test"]
+    found = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", *options, "--json").json
     assert found["test"]["log_loss"] is None
-    assert "not known" in run("train", train_file, tmp_path / "m.uk", *options).out
+    assert "not known" in run("train", "logistic", train_file, "-o", tmp_path / "m.uk", *options).out
 
 
 def test_probabilities_are_predicted(run, three_classes, tmp_path):
     path, out = tmp_path / "m.uk", tmp_path / "p.txt"
-    assert run("train", three_classes, path, "--model", "logistic", "--C", "5", "-q").code == 0
+    assert run("train", "logistic", three_classes, "-o", path, "--C", "5", "-q").code == 0
     X, _ = read_svmlight(three_classes)
     fast = tmp_path / "fast.uk"
-    assert run("compile", path, fast, "--sample", three_classes, "-q").code == 0
+    assert run("compile", path, "-o", fast, "--sample", three_classes, "-q").code == 0
     for model in (path, fast):
-        assert run("predict", model, three_classes, "-o", out, "--probability", "-q").code == 0
+        assert run("predict", model, three_classes, "-o", out, "--probability", "-q", "--force").code == 0
         written = np.loadtxt(out)
         np.testing.assert_allclose(written[:, 1:], load(path).predict_proba(X), rtol=1e-12)
         np.testing.assert_array_equal(written[:, 0], load(path).predict(X))
@@ -96,8 +96,8 @@ def test_probabilities_are_predicted(run, three_classes, tmp_path):
 
 def test_inspect_counts_what_is_not_zero(run, train_file, tmp_path):
     path = tmp_path / "m.uk"
-    options = ["--model", "logistic", "--degree", "3", "--gamma", "1", "--json"]
-    trained = run("train", train_file, path, *options).json
+    options = ["--degree", "3", "--gamma", "1", "--json"]
+    trained = run("train", "logistic", train_file, "-o", path, *options).json
     found = run("inspect", path, "--json").json
     assert found["conjunctions"] == sum(found["conjunctions_by_order"]) == trained["conjunctions"]
     assert len(found["conjunctions_by_order"]) == 3
@@ -106,36 +106,40 @@ def test_inspect_counts_what_is_not_zero(run, train_file, tmp_path):
 
 
 def test_verbose_tells_what_happens(run, train_file, tmp_path):
-    ran = run("train", train_file, tmp_path / "m.uk", "--model", "logistic", "--verbose", "--quiet")
+    ran = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", "--verbose", "--quiet")
     assert ran.err.splitlines() == [f"reading {train_file}", "training", "measuring"]
 
 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("--penalty l1", "--penalty l1 needs --loss squared_hinge"),
-        ("--penalty l1 --loss hinge", "--penalty l1 needs --loss squared_hinge"),
-        ("--penalty elasticnet", "--penalty must be a str among .*got 'elasticnet'"),
-        ("--penalty l3", "--penalty"),
-        ("--penalty l1 --loss squared_hinge --storage auto", "--storage is for --penalty l2, and not for l1"),
-        ("--l1-ratio 0.5", "--l1-ratio is not for --model poly, but for logistic"),
-        ("--model logistic --l1-ratio 0.5", "--l1-ratio is for --penalty elasticnet, and not for l1"),
-        ("--model logistic --penalty elasticnet --l1-ratio 0", "--l1-ratio must be"),
-        ("--model logistic --penalty elasticnet --l1-ratio 1.1", "--l1-ratio must be"),
-        ("--model logistic --penalty elasticnet --l1-ratio nan", "--l1-ratio must be"),
-        ("--model logistic --storage condensed", "--storage is for --penalty l2"),
-        ("--model logistic --loss hinge", "--loss is not for --model logistic, but for poly and linear"),
-        ("--model logistic --C 0", "--C must be"),
-        ("--model logistic --C inf", "--C must be|C"),
-        ("--model logistic --degree 4", r"--degree must be an int in the range \[1, 3\], got 4"),
-        ("--model linear --penalty l1", "--penalty is not for --model linear, but for poly and logistic"),
-        ("--model logistic --out-of-core", "--out-of-core is not for --model logistic"),
-        ("--model logistic --gamma 0", "--gamma must be scale, auto or a positive number"),
-        ("--model logistic --class-weight 9=1", "9"),
+        ("poly --penalty l1", "--penalty l1 needs --loss squared_hinge"),
+        ("poly --penalty l1 --loss hinge", "--penalty l1 needs --loss squared_hinge"),
+        ("poly --penalty elasticnet", "'--penalty': .*'elasticnet' is not one of 'l2', 'l1'"),
+        ("poly --penalty l3", "--penalty"),
+        (
+            "poly --penalty l1 --loss squared_hinge --storage auto",
+            "--storage is for --penalty l2, and not for l1",
+        ),
+        ("poly --l1-ratio 0.5", "No such option: --l1-ratio"),
+        ("logistic --l1-ratio 0.5", "--l1-ratio is for --penalty elasticnet, and not for l1"),
+        ("logistic --penalty elasticnet --l1-ratio 0", "--l1-ratio must be"),
+        ("logistic --penalty elasticnet --l1-ratio 1.1", "--l1-ratio must be"),
+        ("logistic --penalty elasticnet --l1-ratio nan", "--l1-ratio must be"),
+        ("logistic --storage condensed", "--storage is for --penalty l2"),
+        ("logistic --loss hinge", "No such option: --loss"),
+        ("logistic --C 0", "--C must be"),
+        ("logistic --C inf", "--C must be|C"),
+        ("logistic --degree 4", r"--degree must be an int in the range \[1, 3\], got 4"),
+        ("linear --penalty l1", "No such option: --penalty"),
+        ("logistic --out-of-core", "No such option: --out-of-core"),
+        ("logistic --gamma 0", "--gamma must be a str among .* or a float in the range"),
+        ("logistic --class-weight 9=1", "9"),
     ],
 )
 def test_options_that_are_refused(run, train_file, tmp_path, options, reason):
-    message = run("train", train_file, tmp_path / "m.uk", *options.split()).error()
+    kind, *given = options.split()
+    message = run("train", kind, train_file, "-o", tmp_path / "m.uk", *given).error()
     assert re.search(reason, message)
     assert {path.name for path in tmp_path.iterdir()} == {train_file.name}
 
@@ -146,13 +150,11 @@ def test_options_that_are_refused(run, train_file, tmp_path, options, reason):
 )
 def test_labels_that_are_no_classes(run, tmp_path, model, text, reason):
     (tmp_path / "rows").write_text(text)
-    message = run("train", tmp_path / "rows", tmp_path / "m.uk", "--model", *model.split()).error()
+    message = run("train", *model.split(), tmp_path / "rows", "-o", tmp_path / "m.uk").error()
     assert re.search(reason, message)
 
 
-def test_the_choices_are_those_of_the_estimators():
-    allowed = [
-        estimator._parameter_constraints["penalty"][0].options
-        for estimator in (PolySVC, PolyLogisticRegression)
-    ]
-    assert {choice.value for choice in _train_options.PenaltyName} == set.union(*allowed)
+@pytest.mark.parametrize("estimator", [PolySVC, PolyLogisticRegression])
+def test_the_choices_are_those_of_the_estimators(estimator):
+    (penalty,) = (option for option in derived_options(estimator) if option.name == "penalty")
+    assert {choice.value for choice in penalty.kind} == estimator._parameter_constraints["penalty"][0].options

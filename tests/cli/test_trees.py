@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +11,7 @@ import pytest
 
 from unkernel import TreeSVC, load, read_model, read_trees
 from unkernel.cli.inputs import trees as _trees
-from unkernel.cli.options import training as _train_options
+from unkernel.cli.options.derived import derived_options
 from unkernel.models.tree import COMBINATIONS, PAIRINGS, TREE_KERNELS, VECTOR_KERNELS
 
 FAST = ("--seconds", "0.01")
@@ -51,7 +48,7 @@ def tree_files(golden):
 @pytest.fixture
 def tree_model(tmp_path, tree_files, run):
     path = tmp_path / "trees.uk"
-    assert run("train", tree_files[0], path, "--quiet").code == 0
+    assert run("train", "tree", tree_files[0], "-o", path, "--quiet").code == 0
     return path
 
 
@@ -65,7 +62,7 @@ def vector_files(golden):
 def vector_model(tmp_path, vector_files, run):
     path = tmp_path / "vectors.uk"
     options = ("--vector-kernel", "polynomial", "--gamma", "0.5", "--tree-weight", "0.3")
-    assert run("train", vector_files[0], path, *options, "--quiet").code == 0
+    assert run("train", "tree", vector_files[0], "-o", path, *options, "--quiet").code == 0
     return path
 
 
@@ -74,7 +71,17 @@ def vector_model(tmp_path, vector_files, run):
 
 def test_train_tells_what_it_did(run, tree_files, tmp_path):
     ran = run(
-        "train", tree_files[0], tmp_path / "m.uk", "--kernel", "sst", "--C", "1", "--test", tree_files[1]
+        "train",
+        "tree",
+        tree_files[0],
+        "-o",
+        tmp_path / "m.uk",
+        "--kernel",
+        "sst",
+        "--C",
+        "1",
+        "--test",
+        tree_files[1],
     )
     assert (ran.code, ran.err) == (0, "")
     for words in (
@@ -83,7 +90,7 @@ def test_train_tells_what_it_did(run, tree_files, tmp_path):
         "support trees of",
         "of solver exact",
         "training accuracy",
-        "test accuracy      71.67 % of 60 trees",
+        "test accuracy      71.67 % (43 of 60 trees)",
         "precision 68.97 %, recall 71.43 %",
     ):
         assert words in ran.out
@@ -92,7 +99,7 @@ def test_train_tells_what_it_did(run, tree_files, tmp_path):
 def test_the_model_is_the_estimators(run, tree_files, tmp_path):
     options = ["--kernel", "ptk", "--decay", "0.3", "--width-decay", "0.5", "--no-normalize", "--C", "0.1"]
     options += ["--imbalance", "2", "--no-intercept", "--tol", "1e-4", "--jobs", "1"]
-    found = run("train", tree_files[0], tmp_path / "m.uk", *options, "--json").json
+    found = run("train", "tree", tree_files[0], "-o", tmp_path / "m.uk", *options, "--json").json
     X, y = read_trees(tree_files[0])
     svc = TreeSVC(
         "ptk", decay=0.3, width_decay=0.5, normalize=False, C=0.1, imbalance=2, fit_intercept=False, tol=1e-4
@@ -117,7 +124,7 @@ def test_the_model_is_the_estimators(run, tree_files, tmp_path):
 def test_sampled(run, tree_files, tmp_path):
     options = ("--solver", "sampled", "--sample-size", "50", "--seed", "3", "--C", "0.5")
     for name in ("a.uk", "b.uk"):
-        ran = run("train", tree_files[0], tmp_path / name, *options)
+        ran = run("train", "tree", tree_files[0], "-o", tmp_path / name, *options)
         assert "of solver sampled" in ran.out
     a, b = (load(tmp_path / name).model for name in ("a.uk", "b.uk"))
     assert np.array_equal(a.coefficients, b.coefficients)
@@ -127,28 +134,33 @@ def test_sampled(run, tree_files, tmp_path):
 
 def test_classes_that_are_texts(run, questions, tmp_path):
     path = tmp_path / "q.uk"
-    found = run("train", questions, path, "--C", "10", "--class-weight", "LOC=2,HUM=0.5", "--json").json
+    found = run(
+        "train", "tree", questions, "-o", path, "--C", "10", "--class-weight", "LOC=2,HUM=0.5", "--json"
+    ).json
     assert found["classes"] == ["HUM", "LOC", "NUM"]
     assert found["training_accuracy"] == 1.0
     assert found["training_f1"] is None
     ran = run("predict", path, questions, "--output", "-", "--quiet")
     assert ran.out.split() == [label for label, _ in QUESTIONS]
-    assert "a score a class" in run("inspect", path).out
+    assert "one score per class" in run("inspect", path).out
 
 
 def test_class_weights_are_by_label(run, questions, tree_files, tmp_path):
     X, y = read_trees(questions)
     expected = TreeSVC(class_weight={"LOC": 3}).fit(X, y).objective_
-    found = run("train", questions, tmp_path / "m.uk", "--class-weight", "LOC=3", "--json").json
+    found = run("train", "tree", questions, "-o", tmp_path / "m.uk", "--class-weight", "LOC=3", "--json").json
     assert found["objective"] == pytest.approx(expected, rel=1e-12)
     X, y = read_trees(tree_files[0])
     expected = TreeSVC(class_weight={1: 3}).fit(X, y).objective_
-    found = run("train", tree_files[0], tmp_path / "m.uk", "--class-weight", "+1=3", "--json").json
+    found = run(
+        "train", "tree", tree_files[0], "-o", tmp_path / "m.uk", "--class-weight", "+1=3", "--json"
+    ).json
     assert found["objective"] == pytest.approx(expected, rel=1e-12)
-    message = run("train", questions, tmp_path / "m.uk", "--class-weight", "WHY=3").error()
+    message = run("train", "tree", questions, "-o", tmp_path / "m.uk", "--class-weight", "WHY=3").error()
     assert "do not occur: ['WHY']" in message
     assert (
-        "--class-weight must be" in run("train", questions, tmp_path / "m.uk", "--class-weight", "=3").error()
+        "--class-weight must be"
+        in run("train", "tree", questions, "-o", tmp_path / "m.uk", "--class-weight", "=3").error()
     )
 
 
@@ -158,7 +170,9 @@ def test_vectors_beside_the_trees(run, vector_files, vector_model):
     assert (kernel.vector.degree, kernel.vector.gamma) == (2, 0.5)
     found = run("predict", vector_model, vector_files[1], "--json").json
     assert found["accuracy"] > 0.7
-    ran = run("train", vector_files[0], vector_model, "--combine", "product", "--no-normalize-vectors")
+    ran = run(
+        "train", "tree", vector_files[0], "-o", vector_model, "--combine", "product", "--no-normalize-vectors"
+    )
     assert "41 features" in ran.out
     assert load(vector_model).model.kernel.combination == "product"
 
@@ -166,7 +180,9 @@ def test_vectors_beside_the_trees(run, vector_files, vector_model):
 def test_a_kelp_file(run, tmp_path):
     lines = [f"{label} |BT:tree| {tree} |ET| |BV:bow| word:1 |EV|\n" for label, tree in QUESTIONS]
     (tmp_path / "q.klp.gz").write_bytes(gzip.compress("".join(lines).encode()))
-    ran = run("train", tmp_path / "q.klp.gz", tmp_path / "m.uk", "--combine", "trees", "--C", "10")
+    ran = run(
+        "train", "tree", tmp_path / "q.klp.gz", "-o", tmp_path / "m.uk", "--combine", "trees", "--C", "10"
+    )
     assert "training accuracy  100.00 %" in ran.out
     ran = run("predict", tmp_path / "m.uk", write_questions(tmp_path / "q.dat"))
     assert "100.00 % (9 of 9 trees)" in ran.out
@@ -194,48 +210,40 @@ def test_files_of_trees_are_told_from_others(content, name, trees, tmp_path):
     assert not _trees.holds_trees("-")
 
 
-def test_from_stdin(tree_files, tmp_path):
+def test_from_stdin(run, stdin, tree_files, tmp_path):
     """What comes from a pipe cannot be looked at before it is read."""
-    command = [sys.executable, "-m", "unkernel.cli", "train", "-", str(tmp_path / "m.uk"), "--json"]
-    content = tree_files[0].read_bytes()
-    done = subprocess.run([*command, "--kernel", "sst"], input=content, capture_output=True, check=True)
-    assert json.loads(done.stdout)["learner"] == "TreeSVC"
-    done = subprocess.run(command, input=content, capture_output=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.decode().endswith(
-        "/dev/stdin:1:4: this is a line of trees, and not of features; train on trees with --model tree\n"
+    stdin(tree_files[0].read_bytes())
+    assert run("train", "tree", "-", "-o", tmp_path / "m.uk", "--json").json["learner"] == "TreeSVC"
+    stdin(tree_files[0].read_bytes())
+    message = run("train", "poly", "-", "-o", tmp_path / "m.uk", "--json").error()
+    assert message == (
+        "/dev/stdin:1:4: this is a line of trees, and not of features; "
+        "train on trees with unkernel train tree"
     )
 
 
 TRAINING_REFUSED = {
-    "rows": ("binary.test.svm --kernel sst", "binary.test.svm: has no trees .* --combine vectors"),
-    "rows, by name": ("binary.test.svm --model tree", "has no trees"),
-    "rows, an option of trees": (
-        "binary.test.svm --decay 0.4",
-        "--decay is not for --model poly, but for tree",
-    ),
+    "rows": ("binary.test.svm", "binary.test.svm: has no trees .* --combine vectors"),
+    "rows, an option of trees": ("poly binary.test.svm --decay 0.4", "No such option: --decay"),
     "trees for rows": (
-        "trees.train.dat --model linear",
+        "linear trees.train.dat",
         "holds trees, and not rows of features; train on trees",
     ),
     "tests of rows": ("trees.train.dat --test binary.test.svm", "binary.test.svm: has no trees, and "),
-    "tests of trees": ("binary.test.svm --test trees.test.dat", "trees.test.dat: holds trees"),
+    "tests of trees": ("poly binary.test.svm --test trees.test.dat", "trees.test.dat: holds trees"),
     "no labels": ("brackets.txt", "brackets.txt: has trees and no labels; a line is, for example: 1 "),
-    "a word for gamma": ("trees.train.dat --gamma scale", "--gamma must be a number for --model tree"),
+    "a word for gamma": ("trees.train.dat --gamma scale", "'--gamma': .*valid"),
     "mu": ("trees.train.dat --width-decay 0.2", "--width-decay is for --kernel ptk"),
     "samples": ("trees.train.dat --solver exact --sample-size 9", "--sample-size is for --solver sampled"),
-    "solver": ("trees.train.dat --solver dual", "--solver must be .* got 'dual'"),
+    "solver": ("trees.train.dat --solver dual", "'--solver': .*'dual' is not one of"),
     "decay": ("trees.train.dat --decay 0", "--decay must be a float in the range .* got 0.0"),
     "kernel": ("trees.train.dat --kernel poly", "'poly' is not one of"),
-    "objective": ("trees.train.dat --objective f1", "--objective is not for --model tree, but for linear"),
-    "features": ("trees.train.dat --n-features 3", "--n-features is not for --model tree, but for poly"),
-    "counting": ("trees.train.dat --zero-based", "--zero-based and --one-based are for rows"),
-    "cores": ("trees.train.dat --out-of-core", "--out-of-core is not for --model tree"),
+    "objective": ("trees.train.dat --objective f1", "No such option: --objective"),
+    "features": ("trees.train.dat --n-features 3", "No such option: --n-features"),
+    "counting": ("trees.train.dat --zero-based", "No such option: --zero-based"),
+    "cores": ("trees.train.dat --out-of-core", "No such option: --out-of-core"),
     "no vectors": ("trees.train.dat --combine sum", "has no vectors behind |ET|, which --combine sum needs"),
-    "kernel of rows": (
-        "binary.test.svm --model poly --kernel sst",
-        "--kernel is not for --model poly, but for tree",
-    ),
+    "kernel of rows": ("poly binary.test.svm --kernel sst", "No such option: --kernel"),
     "damaged": ("damaged.dat", "damaged.dat:2:"),
     "one class": ("one.dat", "only one class"),
     "missing": ("missing.dat", "missing.dat: No such file"),
@@ -249,23 +257,24 @@ def test_what_train_refuses(run, golden, tmp_path, words, reason):
     (tmp_path / "one.dat").write_text("1 |BT| (A b) |ET|\n1 |BT| (A c) |ET|\n")
     own = {path.name for path in tmp_path.iterdir()}
     folders = {word: tmp_path if word in own else golden for word in words.split() if "." in word[1:]}
-    data, *options = [
+    given = [
         str(folders[word] / word) if word in folders and not word[0].isdigit() else word
         for word in words.split()
     ]
-    message = run("train", data, tmp_path / "m.uk", *options).error()
+    kind = given.pop(0) if given[0] in ("poly", "linear") else "tree"
+    message = run("train", kind, *given, "-o", tmp_path / "m.uk").error()
     assert "Traceback" not in message
     assert re.search(reason, message), message
     assert not (tmp_path / "m.uk").exists()
 
 
 def test_several_files_of_trees(run, tree_files, tmp_path):
-    message = run("train", *tree_files, tmp_path / "m.uk", "--model", "tree").error()
+    message = run("train", "tree", *tree_files, "-o", tmp_path / "m.uk").error()
     assert "trees are read from one file" in message
 
 
 def test_labels_of_the_test_file_that_are_unknown(run, questions, tree_files, tmp_path):
-    found = run("train", questions, tmp_path / "m.uk", "--test", tree_files[1], "--json").json
+    found = run("train", "tree", questions, "-o", tmp_path / "m.uk", "--test", tree_files[1], "--json").json
     assert found["test"]["accuracy"] is None
     assert found["test"]["accuracy_note"] == (
         "not known: 60 trees of 60 have labels that the model does not know (-1, 1)"
@@ -273,24 +282,25 @@ def test_labels_of_the_test_file_that_are_unknown(run, questions, tree_files, tm
 
 
 def test_a_warning_is_one_line(run, tree_files, tmp_path):
-    ran = run("train", tree_files[0], tmp_path / "m.uk", "--max-iter", "1", "--tol", "1e-9")
+    ran = run("train", "tree", tree_files[0], "-o", tmp_path / "m.uk", "--max-iter", "1", "--tol", "1e-9")
     assert ran.code == 0
     assert len(ran.err.splitlines()) == 1
     assert ran.err.startswith("unkernel: warning: TreeSVC stopped")
 
 
 def test_progress(run, tree_files, tmp_path):
-    ran = run("train", tree_files[0], tmp_path / "m.uk", "--verbose", "--test", tree_files[1])
+    ran = run("train", "tree", tree_files[0], "-o", tmp_path / "m.uk", "--verbose", "--test", tree_files[1])
     assert ran.err.splitlines()[:3] == [f"reading {tree_files[0]}", f"reading {tree_files[1]}", "training"]
 
 
 def test_the_options_are_those_of_the_estimator(run, monkeypatch):
-    assert {name.value for name in _train_options.TreeKernelName} == set(TREE_KERNELS)
-    assert {name.value for name in _train_options.PairingName} == set(PAIRINGS)
-    assert {name.value for name in _train_options.CombinationName} == {"auto", *COMBINATIONS}
-    assert {name.value for name in _train_options.VectorKernelName} == set(VECTOR_KERNELS)
+    kinds = {option.name: option.kind for option in derived_options(TreeSVC)}
+    assert {name.value for name in kinds["kernel"]} == set(TREE_KERNELS)
+    assert {name.value for name in kinds["tree_pairing"]} == set(PAIRINGS)
+    assert {name.value for name in kinds["combine"]} == {"auto", *COMBINATIONS}
+    assert {name.value for name in kinds["vector_kernel"]} == set(VECTOR_KERNELS)
     monkeypatch.setenv("COLUMNS", "200")
-    text = run("train", "--help").out
+    text = run("train", "tree", "--help").out
     for option in ("--kernel", "--decay", "--sample-size", "--imbalance", "--combine", "--tree-pairing"):
         assert option in text
     assert "--normalize" in text
@@ -304,7 +314,7 @@ def test_predict(run, tree_model, tree_files, tmp_path):
     ran = run("predict", tree_model, tree_files[1], "--output", tmp_path / "out", "--scores")
     assert (ran.code, ran.err) == (0, "")
     assert "accuracy      71.67 % (43 of 60 trees)" in ran.out
-    assert "F1            70.18 % (precision 68.97 %, recall 71.43 %)" in ran.out
+    assert "F1            70.18 % of class 1 (precision 68.97 %, recall 71.43 %)" in ran.out
     assert "trees/s" in ran.out
     labels, scores = np.loadtxt(tmp_path / "out").T
     X, _ = read_trees(tree_files[1])
@@ -346,7 +356,7 @@ def test_labels_that_happen_to_be_numbers(run, tmp_path):
     trees = [tree for _, tree in QUESTIONS]
     train = write_questions(tmp_path / "train.dat", zip(["7", "x", "7"] * 3, trees, strict=True))
     test = write_questions(tmp_path / "test.dat", [("7", trees[0]), ("7", trees[2])])
-    assert run("train", train, tmp_path / "m.uk", "--C", "1000", "--quiet").code == 0
+    assert run("train", "tree", train, "-o", tmp_path / "m.uk", "--C", "1000", "--quiet").code == 0
     assert run("predict", tmp_path / "m.uk", test, "--json").json["accuracy"] == 1.0
     write_questions(test, [("7", trees[0]), ("8", trees[2])])
     note = run("predict", tmp_path / "m.uk", test, "--json").json["accuracy_note"]
@@ -387,7 +397,7 @@ ASKED_WRONGLY = {
     ),
     "trees, bench": ("bench libsvm-poly2.model trees.test.dat", "holds trees"),
     "trees, explain": ("explain libsvm-poly2.model trees.test.dat", "holds trees"),
-    "trees to measure on": ("compile libsvm-poly2.model new.uk --sample trees.test.dat", "holds trees"),
+    "trees to measure on": ("compile libsvm-poly2.model -o new.uk --sample trees.test.dat", "holds trees"),
     "no vectors": (
         "predict svmlight-tk-multi-V-S-lin.model trees.test.dat",
         "has no vectors .* compares vectors",
@@ -396,14 +406,14 @@ ASKED_WRONGLY = {
     "counting": ("predict trees.uk trees.test.dat --one-based", "are for rows, and not for trees"),
     "counting, bench": ("bench trees.uk trees.test.dat --one-based", "are for rows, and not for trees"),
     "engine": (
-        "compile trees.uk new.uk --engine split",
+        "compile trees.uk -o new.uk --engine split",
         "models of trees have one engine; leave out --engine",
     ),
-    "sample": ("compile trees.uk new.uk --sample trees.test.dat", "leave out --sample"),
-    "memory": ("compile trees.uk new.uk --memory 1G", "leave out --memory"),
+    "sample": ("compile trees.uk -o new.uk --sample trees.test.dat", "leave out --sample"),
+    "memory": ("compile trees.uk -o new.uk --memory 1G", "leave out --memory"),
     "features": ("inspect trees.uk --features trees.test.dat", "--features names the features of rows"),
     "features, explain": ("explain trees.uk trees.test.dat --features trees.test.dat", "--features names"),
-    "tree": ("explain trees.uk trees.test.dat --row 61", "has 60 trees, so there is no tree 61"),
+    "tree": ("explain trees.uk trees.test.dat --row 60", "has 60 trees, so there is no tree 60"),
     "class": ("explain trees.uk trees.test.dat --of 7", "--of must be one of -1, 1, got '7'"),
     "class of rows": ("explain libsvm-poly2.model binary.test.svm --of 1", "--of is for models of trees"),
     "product": (
@@ -435,17 +445,17 @@ def test_what_other_commands_refuse(run, golden, tree_model, tmp_path, asked):
 
 def test_compile(run, golden, tree_files, tmp_path):
     path = tmp_path / "m.uk"
-    found = run("compile", golden / "svmlight-tk-ptk.model", path, "--json").json
+    found = run("compile", golden / "svmlight-tk-ptk.model", "-o", path, "--json").json
     assert (found["engine"], found["exact"], found["candidates"]) == ("forest", True, [])
     assert found["read"]["kernel"] == "ptk"
     assert found["read"]["format"] == "svmlight-tk"
     X, _ = read_trees(tree_files[1])
     expected = read_model(golden / "svmlight-tk-ptk.model").scores(X)[:, 0]
     np.testing.assert_allclose(load(path).decision_function(X), expected, rtol=1e-12, atol=1e-14)
-    ran = run("compile", golden / "svmlight-tk-ptk.model", path)
+    ran = run("compile", golden / "svmlight-tk-ptk.model", "-o", path)
     assert "partial trees, decay 0.4, width decay 0.4" in ran.out
     assert "forest, exact" in ran.out
-    assert run("compile", path, tmp_path / "again.uk", "--quiet").out == ""
+    assert run("compile", path, "-o", tmp_path / "again.uk", "--quiet").out == ""
 
 
 def test_inspect(run, vector_model, golden):
@@ -475,7 +485,7 @@ def test_the_heaviest_fragments(run, tree_model, questions, tmp_path):
     ran = run("inspect", tree_model, "--top", 5)
     assert "heaviest fragments" in ran.out
     assert expected[0].text in ran.out
-    run("train", questions, tmp_path / "q.uk", "--quiet", "--C", 10)
+    run("train", "tree", questions, "-o", tmp_path / "q.uk", "--quiet", "--C", 10)
     found = run("inspect", tmp_path / "q.uk", "--top", 30, "--json").json["top"]
     assert {one["class"] for one in found} == {"HUM", "LOC", "NUM"}
     weights = [abs(one["weight"]) for one in found]
@@ -484,7 +494,7 @@ def test_the_heaviest_fragments(run, tree_model, questions, tmp_path):
 
 
 def test_explain(run, tree_model, tree_files):
-    found = run("explain", tree_model, tree_files[1], "--row", 3, "--top", 4, "--json").json
+    found = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 4, "--json").json
     X, y = read_trees(tree_files[1])
     fast = load(tree_model)
     assert found["score"] == fast.explain(X[2], 4).score
@@ -492,12 +502,12 @@ def test_explain(run, tree_model, tree_files):
     assert len(found["contributions"]) == 4
     parts = sum(part["value"] for part in found["contributions"])
     assert found["constant"] + parts + found["rest"] == pytest.approx(found["score"], rel=1e-12)
-    other = run("explain", tree_model, tree_files[1], "--row", 3, "--top", 4, "--of", -1, "--json").json
+    other = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 4, "--of", -1, "--json").json
     assert other["score"] == pytest.approx(fast.explain(X[2], 4, of=-1).score)
-    ran = run("explain", tree_model, tree_files[1], "--row", 3, "--top", 4)
+    ran = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 4)
     assert found["contributions"][0]["fragment"] in ran.out
     assert "(all others)" in ran.out
-    nothing = run("explain", tree_model, tree_files[1], "--row", 3, "--top", 0, "--json").json
+    nothing = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 0, "--json").json
     assert nothing["contributions"] == []
     assert nothing["constant"] + nothing["rest"] == pytest.approx(found["score"], rel=1e-12)
 

@@ -21,7 +21,7 @@ def check_format(path: Path) -> None:
         raise ValueError(f"{path}: a plot is a file that ends in .png, .svg or .pdf")
 
 
-def check_without_matplotlib() -> None:
+def check_matplotlib() -> None:
     _figure_type()
 
 
@@ -77,12 +77,22 @@ def draw(path: Path, candidates: Sequence[Candidate], title: str) -> None:
     found = drawable(candidates)
     lines = trie_lines(found)
     panels = 2 if lines else 1
-    figure = _figure_type()(figsize=(panels * _INCHES[0], _INCHES[1]), layout="constrained")
+    figure = new_figure(panels)
     axes = figure.add_subplot(1, panels, 1)
     _draw_all(axes, found, lines)
     axes.set_title(title, parse_math=False)
     if lines:
         _draw_tries(figure.add_subplot(1, panels, 2), found, lines)
+    save_figure(figure, path)
+
+
+def new_figure(panels: int) -> Any:
+    """An empty figure with room for some panels side by side."""
+    return _figure_type()(figsize=(panels * _INCHES[0], _INCHES[1]), layout="constrained")
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a figure in the format that the file's name asks for, whole or not at all."""
     with replaced(path) as file:
         figure.savefig(file, format=path.suffix.lower()[1:], dpi=_DOTS_PER_INCH)
 

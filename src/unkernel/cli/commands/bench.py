@@ -6,18 +6,21 @@ import contextlib
 import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from unkernel.cli.inputs.files import as_wide_as
-from unkernel.cli.inputs.models import Opened, OpenedTrees, exactness, open_model, trie_of, trie_words
+from unkernel.cli.inputs.models import Opened, OpenedTrees, open_model, trie_of
 from unkernel.cli.inputs.rows import expect_rows, read_asked
 from unkernel.cli.inputs.trees import check_rows_only, read_for
-from unkernel.cli.options import shared as options
-from unkernel.cli.render.console import microseconds, print_facts, print_json, rate, size
+from unkernel.cli.options import shared
+from unkernel.cli.render.console import print_json, rate
 from unkernel.cli.render.progress import Display
+from unkernel.cli.render.speed import print_speed
 from unkernel.data import Forest
 from unkernel.data.rows.csr import canonical_rows, stacked
 from unkernel.engines import CompiledClassifier, TreeClassifier
@@ -28,14 +31,19 @@ _MOST_SINGLE_ROWS = 2000
 _LOADS = 3
 
 
+def register(app: typer.Typer, _: Sequence[str]) -> None:
+    """Add the command."""
+    app.command()(bench)
+
+
 def bench(
-    model: options.AnyModelFile,
-    data: options.DataFile,
+    model: shared.AnyModelFile,
+    data: shared.DataFile,
     *,
-    duration: options.Seconds = 1.0,
-    zero_based: options.ZeroBasedLikeModel = None,
-    jobs: options.Jobs = None,
-    json: options.Json = False,
+    duration: shared.Seconds = 1.0,
+    zero_based: shared.ZeroBasedLikeModel = None,
+    jobs: shared.Jobs = None,
+    json: shared.Json = False,
 ) -> None:
     """Measure how fast a model answers for the rows, or the trees, in a file.
 
@@ -49,7 +57,7 @@ def bench(
     [dim]$[/dim] unkernel bench trees.uk questions.dat
     [dim]$[/dim] unkernel bench libsvm.model rows.svm --json | jq .microseconds_per_row
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    threads = options.threads(jobs)
+    threads = shared.threads(jobs)
     with Display(quiet=json) as display:
         with display.working("loading"):
             opened, load_seconds = _load(model)
@@ -63,7 +71,7 @@ def bench(
     if json:
         print_json(result)
     else:
-        _print(result)
+        print_speed(result)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,35 +219,3 @@ def _arguments(X: Any, row: int) -> tuple[list[Any], ...]:
     values = X.data[part]
     ids = X.indices[part].tolist()
     return (ids,) if (values == 1.0).all() else (ids, values.tolist())
-
-
-def _print(result: dict[str, Any]) -> None:
-    times, speeds, one = (
-        result[name] for name in ("microseconds_per_row", "rows_per_second", "score_one_microseconds")
-    )
-    threads, unit = result["threads"], "tree" if "subtrees" in result else "row"
-
-    def speed(which: str) -> str:
-        return f"{microseconds(times[which])} µs/{unit} ({speeds[which]:,.0f} {unit}s/s)"
-
-    facts = {
-        "engine": f"{result['engine']}, {exactness(result['exact'])}",
-    }
-    if result.get("trie"):
-        facts["trie"] = trie_words(result["trie"])
-    facts |= {f"{unit}s": _size_words(result), "one thread": speed("one_thread")}
-    if threads > 1:
-        facts[f"{threads} threads"] = f"{speed('all_threads')}, {result['scaling']:.2f} times as fast"
-    median, best = microseconds(one["median"]), microseconds(one["best"])
-    facts |= {
-        f"one {unit}, Python": f"{median} µs median, {best} µs best",
-        "loading": f"{result['load_milliseconds']:.3g} ms",
-        "bytes": f"{size(result['file_bytes'])} in the file, {size(result['memory_bytes'])} in memory",
-    }
-    print_facts(result["model"], facts)
-
-
-def _size_words(result: dict[str, Any]) -> str:
-    if "subtrees" in result:
-        return f"{result['rows']:,} with {result['subtrees']:,} different subtrees in all"
-    return f"{result['rows']:,} with {result['features_per_row']:.1f} features each"

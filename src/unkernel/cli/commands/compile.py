@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import inspect
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from unkernel.cli.inputs.files import check_special_file, check_unwritable
-from unkernel.cli.inputs.models import (
-    Opened,
-    OpenedTrees,
-    describe,
-    describe_trees,
-    exactness,
-    facts_of,
-    facts_of_trees,
-    open_model,
-    trie_of,
-    trie_words,
-)
+import typer
+
+from unkernel.cli.inputs.models import Opened, OpenedTrees, describe, describe_trees, open_model, trie_of
 from unkernel.cli.inputs.rows import expect_rows
-from unkernel.cli.options import shared as options
+from unkernel.cli.options import shared, training
 from unkernel.cli.options.wording import in_words_of_options
-from unkernel.cli.render.console import print_facts, print_json, seconds, size, warn
+from unkernel.cli.outputs import check_given, check_model_output, check_output
+from unkernel.cli.render.compiled import print_compiled
+from unkernel.cli.render.console import print_json, warn
 from unkernel.cli.render.progress import Display
-from unkernel.cli.render.tables import candidates_to_json, print_candidates
+from unkernel.cli.render.tables import candidates_to_json
 from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.engines import compile as compile_model
 from unkernel.engines.compile_options import check_trie, parse_bytes
@@ -37,22 +30,28 @@ _DEFAULT: dict[str, Any] = {
 }
 
 
+def register(app: typer.Typer, _: Sequence[str]) -> None:
+    """Add the command."""
+    app.command()(compile)
+
+
 def compile(
-    source: options.SourceFile,
-    model: options.ModelFile,
+    source: shared.SourceFile,
     *,
-    engine: options.Engine = _DEFAULT["engine"],
-    memory: options.Memory = _DEFAULT["memory"],
-    sample: options.Sample = _DEFAULT["sample"],
-    rare: options.Rare = _DEFAULT["rare"],
-    threshold: options.Threshold = _DEFAULT["threshold"],
-    trie: options.Trie = _DEFAULT["trie"],
-    trie_nodes: options.TrieNodes = _DEFAULT["trie_nodes"],
-    measure: options.Measure = _DEFAULT["measure"],
-    plot: options.Plot = None,
-    jobs: options.Jobs = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    output: training.ModelOutput = None,
+    engine: shared.Engine = _DEFAULT["engine"],
+    memory: shared.Memory = _DEFAULT["memory"],
+    sample: shared.Sample = _DEFAULT["sample"],
+    rare: shared.Rare = _DEFAULT["rare"],
+    threshold: shared.Threshold = _DEFAULT["threshold"],
+    trie: shared.Trie = _DEFAULT["trie"],
+    trie_nodes: shared.TrieNodes = _DEFAULT["trie_nodes"],
+    measure: shared.Measure = _DEFAULT["measure"],
+    plot: shared.Plot = None,
+    jobs: shared.Jobs = None,
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
+    force: shared.Force = False,
 ) -> None:
     """Compile a model, of unkernel or another program, for speed.
 
@@ -65,20 +64,24 @@ def compile(
     at once, if that is faster; the scores are the same.
 
     \b
-    [dim]$[/dim] unkernel compile libsvm.model model.uk
-    [dim]$[/dim] unkernel compile libsvm.model.xz model.uk --sample typical.svm --memory 200M
-    [dim]$[/dim] unkernel compile svmlight.model model.uk --engine pruned --threshold 0.001
-    [dim]$[/dim] unkernel compile libsvm.model model.uk --plot tried.svg
-    [dim]$[/dim] unkernel compile model.uk fast.uk --trie corpus.svm --trie-nodes 1M --plot trade-off.png
-    [dim]$[/dim] unkernel compile svm-light-tk.model model.uk
+    [dim]$[/dim] unkernel compile libsvm.model -o model.uk
+    [dim]$[/dim] unkernel compile libsvm.model.xz -o model.uk --sample typical.svm --memory 200M
+    [dim]$[/dim] unkernel compile svmlight.model -o model.uk --engine pruned --threshold 0.001
+    [dim]$[/dim] unkernel compile libsvm.model -o model.uk --plot tried.svg
+    [dim]$[/dim] unkernel compile model.uk -o fast.uk --trie corpus.svm --trie-nodes 1M --plot trade-off.png
+    [dim]$[/dim] unkernel compile svm-light-tk.model -o model.uk
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    model = check_given(output, "compile", source)
+    (path, *others) = source
+    if others:
+        raise ValueError(f"{others[0]}: one model is compiled at a time")
     _check_options(engine, memory, threshold)
     nodes = _checked_nodes(engine, trie, trie_nodes)
-    _check_places(model, plot, source, sample, trie)
+    _check_places(model, plot, [path, sample, trie], force=force)
     with Display(quiet=quiet or json) as display:
         began = time.perf_counter()
-        with display.working(f"reading {source.name}"):
-            opened = open_model(source)
+        with display.working(f"reading {path.name}"):
+            opened = open_model(path)
         read = time.perf_counter()
         if isinstance(opened, OpenedTrees):
             given = {"--memory": memory, "--sample": sample, "--trie": trie, "--plot": plot}
@@ -87,7 +90,7 @@ def compile(
             for rows in (sample, trie):
                 if rows is not None:
                     expect_rows(opened, rows)
-        with display.trying("compiling") as watch, in_words_of_options():
+        with display.trying("compiling") as on_progress, in_words_of_options():
             classifier = compile_model(
                 opened.model,
                 engine.value,
@@ -98,61 +101,62 @@ def compile(
                 trie=trie,
                 trie_nodes=nodes,
                 measure=measure,
-                n_jobs=options.threads(jobs),
-                on_progress=watch,
+                n_jobs=shared.threads(jobs),
+                on_progress=on_progress,
             )
         compiled = time.perf_counter()
         with display.working("writing"):
             classifier.save(model)
     result = _describe(opened, classifier, model)
     result["seconds"] = {"reading": read - began, "compiling": compiled - read}
-    result["plot"] = _draw(plot, classifier, source)
+    result["trie_asked_for"] = trie is not None
+    result["plot"] = _draw(plot, classifier, path)
     if json:
         print_json(result)
     elif not quiet:
-        _print(result, opened, classifier, asked_for_trie=trie is not None)
+        print_compiled(result)
 
 
-def _check_options(engine: options.EngineName, memory: str | None, threshold: float | None) -> None:
+def _check_options(engine: shared.EngineName, memory: str | None, threshold: float | None) -> None:
     """Before anything is read."""
-    if engine == options.EngineName.pruned and threshold is None:
+    if engine == shared.EngineName.pruned and threshold is None:
         raise ValueError("--engine pruned needs a --threshold: conjunctions of smaller weight are dropped")
-    if engine != options.EngineName.pruned and threshold is not None:
+    if engine != shared.EngineName.pruned and threshold is not None:
         raise ValueError(f"--threshold is for --engine pruned; {engine} is exact and drops nothing")
     if memory is not None:
         with in_words_of_options():
             parse_bytes(memory)
 
 
-def _checked_nodes(engine: options.EngineName, trie: str | None, nodes: str | None) -> int | None:
+def _checked_nodes(engine: shared.EngineName, trie: str | None, nodes: str | None) -> int | None:
     """The limit of a trie, if it can have one."""
     if trie is None and nodes is not None:
         raise ValueError("--trie-nodes needs rows to grow a trie from: give them with --trie")
-    count = options.node_count(nodes)
+    count = shared.node_count(nodes)
     with in_words_of_options():
         check_trie(engine.value, trie, count)
     return count
 
 
-def _check_for_trees(opened: OpenedTrees, engine: options.EngineName, given: dict[str, Any]) -> None:
+def _check_for_trees(opened: OpenedTrees, engine: shared.EngineName, given: dict[str, Any]) -> None:
     """Models of trees have one engine: there is nothing to choose, and nothing to measure."""
     chosen = [name for name, value in given.items() if value is not None]
-    if engine != options.EngineName.auto:
+    if engine != shared.EngineName.auto:
         chosen.append("--engine")
     if chosen:
         raise ValueError(f"{opened.path}: models of trees have one engine; leave out {' and '.join(chosen)}")
 
 
-def _check_places(model: Path, plot: Path | None, source: Path, *rows: str | None) -> None:
-    inputs = [source, *(Path(name) for name in rows if name is not None)]
-    check_unwritable(model, *inputs)
-    check_special_file(model)
+def _check_places(
+    model: Path, plot: Path | None, inputs: Sequence[str | Path | None], *, force: bool
+) -> None:
+    check_model_output(model, *inputs, force=force)
     if plot is not None:
         plots.check_format(plot)
-        check_unwritable(plot, *inputs)
+        check_output(plot, *inputs, force=force)
         if plot.absolute() == model.absolute():
             raise ValueError(f"{plot}: is the model's name, too; give the plot another one")
-        plots.check_without_matplotlib()
+        plots.check_matplotlib()
 
 
 def _describe(
@@ -182,29 +186,3 @@ def _draw(plot: Path | None, classifier: CompiledClassifier | TreeClassifier, so
         return None
     plots.draw(plot, classifier.candidates, source.name)
     return str(plot)
-
-
-def _print(
-    result: dict[str, Any],
-    opened: Opened | OpenedTrees,
-    classifier: CompiledClassifier | TreeClassifier,
-    *,
-    asked_for_trie: bool,
-) -> None:
-    spent = result["seconds"]
-    if isinstance(opened, OpenedTrees):
-        print_facts(result["source"], facts_of_trees(opened.model))
-    else:
-        print_facts(result["source"], facts_of(opened.model))
-    if isinstance(classifier, CompiledClassifier):
-        print_candidates(classifier.candidates)
-    facts = {
-        "engine": f"{classifier.engine}, {exactness(classifier.exact)}",
-        "bytes": f"{size(result['model_bytes'])} in the file, {size(result['compiled_bytes'])} compiled",
-        "time": f"{seconds(spent['reading'])} reading, {seconds(spent['compiling'])} compiling",
-    }
-    if asked_for_trie:
-        facts["trie"] = trie_words(result["trie"]) if result["trie"] else "none: it would not be faster"
-    if result["plot"]:
-        facts["plot"] = result["plot"]
-    print_facts(result["model"], facts)

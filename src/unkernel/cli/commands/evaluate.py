@@ -1,47 +1,105 @@
-"""``unkernel parse eval``: how good and how fast a parser is."""
+"""``unkernel evaluate``: how good the answers of a model, or of a parser, are."""
 
 from __future__ import annotations
 
-from unkernel.cli.inputs.parsers import open_parser
-from unkernel.cli.inputs.sentences import Input, reader, task_of
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from unkernel.cli.commands.predict import Asking, answer
+from unkernel.cli.inputs.kinds import is_parser
 from unkernel.cli.options import parsing as own
-from unkernel.cli.options import shared as options
+from unkernel.cli.options import shared, training
 from unkernel.cli.render.console import print_facts, print_json
 from unkernel.cli.render.progress import Display
-from unkernel.cli.render.results import describe_result, print_labels, result_facts
-from unkernel.parsing import ChunkResult
+
+
+def register(app: typer.Typer, _: Sequence[str]) -> None:
+    """Add the command."""
+    app.command()(evaluate)
 
 
 def evaluate(
-    model: own.ParserFile,
+    model: shared.AnyModelFile,
     file: own.TestFile,
     *,
     labels: own.Labels = False,
-    format: own.Format = None,
-    jobs: options.Jobs = None,
-    json: options.Json = False,
+    format: training.Format = None,
+    ndcg_at: training.NdcgDepth = None,
+    zero_based: shared.ZeroBasedLikeModel = None,
+    jobs: shared.Jobs = None,
+    json: shared.Json = False,
 ) -> None:
-    """Compare the answers of a parser with the right ones in a file.
+    """Compare the answers of a model, or of a parser, with the right ones in a file.
 
-    Of trees: the share of words with the right head (UAS), and with the right
-    head and relation (LAS); of bunsetsu: dependencies and whole sentences; of
-    chunks: F1 by the rules of CoNLL-2000. Speeds are by CPU time, without
-    reading.
+    Of rows and trees: the accuracy; of two classes also precision, recall and F1 of the larger one, and the
+    area under the ROC curve; of rankings the share of pairs in order and NDCG@K; of regression the mean
+    squared error. NDCG has the gain 2^label - 1 and leaves out queries without a relevant row.
+
+    Of parsers: the share of words with the right head (UAS), and with the right head and relation (LAS); of
+    bunsetsu: dependencies and whole sentences; of chunks: F1 by the rules of CoNLL-2000. Speeds are by CPU
+    time, without reading.
 
     \b
-    [dim]$[/dim] unkernel parse eval en.uk test.conllu --labels
-    [dim]$[/dim] unkernel parse eval ja.uk test.knp --jobs 1
-    [dim]$[/dim] unkernel parse eval chunks.uk test.txt --json | jq .f1
+    [dim]$[/dim] unkernel evaluate model.uk a9a.t.svm.xz
+    [dim]$[/dim] unkernel evaluate ranking.uk letor.t.txt --ndcg-at 5
+    [dim]$[/dim] unkernel evaluate en.uk test.conllu --labels
+    [dim]$[/dim] unkernel evaluate ja.uk test.knp --jobs 1
+    [dim]$[/dim] unkernel evaluate chunks.uk test.txt --json | jq .f1
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    with Display(quiet=json) as display:
+    of_rows = {"--ndcg-at": ndcg_at, "--zero-based": zero_based}
+    of_parsers = {"--labels": labels or None, "--format": format}
+    if is_parser(model):
+        result = _evaluate_parser(model, file, of_rows, format, shared.threads(jobs), quiet=json)
+    else:
+        _check_not_given(model, of_parsers)
+        result = _evaluate_model(model, file, Asking(zero_based, shared.threads(jobs), ndcg_at, json))
+    if json:
+        print_json(result)
+    else:
+        _print(result, labels=labels)
+
+
+def _evaluate_parser(
+    model: Path, file: str, of_rows: dict[str, Any], format: Any, threads: int, *, quiet: bool
+) -> dict[str, Any]:
+    from unkernel.cli.inputs.parsers import open_parser
+    from unkernel.cli.inputs.sentences import Input, check_options_of_rows, reader, task_of
+    from unkernel.cli.render.results import describe_result
+
+    check_options_of_rows(model, of_rows)
+    with Display(quiet=quiet) as display:
         parser = open_parser(model)
         read = reader(task_of(parser), None if format is None else format.value)
         corpus = Input(file).read(read, display)
         with display.working("parsing"):
-            result = parser.evaluate(corpus, n_jobs=options.threads(jobs))
-    if json:
-        print_json({"model": str(model), "data": file} | describe_result(result))
+            result = parser.evaluate(corpus, n_jobs=threads)
+    return {"model": str(model), "data": file} | describe_result(result)
+
+
+def _check_not_given(model: Path, of_parsers: dict[str, Any]) -> None:
+    for option, given in of_parsers.items():
+        if given is not None:
+            raise ValueError(f"{model}: {option} is for parsers, and this is a model of rows or trees")
+
+
+def _evaluate_model(model: Path, file: str, asking: Asking) -> dict[str, Any]:
+    """What predict does, without an output."""
+    with Display(quiet=asking.quiet) as display:
+        answered = answer(model, file, display, asking)
+    return answered.result | {"seconds": answered.seconds}
+
+
+def _print(result: dict[str, Any], *, labels: bool) -> None:
+    if "engine" in result:
+        from unkernel.cli.render.predictions import prediction_facts
+
+        print_facts(result["data"], prediction_facts(result))
         return
-    print_facts(file, result_facts(result))
-    if labels or isinstance(result, ChunkResult):
+    from unkernel.cli.render.results import print_labels, result_facts
+
+    print_facts(result["data"], result_facts(result))
+    if labels or "per_type" in result:
         print_labels(result)

@@ -1,23 +1,31 @@
-"""``unkernel parse run``: sentences in, the same sentences with answers out."""
+"""``unkernel parse``: sentences in, the same sentences with answers out."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
-from unkernel.cli.inputs.files import STANDARD_STREAM, check_unwritable
+import typer
+
+from unkernel.cli.inputs.files import STANDARD_STREAM
 from unkernel.cli.inputs.parsers import open_parser
 from unkernel.cli.inputs.sentences import Task, reader, task_of
 from unkernel.cli.options import parsing as own
-from unkernel.cli.options import shared as options
+from unkernel.cli.options import shared, training
+from unkernel.cli.outputs import check_output
 from unkernel.cli.render.console import many, note, rate, seconds, warn
 from unkernel.cli.render.drawings import Sink, arcs, check_arcs, columns, drawings
 from unkernel.parsing import Parsed, parse_stream
 
 
-def run(
+def register(app: typer.Typer, _: Sequence[str]) -> None:
+    """Add the command."""
+    app.command()(parse)
+
+
+def parse(
     model: own.ParserFile,
     file: own.InputFile = STANDARD_STREAM,
     *,
@@ -25,9 +33,10 @@ def run(
     draw: own.Draw = False,
     svg: own.Svg = None,
     on_error: own.OnError = own.OnErrorName.stop,
-    format: own.Format = None,
-    jobs: options.Jobs = None,
-    quiet: options.Quiet = False,
+    format: training.Format = None,
+    jobs: shared.Jobs = None,
+    quiet: shared.Quiet = False,
+    force: shared.Force = False,
 ) -> None:
     """Parse sentences as they come, and write them with the answers.
 
@@ -41,13 +50,13 @@ def run(
     line.
 
     \b
-    [dim]$[/dim] unkernel parse run en.uk < raw.conllu > parsed.conllu
-    [dim]$[/dim] unkernel parse run en.uk raw.conllu.xz -o parsed.conllu.xz --jobs 4
-    [dim]$[/dim] unkernel parse run en.uk raw.conllu --draw | less
-    [dim]$[/dim] unkernel parse run en.uk raw.conllu --svg trees.html
-    [dim]$[/dim] zcat web.gz | unkernel parse run en.uk --on-error skip | gzip > web.parsed.gz
+    [dim]$[/dim] unkernel parse en.uk < raw.conllu > parsed.conllu
+    [dim]$[/dim] unkernel parse en.uk raw.conllu.xz -o parsed.conllu.xz --jobs 4
+    [dim]$[/dim] unkernel parse en.uk raw.conllu --draw | less
+    [dim]$[/dim] unkernel parse en.uk raw.conllu --svg trees.html
+    [dim]$[/dim] zcat web.gz | unkernel parse en.uk --on-error skip | gzip > web.parsed.gz
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    _check_places(model, file, output, svg)
+    _check_places(model, file, output, svg, force=force)
     parser = open_parser(model)
     task = task_of(parser)
     reader(task, None if format is None else format.value)
@@ -56,9 +65,9 @@ def run(
     stream = parse_stream(
         parser,
         "/dev/stdin" if file == STANDARD_STREAM else file,
-        format="conllx" if format == own.FormatName.conllx else "conllu",
+        format="conllx" if format == training.FormatName.conllx else "conllu",
         on_error="skip" if on_error == own.OnErrorName.skip else "raise",
-        n_jobs=options.threads(jobs),
+        n_jobs=shared.threads(jobs),
     )
     _pass_on(stream, sinks, counts)
     if counts.skipped:
@@ -107,9 +116,9 @@ def _sinks(
     return sinks
 
 
-def _check_places(model: Path, file: str, output: str | None, svg: Path | None) -> None:
+def _check_places(model: Path, file: str, output: str | None, svg: Path | None, *, force: bool) -> None:
     inputs: list[str | Path] = [model, *([] if file == STANDARD_STREAM else [file])]
     if output is not None and output != STANDARD_STREAM:
-        check_unwritable(Path(output), *inputs)
+        check_output(Path(output), *inputs, force=force)
     if svg is not None:
-        check_arcs(svg, *inputs)
+        check_arcs(svg, *inputs, force=force)

@@ -5,37 +5,30 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.files import (
-    STANDARD_STREAM,
-    as_wide_as,
-    check_unwritable,
-    class_labels,
-    labels_are_unknown,
-)
+from unkernel.cli.inputs.files import STANDARD_STREAM, as_wide_as, class_labels
 from unkernel.cli.inputs.models import Model, Opened, OpenedTrees, is_ranking, open_model
 from unkernel.cli.inputs.rows import expect_rows, read_asked
-from unkernel.cli.inputs.trees import TreeExamples, check_rows_only, detection_facts, read_for
-from unkernel.cli.inputs.trees import compare as compare_trees
-from unkernel.cli.learners.measures import compare_ranks, rank_facts
-from unkernel.cli.options import shared as options
-from unkernel.cli.render.console import (
-    many,
-    messages,
-    percent,
-    print_facts,
-    print_json,
-    rate,
-    results,
-    seconds,
+from unkernel.cli.inputs.trees import check_rows_only, read_for
+from unkernel.cli.learners.measures import (
+    CLASS_MEASURES,
+    NDCG_DEPTH,
+    RANK_MEASURES,
+    compare_classes,
+    compare_ranks,
 )
+from unkernel.cli.options import shared, training
+from unkernel.cli.outputs import check_output
+from unkernel.cli.render.console import messages, print_facts, print_json, rate, results
+from unkernel.cli.render.predictions import prediction_facts
 from unkernel.cli.render.progress import Display
 from unkernel.data import SvmlightData
 from unkernel.data.files import writing
@@ -44,86 +37,116 @@ from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.models import TreeModel
 
 _ROWS_PER_WRITE = 1 << 16
-_QUALITY = (
-    "correct",
-    "accuracy",
-    "accuracy_note",
-    "mean_squared_error",
-    "pairs",
-    "ordered_pairs",
-    "groups",
-    "mean_absolute_error",
-    "precision",
-    "recall",
-    "f1",
-)
+_QUALITY = dict.fromkeys([*CLASS_MEASURES, *RANK_MEASURES, "mean_squared_error"])
+Numbers = NDArray[np.float64]
+
+
+def register(app: typer.Typer, _: Sequence[str]) -> None:
+    """Add the command."""
+    app.command()(predict)
 
 
 def predict(
-    model: options.AnyModelFile,
-    data: options.DataFile,
+    model: shared.AnyModelFile,
+    data: shared.DataFile,
     *,
-    output: options.Output = None,
-    scores: options.Scores = False,
-    probability: options.Probability = False,
-    zero_based: options.ZeroBasedLikeModel = None,
-    jobs: options.Jobs = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    output: shared.Output = None,
+    scores: shared.Scores = False,
+    probability: shared.Probability = False,
+    ndcg_at: training.NdcgDepth = None,
+    zero_based: shared.ZeroBasedLikeModel = None,
+    jobs: shared.Jobs = None,
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
+    force: shared.Force = False,
 ) -> None:
     """Predict the labels of the rows, or of the trees, in a file.
 
-    Prints the accuracy, if the labels in the file are classes of the model;
-    for two classes of trees, also precision, recall and F1 of the second; for
-    regression models, the mean squared error; for models that rank, the
-    share of pairs of rows (of the same qid:) that are in order. Features that a
-    model from `unkernel train` has never seen are ignored, with a warning.
+    Prints the accuracy, if the labels in the file are classes of the model; of two classes, also precision,
+    recall and F1 of the larger one, and the area under the ROC curve; of regression models, the mean squared
+    error; of models that rank, the share of pairs of rows (of the same qid:) that are in order, and NDCG@K
+    (gain 2^label - 1; queries without a relevant row are left out). Features that a model from
+    `unkernel train` has never seen are ignored, with a warning.
 
-    With --scores, the decision values follow each label: one if there are
-    two classes, else one for each class (or, for models of LIBSVM, each pair
-    of classes). With --probability, the probability of each class follows.
-
-    Text models of other programs are compiled for this once.
+    With --scores, the decision values follow each label: one if there are two classes, else one for each
+    class (or, for models of LIBSVM, each pair of classes). With --probability, the probability of each class
+    follows. Text models of other programs are compiled for this once.
 
     \b
     [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz
-    [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz --output predictions.txt --scores
-    [dim]$[/dim] unkernel predict libsvm.model rows.svm --output predictions.txt --probability
-    [dim]$[/dim] unkernel predict trees.uk questions.dat --output predictions.txt --scores
-    [dim]$[/dim] zcat rows.gz | unkernel predict model.uk - --output - | sort | uniq -c
+    [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz -o predictions.txt --scores
+    [dim]$[/dim] unkernel predict libsvm.model rows.svm -o predictions.txt --probability
+    [dim]$[/dim] unkernel predict trees.uk questions.dat -o predictions.txt --force
+    [dim]$[/dim] zcat rows.gz | unkernel predict model.uk - -o - | sort | uniq -c
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    _check_output(output, model, data, scores=scores, probability=probability, json=json)
-    threads = options.threads(jobs)
-    began = time.perf_counter()
+    _check_output(output, model, data, scores=scores, probability=probability, json=json, force=force)
+    asking = Asking(zero_based, shared.threads(jobs), ndcg_at, quiet, probability)
     with Display(quiet=quiet or json) as display:
-        opened = open_model(model)
-        if probability:
-            _check_without_probabilities(opened.model, model)
-        if isinstance(opened, OpenedTrees):
-            asked = _ask_trees(opened, data, display, zero_based, threads)
-        else:
-            asked = _ask_rows(opened, data, display, zero_based, threads, quiet=quiet)
-        read = time.perf_counter()
-        decision = opened.model.decision
-        with display.working("predicting"):
-            raw = asked.score()
-            labels = decision.choose(raw)
-            numbers = [decision.decide(raw)] if scores else []
-            numbers += [decision.probabilities(raw)] if probability else []
-            scored = time.perf_counter()
+        answered = answer(model, data, display, asking)
+        decision, raw = answered.decision, answered.raw
+        numbers = [decision.decide(raw)] if scores else []
+        numbers += [decision.probabilities(raw)] if probability else []
         with display.working("writing"):
-            _write(output, labels, numbers)
-    result = {
-        "model": str(model),
+            _write(output, decision.choose(raw), numbers)
+    result = answered.result | {"output": output, "seconds": answered.seconds}
+    if json:
+        print_json(result)
+    elif not quiet:
+        console = messages() if output == STANDARD_STREAM else results()
+        print_facts(data, prediction_facts(result), console)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How a file is read and answered."""
+
+    zero_based: bool | None
+    threads: int
+    ndcg_at: int | None
+    quiet: bool
+    probability: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """The scores of a model for a file, and how good its answers are, for JSON."""
+
+    decision: Any
+    raw: Numbers
+    result: dict[str, Any]
+    seconds: dict[str, float]
+
+
+def answer(path: Path, data: str, display: Display, asking: Asking) -> Answered:
+    """Ask a model about a file, and compare its answers with the labels there."""
+    began = time.perf_counter()
+    opened = open_model(path)
+    if asking.probability:
+        _check_probabilities(opened.model, path)
+    if isinstance(opened, OpenedTrees):
+        asked = _ask_trees(opened, data, display, asking)
+    else:
+        asked = _ask_rows(opened, data, display, asking)
+    read = time.perf_counter()
+    with display.working("predicting"):
+        raw = asked.score()
+    scored = time.perf_counter()
+    result: dict[str, Any] = {
+        "model": str(path),
         "data": data,
-        "output": output,
+        "unit": asked.unit,
         "engine": asked.classifier.engine,
         "exact": asked.classifier.exact,
         "compiled_now": opened.classifier is None,
+        "rows": len(raw),
     }
-    result |= asked.compare(raw, labels)
+    result |= _QUALITY | asked.compare(raw)
     spent = {"loading": asked.loaded - began, "reading": read - asked.loaded, "scoring": scored - read}
-    _report(result | {"seconds": spent}, asked.unit, json=json, quiet=quiet)
+    result["rows_per_second"] = {
+        "scoring": rate(len(raw), spent["scoring"]),
+        "reading_and_scoring": rate(len(raw), spent["reading"] + spent["scoring"]),
+    }
+    return Answered(opened.model.decision, raw, result, spent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,31 +156,27 @@ class _Asked:
     classifier: CompiledClassifier | TreeClassifier
     loaded: float
     unit: str  # what an example is
-    score: Callable[[], NDArray[np.float64]]
-    compare: Callable[[NDArray[np.float64], NDArray[Any]], dict[str, Any]]
+    score: Callable[[], Numbers]
+    compare: Callable[[Numbers], dict[str, Any]]
 
 
-def _ask_rows(
-    opened: Opened, data: str, display: Display, zero_based: bool | None, threads: int, *, quiet: bool
-) -> _Asked:
+def _ask_rows(opened: Opened, data: str, display: Display, asking: Asking) -> _Asked:
     expect_rows(opened, data)
-    classifier = opened.ready(display, threads=threads, quiet=quiet)
+    classifier = opened.ready(display, threads=asking.threads, quiet=asking.quiet)
     loaded = time.perf_counter()
-    rows = read_asked(opened, data, display, zero_based, threads)
+    rows = read_asked(opened, data, display, asking.zero_based, asking.threads)
     X = canonical_rows(as_wide_as(opened.model, rows.X, data))
     return _Asked(
         classifier,
         loaded,
         unit="row",
-        score=lambda: classifier.score_csr(X, threads),
-        compare=lambda raw, labels: _compare(rows, raw, labels, opened.model),
+        score=lambda: classifier.score_csr(X, asking.threads),
+        compare=lambda raw: _compare(rows, raw, opened.model, asking.ndcg_at or NDCG_DEPTH),
     )
 
 
-def _ask_trees(
-    opened: OpenedTrees, data: str, display: Display, zero_based: bool | None, threads: int
-) -> _Asked:
-    check_rows_only([data], zero_based)
+def _ask_trees(opened: OpenedTrees, data: str, display: Display, asking: Asking) -> _Asked:
+    check_rows_only([data], asking.zero_based)
     classifier = opened.classifier
     with display.working("loading"):
         _ = classifier.nbytes  # is known when all is ready to score
@@ -167,13 +186,13 @@ def _ask_trees(
         classifier,
         loaded,
         unit="tree",
-        score=lambda: classifier.raw_scores(examples.data.X, threads),
-        compare=lambda _, labels: _compare_trees(examples, labels, opened.model),
+        score=lambda: classifier.raw_scores(examples.data.X, asking.threads),
+        compare=lambda raw: compare_classes(opened.model.decision, raw, examples.data.y, "tree"),
     )
 
 
 def _check_output(
-    output: str | None, model: Path, data: str, *, scores: bool, probability: bool, json: bool
+    output: str | None, model: Path, data: str, *, scores: bool, probability: bool, json: bool, force: bool
 ) -> None:
     if output is None and (scores or probability):
         option = "--scores" if scores else "--probability"
@@ -182,18 +201,18 @@ def _check_output(
         if json:
             raise ValueError("--json and --output - both want stdout; write the labels to a file")
     elif output is not None:
-        check_unwritable(Path(output), model, data)
+        check_output(Path(output), model, data, force=force)
 
 
-def _check_without_probabilities(model: Model | TreeModel, path: Path) -> None:
+def _check_probabilities(model: Model | TreeModel, path: Path) -> None:
     if isinstance(model, TreeModel):
         raise ValueError(f"{path}: models of trees have no probabilities; write the --scores in their place")
     if model.decision.scheme == "regression":
         raise ValueError(f"{path}: --probability is for classes, and this model answers with numbers")
     if model.decision.probability is None:
         raise ValueError(
-            f"{path}: the model has no probabilities; train one that has (--model logistic, svm-train -b 1), "
-            "or leave out --probability"
+            f"{path}: the model has no probabilities; train one that has (unkernel train logistic, "
+            "svm-train -b 1), or leave out --probability"
         )
 
 
@@ -222,65 +241,17 @@ def _shortest_texts(decisions: NDArray[np.float64]) -> list[NDArray[np.object_]]
     return list(texts.T)
 
 
-def _compare(
-    rows: SvmlightData, raw: NDArray[np.float64], answers: NDArray[Any], model: Model
-) -> dict[str, Any]:
+def _compare(rows: SvmlightData, raw: Numbers, model: Model, depth: int) -> dict[str, Any]:
     """How good the answers are, as far as the file's labels tell; what they do not tell is null."""
-    found: dict[str, Any] = dict.fromkeys(_QUALITY) | {"rows": len(answers)}
     decision = model.decision
     if is_ranking(model):
-        found |= compare_ranks(decision, raw, rows.y, rows.qid)
-    elif decision.scheme == "regression":
-        found["accuracy_note"] = "not known: the model answers with numbers, not with classes"
-        found["mean_squared_error"] = float(np.mean((answers - rows.y) ** 2))
-    else:
-        found["accuracy_note"] = labels_are_unknown(rows.y, decision.classes)
-    if decision.scheme == "regression" or found["accuracy_note"]:
-        return found
-    right = int(np.count_nonzero(answers == rows.y))
-    return found | {"correct": right, "accuracy": right / len(answers)}
+        found = compare_ranks(decision, raw, rows.y, rows.qid, depth)
+        return found | {"correct": _count(found["accuracy"], len(raw))}
+    if decision.scheme == "regression":
+        note = "not known: the model answers with numbers, not with classes"
+        return {"accuracy_note": note, "mean_squared_error": float(np.mean((raw[:, 0] - rows.y) ** 2))}
+    return compare_classes(decision, raw, rows.y)
 
 
-def _compare_trees(examples: TreeExamples, answers: NDArray[Any], model: TreeModel) -> dict[str, Any]:
-    found: dict[str, Any] = dict.fromkeys(_QUALITY) | {"rows": len(answers)}
-    return found | compare_trees(answers, examples.data.y, model.classes)
-
-
-def _report(result: dict[str, Any], unit: str, *, json: bool, quiet: bool) -> None:
-    spent = result["seconds"]
-    result["rows_per_second"] = {
-        "scoring": rate(result["rows"], spent["scoring"]),
-        "reading_and_scoring": rate(result["rows"], spent["reading"] + spent["scoring"]),
-    }
-    if json:
-        print_json(result)
-    elif not quiet:
-        _print(result, unit)
-
-
-def _print(result: dict[str, Any], unit: str) -> None:
-    speed, spent = result["rows_per_second"], result["seconds"]
-    facts = {f"{unit}s": f"{result['rows']:,}"} | _quality(result, unit)
-    facts["scoring"] = f"{speed['scoring']:,.0f} {unit}s/s ({seconds(spent['scoring'])})"
-    facts["with reading"] = (
-        f"{speed['reading_and_scoring']:,.0f} {unit}s/s ({seconds(spent['reading'])} to read)"
-    )
-    if result["output"] not in (None, STANDARD_STREAM):
-        facts["written"] = str(result["output"])
-    console = messages() if result["output"] == STANDARD_STREAM else results()
-    print_facts(result["data"], facts, console)
-
-
-def _quality(result: dict[str, Any], unit: str) -> dict[str, str]:
-    if result["pairs"] is not None:
-        facts = rank_facts(result)
-    elif result["mean_squared_error"] is not None:
-        facts = {"mean squared error": f"{result['mean_squared_error']:.6g}"}
-    else:
-        facts = {"accuracy": result["accuracy_note"] or _accuracy_words(result, unit)}
-        facts |= detection_facts(result)
-    return facts if result["exact"] else facts | {"scores": "APPROXIMATE: the model is pruned"}
-
-
-def _accuracy_words(result: dict[str, Any], unit: str) -> str:
-    return f"{percent(result['accuracy'])} ({result['correct']:,} of {many(result['rows'], unit)})"
+def _count(share: float | None, of: int) -> int | None:
+    return None if share is None else round(share * of)

@@ -1,9 +1,7 @@
-"""What commands read and write: rows, labels, and places to write to."""
+"""What commands read: labels and rows, as a model sees them."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,26 +13,6 @@ from unkernel.cli.render.console import many, warn
 STANDARD_STREAM = "-"
 _LARGEST_EXACT_INTEGER = 2**53
 _LABELS_SHOWN = 8
-
-
-def check_unwritable(output: Path, *inputs: str | Path) -> None:
-    """Fail now, and not after an hour of training, if `output` cannot become a file."""
-    folder = output.parent
-    if not folder.is_dir():
-        raise ValueError(f"{output}: there is no folder {folder} to write to")
-    if output.is_dir():
-        raise ValueError(f"{output}: is a folder; name a file in it")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise ValueError(f"{output}: the folder {folder} does not allow writing")
-    for given in inputs:
-        if output.exists() and Path(given).exists() and output.samefile(given):
-            raise ValueError(f"{output}: is an input, too; give the output another name")
-
-
-def check_special_file(output: Path) -> None:
-    """A model takes its place whole, by renaming: a device or pipe would be lost."""
-    if output.exists() and not output.is_file():
-        raise ValueError(f"{output}: is not an ordinary file; a model cannot be written to it")
 
 
 def class_labels(labels: NDArray[Any]) -> NDArray[Any]:

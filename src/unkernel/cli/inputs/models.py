@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.cli.inputs.files import label_words
-from unkernel.cli.render.console import many, note, size
+from unkernel.cli.inputs.kinds import parser_words
+from unkernel.cli.render.console import note, size
 from unkernel.cli.render.progress import Display
 from unkernel.engines import CompiledClassifier, TreeClassifier, compile, load
 from unkernel.engines.tables import BITSLICED, CONJUNCTIONS, Tables
@@ -20,35 +20,16 @@ from unkernel.errors import FormatError
 from unkernel.models import (
     ConjunctionModel,
     Decision,
-    ExampleKernel,
     Kernel,
     KernelModel,
     LinearModel,
     TreeModel,
-    container,
     read_model,
-    registry,
 )
 from unkernel.models.decision import pairs
-from unkernel.models.load import COMPILED, KINDS, is_compiled
+from unkernel.models.load import is_compiled
 
 Model = KernelModel | LinearModel | ConjunctionModel
-
-_FORMATS = {
-    "libsvm": "LIBSVM",
-    "liblinear": "LIBLINEAR",
-    "svmlight": "SVMlight",
-    "svmlight-tk": "SVM-light-TK",
-    "tinysvm": "TinySVM",
-}
-_SCHEMES = {
-    "binary": "one score",
-    "one_vs_rest": "a score a class, the largest wins",
-    "one_vs_one": "a vote a pair of classes",
-    "one_class": "one class",
-    "regression": "the score is the answer",
-    "ordinal": "the thresholds that the score is above",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +45,8 @@ class Opened:
         """The classifier; support vectors are compiled for this once, and the user is told."""
         if self.classifier is not None:
             return self.classifier
-        with display.trying("compiling") as watch, _damage_named(self.path):
-            classifier = compile(self.model, n_jobs=threads, on_progress=watch)
+        with display.trying("compiling") as on_progress, _damage_named(self.path):
+            classifier = compile(self.model, n_jobs=threads, on_progress=on_progress)
         assert isinstance(classifier, CompiledClassifier)  # as the model is not of trees
         if not quiet:
             note(
@@ -102,22 +83,13 @@ def open_model(path: Path) -> Opened | OpenedTrees:
 
 
 def _check_no_parser(path: Path) -> None:
-    if not path.is_file():  # what comes from a pipe can be read only once
-        return
-    try:
-        kind = container.read(path)[0]
-    except FormatError:
-        return
-    other = registry.registered().get(kind)
-    if other is None or kind in (COMPILED, *KINDS):
-        return
-    raise FormatError(
-        os.fspath(path),
-        0,
-        0,
-        f"{other.description}, and not a model of rows or trees: the commands unkernel parse run, "
-        "unkernel parse eval and unkernel inspect use it",
-    )
+    words = parser_words(path)
+    if words is not None:
+        reason = (
+            f"{words}, and not a model of rows or trees: the commands unkernel parse, evaluate, inspect and "
+            "explain use it"
+        )
+        raise FormatError(os.fspath(path), 0, 0, reason)
 
 
 @contextlib.contextmanager
@@ -131,9 +103,14 @@ def _damage_named(path: Path) -> Iterator[None]:
         raise FormatError(os.fspath(path), 0, 0, str(error)) from error
 
 
-def first_index(model: Model) -> int:
-    """The number that the model's data files have for column 0."""
-    return 0 if model.origin.get("zero_based") is True else 1
+def first_index(model: Model, rows_zero_based: bool = True) -> int:
+    """The number that column 0 is shown with: 0, unless a file counts from 1.
+
+    That is the file that the model was trained on or read from; where the model does not know one, the file
+    of the rows that it is asked about.
+    """
+    noted = model.origin.get("zero_based")
+    return 0 if (noted if isinstance(noted, bool) else rows_zero_based) else 1
 
 
 def is_ranking(model: Model) -> bool:
@@ -145,6 +122,7 @@ def describe(model: Model) -> dict[str, Any]:
     """What a model is, for JSON."""
     about: dict[str, Any] = {
         "kind": model.kind,
+        "ranking": is_ranking(model),
         "format": _format(model),
         "scheme": model.decision.scheme,
         "classes": model.classes.tolist(),
@@ -187,6 +165,7 @@ def describe_trees(model: TreeModel) -> dict[str, Any]:
         "classes": model.classes.tolist(),
         "probability": model.decision.probability is not None,
         "combine": kernel.combination,
+        "kernel_words": kernel.words(),
         "kernel": kernel.tree if uses_trees else None,
         "decay": kernel.decay if uses_trees else None,
         "width_decay": kernel.width_decay if uses_trees and kernel.tree == "ptk" else None,
@@ -221,76 +200,6 @@ def _format(model: Model | TreeModel) -> str:
     return noted if isinstance(noted, str) else "unkernel"
 
 
-def facts_of(model: Model) -> dict[str, str]:
-    """What a model is, for people."""
-    facts = {"kind": kind_words(model)}
-    if isinstance(model, KernelModel):
-        values = "all values are 1" if model.binary else "real values"
-        facts["kernel"] = kernel_words(model.kernel)
-        facts["support vectors"] = f"{model.n_support:,}, {values}"
-    if model.decision.scheme == "regression" and is_ranking(model):
-        return facts | {"answers": "scores that order rows (ranking)"}
-    return facts | _decision_facts(model.decision)
-
-
-def facts_of_trees(model: TreeModel) -> dict[str, str]:
-    """What a model of trees is, for people."""
-    support, kernel = model.support, model.kernel
-    facts = {
-        "kind": kind_words(model),
-        "kernel": kernel.words(),
-        "normalised": _normalised_words(kernel),
-        "support trees": f"{model.n_support:,} of {many(support.nodes, 'subtree')}, "
-        f"{many(support.productions, 'production')} and {many(support.labels, 'label')}",
-    }
-    if len(support.trees) > 1 and kernel.combination != "vectors":
-        paired = "all with all" if kernel.tree_pairing == "all" else "each with its like"
-        facts["trees an example"] = f"{len(support.trees)} at most, compared {paired}"
-    return facts | _decision_facts(model.decision)
-
-
-def _normalised_words(kernel: ExampleKernel) -> str:
-    parts = {"trees": kernel.normalize, "vectors": kernel.normalize_vectors}
-    used = {"trees": ["trees"], "vectors": ["vectors"]}.get(kernel.combination, list(parts))
-    return ", ".join(f"{part}: {'yes' if parts[part] else 'no'}" for part in used)
-
-
-def kind_words(model: Model | TreeModel) -> str:
-    """The kind of a model, and whose it is."""
-    whose = f", read from {_FORMATS[_format(model)]}" if _format(model) in _FORMATS else ""
-    if isinstance(model, ConjunctionModel):
-        return f"{model.kind} ({'sets of features' if model.sets else 'monomials'})"
-    return f"{model.kind}{whose}"
-
-
-def _decision_facts(decision: Decision) -> dict[str, str]:
-    if decision.scheme == "regression":
-        return {"answers": "numbers (regression)"}
-    classes = decision.classes.tolist()
-    facts = {"classes": f"{len(classes):,}: {label_words(classes)}"}
-    if len(classes) > 2 or decision.scheme in ("one_class", "ordinal"):
-        facts["decision"] = _SCHEMES[decision.scheme]
-    if decision.scheme == "ordinal":
-        shown = [f"{threshold:.6g}" for threshold in decision.thresholds.tolist()]
-        return facts | {"thresholds": label_words(shown)}
-    return facts | {"probabilities": "no" if decision.probability is None else "yes"}
-
-
-def kernel_words(kernel: Kernel) -> str:
-    """The kernel as a formula."""
-    product = f"{kernel.gamma:g} ⟨x, z⟩ + {kernel.coef0:g}"
-    return {
-        "linear": "linear ⟨x, z⟩",
-        "polynomial": f"polynomial ({product})^{kernel.degree}",
-        "rbf": f"rbf exp(-{kernel.gamma:g} |x - z|²)",
-        "sigmoid": f"sigmoid tanh({product})",
-    }.get(kernel.name, kernel.name)
-
-
-def exactness(exact: bool) -> str:
-    return "exact" if exact else "APPROXIMATE"
-
-
 def zones(tables: Tables) -> dict[str, int]:
     """How many features lie in which part of the tables."""
     numbers, used = tables.numbers, len(tables.arrays["columns"])
@@ -321,11 +230,6 @@ def trie_of(classifier: CompiledClassifier) -> dict[str, int] | None:
     if trie is None:
         return None
     return {"nodes": trie.nodes, "limit": trie.limit, "bytes": trie.nbytes}
-
-
-def trie_words(trie: dict[str, int]) -> str:
-    """What :func:`trie_of` says, for people."""
-    return f"{many(trie['nodes'], 'node')} of at most {trie['limit']:,}, {size(trie['bytes'])}"
 
 
 def score_names(decision: Decision) -> list[str]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels, only_known_features
 from unkernel.cli.inputs.models import Opened
-from unkernel.cli.inputs.trees import TreeExamples, refuse_trees, trees_told
+from unkernel.cli.inputs.trees import TreeExamples, check_no_trees, trees_told
 from unkernel.cli.render.console import many, size
 from unkernel.cli.render.progress import Display
 from unkernel.cutplane.training import TrainingRows, rows_in_files
@@ -25,9 +25,9 @@ from unkernel.data.rows.row_files import RowFile
 from unkernel.models.rows import read_for
 
 # Labels, groups, scores and their order, with what the oracles add; and weights beside the cuts.
-_BYTES_A_ROW = 90
+_BYTES_PER_ROW = 90
 _VECTORS_BESIDE_CUTS = 4
-_WITH_TREES = "train on trees with --model tree"
+_WITH_TREES = "train on trees with unkernel train tree"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class MemoryRows:
         return self.data.y, self.data.qid
 
     def scores(self, estimator: Any) -> NDArray[np.float64]:
-        """A row of scores for each row."""
+        """One row of scores per row."""
         scores: NDArray[np.float64] = estimator.decision_function(self.data.X)
         return scores.reshape(self.count, -1)
 
@@ -98,7 +98,7 @@ class PackedRows:
         return opened.y, opened.qid
 
     def scores(self, estimator: Any) -> NDArray[np.float64]:
-        """A row of scores for each row, by one pass for each score."""
+        """One row of scores per row, by one pass for each score."""
         model, rows = estimator.to_model(), self._open()[0]
         weights = zip(model.weights.T, model.intercepts, strict=True)
         return np.column_stack(
@@ -154,8 +154,10 @@ def source_of(files: Sequence[str]) -> str | list[str]:
     return files[0] if len(files) == 1 else list(files)
 
 
-def check_several(files: Sequence[str]) -> None:
+def check_several(files: Sequence[str], *, large_data: bool) -> None:
     """Rows in memory are of one file."""
+    if len(files) > 1 and not large_data:
+        raise ValueError(f"{shown(files)}: this kind of model is trained on one file; join them first")
     if len(files) > 1:
         raise ValueError(f"{shown(files)}: several files need --out-of-core or --dask")
     if glob.has_magic(files[0]) and not Path(files[0]).exists():
@@ -176,7 +178,7 @@ def read(
     file: str, display: Display, jobs: int | None, zero_based: Any, n_features: int | None = None
 ) -> MemoryRows:
     """Read a file into memory."""
-    refuse_trees(file, _WITH_TREES)
+    check_no_trees(file, _WITH_TREES)
     began = time.perf_counter()
     with display.reading(file) as stream, trees_told(_WITH_TREES):
         data = read_svmlight(stream, n_features=n_features, zero_based=zero_based, n_jobs=jobs)
@@ -185,7 +187,7 @@ def read(
 
 def expect_rows(opened: Opened, file: str) -> None:
     """Refuse trees that a model of rows is asked about, before it is made ready."""
-    refuse_trees(file, _answers_for_rows(opened))
+    check_no_trees(file, _answers_for_rows(opened))
 
 
 def _answers_for_rows(opened: Opened) -> str:
@@ -209,17 +211,17 @@ def read_test(file: str, display: Display, jobs: int | None, rows: AnyRows) -> M
 
 def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any) -> PackedRows:
     """Pack files into the estimator's cache, if that is not done already."""
-    refuse_trees(files[0], _WITH_TREES)
+    check_no_trees(files[0], _WITH_TREES)
     began = time.perf_counter()
     source = source_of(files)
-    with display.packing(shown(files)) as watch, _cache_as_option():
+    with display.packing(shown(files)) as on_reading, _cache_as_option():
         rows, opened = rows_in_files(
             source,
             estimator.tol,
             estimator.n_jobs,
             cache=estimator.cache,
             zero_based=zero_based,
-            watch=watch,
+            on_reading=on_reading,
         )
     return PackedRows(
         file=shown(files),
@@ -250,8 +252,8 @@ def _as_option(words: str) -> str:
 
 
 def check_too_large(rows: Rows, allowed: float, max_cuts: int) -> None:
-    """Training out of core needs little a row, and a vector of weights a cut."""
-    needed = _BYTES_A_ROW * rows.count + 8 * rows.n_features * (max_cuts + _VECTORS_BESIDE_CUTS)
+    """Training out of core needs a few bytes per row, and one vector of weights per cut."""
+    needed = _BYTES_PER_ROW * rows.count + 8 * rows.n_features * (max_cuts + _VECTORS_BESIDE_CUTS)
     if needed > allowed:
         what = f"{many(rows.count, 'row')}, {many(rows.n_features, 'feature')} and {max_cuts:,} cuts"
         raise ValueError(

@@ -14,11 +14,9 @@ from typing import IO, Any
 
 from unkernel.cli.inputs.files import STANDARD_STREAM
 from unkernel.cli.inputs.parsers import Parser
-from unkernel.cli.render.console import many
 from unkernel.cli.render.progress import Display
 from unkernel.data import read_bunsetsu, read_chunks, read_conllu, read_conllx
 from unkernel.data.files import read_blocks
-from unkernel.errors import FormatError
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
 
 _SNIFFED_BYTES = 1 << 16
@@ -66,6 +64,13 @@ def reader(task: Task, format: str | None) -> Callable[[Any], Any]:
     return read_conllx if format == "conllx" else task.read
 
 
+def check_options_of_rows(path: Path, given: dict[str, Any]) -> None:
+    """Options that say nothing to a parser."""
+    for option, value in given.items():
+        if value is not None:
+            raise ValueError(f"{path}: {option} is for models of rows or trees, and this is a parser")
+
+
 def guess(begin: bytes) -> Task | None:
     """What a file holds, by its first lines."""
     lines = _lines(begin)
@@ -89,47 +94,6 @@ def _lines(begin: bytes) -> list[bytes]:
     return [line.rstrip(b"\r") for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
 
 
-def _untold(name: str, begin: bytes) -> FormatError:
-    """Why a file is nothing that is known, and where that shows."""
-    if not begin:
-        return FormatError(name, 0, 0, "the file is empty")
-    line, odd = _odd_line(_lines(begin))
-    return FormatError(
-        name,
-        line,
-        0,
-        f"cannot tell what it holds: {odd}not CoNLL-U, bunsetsu or columns of chunks; "
-        "if it is one of these, say which with --task",
-    )
-
-
-def _odd_line(lines: list[bytes]) -> tuple[int, str]:
-    """The first line that keeps a text from being what it looks like, and why; the last line may be cut."""
-    numbered = [(number, line) for number, line in enumerate(lines[:-1] or lines, 1) if line.strip()]
-    if not numbered:
-        return 0, ""
-    told = [(number, line) for number, line in numbered if not line.startswith(b"#")]
-    if not told:
-        return numbered[0][0], "nothing but comments; "
-    if _WORD.match(told[0][1]):
-        number, columns = told[0][0], 1 + told[0][1].count(b"\t")
-        return number, f"{many(columns, 'column')}, where CoNLL-U has {_TREE_COLUMNS}; "
-    return _odd_columns(numbered)
-
-
-def _odd_columns(numbered: list[tuple[int, bytes]]) -> tuple[int, str]:
-    first, expected = numbered[0][0], len(numbered[0][1].split())
-    for number, line in numbered:
-        width = len(line.split())
-        if width != expected:
-            return number, f"{many(width, 'column')}, and line {first} has {expected}; "
-    if expected == 1:
-        return first, "a single column; "
-    number, line = next(pair for pair in numbered if not _is_tag(pair[1].split()[-1]))
-    tag = line.split()[-1].decode("utf-8", "replace")
-    return number, f"{tag!r} is no tag of a chunk, such as O, B-NP or I-NP; "
-
-
 class Input:
     """A file to learn from or to measure on; stdin is read at once, as it can be read only once."""
 
@@ -137,16 +101,13 @@ class Input:
         self.name = name
         self._bytes = sys.stdin.buffer.read() if name == STANDARD_STREAM else None
 
-    def task(self) -> Task:
-        """What the file holds, by its name or its first lines."""
+    def task(self) -> Task | None:
+        """What the file seems to hold, by its name or its first lines; None where these do not tell."""
         with contextlib.closing(read_blocks(self._source(), _SNIFFED_BYTES)) as blocks:  # type: ignore[type-var]
             begin: bytes = next(blocks, b"")
         if begin and _TREES_SUFFIX in Path(self.name).name.lower():
             return TASKS["trees"]
-        found = guess(begin)
-        if found is None:
-            raise _untold(self.name, begin)
-        return found
+        return guess(begin)
 
     def read(self, read: Callable[[Any], Any], display: Display) -> Any:
         """The corpus, with a bar of how much of it has been read."""

@@ -13,20 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.files import class_labels, strange_labels
-from unkernel.cli.render.console import percent
+from unkernel.cli.inputs.files import class_labels
 from unkernel.cli.render.progress import Display
 from unkernel.data import TreeData, read_trees
 from unkernel.data.files import read_blocks
 from unkernel.errors import FormatError
 from unkernel.models import TreeModel
 
-MEASURES = ("correct", "accuracy", "accuracy_note", "precision", "recall", "f1")
-
 _SUFFIXES = {".klp", ".conllu"}  # of files that hold nothing but trees
 _MARK = re.compile(rb"\|B[TVS](:[^|\s]*)?\|")  # what begins a tree, a vector or a string
 _SNIFFED_BYTES = 1 << 16
-_NUMBERS = "biuf"
 _A_LINE = "a line is, for example: 1 |BT| (S (NP dogs) (VP bark)) |ET|"
 
 
@@ -49,7 +45,7 @@ def holds_trees(file: str) -> bool:
     return False
 
 
-def refuse_trees(file: str, remedy: str) -> None:
+def check_no_trees(file: str, remedy: str) -> None:
     """Where rows are expected."""
     if holds_trees(file):
         raise ValueError(f"{file}: holds trees, and not rows of features; {remedy}")
@@ -122,7 +118,7 @@ class TreeExamples:
         return self.labels, None
 
     def scores(self, estimator: Any) -> NDArray[np.float64]:
-        """A row of scores for each tree."""
+        """One row of scores per tree."""
         scores: NDArray[np.float64] = estimator.decision_function(self.data.X)
         return scores.reshape(self.count, -1)
 
@@ -161,51 +157,3 @@ def read_for(model: TreeModel, path: Path, file: str, display: Display) -> TreeE
             f"{file}: has no vectors (index:value behind |ET|), and the model {path} compares vectors"
         )
     return examples
-
-
-def comparable(labels: NDArray[Any], classes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Labels of a file and classes of a model as numbers where both are, else as texts.
-
-    A file in which all labels happen to be numbers may well be one for classes that are texts.
-    """
-    if labels.dtype.kind in _NUMBERS and classes.dtype.kind in _NUMBERS:
-        return labels, classes
-    return labels.astype(str), classes.astype(str)
-
-
-def compare(answers: NDArray[Any], labels: NDArray[Any] | None, classes: NDArray[Any]) -> dict[str, Any]:
-    """How good answers are: how many are right and, of two classes, how well the second is found."""
-    found: dict[str, Any] = dict.fromkeys(MEASURES)
-    if labels is None:
-        return found | {"accuracy_note": "not known: the file has no labels"}
-    known, names = comparable(class_labels(labels), classes)
-    unknown = strange_labels(known, names, "tree")
-    if unknown:
-        return found | {"accuracy_note": unknown}
-    right = answers.astype(names.dtype) == known
-    found |= {"correct": int(right.sum()), "accuracy": float(right.mean()), "accuracy_note": None}
-    return found | (_detection(right, known == names[1]) if len(classes) == 2 else {})
-
-
-def _detection(right: NDArray[np.bool_], positive: NDArray[np.bool_]) -> dict[str, float | None]:
-    """Precision, recall and F1 of the second class; null where nothing is there to be divided by."""
-    hits = int((right & positive).sum())
-    wrongly_found, missed = int((~right & ~positive).sum()), int((~right & positive).sum())
-
-    def share(part: int, of: int) -> float | None:
-        return part / of if of else None
-
-    return {
-        "precision": share(hits, hits + wrongly_found),
-        "recall": share(hits, hits + missed),
-        "f1": share(2 * hits, 2 * hits + wrongly_found + missed),
-    }
-
-
-def detection_facts(measured: dict[str, Any]) -> dict[str, str]:
-    """Precision, recall and F1 of the second class of two, for people."""
-    if measured["f1"] is None:
-        return {}
-    known = [name for name in ("precision", "recall") if measured[name] is not None]
-    parts = [f"{name} {percent(measured[name])}" for name in known]
-    return {"F1": f"{percent(measured['f1'])} ({', '.join(parts)})"}

@@ -1,1 +1,26 @@
-"""What ``unkernel train`` knows of each kind of model."""
+"""What ``unkernel train`` and ``unkernel tune`` know of each kind of model, one file per kind."""
+
+# Kinds of models of rows and trees: where the learner is, and what it makes.
+LEARNERS = {
+    "poly": ("unkernel.cli.learners.poly:PolyLearner", "An SVM of conjunctions, as a polynomial kernel."),
+    "logistic": (
+        "unkernel.cli.learners.poly:LogisticLearner",
+        "A log-linear model of conjunctions, with probabilities.",
+    ),
+    "linear": ("unkernel.cli.learners.linear:LinearLearner", "A linear SVM: one weight per feature."),
+    "rank": (
+        "unkernel.cli.learners.rank:RankLearner",
+        "A linear SVM that orders rows, within the groups that qid: fields name.",
+    ),
+    "tree": (
+        "unkernel.cli.learners.tree:TreeLearner",
+        "An SVM of fragments of trees, as a tree kernel counts them.",
+    ),
+}
+
+# Kinds of parsers: the task in unkernel.cli.inputs.sentences, and what is trained.
+PARSERS = {
+    "parser": ("trees", "A dependency parser, on a treebank in CoNLL-U or CoNLL-X."),
+    "bunsetsu": ("bunsetsu", "A dependency parser of Japanese bunsetsu."),
+    "chunker": ("chunks", "A chunker, on columns of words, tags and chunks."),
+}

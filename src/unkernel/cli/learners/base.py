@@ -1,83 +1,25 @@
-"""What ``unkernel train`` knows of each kind of model: one small class a kind, all of one shape."""
+"""What ``unkernel train`` knows of a kind of model: one small class per kind, all of one shape."""
 
 from __future__ import annotations
 
-import inspect
 import math
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import InvalidParameterError
 
-from unkernel.cli.inputs.files import label_words, labels_are_unknown
+from unkernel.cli.inputs.files import label_words
 from unkernel.cli.inputs.rows import AnyRows, Rows
-from unkernel.cli.render.console import many, percent, size
+from unkernel.cli.learners.measures import class_facts, compare_classes
+from unkernel.cli.options.derived import DerivedOption, default_of, derived_options
+from unkernel.cli.render.console import many, size
 
 Given = Mapping[str, Any]
 OnProgress = Callable[[Any], None]
 
-LARGE_DATA = frozenset({"out_of_core", "memory", "dask"})  # options for more rows than fit into memory
-
-# Options that are not called what the parameter is called.
-_OPTION_OF = {
-    "random_state": "seed",
-    "fit_intercept": "intercept",
-    "n_jobs": "jobs",
-    "min_count": "minimum",
-}
-
-
-def flag(option: str) -> str:
-    """An option as it is written."""
-    return f"--{option.replace('_', '-')}"
-
-
-def plain_options(**all_options: Any) -> dict[str, Any]:
-    """Those that were given, as plain values."""
-    given = {name: value for name, value in all_options.items() if value is not None}
-    return {name: value.value if isinstance(value, Enum) else value for name, value in given.items()}
-
-
-def default_words(estimators: Mapping[str, type], parameter: str) -> str:
-    """The default of all estimators that have the parameter, or one whose option is called so, or of each."""
-    by_name: dict[Any, list[str]] = {}
-    for name, estimator in estimators.items():
-        for own, option in parameter_options(estimator).items():
-            if parameter in (own, option):
-                by_name.setdefault(default_of(estimator, own), []).append(name)
-    if len(by_name) == 1:
-        return str(*by_name)
-    return "; ".join(f"{', '.join(names)}: {value}" for value, names in by_name.items())
-
-
-def default_of(estimator: type, parameter: str) -> Any:
-    """The one place where defaults are is the estimator."""
-    return inspect.signature(estimator).parameters[parameter].default
-
-
-def parameter_options(estimator: type) -> dict[str, str]:
-    """The parameters of an estimator, and what the option for each is called."""
-    return {name: _OPTION_OF.get(name, name) for name in inspect.signature(estimator).parameters}
-
-
-def check_parameters(estimator: Any) -> None:
-    """The estimator's own checks, before anything is read, in the words of the command line."""
-    try:
-        estimator._validate_params()
-    except InvalidParameterError as error:
-        raise ValueError(_as_options(str(error))) from None
-
-
-def _as_options(words: str) -> str:
-    words = re.sub(
-        r"The '(\w+)' parameter of \w+", lambda match: flag(_OPTION_OF.get(match[1], match[1])), words
-    )
-    return re.sub(r"\. Got (.*) instead\.$", r", got \1", words)
+_TWO_CLASSES = ("accuracy", "positive_class", "precision", "recall", "f1", "roc_area")
 
 
 class Learner(ABC):
@@ -85,19 +27,21 @@ class Learner(ABC):
 
     name: ClassVar[str]
     estimator: ClassVar[type]
+    help: ClassVar[str]  # of ``unkernel train NAME --help``
     step: str  # what a pass over the rows is called
+    unit: ClassVar[str] = "row"  # what an example is called
     measures: ClassVar[tuple[str, ...]]  # what `measure` returns, and is null where it cannot be measured
-    own_options: ClassVar[frozenset[str]] = frozenset()  # beside the estimator's parameters
-    reads_trees: ClassVar[bool] = False  # or rows
+    criteria: ClassVar[tuple[str, ...]]  # measures that ``tune`` can choose by, the default first
+    large_data: ClassVar[bool] = False  # whether rows may be in several files, or on a cluster
 
     def __init__(self, given: Given) -> None:
         self.given = given
-        self.refuse()
+        self.check()
 
     @classmethod
-    def options(cls) -> set[str]:
-        """The names of the options that say something to this learner."""
-        return set(parameter_options(cls.estimator).values()) | cls.own_options | {"n_features"}
+    def options(cls) -> list[DerivedOption]:
+        """The estimator's parameters, as options."""
+        return derived_options(cls.estimator)
 
     @classmethod
     def default(cls, parameter: str) -> Any:
@@ -105,16 +49,22 @@ class Learner(ABC):
         return default_of(cls.estimator, parameter)
 
     @abstractmethod
-    def refuse(self) -> None:
+    def check(self) -> None:
         """Refuse options that do not go together."""
 
     def parameters(self, jobs: int) -> dict[str, Any]:
-        """The estimator's parameters."""
-        chosen = {"seed": 0, "jobs": jobs} | dict(self.given)
+        """The estimator's parameters, of options that were given."""
+        chosen = {
+            option.parameter: self.given[option.name]
+            for option in self.options()
+            if option.name in self.given
+        }
+        known = {option.parameter for option in self.options()}
+        if "random_state" in known:
+            chosen = {"random_state": 0} | chosen
         if "class_weight" in chosen:
             chosen["class_weight"] = _class_weight(chosen["class_weight"], self.label)
-        options = parameter_options(self.estimator)
-        return {name: chosen[option] for name, option in options.items() if option in chosen}
+        return chosen | {"n_jobs": jobs}
 
     @staticmethod
     def label(text: str) -> Any:
@@ -148,28 +98,24 @@ class Learner(ABC):
 class ClassLearner(Learner):
     """Learners whose models answer with classes."""
 
-    measures: ClassVar[tuple[str, ...]] = ("accuracy",)
+    measures: ClassVar[tuple[str, ...]] = _TWO_CLASSES
+    criteria: ClassVar[tuple[str, ...]] = ("accuracy", "f1", "roc_area")
 
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Add the classes."""
         return super().describe(estimator) | {"classes": estimator.classes_.tolist()}
 
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
-        """The accuracy, where the labels are the model's."""
+        """The accuracy, and of two classes more, where the labels are the model's."""
         return self.compare(estimator, rows.scores(estimator), rows.targets()[0])
 
     def compare(self, estimator: Any, scores: NDArray[np.float64], labels: NDArray[Any]) -> dict[str, Any]:
         """What :meth:`measure` returns, of scores and labels."""
-        unknown = labels_are_unknown(labels, estimator.classes_)
-        answers = estimator.to_model().decision.choose(scores)
-        right = None if unknown else float(np.mean(answers == labels))
-        return {"accuracy": right, "accuracy_note": unknown}
+        return compare_classes(estimator.to_model().decision, scores, labels, self.unit)
 
     def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
-        """The accuracy."""
-        of_rows = f" of {many(measured['rows'], 'row')}" if "rows" in measured else ""
-        words = measured.get("accuracy_note") or percent(measured["accuracy"]) + of_rows
-        return {f"{which} accuracy": words}
+        """The accuracy, and of two classes more."""
+        return class_facts(measured, self.unit, f"{which} ")
 
 
 def class_words(result: dict[str, Any]) -> str:
@@ -188,7 +134,7 @@ def weight_words(result: dict[str, Any]) -> str:
     """A model of weights."""
     of_class = " and class" if len(result.get("classes", ())) > 2 else ""
     between = ", thresholds between ranks" if result.get("thresholds") else ""
-    return f"a weight a feature{of_class}{between}, {size(result['model_bytes'])}"
+    return f"one weight per feature{of_class}{between}, {size(result['model_bytes'])}"
 
 
 def gap_words(result: dict[str, Any], passes: str) -> str:

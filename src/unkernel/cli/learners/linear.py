@@ -1,20 +1,13 @@
-"""``unkernel train --model linear``."""
+"""``unkernel train linear``."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from unkernel.cli.inputs.rows import AnyRows, Rows
-from unkernel.cli.learners.base import (
-    LARGE_DATA,
-    ClassLearner,
-    OnProgress,
-    class_words,
-    flag,
-    gap_words,
-    weight_words,
-)
+from unkernel.cli.learners.base import ClassLearner, OnProgress, class_words, gap_words, weight_words
 from unkernel.cli.learners.measures import objective_measure
+from unkernel.cli.options.derived import flag
 from unkernel.cli.render.console import many, percent
 from unkernel.cutplane import CuttingPlaneSVC
 
@@ -28,15 +21,27 @@ _MEASURES = {
 
 
 class LinearLearner(ClassLearner):
-    """A weight a feature."""
+    """One weight per feature."""
 
     name = "linear"
     estimator = CuttingPlaneSVC
     step = "pass"
-    measures = ("accuracy", "measure")
-    own_options = LARGE_DATA
+    measures = (*ClassLearner.measures, "measure")
+    large_data = True
+    help = """Train a linear SVM: one weight per feature.
 
-    def refuse(self) -> None:
+    DATA has one line per row: [italic]label index:value index:value …[/italic]
+    More than two classes are trained one against the rest. Several files, and patterns such as
+    'day-*.svm.gz', are for --out-of-core and --dask.
+
+    \b
+    [dim]$[/dim] unkernel train linear a.svm -o a.uk --C 0.1 --test a.t.svm
+    [dim]$[/dim] unkernel train linear a.svm -o a.uk --objective roc_area
+    [dim]$[/dim] unkernel train linear 'day-*.svm.gz' -o a.uk --out-of-core --checkpoint kept
+    [dim]$[/dim] unkernel train linear 'day-*.svm.gz' -o a.uk --dask tcp://scheduler:8786
+    """
+
+    def check(self) -> None:
         """What an objective or a solver does not go with."""
         given = self.given
         objective = given.get("objective", "error_rate")

@@ -1,15 +1,14 @@
-"""``unkernel train --model poly`` and ``--model logistic``."""
+"""``unkernel train poly`` and ``unkernel train logistic``."""
 
 from __future__ import annotations
 
-import contextlib
-import math
 from typing import Any
 
 import numpy as np
 
 from unkernel.cli.inputs.rows import AnyRows, Rows
-from unkernel.cli.learners.base import ClassLearner, Given, OnProgress, class_words, flag, gap_words
+from unkernel.cli.learners.base import ClassLearner, Given, OnProgress, class_words, gap_words
+from unkernel.cli.options.derived import flag
 from unkernel.cli.render.console import many, size
 from unkernel.models import KernelModel
 from unkernel.models.decision import log_softmax
@@ -17,19 +16,14 @@ from unkernel.poly import PolyLogisticRegression, PolySVC
 
 
 class ConjunctionLearner(ClassLearner):
-    """Learners of a weight a conjunction of features."""
+    """Learners of one weight per conjunction of features."""
 
-    def refuse(self) -> None:
+    def check(self) -> None:
         """What a penalty does not go with."""
         penalty = self.given.get("penalty", self.default("penalty"))
         for option, wanted in (("storage", "l2"), ("l1_ratio", "elasticnet")):
             if option in self.given and penalty != wanted:
                 raise ValueError(f"{flag(option)} is for --penalty {wanted}, and not for {penalty}")
-
-    def parameters(self, jobs: int) -> dict[str, Any]:
-        """``--gamma`` may be a number or a word."""
-        chosen = super().parameters(jobs)
-        return chosen | ({"gamma": _gamma(chosen["gamma"])} if "gamma" in chosen else {})
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         """Train."""
@@ -63,6 +57,18 @@ class PolyLearner(ConjunctionLearner):
 
     name = "poly"
     estimator = PolySVC
+    help = """Train an SVM of conjunctions of features, as a polynomial kernel has them.
+
+    DATA has one line per row: [italic]label index:value index:value …[/italic]
+    More than two classes are trained one against the rest.
+
+    \b
+    [dim]$[/dim] unkernel train poly a9a.svm.xz -o model.uk --degree 2 --C 8 --gamma 0.03125
+    [dim]$[/dim] unkernel train poly a.svm.zst -o a.uk --degree 3 --test a.t.svm.zst
+    [dim]$[/dim] unkernel train poly a.svm -o a.uk --class-weight 1=2.5,-1=1 --cv 5
+    [dim]$[/dim] unkernel train poly a.svm -o a.uk --penalty l1 --loss squared_hinge
+    [dim]$[/dim] unkernel train poly a.svm -o a.uk --json | jq .training_accuracy
+    """
     step = "epoch"
 
     def __init__(self, given: Given) -> None:
@@ -70,9 +76,9 @@ class PolyLearner(ConjunctionLearner):
         if given.get("penalty") == "l1":
             self.step = "Newton step"
 
-    def refuse(self) -> None:
+    def check(self) -> None:
         """The l1 penalty goes with one loss alone."""
-        super().refuse()
+        super().check()
         if self.given.get("penalty") == "l1" and self.given.get("loss") != "squared_hinge":
             raise ValueError("--penalty l1 needs --loss squared_hinge")
 
@@ -87,7 +93,18 @@ class LogisticLearner(ConjunctionLearner):
     name = "logistic"
     estimator = PolyLogisticRegression
     step = "Newton step"
-    measures = ("accuracy", "log_loss")
+    measures = (*ClassLearner.measures, "log_loss")
+    criteria = (*ClassLearner.criteria, "log_loss")
+    help = """Train a log-linear model of conjunctions of features, which answers with probabilities.
+
+    DATA has one line per row: [italic]label index:value index:value …[/italic]
+    All classes are trained at once. With an l1 penalty most weights are 0 and not stored.
+
+    \b
+    [dim]$[/dim] unkernel train logistic a.svm -o a.uk --degree 3 --penalty l1 --C 0.3
+    [dim]$[/dim] unkernel train logistic a.svm -o a.uk --penalty elasticnet --l1-ratio 0.2 --test a.t.svm
+    [dim]$[/dim] unkernel predict a.uk a.t.svm -o - --probability
+    """
 
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Add the share of the l1 penalty."""
@@ -108,7 +125,7 @@ class LogisticLearner(ConjunctionLearner):
         """The accuracy and the mean loss."""
         facts = super().quality(measured, which)
         if measured["log_loss"] is not None:
-            facts[f"{which} log loss"] = f"{measured['log_loss']:.6g} a row"
+            facts[f"{which} log loss"] = f"{measured['log_loss']:.6g} per row"
         return facts
 
 
@@ -122,12 +139,3 @@ def _parts(result: dict[str, Any]) -> str:
     if "support_vectors" in result:
         return f"{many(result['support_vectors'], 'support vector')}, kernel of degree {result['degree']}"
     return f"{many(result['conjunctions'], 'conjunction')} of at most {many(result['degree'], 'feature')}"
-
-
-def _gamma(text: str) -> float | str:
-    if text in ("scale", "auto"):
-        return text
-    with contextlib.suppress(ValueError):
-        if 0 < (value := float(text)) < math.inf:
-            return value
-    raise ValueError(f"--gamma must be scale, auto or a positive number, got {text!r}")

@@ -1,20 +1,13 @@
-"""``unkernel train --model rank``."""
+"""``unkernel train rank``."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from unkernel.cli.inputs.rows import AnyRows, Rows
-from unkernel.cli.learners.base import (
-    LARGE_DATA,
-    Learner,
-    OnProgress,
-    flag,
-    gap_words,
-    size_words,
-    weight_words,
-)
-from unkernel.cli.learners.measures import compare_ranks, rank_facts
+from unkernel.cli.learners.base import Learner, OnProgress, gap_words, size_words, weight_words
+from unkernel.cli.learners.measures import NDCG_DEPTH, RANK_MEASURES, compare_ranks, rank_facts
+from unkernel.cli.options.derived import flag
 from unkernel.cli.render.console import many
 from unkernel.cutplane import RankSVM
 
@@ -25,10 +18,24 @@ class RankLearner(Learner):
     name = "rank"
     estimator = RankSVM
     step = "pass"
-    measures = ("pairs", "ordered_pairs", "groups", "accuracy", "mean_absolute_error")
-    own_options = LARGE_DATA | {"thresholds"}
+    measures = tuple(name for name in RANK_MEASURES if name != "accuracy_note")
+    criteria = ("ordered_pairs", "ndcg")
+    large_data = True
+    help = """Train a linear SVM that orders rows: larger labels should get larger scores.
 
-    def refuse(self) -> None:
+    DATA has one line per row: [italic]label qid:3 index:value index:value …[/italic]
+    Rows are compared with those of the same query only; without qid: fields, with all others. Reported
+    are the share of pairs in order, and NDCG@K: the gain of a row is 2^label - 1, its discount
+    log2(1 + rank), and queries without a relevant row (all labels 0) are left out of the mean.
+
+    \b
+    [dim]$[/dim] unkernel train rank letor.txt -o a.uk --test letor.t.txt
+    [dim]$[/dim] unkernel train rank letor.txt -o a.uk --ndcg-at 5 --cv 5
+    [dim]$[/dim] unkernel train rank stars.txt -o a.uk --thresholds
+    [dim]$[/dim] unkernel train rank 'day-*.txt' -o a.uk --out-of-core
+    """
+
+    def check(self) -> None:
         """Thresholds are found with all scores at hand."""
         for option in ("out_of_core", "dask"):
             if "thresholds" in self.given and option in self.given:
@@ -52,7 +59,9 @@ class RankLearner(Learner):
 
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
         """The share of pairs in order; for ordinal models also how often the label is right."""
-        return compare_ranks(estimator.to_model().decision, rows.scores(estimator), *rows.targets())
+        depth = self.given.get("ndcg_at", NDCG_DEPTH)
+        labels, groups = rows.targets()
+        return compare_ranks(estimator.to_model().decision, rows.scores(estimator), labels, groups, depth)
 
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
         """Data, model, objective and gap."""

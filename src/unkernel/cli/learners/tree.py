@@ -1,18 +1,16 @@
-"""``unkernel train --model tree``."""
+"""``unkernel train tree``."""
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.files import label_words
 from unkernel.cli.inputs.rows import AnyRows
-from unkernel.cli.inputs.trees import TreeExamples, compare, detection_facts
+from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import ClassLearner, OnProgress, gap_words
-from unkernel.cli.render.console import many, percent, size
+from unkernel.cli.render.console import many, size
 from unkernel.data.trees.reading import label_values
 from unkernel.tree import TreeSVC
 
@@ -25,26 +23,25 @@ class TreeLearner(ClassLearner):
     name = "tree"
     estimator = TreeSVC
     step = "round"
-    measures = ("accuracy", "precision", "recall", "f1")
-    reads_trees = True
+    unit = "tree"
+    help = """Train an SVM of fragments of trees, as a tree kernel counts them.
 
-    @classmethod
-    def options(cls) -> set[str]:
-        """All parameters; the features of the vectors are as many as there are."""
-        return super().options() - {"n_features"}
+    DATA has lines of SVM-light-TK, [italic]label |BT| (S (NP dogs) (VP bark)) |ET|[/italic] with any number
+    of trees and vectors, or lines of KeLP (.klp). More than two classes are trained one against the rest.
 
-    def refuse(self) -> None:
+    \b
+    [dim]$[/dim] unkernel train tree questions.dat -o model.uk --kernel sst --decay 0.4 --C 1
+    [dim]$[/dim] unkernel train tree questions.dat -o model.uk --test questions.t.dat
+    [dim]$[/dim] unkernel train tree questions.dat -o model.uk --solver sampled --imbalance 2
+    """
+
+    def check(self) -> None:
         """What a kernel or a solver does not go with."""
         given = self.given
         if "width_decay" in given and given.get("kernel") != "ptk":
             raise ValueError("--width-decay is for --kernel ptk")
         if "sample_size" in given and given.get("solver") == "exact":
             raise ValueError("--sample-size is for --solver sampled; exact takes all examples")
-
-    def parameters(self, jobs: int) -> dict[str, Any]:
-        """``--gamma``, which may be a word elsewhere, is a number."""
-        chosen = super().parameters(jobs)
-        return chosen | ({"gamma": _gamma(chosen["gamma"])} if "gamma" in chosen else {})
 
     @staticmethod
     def label(text: str) -> str:
@@ -76,10 +73,6 @@ class TreeLearner(ClassLearner):
         chosen = {name: getattr(estimator, name) for name in _CHOSEN}
         return super().describe(estimator) | chosen | found
 
-    def compare(self, estimator: Any, scores: NDArray[np.float64], labels: NDArray[Any]) -> dict[str, Any]:
-        """The accuracy; of two classes also how well the second is found."""
-        return compare(estimator.to_model().decision.choose(scores), labels, estimator.classes_)
-
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
         """Data, model, objective and gap."""
         classes, features = result["classes"], result["features"]
@@ -92,14 +85,6 @@ class TreeLearner(ClassLearner):
             "objective": f"{result['objective']:.8g}",
             "gap": _gap_words(result),
         }
-
-    def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
-        """The accuracy, and how well the second class is found."""
-        of_trees = f" of {many(measured['rows'], 'tree')}" if "rows" in measured else ""
-        if note := measured.get("accuracy_note"):
-            return {f"{which} accuracy": note}
-        facts = {f"{which} accuracy": percent(measured["accuracy"]) + of_trees}
-        return facts | {f"{which} {name}": words for name, words in detection_facts(measured).items()}
 
 
 def _check_missing(examples: TreeExamples, combine: str) -> None:
@@ -116,12 +101,6 @@ def _gap_words(result: dict[str, Any]) -> str:
     if result["solver"] == "exact":
         return gap_words(result, rounds)
     return f"{result['gap']:.2e} of the problem that the samples made, after {rounds}"
-
-
-def _gamma(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        return float(text)
-    raise ValueError(f"--gamma must be a number for --model tree, got {text!r}")
 
 
 def _weights_of(weights: dict[str, float], labels: NDArray[Any]) -> dict[Any, float]:

@@ -57,9 +57,10 @@ AnyModelFile = Annotated[
     ),
 ]
 SourceFile = Annotated[
-    Path,
+    list[Path],
     typer.Argument(
         metavar="SOURCE",
+        show_default=False,
         help="A text model of LIBSVM, LIBLINEAR, SVMlight, SVM-light-TK or TinySVM, plain or compressed, or "
         "a .uk file.",
     ),
@@ -78,7 +79,12 @@ TestFile = Annotated[
 
 Output = Annotated[
     str | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write a label a line; - is stdout."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write one label per line; - is stdout. Replaces no file without --force.",
+    ),
 ]
 Scores = Annotated[bool, typer.Option("--scores", help="Write the decision values after each label.")]
 Probability = Annotated[
@@ -110,13 +116,13 @@ TopOfRow = Annotated[
         metavar="N",
         min=0,
         help="Show the N largest contributions.",
-        show_default="10; 3 a decision of a parser",
+        show_default="10; 3 per decision of a parser",
     ),
 ]
 Row = Annotated[
     int,
     typer.Option(
-        "--row", metavar="N", min=1, help="Which row, tree or sentence of the file; 1 is the first."
+        "--row", metavar="N", min=0, help="Which row, tree or sentence of the file; 0 is the first."
     ),
 ]
 Features = Annotated[
@@ -124,7 +130,7 @@ Features = Annotated[
     typer.Option(
         "--features",
         metavar="FILE",
-        help="Names of features: one a line, or lines of number, tab and name.",
+        help="Names of features: one per line, or lines of number, tab and name.",
     ),
 ]
 
@@ -187,9 +193,12 @@ Jobs = Annotated[
     typer.Option("--jobs", "-j", min=1, max=_MOST_JOBS, show_default="all cores", help="Threads."),
 ]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Tell how it goes, a line a second, instead of a bar.")
+    bool, typer.Option("--verbose", "-v", help="Tell how it goes, one line per second, instead of a bar.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on stdout.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace an existing file, whatever it is, with the output.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.")]
 
 

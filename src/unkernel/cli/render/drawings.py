@@ -11,7 +11,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, cast
 
-from unkernel.cli.inputs.files import STANDARD_STREAM, check_unwritable
+from unkernel.cli.inputs.files import STANDARD_STREAM
+from unkernel.cli.outputs import check_output, check_place
 from unkernel.data.files import replaced, writing
 from unkernel.data.text.chunks import ChunkSentence
 from unkernel.parsing import Parsed
@@ -19,6 +20,7 @@ from unkernel.parsing import Parsed
 Sink = Callable[[Parsed], object]
 _PAGE = ".html"
 _PICTURE = ".svg"
+_NUMBERED = "[0-9]" * 6 + _PICTURE  # of a folder
 _HEAD = """<!DOCTYPE html>
 <html><head><meta charset="utf-8"><title>{title}</title>
 <style>body {{ font-family: sans-serif; margin: 2em }} figure {{ margin: 0 0 2em; overflow-x: auto }}</style>
@@ -36,7 +38,7 @@ def columns(output: str) -> Iterator[Sink]:
 
 @contextlib.contextmanager
 def drawings(output: str) -> Iterator[Sink]:
-    """A drawing a sentence, no wider than the terminal."""
+    """One drawing per sentence, no wider than the terminal."""
     on_terminal = output == STANDARD_STREAM and sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if on_terminal else None
     with _writing(output) as write:
@@ -55,14 +57,16 @@ def arcs(path: Path) -> AbstractContextManager[Sink]:
     return _page(path) if path.suffix.lower() == _PAGE else _folder(path)
 
 
-def check_arcs(path: Path, *inputs: str | Path) -> None:
+def check_arcs(path: Path, *inputs: str | Path, force: bool) -> None:
     """Fail before anything is read if there is no place for pictures."""
     if path.suffix.lower() in (_PICTURE, _PAGE):
-        check_unwritable(path, *inputs)
+        check_output(path, *inputs, force=force)
     elif path.exists() and not path.is_dir():
         raise ValueError(f"{path}: is a file; --svg takes a folder, or a name that ends in .svg or .html")
     elif not path.is_dir():
-        check_unwritable(path)
+        check_place(path)
+    elif not force and any(path.glob(_NUMBERED)):
+        raise ValueError(f"{path}: has pictures already; name another folder, or replace them with --force")
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What a user sees while waiting: bars on a terminal, a line a second on request, else nothing."""
+"""What a user sees while waiting: bars on a terminal, one line per second on request, else nothing."""
 
 from __future__ import annotations
 
@@ -89,17 +89,34 @@ class Display:
         self._bars.remove_task(task)
 
     @contextlib.contextmanager
+    def counting(self, description: str, total: int) -> Iterator[Callable[[], None]]:
+        """A function that counts pieces of work that are done; threads may call it."""
+        self._say(f"{description}: {total:,} fits")
+        task = self._bars.add_task(description, total=total, words="")
+        done = 0
+
+        def count() -> None:
+            nonlocal done
+            done += 1
+            words = f"{done:,} of {total:,} fits"
+            self._bars.update(task, completed=done, words=words)
+            self._say_now_and_then(f"{description}: {words}")
+
+        yield count
+        self._bars.remove_task(task)
+
+    @contextlib.contextmanager
     def packing(self, name: str) -> Iterator[Callable[[float, int], None]]:
         """A function that shows which share of some files has been packed, and how many rows that is."""
         self._say(f"packing {name}")
         task = self._bars.add_task(f"packing {Path(name).name}", total=1.0, words="")
 
-        def watch(share: float, rows: int) -> None:
+        def on_reading(share: float, rows: int) -> None:
             words = many(rows, "row")
             self._bars.update(task, completed=share, words=words)
             self._say_now_and_then(f"packing: {100 * share:.0f} %, {words}")
 
-        yield watch
+        yield on_reading
         self._bars.remove_task(task)
 
     @contextlib.contextmanager
@@ -126,7 +143,7 @@ class Display:
         self._say("training")
         task = self._bars.add_task("training", total=None, words="")
 
-        def watch(step: Step) -> None:
+        def on_progress(step: Step) -> None:
             if step.progress is not None:
                 words = f"{step.progress.stage or 'training'}: {_in_words(step.progress, 'epoch')}"
                 share: float | None = share_done(step.progress, tol)
@@ -137,7 +154,7 @@ class Display:
             total = None if share is None else 1.0
             self._bars.update(task, completed=share or 0.0, total=total, words=words)
 
-        yield watch
+        yield on_progress
         self._bars.remove_task(task)
 
     def _say_now_and_then(self, words: str) -> None:

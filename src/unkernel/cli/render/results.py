@@ -1,4 +1,4 @@
-"""How good a parser is, for people and for JSON."""
+"""How good a parser is: its description for JSON, and what is printed of that."""
 
 from __future__ import annotations
 
@@ -10,79 +10,80 @@ from rich.text import Text
 
 from unkernel.cli.render.console import many, on_one_line
 from unkernel.cli.render.tables import new_table, print_table
-from unkernel.parsing import BunsetsuResult, ChunkResult, TreeResult
 
-Result = TreeResult | BunsetsuResult | ChunkResult
+_DERIVED = ("sentences_per_second", "words_per_second")
+_DERIVED_OF_TYPES = ("f1", "precision", "recall")
 
 
-def describe_result(result: Result) -> dict[str, Any]:
-    """All numbers, for JSON."""
+def describe_result(result: Any) -> dict[str, Any]:
+    """All numbers of what a parser's ``evaluate`` found, for JSON."""
     found = dataclasses.asdict(result)
-    for name in ("sentences_per_second", "words_per_second"):
-        if hasattr(result, name):
-            found[name] = getattr(result, name)
-    if isinstance(result, ChunkResult):
+    found |= {name: getattr(result, name) for name in _DERIVED if hasattr(result, name)}
+    if "per_type" in found:
         found["per_type"] = {
-            name: {"f1": one.f1, "precision": one.precision, "recall": one.recall} | dataclasses.asdict(one)
+            name: {key: getattr(one, key) for key in _DERIVED_OF_TYPES} | dataclasses.asdict(one)
             for name, one in result.per_type.items()
         }
     return found
 
 
-def result_facts(result: Result) -> dict[str, str]:
-    """What matters most, for people."""
-    if isinstance(result, TreeResult):
-        return _tree_facts(result)
-    if isinstance(result, ChunkResult):
-        return _chunk_facts(result)
+def result_facts(found: dict[str, Any]) -> dict[str, str]:
+    """What matters most of :func:`describe_result`."""
+    if "uas" in found:
+        return _tree_facts(found)
+    if "per_type" in found:
+        return _chunk_facts(found)
     return {
-        "dependencies": f"{result.dependency_accuracy:.2f} % of {result.n_dependencies:,}",
-        "sentences": f"{result.sentence_accuracy:.2f} % of {result.n_sentences:,} without a mistake",
-        "speed": f"{result.sentences_per_second:,.0f} sentences/s",
+        "dependencies": f"{found['dependency_accuracy']:.2f} % of {found['n_dependencies']:,}",
+        "sentences": f"{found['sentence_accuracy']:.2f} % of {found['n_sentences']:,} without a mistake",
+        "speed": f"{found['sentences_per_second']:,.0f} sentences/s",
     }
 
 
-def _tree_facts(result: TreeResult) -> dict[str, str]:
+def _tree_facts(found: dict[str, Any]) -> dict[str, str]:
     return {
-        "UAS": f"{result.uas:.2f} % of {many(result.n_words, 'word')}, "
-        f"{result.uas_no_punct:.2f} % without punctuation",
-        "LAS": f"{result.las:.2f} %, {result.las_no_punct:.2f} % without punctuation",
-        "sentences": f"{result.exact:.2f} % of {result.n_sentences:,} without a mistake",
-        "speed": f"{result.sentences_per_second:,.0f} sentences/s, {result.words_per_second:,.0f} words/s",
+        "UAS": f"{found['uas']:.2f} % of {many(found['n_words'], 'word')}, "
+        f"{found['uas_no_punct']:.2f} % without punctuation",
+        "LAS": f"{found['las']:.2f} %, {found['las_no_punct']:.2f} % without punctuation",
+        "sentences": f"{found['exact']:.2f} % of {found['n_sentences']:,} without a mistake",
+        "speed": _speed_words(found, found["words_per_second"]),
     }
 
 
-def _chunk_facts(result: ChunkResult) -> dict[str, str]:
+def _chunk_facts(found: dict[str, Any]) -> dict[str, str]:
     return {
-        "F1": f"{result.f1:.2f} (precision {result.precision:.2f} %, recall {result.recall:.2f} %)",
-        "chunks": f"{result.right:,}, of which {result.correct:,} are among the {result.found:,} found",
-        "tags": f"{result.accuracy:.2f} % of {result.tokens:,} right",
-        "speed": f"{result.sentences_per_second:,.0f} sentences/s, {result.tokens_per_second:,.0f} words/s",
+        "F1": f"{found['f1']:.2f} (precision {found['precision']:.2f} %, recall {found['recall']:.2f} %)",
+        "chunks": f"{found['right']:,}, of which {found['correct']:,} are among the {found['found']:,} found",
+        "tags": f"{found['accuracy']:.2f} % of {found['tokens']:,} right",
+        "speed": _speed_words(found, found["tokens_per_second"]),
     }
 
 
-def print_labels(result: Result) -> None:
-    """A line for each relation or type of chunk; bunsetsu have none."""
-    if isinstance(result, TreeResult):
-        _print_relations(result)
-    elif isinstance(result, ChunkResult):
-        _print_types(result)
+def _speed_words(found: dict[str, Any], words_per_second: float) -> str:
+    return f"{found['sentences_per_second']:,.0f} sentences/s, {words_per_second:,.0f} words/s"
 
 
-def _print_relations(result: TreeResult) -> None:
+def print_labels(found: dict[str, Any]) -> None:
+    """One line per relation or type of chunk; bunsetsu have none."""
+    if "per_label" in found:
+        _print_relations(found["per_label"])
+    elif "per_type" in found:
+        _print_types(found["per_type"])
+
+
+def _print_relations(relations: list[dict[str, Any]]) -> None:
     table = _table("relation", "words", "precision", "recall")
-    for one in result.per_label:
-        table.add_row(
-            Text(on_one_line(one.label)), f"{one.count:,}", _share(one.precision), _share(one.recall)
-        )
+    for one in relations:
+        shares = _share(one["precision"]), _share(one["recall"])
+        table.add_row(Text(on_one_line(one["label"])), f"{one['count']:,}", *shares)
     print_table("relations", table)
 
 
-def _print_types(result: ChunkResult) -> None:
+def _print_types(types: dict[str, dict[str, Any]]) -> None:
     table = _table("type", "chunks", "precision", "recall", "F1")
-    for name, one in sorted(result.per_type.items(), key=lambda item: (-item[1].right, item[0])):
-        shares = _share(one.precision), _share(one.recall), f"{one.f1:.2f}"
-        table.add_row(Text(on_one_line(name or "(no type)")), f"{one.right:,}", *shares)
+    for name, one in sorted(types.items(), key=lambda item: (-item[1]["right"], item[0])):
+        shares = _share(one["precision"]), _share(one["recall"]), f"{one['f1']:.2f}"
+        table.add_row(Text(on_one_line(name or "(no type)")), f"{one['right']:,}", *shares)
     print_table("types", table)
 
 

@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from unkernel.cli.inputs.models import exactness
 from unkernel.cli.render.console import microseconds, on_one_line, results, size
+from unkernel.cli.render.models import exactness
 from unkernel.engines import Candidate
 from unkernel.report.plots import details
 
@@ -26,6 +26,7 @@ def candidates_to_json(candidates: Iterable[Candidate]) -> list[dict[str, Any]]:
     return [
         candidate.to_json()
         | {
+            "details": details(candidate),
             "nbytes": candidate.nbytes if candidate.nbytes >= 0 else None,
             "microseconds": candidate.microseconds if candidate.microseconds >= 0 else None,
         }
@@ -33,8 +34,8 @@ def candidates_to_json(candidates: Iterable[Candidate]) -> list[dict[str, Any]]:
     ]
 
 
-def print_candidates(candidates: Sequence[Candidate]) -> None:
-    """The engines that were tried, the chosen one marked."""
+def print_candidates(candidates: Sequence[dict[str, Any]]) -> None:
+    """The engines that were tried, as :func:`candidates_to_json` describes them, the chosen one marked."""
     table = new_table()
     # What must stay on a narrow terminal has a least width.
     table.add_column("engine", no_wrap=True, min_width=9)
@@ -44,16 +45,16 @@ def print_candidates(candidates: Sequence[Candidate]) -> None:
     table.add_column("", no_wrap=True, min_width=1)
     table.add_column("result", no_wrap=True)
     table.add_column("note")
-    for candidate in candidates:
+    for one in candidates:
         table.add_row(
-            candidate.engine,
-            details(candidate),
-            size(candidate.nbytes) if candidate.nbytes >= 0 else "",
-            microseconds(candidate.microseconds) if candidate.microseconds >= 0 else "",
-            _CHOSEN if candidate.chosen else "",
-            exactness(candidate.exact),
-            Text(on_one_line(candidate.note)),
-            style="bold" if candidate.chosen else "",
+            one["engine"],
+            one["details"],
+            "" if one["nbytes"] is None else size(one["nbytes"]),
+            "" if one["microseconds"] is None else microseconds(one["microseconds"]),
+            _CHOSEN if one["chosen"] else "",
+            exactness(one["exact"]),
+            Text(on_one_line(one["note"])),
+            style="bold" if one["chosen"] else "",
         )
     print_table("candidates", table)
 

@@ -1,0 +1,159 @@
+"""The application: the table of commands, of which only the one that is asked for is imported, and errors."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from unkernel._version import __version__
+from unkernel.cli.commands import COMMANDS
+from unkernel.cli.former import new_spelling
+
+BROKEN_PIPE = 1
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+# Newer Typers have a copy of Click inside and older ones need Click itself: this is the base of
+# all their errors in either case.
+_CommandLineError: Any = typer.BadParameter.__mro__[2]
+
+
+def build(arguments: Sequence[str]) -> typer.Typer:
+    """The application for a command line: the command that it names, and a line of help for the others."""
+    app = new_group()
+    app.callback(invoke_without_command=True)(unkernel)
+    asked = first_word(arguments)
+    for name, summary in COMMANDS.items():
+        if name == asked:
+            module = importlib.import_module(f"unkernel.cli.commands.{name}")
+            module.register(app, arguments[list(arguments).index(name) + 1 :])
+        else:
+            app.command(name, help=summary)(_not_loaded)
+    return app
+
+
+def new_group() -> typer.Typer:
+    """A group of commands in our style."""
+    return typer.Typer(
+        name="unkernel",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+def first_word(arguments: Sequence[str]) -> str | None:
+    """The first argument that is no option: the name of a command, as groups have no options with values."""
+    return next((word for word in arguments if not word.startswith("-")), None)
+
+
+def _not_loaded() -> None:
+    raise AssertionError("a command that was not asked for was run")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"unkernel {__version__}")
+        raise typer.Exit
+
+
+def unkernel(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """Kernel SVMs at linear speed: train a model or bring one, compile it, predict with it, look into it.
+
+    Inputs are arguments, outputs are options. No command replaces a file that it does not recognise as one
+    of its own kind, unless told so with --force. Exit codes: 0 success, 1 broken pipe, 2 wrong command line
+    or bad file, 130 interrupted.
+
+    \b
+    [dim]$[/dim] unkernel train poly a9a.svm.xz -o model.uk --degree 2 --C 8 --gamma 0.03125
+    [dim]$[/dim] unkernel tune poly a9a.svm.xz --degree 1,2,3 --C 0.001:10 --cv 5
+    [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz -o predictions.txt
+    [dim]$[/dim] unkernel evaluate model.uk a9a.t.svm.xz
+    [dim]$[/dim] unkernel compile libsvm.model -o compiled.uk
+    [dim]$[/dim] unkernel bench compiled.uk rows.svm
+    [dim]$[/dim] unkernel inspect model.uk --top 10
+    [dim]$[/dim] unkernel explain model.uk a9a.t.svm.xz --row 3
+    [dim]$[/dim] unkernel train parser train.conllu -o en.uk --dev dev.conllu
+    [dim]$[/dim] unkernel parse en.uk < raw.conllu > parsed.conllu
+    """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command, turn what a user can cause into one line on stderr, and give the exit code."""
+    try:
+        if spelled := new_spelling(arguments):
+            raise ValueError(spelled)
+        code = _run(arguments)
+    except _CommandLineError as error:
+        _report(f"{error.format_message()} ({_where_help_is(error)})")
+        return BAD_INPUT
+    except BrokenPipeError:
+        _forget_stdout()
+        return BROKEN_PIPE
+    except MemoryError as error:
+        _report(f"not enough memory. {error}")
+        return BAD_INPUT
+    except (OSError, ValueError) as error:
+        _report(_words_of(error))
+        _settle_stdout()
+        return BAD_INPUT
+    if code == INTERRUPTED:
+        from unkernel.cli.render.console import report_interrupt
+
+        report_interrupt()
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
+        code = build(arguments)(list(arguments), prog_name="unkernel", standalone_mode=False)
+        sys.stdout.flush()  # here, where a full disk can still be reported
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    return code if isinstance(code, int) else 0
+
+
+def _report(reason: str) -> None:
+    from unkernel.cli.render.console import report_error
+
+    report_error(reason)
+
+
+def _where_help_is(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    return f"see {context.command_path if context else 'unkernel'} --help"
+
+
+def _words_of(error: OSError | ValueError) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error)
+
+
+def _settle_stdout() -> None:
+    """Write what can still be written; what cannot must not fail once more at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _forget_stdout()
+
+
+def _forget_stdout() -> None:
+    """Nobody reads any more; what is still in the buffer must not fail once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

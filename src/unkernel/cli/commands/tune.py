@@ -1,0 +1,124 @@
+"""``unkernel tune KIND``: parameters are chosen by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from unkernel.cli.commands.train import data_argument, learner_at, measuring_parts
+from unkernel.cli.learners import LEARNERS
+from unkernel.cli.options import shared, training
+from unkernel.cli.options.derived import choices_of
+from unkernel.cli.options.grids import grid_parts
+from unkernel.cli.options.signatures import REQUIRED, Parts, given_options, make_command
+
+_HELP = """Choose parameters of a model by cross-validation.
+
+    Options take several values: a list such as 1,2,3, or a range such as 0.001:10, whose values have equal
+    ratios: powers of ten, or as many as a third number says (0.001:10:9). All combinations are tried. Of
+    classes, folds are stratified; rows with qid: fields are divided by query. Settings that differ in C alone
+    are trained one after the other, each from the last one's solution where the learner can; folds and other
+    settings run in parallel. Without any list or range, C is tried from 0.01 to 100.
+
+    \\b
+    [dim]$[/dim] unkernel tune poly train.svm --degree 1,2,3 --C 0.001:10 --cv 5
+    [dim]$[/dim] unkernel tune logistic train.svm --C 0.1:10:5 --by roc_area --plot tuned.svg
+    [dim]$[/dim] unkernel tune linear train.svm --loss hinge,squared_hinge --C 0.01:100 -o best.uk
+    [dim]$[/dim] unkernel tune rank letor.txt --C 0.01:10 --by ndcg --ndcg-at 5 -j 4
+    [dim]$[/dim] unkernel tune tree questions.dat --kernel sst,ptk --decay 0.2,0.4 --json
+    """
+
+
+def register(app: typer.Typer, arguments: Sequence[str]) -> None:
+    """Add ``tune`` with the kind that is asked for, and a line of help for the others."""
+    from unkernel.cli.app import first_word, new_group
+
+    group = new_group()
+    asked = first_word(arguments)
+    for kind, (where, summary) in LEARNERS.items():
+        if kind == asked:
+            learner = learner_at(where)
+            group.command(kind)(make_command(partial(_tune, learner), _parts(learner), _HELP))
+        else:
+            group.command(kind, help=summary)(_not_loaded)
+    app.add_typer(group, name="tune", help=_HELP)
+
+
+def _not_loaded() -> None:
+    raise AssertionError("a kind that was not asked for was run")
+
+
+def _parts(learner: Any) -> Parts:
+    criteria: Any = choices_of("criteria", learner.criteria)
+    by = typer.Option("--by", help="The measure to choose by.", show_default=learner.criteria[0])
+    plot = typer.Option(
+        "--plot",
+        metavar="FILE",
+        show_default="none",
+        help="Draw the measure: a .png, .svg or .pdf file. Replaces no file without --force.",
+    )
+    parts: dict[str, tuple[Any, Any]] = {
+        "data": (data_argument(learner), REQUIRED),
+        "cv": (training.TuneFolds, 5),
+        "by": (Annotated[criteria | None, by], None),
+        "plot": (Annotated[Path | None, plot], None),
+        "output": (training.BestOutput, None),
+    }
+    parts |= grid_parts(learner.options())
+    parts |= measuring_parts(learner)
+    return parts | {
+        "verbose": (shared.Verbose, False),
+        "json": (shared.Json, False),
+        "quiet": (shared.Quiet, False),
+        "force": (shared.Force, False),
+    }
+
+
+def _tune(learner: Any, given: dict[str, Any]) -> None:
+    from unkernel.cli.learners.tuning import Search, tune
+    from unkernel.cli.render.console import print_json, warn
+    from unkernel.cli.render.progress import Display
+    from unkernel.cli.render.training import print_tuning
+
+    fixed = [option for option in learner.options() if option.kind is bool]
+    search = Search.of(learner, given_options(given, fixed))
+    _check_places(given)
+    given["by"] = None if given["by"] is None else given["by"].value
+    with Display(quiet=given["quiet"] or given["json"], verbose=given["verbose"]) as display:
+        result = tune(search, given["data"], given, shared.threads(given["jobs"]), display)
+    result["plot"] = _draw(given["plot"], result)
+    for words in result["warnings"]:
+        warn(words)
+    if given["json"]:
+        print_json(result)
+    elif not given["quiet"]:
+        print_tuning(result)
+
+
+def _check_places(given: dict[str, Any]) -> None:
+    from unkernel.cli.outputs import check_model_output, check_output
+
+    inputs = [name for name in given["data"] if name != "-"]
+    if given["output"] is not None:
+        check_model_output(given["output"], *inputs, force=given["force"])
+    if given["plot"] is not None:
+        from unkernel.report import plots
+
+        plots.check_format(given["plot"])
+        check_output(given["plot"], *inputs, force=given["force"])
+        if given["output"] is not None and given["plot"].absolute() == given["output"].absolute():
+            raise ValueError(f"{given['plot']}: is the model's name, too; give the plot another one")
+        plots.check_matplotlib()
+
+
+def _draw(plot: Path | None, result: dict[str, Any]) -> str | None:
+    if plot is None:
+        return None
+    from unkernel.report.tuning import draw_tuning
+
+    draw_tuning(plot, result)
+    return str(plot)

@@ -1,0 +1,117 @@
+"""What parsers decide by, for ``unkernel explain`` and ``unkernel inspect``."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from unkernel.cli.inputs.parsers import Parser, describe_parser, open_parser
+from unkernel.cli.inputs.sentences import Input, check_options_of_rows, task_of
+from unkernel.cli.render.console import many
+from unkernel.cli.render.progress import Display
+from unkernel.data import read_chunks
+from unkernel.data.text.chunks import ChunkSentence
+from unkernel.engines import CompiledClassifier, compile
+from unkernel.engines.tables import CONJUNCTIONS
+from unkernel.parsing import Chunker, ExplainedDecision
+from unkernel.parsing.chunks.estimator import to_answer
+
+_NOT_LISTED = "conjunctions of rare features, or of small weight, are not in the tables, and not listed"
+
+
+# --- One sentence -------------------------------------------------------------------------------------
+
+
+def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) -> dict[str, Any]:
+    """Every decision on a sentence of a file, for JSON."""
+    with Display(quiet=quiet) as display:
+        parser = open_parser(path)
+        corpus = _read(parser, data, display)
+        if row >= len(corpus):
+            raise ValueError(f"{data}: has {many(len(corpus), 'sentence')}, so there is no sentence {row:,}")
+        with display.working("explaining"):
+            found = _explained(path, parser, corpus[row : row + 1], top)
+    sentence = corpus[row]
+    text = " ".join(sentence.words) if isinstance(sentence, ChunkSentence) else str(sentence.text)
+    decisions = [_to_json(one) for one in found]
+    return {"model": str(path), "data": data, "row": row, "text": text, "decisions": decisions}
+
+
+def _read(parser: Parser, data: str, display: Display) -> Any:
+    if isinstance(parser, Chunker):  # whose texts may have no tags
+        columns = parser._fitted.columns
+        return Input(data).read(
+            lambda file: to_answer(read_chunks(file, tagged=False)._text, columns), display
+        )
+    return Input(data).read(task_of(parser).read, display)
+
+
+def _explained(path: Path, parser: Parser, corpus: Any, top: int) -> list[ExplainedDecision]:
+    try:
+        return parser.explain(corpus, top=top)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _to_json(one: ExplainedDecision) -> dict[str, Any]:
+    fields = dataclasses.asdict(one)
+    for name in ("constant", "rest"):
+        fields[name].pop("features")
+    told = {name: value for name, value in fields.items() if name != "sentence"}
+    return {"question": one.question} | told
+
+
+# --- A whole parser -----------------------------------------------------------------------------------
+
+
+def inspect_parser(path: Path, top: int, features: str | None, *, quiet: bool) -> dict[str, Any]:
+    """What a parser is and, with `top`, what it decides by, for JSON."""
+    check_options_of_rows(path, {"--features": features})
+    parser = open_parser(path)
+    found: dict[str, Any] = {"file": str(path), "file_bytes": path.stat().st_size} | describe_parser(parser)
+    if not top:
+        return found
+    complete = all(part.engine != "split" and part.exact for part in parser.parts_.values())
+    heaviest = heaviest_of_parser(parser, top, quiet=quiet)
+    return found | {"top": heaviest, "top_note": None if complete else _NOT_LISTED}
+
+
+def heaviest_of_parser(parser: Parser, top: int, *, quiet: bool) -> dict[str, list[dict[str, Any]]]:
+    """For each kind of decisions, the conjunctions of the largest weights in any of its parts."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    names: dict[str, Any] = {}
+    with Display(quiet=quiet) as display, display.trying("listing") as on_try:
+        for part, classifier in parser.parts_.items():
+            on_try(part)
+            kind = part.partition(".")[0]
+            names.setdefault(kind, parser.feature_names(part))
+            classes = parser.class_names(part)
+            found.setdefault(kind, []).extend(_heaviest(part, classifier, top, classes, names[kind]))
+    return {
+        kind: sorted(entries, key=lambda entry: -abs(entry["weight"]))[:top]
+        for kind, entries in found.items()
+    }
+
+
+def _heaviest(
+    part: str, classifier: CompiledClassifier, top: int, classes: list[str], name: Any
+) -> list[dict[str, Any]]:
+    if classifier._tables.layout != CONJUNCTIONS:
+        expanded = compile(classifier.model, "expanded", measure=False)
+        assert isinstance(expanded, CompiledClassifier)
+        classifier = expanded
+    listing = classifier.heaviest(top)
+    entries = []
+    for padded, weights in zip(listing["columns"].tolist(), listing["weights"].tolist(), strict=True):
+        by_class = [-weights[0], weights[0]] if len(weights) == 1 else weights
+        place = max(range(len(by_class)), key=lambda k: (abs(by_class[k]), by_class[k]))
+        entries.append(
+            {
+                "features": [name(column) for column in sorted(c for c in padded if c >= 0)],
+                "class": classes[place],
+                "weight": by_class[place],
+                "part": part,
+            }
+        )
+    return entries

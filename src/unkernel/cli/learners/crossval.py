@@ -1,0 +1,182 @@
+"""Cross-validation: folds, fits along paths of C, in threads that Ctrl-C can stop."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+
+from unkernel.cli.inputs.rows import MemoryRows
+from unkernel.cli.inputs.trees import TreeExamples
+from unkernel.cli.learners.base import Learner
+
+Examples = MemoryRows | TreeExamples
+Settings = Mapping[str, Any]
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+SMALLER_IS_BETTER = frozenset({"log_loss"})
+
+
+@dataclasses.dataclass(frozen=True)
+class Validated:
+    """What one setting gave in each fold."""
+
+    settings: Settings
+    values: list[dict[str, Any]]
+    seconds: float
+
+    def mean(self, measure: str) -> float:
+        """Over the folds in which the measure is known; nan where it is not known in any."""
+        known = self.known(measure)
+        return float(np.mean(known)) if known else math.nan
+
+    def deviation(self, measure: str) -> float:
+        """The standard deviation between folds."""
+        known = self.known(measure)
+        return float(np.std(known)) if known else math.nan
+
+    def known(self, measure: str) -> list[float]:
+        """The measure in each fold that has it."""
+        found = [fold.get(measure) for fold in self.values]
+        numbers = [one["value"] if isinstance(one, dict) else one for one in found]
+        return [float(number) for number in numbers if number is not None]
+
+
+def folds_of(examples: Examples, count: int, seed: int) -> list[Fold]:
+    """Folds with about the same classes; where rows are grouped into queries, whole queries."""
+    labels, groups = examples.targets()
+    if examples.count < count:
+        raise ValueError(f"{examples.file}: has {len(labels)} examples, fewer than the {count} folds of --cv")
+    if groups is not None:
+        if len(np.unique(groups)) < count:
+            raise ValueError(f"{examples.file}: has fewer queries than the {count} folds of --cv")
+        splitter: Any = GroupKFold(count)
+    elif np.min(np.unique(labels, return_counts=True)[1]) >= count:
+        splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
+    else:
+        splitter = KFold(count, shuffle=True, random_state=seed)
+    return list(splitter.split(np.zeros(len(labels)), labels, groups))
+
+
+def some_of(examples: Examples, places: NDArray[np.intp]) -> Examples:
+    """A part of the examples."""
+    data: Any = examples.data
+    qid = None if data.qid is None else data.qid[places]
+    part = dataclasses.replace(data, X=data.X[places], y=data.y[places], qid=qid)
+    return dataclasses.replace(examples, data=part)
+
+
+def paths_of(settings: Sequence[Settings], warm: bool) -> list[list[Settings]]:
+    """Settings that differ in C alone, the smallest first: each can begin where the last one ended."""
+    if not warm:
+        return [[one] for one in settings]
+    paths: dict[Any, list[Settings]] = {}
+    for one in settings:
+        others = tuple((name, one[name]) for name in sorted(one) if name != "C")
+        paths.setdefault(others, []).append(one)
+    return [sorted(path, key=lambda one: one.get("C", 0.0)) for path in paths.values()]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Validation:
+    """What is cross-validated: examples, their folds, and what makes a learner and an estimator."""
+
+    make: Callable[[Settings], tuple[Learner, Any]]
+    examples: Examples
+    folds: Sequence[Fold]
+
+
+def cross_validate(
+    what: Validation, settings: Sequence[Settings], threads: int, on_fit: Callable[[], None]
+) -> list[Validated]:
+    """Measure every setting in every fold. Paths of C in a fold are fitted one after the other, warm-started
+    where the estimator can; paths and folds run in parallel.
+    """
+    warm = "warm_start" in what.make(settings[0])[1].get_params(deep=False)
+    stopped = threading.Event()
+    found: dict[int, list[tuple[int, dict[str, Any], float]]] = {}
+    place_of = {id(one): place for place, one in enumerate(settings)}
+
+    def fit_path(number: int, path: list[Settings]) -> None:
+        for one, measured, seconds in _path_in_fold(what, path, number, warm, stopped):
+            found.setdefault(place_of[id(one)], []).append((number, measured, seconds))
+            on_fit()
+
+    work = [(number, path) for path in paths_of(settings, warm) for number in range(len(what.folds))]
+    with warnings.catch_warnings():  # those of threads, too
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        _in_threads(fit_path, work, threads, stopped)
+    results = []
+    for place, one in enumerate(settings):
+        ordered = sorted(found[place], key=lambda item: item[0])
+        values = [measured for _, measured, _ in ordered]
+        results.append(Validated(one, values, sum(seconds for *_, seconds in ordered)))
+    return results
+
+
+def _path_in_fold(
+    what: Validation, path: Sequence[Settings], number: int, warm: bool, stopped: threading.Event
+) -> Iterator[tuple[Settings, dict[str, Any], float]]:
+    """Each setting with what it gave on the held-out part, and the seconds that its training took."""
+    training, held_out = (some_of(what.examples, part) for part in what.folds[number])
+    estimator: Any = None
+
+    def on_progress(_: Any) -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt
+
+    for one in path:
+        if stopped.is_set():
+            return
+        learner, fresh = what.make(one)
+        if estimator is None or not warm:
+            estimator = fresh.set_params(warm_start=True) if warm else fresh
+        else:
+            estimator.set_params(**one)
+        began = time.perf_counter()
+        learner.fit(estimator, training, on_progress)
+        seconds = time.perf_counter() - began
+        yield one, learner.measure(estimator, held_out), seconds
+
+
+def _in_threads(
+    work: Callable[..., None], tasks: Sequence[tuple[Any, ...]], threads: int, stopped: threading.Event
+) -> None:
+    """Do all tasks; an error or Ctrl-C stops those that run, and none is begun any more."""
+    pool = ThreadPoolExecutor(max_workers=max(1, min(threads, len(tasks))))
+    waiting = {pool.submit(work, *task) for task in tasks}
+    try:
+        while waiting:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for one in done:
+                one.result()
+    finally:
+        stopped.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def summary(results: Sequence[Validated], measures: Sequence[str]) -> list[dict[str, Any]]:
+    """Mean and standard deviation of each measure for each setting, for JSON."""
+    return [
+        {
+            **one.settings,
+            "measures": {
+                name: {"mean": one.mean(name), "std": one.deviation(name)}
+                for name in measures
+                if one.known(name)
+            },
+            "folds": len(one.values),
+            "seconds": one.seconds,
+        }
+        for one in results
+    ]

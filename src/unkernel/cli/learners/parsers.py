@@ -1,0 +1,177 @@
+"""Training a parser or a chunker: a treebank, bunsetsu or chunks become a parser."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+from unkernel.cli.inputs.parsers import Parser, describe_parser
+from unkernel.cli.inputs.sentences import Input, Task, reader
+from unkernel.cli.learners import PARSERS
+from unkernel.cli.options import shared
+from unkernel.cli.options.derived import DerivedOption, check_parameters, default_of, derived_options, flag
+from unkernel.cli.options.signatures import given_options
+from unkernel.cli.options.wording import in_words_of_options
+from unkernel.cli.outputs import check_given, check_model_output
+from unkernel.cli.render.console import peak_memory, print_json, warn
+from unkernel.cli.render.parsers import print_parser_training
+from unkernel.cli.render.progress import Display
+from unkernel.cli.render.results import describe_result
+from unkernel.errors import FormatError
+
+_STANDARD_STREAM = "-"
+_ONLINE, _OTHERS = ("online",), ("svm", "logistic")
+_LEARNERS_OF = {
+    "epochs": _ONLINE,
+    "runs": _ONLINE,
+    "exploration": _ONLINE,
+    "minimum_updates": _ONLINE,
+    "min_updates": _ONLINE,
+    "C": _OTHERS,
+    "gamma": _OTHERS,
+    "tol": _OTHERS,
+    "engine": _OTHERS,
+}
+
+HELP = {
+    "parser": """Train a dependency parser on a treebank.
+
+    DATA is in CoNLL-U, or in CoNLL-X with --format conllx. With --dev, the answers for other sentences are
+    measured, and the best epoch of the online learner is kept.
+
+    \b
+    [dim]$[/dim] unkernel train parser train.conllu -o en.uk --dev dev.conllu
+    [dim]$[/dim] unkernel train parser train.conllu -o en.uk --learner svm --templates chang
+    [dim]$[/dim] unkernel train parser train.conll -o en.uk --format conllx --epochs 5 --jobs 4
+    """,
+    "bunsetsu": """Train a dependency parser of Japanese bunsetsu.
+
+    DATA is in the style of KNP and CaboCha. With --dev, the answers for other sentences are measured.
+
+    \b
+    [dim]$[/dim] unkernel train bunsetsu train.knp -o ja.uk --degree 3
+    [dim]$[/dim] unkernel train bunsetsu train.knp -o ja.uk --dev dev.knp --json
+    [dim]$[/dim] unkernel train bunsetsu train.knp -o ja.uk --engine split --trie web.knp --trie-nodes 1M
+    """,
+    "chunker": """Train a chunker on columns of words, tags and chunks.
+
+    DATA has one word per line, its part of speech in the second column and its tag in the last, as in
+    CoNLL-2000. With --dev, the answers for other sentences are measured.
+
+    \b
+    [dim]$[/dim] unkernel train chunker conll2000.txt.gz -o chunks.uk
+    [dim]$[/dim] unkernel train chunker train.txt -o chunks.uk --direction backward --dev test.txt --json
+    """,
+}
+
+
+def options_of(estimator: type) -> list[DerivedOption]:
+    """The parser's parameters, as options."""
+    return derived_options(estimator)
+
+
+def train(kind: str, task: Task, given: dict[str, Any]) -> None:
+    """What ``unkernel train parser``, ``bunsetsu`` and ``chunker`` do."""
+    began = time.perf_counter()
+    output = check_given(given["output"], f"train {kind}", given["data"])
+    (data, *others), dev, trie = given["data"], given["dev"], given.get("trie")
+    if others:
+        raise ValueError(f"{others[0]}: a parser is trained on one file; join them first")
+    _check_places(output, data, dev, trie, force=given["force"])
+    threads, silent = shared.threads(given["jobs"]), given["quiet"] or given["json"]
+    parser = _new_parser(task, given_options(given, options_of(task.estimator)), threads)
+    format = given.get("format")
+    read = reader(task, None if format is None else format.value)
+    with Display(quiet=silent, verbose=given["verbose"]) as display:
+        corpus = _read(task, Input(data), read, display)
+        measured = None if dev is None else Input(dev).read(read, display)
+        if trie is not None:
+            parser.set_params(trie=Input(trie).read(read, display))
+        spent, said = _fit(parser, corpus, measured, display)
+        parser.set_params(n_jobs=None).save(output)  # threads are this machine's, and no part of the parser
+    result = {"model": str(output), "model_bytes": output.stat().st_size, "data": data, "task": task.name}
+    result |= {"sentences": len(corpus), "words": task.count(corpus), "unit": task.unit}
+    result |= describe_parser(parser) | _describe_training(parser, dev)
+    result |= {"warnings": said, "peak_memory_bytes": peak_memory()}
+    result["seconds"] = {"training": spent, "total": time.perf_counter() - began}
+    for words in said:
+        warn(words)
+    if given["json"]:
+        print_json(result)
+    elif not given["quiet"]:
+        print_parser_training(result)
+
+
+def _read(task: Task, source: Input, read: Any, display: Display) -> Any:
+    """Read what a parser is trained on; of a file that cannot be read, say what it seems to hold."""
+    try:
+        corpus = source.read(read, display)
+        if not len(corpus):
+            raise FormatError(source.name, 0, 0, "there are no sentences in it")
+        return corpus
+    except FormatError as error:
+        told = source.task()
+        if told is None or told is task:
+            raise
+        kind = next(kind for kind, (name, _) in PARSERS.items() if name == told.name)
+        reason = f"{error.reason}; the file seems to hold {told.words}, for unkernel train {kind}"
+        raise FormatError(error.file, error.line, error.column, reason) from error
+
+
+def _new_parser(task: Task, given: dict[str, Any], threads: int) -> Parser:
+    """With options that all say something to its learner."""
+    options = options_of(task.estimator)
+    _check_for_learner(
+        given.get("learner", default_of(task.estimator, "learner")),
+        [o.name for o in options if o.name in given],
+    )
+    chosen = {option.parameter: given[option.name] for option in options if option.name in given}
+    parser: Parser = task.estimator(**chosen, n_jobs=threads)
+    check_parameters(parser)
+    with in_words_of_options():
+        _checker(parser)()
+    return parser
+
+
+def _checker(parser: Parser) -> Any:
+    return getattr(parser, "_check_parameters", None) or parser._refuse_parameters
+
+
+def _check_for_learner(learner: str, given: list[str]) -> None:
+    """What one learner asks for says nothing to another."""
+    for option in given:
+        learners = _LEARNERS_OF.get(option, (learner,))
+        if learner not in learners:
+            raise ValueError(
+                f"{flag(option)} is not for --learner {learner}, but for {' and '.join(learners)}"
+            )
+
+
+def _check_places(output: Path, *inputs: str | None, force: bool) -> None:
+    if inputs.count(_STANDARD_STREAM) > 1:
+        raise ValueError("stdin can be read only once: give DATA or --dev a file")
+    check_model_output(output, *(name for name in inputs if name != _STANDARD_STREAM), force=force)
+
+
+def _fit(parser: Parser, corpus: Any, dev: Any, display: Display) -> tuple[float, list[str]]:
+    """Train; how long that took, and what the learner warned of."""
+    began = time.perf_counter()
+    with display.steps(parser.tol) as on_progress, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _fit_reporting(parser)(corpus, dev, on_progress)
+    return time.perf_counter() - began, [str(warning.message) for warning in caught]
+
+
+def _fit_reporting(parser: Parser) -> Any:
+    return getattr(parser, "fit_reporting", None) or parser.fit_watched
+
+
+def _describe_training(parser: Parser, dev: str | None) -> dict[str, Any]:
+    measured = parser.dev_result_
+    return {
+        "epochs": getattr(parser, "epochs_", None),
+        "best_epochs": getattr(parser, "best_epochs_", None),
+        "dev": None if measured is None else {"file": dev} | describe_result(measured),
+    }

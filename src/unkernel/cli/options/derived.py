@@ -1,0 +1,226 @@
+"""Options that an estimator's own declaration gives: its signature, its docstring and its constraints.
+
+An option is declared once, where the estimator declares the parameter. ``--help`` shows the first sentence
+of the parameter's description and the default of the signature; the constraints say which values there are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum, StrEnum
+from numbers import Integral, Real
+from typing import Annotated, Any
+
+import typer
+
+from unkernel.cli.options.shared import node_count
+
+# What the command line calls otherwise, or has no use for.
+_OPTION_OF = {"random_state": "seed", "fit_intercept": "intercept", "n_jobs": "jobs"}
+_NOT_OPTIONS = frozenset({"n_jobs", "verbose", "warm_start", "pair_weight"})
+_LARGEST_SEED = 2**32 - 1
+_WORDS_BY_PARAMETER = {"trie_nodes": node_count}
+_METAVARS = {
+    "class_weight": "balanced|LABEL=WEIGHT,…",
+    "templates": "NAME|FILE",
+    "trie": "FILE",
+    "trie_nodes": "NODES",
+    "cache": "FILE",
+    "checkpoint": "FOLDER",
+    "memory": "BYTES",
+}
+_SHORT = {"C": ("--C", "-C")}
+
+
+def flag(option: str) -> str:
+    """An option as it is written."""
+    return f"--{option.replace('_', '-')}"
+
+
+def option_of(parameter: str) -> str:
+    """What the option for a parameter is called."""
+    return _OPTION_OF.get(parameter, parameter)
+
+
+def default_of(estimator: type, parameter: str) -> Any:
+    """The one place where defaults are is the estimator."""
+    return inspect.signature(estimator).parameters[parameter].default
+
+
+@dataclasses.dataclass(frozen=True)
+class DerivedOption:
+    """An option of the command line, and the parameter of an estimator that it sets."""
+
+    parameter: str
+    kind: Any  # the type that Typer reads it as
+    help: str
+    default: str  # for people
+    metavar: str | None
+    convert: Callable[[Any], Any]
+
+    @property
+    def name(self) -> str:
+        """The option's name, as Python spells it."""
+        return option_of(self.parameter)
+
+    def annotation(self, panel: str) -> Any:
+        """What Typer takes as the type of an argument of a function."""
+        spelled = _SHORT.get(self.parameter, (flag(self.name),))
+        limits: dict[str, Any] = {}
+        if self.kind is bool:
+            spelled = (f"{flag(self.name)}/--no-{self.name.replace('_', '-')}",)
+        if self.name == "seed":
+            limits = {"min": 0, "max": _LARGEST_SEED}
+        if self.metavar is not None:
+            limits["metavar"] = self.metavar
+        shown = typer.Option(
+            *spelled, help=self.help, show_default=self.default, rich_help_panel=panel, **limits
+        )
+        return Annotated[self.kind | None, shown]
+
+
+def derived_options(estimator: type) -> list[DerivedOption]:
+    """The options of an estimator, in the order of its signature."""
+    signature = inspect.signature(estimator).parameters
+    told = descriptions(estimator)
+    allowed = estimator._parameter_constraints  # type: ignore[attr-defined]
+    return [
+        _derived(name, parameter.default, allowed[name], told.get(name, ("", "")), signature)
+        for name, parameter in signature.items()
+        if name not in _NOT_OPTIONS
+    ]
+
+
+def _derived(
+    name: str, default: Any, allowed: Any, told: tuple[str, str], parameters: Iterable[str]
+) -> DerivedOption:
+    spec, description = told
+    kind, metavar, convert = _reading(name, allowed, spec)
+    if name in _WORDS_BY_PARAMETER:
+        kind, convert = str, _WORDS_BY_PARAMETER[name]
+    return DerivedOption(
+        parameter=name,
+        kind=kind,
+        help=in_words_of_options(first_sentence(description), parameters),
+        default=_default_words(name, default),
+        metavar=_METAVARS.get(name, metavar),
+        convert=convert,
+    )
+
+
+def _default_words(name: str, default: Any) -> str:
+    """A seed is always chosen on the command line, so that a model can be made again."""
+    if name == "random_state":
+        return str(default or 0)
+    if isinstance(default, bool):
+        option = option_of(name).replace("_", "-")
+        return f"--{option}" if default else f"--no-{option}"
+    return "none" if default is None else str(default)
+
+
+def _reading(name: str, allowed: Any, spec: str) -> tuple[Any, str | None, Callable[[Any], Any]]:
+    """How Typer reads a parameter: its type, its metavar, and what its value becomes."""
+    from sklearn.utils._param_validation import Interval, StrOptions
+
+    rules = allowed if isinstance(allowed, list) else []
+    words = [choice for rule in rules if isinstance(rule, StrOptions) for choice in rule.options]
+    numbers = [rule for rule in rules if isinstance(rule, Interval) or rule in (Integral, Real)]
+    if words and numbers:
+        return str, "|".join(["FLOAT", *_in_order(words, spec)]), _number_or_word
+    if words and dict not in rules:
+        return choices_of(name, _in_order(words, spec)), None, _value
+    if numbers and str not in rules:
+        return int if _is_whole(numbers[0]) else float, None, _same
+    return {"random_state": int, "boolean": bool}.get(str(rules[0]) if rules else "", str), None, _same
+
+
+def choices_of(name: str, words: Iterable[str]) -> Any:
+    """A type that Typer offers as a choice of words."""
+    members = [(f"choice_{word}", word) for word in words]  # a word alone may be a method's name
+    return StrEnum(name, members)  # type: ignore[misc]
+
+
+def _in_order(words: Iterable[str], spec: str) -> list[str]:
+    """Choices as the docstring orders them, then those that it does not name."""
+    named = re.findall(r'"([^"]+)"', spec)
+    words = list(words)
+    return [word for word in dict.fromkeys(named) if word in words] + sorted(set(words) - set(named))
+
+
+def _is_whole(rule: Any) -> bool:
+    return getattr(rule, "type", rule) is Integral
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _value(choice: Enum) -> Any:
+    return choice.value
+
+
+def _number_or_word(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+# --- Docstrings ---------------------------------------------------------------------------------------
+
+
+def descriptions(estimator: type) -> dict[str, tuple[str, str]]:
+    """What a numpydoc docstring says of each parameter: its type, as written, and its description."""
+    text = inspect.getdoc(estimator) or ""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+$|\Z)", text, re.DOTALL | re.MULTILINE)
+    found: dict[str, tuple[str, str]] = {}
+    for entry in re.finditer(
+        r"^(\w[\w, ]*?) : ([^\n]*)\n((?:[ ]+[^\n]*\n|\n)*)", section[1] if section else "", re.M
+    ):
+        description = " ".join(entry[3].split())
+        found |= dict.fromkeys(entry[1].split(", "), (entry[2], description))
+    return found
+
+
+def first_sentence(description: str) -> str:
+    """Up to the first full stop that a blank follows."""
+    return re.split(r"(?<=[^.]\.)\s", description, maxsplit=1)[0]
+
+
+def in_words_of_options(text: str, parameters: Iterable[str]) -> str:
+    """Markup of docstrings becomes plain text, and ``penalty="l1"`` becomes ``--penalty l1``."""
+    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", text)
+    text = text.replace("``", "").replace("`", "")
+    for name in parameters:
+        text = re.sub(rf'\b{name}="(\w+)"', rf"{flag(option_of(name))} \1", text)
+    return text
+
+
+# --- Errors -------------------------------------------------------------------------------------------
+
+
+def check_parameters(estimator: Any) -> None:
+    """The estimator's own checks, before anything is read, in the words of the command line."""
+    from sklearn.utils._param_validation import InvalidParameterError
+
+    try:
+        estimator._validate_params()
+    except InvalidParameterError as error:
+        raise ValueError(_as_options(str(error))) from None
+
+
+def _as_options(words: str) -> str:
+    words = re.sub(r"The '(\w+)' parameter of \w+", lambda match: flag(option_of(match[1])), words)
+    return re.sub(r"\. Got (.*) instead\.$", r", got \1", words)
+
+
+def converted(options: Iterable[DerivedOption], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that were given, by the parameter's name."""
+    return {
+        option.parameter: option.convert(given[option.name])
+        for option in options
+        if given.get(option.name) is not None
+    }

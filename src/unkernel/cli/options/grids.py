@@ -1,0 +1,118 @@
+"""Values of an option to try: lists such as ``1,2,3``, ranges such as ``0.001:10`` or ``0.01:1:5``."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Annotated, Any
+
+import typer
+
+from unkernel.cli.options.derived import DerivedOption, flag
+from unkernel.cli.options.signatures import Parts
+
+_NOT_TUNED = frozenset({"class_weight", "cache", "checkpoint", "random_state"})
+_LEFT_OUT = frozenset({"cache", "checkpoint"})  # of rows that are streamed
+_MOST_VALUES = 1000
+_DIGITS = 6  # of the values in a range: 0.1, and not 0.09999999999999999
+_PANEL = "Parameters to try"
+
+
+def grid_parts(options: Iterable[DerivedOption]) -> Parts:
+    """An option for each parameter; those of one value only are as they are in ``train``."""
+    parts: dict[str, tuple[Any, Any]] = {}
+    for option in options:
+        if option.parameter in _LEFT_OUT:
+            continue
+        if not is_tuned(option):
+            parts[option.name] = (option.annotation("Parameters of one value"), None)
+            continue
+        spelled = ("--C", "-C") if option.name == "C" else (flag(option.name),)
+        shown = typer.Option(
+            *spelled,
+            metavar=_metavar(option),
+            help=option.help,
+            show_default=option.default,
+            rich_help_panel=_PANEL,
+        )
+        parts[option.name] = (Annotated[str | None, shown], None)
+    return parts
+
+
+def is_tuned(option: DerivedOption) -> bool:
+    """Whether several values of an option can be tried."""
+    return option.parameter not in _NOT_TUNED and option.kind is not bool
+
+
+def _metavar(option: DerivedOption) -> str:
+    if option.kind in (int, float):
+        return "VALUE,…|LOW:HIGH"
+    if isinstance(option.kind, type) and issubclass(option.kind, Enum):
+        return ",".join(choice.value for choice in option.kind)
+    return "VALUE,…"
+
+
+def values_of(option: DerivedOption, text: str) -> list[Any]:
+    """All values that a text names, each once."""
+    found = [value for part in text.split(",") for value in _values(option, part.strip())]
+    if len(found) > _MOST_VALUES:
+        raise ValueError(
+            f"{flag(option.name)}: at most {_MOST_VALUES:,} values are tried, got {len(found):,}"
+        )
+    return list(dict.fromkeys(found))
+
+
+def _values(option: DerivedOption, part: str) -> list[Any]:
+    if isinstance(option.kind, type) and issubclass(option.kind, Enum):
+        choices = [choice.value for choice in option.kind]
+        if part not in choices:
+            raise ValueError(f"{flag(option.name)} must be among {', '.join(choices)}, got {part!r}")
+        return [part]
+    try:
+        if option.kind is int:
+            return _whole_numbers(part)
+        if ":" in part:
+            return _logarithmic(part)
+        return [float(part)] if option.kind is float else [option.convert(part)]
+    except ValueError:
+        raise ValueError(
+            f"{flag(option.name)} must be a list such as 1,2,3 or a range such as {_example(option)}, "
+            f"got {part!r}"
+        ) from None
+
+
+def _example(option: DerivedOption) -> str:
+    return "1:3" if option.kind is int else "0.001:10 (or 0.001:10:9 for nine values)"
+
+
+def _whole_numbers(part: str) -> list[int]:
+    """``1:3`` is 1, 2, 3."""
+    if ":" not in part:
+        return [int(part)]
+    low, high = map(int, part.split(":"))
+    if not low <= high < low + _MOST_VALUES:
+        raise ValueError
+    return list(range(low, high + 1))
+
+
+def _logarithmic(part: str) -> list[float]:
+    """Equal ratios between neighbours: powers of ten where no number of values is told."""
+    low, high, *count = part.split(":")
+    first, last = float(low), float(high)
+    if not 0 < first < last < math.inf or len(count) > 1:
+        raise ValueError
+    number = int(count[0]) if count else math.ceil(math.log10(last / first) - 1e-9) + 1
+    if not 2 <= number <= _MOST_VALUES:
+        raise ValueError
+    ratio = (last / first) ** (1 / (number - 1))
+    return [float(f"{first * ratio**place:.{_DIGITS}g}") for place in range(number)]
+
+
+def product_of(grid: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
+    """All combinations of values."""
+    count = math.prod(len(values) for values in grid.values())
+    if count > _MOST_VALUES:
+        raise ValueError(f"at most {_MOST_VALUES:,} settings are tried, got {count:,}; give fewer values")
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]

@@ -1,0 +1,48 @@
+"""Commands whose options are put together from parts: a function that Typer can read is made of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from unkernel.cli.options.derived import DerivedOption
+
+# The name of each argument or option, its type for Typer, and its default.
+Parts = Mapping[str, tuple[Any, Any]]
+REQUIRED = inspect.Parameter.empty
+
+
+def make_command(run: Callable[[dict[str, Any]], None], parts: Parts, help: str) -> Callable[..., None]:
+    """A function with a parameter for each part, in their order, that gives `run` what it was called with."""
+
+    def command(**given: Any) -> None:
+        run(given)
+
+    annotations = {name: annotation for name, (annotation, _) in parts.items()}
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotations[name])
+        for name, (_, default) in parts.items()
+    ]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = annotations
+    command.__doc__ = help
+    return command
+
+
+def derived_parts(options: Iterable[DerivedOption], panels: Mapping[str, str], panel: str) -> Parts:
+    """Parts of options that an estimator declares; those that `panels` names stand elsewhere in the help."""
+    return {option.name: (option.annotation(panels.get(option.name, panel)), None) for option in options}
+
+
+def given_options(given: Mapping[str, Any], options: Iterable[DerivedOption]) -> dict[str, Any]:
+    """Those of a command's options that were given, as plain values, by the names of the options."""
+    convert = {option.name: option.convert for option in options}
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in convert and value is not None:
+            found[name] = convert[name](value)
+        elif name not in convert and value is not None and value is not False:  # a flag that is not set
+            found[name] = value.value if isinstance(value, Enum) else value
+    return found

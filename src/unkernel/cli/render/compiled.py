@@ -1,0 +1,27 @@
+"""What ``unkernel compile`` prints, of its description."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unkernel.cli.render.console import print_facts, seconds, size
+from unkernel.cli.render.models import exactness, model_facts, trie_words
+from unkernel.cli.render.tables import print_candidates
+
+
+def print_compiled(result: dict[str, Any]) -> None:
+    """The model that was read, the engines that were tried, and the one that was chosen."""
+    print_facts(result["source"], model_facts(result["read"]))
+    if result["candidates"]:
+        print_candidates(result["candidates"])
+    spent = result["seconds"]
+    facts = {
+        "engine": f"{result['engine']}, {exactness(result['exact'])}",
+        "bytes": f"{size(result['model_bytes'])} in the file, {size(result['compiled_bytes'])} compiled",
+        "time": f"{seconds(spent['reading'])} reading, {seconds(spent['compiling'])} compiling",
+    }
+    if result["trie_asked_for"]:
+        facts["trie"] = trie_words(result["trie"]) if result["trie"] else "none: it would not be faster"
+    if result["plot"]:
+        facts["plot"] = result["plot"]
+    print_facts(result["model"], facts)

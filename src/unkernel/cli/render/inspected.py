@@ -1,0 +1,138 @@
+"""What ``unkernel inspect`` prints, of its description."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.text import Text
+
+from unkernel.cli.render.console import many, on_one_line, print_facts, results, size
+from unkernel.cli.render.models import exactness, model_facts, trie_words
+from unkernel.cli.render.tables import new_table, print_candidates, print_table
+
+
+def print_model(found: dict[str, Any]) -> None:
+    """What is in a file."""
+    if "parts" in found:
+        _print_parser(found)
+    elif "support_trees" in found:
+        _print_trees(found)
+    else:
+        _print_rows(found)
+
+
+def _bytes_words(found: dict[str, Any]) -> str:
+    compiled = f", {size(found['compiled_bytes'])} compiled" if "compiled_bytes" in found else ""
+    return f"{size(found['file_bytes'])} in the file{compiled}"
+
+
+def _print_origin(origin: dict[str, Any]) -> None:
+    if origin:
+        print_facts("training", {name.replace("_", " "): _short(value) for name, value in origin.items()})
+
+
+def _short(value: Any) -> str:
+    return f"{value:.8g}" if isinstance(value, float) else str(value)
+
+
+# --- Parsers and trees --------------------------------------------------------------------------------
+
+
+def _print_parser(found: dict[str, Any]) -> None:
+    from unkernel.cli.render.decisions import print_heaviest
+    from unkernel.cli.render.parsers import parser_facts, print_parts
+
+    print_facts(found["file"], parser_facts(found) | {"bytes": _bytes_words(found)})
+    chosen = {name: value for name, value in found["parameters"].items() if value is not None}
+    print_facts("parameters", {name: _short(value) for name, value in chosen.items()})
+    print_parts(found["parts"])
+    if "top" in found:
+        print_heaviest(found["top"], complete=found["top_note"] is None)
+
+
+def _print_trees(found: dict[str, Any]) -> None:
+    print_facts(found["file"], model_facts(found) | {"bytes": _bytes_words(found)})
+    _print_origin(found["origin"])
+    if not found.get("top"):
+        return
+    table = new_table()
+    table.add_column("fragment")
+    table.add_column("weight", justify="right", no_wrap=True)
+    table.add_column("speaks for", no_wrap=True)
+    for one in found["top"]:
+        table.add_row(Text(on_one_line(one["fragment"])), f"{one['weight']:+.6g}", Text(one["speaks_for"]))
+    print_table("heaviest fragments", table)
+
+
+# --- Rows ---------------------------------------------------------------------------------------------
+
+
+def _print_rows(found: dict[str, Any]) -> None:
+    facts = model_facts(found)
+    if "basis" in found:
+        facts = {"kind": facts.pop("kind"), "degree": str(found["degree"])} | facts
+    facts["features"] = _feature_words(found)
+    if found.get("compiled"):
+        facts["engine"] = f"{found['engine']}, {exactness(found['exact'])}"
+        facts["zones"] = _zone_words(found["zones"])
+        if found["trie"]:
+            facts["trie"] = trie_words(found["trie"])
+    if "conjunctions" in found:
+        facts["conjunctions"] = _conjunction_words(found)
+    facts["bytes"] = _bytes_words(found)
+    if "feature_map" in found:
+        facts["feature map"] = _feature_map_words(found)
+    print_facts(found["file"], facts)
+    _print_origin(found["origin"])
+    if found.get("candidates"):
+        print_candidates(found["candidates"])
+    if found.get("top"):
+        _print_heaviest(found)
+
+
+def _feature_words(found: dict[str, Any]) -> str:
+    used = found["used_features"]
+    if "basis" in found:
+        return f"{found['features']:,}, of which {used:,} occurred in training"
+    width = "" if found["fixed_width"] else "; rows may have more"
+    return f"{found['features']:,}, of which {used:,} have a part in scores{width}"
+
+
+def _zone_words(parts: dict[str, int]) -> str:
+    if "dense" in parts:
+        joined = f"{parts['grouped']:,} grouped" if parts["grouped"] else f"{parts['fused']:,} fused"
+        return (
+            f"{parts['dense']:,} features in the dense table ({joined}), "
+            f"{parts['used'] - parts['dense'] - parts['rare']:,} hashed, {parts['rare']:,} rare"
+        )
+    if "as_bits" in parts:
+        return f"{parts['as_bits']:,} features as bits, {parts['as_lists']:,} as lists"
+    return f"{parts['used']:,} features as lists"
+
+
+def _conjunction_words(found: dict[str, Any]) -> str:
+    by_order = ", ".join(
+        f"{count:,} of {many(order, 'feature')}"
+        for order, count in enumerate(found["conjunctions_by_order"], 1)
+    )
+    return f"{found['conjunctions']:,}: {by_order}"
+
+
+def _feature_map_words(found: dict[str, Any]) -> str:
+    if found["feature_map"] != "kernel":
+        return str(found["feature_map"])
+    return f"kernel ({found['gamma']:g} ⟨x, z⟩ + {found['coef0']:g})^{found['degree']}"
+
+
+def _print_heaviest(found: dict[str, Any]) -> None:
+    joint = " ∧ " if found["top_basis"] == "sets" else " · "
+    table = new_table()
+    table.add_column("features")
+    table.add_column("weight", justify="right", no_wrap=True)
+    table.add_column("speaks for", no_wrap=True)
+    for entry in found["top"]:
+        words = joint.join(map(str, entry.get("names", entry["features"])))
+        table.add_row(Text(words), f"{entry['weight']:+.6g}", Text(entry["speaks_for"]))
+    print_table("heaviest conjunctions", table)
+    if found["top_note"]:
+        results().print(Text(f"  {found['top_note']}", style="dim"))

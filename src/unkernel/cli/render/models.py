@@ -1,0 +1,98 @@
+"""What is printed of models, of their description."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unkernel.cli.inputs.files import label_words
+from unkernel.cli.render.console import many, size
+
+_FORMATS = {
+    "libsvm": "LIBSVM",
+    "liblinear": "LIBLINEAR",
+    "svmlight": "SVMlight",
+    "svmlight-tk": "SVM-light-TK",
+    "tinysvm": "TinySVM",
+}
+_SCHEMES = {
+    "binary": "one score",
+    "one_vs_rest": "one score per class, the largest wins",
+    "one_vs_one": "one vote per pair of classes",
+    "one_class": "one class",
+    "regression": "the score is the answer",
+    "ordinal": "the thresholds that the score is above",
+}
+
+
+def model_facts(about: dict[str, Any]) -> dict[str, str]:
+    """What a model is, of what :func:`~unkernel.cli.inputs.models.describe` says."""
+    if "support_trees" in about:
+        return _tree_facts(about)
+    facts = {"kind": kind_words(about)}
+    if "support_vectors" in about:
+        values = "all values are 1" if about["binary"] else "real values"
+        facts["kernel"] = kernel_words(about)
+        facts["support vectors"] = f"{about['support_vectors']:,}, {values}"
+    if about["scheme"] == "regression" and about["ranking"]:
+        return facts | {"answers": "scores that order rows (ranking)"}
+    return facts | _decision_facts(about)
+
+
+def _tree_facts(about: dict[str, Any]) -> dict[str, str]:
+    facts = {
+        "kind": kind_words(about),
+        "kernel": about["kernel_words"],
+        "normalised": _normalised_words(about),
+        "support trees": f"{about['support_trees']:,} of {many(about['subtrees'], 'subtree')}, "
+        f"{many(about['productions'], 'production')} and {many(about['labels'], 'label')}",
+    }
+    if len(about["tree_channels"]) > 1 and about["combine"] != "vectors":
+        paired = "all with all" if about["tree_pairing"] == "all" else "each with its like"
+        facts["trees per example"] = f"{len(about['tree_channels'])} at most, compared {paired}"
+    return facts | _decision_facts(about)
+
+
+def _normalised_words(about: dict[str, Any]) -> str:
+    parts = {"trees": about["normalize"], "vectors": about["normalize_vectors"]}
+    return ", ".join(f"{part}: {'yes' if on else 'no'}" for part, on in parts.items() if on is not None)
+
+
+def kind_words(about: dict[str, Any]) -> str:
+    """The kind of a model, and whose it is."""
+    if "basis" in about:
+        return f"{about['kind']} ({'sets of features' if about['basis'] == 'sets' else 'monomials'})"
+    whose = f", read from {_FORMATS[about['format']]}" if about["format"] in _FORMATS else ""
+    return f"{about['kind']}{whose}"
+
+
+def _decision_facts(about: dict[str, Any]) -> dict[str, str]:
+    scheme, classes = about["scheme"], about["classes"]
+    if scheme == "regression":
+        return {"answers": "numbers (regression)"}
+    facts = {"classes": f"{len(classes):,}: {label_words(classes)}"}
+    if len(classes) > 2 or scheme in ("one_class", "ordinal"):
+        facts["decision"] = _SCHEMES[scheme]
+    if scheme == "ordinal":
+        return facts | {"thresholds": label_words([f"{threshold:.6g}" for threshold in about["thresholds"]])}
+    return facts | {"probabilities": "yes" if about["probability"] else "no"}
+
+
+def kernel_words(about: dict[str, Any]) -> str:
+    """The kernel as a formula."""
+    name = str(about["kernel"])
+    if name == "rbf":
+        return f"rbf exp(-{about['gamma']:g} |x - z|²)"
+    if name not in ("polynomial", "sigmoid"):
+        return "linear ⟨x, z⟩" if name == "linear" else name
+    product = f"{about['gamma']:g} ⟨x, z⟩ + {about['coef0']:g}"
+    return f"polynomial ({product})^{about['degree']}" if name == "polynomial" else f"sigmoid tanh({product})"
+
+
+def exactness(exact: bool) -> str:
+    """Whether an engine gives the very scores of its model."""
+    return "exact" if exact else "APPROXIMATE"
+
+
+def trie_words(trie: dict[str, int]) -> str:
+    """The prefix trie of a compiled model."""
+    return f"{many(trie['nodes'], 'node')} of at most {trie['limit']:,}, {size(trie['bytes'])}"

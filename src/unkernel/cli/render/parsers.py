@@ -1,0 +1,95 @@
+"""What is printed of parsers, of their description."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.text import Text
+
+from unkernel.cli.inputs.files import label_words
+from unkernel.cli.render.console import many, percent, print_facts, seconds, size
+from unkernel.cli.render.results import print_labels, result_facts
+from unkernel.cli.render.tables import new_table, print_table
+from unkernel.models import registry
+
+_KINDS_OF_PARTS = {"depends": "dependencies"}
+_CHUNKER = "chunker"
+
+
+def parser_facts(found: dict[str, Any]) -> dict[str, str]:
+    """What :func:`describe_parser` found, for people; the parts of a kind together."""
+    chosen = found["parameters"]
+    facts = {
+        "kind": f"{registry.registered()[found['kind']].description} ({found['parser']})",
+        "learner": f"{chosen['learner']}, degree {chosen['degree']}",
+        "templates": _template_words(chosen["templates"]),
+        "features": f"{found['features']:,}",
+    }
+    if found["answers"] is not None:
+        what = "chunk types" if found["kind"] == _CHUNKER else "relations"
+        facts[what] = f"{len(found['answers']):,}: {label_words(found['answers'])}"
+    for kind in dict.fromkeys(part["name"].partition(".")[0] for part in found["parts"]):
+        facts[f"model of {_KINDS_OF_PARTS.get(kind, kind)}"] = _parts_words(_of_kind(kind, found["parts"]))
+    return facts
+
+
+def _template_words(templates: Any) -> str:
+    if templates is None:
+        return "default"
+    return templates if isinstance(templates, str) else many(len(templates), "template")
+
+
+def _of_kind(kind: str, parts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [part for part in parts if part["name"].partition(".")[0] == kind]
+
+
+def _parts_words(parts: list[dict[str, Any]]) -> str:
+    words = [many(len(parts), "part")]
+    for what, name in (("conjunctions", "conjunction"), ("support_vectors", "support vector")):
+        counts = [part[what] for part in parts if part[what] is not None]
+        words += [many(sum(counts), name)] if counts else []
+    return ", ".join([*words, f"{size(sum(part['bytes'] for part in parts))} compiled"])
+
+
+def print_parts(parts: list[dict[str, Any]]) -> None:
+    """One line per part."""
+    table = new_table()
+    for name in ("part", "engine"):
+        table.add_column(name, no_wrap=True)
+    for name in ("classes", "conjunctions", "support vectors", "compiled"):
+        table.add_column(name, no_wrap=True, justify="right")
+    for part in parts:
+        numbers = [part["classes"], part["conjunctions"], part["support_vectors"]]
+        cells = ["" if number is None else f"{number:,}" for number in numbers]
+        table.add_row(Text(part["name"]), part["engine"], *cells, size(part["bytes"]))
+    print_table("parts", table)
+
+
+def print_parser_training(result: dict[str, Any]) -> None:
+    """What ``unkernel train`` made of sentences."""
+    units = many(result["words"], result["unit"], "bunsetsu" if result["unit"] == "bunsetsu" else None)
+    facts = {"data": f"{many(result['sentences'], 'sentence')}, {units}"} | parser_facts(result)
+    if result["best_epochs"]:
+        facts["epochs"] = _epoch_words(result)
+    spent = result["seconds"]
+    facts["time"] = f"{seconds(spent['training'])} training, {seconds(spent['total'])} in all"
+    facts["memory"] = f"{size(result['peak_memory_bytes'])} at its peak"
+    facts["file"] = size(result["model_bytes"])
+    print_facts(result["model"], facts)
+    if result["dev"] is not None:
+        print_facts(result["dev"]["file"], result_facts(result["dev"]))
+        print_labels(result["dev"])
+
+
+def _epoch_words(result: dict[str, Any]) -> str:
+    """Of the epochs that were kept, one per run."""
+    best = result["best_epochs"]
+    kept = [seen for seen in result["epochs"] if best[seen["run"] - 1] == seen["epoch"]]
+    moves, labels = (
+        " and ".join(percent(seen[key]) for seen in kept) for key in ("wrong_moves", "wrong_labels")
+    )
+    las = " and ".join(f"{seen['las']:.2f}" for seen in kept if "las" in seen)
+    each = len(result["epochs"]) // len(best)
+    words = f"{' and '.join(map(str, best))} of {each}: {moves} of moves wrong, {labels} of labels"
+    return f"{words}, dev LAS {las}" if las else words

@@ -1,0 +1,33 @@
+"""What ``unkernel predict`` and ``unkernel evaluate`` print of rows and trees, of their description."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unkernel.cli.learners.measures import class_facts, rank_facts
+from unkernel.cli.render.console import seconds
+
+_STANDARD_STREAM = "-"
+
+
+def prediction_facts(result: dict[str, Any]) -> dict[str, str]:
+    """How good the answers are, how fast, and where they went."""
+    speed, spent, unit = result["rows_per_second"], result["seconds"], result["unit"]
+    facts = {f"{unit}s": f"{result['rows']:,}"} | _quality(result, unit)
+    facts["scoring"] = f"{speed['scoring']:,.0f} {unit}s/s ({seconds(spent['scoring'])})"
+    facts["with reading"] = (
+        f"{speed['reading_and_scoring']:,.0f} {unit}s/s ({seconds(spent['reading'])} to read)"
+    )
+    if result.get("output") not in (None, _STANDARD_STREAM):
+        facts["written"] = str(result["output"])
+    return facts
+
+
+def _quality(result: dict[str, Any], unit: str) -> dict[str, str]:
+    if result["pairs"] is not None:
+        facts = rank_facts(result)
+    elif result["mean_squared_error"] is not None:
+        facts = {"mean squared error": f"{result['mean_squared_error']:.6g}"}
+    else:
+        facts = class_facts(result, unit)
+    return facts if result["exact"] else facts | {"scores": "APPROXIMATE: the model is pruned"}

@@ -1,0 +1,41 @@
+"""What ``unkernel bench`` prints, of its description."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unkernel.cli.render.console import microseconds, print_facts, size
+from unkernel.cli.render.models import exactness, trie_words
+
+
+def print_speed(result: dict[str, Any]) -> None:
+    """Times, and what they were measured on."""
+    times, speeds, one = (
+        result[name] for name in ("microseconds_per_row", "rows_per_second", "score_one_microseconds")
+    )
+    threads, unit = result["threads"], "tree" if "subtrees" in result else "row"
+
+    def speed(which: str) -> str:
+        return f"{microseconds(times[which])} µs/{unit} ({speeds[which]:,.0f} {unit}s/s)"
+
+    facts = {
+        "engine": f"{result['engine']}, {exactness(result['exact'])}",
+    }
+    if result.get("trie"):
+        facts["trie"] = trie_words(result["trie"])
+    facts |= {f"{unit}s": _size_words(result), "one thread": speed("one_thread")}
+    if threads > 1:
+        facts[f"{threads} threads"] = f"{speed('all_threads')}, {result['scaling']:.2f} times as fast"
+    median, best = microseconds(one["median"]), microseconds(one["best"])
+    facts |= {
+        f"one {unit}, Python": f"{median} µs median, {best} µs best",
+        "loading": f"{result['load_milliseconds']:.3g} ms",
+        "bytes": f"{size(result['file_bytes'])} in the file, {size(result['memory_bytes'])} in memory",
+    }
+    print_facts(result["model"], facts)
+
+
+def _size_words(result: dict[str, Any]) -> str:
+    if "subtrees" in result:
+        return f"{result['rows']:,} with {result['subtrees']:,} different subtrees in all"
+    return f"{result['rows']:,} with {result['features_per_row']:.1f} features each"

@@ -1,0 +1,78 @@
+"""What ``unkernel train`` and ``unkernel tune`` print, of their description."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from unkernel.cli.learners.base import Learner
+from unkernel.cli.render.console import percent, print_facts, seconds, size
+from unkernel.cli.render.tables import new_table, print_table
+
+_NAMES = {"accuracy": "accuracy", "f1": "F1", "roc_area": "ROC area", "log_loss": "log loss", "ndcg": "NDCG"}
+_SHARES = frozenset({"accuracy", "precision", "recall", "f1", "roc_area", "ordered_pairs", "ndcg"})
+
+
+def print_training(learner: Learner, result: dict[str, Any]) -> None:
+    """The model, how well it answers, and what it took."""
+    found = [name for name in result if name.startswith("training_")]
+    trained = {name.removeprefix("training_"): result[name] for name in found}
+    facts = learner.facts(result)
+    if any(value is not None for value in trained.values()):
+        facts |= learner.quality({"accuracy_note": None} | trained, "training")
+    if test := result["test"]:
+        facts |= learner.quality(test, "test")
+    if validated := result["cross_validation"]:
+        for name in learner.criteria:
+            if measured := validated["measures"].get(name):
+                facts[f"{validated['folds']}-fold {measure_name(name)}"] = mean_words(name, measured)
+    if packed := result.get("packed_rows"):
+        facts["packed rows"] = f"{packed}, {size(result['packed_bytes'])}, kept for the next time"
+    spent = result["seconds"]
+    facts["time"] = f"{seconds(spent['training'])} training, {seconds(spent['total'])} in all"
+    facts["memory"] = f"{size(result['peak_memory_bytes'])} at its peak"
+    print_facts(result["model"], facts)
+
+
+def measure_name(name: str) -> str:
+    """A measure, for people."""
+    return _NAMES.get(name, name.replace("_", " "))
+
+
+def mean_words(name: str, measured: dict[str, float]) -> str:
+    """A mean with its standard deviation between folds."""
+    if name in _SHARES:
+        return f"{percent(measured['mean'])} ± {100 * measured['std']:.2f}"
+    return f"{measured['mean']:.6g} ± {measured['std']:.2g}"
+
+
+def print_tuning(result: dict[str, Any]) -> None:
+    """A table with one line per setting, the best one marked, and what to do with it."""
+    table = new_table()
+    names: Sequence[str] = result["parameters"]
+    for name in names:
+        table.add_column(name, no_wrap=True, justify="right")
+    shown = [
+        name for name in result["measures"] if any(name in one["measures"] for one in result["settings"])
+    ]
+    for name in shown:
+        table.add_column(measure_name(name), no_wrap=True, justify="right")
+    table.add_column("time", no_wrap=True, justify="right")
+    table.add_column("", no_wrap=True)
+    for place, one in enumerate(result["settings"]):
+        best = place == result["best"]
+        cells = [_number(one[name]) for name in names]
+        cells += [
+            mean_words(name, one["measures"][name]) if name in one["measures"] else "" for name in shown
+        ]
+        table.add_row(*cells, seconds(one["seconds"]), "←" if best else "", style="bold" if best else "")
+    print_table(f"{result['data']}, {result['folds']} folds", table)
+    facts = {"best": result["best_options"], "by": measure_name(result["criterion"])}
+    if result["plot"]:
+        facts["plot"] = result["plot"]
+    facts["time"] = f"{seconds(result['seconds'])} in all"
+    print_facts("chosen", facts)
+
+
+def _number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,62 @@
+"""A plot of settings that were tried: a measure against a parameter, one line per setting of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from unkernel.report.plots import new_figure, save_figure
+
+Setting = Mapping[str, Any]
+
+
+def draw_tuning(path: Path, result: Mapping[str, Any]) -> None:
+    """Write the plot; the file appears whole or not at all."""
+    figure = new_figure(1)
+    axes = figure.add_subplot(1, 1, 1)
+    across = _across(result["parameters"], result["settings"])
+    for words, line in lines_of(result["parameters"], across, result["settings"]):
+        measured = [one["measures"].get(result["criterion"]) for one in line]
+        known = [(one, found) for one, found in zip(line, measured, strict=True) if found is not None]
+        places = [one[across] if across else "" for one, _ in known]
+        means, spread = [found["mean"] for _, found in known], [found["std"] for _, found in known]
+        axes.errorbar(places, means, yerr=spread, marker="o", capsize=3, label=words or None)
+    best = result["settings"][result["best"]]
+    place = best[across] if across else ""
+    value = best["measures"][result["criterion"]]["mean"]
+    axes.scatter([place], [value], s=180, facecolors="none", edgecolors="black", label="best", zorder=3)
+    if across and _is_logarithmic([one[across] for one in result["settings"]]):
+        axes.set_xscale("log")
+    axes.set(xlabel=across or "", ylabel=f"{result['criterion']}, mean of {result['folds']} folds")
+    axes.set_title(result["data"], parse_math=False)
+    axes.grid(True, which="both", alpha=0.2)
+    axes.legend()
+    save_figure(figure, path)
+
+
+def lines_of(
+    varied: Sequence[str], across: str | None, settings: Sequence[Setting]
+) -> list[tuple[str, list[Setting]]]:
+    """Settings that differ in `across` alone, and what they have in common."""
+    lines: dict[str, list[Setting]] = {}
+    for one in settings:
+        words = ", ".join(f"{name} {one[name]}" for name in varied if name != across)
+        lines.setdefault(words, []).append(one)
+    return [(words, sorted(line, key=lambda one: _key(one, across))) for words, line in lines.items()]
+
+
+def _key(one: Setting, across: str | None) -> Any:
+    return 0 if across is None or isinstance(one[across], str) else one[across]
+
+
+def _across(varied: Sequence[str], settings: Sequence[Setting]) -> str | None:
+    """C where it varies, else the first parameter that is a number, else the first one."""
+    numbers = [name for name in varied if not any(isinstance(one[name], str) for one in settings)]
+    if "C" in varied:
+        return "C"
+    return numbers[0] if numbers else (varied[0] if varied else None)
+
+
+def _is_logarithmic(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, float) and value > 0 for value in values) and max(values) > 10 * min(values)

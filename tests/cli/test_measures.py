@@ -1,0 +1,129 @@
+"""Measures that ``train``, ``predict`` and ``evaluate`` report: the same numbers as scikit-learn's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score, ndcg_score, precision_score, recall_score, roc_auc_score
+
+from unkernel import load, read_svmlight
+from unkernel.cli.learners.measures import compare_classes, ndcg, objective_measure, roc_area
+from unkernel.models import Decision
+
+
+@pytest.fixture
+def noisy() -> tuple[np.ndarray, np.ndarray]:
+    """Scores, some of them equal, and labels that follow them by and large."""
+    generator = np.random.default_rng(0)
+    scores = generator.normal(size=200).round(1)
+    return scores, np.where(scores + generator.normal(size=200) > 0.3, 1, -1)
+
+
+def test_two_classes(noisy):
+    scores, labels = noisy
+    decision = Decision("binary", np.array([-1, 1]))
+    found = compare_classes(decision, scores[:, np.newaxis], labels.astype(float))
+    answers = np.where(scores > 0, 1, -1)
+    assert found["accuracy"] == np.mean(answers == labels)
+    assert found["correct"] == np.sum(answers == labels)
+    assert found["positive_class"] == 1
+    for name, measure in (("precision", precision_score), ("recall", recall_score), ("f1", f1_score)):
+        assert found[name] == pytest.approx(measure(labels, answers))
+    assert found["roc_area"] == pytest.approx(roc_auc_score(labels, scores))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "classes", "columns"),
+    [
+        ("one_vs_one", [-1, 1], lambda scores: -scores[:, np.newaxis]),
+        ("one_vs_one", [1, -1], lambda scores: scores[:, np.newaxis]),
+        ("one_vs_rest", [-1, 1], lambda scores: np.column_stack([-scores, scores])),
+        ("binary", [1, -1], lambda scores: -scores[:, np.newaxis]),
+    ],
+)
+def test_the_positive_class_is_the_larger_one_in_every_scheme(noisy, scheme, classes, columns):
+    scores, labels = noisy
+    scores = np.where(scores == 0, 0.05, scores)
+    decision = Decision(scheme, np.array(classes))
+    found = compare_classes(decision, columns(scores), labels.astype(float))
+    answers = np.where(scores > 0, 1, -1)
+    assert found["positive_class"] == 1
+    assert found["accuracy"] == np.mean(answers == labels)
+    assert found["f1"] == pytest.approx(f1_score(labels, answers))
+    assert found["roc_area"] == pytest.approx(roc_auc_score(labels, scores))
+
+
+def test_more_classes_have_no_positive_one():
+    decision = Decision("one_vs_rest", np.array([0, 1, 2]))
+    found = compare_classes(decision, np.eye(3), np.array([0.0, 1.0, 0.0]))
+    assert (found["accuracy"], found["f1"], found["roc_area"]) == (2 / 3, None, None)
+
+
+def test_one_class_in_the_file_has_no_roc_area(noisy):
+    scores, _ = noisy
+    assert roc_area(scores, np.ones(200, dtype=bool)) is None
+    assert objective_measure("roc_area", None, scores, np.zeros(200, dtype=bool)) is None
+
+
+def test_what_the_objectives_optimise(noisy):
+    scores, labels = noisy
+    positive = labels == 1
+    assert objective_measure("f1", None, scores, positive) == pytest.approx(f1_score(positive, scores > 0))
+    assert objective_measure("roc_area", None, scores, positive) == pytest.approx(
+        roc_auc_score(positive, scores)
+    )
+    assert objective_measure("error_rate", None, scores, positive) is None
+    top = np.argsort(-scores, kind="stable")[:7]
+    assert objective_measure("precision_at_k", 7, scores, positive) == positive[top].mean()
+
+
+def test_ndcg():
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, 4, 120).astype(float)
+    scores = generator.normal(size=120).round(1)  # some are equal
+    groups = generator.permutation(np.repeat(np.arange(12), 10))
+    labels[groups == 3] = 0.0  # a query without a relevant row
+    found = ndcg(scores, labels, groups, 5)
+    values = [
+        ndcg_score([2 ** labels[groups == query] - 1], [scores[groups == query]], k=5)
+        for query in range(12)
+        if query != 3
+    ]
+    assert found["value"] == pytest.approx(np.mean(values))
+    assert (found["k"], found["queries"], found["queries_without_relevant"]) == (5, 11, 1)
+    whole = ndcg(scores, labels, None, 200)
+    assert whole["value"] == pytest.approx(ndcg_score([2**labels - 1], [scores]))
+    assert ndcg(scores, labels - 1, groups, 5) is None
+    assert ndcg(scores, labels + 1000, groups, 5) is None
+    assert ndcg(scores, np.zeros(120), groups, 5)["value"] is None
+
+
+def test_train_predict_and_evaluate_agree(run, linear_files, tmp_path):
+    data, test = linear_files
+    trained = run("train", "linear", data, "-o", tmp_path / "m.uk", "--test", test, "--json").json
+    predicted = run("predict", tmp_path / "m.uk", test, "--json").json
+    evaluated = run("evaluate", tmp_path / "m.uk", test, "--json").json
+    X, y = read_svmlight(test)
+    model = load(tmp_path / "m.uk")
+    expected = {
+        "precision": precision_score(y, model.predict(X)),
+        "recall": recall_score(y, model.predict(X)),
+        "f1": f1_score(y, model.predict(X)),
+        "roc_area": roc_auc_score(y, model.decision_function(X)),
+    }
+    for name, value in expected.items():
+        assert trained["test"][name] == predicted[name] == evaluated[name] == pytest.approx(value)
+    shown = run("evaluate", tmp_path / "m.uk", test).out
+    for words in ("accuracy", "F1", "precision", "recall", "ROC area"):
+        assert words in shown
+
+
+def test_rankings(run, rank_files, tmp_path):
+    data, test = rank_files
+    model = tmp_path / "m.uk"
+    trained = run("train", "rank", data, "-o", model, "--test", test, "--ndcg-at", "3", "--json").json
+    for command in ("predict", "evaluate"):
+        found = run(command, model, test, "--ndcg-at", "3", "--json").json
+        assert found["ndcg"] == trained["test"]["ndcg"]
+    assert found["ndcg"]["k"] == 3
+    assert "NDCG@10" in run("evaluate", model, test).out

@@ -1,0 +1,181 @@
+"""No command replaces a file that it did not recognise as one of its own kind, in any order of arguments."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+from reference.parse_corpora import bunsetsu, chunks, treebank
+from unkernel.cli.former import new_spelling
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+TREES = "1 |BT| (S (NP dogs) (VP bark)) |ET|\n-1 |BT| (S (NP cats) (VP sleep)) |ET|\n" * 5
+ROWS = "1 1:1 2:1\n-1 3:1\n1 1:1\n-1 2:1 3:1\n" * 5
+RANKING = "".join(f"{i % 3} qid:{i // 6} 1:{i % 3} 2:{i % 2}\n" for i in range(60))
+DATA = {
+    "poly": ROWS,
+    "logistic": ROWS,
+    "linear": ROWS,
+    "rank": RANKING,
+    "tree": TREES,
+    "parser": treebank(12, 0),
+    "bunsetsu": bunsetsu(30, 0),
+    "chunker": chunks(30, 0),
+}
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def mine(tmp_path) -> Path:
+    """A file of the user's that is no output of ours."""
+    path = tmp_path / "mine.svm"
+    path.write_text(ROWS.replace("1:1", "4:1"))
+    return path
+
+
+@pytest.fixture
+def data(tmp_path) -> dict[str, Path]:
+    paths = {}
+    for kind, text in DATA.items():
+        paths[kind] = tmp_path / f"{kind}.data"
+        paths[kind].write_text(text)
+    return paths
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_training_replaces_models_only(run, tmp_path, data, mine, kind):
+    before = contents(tmp_path)
+    refused = run("train", kind, data[kind], "-o", mine).error()
+    assert refused == (
+        f"{mine}: exists and is not a model of unkernel; name another file, or replace it with --force"
+    )
+    for arguments in itertools.permutations([str(data[kind]), str(mine)]):  # without -o nothing is written
+        message = run("train", kind, *arguments).error()
+        assert f"unkernel train {kind} {arguments[0]} -o {arguments[1]}" in message
+        assert "outputs are options" in run("train", *arguments).error()
+    assert contents(tmp_path) == before
+    assert run("train", kind, data[kind], "-o", tmp_path / "m.uk", "-q").code == 0
+    assert run("train", kind, "-o", tmp_path / "m.uk", "-q", data[kind]).code == 0  # a model may be replaced
+    assert run("train", kind, data[kind], "-o", mine, "-q", "--force").code == 0
+    assert mine.read_bytes() == (tmp_path / "m.uk").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["poly", "logistic", "linear", "rank", "tree"])
+def test_tuning_replaces_nothing_of_the_users(run, tmp_path, data, mine, kind):
+    before = contents(tmp_path)
+    command = ["tune", kind, data[kind], "--cv", "2", "--C", "1", "-q"]
+    assert "is not a model of unkernel" in run(*command, "-o", mine).error()
+    assert "a plot is a file that ends in" in run(*command, "--plot", mine).error()
+    (tmp_path / "old.svg").write_text("a drawing of mine")
+    assert "old.svg: exists; name another file" in run(*command, "--plot", tmp_path / "old.svg").error()
+    (tmp_path / "old.svg").unlink()
+    assert "is an input, too" in run(*command, "-o", data[kind], "--force").error()
+    assert contents(tmp_path) == before
+
+
+def test_other_commands_replace_nothing(run, tmp_path, data, mine, model_file):
+    assert run("train", "parser", data["parser"], "-o", tmp_path / "en.uk", "-q").code == 0
+    before = contents(tmp_path)
+    source = GOLDEN / "libsvm-poly2.model"
+    (tmp_path / "old.png").write_text("a drawing of mine")
+    before = contents(tmp_path)
+    for command, reason in (
+        (["predict", model_file, data["poly"], "-o", mine], "mine.svm: exists; name another file"),
+        (["predict", model_file, data["poly"], "-o", tmp_path / "en.uk"], "en.uk: exists"),
+        (["parse", tmp_path / "en.uk", data["parser"], "-o", mine], "mine.svm: exists; name another file"),
+        (["compile", source, "-o", mine], "mine.svm: exists and is not a model of unkernel"),
+        (["compile", source, "-o", tmp_path / "x.uk", "--plot", tmp_path / "old.png"], "old.png: exists"),
+        (["compile", source, mine], f"unkernel compile {source} -o {mine}"),
+        (["compile", mine, source], f"unkernel compile {mine} -o {source}"),
+        (
+            ["train", "linear", data["linear"], "-o", tmp_path / "x.uk", "--out-of-core", "--cache", mine],
+            "mine",
+        ),
+    ):
+        assert reason in run(*command).error()
+    # Commands that write nothing take no output at all.
+    for command in ("inspect", "explain", "bench", "evaluate"):
+        run(command, model_file, data["poly"], mine).error()
+        run(command, model_file, data["poly"], "-o", mine).error()
+    assert contents(tmp_path) == before
+
+
+def test_force_replaces(run, tmp_path, data, mine, model_file):
+    assert run("predict", model_file, data["poly"], "-o", mine, "--force", "-q").code == 0
+    assert set(mine.read_text().split()) <= {"-1", "1"}
+    assert run("compile", GOLDEN / "libsvm-poly2.model", "-o", mine, "--force", "-q").code == 0
+    assert run("inspect", mine).code == 0
+    assert run("train", "parser", data["parser"], "-o", mine, "--force", "-q").code == 0
+    (tmp_path / "parsed").write_text("mine")
+    assert run("parse", mine, data["parser"], "-o", tmp_path / "parsed", "--force", "-q").code == 0
+    assert (tmp_path / "parsed").read_text().count("\n") == data["parser"].read_text().count("\n")
+
+
+def test_what_is_empty_has_nothing_to_lose(run, tmp_path, data, model_file):
+    for name in ("m", "p"):
+        (tmp_path / name).touch()
+    assert run("train", "poly", data["poly"], "-o", tmp_path / "m", "-q").code == 0
+    assert run("predict", tmp_path / "m", data["poly"], "-o", tmp_path / "p", "-q").code == 0
+    assert run("predict", model_file, data["poly"], "-o", "/dev/null", "-q").code == 0
+
+
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [
+        ("train a.svm model.uk", "train poly a.svm -o model.uk"),
+        ("train a.svm t2.svm", "train poly a.svm -o t2.svm"),
+        ("train a.svm model.uk --C 3", "train poly a.svm -o model.uk --C 3"),
+        ("train a.svm model.uk --model linear --C 3", "train linear a.svm -o model.uk --C 3"),
+        ("train a.svm model.uk --model=rank", "train rank a.svm -o model.uk"),
+        ("train --model rank a.txt model.uk", "train rank a.txt -o model.uk"),
+        ("train q.dat model.uk --kernel sst", "train tree q.dat -o model.uk --kernel sst"),
+        ("train q.klp model.uk", "train tree q.klp -o model.uk"),
+        ("train - model.uk -q", "train poly - -o model.uk -q"),
+        ("train 'a-*.svm' b.svm m.uk --model linear", "train linear 'a-*.svm' b.svm -o m.uk"),
+        ("parse train en.uk train.conllu --dev d", "train parser train.conllu -o en.uk --dev d"),
+        ("parse train m.uk a.knp --task bunsetsu", "train bunsetsu a.knp -o m.uk"),
+        ("parse train m.uk a.txt --task chunks", "train chunker a.txt -o m.uk"),
+        ("parse run en.uk raw.conllu -o out", "parse en.uk raw.conllu -o out"),
+        ("parse eval en.uk test.conllu --labels", "evaluate en.uk test.conllu --labels"),
+    ],
+)
+def test_former_spellings_name_the_new_one(run, tmp_path, monkeypatch, former, now):
+    monkeypatch.chdir(tmp_path)
+    words = [word.strip("'") for word in former.split()]
+    message = run(*words).error()
+    assert message.endswith(f"unkernel {now}")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train poly a.svm -o m.uk",
+        "train --help",
+        "train forest",
+        "tune poly a.svm",
+        "parse en.uk run",
+        "parse",
+        "predict train a.svm",
+    ],
+)
+def test_new_spellings_are_not_taken_for_former_ones(command):
+    assert new_spelling(command.split()) is None
+
+
+def test_a_file_that_is_called_like_a_former_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("run").touch()
+    assert new_spelling(["parse", "run", "a.conllu"]) is None
+
+
+def test_the_rule_is_documented():
+    docs = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text()
+    assert re.search("--force", docs)
+    assert re.search("exit code", docs, re.IGNORECASE)

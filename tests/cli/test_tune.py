@@ -1,0 +1,186 @@
+"""``unkernel tune`` and ``--cv``: grids, folds, paths of C, the table, the plot and the best model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+from unkernel import PolySVC, load, read_svmlight, write_svmlight
+from unkernel.cli.learners.crossval import paths_of
+from unkernel.cli.options.derived import derived_options
+from unkernel.cli.options.grids import product_of, values_of
+
+OPTIONS = {option.name: option for option in derived_options(PolySVC)}
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "values"),
+    [
+        ("degree", "1,2,3", [1, 2, 3]),
+        ("degree", "1:3", [1, 2, 3]),
+        ("degree", "2,1:3", [2, 1, 3]),
+        ("C", "0.001:10", [0.001, 0.01, 0.1, 1.0, 10.0]),
+        ("C", "1:100:5", [1.0, 3.16228, 10.0, 31.6228, 100.0]),
+        ("C", "0.5, 2", [0.5, 2.0]),
+        ("C", "1:5", [1.0, 5.0]),
+        ("gamma", "scale,0.1", ["scale", 0.1]),
+        ("gamma", "0.01:1", [0.01, 0.1, 1.0]),
+        ("loss", "hinge,squared_hinge", ["hinge", "squared_hinge"]),
+    ],
+)
+def test_values(option, text, values):
+    assert values_of(OPTIONS[option], text) == values
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("degree", "two"),
+        ("degree", "3:1"),
+        ("degree", "1:2:3"),
+        ("degree", "1:100000"),
+        ("C", "0:10"),
+        ("C", "10:1"),
+        ("C", "1:inf"),
+        ("C", "1:10:1"),
+        ("C", "1:10:5:2"),
+        ("C", ""),
+        ("loss", "zero_one"),
+    ],
+)
+def test_values_that_are_refused(option, text):
+    with pytest.raises(ValueError, match=f"--{option} must be"):
+        values_of(OPTIONS[option], text)
+
+
+def test_combinations():
+    assert len(product_of({"degree": [1, 2], "C": [1.0, 2.0, 3.0]})) == 6
+    with pytest.raises(ValueError, match="at most 1,000 settings"):
+        product_of({"degree": list(range(50)), "C": list(range(50))})
+
+
+def test_paths_ascend_in_cost_and_share_all_else():
+    settings = [{"degree": d, "C": c} for c in (10.0, 0.1, 1.0) for d in (1, 2)]
+    paths = paths_of(settings, warm=True)
+    assert [[one["C"] for one in path] for path in paths] == [[0.1, 1.0, 10.0]] * 2
+    assert [{one["degree"] for one in path} for path in paths] == [{1}, {2}]
+    assert paths_of(settings, warm=False) == [[one] for one in settings]
+
+
+def test_what_is_measured_is_what_scikit_learn_measures(run, train_file):
+    """Cold fits: with one value of C there is nothing to start from."""
+    found = run("tune", "poly", train_file, "--degree", "1,2", "--C", "0.5", "--cv", "4", "--json").json
+    X, y = read_svmlight(train_file)
+    folds = StratifiedKFold(4, shuffle=True, random_state=0)
+    for setting in found["settings"]:
+        estimator = PolySVC(degree=setting["degree"], C=0.5, random_state=0)
+        scores = cross_val_score(estimator, X, y, cv=folds)
+        assert setting["measures"]["accuracy"]["mean"] == pytest.approx(scores.mean())
+        assert setting["measures"]["accuracy"]["std"] == pytest.approx(scores.std())
+
+
+@pytest.mark.parametrize("jobs", ["1", "3"])
+def test_warm_paths_measure_what_cold_fits_measure(run, train_file, jobs):
+    command = ["tune", "poly", train_file, "--cv", "3", "--tol", "1e-7", "--json", "-j", jobs]
+    together = run(*command, "--C", "0.01:1").json
+    for setting in together["settings"]:
+        alone = run(*command, "--C", setting["C"], "--degree", "2").json["settings"]
+        assert alone[0]["measures"]["accuracy"] == setting["measures"]["accuracy"]
+
+
+def test_the_best_is_trained_on_all_rows(run, train_file, test_file, tmp_path):
+    options = ["--degree", "1,2", "--C", "0.1:10", "--cv", "3", "--json", "-o", tmp_path / "best.uk"]
+    found = run("tune", "poly", train_file, *options).json
+    assert found["best_parameters"]["degree"] == 2
+    assert found["best_options"].startswith("--degree 2 --C ")
+    assert len(found["settings"]) == 6
+    assert found["settings"][found["best"]]["measures"]["accuracy"]["mean"] == max(
+        setting["measures"]["accuracy"]["mean"] for setting in found["settings"]
+    )
+    best = PolySVC(**found["best_parameters"], random_state=0)
+    X, y = read_svmlight(train_file)
+    expected = best.fit(X, y.astype(int)).decision_function(X)
+    np.testing.assert_array_equal(load(tmp_path / "best.uk").decision_function(X), expected)
+    assert run("predict", tmp_path / "best.uk", test_file, "--json").json["accuracy"] == 1.0
+
+
+def test_what_a_user_reads(run, train_file, tmp_path):
+    ran = run("tune", "poly", train_file, "--degree", "1,2", "--cv", "3", "--plot", tmp_path / "t.svg")
+    assert (ran.code, ran.err) == (0, "")
+    for words in ("3 folds", "degree", "accuracy", "ROC area", "←", "best", "--degree 2", "t.svg"):
+        assert words in ran.out
+    drawn = (tmp_path / "t.svg").read_text()
+    assert drawn.startswith("<?xml")
+    ran = run("tune", "poly", train_file, "--cv", "2", "-q")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "criterion"),
+    [
+        ("logistic", "--C 0.1,1 --by log_loss", "log_loss"),
+        ("linear", "--loss hinge,squared_hinge --by roc_area", "roc_area"),
+        ("linear", "--no-intercept --C 0.1,1", "accuracy"),
+    ],
+)
+def test_every_kind_of_rows(run, linear_files, kind, options, criterion):
+    found = run("tune", kind, linear_files[0], *options.split(), "--cv", "3", "--json").json
+    assert (found["criterion"], found["folds"], len(found["settings"])) == (criterion, 3, 2)
+    means = [setting["measures"][criterion]["mean"] for setting in found["settings"]]
+    best = min(means) if criterion == "log_loss" else max(means)
+    assert means[found["best"]] == best
+
+
+def test_queries_stay_whole(run, rank_files):
+    options = ["--C", "0.1,1", "--cv", "5", "--by", "ndcg", "--ndcg-at", "3", "--json"]
+    found = run("tune", "rank", rank_files[0], *options).json
+    assert found["criterion"] == "ndcg"
+    assert all(0.5 < setting["measures"]["ndcg"]["mean"] <= 1.0 for setting in found["settings"])
+    assert "fewer queries than the 40 folds" in run("tune", "rank", rank_files[0], "--cv", "40").error()
+
+
+def test_trees(run, golden):
+    options = ["--kernel", "sst,st", "--C", "1", "--cv", "2", "--json"]
+    found = run("tune", "tree", golden / "trees.train.dat", *options).json
+    assert [setting["kernel"] for setting in found["settings"]] == ["sst", "st"]
+
+
+def test_training_with_folds(run, train_file, tmp_path):
+    command = ["train", "poly", train_file, "-o", tmp_path / "m.uk", "--cv", "4"]
+    found = run(*command, "--json").json["cross_validation"]
+    X, y = read_svmlight(train_file)
+    scores = cross_val_score(
+        PolySVC(random_state=0), X, y, cv=StratifiedKFold(4, shuffle=True, random_state=0)
+    )
+    assert found["measures"]["accuracy"]["mean"] == pytest.approx(scores.mean())
+    assert found["folds"] == 4
+    assert "4-fold accuracy" in run(*command).out
+    assert (
+        run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--json").json["cross_validation"] is None
+    )
+
+
+def test_what_is_refused(run, train_file, linear_files, tmp_path):
+    few = tmp_path / "few.svm"
+    write_svmlight(few, np.eye(3), [1, -1, 1])
+    for arguments, reason in (
+        (["poly", train_file, "--C", "0"], "--C must be a float in the range"),
+        (["poly", train_file, "--degree", "9"], "--degree must be an int in the range"),
+        (["poly", train_file, "--degree", "a"], "--degree must be a list such as"),
+        (["poly", train_file, "--penalty", "l1,l2"], "--penalty l1 needs --loss squared_hinge"),
+        (["poly", train_file, "--cv", "1"], "--cv"),
+        (["poly", train_file, "--by", "beauty"], "--by"),
+        (["poly", few, "--cv", "5"], "has 3 examples, fewer than the 5 folds"),
+        (["poly", train_file, "--out-of-core"], "No such option"),
+        (
+            ["poly", train_file, "-o", tmp_path / "x.svg", "--plot", tmp_path / "x.svg"],
+            "the model's name, too",
+        ),
+        (["linear", *linear_files], "several files need"),
+        (["poly", tmp_path / "missing"], "missing: No such file"),
+    ):
+        assert reason in run("tune", *arguments).error()
+    cv = ["--cv", "3", "--out-of-core"]
+    message = run("train", "linear", linear_files[0], "-o", tmp_path / "m.uk", *cv).error()
+    assert message == "--cv does not go with --out-of-core"
