@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "unkernel/base/random.hpp"
-#include "unkernel/solve/dual_coordinate_descent.hpp"
+#include "unkernel/solve/dual_problem.hpp"
+#include "unkernel/solve/normal_system.hpp"
 
 namespace dense_problem {
 

@@ -21,8 +21,8 @@ using namespace unkernel;
 using namespace unkernel::solve;
 using namespace dense_problem;
 
-static_assert(RowView<DenseRows> && !KernelView<DenseRows>);
-static_assert(RowView<GramRows> && KernelView<DenseRowsWithKernel> && !MappedView<DenseRowsWithKernel>);
+static_assert(TrainingRows<DenseRows> && !KernelView<DenseRows>);
+static_assert(TrainingRows<GramRows> && KernelView<DenseRowsWithKernel> && !MappedView<DenseRowsWithKernel>);
 static_assert(MappedView<DenseRowsWithMap>);
 
 template <class Rows>
@@ -32,20 +32,21 @@ struct Solved {
   std::vector<double> weights;
 };
 
-Options options(double tolerance, std::int64_t max_epochs = 100'000, int threads = 1) {
+DescentOptions options(double tolerance, std::int64_t max_epochs = 100'000, int threads = 1) {
   return {tolerance, max_epochs, 7, threads};
 }
 
 template <class LossKind, class Rows>
-Solved<Rows> solve_it(const Rows& rows, Coordinates start, std::vector<double> weights, const Options& how,
-                      Monitor& monitor) {
-  DualCoordinateDescent<Rows, LossKind> solver(rows, std::move(start), weights, how, monitor);
+Solved<Rows> solve_it(const Rows& rows, Coordinates start, std::vector<double> weights,
+                      const DescentOptions& how, Monitor& monitor) {
+  const PassesOver<Rows> passes(rows);
+  DualCoordinateDescent solver(passes, LossKind::loss_name, std::move(start), weights, how, monitor);
   const Outcome outcome = solver.run(Progress{});
   return {outcome, solver.coordinates(), std::move(weights)};
 }
 
 template <class LossKind, class Rows>
-Solved<Rows> solve_it(const Rows& rows, const Coordinates& start, const Options& how) {
+Solved<Rows> solve_it(const Rows& rows, const Coordinates& start, const DescentOptions& how) {
   Monitor monitor;
   Solved<Rows> solved = solve_it<LossKind>(rows, start, std::vector<double>(rows.width(), 0.0), how, monitor);
   CHECK(monitor.latest().epoch == solved.outcome.epochs);
@@ -184,8 +185,9 @@ void test_gram_rows_are_the_rows_themselves() {
 
   Monitor monitor;
   std::fill(scores.begin(), scores.end(), 0.0);
-  DualCoordinateDescent<GramRows, LossKind> part(gram, costs_for(rows, 1.0, 11), scores, options(1e-9),
-                                                 monitor);
+  const PassesOver<GramRows> passes(gram);
+  DualCoordinateDescent part(passes, LossKind::loss_name, costs_for(rows, 1.0, 11), scores, options(1e-9),
+                             monitor);
   part.run_part(1e-6);
   const std::vector<double> found = weights_of(rows, part.coordinates());
   const double gap =
@@ -233,7 +235,7 @@ void test_the_seed_decides() {
   const Coordinates costs = costs_for(rows, 1.0, 17);
   const auto one = solve_it<LossKind>(rows, costs, options(1e-3));
   CHECK(solve_it<LossKind>(rows, costs, options(1e-3)).weights == one.weights);
-  Options other = options(1e-3);
+  DescentOptions other = options(1e-3);
   other.seed = 8;
   CHECK(solve_it<LossKind>(rows, costs, other).weights != one.weights);
 }

@@ -154,7 +154,7 @@ void test_reaches_the_optimum() {
     ColumnSystem by_columns(rows.mapped(), 1);
     for (NormalSystem* system :
          {static_cast<NormalSystem*>(&by_rows), static_cast<NormalSystem*>(&by_columns)}) {
-      InteriorPoint<LossKind> solver(costs, *system, monitor);
+      InteriorPoint solver(LossKind::loss_name, costs, *system, monitor);
       if (!solver.run(1e-7)) {  // it may give up where rounding forbids more, but only there
         CHECK(C > 100.0 && system == &by_columns);
         continue;
@@ -176,7 +176,7 @@ void test_stops_when_it_is_told_to() {
   for (const Coordinate& c : costs_for(rows, 1.0, 7)) costs.push_back(c.costs);
   RowSystem system(rows.gram(everyone(rows), 1), 30);
   Monitor monitor;
-  InteriorPoint<Hinge> solver(costs, system, monitor);
+  InteriorPoint solver(Loss::hinge, costs, system, monitor);
   monitor.stop();
   CHECK_THROWS(solver.run(1e-9), Interrupted);
 }

@@ -1,4 +1,4 @@
-// A linear SVM by dual coordinate descent on packed rows (solve/dual_coordinate_descent.hpp): for rows in
+// A linear SVM by dual coordinate descent on packed rows (solve/dual_problem.hpp): for rows in
 // memory it is often faster than cutting planes. Same problem, same gap.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/data/rows/row_store.hpp"
-#include "unkernel/solve/dual_coordinate_descent.hpp"
+#include "unkernel/solve/dual_problem.hpp"
 #include "unkernel/solve/loss.hpp"
 
 namespace unkernel::cutplane {
@@ -15,7 +15,7 @@ namespace unkernel::cutplane {
 // `signed_costs` are C y_i cost_i, 0 for rows that do not count. `duals` (y_i a_i, empty for zeros) is where
 // to start, and is overwritten by where it ended.
 solve::Outcome train_dual(const PackedRows& rows, double intercept, solve::Loss loss,
-                          std::span<const double> signed_costs, const solve::Options& options,
+                          std::span<const double> signed_costs, const solve::DescentOptions& options,
                           std::vector<double>& duals, std::span<double> weights, const Progress& progress,
                           Monitor& monitor);
 

@@ -2,10 +2,13 @@
 
 #include <atomic>
 #include <bit>
+#include <memory>
 
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/flat_map.hpp"
+#include "unkernel/base/parallel.hpp"
 #include "unkernel/poly/occurrences.hpp"
+#include "unkernel/poly/stored_rows.hpp"
 
 namespace unkernel::poly {
 namespace {
@@ -283,5 +286,30 @@ template struct Records<std::uint16_t>;
 template struct Records<std::uint32_t>;
 template Columns condense(const DistinctRows&, int, Records<std::uint16_t>&, int, const Monitor&);
 template Columns condense(const DistinctRows&, int, Records<std::uint32_t>&, int, const Monitor&);
+
+namespace {
+
+template <int Degree, bool Binary>
+std::unique_ptr<StoredRows> condensed_of(const DistinctRows& examples, const kernels::FeatureMap& map,
+                                         int threads, const Monitor& monitor) {
+  if (longest_segment(examples, Degree) <= 65536) {
+    return std::make_unique<StoredIn<CondensedRows<Degree, Binary, std::uint16_t>>>(examples, map, threads,
+                                                                                    monitor);
+  }
+  return std::make_unique<StoredIn<CondensedRows<Degree, Binary, std::uint32_t>>>(examples, map, threads,
+                                                                                  monitor);
+}
+
+}  // namespace
+
+std::unique_ptr<StoredRows> store_condensed(const DistinctRows& examples, const kernels::FeatureMap& map,
+                                            int threads, const Monitor& monitor) {
+  if (map.degree == 2) {
+    return examples.binary() ? condensed_of<2, true>(examples, map, threads, monitor)
+                             : condensed_of<2, false>(examples, map, threads, monitor);
+  }
+  return examples.binary() ? condensed_of<3, true>(examples, map, threads, monitor)
+                           : condensed_of<3, false>(examples, map, threads, monitor);
+}
 
 }  // namespace unkernel::poly

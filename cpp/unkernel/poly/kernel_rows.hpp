@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "unkernel/base/gather.hpp"
-#include "unkernel/base/parallel.hpp"
 #include "unkernel/kernels/feature_map.hpp"
 #include "unkernel/poly/distinct_rows.hpp"
 
@@ -45,35 +44,8 @@ class KernelRows {
 
   std::int64_t size() const { return examples_.rows(); }
 
-  double squared_norm(std::int64_t i) const {
-    double p1 = 0.0, p2 = 0.0, p3 = 0.0;
-    for (std::size_t k = begin(i); k < end(i); ++k) {
-      const double u = examples_.binary() ? 1.0 : examples_.values[k] * examples_.values[k];
-      p1 += u;
-      p2 += u * u;
-      p3 += u * u * u;
-    }
-    return map_.kernel(p1, p2, p3);
-  }
-
-  // Each row is spread out once, then met by all rows before it.
-  std::vector<double> gram(std::span<const std::int32_t> subset, int threads) const {
-    const std::size_t count = subset.size();
-    std::vector<double> matrix(count * count);
-    constexpr std::int64_t grain = 32;
-    parallel_ranges(
-        threads, static_cast<std::int64_t>(count), grain, [&](std::int64_t first, std::int64_t last) {
-          std::vector<double> spread(static_cast<std::size_t>(examples_.used_features()), 0.0);
-          for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
-            fill_spread(subset[i], spread, true);
-            for (std::size_t j = 0; j <= i; ++j) {
-              matrix[i * count + j] = matrix[j * count + i] = kernel(spread, subset[j]);
-            }
-            fill_spread(subset[i], spread, false);
-          }
-        });
-    return matrix;
-  }
+  double squared_norm(std::int64_t i) const;
+  std::vector<double> gram(std::span<const std::int32_t> subset, int threads) const;
 
   double mean_row_size() const {
     return size() > 0 ? static_cast<double>(examples_.features.size()) / static_cast<double>(size()) : 0.0;
@@ -105,44 +77,14 @@ class KernelRows {
   SquaredConstants constants_;
 
  private:
-  void fill_spread(std::int64_t i, std::vector<double>& spread, bool on) const {
-    for (std::size_t k = begin(i); k < end(i); ++k) {
-      const double value = examples_.binary() ? 1.0 : examples_.values[k];
-      spread[static_cast<std::size_t>(examples_.features[k])] = on ? value : 0.0;
-    }
-  }
-
-  double kernel(const std::vector<double>& spread, std::int64_t j) const {
-    if (map_.kind == kernels::FeatureMap::Kind::kernel) {
-      const std::size_t count = end(j) - begin(j);
-      const double p1 = examples_.binary() ? gather<true>(spread.data(), features(j), nullptr, count)
-                                           : gather<false>(spread.data(), features(j), values(j), count);
-      return map_.kernel(p1, 0.0, 0.0);
-    }
-    double p1 = 0.0, p2 = 0.0, p3 = 0.0;
-    for (std::size_t k = begin(j); k < end(j); ++k) {
-      const double value = examples_.binary() ? 1.0 : examples_.values[k];
-      const double u = spread[static_cast<std::size_t>(examples_.features[k])] * value;
-      p1 += u;
-      p2 += u * u;
-      p3 += u * u * u;
-    }
-    return map_.kernel(p1, p2, p3);
-  }
+  void fill_spread(std::int64_t i, std::vector<double>& spread, bool on) const;
+  double kernel(const std::vector<double>& spread, std::int64_t j) const;
 };
 
 // Non-zeros of phi(x) for a row of `size` features: eq. (10), exactly, for any degree and basis.
-inline std::int64_t mapped_size(int degree, bool binary, std::int64_t size) {
-  const kernels::ConjunctionIndex index(degree, binary ? kernels::Basis::sets : kernels::Basis::monomials);
-  return static_cast<std::int64_t>(index.count(static_cast<std::uint64_t>(size)));
-}
+std::int64_t mapped_size(int degree, bool binary, std::int64_t size);
 
-inline double mean_mapped_size(const DistinctRows& examples, int degree) {
-  double total = 0.0;
-  for (std::int64_t i = 0; i < examples.rows(); ++i) {
-    total += static_cast<double>(mapped_size(degree, examples.binary(), examples.row_size(i)));
-  }
-  return examples.rows() > 0 ? total / static_cast<double>(examples.rows()) : 0.0;
-}
+// Their mean over the rows.
+double mean_mapped_size(const DistinctRows& examples, int degree);
 
 }  // namespace unkernel::poly

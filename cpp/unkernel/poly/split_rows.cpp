@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <memory>
 #include <span>
 #include <utility>
+
+#include "unkernel/base/parallel.hpp"
+#include "unkernel/poly/stored_rows.hpp"
 
 namespace unkernel::poly {
 namespace {
@@ -277,5 +281,26 @@ RareKernel<Word>::RareKernel(const DistinctRows& examples, const kernels::Featur
 
 template class RareKernel<std::uint32_t>;
 template class RareKernel<std::uint64_t>;
+
+namespace {
+
+template <int Degree>
+std::unique_ptr<StoredRows> split_of_degree(const DistinctRows& examples, const kernels::FeatureMap& map,
+                                            const SplitPlan& plan, int threads, const Monitor& monitor) {
+  if (plan.wide) {
+    return std::make_unique<StoredIn<SplitRows<Degree, std::uint64_t>>>(examples, map, plan.head, threads,
+                                                                        monitor);
+  }
+  return std::make_unique<StoredIn<SplitRows<Degree, std::uint32_t>>>(examples, map, plan.head, threads,
+                                                                      monitor);
+}
+
+}  // namespace
+
+std::unique_ptr<StoredRows> store_split(const DistinctRows& examples, const kernels::FeatureMap& map,
+                                        const SplitPlan& plan, int threads, const Monitor& monitor) {
+  return map.degree == 2 ? split_of_degree<2>(examples, map, plan, threads, monitor)
+                         : split_of_degree<3>(examples, map, plan, threads, monitor);
+}
 
 }  // namespace unkernel::poly

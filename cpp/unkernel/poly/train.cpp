@@ -10,8 +10,10 @@
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/poly/condensed_rows.hpp"
 #include "unkernel/poly/costs.hpp"
-#include "unkernel/poly/on_the_fly_rows.hpp"
 #include "unkernel/poly/split_rows.hpp"
+#include "unkernel/poly/stored_rows.hpp"
+#include "unkernel/solve/dual_coordinate_descent.hpp"
+#include "unkernel/solve/gram_rows.hpp"
 #include "unkernel/solve/kernel_newton.hpp"
 
 namespace unkernel::poly {
@@ -20,51 +22,12 @@ namespace {
 using kernels::Key;
 using WeightVectors = std::vector<LargeArray<double>>;
 
-// Calls body(rows) with the row view that the run-time choices name; the rest is compiled once for each.
-template <int Degree, bool Binary, class Body>
-void with_storage(const DistinctRows& examples, const TrainOptions& options, Storage storage,
-                  const SplitPlan& split, const Monitor& monitor, const Body& body) {
-  if constexpr (Degree > 1 && Binary) {
-    if (storage == Storage::split) {
-      if (split.wide) {
-        body(SplitRows<Degree, std::uint64_t>(examples, options.map, split.head, options.threads, monitor));
-      } else {
-        body(SplitRows<Degree, std::uint32_t>(examples, options.map, split.head, options.threads, monitor));
-      }
-      return;
-    }
-  }
-  if constexpr (Degree > 1) {
-    if (storage == Storage::condensed) {
-      if (longest_segment(examples, Degree) <= 65536) {
-        body(CondensedRows<Degree, Binary, std::uint16_t>(examples, options.map, options.threads, monitor));
-      } else {
-        body(CondensedRows<Degree, Binary, std::uint32_t>(examples, options.map, options.threads, monitor));
-      }
-      return;
-    }
-  }
-  body(OnTheFlyRows<Degree, Binary>(examples, options.map));
-}
-
-template <int Degree, class Body>
-void with_basis(const DistinctRows& examples, const TrainOptions& options, Storage storage,
-                const SplitPlan& split, const Monitor& monitor, const Body& body) {
-  if (examples.binary()) {
-    with_storage<Degree, true>(examples, options, storage, split, monitor, body);
-  } else {
-    with_storage<Degree, false>(examples, options, storage, split, monitor, body);
-  }
-}
-
-template <class Body>
-void with_rows(const DistinctRows& examples, const TrainOptions& options, Storage storage,
-               const SplitPlan& split, const Monitor& monitor, const Body& body) {
-  switch (options.map.degree) {
-    case 1: return with_basis<1>(examples, options, storage, split, monitor, body);
-    case 2: return with_basis<2>(examples, options, storage, split, monitor, body);
-    case 3: return with_basis<3>(examples, options, storage, split, monitor, body);
-    default: throw std::invalid_argument("degree must be 1, 2 or 3");
+std::unique_ptr<StoredRows> store_rows(const DistinctRows& examples, const TrainOptions& options,
+                                       Storage storage, const SplitPlan& split, const Monitor& monitor) {
+  switch (options.map.degree == 1 ? Storage::on_the_fly : storage) {
+    case Storage::condensed: return store_condensed(examples, options.map, options.threads, monitor);
+    case Storage::split: return store_split(examples, options.map, split, options.threads, monitor);
+    default: return store_on_the_fly(examples, options.map);
   }
 }
 
@@ -102,37 +65,26 @@ void resume(const DistinctRows& examples, const WarmStart& start, std::int64_t p
 }
 
 // w += sum_i u_i phi(x_i)
-template <class Rows>
-void add_rows(const Rows& rows, const solve::Coordinates& coordinates, std::span<double> weights) {
+void add_rows(const solve::RowPasses& rows, const solve::Coordinates& coordinates,
+              std::span<double> weights) {
   for (std::size_t i = 0; i < coordinates.size(); ++i) {
     if (coordinates[i].u != 0.0) rows.axpy(static_cast<std::int64_t>(i), coordinates[i].u, weights.data());
   }
 }
 
-template <class LossKind, class Rows>
-solve::Outcome solve_with(const Rows& rows, solve::Coordinates& coordinates, std::span<double> weights,
-                          const solve::Options& options, const Progress& progress, Monitor& monitor) {
-  solve::DualCoordinateDescent<Rows, LossKind> solver(rows, std::move(coordinates), weights, options,
-                                                      monitor);
+solve::Outcome solve_problem(const solve::RowPasses& rows, solve::Loss loss, solve::Coordinates& coordinates,
+                             std::span<double> weights, const solve::DescentOptions& options,
+                             const Progress& progress, Monitor& monitor) {
+  solve::DualCoordinateDescent solver(rows, loss, std::move(coordinates), weights, options, monitor);
   const solve::Outcome outcome = solver.run(progress);
   coordinates = solver.coordinates();
   return outcome;
 }
 
-template <class Rows>
-solve::Outcome solve_problem(const Rows& rows, solve::Loss loss, solve::Coordinates& coordinates,
-                             std::span<double> weights, const solve::Options& options,
-                             const Progress& progress, Monitor& monitor) {
-  return loss == solve::Loss::hinge
-             ? solve_with<solve::Hinge>(rows, coordinates, weights, options, progress, monitor)
-             : solve_with<solve::SquaredHinge>(rows, coordinates, weights, options, progress, monitor);
-}
-
 // Few rows with long maps (small dense data) are solved on their kernel matrix, made once for all
 // classes; the weights are added up from the rows that matter in the end.
-template <class Rows>
-std::unique_ptr<solve::GramRows> kernel_matrix_if_it_pays(const Rows& rows, const TrainOptions& options,
-                                                          double problems) {
+std::unique_ptr<solve::GramRows> kernel_matrix_if_it_pays(const solve::RowPasses& rows,
+                                                          const TrainOptions& options, double problems) {
   constexpr double most_rows = 4096;  // 128 MiB
   constexpr double usual_epochs = 20;
   const auto count = static_cast<double>(rows.size());
@@ -144,23 +96,21 @@ std::unique_ptr<solve::GramRows> kernel_matrix_if_it_pays(const Rows& rows, cons
   return std::make_unique<solve::GramRows>(rows.gram(everyone, options.threads), everyone.size());
 }
 
-template <class Rows>
-solve::Outcome solve_on_kernel_matrix(const Rows& rows, const solve::GramRows& gram, solve::Loss loss,
-                                      solve::Coordinates& coordinates, std::span<double> weights,
-                                      const solve::Options& options, const Progress& progress,
-                                      Monitor& monitor) {
+solve::Outcome solve_on_kernel_matrix(const solve::RowPasses& rows, const solve::GramRows& gram,
+                                      solve::Loss loss, solve::Coordinates& coordinates,
+                                      std::span<double> weights, const solve::DescentOptions& options,
+                                      const Progress& progress, Monitor& monitor) {
+  const solve::PassesOver<solve::GramRows> passes(gram);
   std::vector<double> scores(coordinates.size(), 0.0);
-  for (std::size_t i = 0; i < coordinates.size(); ++i) {
-    if (coordinates[i].u != 0.0) gram.axpy(static_cast<std::int64_t>(i), coordinates[i].u, scores.data());
-  }
-  const solve::Outcome outcome = solve_problem(gram, loss, coordinates, scores, options, progress, monitor);
+  add_rows(passes, coordinates, scores);
+  const solve::Outcome outcome = solve_problem(passes, loss, coordinates, scores, options, progress, monitor);
   add_rows(rows, coordinates, weights);
   return outcome;
 }
 
-template <class Rows>
-void solve_all(const Rows& rows, const DistinctRows& examples, const TrainOptions& options,
+void solve_all(const StoredRows& stored, const DistinctRows& examples, const TrainOptions& options,
                const WarmStart& start, Monitor& monitor, WeightVectors& vectors, Trained& trained) {
+  const solve::RowPasses& rows = stored.passes();
   const auto problems = static_cast<std::int64_t>(vectors.size());
   // Threads go to the problems first; what is left over speeds up each problem's full passes.
   const int threads_each =
@@ -171,9 +121,9 @@ void solve_all(const Rows& rows, const DistinctRows& examples, const TrainOption
     const auto p = static_cast<std::size_t>(problem);
     auto coordinates = coordinates_of(examples, options, problem);
     resume(examples, start, problem, problems, options.loss == solve::Loss::hinge, coordinates);
-    vectors[p] = LargeArray<double>(rows.dimension());
-    const solve::Options solver_options{options.tolerance, options.max_epochs, options.seed + p,
-                                        threads_each};
+    vectors[p] = LargeArray<double>(stored.dimension());
+    const solve::DescentOptions solver_options{options.tolerance, options.max_epochs, options.seed + p,
+                                               threads_each};
     const Progress progress{"training", problem, problems, 0, 0, 0, 1.0};
     if (gram) {
       trained.outcomes[p] = solve_on_kernel_matrix(rows, *gram, options.loss, coordinates, vectors[p].span(),
@@ -191,17 +141,14 @@ void solve_all(const Rows& rows, const DistinctRows& examples, const TrainOption
 }
 
 // Column numbers in the order of their keys: they are so already, except inside condensed segments.
-template <class Rows>
-std::vector<std::pair<Key, std::size_t>> ordered_columns(const Rows& rows) {
+std::vector<std::pair<Key, std::size_t>> ordered_columns(const Columns& columns) {
   std::vector<std::pair<Key, std::size_t>> order;
-  if constexpr (requires { rows.columns(); }) {
-    const std::vector<Key>& keys = rows.columns().keys;
-    order.reserve(keys.size());
-    for (std::size_t column = 1; column < keys.size(); ++column) order.emplace_back(keys[column], column);
-    const auto& segments = rows.columns().segments;
-    for (std::size_t s = 0; s + 1 < segments.size(); ++s) {
-      std::sort(order.begin() + segments[s] - 1, order.begin() + segments[s + 1] - 1);
-    }
+  order.reserve(columns.keys.size());
+  for (std::size_t column = 1; column < columns.keys.size(); ++column) {
+    order.emplace_back(columns.keys[column], column);
+  }
+  for (std::size_t s = 0; s + 1 < columns.segments.size(); ++s) {
+    std::sort(order.begin() + columns.segments[s] - 1, order.begin() + columns.segments[s + 1] - 1);
   }
   return order;
 }
@@ -214,14 +161,16 @@ void append_if_used(Key key, std::size_t column, const WeightVectors& vectors, T
   for (const auto& vector : vectors) trained.weights.push_back(vector.data()[column]);
 }
 
-template <class Rows>
-void extract(const Rows& rows, const WeightVectors& vectors, Trained& trained) {
+void extract(const StoredRows& rows, const WeightVectors& vectors, Trained& trained) {
   for (const auto& vector : vectors) trained.constants.push_back(vector.data()[0]);
-  if constexpr (requires { rows.columns(); }) {
-    for (const auto& [key, column] : ordered_columns(rows)) append_if_used(key, column, vectors, trained);
-  } else {
-    for (std::size_t column = 1; column < rows.dimension(); ++column)
-      append_if_used(column, column, vectors, trained);
+  if (rows.columns() != nullptr) {
+    for (const auto& [key, column] : ordered_columns(*rows.columns())) {
+      append_if_used(key, column, vectors, trained);
+    }
+    return;
+  }
+  for (std::size_t column = 1; column < rows.dimension(); ++column) {
+    append_if_used(column, column, vectors, trained);
   }
 }
 
@@ -262,12 +211,11 @@ Trained train(const DistinctRows& examples, const TrainOptions& options, const W
   trained.outcomes.resize(static_cast<std::size_t>(problems));
   trained.duals.resize(examples.hashes.size() * static_cast<std::size_t>(problems));
   monitor.report({"expanding", 0, problems, 0, 0, examples.rows(), 1.0});
-  with_rows(examples, options, trained.storage, estimate.split, monitor, [&](const auto& rows) {
-    WeightVectors vectors(static_cast<std::size_t>(problems));
-    trained.dimension = rows.dimension();
-    solve_all(rows, examples, options, start, monitor, vectors, trained);
-    if (trained.storage != Storage::split) extract(rows, vectors, trained);
-  });
+  const auto rows = store_rows(examples, options, trained.storage, estimate.split, monitor);
+  WeightVectors vectors(static_cast<std::size_t>(problems));
+  trained.dimension = rows->dimension();
+  solve_all(*rows, examples, options, start, monitor, vectors, trained);
+  if (trained.storage != Storage::split) extract(*rows, vectors, trained);
   return trained;
 }
 
@@ -289,22 +237,20 @@ Trained train_logistic(const DistinctRows& examples, const TrainOptions& options
     for (std::size_t k = 0; k < outputs; ++k) coefficients[k * count + i] = duals[k];
   });
   monitor.report({"expanding", 0, 1, 0, 0, examples.rows(), 1.0});
-  with_rows(examples, options, trained.storage, SplitPlan{}, monitor, [&](const auto& rows) {
-    trained.dimension = rows.dimension();
-    solve::KernelNewton solver(rows, *loss, std::move(coefficients), rows.dimension(), monitor);
-    trained.outcomes.push_back(
-        solver.run(options.tolerance, options.max_epochs, {"training", 0, 1, 0, 0, 0, 1.0}));
-    WeightVectors vectors(outputs);
-    trained.duals.resize(count * outputs);
-    for (std::size_t k = 0; k < outputs; ++k) {
-      vectors[k] = LargeArray<double>(rows.dimension());
-      for (std::size_t i = 0; i < count; ++i) {
-        const double u = trained.duals[i * outputs + k] = solver.coefficients(k)[i];
-        if (u != 0.0) rows.axpy(static_cast<std::int64_t>(i), u, vectors[k].data());
-      }
-    }
-    extract(rows, vectors, trained);
-  });
+  const auto rows = store_rows(examples, options, trained.storage, SplitPlan{}, monitor);
+  trained.dimension = rows->dimension();
+  solve::KernelNewton solver(rows->passes(), *loss, std::move(coefficients), rows->dimension(), monitor);
+  trained.outcomes.push_back(
+      solver.run(options.tolerance, options.max_epochs, {"training", 0, 1, 0, 0, 0, 1.0}));
+  WeightVectors vectors(outputs);
+  trained.duals.resize(count * outputs);
+  for (std::size_t k = 0; k < outputs; ++k) {
+    const std::span<const double> u = solver.coefficients(k);
+    for (std::size_t i = 0; i < count; ++i) trained.duals[i * outputs + k] = u[i];
+    vectors[k] = LargeArray<double>(rows->dimension());
+    rows->passes().add(0, static_cast<std::int64_t>(count), u.data(), vectors[k].data());
+  }
+  extract(*rows, vectors, trained);
   return trained;
 }
 

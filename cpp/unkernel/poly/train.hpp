@@ -10,7 +10,7 @@
 #include "unkernel/kernels/feature_map.hpp"
 #include "unkernel/poly/distinct_rows.hpp"
 #include "unkernel/poly/storage.hpp"
-#include "unkernel/solve/dual_coordinate_descent.hpp"
+#include "unkernel/solve/dual_problem.hpp"
 
 namespace unkernel::poly {
 

@@ -31,6 +31,7 @@ struct Costs {
 // Each loss knows: the range of u, the slopes of g to either side of u, g itself, the loss, and the
 // best u for a row whose score without its own share is `others` (share = u * curvature).
 struct Hinge {
+  static constexpr Loss loss_name = Loss::hinge;
   static constexpr bool boxed = true;
 
   static double low(const Costs& c) { return -c.negative; }
@@ -52,6 +53,7 @@ struct Hinge {
 };
 
 struct SquaredHinge {
+  static constexpr Loss loss_name = Loss::squared_hinge;
   static constexpr bool boxed = false;
 
   static double low(const Costs& c) {
@@ -91,5 +93,26 @@ struct SquaredHinge {
     return t;
   }
 };
+
+// Calls body with a value of the type that knows the loss: for loops that are compiled once per loss.
+template <class Body>
+decltype(auto) with_loss(Loss loss, const Body& body) {
+  return loss == Loss::hinge ? body(Hinge{}) : body(SquaredHinge{});
+}
+
+// The same functions with the loss chosen at run time: for work that is rare.
+inline bool is_boxed(Loss loss) { return loss == Loss::hinge; }
+inline double low_of(Loss loss, const Costs& c) {
+  return loss == Loss::hinge ? Hinge::low(c) : SquaredHinge::low(c);
+}
+inline double high_of(Loss loss, const Costs& c) {
+  return loss == Loss::hinge ? Hinge::high(c) : SquaredHinge::high(c);
+}
+inline double dual_of(Loss loss, const Costs& c, double u) {
+  return loss == Loss::hinge ? Hinge::dual(c, u) : SquaredHinge::dual(c, u);
+}
+inline double loss_of(Loss loss, const Costs& c, double f) {
+  return loss == Loss::hinge ? Hinge::loss(c, f) : SquaredHinge::loss(c, f);
+}
 
 }  // namespace unkernel::solve

@@ -1,0 +1,57 @@
+// Dual coordinate descent: which rows an epoch visits, and in which order.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "unkernel/solve/dual_coordinate_descent.hpp"
+
+namespace unkernel::solve {
+
+// Leaves the shrunk rows out of active_ and the sleeping ones out of awake; both stay in storage order.
+void DualCoordinateDescent::collect_awake_rows() {
+  std::size_t kept = 0;
+  state_.awake.clear();
+  for (const std::int32_t i : active_) {
+    const std::uint32_t asleep_until = coordinate(i).asleep_until;
+    if (asleep_until == shrunk) continue;
+    active_[kept++] = i;
+    if (asleep_until <= state_.epoch) state_.awake.push_back(i);
+  }
+  active_.resize(kept);
+}
+
+// Where rows are many, blocks of a thousand neighbours are shuffled, and the rows in each: as good as a full
+// shuffle there, and twice as fast, because neighbours share pages and caches.
+void DualCoordinateDescent::shuffle_nearby() {
+  constexpr std::size_t neighbours = 1024;
+  std::vector<std::int32_t>& awake = state_.awake;
+  if (awake.size() <= 16 * neighbours) return state_.random.shuffle(std::span(awake));
+  std::vector<std::size_t> blocks((awake.size() + neighbours - 1) / neighbours);
+  std::iota(blocks.begin(), blocks.end(), std::size_t{0});
+  state_.random.shuffle(std::span(blocks));
+  shuffled_.clear();
+  for (const std::size_t block : blocks) {
+    const std::size_t first = block * neighbours;
+    const auto rows = std::span(awake).subspan(first, std::min(neighbours, awake.size() - first));
+    state_.random.shuffle(rows);
+    shuffled_.insert(shuffled_.end(), rows.begin(), rows.end());
+  }
+  awake.swap(shuffled_);
+}
+
+void DualCoordinateDescent::wake_everyone() {
+  active_.resize(state_.coordinates.size());
+  std::iota(active_.begin(), active_.end(), 0);
+  state_.shrink_beyond = std::numeric_limits<double>::infinity();
+  for (Coordinate& c : state_.coordinates) c.asleep_until = 0;
+}
+
+void DualCoordinateDescent::reactivate_awake_rows() {
+  active_.clear();
+  for (std::size_t i = 0; i < state_.coordinates.size(); ++i) {
+    if (state_.coordinates[i].asleep_until != shrunk) active_.push_back(static_cast<std::int32_t>(i));
+  }
+  state_.shrink_beyond = std::numeric_limits<double>::infinity();
+}
+
+}  // namespace unkernel::solve

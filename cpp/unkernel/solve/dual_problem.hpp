@@ -1,0 +1,41 @@
+// What the dual solver is asked, what it answers, and its variables. The problem itself: loss.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "unkernel/base/large_array.hpp"
+#include "unkernel/solve/loss.hpp"
+
+namespace unkernel::solve {
+
+struct DescentOptions {
+  double tolerance;
+  std::int64_t max_epochs;
+  std::uint64_t seed;
+  int threads;  // for the certifying passes and the Gram matrix; the steps themselves are sequential
+};
+
+struct Outcome {
+  double objective = 0.0;       // primal, at the weights returned
+  double dual_objective = 0.0;  // a certified lower bound of the optimum
+  std::int64_t epochs = 0;
+  bool converged = false;
+
+  double relative_gap() const {
+    return objective > 0.0 ? std::max(objective - dual_objective, 0.0) / objective : 0.0;
+  }
+};
+
+// One row of the dual problem; 40 bytes, so that a visit touches one or two cache lines.
+struct Coordinate {
+  double u = 0.0;
+  Costs costs;
+  double curvature = 0.0;  // phi_i'phi_i
+  std::uint32_t asleep_until = 0;
+  std::uint16_t nap = 0;
+};
+
+using Coordinates = LargeVector<Coordinate>;
+
+}  // namespace unkernel::solve

@@ -1,0 +1,53 @@
+// Dual coordinate descent: solve roughly for small costs first, then let the box of u grow to its size.
+#include <algorithm>
+#include <vector>
+
+#include "unkernel/solve/dual_coordinate_descent.hpp"
+
+namespace unkernel::solve {
+
+// Only worth its two epochs per doubling where the box is several steps wide.
+void DualCoordinateDescent::grow_box(Progress& progress) {
+  if (!is_boxed(loss_) || state_.coordinates.empty()) return;
+  std::vector<Costs> costs;
+  double steps = 0.0;  // mean width of the box, in lengths of a first step
+  for (const Coordinate& c : state_.coordinates) {
+    costs.push_back(c.costs);
+    steps += (c.costs.positive + c.costs.negative) * c.curvature;
+  }
+  double scale = static_cast<double>(state_.coordinates.size()) / steps;
+  if (!(scale < 1.0 / 8.0)) return;
+  scale_costs(costs, scale);
+  while (scale < 1.0 && state_.epoch + 2 < options_.max_epochs) {
+    state_.dual_objective = dual_value() - 0.5 * squared_weights_;
+    sweep();
+    sweep();
+    publish(progress);
+    stretch(std::min(2.0, 1.0 / scale));
+    scale = scale < 0.5 ? 2.0 * scale : 1.0;
+    scale_costs(costs, scale);
+    wake_everyone();
+  }
+  scale_costs(costs, 1.0);
+  state_.dual_objective = dual_value() - 0.5 * squared_weights_;
+}
+
+void DualCoordinateDescent::scale_costs(std::span<const Costs> costs, double scale) {
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    state_.coordinates[i].costs = {costs[i].positive * scale, costs[i].negative * scale};
+  }
+}
+
+// The best multiple of u for the dual while the costs are multiplied too, max_s s sum(g) - s^2/2 w'w,
+// as far as the box allows.
+void DualCoordinateDescent::stretch(double limit) {
+  const double value = dual_value();
+  squared_weights_ = 2.0 * (value - state_.dual_objective);
+  if (!(squared_weights_ > 0.0)) return;
+  const double factor = std::clamp(value / squared_weights_, 1.0, limit);
+  for (Coordinate& c : state_.coordinates) c.u *= factor;
+  for (double& w : state_.weights) w *= factor;
+  squared_weights_ *= factor * factor;
+}
+
+}  // namespace unkernel::solve

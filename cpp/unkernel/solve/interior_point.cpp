@@ -1,0 +1,163 @@
+#include "unkernel/solve/interior_point.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace unkernel::solve {
+
+InteriorPoint::InteriorPoint(Loss loss, std::span<const Costs> costs, NormalSystem& system,
+                             const Monitor& monitor)
+    : loss_(loss), boxed_(is_boxed(loss)), costs_(costs), system_(system), monitor_(monitor) {
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    if (costs[i].positive > 0.0) add_variable(i, 1.0, costs[i].positive);
+    if (costs[i].negative > 0.0) add_variable(i, -1.0, costs[i].negative);
+  }
+  scores_ = system_.scores(duals());
+}
+
+bool InteriorPoint::run(double tolerance) {
+  constexpr int most_iterations = 100;
+  for (int iteration = 0; iteration < most_iterations; ++iteration) {
+    if (close_enough(tolerance)) return true;
+    monitor_.throw_if_stopped();
+    if (!iterate()) return false;
+  }
+  return false;
+}
+
+std::vector<double> InteriorPoint::duals() const {
+  std::vector<double> u(costs_.size(), 0.0);
+  for (const Variable& v : variables_) u[v.row] += v.sign * v.a;
+  return u;
+}
+
+void InteriorPoint::add_variable(std::size_t row, double sign, double cost) {
+  const double start = boxed_ ? 0.5 * cost : cost;
+  variables_.push_back({row, sign, cost, start, 1.0, boxed_ ? 1.0 : 0.0});
+}
+
+bool InteriorPoint::close_enough(double tolerance) const {
+  const std::vector<double> u = duals();
+  double gap = 0.0, loss = 0.0, squared_weights = 0.0;
+  for (std::size_t i = 0; i < u.size(); ++i) {
+    loss += loss_of(loss_, costs_[i], scores_[i]);
+    gap += loss_of(loss_, costs_[i], scores_[i]) - dual_of(loss_, costs_[i], u[i]) + u[i] * scores_[i];
+    squared_weights += u[i] * scores_[i];
+  }
+  return gap <= tolerance * (0.5 * squared_weights + loss);
+}
+
+double InteriorPoint::mu() const {
+  double sum = 0.0;
+  std::size_t count = 0;
+  for (const Variable& v : variables_) {
+    sum += v.s * v.a + (boxed_ ? v.t * room(v) : 0.0);
+    count += boxed_ ? 2 : 1;
+  }
+  return sum / static_cast<double>(count);
+}
+
+double InteriorPoint::curvature(const Variable& v) const {
+  return diagonal(v) + v.s / v.a + (boxed_ ? v.t / room(v) : 0.0);
+}
+
+bool InteriorPoint::iterate() {
+  std::vector<double> E(costs_.size(), 0.0);
+  for (const Variable& v : variables_) E[v.row] += 1.0 / curvature(v);
+  system_.factor(E);
+  const double before = mu();
+  const std::vector<Move> predictor = solve_for(0.0, {});
+  const double reach = longest_move(predictor);
+  const double after = mu_after(predictor, reach);
+  const double centre = before * std::pow(after / before, 3);
+  const std::vector<Move> corrector = solve_for(centre, predictor);
+  const double length = std::min(1.0, 0.995 * longest_move(corrector));
+  if (!(length > 1e-12) || !std::isfinite(mu_after(corrector, length))) return false;
+  for (std::size_t j = 0; j < variables_.size(); ++j) {
+    variables_[j].a += length * corrector[j].a;
+    variables_[j].s += length * corrector[j].s;
+    variables_[j].t += length * corrector[j].t;
+  }
+  scores_ = system_.scores(duals());  // not by adding up changes: rounding would gather
+  return true;
+}
+
+// Newton's step towards s a = t (c - a) = centre, less the second-order terms of the predictor.
+std::vector<InteriorPoint::Move> InteriorPoint::solve_for(double centre,
+                                                          const std::vector<Move>& predictor) const {
+  std::vector<double> right(variables_.size());
+  std::vector<double> e(costs_.size(), 0.0);
+  for (std::size_t j = 0; j < variables_.size(); ++j) {
+    const Variable& v = variables_[j];
+    const double residual = v.sign * scores_[v.row] - 1.0 + diagonal(v) * v.a - v.s + v.t;
+    right[j] = -residual + target_s(j, centre, predictor) / v.a;
+    if (boxed_) right[j] -= target_t(j, centre, predictor) / room(v);
+    e[v.row] += v.sign * right[j] / curvature(v);
+  }
+  const Change change = system_.solve(e);
+  std::vector<Move> moves(variables_.size());
+  for (std::size_t j = 0; j < variables_.size(); ++j) {
+    const Variable& v = variables_[j];
+    Move& move = moves[j];
+    move.a = change_of(j, right, change);
+    move.s = (target_s(j, centre, predictor) - v.s * move.a) / v.a;
+    move.t = boxed_ ? (target_t(j, centre, predictor) + v.t * move.a) / room(v) : 0.0;
+  }
+  return moves;
+}
+
+// Where the row's change is known, its only label takes all of it. Of two, the stiffer one follows
+// from the scores, where little cancels, and the other takes the rest.
+double InteriorPoint::change_of(std::size_t j, const std::vector<double>& right, const Change& change) const {
+  const auto from_scores = [&](std::size_t k) {
+    const Variable& w = variables_[k];
+    return (right[k] - w.sign * change.scores[w.row]) / curvature(w);
+  };
+  if (change.u.empty()) return from_scores(j);
+  const Variable& v = variables_[j];
+  const std::size_t other = v.sign > 0.0 ? j + 1 : j - 1;  // the positive label stands first
+  const bool alone = other >= variables_.size() || variables_[other].row != v.row;
+  if (alone) return v.sign * change.u[v.row];
+  if (curvature(v) >= curvature(variables_[other])) return from_scores(j);
+  return v.sign * (change.u[v.row] - variables_[other].sign * from_scores(other));
+}
+
+double InteriorPoint::target_s(std::size_t j, double centre, const std::vector<Move>& predictor) const {
+  const Variable& v = variables_[j];
+  return centre - v.s * v.a - (predictor.empty() ? 0.0 : predictor[j].a * predictor[j].s);
+}
+double InteriorPoint::target_t(std::size_t j, double centre, const std::vector<Move>& predictor) const {
+  const Variable& v = variables_[j];
+  return centre - v.t * room(v) + (predictor.empty() ? 0.0 : predictor[j].a * predictor[j].t);
+}
+
+// How far one can go before something that must stay positive reaches zero; at most 1.
+double InteriorPoint::longest_move(const std::vector<Move>& moves) const {
+  double longest = 1.0;
+  const auto limit = [&](double value, double slope) {
+    if (slope < 0.0) longest = std::min(longest, -value / slope);
+  };
+  for (std::size_t j = 0; j < moves.size(); ++j) {
+    limit(variables_[j].a, moves[j].a);
+    limit(variables_[j].s, moves[j].s);
+    if (boxed_) {
+      limit(room(variables_[j]), -moves[j].a);
+      limit(variables_[j].t, moves[j].t);
+    }
+  }
+  return longest;
+}
+
+double InteriorPoint::mu_after(const std::vector<Move>& moves, double length) const {
+  double sum = 0.0;
+  std::size_t count = 0;
+  for (std::size_t j = 0; j < moves.size(); ++j) {
+    const Variable& v = variables_[j];
+    sum += (v.s + length * moves[j].s) * (v.a + length * moves[j].a);
+    if (boxed_) sum += (v.t + length * moves[j].t) * (room(v) - length * moves[j].a);
+    count += boxed_ ? 2 : 1;
+  }
+  return sum / static_cast<double>(count);
+}
+
+}  // namespace unkernel::solve

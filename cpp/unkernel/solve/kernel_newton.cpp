@@ -1,0 +1,145 @@
+#include "unkernel/solve/kernel_newton.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace unkernel::solve {
+namespace {
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+}  // namespace
+
+KernelNewton::KernelNewton(const RowPasses& rows, const ScoreLoss& loss, std::vector<double> coefficients,
+                           std::size_t dimension, Monitor& monitor)
+    : rows_(rows), loss_(loss), monitor_(monitor), u_(std::move(coefficients)), buffer_(dimension) {
+  f_ = kernel_times(u_);
+  g_.resize(u_.size());
+}
+
+Outcome KernelNewton::run(double tolerance, std::int64_t most_steps, Progress progress) {
+  Outcome outcome;
+  while (true) {
+    for (std::size_t k = 0; k < loss_.outputs(); ++k) {
+      curvature_.resize(loss_.rows());
+      loss_.derivatives(f_, k, std::span(g_).subspan(k * loss_.rows(), loss_.rows()), curvature_);
+    }
+    if (loss_.outputs() > 1) {
+      joint_.resize(u_.size());
+      loss_.joint_curvatures(f_, joint_);
+    }
+    std::vector<double> r(u_.size());
+    for (std::size_t i = 0; i < r.size(); ++i) r[i] = -(u_[i] + g_[i]);
+    std::vector<double> Kr = kernel_times(r);
+    outcome.objective = 0.5 * dot(u_, f_) + loss_.value(f_);
+    double squared = 0.0;  // g'Kg, as Kg = -(Kr + f)
+    for (std::size_t i = 0; i < r.size(); ++i) squared -= g_[i] * (Kr[i] + f_[i]);
+    outcome.dual_objective = std::max(outcome.dual_objective, loss_.dual(g_, 1.0) - 0.5 * squared);
+    outcome.converged = outcome.objective - outcome.dual_objective <= tolerance * outcome.objective;
+    progress.epoch = outcome.epochs;
+    progress.active = rows_.size();
+    progress.relative_gap = outcome.relative_gap();
+    progress.objective = outcome.objective;
+    progress.bound = outcome.dual_objective;
+    monitor_.report(progress);
+    if (outcome.converged || outcome.epochs >= most_steps) return outcome;
+    if (!step(std::move(r), std::move(Kr), outcome.objective)) return outcome;  // rounding forbids more
+    ++outcome.epochs;
+  }
+}
+
+std::vector<double> KernelNewton::kernel_times(const std::vector<double>& a) {
+  constexpr std::int64_t grain = 4096;  // rows between two looks at the monitor
+  const auto count = static_cast<std::int64_t>(loss_.rows());
+  std::vector<double> product(a.size());
+  for (std::int64_t k = 0; k < static_cast<std::int64_t>(loss_.outputs()); ++k) {
+    std::fill_n(buffer_.data(), buffer_.size(), 0.0);
+    for (std::int64_t i = 0; i < count; i += grain) {
+      monitor_.throw_if_stopped();
+      rows_.add(i, std::min(count, i + grain), a.data() + k * count, buffer_.data());
+    }
+    for (std::int64_t i = 0; i < count; i += grain) {
+      monitor_.throw_if_stopped();
+      rows_.dots(i, std::min(count, i + grain), buffer_.data(), product.data() + k * count);
+    }
+  }
+  return product;
+}
+
+// D v
+std::vector<double> KernelNewton::curved(const std::vector<double>& v) const {
+  const std::size_t count = loss_.rows();
+  const std::size_t outputs = loss_.outputs();
+  std::vector<double> result(v.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (outputs == 1) {
+      result[i] = curvature_[i] * v[i];
+      continue;
+    }
+    double total = 0.0;
+    double along = 0.0;
+    for (std::size_t k = 0; k < outputs; ++k) {
+      total += joint_[i * outputs + k];
+      along += joint_[i * outputs + k] * v[k * count + i];
+    }
+    const double mean = total > 0.0 ? along / total : 0.0;
+    for (std::size_t k = 0; k < outputs; ++k)
+      result[k * count + i] = joint_[i * outputs + k] * (v[k * count + i] - mean);
+  }
+  return result;
+}
+
+bool KernelNewton::step(std::vector<double> r, std::vector<double> Kr, double objective) {
+  constexpr int most_rounds = 200;
+  constexpr double accuracy = 0.1;
+  const std::vector<double> first = r;
+  std::vector<double> d(r.size(), 0.0), Kd(r.size(), 0.0), p = r, Kp = Kr;
+  double size = dot(r, Kr);
+  const double enough = accuracy * accuracy * size;
+  for (int round = 0; round < most_rounds && size > enough; ++round) {
+    std::vector<double> Ap = curved(Kp);
+    for (std::size_t i = 0; i < p.size(); ++i) Ap[i] += p[i];
+    const double along = dot(Kp, Ap);
+    if (!(along > 0.0)) break;
+    const double length = size / along;
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      d[i] += length * p[i];
+      Kd[i] += length * Kp[i];
+      r[i] -= length * Ap[i];
+    }
+    Kr = kernel_times(r);
+    const double next = dot(r, Kr);
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      p[i] = r[i] + next / size * p[i];
+      Kp[i] = Kr[i] + next / size * Kp[i];
+    }
+    size = next;
+  }
+  return go(d, Kd, -dot(first, Kd), objective);
+}
+
+bool KernelNewton::go(const std::vector<double>& d, const std::vector<double>& Kd, double slope,
+                      double objective) {
+  constexpr double sufficient = 0.01;
+  if (!(slope < 0.0)) return false;
+  const double uKu = dot(u_, f_), uKd = dot(u_, Kd), dKd = dot(d, Kd);
+  double length = 1.0;
+  for (int halving = 0; halving < 40; ++halving, length *= 0.5) {
+    const double penalty = 0.5 * (uKu + length * (2.0 * uKd + length * dKd));
+    const double value = penalty + loss_.value_along(f_, Kd, length);
+    if (value > objective + sufficient * length * slope) continue;
+    for (std::size_t i = 0; i < u_.size(); ++i) {
+      u_[i] += length * d[i];
+      f_[i] += length * Kd[i];
+    }
+    return true;
+  }
+  return false;
+}
+
+}  // namespace unkernel::solve

@@ -1,0 +1,57 @@
+// Dual coordinate descent: the last rows that move are solved on their Gram matrix.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "unkernel/solve/dual_coordinate_descent.hpp"
+#include "unkernel/solve/gram_rows.hpp"
+
+namespace unkernel::solve {
+
+bool DualCoordinateDescent::kernel_space_pays() const {
+  if (!rows_.has_kernel() || rows_.is_gram()) return false;
+  constexpr double largest_gram = 4096;         // rows; 128 MiB
+  constexpr double epochs_saved_at_least = 16;  // what the tail costs without it, at the least
+  const auto moving = static_cast<double>(state_.awake.size());
+  return state_.epoch >= next_kernel_finish_ && moving <= largest_gram && moving <= rows_.mean_map_size() &&
+         moving * rows_.mean_row_size() <= epochs_saved_at_least * rows_.mean_map_size();
+}
+
+// Does so if it pays, and says whether it did.
+bool DualCoordinateDescent::finished_in_kernel_space() {
+  if (!kernel_space_pays()) return false;
+  std::vector<std::int32_t> moving;
+  for (const std::int32_t i : active_) {
+    if (coordinate(i).asleep_until <= state_.epoch + 1) moving.push_back(i);
+  }
+  Coordinates part;
+  std::vector<double> scores;
+  for (const std::int32_t i : moving) {
+    part.push_back(coordinate(i));
+    scores.push_back(rows_.dot(i, state_.weights.data()));
+  }
+  const GramRows gram(rows_.gram(moving, options_.threads), moving.size());
+  const PassesOver<GramRows> passes(gram);
+  constexpr std::int64_t epochs = 2000;  // each is cheaper than a handful of visits to mapped rows
+  const DescentOptions options{options_.tolerance, epochs, state_.random.next(), 1};
+  DualCoordinateDescent solver(passes, loss_, std::move(part), scores, options, state_.monitor);
+  solver.run_part(0.1 * options_.tolerance * std::max(state_.dual_objective, 0.0));
+  std::vector<double> solved;
+  for (const Coordinate& c : solver.coordinates()) solved.push_back(c.u);
+  adopt(moving, solved);
+  next_kernel_finish_ = state_.epoch + 3;  // let the woken rows settle first
+  return true;
+}
+
+void DualCoordinateDescent::adopt(std::span<const std::int32_t> moving, std::span<const double> solved) {
+  for (std::size_t k = 0; k < moving.size(); ++k) {
+    Coordinate& c = coordinate(moving[k]);
+    const double u = std::clamp(solved[k], low_of(loss_, c.costs), high_of(loss_, c.costs));
+    const double change = u - c.u;
+    if (change == 0.0) continue;
+    c.u = u;
+    rows_.axpy(moving[k], change, state_.weights.data());
+  }
+}
+
+}  // namespace unkernel::solve

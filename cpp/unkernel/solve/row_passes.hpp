@@ -1,0 +1,113 @@
+// A row view behind one virtual call per pass over many rows, so that solvers are compiled once and not once
+// per kind of row view. Calls for a single row are for work that is rare.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "unkernel/solve/gram_rows.hpp"
+#include "unkernel/solve/loss.hpp"
+#include "unkernel/solve/row_view.hpp"
+#include "unkernel/solve/sweep.hpp"
+
+namespace unkernel::solve {
+
+class RowPasses {
+ public:
+  virtual ~RowPasses() = default;
+
+  virtual std::int64_t size() const = 0;
+  virtual double dot(std::int64_t i, const double* weights) const = 0;        // w' phi(x_i)
+  virtual void axpy(std::int64_t i, double step, double* weights) const = 0;  // w += step phi(x_i)
+  virtual double squared_norm(std::int64_t i) const = 0;                      // phi(x_i)' phi(x_i)
+
+  // Rows [begin, end): scores[i] = w' phi(x_i), and w += steps[i] phi(x_i) where steps[i] is not zero.
+  virtual void dots(std::int64_t begin, std::int64_t end, const double* weights, double* scores) const = 0;
+  virtual void add(std::int64_t begin, std::int64_t end, const double* steps, double* weights) const = 0;
+
+  // The loops of dual coordinate descent (sweep.hpp).
+  virtual void visit_awake_rows(Loss loss, SweepState& state) const = 0;
+  virtual void revisit_busy_rows(Loss loss, SweepState& state) const = 0;
+  virtual GapSums certify(Loss loss, SweepState& state, std::int64_t begin, std::int64_t end) const = 0;
+
+  // --- What only some views can do ---
+
+  virtual bool has_kernel() const { return false; }  // gram and the two sizes
+  virtual bool is_gram() const { return false; }     // the view is a kernel matrix already
+  virtual bool has_map() const { return false; }     // mapped and dimension
+  virtual std::vector<double> gram(std::span<const std::int32_t>, int) const { throw missing(); }
+  virtual double mean_map_size() const { throw missing(); }
+  virtual double mean_row_size() const { throw missing(); }
+  virtual MappedRows mapped() const { throw missing(); }
+  virtual std::size_t dimension() const { throw missing(); }
+
+ private:
+  static std::logic_error missing() { return std::logic_error("this row view cannot do that"); }
+};
+
+// The passes over the given rows, which must outlive them.
+template <TrainingRows Rows>
+class PassesOver final : public RowPasses {
+ public:
+  explicit PassesOver(const Rows& rows) : rows_(rows) {}
+
+  std::int64_t size() const override { return rows_.size(); }
+  double dot(std::int64_t i, const double* weights) const override { return rows_.dot(i, weights); }
+  void axpy(std::int64_t i, double step, double* weights) const override { rows_.axpy(i, step, weights); }
+  double squared_norm(std::int64_t i) const override { return rows_.squared_norm(i); }
+
+  void dots(std::int64_t begin, std::int64_t end, const double* weights, double* scores) const override {
+    for (std::int64_t i = begin; i < end; ++i) scores[i] = rows_.dot(i, weights);
+  }
+  void add(std::int64_t begin, std::int64_t end, const double* steps, double* weights) const override {
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (steps[i] != 0.0) rows_.axpy(i, steps[i], weights);
+    }
+  }
+
+  void visit_awake_rows(Loss loss, SweepState& state) const override {
+    with_loss(loss,
+              [&]<class LossKind>(LossKind) { RowSweep<LossKind, Rows>(rows_, state).visit_awake_rows(); });
+  }
+  void revisit_busy_rows(Loss loss, SweepState& state) const override {
+    with_loss(loss,
+              [&]<class LossKind>(LossKind) { RowSweep<LossKind, Rows>(rows_, state).revisit_busy_rows(); });
+  }
+  GapSums certify(Loss loss, SweepState& state, std::int64_t begin, std::int64_t end) const override {
+    return with_loss(loss, [&]<class LossKind>(LossKind) {
+      return RowSweep<LossKind, Rows>(rows_, state).certify(begin, end);
+    });
+  }
+
+  bool has_kernel() const override { return KernelView<Rows>; }
+  bool is_gram() const override { return std::same_as<Rows, GramRows>; }
+  bool has_map() const override { return MappedView<Rows>; }
+  std::vector<double> gram(std::span<const std::int32_t> subset, int threads) const override {
+    if constexpr (KernelView<Rows>) return rows_.gram(subset, threads);
+    return RowPasses::gram(subset, threads);
+  }
+  double mean_map_size() const override {
+    if constexpr (KernelView<Rows>) return rows_.mean_map_size();
+    return RowPasses::mean_map_size();
+  }
+  double mean_row_size() const override {
+    if constexpr (KernelView<Rows> && requires { rows_.mean_row_size(); }) return rows_.mean_row_size();
+    return RowPasses::mean_row_size();
+  }
+  MappedRows mapped() const override {
+    if constexpr (MappedView<Rows>) return rows_.mapped();
+    return RowPasses::mapped();
+  }
+  std::size_t dimension() const override {
+    if constexpr (MappedView<Rows>) return rows_.dimension();
+    return RowPasses::dimension();
+  }
+
+ private:
+  const Rows& rows_;
+};
+
+}  // namespace unkernel::solve

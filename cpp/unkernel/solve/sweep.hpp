@@ -1,0 +1,178 @@
+// The loops of dual coordinate descent that visit rows: all that is compiled for every kind of row view.
+//
+// Visit    A row's score f decides. A row that wants to move makes its step. A row at a corner of g_i that
+//          wants to stay there sleeps for 1, 2, 4 .. 16 epochs. A row that is further inside its corner than
+//          the last epoch's largest violation leaves the active set (shrinking).
+// Step     the best u_i for the dual with all others fixed, in closed form (Hsieh et al. 2008, Algorithm 3,
+//          extended to rows that carry both labels)
+// Revisit  rows whose step gained more than the average are visited again, up to four times, at the end of
+//          an epoch: a heavy row (many merged duplicates) needs more steps than a light one.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/solve/dual_problem.hpp"
+#include "unkernel/solve/loss.hpp"
+
+namespace unkernel::solve {
+
+// asleep_until of a row that has left the active set
+inline constexpr std::uint32_t shrunk = std::numeric_limits<std::uint32_t>::max();
+
+// What the loops over rows share with the solver that calls them.
+struct SweepState {
+  Coordinates coordinates;
+  std::span<double> weights;
+  Monitor& monitor;
+  Random random;
+  std::vector<std::int32_t> awake{};  // the rows to visit this epoch, in their order
+  std::vector<std::int32_t> busy{};   // the rows to visit again at its end
+  std::int64_t epoch = 0;
+  double busy_gain = std::numeric_limits<double>::infinity();
+  double shrink_beyond = std::numeric_limits<double>::infinity();
+  double estimated_gap = 0.0;
+  double dual_objective = 0.0;
+};
+
+// Sums over some of the rows.
+struct GapSums {
+  double gap = 0.0;
+  double loss = 0.0;
+  double squared_weights = 0.0;  // w'w = sum_i u_i f_i
+};
+
+template <class LossKind>
+double gap_term(const Coordinate& c, double f) {
+  return LossKind::loss(c.costs, f) - LossKind::dual(c.costs, c.u) + c.u * f;
+}
+
+// How fast the dual would rise by moving u: positive where it wants to move, else minus the
+// distance by which the score f is inside the corner that holds it there.
+template <class LossKind>
+double eagerness(const Coordinate& c, double f) {
+  constexpr double never = -std::numeric_limits<double>::infinity();
+  const double up = c.u < LossKind::high(c.costs) ? LossKind::right_slope(c.costs, c.u) - f : never;
+  const double down = c.u > LossKind::low(c.costs) ? f - LossKind::left_slope(c.costs, c.u) : never;
+  return std::max(up, down);
+}
+
+inline void put_to_sleep(Coordinate& c, std::int64_t epoch) {
+  constexpr std::uint16_t longest_nap = 16;
+  c.nap = c.nap == 0 ? std::uint16_t{1}
+                     : std::min<std::uint16_t>(static_cast<std::uint16_t>(2 * c.nap), longest_nap);
+  // A first nap of one epoch is no nap at all: many examples rest at a bound only by accident.
+  c.asleep_until = c.nap == 1 ? 0 : static_cast<std::uint32_t>(epoch) + 1U + c.nap;
+}
+
+template <class LossKind, class Rows>
+class RowSweep {
+ public:
+  RowSweep(const Rows& rows, SweepState& state)
+      : rows_(rows), state_(state), coordinates_(state.coordinates.data()), weights_(state.weights.data()) {}
+
+  void visit_awake_rows() {
+    const std::int32_t* awake = state_.awake.data();
+    const std::size_t count = state_.awake.size();
+    const double shrink_beyond = state_.shrink_beyond;
+    const double before_sweep = state_.dual_objective;
+    double estimated_gap = 0.0;
+    double most_eager = 0.0;
+    std::size_t steps = 0;
+    state_.busy.clear();
+    for (std::size_t k = 0; k < count; ++k) {
+      prefetch_after(awake, k, count);
+      if ((k & 255) == 0) state_.monitor.throw_if_stopped();
+      const std::int32_t i = awake[k];
+      Coordinate& c = coordinates_[i];
+      const double f = rows_.dot(i, weights_);
+      const double eager = eagerness<LossKind>(c, f);
+      if (eager < -shrink_beyond) {
+        c.asleep_until = shrunk;
+        continue;
+      }
+      estimated_gap += gap_term<LossKind>(c, f);
+      if (eager > 0.0) {
+        most_eager = std::max(most_eager, eager);
+        c.nap = 0;
+        ++steps;
+        if (step(i, f) > state_.busy_gain) state_.busy.push_back(i);
+      } else {
+        put_to_sleep(c, state_.epoch);
+      }
+    }
+    state_.monitor.throw_if_stopped();
+    state_.estimated_gap = estimated_gap;
+    state_.shrink_beyond = std::max(most_eager, 1e-12);
+    state_.busy_gain = steps > 0 ? (state_.dual_objective - before_sweep) / static_cast<double>(steps) : 0.0;
+  }
+
+  void revisit_busy_rows() {
+    constexpr int rounds = 4;
+    std::vector<std::int32_t>& busy = state_.busy;
+    for (int round = 0; round < rounds && !busy.empty(); ++round) {
+      state_.random.shuffle(std::span(busy));
+      std::size_t still_busy = 0;
+      for (std::size_t k = 0; k < busy.size(); ++k) {
+        if (k + row_distance < busy.size()) rows_.prefetch(busy[k + row_distance]);
+        const std::int32_t i = busy[k];
+        if (step(i, rows_.dot(i, weights_)) > state_.busy_gain) busy[still_busy++] = i;
+      }
+      busy.resize(still_busy);
+      state_.monitor.throw_if_stopped();
+    }
+  }
+
+  // The exact gap of the rows [begin, end); those that are eager to move are awake again.
+  GapSums certify(std::int64_t begin, std::int64_t end) {
+    GapSums sums;
+    for (std::int64_t i = begin; i < end; ++i) {
+      Coordinate& c = coordinates_[i];
+      const double f = rows_.dot(i, weights_);
+      sums.gap += gap_term<LossKind>(c, f);
+      sums.loss += LossKind::loss(c.costs, f);
+      sums.squared_weights += c.u * f;
+      if (eagerness<LossKind>(c, f) > 0.0) c.asleep_until = 0;
+    }
+    return sums;
+  }
+
+ private:
+  static constexpr std::size_t header_distance = 16;  // rows ahead, for the two prefetches
+  static constexpr std::size_t row_distance = 8;
+
+  void prefetch_after(const std::int32_t* awake, std::size_t k, std::size_t count) const {
+    if (k + header_distance < count) {
+      const std::int32_t ahead = awake[k + header_distance];
+      __builtin_prefetch(coordinates_ + ahead, 1);
+      rows_.prefetch_header(ahead);
+    }
+    if (k + row_distance < count) rows_.prefetch(awake[k + row_distance]);
+  }
+
+  // Returns what the dual objective gained.
+  double step(std::int64_t i, double f) {
+    Coordinate& c = coordinates_[i];
+    const double before = c.u;
+    c.u = LossKind::best(c.costs, f - before * c.curvature, c.curvature);
+    const double change = c.u - before;
+    if (change == 0.0) return 0.0;
+    rows_.axpy(i, change, weights_);
+    const double gain = LossKind::dual(c.costs, c.u) - LossKind::dual(c.costs, before) -
+                        change * (f + 0.5 * change * c.curvature);
+    state_.dual_objective += gain;
+    return gain;
+  }
+
+  const Rows& rows_;
+  SweepState& state_;
+  Coordinate* coordinates_;
+  double* weights_;
+};
+
+}  // namespace unkernel::solve
