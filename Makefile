@@ -17,6 +17,8 @@ STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+# Where the package is compiled (build-dir in pyproject.toml).
+TREE := build/package
 
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 	$(shell find src cpp/unkernel bindings -type f ! -name '*.pyc' ! -name '_core.pyi' 2>/dev/null)
@@ -81,7 +83,7 @@ $(STAMPS)/build-system: $(STAMPS)/venv $(STAMPS)/cmake pyproject.toml tools/requ
 
 $(STAMPS)/package: $(STAMPS)/build-system $(SOURCES)
 	@echo "building and installing unkernel ..."
-	@$(PIP) install --no-build-isolation .
+	@$(PIP) install --no-build-isolation -C cmake.define.UNKERNEL_TESTS=ON .
 	@touch $@
 
 # Tools come one extra at a time, so that a demo need not wait for test tools.
@@ -107,19 +109,19 @@ CMAKE := $(shell command -v cmake || echo $(BIN)/cmake)
 CTEST := $(shell command -v ctest || echo $(BIN)/ctest)
 GENERATOR := $(if $(shell command -v ninja),-G Ninja,)
 
-native: build/native/.configured ## the native tests alone
-	@$(CMAKE) --build build/native > build/native/log.txt 2>&1 || { cat build/native/log.txt; exit 1; }
-	$(CTEST) --test-dir build/native --output-on-failure --parallel $(JOBS)
+# They are built in the tree that the package was built in: the core is compiled once for both.
+native: $(STAMPS)/package ## the native tests alone
+	@$(CMAKE) --build $(TREE) --target native_tests > $(TREE)/native.txt 2>&1 || { cat $(TREE)/native.txt; exit 1; }
+	$(CTEST) --test-dir $(TREE) --output-on-failure --parallel $(JOBS)
 
 native-sanitized: build/sanitized/.configured ## the native tests under address and undefined-behaviour sanitizers
 	@$(CMAKE) --build build/sanitized > build/sanitized/log.txt 2>&1 || { cat build/sanitized/log.txt; exit 1; }
 	$(CTEST) --test-dir build/sanitized --output-on-failure --parallel $(JOBS)
 
-build/sanitized/.configured: SANITIZE := -DUNKERNEL_SANITIZE=ON
-build/native/.configured build/sanitized/.configured: $(STAMPS)/cmake
+build/sanitized/.configured: $(STAMPS)/cmake
 	@mkdir -p $(@D)
 	@$(CMAKE) -S . -B $(@D) $(GENERATOR) -DUNKERNEL_TESTS=ON -DUNKERNEL_PYTHON=OFF -DUNKERNEL_DEVELOPER=ON \
-		$(SANITIZE) > $(@D)/log.txt 2>&1 || { cat $(@D)/log.txt; exit 1; }
+		-DUNKERNEL_UNITY=ON -DUNKERNEL_SANITIZE=ON > $(@D)/log.txt 2>&1 || { cat $(@D)/log.txt; exit 1; }
 	@touch $@
 
 $(STAMPS)/cmake: $(STAMPS)/venv
