@@ -9,7 +9,7 @@ from unkernel.models import registry
 
 if TYPE_CHECKING:
     from unkernel.engines import CompiledClassifier, TreeClassifier
-    from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
+    from unkernel.parsing import ArcEagerModel, BunsetsuModel, ChunkModel
 
 # What the metadata of a file calls it: what it holds, in words, and what reads it.
 _KINDS = {
@@ -20,13 +20,13 @@ _KINDS = {
     "tree": ("a model of trees", "unkernel.engines.loading:load_tree"),
     "arc_eager_parser": (
         "a parser of dependencies",
-        "unkernel.parsing.arc_eager.estimator:ArcEagerParser.from_container",
+        "unkernel.parsing.arc_eager.model:ArcEagerModel.from_container",
     ),
     "bunsetsu_parser": (
         "a parser of Japanese bunsetsu",
-        "unkernel.parsing.bunsetsu.estimator:BunsetsuParser.from_container",
+        "unkernel.parsing.bunsetsu.model:BunsetsuModel.from_container",
     ),
-    "chunker": ("a chunker", "unkernel.parsing.chunks.estimator:Chunker.from_container"),
+    "chunker": ("a chunker", "unkernel.parsing.chunks.model:ChunkModel.from_container"),
 }
 
 for _name, (_description, _loader) in _KINDS.items():
@@ -35,18 +35,19 @@ for _name, (_description, _loader) in _KINDS.items():
 
 def load(
     path: str | os.PathLike[str],
-) -> CompiledClassifier | TreeClassifier | ArcEagerParser | BunsetsuParser | Chunker:
+) -> CompiledClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel:
     """Read a ``.uk`` file and make it ready: a classifier, a parser or a chunker.
 
     A file that ``compile`` made is mapped into memory, and so shared among the processes that load it.
 
-    What comes back depends on the file, which no type checker can see. If you know what the file holds, say
-    so: ``ArcEagerParser.load(path)``, ``BunsetsuParser.load(path)`` and ``Chunker.load(path)`` refuse files
-    of other kinds and return their own class; otherwise narrow the result by ``isinstance``.
+    What comes back depends on the file, which no type checker can see: narrow it by ``isinstance``. The
+    ``load`` of each class, such as ``ArcEagerModel.load(path)``, raises for files of other kinds and returns
+    its own class. That of an estimator, such as ``ArcEagerParser.load(path)``, gives an estimator that can be
+    fitted again.
 
     Returns
     -------
-    CompiledClassifier, TreeClassifier, ArcEagerParser, BunsetsuParser or Chunker
+    CompiledClassifier, TreeClassifier, ArcEagerModel, BunsetsuModel or ChunkModel
 
     Raises
     ------
@@ -59,12 +60,13 @@ def load(
     --------
     >>> clf = load("model.uk")  # doctest: +SKIP
     >>> clf.predict(X)  # doctest: +SKIP
-    >>> parser = ArcEagerParser.load("en.uk")  # doctest: +SKIP
+    >>> parser = load("en.uk")  # doctest: +SKIP
+    >>> parser.parse("raw.conllu")  # doctest: +SKIP
     """
     from unkernel.models import container  # brings numpy in
 
     name = os.fspath(path)
     kind, arrays, settings = container.read(path)
-    loaded: CompiledClassifier | TreeClassifier | ArcEagerParser | BunsetsuParser | Chunker
+    loaded: CompiledClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel
     loaded = registry.kind_of(name, kind).load(name, arrays, settings)
     return loaded

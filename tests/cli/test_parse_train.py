@@ -73,7 +73,7 @@ def test_the_parser_does_not_depend_on_threads(run, files, tmp_path):
             run("train", KIND_OF[task], train, "-o", tmp_path / f"{jobs}.uk", "--jobs", jobs, "-q").code == 0
         )
     one, two = (unkernel.load(tmp_path / f"{jobs}.uk") for jobs in (1, 2))
-    assert one.get_params() == two.get_params()
+    assert one.parameters == two.parameters
     assert one.parse(dev).to_bytes() == two.parse(dev).to_bytes()
 
 
@@ -96,25 +96,25 @@ def test_epochs_are_told(run, bank, tmp_path):
 
 def test_options_reach_the_parser(run, bank, tmp_path):
     path = tmp_path / "m.uk"
-    options = "--degree 1 --learner logistic --templates chang --minimum 1 --C 0.5 --tol 0.05 --seed 7 -j 1"
+    options = "--degree 1 --learner logistic --templates chang --min-count 1 --C 0.5 --tol 0.05 --seed 7 -j 1"
     assert run("train", "parser", bank, "-o", path, *options.split(), "-q").code == 0
     chosen = {
         "degree": 1,
         "learner": "logistic",
         "templates": "chang",
-        "minimum": 1,
+        "min_count": 1,
         "C": 0.5,
         "tol": 0.05,
         "random_state": 7,
     }
-    assert unkernel.load(path).get_params().items() >= chosen.items()
+    assert unkernel.load(path).parameters.items() >= chosen.items()
 
 
 OPTIONS = {
     "trees": {
-        "--learner online --exploration 0.5 --minimum-updates 2 --split both --epochs 2 --runs 3": {
+        "--learner online --exploration 0.5 --min-updates 2 --split both --epochs 2 --runs 3": {
             "exploration": 0.5,
-            "minimum_updates": 2,
+            "min_updates": 2,
             "split": "both",
             "epochs": 2,
             "runs": 3,
@@ -148,7 +148,7 @@ def test_options_of_each_kind_reach_the_parser(run, files, tmp_path, number):
         ran = run("train", KIND_OF[task], train, "-o", tmp_path / "m.uk", *options.split(), "-q")
         assert ran.code == 0, ran.err
         parser = unkernel.load(tmp_path / "m.uk")
-        assert parser.get_params().items() >= chosen.items()
+        assert parser.parameters.items() >= chosen.items()
         usual = "int16" if "online" in options else "expanded"  # online learners have weights of 16 bits
         engines = {name: part.engine for name, part in parser.parts_.items()}
         expected = {
@@ -199,7 +199,7 @@ def test_a_trie_is_grown_from_sentences(run, tmp_path):
 
 def test_defaults_are_the_parsers_own(run, bank, tmp_path):
     assert run("train", "parser", bank, "-o", tmp_path / "m.uk", "-q").code == 0
-    assert unkernel.load(tmp_path / "m.uk").get_params() == ArcEagerParser().get_params()
+    assert ArcEagerParser.load(tmp_path / "m.uk").get_params() == ArcEagerParser().get_params()
 
 
 @pytest.mark.parametrize("learner", ["svm", "logistic"])

@@ -15,7 +15,7 @@ from reference.parse_corpora import MAKERS
 from reference.treebanks import template_texts, treebanks
 from unkernel.data import ChunkCorpus, read_bunsetsu, read_chunks, read_conllu
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
-from unkernel.parsing.bunsetsu.estimator import TEMPLATES
+from unkernel.parsing.bunsetsu.templates import TEMPLATES
 
 READERS = {
     "trees": (ArcEagerParser, read_conllu),
@@ -36,7 +36,7 @@ def corpus_of(task, sentences=40, seed=0):
 
 def check_sums(parser, source, top):
     """What is listed, the rest and the constant are the scores that the engines give."""
-    rows = list(parser._decided(source, None))
+    rows = list(parser.model_._decided(source, None))
     found = parser.explain(source, top=top)
     assert len(found) == len(rows)
     for one, (decided, row) in zip(found, rows, strict=True):
@@ -143,11 +143,11 @@ def replayed(frame, sentence, asked):
 def test_decisions_on_trees_are_those_that_were_made(tmp_path_factory, *, text, bank, others, split, degree):
     path = tmp_path_factory.mktemp("templates") / "own.txt"
     path.write_text(text)
-    options = {"degree": degree, "split": split, "epochs": 3, "minimum_updates": 1}
-    parser = ArcEagerParser(templates=path, minimum=1, **options).fit(bank)
+    options = {"degree": degree, "split": split, "epochs": 3, "min_updates": 1}
+    parser = ArcEagerParser(templates=path, min_count=1, **options).fit(bank)
     frame = arc_eager.Frame(text, [sentence.words for sentence in bank], split=split, minimum=1)
     check_sums(parser, others, 2)
-    asked = iter(parser._decided(others, None))
+    asked = iter(parser.model_._decided(others, None))
     for sentence, parsed in zip(others, parser.parse(others), strict=True):
         heads, labels = replayed(frame, list(sentence), asked)
         assert (heads, labels) == (parsed.heads, parsed.deprels)
@@ -160,7 +160,7 @@ def test_decisions_on_trees_are_those_that_were_made(tmp_path_factory, *, text, 
 
 def test_a_move_that_is_not_possible_is_barred():
     bank = corpus_of("trees")
-    parser = ArcEagerParser(minimum=1, minimum_updates=1, epochs=1).fit(bank)
+    parser = ArcEagerParser(min_count=1, min_updates=1, epochs=1).fit(bank)
     words = [["dog"] * 6, ["saw", "saw", ".", "the"], ["."] * 5]
     tags = [["NOUN"] * 6, ["VERB", "VERB", "PUNCT", "DET"], ["PUNCT"] * 5]
     found = parser.explain(words, tags)
@@ -176,7 +176,7 @@ def test_a_move_that_is_not_possible_is_barred():
 @given(text=bunsetsu.corpora(4))
 def test_decisions_on_bunsetsu_are_those_that_were_made(bunsetsu_parser, text):
     corpus = read_bunsetsu(io.BytesIO(text.encode()))
-    asked = iter(bunsetsu_parser._decided(corpus, None))
+    asked = iter(bunsetsu_parser.model_._decided(corpus, None))
     for sentence, parsed in zip(bunsetsu.read(text), bunsetsu_parser.parse(corpus), strict=True):
 
         def depends(modifier, candidate, names, sentence=sentence):
@@ -216,7 +216,7 @@ def test_decisions_on_chunks_are_those_that_were_made(scheme, direction, sentenc
     corpus = ChunkCorpus.from_words(sentences, pos)
     names = chunker.feature_names("tags")
     classes, templates = chunker.class_names("tags"), chunking.templates_of(TEMPLATE_TEXT)
-    asked = list(chunker._decided(corpus, None))
+    asked = list(chunker.model_._decided(corpus, None))
     parsed = chunker.parse(corpus)
     for number, (words, own_pos) in enumerate(zip(sentences, pos, strict=True)):
         own = [(one, row) for one, row in asked if one.sentence == number]

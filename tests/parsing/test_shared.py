@@ -19,7 +19,8 @@ from unkernel.data import Treebank, read_bunsetsu, read_chunks, read_conllu
 from unkernel.models import container
 from unkernel.models.load import COMPILED
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker, Step
-from unkernel.parsing._base import per_second, percentage, read_templates
+from unkernel.parsing.scoring import per_second, percentage
+from unkernel.parsing.template_files import read_templates
 
 READERS = {"trees": read_conllu, "chunks": read_chunks, "bunsetsu": read_bunsetsu}
 CLASSES = {"trees": ArcEagerParser, "chunks": Chunker, "bunsetsu": BunsetsuParser}
@@ -39,12 +40,15 @@ def test_pickles_and_files_answer_the_same(task, tmp_path):
     parser = CLASSES[task]().fit(corpus(task, 0), dev=text)
     again = pickle.loads(pickle.dumps(parser))
     parser.save(tmp_path / "p.uk")
-    loaded = unkernel.load(tmp_path / "p.uk")
+    loaded, model = CLASSES[task].load(tmp_path / "p.uk"), unkernel.load(tmp_path / "p.uk")
     for other in (again, loaded):
         assert type(other) is type(parser)
         assert other.get_params() == parser.get_params()
+    for other in (again, loaded, model, pickle.loads(pickle.dumps(model))):
         assert other.parse(text).to_bytes() == parser.parse(text).to_bytes()
         assert set(other.parts_) == set(parser.parts_)
+        assert other.n_features_ == parser.n_features_
+        assert other.kind == parser.kind
     assert again.dev_result_ == parser.dev_result_
     assert again.dev_result_ is not None
     assert loaded.dev_result_ is None
@@ -64,9 +68,17 @@ def test_parameters_are_stored_as_plain_values(tmp_path):
     chosen = {"degree": np.int64(1), "random_state": np.random.RandomState(0)}
     names = np.array(["candidate.end", "between.distance", "modifier.last.surface"])
     BunsetsuParser(**chosen, templates=names).fit(corpus("bunsetsu", 0)).save(tmp_path / "p.uk")
-    stored = unkernel.load(tmp_path / "p.uk").get_params()
+    stored = BunsetsuParser.load(tmp_path / "p.uk").get_params()
+    assert unkernel.load(tmp_path / "p.uk").parameters.items() <= stored.items()
     assert (stored["degree"], stored["random_state"]) == (1, None)
     assert stored["templates"] == names.tolist()
+
+
+def test_threads_are_not_stored(task, tmp_path):
+    parser = CLASSES[task](n_jobs=2).fit(corpus(task, 0))
+    parser.save(tmp_path / "p.uk")
+    assert "n_jobs" not in unkernel.load(tmp_path / "p.uk").parameters
+    assert CLASSES[task].load(tmp_path / "p.uk").n_jobs is None
 
 
 def test_a_path_of_templates_is_stored_as_text(tmp_path):
@@ -75,7 +87,7 @@ def test_a_path_of_templates_is_stored_as_text(tmp_path):
     path.write_text(text)
     Chunker(templates=path).fit(corpus("chunks", 0)).save(tmp_path / "p.uk")
     path.unlink()  # the file has the text, too
-    loaded = unkernel.load(tmp_path / "p.uk")
+    loaded = Chunker.load(tmp_path / "p.uk")
     assert loaded.templates == os.fspath(path)
     assert loaded.parse(corpus("chunks", 1))
 
@@ -86,7 +98,7 @@ def test_steps_can_be_watched(task, learner, capsys):
         pytest.skip("only trees are learnt online")
     steps: list[Step] = []
     parser = CLASSES[task](learner=learner, verbose=1)
-    assert parser.fit_watched(corpus(task, 0), corpus(task, 1), steps.append) is parser
+    assert parser.fit_reporting(corpus(task, 0), corpus(task, 1), on_progress=steps.append) is parser
     assert "40 sentences" in next(step.words for step in steps if step.words)
     assert capsys.readouterr().out == ""  # who watches reads nothing twice
     if learner == "online":
@@ -97,7 +109,7 @@ def test_steps_can_be_watched(task, learner, capsys):
 
 def test_verbose_prints_the_same_steps(task, capsys):
     steps: list[Step] = []
-    CLASSES[task]().fit_watched(corpus(task, 0), None, steps.append)
+    CLASSES[task]().fit_reporting(corpus(task, 0), on_progress=steps.append)
     CLASSES[task](verbose=1).fit(corpus(task, 0))
     printed = capsys.readouterr().out.splitlines()
     first = next(step.words for step in steps if step.words)
@@ -136,7 +148,7 @@ def test_a_kind_that_is_no_name_is_refused(tmp_path):
 
 def test_a_class_reads_files_of_its_own_kind_only(tmp_path):
     bank = Treebank.from_words([["a", "b"]], [["X", "Y"]], heads=[[2, 0]], deprels=[["d", "root"]])
-    parser = ArcEagerParser(minimum=1).fit(bank)
+    parser = ArcEagerParser(min_count=1).fit(bank)
     parser.save(tmp_path / "p.uk")
     assert ArcEagerParser.load(tmp_path / "p.uk").parse(bank) == parser.parse(bank)
     with pytest.raises(FormatError, match=r"p\.uk: a file of kind 'arc_eager_parser', which is no chunker"):

@@ -13,7 +13,7 @@ import unkernel
 from reference import damage
 from reference.dependencies import is_tree
 from reference.row_damage import NUMBERS, OTHERS
-from unkernel.parsing import ArcEagerParser
+from unkernel.parsing import ArcEagerModel
 
 WORDS = [["They", "saw", "it", "."], ["Dogs", "bark"], ["unheard"], ["a", "b", "c", "d", "e", "f", "g", "h"]]
 TAGS = [["PRON", "VERB", "PRON", "PUNCT"], ["NOUN", "VERB"], ["X"], ["NOUN", "VERB", "_", "X"] * 2]
@@ -66,12 +66,12 @@ KINDS = [
 
 def ask(parser):
     """Every parse is a tree; a ValueError is an answer to other questions."""
-    assert isinstance(parser, ArcEagerParser)
+    assert isinstance(parser, ArcEagerModel)
     for parsed in (parser.parse(WORDS, n_jobs=1), parser.parse(WORDS, TAGS, xpos=TAGS, n_jobs=1)):
         assert all(is_tree(sentence.heads) for sentence in parsed)
     with contextlib.suppress(ValueError):
         parser.evaluate(parsed, n_jobs=1)
-    assert parser.n_features_ >= 0 and parser.nbytes >= 0 and parser.get_params()
+    assert parser.n_features_ >= 0 and parser.nbytes >= 0 and isinstance(parser.parameters, dict)
 
 
 if __name__ == "__main__":

@@ -1,33 +1,45 @@
-"""Parsers and chunkers that decide with compiled models."""
+"""Parsers and chunkers that decide with compiled models.
+
+The models need numpy alone; only the estimators, which fit them, bring in scikit-learn.
+"""
 
 from typing import TYPE_CHECKING
 
 from unkernel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from unkernel.parsing._base import Step
     from unkernel.parsing.arc_eager.estimator import ArcEagerParser
+    from unkernel.parsing.arc_eager.model import ArcEagerModel
     from unkernel.parsing.arc_eager.result import LabelResult, TreeResult
-    from unkernel.parsing.bunsetsu.estimator import BunsetsuParser, BunsetsuResult
+    from unkernel.parsing.bunsetsu.estimator import BunsetsuParser
+    from unkernel.parsing.bunsetsu.model import BunsetsuModel
+    from unkernel.parsing.bunsetsu.result import BunsetsuResult
     from unkernel.parsing.chunks.estimator import Chunker
+    from unkernel.parsing.chunks.model import ChunkModel
     from unkernel.parsing.chunks.result import ChunkCounts, ChunkResult, compare_chunks
     from unkernel.parsing.explaining import Evidence, ExplainedDecision
+    from unkernel.parsing.parser_model import ParserModel
+    from unkernel.parsing.reporting import Step
     from unkernel.parsing.streams import Parsed, parse_stream
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "ArcEagerModel": "unkernel.parsing.arc_eager.model",
             "ArcEagerParser": "unkernel.parsing.arc_eager.estimator",
+            "BunsetsuModel": "unkernel.parsing.bunsetsu.model",
             "BunsetsuParser": "unkernel.parsing.bunsetsu.estimator",
-            "BunsetsuResult": "unkernel.parsing.bunsetsu.estimator",
+            "BunsetsuResult": "unkernel.parsing.bunsetsu.result",
             "ChunkCounts": "unkernel.parsing.chunks.result",
+            "ChunkModel": "unkernel.parsing.chunks.model",
             "ChunkResult": "unkernel.parsing.chunks.result",
             "Chunker": "unkernel.parsing.chunks.estimator",
             "Evidence": "unkernel.parsing.explaining",
             "ExplainedDecision": "unkernel.parsing.explaining",
             "LabelResult": "unkernel.parsing.arc_eager.result",
             "Parsed": "unkernel.parsing.streams",
-            "Step": "unkernel.parsing._base",
+            "ParserModel": "unkernel.parsing.parser_model",
+            "Step": "unkernel.parsing.reporting",
             "TreeResult": "unkernel.parsing.arc_eager.result",
             "compare_chunks": "unkernel.parsing.chunks.result",
             "parse_stream": "unkernel.parsing.streams",
@@ -35,16 +47,20 @@ else:
     )
 
 __all__ = [
+    "ArcEagerModel",
     "ArcEagerParser",
+    "BunsetsuModel",
     "BunsetsuParser",
     "BunsetsuResult",
     "ChunkCounts",
+    "ChunkModel",
     "ChunkResult",
     "Chunker",
     "Evidence",
     "ExplainedDecision",
     "LabelResult",
     "Parsed",
+    "ParserModel",
     "Step",
     "TreeResult",
     "compare_chunks",

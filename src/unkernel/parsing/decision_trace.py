@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import ArcEagerSpec, recode_chunks
-from unkernel.data import BunsetsuCorpus, ChunkCorpus, Treebank
-from unkernel.parsing.chunks.model import ChunkModel
+from unkernel.data.text.bunsetsu import BunsetsuCorpus
+from unkernel.data.text.chunks import ChunkCorpus
+from unkernel.data.text.conll import Treebank
 from unkernel.parsing.explaining import Decided
+
+if TYPE_CHECKING:
+    from unkernel.parsing.chunks.model import ChunkModel
 
 Row = NDArray[np.int32]
 
 
 def decided_trees(
-    frame: ArcEagerSpec, engines: tuple[list[Any], list[Any]], bank: Treebank
+    spec: ArcEagerSpec, engines: tuple[list[Any], list[Any]], bank: Treebank
 ) -> Iterator[tuple[Decided, Row]]:
     """Moves, and after those that make an arc its label; what leaves no choice is not among them."""
-    found = {name: np.asarray(array) for name, array in frame.decisions(*engines, bank._text).items()}
-    moves, arcs = frame.move_classes, frame.arc_classes
+    found = {name: np.asarray(array) for name, array in spec.decisions(*engines, bank._text).items()}
+    moves, arcs = spec.move_classes, spec.arc_classes
     offsets, columns = found.pop("offsets"), found.pop("columns")
     forms = cache(lambda sentence: bank[sentence].forms)
     for number, values in enumerate(zip(*(array.tolist() for array in found.values()), strict=True)):
@@ -47,8 +51,10 @@ def _tree_decision(one: dict[str, int], classes: list[int], forms: list[str]) ->
     )
 
 
-def decided_bunsetsu(parsed: BunsetsuCorpus, rows: Any, part: str) -> Iterator[tuple[Decided, Row]]:
-    """The questions that were asked, in the order of Sassano's algorithm, by the heads that came out."""
+def decided_bunsetsu(
+    parsed: BunsetsuCorpus, offsets: NDArray[np.int64], columns: Row, part: str
+) -> Iterator[tuple[Decided, Row]]:
+    """The decisions that led to the heads of parsed sentences, in the order of Sassano's algorithm."""
     number = 0
     for place, sentence in enumerate(parsed):
         stack: list[int] = []
@@ -60,7 +66,7 @@ def decided_bunsetsu(parsed: BunsetsuCorpus, rows: Any, part: str) -> Iterator[t
                 forms = tuple(sentence.surfaces[one] for one in pair)
                 words = (pair[0] + 1, pair[1] + 1)
                 decided = Decided(place, "dependency", words, forms, part, int(depends), None)
-                yield decided, rows.indices[rows.indptr[number] : rows.indptr[number + 1]]
+                yield decided, columns[offsets[number] : offsets[number + 1]]
                 number += 1
                 if not depends:
                     break

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.engines import CompiledClassifier
+from unkernel.engines.classifier import CompiledClassifier
 from unkernel.engines.explaining import parts_of
 
 

@@ -12,20 +12,22 @@ import queue
 import threading
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unkernel._core import ColumnText, whole_bunsetsu_sentences, whole_sentences
-from unkernel.data import BunsetsuCorpus, ChunkCorpus, Treebank
 from unkernel.data.files import Source, name_of, read_blocks
-from unkernel.data.text.bunsetsu import corpus_of, parts_of
+from unkernel.data.text.bunsetsu import BunsetsuCorpus, corpus_of, parts_of
+from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.text.columns import OnError, blocks_of, check_on_error
-from unkernel.data.text.conll import TreebankFormat
+from unkernel.data.text.conll import Treebank, TreebankFormat
 from unkernel.errors import FormatError
-from unkernel.parsing._base import BaseParser
-from unkernel.parsing.arc_eager.estimator import ArcEagerParser
-from unkernel.parsing.bunsetsu.estimator import BunsetsuParser
-from unkernel.parsing.chunks.estimator import Chunker, to_answer
-from unkernel.parsing.loading import Parser
+from unkernel.parsing.arc_eager.model import ArcEagerModel
+from unkernel.parsing.bunsetsu.model import BunsetsuModel
+from unkernel.parsing.chunks.model import ChunkModel, to_answer
+from unkernel.parsing.parser_model import ParserModel
+
+if TYPE_CHECKING:
+    from unkernel.parsing.base import BaseParser
 
 Corpus = Treebank | BunsetsuCorpus | ChunkCorpus
 
@@ -63,7 +65,7 @@ class Parsed:
 
 
 def parse_stream(
-    parser: Parser,
+    parser: ParserModel | BaseParser,
     source: Source,
     *,
     format: TreebankFormat = "conllu",
@@ -75,7 +77,7 @@ def parse_stream(
 
     Parameters
     ----------
-    parser : ArcEagerParser, BunsetsuParser or Chunker
+    parser : a fitted parser or chunker, or what ``unkernel.load`` gives
     source : path or open file
         Plain or compressed. Of a pipe, an unbuffered binary file does not wait for more than there is.
     format : {"conllu", "conllx"}, default="conllu"
@@ -103,19 +105,20 @@ def parse_stream(
     >>> [part.data for part in parse_stream(Chunker().fit(text), stream)]
     [b'She PRP B-NP\nsaw VBD B-VP\n\n']
     """
-    skip, style = check_on_error(on_error), _style(parser, format)
+    skip, model = check_on_error(on_error), _model_of(parser)
+    style, jobs = _style(model, format), getattr(parser, "n_jobs", None) if n_jobs is None else n_jobs
     if block_bytes < 1:
         raise ValueError(f"block_bytes must be at least 1, got {block_bytes}")
-    return _answers(parser, source, style, skip=skip, n_jobs=n_jobs, block_bytes=block_bytes)
+    return _answers(model, source, style, skip=skip, n_jobs=jobs, block_bytes=block_bytes)
 
 
 def _answers(
-    parser: Parser, source: Source, style: _Style, *, skip: bool, n_jobs: int | None, block_bytes: int
+    model: ParserModel, source: Source, style: _Style, *, skip: bool, n_jobs: int | None, block_bytes: int
 ) -> Iterator[Parsed]:
     name, line = name_of(source), 1
     with contextlib.closing(_arriving(source, block_bytes)) as pieces:
         for corpus in style.corpora(pieces, name):
-            parsed = style.answer(parser, corpus, _Place(name, line), n_jobs)
+            parsed = style.answer(model, corpus, _Place(name, line), n_jobs)
             if parsed.skipped and not skip:
                 yield _before(parsed, line, style)
                 raise parsed.skipped[0]
@@ -160,9 +163,9 @@ class _Style:
     def read(self, data: bytes, place: _Place) -> Corpus:
         raise NotImplementedError
 
-    def answer(self, parser: Parser, corpus: Any, place: _Place, n_jobs: int | None) -> Parsed:
+    def answer(self, model: ParserModel, corpus: Any, place: _Place, n_jobs: int | None) -> Parsed:
         return Parsed(
-            parser._answered(corpus, n_jobs),
+            model._answered(corpus, n_jobs),
             len(corpus),
             self.words(corpus),
             self.skipped(corpus, place),
@@ -215,16 +218,24 @@ class _Bunsetsu(_Style):
         return corpus_of(data, place.file, line=place.line, skip=True)
 
 
-def _style(parser: BaseParser, format: TreebankFormat) -> _Style:
-    if isinstance(parser, ArcEagerParser):
+def _model_of(parser: Any) -> ParserModel:
+    if isinstance(parser, ParserModel):
+        return parser
+    if isinstance(getattr(parser, "model_class", None), type) and hasattr(parser, "to_model"):
+        model: ParserModel = parser.to_model()
+        return model
+    raise TypeError(f"expected a parser of unkernel.parsing, got {type(parser).__name__}")
+
+
+def _style(model: ParserModel, format: TreebankFormat) -> _Style:
+    if isinstance(model, ArcEagerModel):
         if format not in ("conllu", "conllx"):
             raise ValueError(f"format must be 'conllu' or 'conllx', got {format!r}")
         return _Trees(format)
-    if isinstance(parser, Chunker):
-        return _Chunks(parser._fitted.columns)
-    if isinstance(parser, BunsetsuParser):
-        return _Bunsetsu()
-    raise TypeError(f"expected a parser of unkernel.parsing, got {type(parser).__name__}")
+    if isinstance(model, ChunkModel):
+        return _Chunks(model.columns)
+    assert isinstance(model, BunsetsuModel)
+    return _Bunsetsu()
 
 
 # --- Reading ahead ------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from unkernel import FormatError
 from unkernel.data import Treebank, read_conllu, read_conllx
 from unkernel.parsing import ArcEagerParser
 
-QUICK = {"minimum": 1, "minimum_updates": 1, "epochs": 3, "runs": 1}
+QUICK = {"min_count": 1, "min_updates": 1, "epochs": 3, "runs": 1}
 DOGS = Treebank.from_words(
     [["They", "saw", "it"], ["Dogs", "bark", "."], ["Go"]],
     [["PRON", "VERB", "PRON"], ["NOUN", "VERB", "PUNCT"], ["VERB"]],
@@ -59,7 +59,7 @@ STRANGE = st.text(
     ),
 )
 def test_every_parse_is_one_tree(bank, words, data, options):
-    parser = ArcEagerParser(minimum=1, minimum_updates=1, **options).fit(bank)
+    parser = ArcEagerParser(min_count=1, min_updates=1, **options).fit(bank)
     tags, xpos = (
         [
             data.draw(st.lists(st.one_of(st.sampled_from(known), STRANGE), min_size=len(s), max_size=len(s)))
@@ -79,7 +79,7 @@ def test_every_parse_is_one_tree(bank, words, data, options):
 @given(drawn=st.lists(sentences(), min_size=3, max_size=5), n_jobs=st.integers(2, 4))
 def test_answers_do_not_depend_on_threads(drawn, n_jobs):
     bank = bank_of(drawn * 60)
-    parser = ArcEagerParser(minimum=1, minimum_updates=1, epochs=1).fit(bank[: len(drawn)])
+    parser = ArcEagerParser(min_count=1, min_updates=1, epochs=1).fit(bank[: len(drawn)])
     assert parser.parse(bank, n_jobs=n_jobs).to_bytes() == parser.parse(bank, n_jobs=1).to_bytes()
     parser.set_params(n_jobs=n_jobs)
     assert parser.parse(bank).to_bytes() == parser.parse(bank, n_jobs=1).to_bytes()
@@ -108,7 +108,7 @@ def test_words_without_tags():
         deprels=[["nsubj", "root", "obj"], ["nsubj", "root"]],
     )
     for split in ("none", "labels", "both"):
-        parser = ArcEagerParser(split=split, minimum=1, minimum_updates=1).fit(bank)
+        parser = ArcEagerParser(split=split, min_count=1, min_updates=1).fit(bank)
         parsed = parser.parse(bank)
         assert parsed.to_bytes() == bank.to_bytes()
 
@@ -116,7 +116,7 @@ def test_words_without_tags():
 def test_a_treebank_of_one_word():
     bank = Treebank.from_words([["Go"]], heads=[[0]], deprels=[["root"]])
     for learner in ("online", "svm", "logistic"):
-        parser = ArcEagerParser(learner=learner, minimum=1).fit(bank)
+        parser = ArcEagerParser(learner=learner, min_count=1).fit(bank)
         check_trees(parser.parse([["Go"], ["Go", "away", "now"]]), ["root"])
 
 
@@ -150,7 +150,7 @@ FOREST = "".join(
 def test_forests_are_learnt_and_parsed_as_trees():
     bank = read_conllx(io.BytesIO(FOREST))
     for learner in ("online", "svm"):
-        parser = ArcEagerParser(learner=learner, minimum=1, minimum_updates=1).fit(bank)
+        parser = ArcEagerParser(learner=learner, min_count=1, min_updates=1).fit(bank)
         parsed = parser.parse(bank)
         assert parsed.format == "conllx"
         check_trees(parsed, ["ROOT", "mod"])
@@ -207,8 +207,8 @@ def test_what_cannot_be_parsed(parser):
         {"epochs": 0},
         {"runs": 0},
         {"exploration": 1.5},
-        {"minimum": 0},
-        {"minimum_updates": 0},
+        {"min_count": 0},
+        {"min_updates": 0},
         {"split": "moves"},
         {"C": 0.0},
         {"tol": -1.0},

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
+from unkernel._core import ArcEagerSpec, OnlineTrainer
 
 from reference.dependencies import is_tree
 from reference.processes import check_interrupt, needs_sigint
 from reference.treebanks import bank_of, template_texts, treebanks
-from unkernel._core import ArcEagerSpec, OnlineTrainer
 from unkernel.data import Treebank
 from unkernel.parsing import ArcEagerParser
+from unkernel.parsing.arc_eager import training
 
 WORD_PAIRS = "[moves]\nstack.word\ninput.word\n[labels]\nhead.word\ndependent.word\n"
 
@@ -62,7 +63,7 @@ def same(parser, other):
 def test_conjunctions_of_two_learn_what_single_features_cannot(learner, bank, split, word_pairs):
     def las(degree):
         parser = ArcEagerParser(
-            degree, learner=learner, templates=word_pairs, split=split, minimum=1, minimum_updates=1, C=10
+            degree, learner=learner, templates=word_pairs, split=split, min_count=1, min_updates=1, C=10
         )
         return parser.fit(bank).evaluate(bank).las
 
@@ -96,7 +97,7 @@ def hang(heads, span, head, rng):
 def test_small_treebanks_are_learnt_by_heart(learner, split):
     # Digits are all the same, so the words must differ in letters.
     bank = by_heart(1, 10, seed=3)
-    parser = ArcEagerParser(learner=learner, split=split, minimum=1, minimum_updates=1, epochs=30, C=10).fit(
+    parser = ArcEagerParser(learner=learner, split=split, min_count=1, min_updates=1, epochs=30, C=10).fit(
         bank
     )
     result = parser.evaluate(bank)
@@ -105,7 +106,9 @@ def test_small_treebanks_are_learnt_by_heart(learner, split):
 
 def test_frequent_features_only():
     bank = by_heart(4, 8, seed=1)
-    sizes = [ArcEagerParser(minimum=minimum, epochs=1).fit(bank).n_features_ for minimum in (1, 2, 5, 10**9)]
+    sizes = [
+        ArcEagerParser(min_count=minimum, epochs=1).fit(bank).n_features_ for minimum in (1, 2, 5, 10**9)
+    ]
     assert sizes == sorted(sizes, reverse=True) and sizes[0] > sizes[-1] == 0
 
 
@@ -113,7 +116,7 @@ def test_conjunctions_that_were_corrected_often_only():
     bank = by_heart(4, 8, seed=1)
     sizes = [
         sum(len(part.model.keys) for part in parser.move_classifiers_ if part is not None)
-        for parser in (ArcEagerParser(minimum_updates=least, epochs=3).fit(bank) for least in (1, 3, 2**30))
+        for parser in (ArcEagerParser(min_updates=least, epochs=3).fit(bank) for least in (1, 3, 2**30))
     ]
     assert sizes[0] > sizes[1] > sizes[2] == 0
 
@@ -126,7 +129,7 @@ def test_conjunctions_that_were_corrected_often_only():
 def test_the_seed_decides_and_threads_do_not(bank, learner, seed):
     def fit(n_jobs, random_state):
         return ArcEagerParser(
-            learner=learner, minimum=1, epochs=3, n_jobs=n_jobs, random_state=random_state
+            learner=learner, min_count=1, epochs=3, n_jobs=n_jobs, random_state=random_state
         ).fit(bank)
 
     parser = fit(1, seed)
@@ -145,8 +148,8 @@ def test_other_seeds_give_other_parsers():
 
 def test_fitting_again_forgets():
     first, second = by_heart(5, 8, seed=1), by_heart(3, 6, seed=2)
-    parser = ArcEagerParser(minimum=1, split="both").fit(first).set_params(split="labels").fit(second)
-    assert same(parser, ArcEagerParser(minimum=1).fit(second))
+    parser = ArcEagerParser(min_count=1, split="both").fit(first).set_params(split="labels").fit(second)
+    assert same(parser, ArcEagerParser(min_count=1).fit(second))
 
 
 # --- The trainer and the compiled parser ------------------------------------------------------------
@@ -158,16 +161,16 @@ def test_fitting_again_forgets():
     bank=treebanks(),
     others=treebanks(),
     degree=st.integers(1, 3),
-    minimum_updates=st.integers(1, 2),
+    min_updates=st.integers(1, 2),
     epochs=st.integers(1, 6),
 )
 def test_averages_parse_as_compiled_engines_do(
-    *, text, bank, others, degree, minimum_updates, epochs, tmp_path_factory
+    *, text, bank, others, degree, min_updates, epochs, tmp_path_factory
 ):
     path = tmp_path_factory.mktemp("templates") / "own.txt"
     path.write_text(text, "utf-8")
     parser = ArcEagerParser(
-        degree, templates=path, epochs=epochs, runs=1, minimum=1, minimum_updates=minimum_updates
+        degree, templates=path, epochs=epochs, runs=1, min_count=1, min_updates=min_updates
     ).fit(bank)
     frame = ArcEagerSpec("own.txt", text, split_moves=False, split_labels=True, minimum=1)
     frame.learn(bank._text)
@@ -176,7 +179,7 @@ def test_averages_parse_as_compiled_engines_do(
         bank._text,
         degree=degree,
         label_degree=degree,
-        minimum_updates=minimum_updates,
+        minimum_updates=min_updates,
         gold_epochs=2,
         exploration=0.9,
         seed=int(np.random.RandomState(0).randint(2**31)),
@@ -192,20 +195,20 @@ def test_averages_parse_as_compiled_engines_do(
 
 def test_the_best_epoch_on_dev_is_kept():
     train, dev = by_heart(20, 8, seed=1), by_heart(10, 8, seed=2)
-    parser = ArcEagerParser(minimum=1, minimum_updates=1, epochs=6, runs=1).fit(train, dev=dev)
+    parser = ArcEagerParser(min_count=1, min_updates=1, epochs=6, runs=1).fit(train, dev=dev)
     las = [epoch["las"] for epoch in parser.epochs_]
     assert len(las) == 6
     (best,) = parser.best_epochs_
     assert best == las.index(max(las)) + 1
     assert parser.dev_result_.las == pytest.approx(max(las))
     assert parser.dev_result_.uas == pytest.approx(parser.epochs_[best - 1]["uas"])
-    again = ArcEagerParser(minimum=1, minimum_updates=1, epochs=best, runs=1).fit(train)
+    again = ArcEagerParser(min_count=1, min_updates=1, epochs=best, runs=1).fit(train)
     assert same(parser, again)
 
 
 def test_each_run_keeps_its_best_epoch():
     train, dev = by_heart(20, 8, seed=1), by_heart(10, 8, seed=2)
-    parser = ArcEagerParser(minimum=1, minimum_updates=1, epochs=4, runs=3).fit(train, dev=dev)
+    parser = ArcEagerParser(min_count=1, min_updates=1, epochs=4, runs=3).fit(train, dev=dev)
     assert [(seen["run"], seen["epoch"]) for seen in parser.epochs_] == [
         (run, epoch) for run in (1, 2, 3) for epoch in (1, 2, 3, 4)
     ]
@@ -216,7 +219,7 @@ def test_each_run_keeps_its_best_epoch():
 
 def test_dev_measures_other_learners():
     bank = by_heart(2, 6, seed=1)
-    parser = ArcEagerParser(learner="svm", minimum=1).fit(bank, dev=bank)
+    parser = ArcEagerParser(learner="svm", min_count=1).fit(bank, dev=bank)
     assert parser.epochs_ == [] and parser.best_epochs_ == []
     assert parser.dev_result_.n_words == 12
 
@@ -237,7 +240,7 @@ def test_what_it_tells(capsys):
 def test_lists_of_labels_that_are_none():
     """A treebank where every sentence is one word has no arcs to label."""
     bank = bank_of([(["a"], ["X"], ["x"], [0], ["root"]), (["b"], ["Y"], ["y"], [0], ["top"])] * 2)
-    parsed = ArcEagerParser(minimum=1).fit(bank).parse([["a", "b", "c"]])[0]
+    parsed = ArcEagerParser(min_count=1).fit(bank).parse([["a", "b", "c"]])[0]
     assert is_tree(parsed.heads) and set(parsed.deprels) == {"root"}
 
 
@@ -265,7 +268,7 @@ def test_whoever_stops_the_training_has_no_parser(monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(parser, "_run_epoch", stop)
+    monkeypatch.setattr(training.OnlineLearner, "_run_epoch", stop)
     with pytest.raises(KeyboardInterrupt):
         parser.fit(by_heart(3, 7, seed=2))
     with pytest.raises(NotFittedError):

@@ -20,7 +20,7 @@ GOOD = "[moves]\nstack.word\ninput.word\n[labels]\nhead.word\ndependent.word\n"
 def fit(text, folder):
     path = folder / "own.txt"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return ArcEagerParser(templates=path, minimum=1, minimum_updates=1).fit(BANK)
+    return ArcEagerParser(templates=path, min_count=1, min_updates=1).fit(BANK)
 
 
 @pytest.mark.parametrize(
@@ -102,5 +102,5 @@ def test_files_that_are_not_there():
 
 @pytest.mark.parametrize("templates", ["default", "chang"])
 def test_ours_can_be_read(templates):
-    parser = ArcEagerParser(templates=templates, minimum=1, minimum_updates=1).fit(BANK)
+    parser = ArcEagerParser(templates=templates, min_count=1, min_updates=1).fit(BANK)
     assert parser.parse(BANK).to_bytes() == BANK.to_bytes()

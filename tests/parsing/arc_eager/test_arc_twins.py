@@ -160,7 +160,7 @@ def test_online_training(*, text, bank, split, degree, minimum_updates, gold_epo
 
 
 def check_parses(parser, text, bank, others):
-    slow = arc_eager.Frame(text, [s.words for s in bank], split=parser.split, minimum=parser.minimum)
+    slow = arc_eager.Frame(text, [s.words for s in bank], split=parser.split, minimum=parser.min_count)
     scores = [arc_eager.scores_of(own) for own in (parser.move_classifiers_, parser.label_classifiers_)]
     # Averages are multiples of a power of two, which add up exactly; weights of other learners do not.
     tolerance = 0.0 if parser.learner == "online" else 1e-9
@@ -183,7 +183,7 @@ def test_greedy_parses(*, text, bank, others, split, degree, learner, tmp_path_f
     path = tmp_path_factory.mktemp("templates") / "own.txt"
     path.write_text(text, "utf-8")
     parser = ArcEagerParser(
-        degree, learner=learner, templates=path, split=split, epochs=3, minimum=1, minimum_updates=1
+        degree, learner=learner, templates=path, split=split, epochs=3, min_count=1, min_updates=1
     )
     check_parses(parser.fit(bank), text, bank, others)
 
@@ -199,14 +199,14 @@ def test_crossing_arcs_are_learnt_and_put_back(text, others, tmp_path_factory):
         "utf-8",
     )
     bank = bank_of([CROSSING] * arc_eager.FEWEST_LIFTED + others)
-    parser = ArcEagerParser(templates=path, minimum=1, minimum_updates=1, epochs=5).fit(bank)
+    parser = ArcEagerParser(templates=path, min_count=1, min_updates=1, epochs=5).fit(bank)
     assert "acl↑nsubj" in parser.labels_
     check_parses(parser, path.read_text("utf-8"), bank, bank)
 
 
 @pytest.mark.parametrize("times", [arc_eager.FEWEST_LIFTED - 1, arc_eager.FEWEST_LIFTED])
 def test_marks_that_are_rare_are_not_learnt(times):
-    parser = ArcEagerParser(minimum=1, minimum_updates=1).fit(bank_of([CROSSING] * times))
+    parser = ArcEagerParser(min_count=1, min_updates=1).fit(bank_of([CROSSING] * times))
     learnt = times >= arc_eager.FEWEST_LIFTED
     assert ("acl↑nsubj" in parser.labels_) == learnt
     lifted, _, marks = projectivised(*CROSSING[3:])

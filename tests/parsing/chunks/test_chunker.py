@@ -25,9 +25,9 @@ from reference.chunking import (
 from unkernel import FormatError, load
 from unkernel.data import ChunkCorpus, datasets
 from unkernel.models import container
-from unkernel.parsing import Chunker
-from unkernel.parsing._base import read_templates
+from unkernel.parsing import Chunker, ChunkModel
 from unkernel.parsing.chunks.estimator import _TEMPLATES
+from unkernel.parsing.template_files import read_templates
 
 WORDS = ["the", "old", "man", "He", "saw", "sees", "in", "Rome", ",", "up"]
 POS = dict(zip(WORDS, ["DT", "JJ", "NN", "PRP", "VBD", "VBZ", "IN", "NNP", ",", "RP"], strict=True))
@@ -204,9 +204,9 @@ def test_no_sentences_get_no_tags(chunker):
 
 
 def test_features_below_the_minimum_are_left_out():
-    assert Chunker(minimum=30).fit(CORPUS).n_features_ < Chunker().fit(CORPUS).n_features_
-    with pytest.raises(ValueError, match="lower minimum"):
-        Chunker(minimum=10**6).fit(CORPUS)
+    assert Chunker(min_count=30).fit(CORPUS).n_features_ < Chunker().fit(CORPUS).n_features_
+    with pytest.raises(ValueError, match="lower min_count"):
+        Chunker(min_count=10**6).fit(CORPUS)
 
 
 # --- What is refused ------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def test_wrong_parameters_are_refused(tmp_path):
         {"degree": 4},
         {"scheme": "IOB"},
         {"direction": "up"},
-        {"minimum": 0},
+        {"min_count": 0},
         {"engine": "pruned"},
         {"learner": "tree"},
     ):
@@ -264,8 +264,8 @@ def test_what_was_learned_stays_when_parameters_change_or_a_fit_fails():
     chunker = Chunker().fit(CORPUS)
     before = chunker.parse(TEST)
     assert chunker.set_params(direction="backward", scheme="IOBES").parse(TEST) == before
-    with pytest.raises(ValueError, match="lower minimum"):
-        chunker.set_params(minimum=10**6).fit(CORPUS)
+    with pytest.raises(ValueError, match="lower min_count"):
+        chunker.set_params(min_count=10**6).fit(CORPUS)
     assert chunker.parse(TEST) == before
 
 
@@ -300,7 +300,8 @@ def test_pickles_answer_the_same(chunker):
 def test_saved_chunkers_answer_the_same(tmp_path, parameters):
     chunker = Chunker(**parameters).fit(CORPUS)
     chunker.save(tmp_path / "chunks.uk")
-    again = load(tmp_path / "chunks.uk")
+    again = Chunker.load(tmp_path / "chunks.uk")
+    assert load(tmp_path / "chunks.uk").parse(TEST) == chunker.parse(TEST)
     assert again.parse(TEST) == chunker.parse(TEST)
     assert again.get_params() == chunker.get_params()
     assert again.classes_.tolist() == chunker.classes_.tolist()
@@ -319,7 +320,7 @@ def test_other_files_are_refused(chunker, tmp_path):
     chunker.classifier_.save(tmp_path / "model.uk")
     _, arrays, settings_ = container.read(tmp_path / "model.uk")
     with pytest.raises(FormatError, match="'parameters' is missing"):
-        Chunker.from_container("model.uk", arrays, settings_)
+        ChunkModel.from_container("model.uk", arrays, settings_)
 
 
 _DAMAGE = {

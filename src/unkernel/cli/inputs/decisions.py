@@ -14,8 +14,8 @@ from unkernel.data import read_chunks
 from unkernel.data.text.chunks import ChunkSentence
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.tables import CONJUNCTIONS
-from unkernel.parsing import Chunker, ExplainedDecision
-from unkernel.parsing.chunks.estimator import to_answer
+from unkernel.parsing import ChunkModel, ExplainedDecision
+from unkernel.parsing.chunks.model import to_answer
 
 _NOT_LISTED = "conjunctions of rare features, or of small weight, are not in the tables, and not listed"
 
@@ -39,8 +39,8 @@ def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) 
 
 
 def _read(parser: Parser, data: str, display: Display) -> Any:
-    if isinstance(parser, Chunker):  # whose texts may have no tags
-        columns = parser._fitted.columns
+    if isinstance(parser, ChunkModel):  # whose texts may have no tags
+        columns = parser.columns
         return Input(data).read(
             lambda file: to_answer(read_chunks(file, tagged=False)._text, columns), display
         )

@@ -11,10 +11,11 @@ from unkernel.engines import CompiledClassifier
 from unkernel.engines.tables import CONJUNCTIONS
 from unkernel.errors import FormatError
 from unkernel.models import KernelModel
-from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
+from unkernel.parsing import ArcEagerModel, ChunkModel
+from unkernel.parsing.parser_model import ParserModel
 
 _LIFTED = "↑"  # marks the relations of lifted arcs, which are put back before anyone sees them
-Parser = ArcEagerParser | BunsetsuParser | Chunker
+Parser = ParserModel
 
 
 def open_parser(path: Path) -> Parser:
@@ -31,8 +32,8 @@ def describe_parser(parser: Parser) -> dict[str, Any]:
     """What a parser is, for JSON."""
     return {
         "kind": parser.kind,
-        "parser": type(parser).__name__,
-        "parameters": parser._stored_parameters(),
+        "parser": parser.estimator,
+        "parameters": parser.parameters,
         "features": parser.n_features_,
         "answers": _answers(parser),
         "parts": [_describe_part(name, part) for name, part in parser.parts_.items()],
@@ -41,9 +42,9 @@ def describe_parser(parser: Parser) -> dict[str, Any]:
 
 
 def _answers(parser: Parser) -> list[str] | None:
-    if isinstance(parser, ArcEagerParser):
+    if isinstance(parser, ArcEagerModel):
         return sorted(name for name in parser.labels_ if _LIFTED not in name)
-    return parser.types_ if isinstance(parser, Chunker) else None
+    return parser.types_ if isinstance(parser, ChunkModel) else None
 
 
 def _describe_part(name: str, part: CompiledClassifier) -> dict[str, Any]:

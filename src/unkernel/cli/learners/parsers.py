@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from unkernel.cli.inputs.parsers import Parser, describe_parser
+from unkernel.cli.inputs.parsers import describe_parser
 from unkernel.cli.inputs.sentences import Input, Task, reader
 from unkernel.cli.learners import PARSERS
 from unkernel.cli.options import shared
@@ -20,6 +20,7 @@ from unkernel.cli.render.parsers import print_parser_training
 from unkernel.cli.render.progress import Display
 from unkernel.cli.render.results import describe_result
 from unkernel.errors import FormatError
+from unkernel.parsing.base import BaseParser
 
 _STANDARD_STREAM = "-"
 _ONLINE, _OTHERS = ("online",), ("svm", "logistic")
@@ -27,7 +28,6 @@ _LEARNERS_OF = {
     "epochs": _ONLINE,
     "runs": _ONLINE,
     "exploration": _ONLINE,
-    "minimum_updates": _ONLINE,
     "min_updates": _ONLINE,
     "C": _OTHERS,
     "gamma": _OTHERS,
@@ -93,7 +93,7 @@ def train(kind: str, task: Task, given: dict[str, Any]) -> None:
         parser.set_params(n_jobs=None).save(output)  # threads are this machine's, and no part of the parser
     result = {"model": str(output), "model_bytes": output.stat().st_size, "data": data, "task": task.name}
     result |= {"sentences": len(corpus), "words": task.count(corpus), "unit": task.unit}
-    result |= describe_parser(parser) | _describe_training(parser, dev)
+    result |= describe_parser(parser.model_) | _describe_training(parser, dev)
     result |= {"warnings": said, "peak_memory_bytes": peak_memory()}
     result["seconds"] = {"training": spent, "total": time.perf_counter() - began}
     for words in said:
@@ -120,7 +120,7 @@ def _read(task: Task, source: Input, read: Any, display: Display) -> Any:
         raise FormatError(error.file, error.line, error.column, reason) from error
 
 
-def _new_parser(task: Task, given: dict[str, Any], threads: int) -> Parser:
+def _new_parser(task: Task, given: dict[str, Any], threads: int) -> BaseParser:
     """With options that all say something to its learner."""
     options = options_of(task.estimator)
     _check_for_learner(
@@ -128,15 +128,11 @@ def _new_parser(task: Task, given: dict[str, Any], threads: int) -> Parser:
         [o.name for o in options if o.name in given],
     )
     chosen = {option.parameter: given[option.name] for option in options if option.name in given}
-    parser: Parser = task.estimator(**chosen, n_jobs=threads)
+    parser = task.estimator(**chosen, n_jobs=threads)
     check_parameters(parser)
     with in_words_of_options():
-        _checker(parser)()
+        parser._check_parameters()
     return parser
-
-
-def _checker(parser: Parser) -> Any:
-    return getattr(parser, "_check_parameters", None) or parser._refuse_parameters
 
 
 def _check_for_learner(learner: str, given: list[str]) -> None:
@@ -155,20 +151,16 @@ def _check_places(output: Path, *inputs: str | None, force: bool) -> None:
     check_model_output(output, *(name for name in inputs if name != _STANDARD_STREAM), force=force)
 
 
-def _fit(parser: Parser, corpus: Any, dev: Any, display: Display) -> tuple[float, list[str]]:
+def _fit(parser: BaseParser, corpus: Any, dev: Any, display: Display) -> tuple[float, list[str]]:
     """Train; how long that took, and what the learner warned of."""
     began = time.perf_counter()
     with display.steps(parser.tol) as on_progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        _fit_reporting(parser)(corpus, dev, on_progress)
+        parser.fit_reporting(corpus, dev, on_progress=on_progress)
     return time.perf_counter() - began, [str(warning.message) for warning in caught]
 
 
-def _fit_reporting(parser: Parser) -> Any:
-    return getattr(parser, "fit_reporting", None) or parser.fit_watched
-
-
-def _describe_training(parser: Parser, dev: str | None) -> dict[str, Any]:
+def _describe_training(parser: BaseParser, dev: str | None) -> dict[str, Any]:
     measured = parser.dev_result_
     return {
         "epochs": getattr(parser, "epochs_", None),

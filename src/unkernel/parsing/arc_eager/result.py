@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data import Treebank
-from unkernel.parsing._base import per_second, percentage
+from unkernel.data.text.conll import Treebank
+from unkernel.parsing.scoring import per_second, percentage
 
 _PUNCTUATION = "PUNCT"
 

@@ -1,41 +1,39 @@
-"""Chunking, the way of YamCha: a classifier tags words one after another."""
+"""The estimator of chunkers, after YamCha: a classifier tags one word after another."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from unkernel._core import ChunkFeatures, ColumnText, recode_chunks
-from unkernel.data import ChunkCorpus, read_chunks
-from unkernel.data.files import Source
+from unkernel._core import ChunkFeatures, recode_chunks
+from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
-from unkernel.parsing._base import Arrays, BaseParser, Teller, Watch, check_empty, read_templates
+from unkernel.parsing.base import BaseParser
 from unkernel.parsing.chunks.model import (
     DIRECTIONS,
     ENGINES,
     SCHEMES,
     ChunkModel,
-    check_without_pos,
+    ChunkSource,
+    check_pos,
     compiled,
+    measurable,
+    tagged_corpus,
 )
-from unkernel.parsing.chunks.result import ChunkResult, read_tags, result_of
-from unkernel.parsing.decision_trace import decided_chunks
-from unkernel.parsing.explaining import Decided
-from unkernel.parsing.feature_names import ChunkFeatureNames
+from unkernel.parsing.chunks.result import ChunkResult, read_tags
+from unkernel.parsing.reporting import OnStep, Reporter
+from unkernel.parsing.template_files import read_templates
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
-_TAGS = "tags"
 _TEMPLATES = {"default": "chunk.txt", "yamcha": "yamcha.txt"}
 
 
@@ -49,7 +47,7 @@ class Chunker(BaseParser):
     Parameters
     ----------
     degree : {1, 2, 3}, default=2
-        Features in a conjunction, at most.
+        The largest number of features in a conjunction.
     C : float, default=1.0
         Weight of the losses; larger fits the training text more closely.
     gamma : float, default=0.1
@@ -63,7 +61,7 @@ class Chunker(BaseParser):
         Whether sentences are read from their first word on or from their last.
     scheme : {"IOB1", "IOB2", "IOE1", "IOE2", "IOBES"}, default="IOB2"
         How chunks are written as tags inside. Answers are in IOB2 always, and texts may be in any.
-    minimum : int, default=1
+    min_count : int, default=1
         Features that occur less often in the training text are left out.
     engine : str, default="auto"
         As for :func:`unkernel.compile`, but for ``"auto"``, which does not measure: it is ``"split"`` for
@@ -102,9 +100,7 @@ class Chunker(BaseParser):
     ['B-NP', 'B-VP', 'B-NP', 'I-NP']
     """
 
-    kind = "chunker"
-    _noun = "chunker"
-    _fitted_by = "model_"
+    model_class = ChunkModel
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, 3, closed="both")],
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -113,7 +109,7 @@ class Chunker(BaseParser):
         "templates": [str, os.PathLike],
         "direction": [StrOptions(set(DIRECTIONS))],
         "scheme": [StrOptions(set(SCHEMES))],
-        "minimum": [Interval(Integral, 1, None, closed="left")],
+        "min_count": [Interval(Integral, 1, None, closed="left")],
         "engine": [StrOptions(set(ENGINES))],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "n_jobs": [Integral, None],
@@ -131,7 +127,7 @@ class Chunker(BaseParser):
         templates: str | os.PathLike[str] = "default",
         direction: str = "forward",
         scheme: str = "IOB2",
-        minimum: int = 1,
+        min_count: int = 1,
         engine: str = "auto",
         tol: float = 0.01,
         n_jobs: int | None = None,
@@ -145,7 +141,7 @@ class Chunker(BaseParser):
         self.templates = templates
         self.direction = direction
         self.scheme = scheme
-        self.minimum = minimum
+        self.min_count = min_count
         self.engine = engine
         self.tol = tol
         self.n_jobs = n_jobs
@@ -154,39 +150,39 @@ class Chunker(BaseParser):
 
     # --- Training -------------------------------------------------------------------------------------
 
-    def fit(self, source: Source | ChunkCorpus, *, dev: Source | ChunkCorpus | None = None) -> Self:
+    def fit(self, source: ChunkSource, *, dev: ChunkSource | None = None) -> Self:
         """Learn from a tagged text.
 
         Parameters
         ----------
         source : path, open file or ChunkCorpus
-            A word a line; its part of speech in the second column, its tag in the last.
+            One word per line; its part of speech in the second column, its tag in the last.
         dev : path, open file or ChunkCorpus, default=None
-            Another text, to measure what was learned: see ``dev_result_``.
+            Another text, to measure on what was learned: see ``dev_result_``.
         """
-        fitted: Self = self.fit_watched(source, dev, None)
+        fitted: Self = self.fit_reporting(source, dev)
         return fitted
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_watched(
-        self, source: Source | ChunkCorpus, dev: Source | ChunkCorpus | None, watch: Watch | None
+    def fit_reporting(
+        self, source: ChunkSource, dev: ChunkSource | None = None, *, on_progress: OnStep | None = None
     ) -> Self:
-        """``fit``, with a function that is shown every step."""
-        tell = self._teller(watch)
-        self._refuse_parameters()
-        corpus = _tagged(source)
-        dev_corpus = None if dev is None else _measurable(dev)
-        model = self._learned(corpus, tell)
+        """``fit``, with a callback that gets every :class:`~unkernel.parsing.Step`."""
+        report = self._reporter(on_progress)
+        self._check_parameters()
+        corpus = tagged_corpus(source)
+        dev_corpus = None if dev is None else measurable(dev)
+        model = self._learned(corpus, report)
         self.model_, self.dev_result_ = model, None
         if dev_corpus is not None:
             self.dev_result_ = self.evaluate(dev_corpus)
-            tell(f"on {dev_corpus.name}: {self.dev_result_}")
+            report(f"on {dev_corpus.name}: {self.dev_result_}")
         return self
 
-    def _learned(self, corpus: ChunkCorpus, tell: Teller) -> ChunkModel:
+    def _learned(self, corpus: ChunkCorpus, report: Reporter) -> ChunkModel:
         templates, name = read_templates(self.templates, _TEMPLATES)
         features = ChunkFeatures(templates, name)
-        check_without_pos(features, corpus, "; or give templates without pos")
+        check_pos(features, corpus, "; or give templates without pos")
         tags, types = read_tags(corpus, [])
         recoded = np.asarray(recode_chunks(corpus.offsets, tags, self.scheme))
         classes, answers = np.unique(recoded, return_inverse=True)
@@ -201,89 +197,63 @@ class Chunker(BaseParser):
             direction=self.direction,
             columns=corpus.n_columns,
             engine=self.engine,
-            classifier=self._classifier(corpus, features, answers.reshape(-1).astype(np.int32), tell),
+            classifier_=self._classifier(corpus, features, answers.reshape(-1).astype(np.int32), report),
+            parameters=self._plain_parameters(),
         )
 
     def _classifier(
-        self, corpus: ChunkCorpus, features: ChunkFeatures, answers: NDArray[np.int32], tell: Teller
+        self, corpus: ChunkCorpus, features: ChunkFeatures, answers: NDArray[np.int32], report: Reporter
     ) -> CompiledClassifier:
-        """Decides a word's class; the features are numbered on the way."""
+        """Number the features, and train what decides a word's class."""
         offsets, columns = features.learn(
-            corpus._text, answers, backward=self.direction == "backward", minimum=int(self.minimum)
+            corpus._text, answers, backward=self.direction == "backward", minimum=int(self.min_count)
         )
         if not features.features:
-            raise ValueError(f"no feature occurs {self.minimum} times: lower minimum")
-        tell(
+            raise ValueError(f"no feature occurs {self.min_count} times: lower min_count")
+        report(
             f"{len(corpus):,} sentences, {corpus.n_words:,} words, {answers.max() + 1} tags, "
             f"{features.features:,} features"
         )
         shape = (len(answers), features.features)
         rows = sparse.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape)
-        model = self._learner().fit_reporting(rows, answers, None, tell.on_progress).to_model()
+        model = self._learner().fit_reporting(rows, answers, None, report.solver_callback).to_model()
         classifier = compiled(model, self.engine, thread_count(self.n_jobs))
-        tell(f"{classifier}, {classifier.nbytes / 1e6:,.1f} MB")
+        report(f"{classifier}, {classifier.nbytes / 1e6:,.1f} MB")
         return classifier
 
     def _learner(self) -> PolySVC | PolyLogisticRegression:
         others: dict[str, Any] = {"gamma": float(self.gamma), "verbose": max(0, int(self.verbose) - 1)}
         if self.learner == "svm" and self.degree > 1:
-            # Most conjunctions of words occur once: a weight of each for every tag would take many times the
-            # memory that support vectors do, and no less time.
+            # Most conjunctions of words occur once: one weight for each of them and for every tag would take
+            # many times the memory of support vectors, and no less time.
             others["storage"] = "split"
         return self._row_learner(**others)
 
     # --- What was learned -----------------------------------------------------------------------------
 
     @property
-    def _fitted(self) -> ChunkModel:
-        check_is_fitted(self, "model_")
-        model: ChunkModel = self.model_
-        return model
-
-    @property
-    def n_features_(self) -> int:
-        """Features that training has seen often enough."""
-        return int(self._fitted.features.features)
-
-    @property
     def classes_(self) -> NDArray[np.str_]:
         """The tags, in the scheme that is used inside."""
-        return np.array(self._fitted.tag_names)[self._fitted.classes]
+        classes: NDArray[np.str_] = self._fitted.classes_
+        return classes
 
     @property
     def types_(self) -> list[str]:
         """The types of chunks."""
-        return list(self._fitted.types)
+        types: list[str] = self._fitted.types_
+        return types
 
     @property
     def classifier_(self) -> CompiledClassifier:
         """What decides."""
-        return self._fitted.classifier
-
-    @property
-    def parts_(self) -> dict[str, CompiledClassifier]:
-        """The one classifier that decides, by name."""
-        return {_TAGS: self._fitted.classifier}
-
-    def class_names(self, part: str) -> list[str]:
-        """The tags, in the scheme that is used inside."""
-        return [str(tag) for tag in self.classes_]
-
-    def feature_names(self, part: str) -> Callable[[int], str]:
-        """What columns are called, such as ``word[-1]=the``."""
-        model, tags = self._fitted, self.class_names(part)
-        return ChunkFeatureNames(model.templates, model.features.arrays(), self.n_features_, tags)
-
-    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
-        model = self._fitted
-        corpus = _untagged(source, tags, model.columns)
-        return decided_chunks(model, corpus, model.tags(corpus, self._threads(None)), _TAGS)
+        classifier: CompiledClassifier = self._fitted.classifier_
+        return classifier
 
     # --- Answers --------------------------------------------------------------------------------------
 
     def parse(
         self,
-        source: Source | ChunkCorpus | Sequence[Sequence[str]],
+        source: ChunkSource | Sequence[Sequence[str]],
         tags: Sequence[Sequence[str]] | None = None,
         *,
         n_jobs: int | None = None,
@@ -293,8 +263,8 @@ class Chunker(BaseParser):
         Parameters
         ----------
         source : path, open file, ChunkCorpus or lists of words
-            A text of as many columns as the training text has tags in its last, which are replaced; one of
-            fewer columns gets tags as a new last column.
+            A text of as many columns as the training text has tags in its last column, which are replaced;
+            one of fewer columns gets tags as a new last column.
         tags : lists of str, default=None
             The parts of speech of lists of words.
         n_jobs : int, default=None
@@ -305,18 +275,11 @@ class Chunker(BaseParser):
         ChunkCorpus
             The text with tags in IOB2.
         """
-        model = self._fitted
-        corpus = _untagged(source, tags, model.columns)
-        return corpus._with_tags(model.tags(corpus, self._threads(n_jobs)), model.tag_names)
+        parsed: ChunkCorpus = self._fitted.parse(source, tags, n_jobs=self._jobs(n_jobs))
+        return parsed
 
-    def _answered(self, corpus: ChunkCorpus, n_jobs: int | None) -> bytes:
-        """The text with tags; unlike that of ``parse``, it is not read again."""
-        model = self._fitted
-        tags = model.tags(corpus, self._threads(n_jobs))
-        return corpus._tagged_bytes(tags, model.tag_names)
-
-    def evaluate(self, source: Source | ChunkCorpus, *, n_jobs: int | None = None) -> ChunkResult:
-        """Find the chunks of a text that has tags, and compare, by the rules of CoNLL-2000.
+    def evaluate(self, source: ChunkSource, *, n_jobs: int | None = None) -> ChunkResult:
+        """Find the chunks of a text that has tags, and compare by the rules of CoNLL-2000.
 
         Parameters
         ----------
@@ -328,48 +291,5 @@ class Chunker(BaseParser):
         -------
         ChunkResult
         """
-        model, corpus, threads = self._fitted, _measurable(source), self._threads(n_jobs)
-        model.prepare()
-        start = time.process_time()
-        found = model.tags(corpus, threads)
-        return result_of(corpus, found, model.types, time.process_time() - start)
-
-    # --- Files ----------------------------------------------------------------------------------------
-
-    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
-        return self._fitted.to_container()
-
-    def _restore(self, name: str, arrays: Arrays, settings: dict[str, Any]) -> None:
-        self.model_, self.dev_result_ = ChunkModel.from_container(name, arrays, settings), None
-
-
-def _tagged(source: Source | ChunkCorpus) -> ChunkCorpus:
-    return source if isinstance(source, ChunkCorpus) else read_chunks(source, tagged=True)
-
-
-def _measurable(source: Source | ChunkCorpus) -> ChunkCorpus:
-    corpus = _tagged(source)
-    check_empty(corpus.name, corpus.n_words)
-    return corpus
-
-
-def _untagged(
-    source: Source | ChunkCorpus | Sequence[Sequence[str]],
-    pos: Sequence[Sequence[str]] | None,
-    columns: int,
-) -> ChunkCorpus:
-    """A text to answer for; one of all columns of the training text has tags, which will be replaced."""
-    if isinstance(source, list | tuple):
-        return ChunkCorpus.from_words(source, *([] if pos is None else [pos]))
-    if pos is not None:
-        raise ValueError("tags go with lists of words; a text has parts of speech in its second column")
-    if isinstance(source, ChunkCorpus):
-        return source
-    return to_answer(read_chunks(cast(Source, source), tagged=False)._text, columns)
-
-
-def to_answer(text: ColumnText, columns: int) -> ChunkCorpus:
-    """A corpus whose tags are the last of `columns`, where it has so many."""
-    if text.columns > columns:
-        raise ValueError(f"{text.file} has {text.columns} columns, and the training text had {columns}")
-    return ChunkCorpus._of(text, text.columns == columns)
+        result: ChunkResult = self._fitted.evaluate(source, n_jobs=self._jobs(n_jobs))
+        return result

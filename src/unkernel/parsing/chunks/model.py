@@ -1,35 +1,53 @@
-"""What a fitted chunker knows, apart from how it was learned."""
+"""What a fitted chunker has learned. Needs numpy alone."""
 
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel._core import ChunkFeatures, chunk_tag_names, chunk_text, restored_chunk_features
-from unkernel.data import ChunkCorpus
-from unkernel.engines import CompiledClassifier, compile
+from unkernel._core import (
+    ChunkFeatures,
+    ColumnText,
+    chunk_tag_names,
+    chunk_text,
+    restored_chunk_features,
+)
+from unkernel.data.files import Source
+from unkernel.data.text.chunks import ChunkCorpus, read_chunks
+from unkernel.data.threads import thread_count
+from unkernel.engines.classifier import CompiledClassifier
+from unkernel.engines.compiling import compile
 from unkernel.errors import FormatError
 from unkernel.models import KernelModel, TreeModel, container
 from unkernel.models.load import COMPILED, model_from, model_part
+from unkernel.parsing.chunks.result import ChunkResult, result_of
+from unkernel.parsing.decision_trace import decided_chunks
+from unkernel.parsing.explaining import Decided
+from unkernel.parsing.feature_names import ChunkFeatureNames
+from unkernel.parsing.parser_model import Arrays, ParserModel
+from unkernel.parsing.scoring import check_not_empty
 
+ChunkSource = Source | ChunkCorpus
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES")
 DIRECTIONS = ("forward", "backward")
 ENGINES = ("auto", "inverted", "bitsliced", "expanded", "split")  # exact ones
 _FEATURES = "features."
+_TAGS = "tags"
 _TAG = re.compile("O|[BIES](-.*)?")
-# Features of fewer support vectors stay with these: their conjunctions, at a weight for every tag, would be
-# most of the tables. A smaller number makes larger tables that are no faster, a larger one slower ones.
+# Features of fewer support vectors stay with the support vectors: their conjunctions, with one weight per
+# tag, would be most of the tables. A smaller number makes the tables larger and not faster, a larger one
+# makes them slower.
 _RARE = 32
-
-Arrays = dict[str, NDArray[Any]]
 
 
 def compiled(model: Any, engine: str, n_jobs: int | None = None) -> CompiledClassifier:
-    """A model ready to answer; not by a measurement, so that the same model always gives the same tables."""
+    """Compile a model without measuring, so that the same model always gives the same tables."""
     if engine == "auto":
         engine = "split" if isinstance(model, KernelModel) and model.kernel.degree > 1 else "expanded"
     made = compile(model, engine=engine, rare=_RARE, n_jobs=n_jobs)
@@ -37,16 +55,16 @@ def compiled(model: Any, engine: str, n_jobs: int | None = None) -> CompiledClas
     return made
 
 
-@dataclass(frozen=True, eq=False)
-class ChunkModel:
-    """Finds chunks. Never changes, and is safe to use from many threads.
+@dataclass(frozen=True, eq=False, repr=False)
+class ChunkModel(ParserModel):
+    """Finds chunks. :class:`Chunker` fits it, and ``unkernel.load`` reads it from a file.
 
     Attributes
     ----------
     templates : str
-        The text that says which features there are.
+        The text of the feature templates.
     features : ChunkFeatures
-        Those that training has seen.
+        The features that training has seen often enough.
     types : list of str
         The types of chunks.
     classes : ndarray of int32
@@ -55,9 +73,15 @@ class ChunkModel:
     columns : int
         Columns of the training text, the tag included.
     engine : str
-        What the classifier was compiled to.
-    classifier : CompiledClassifier
+        The engine that the classifier was compiled to.
+    classifier_ : CompiledClassifier
+    parameters : dict
+        The parameters of the estimator that fitted it.
     """
+
+    kind = "chunker"
+    noun = "chunker"
+    estimator = "Chunker"
 
     templates: str
     features: ChunkFeatures
@@ -67,39 +91,133 @@ class ChunkModel:
     direction: str
     columns: int
     engine: str
-    classifier: CompiledClassifier
+    classifier_: CompiledClassifier
+    parameters: dict[str, Any]
 
     @property
     def tag_names(self) -> list[str]:
         """The names of all tags that these types have, by number."""
         return chunk_tag_names(self.types)
 
-    def prepare(self) -> None:
-        """Make the engine now, so that what comes next is answering alone."""
-        _ = self.classifier._engine
+    @property
+    def n_features_(self) -> int:
+        """Features that training has seen often enough."""
+        return int(self.features.features)
 
-    def tags(self, corpus: ChunkCorpus, threads: int) -> NDArray[np.int32]:
+    @property
+    def classes_(self) -> NDArray[np.str_]:
+        """The tags, in the scheme that is used inside."""
+        return np.array(self.tag_names)[self.classes]
+
+    @property
+    def types_(self) -> list[str]:
+        """The types of chunks."""
+        return list(self.types)
+
+    @property
+    def parts_(self) -> dict[str, CompiledClassifier]:
+        """The one classifier that decides, by name."""
+        return {_TAGS: self.classifier_}
+
+    def class_names(self, part: str) -> list[str]:
+        """The tags, in the scheme that is used inside."""
+        return [str(tag) for tag in self.classes_]
+
+    def feature_names(self, part: str) -> Callable[[int], str]:
+        """The names of columns, such as ``word[-1]=the``."""
+        tags = self.class_names(part)
+        return ChunkFeatureNames(self.templates, self.features.arrays(), self.n_features_, tags)
+
+    # --- Answers --------------------------------------------------------------------------------------
+
+    def parse(
+        self,
+        source: ChunkSource | Sequence[Sequence[str]],
+        tags: Sequence[Sequence[str]] | None = None,
+        *,
+        n_jobs: int | None = None,
+    ) -> ChunkCorpus:
+        """Find the chunks of a text.
+
+        Parameters
+        ----------
+        source : path, open file, ChunkCorpus or lists of words
+            A text of as many columns as the training text has tags in its last column, which are replaced;
+            one of fewer columns gets tags as a new last column.
+        tags : lists of str, default=None
+            The parts of speech of lists of words.
+        n_jobs : int, default=None
+            Threads; None is 1 and -1 is all. The answers do not depend on it.
+
+        Returns
+        -------
+        ChunkCorpus
+            The text with tags in IOB2.
+        """
+        corpus = self._untagged(source, tags)
+        return corpus._with_tags(self.tags(corpus, n_jobs), self.tag_names)
+
+    def evaluate(self, source: ChunkSource, *, n_jobs: int | None = None) -> ChunkResult:
+        """Find the chunks of a text that has tags, and compare by the rules of CoNLL-2000.
+
+        Parameters
+        ----------
+        source : path, open file or ChunkCorpus
+        n_jobs : int, default=None
+            Threads; None is 1 and -1 is all.
+
+        Returns
+        -------
+        ChunkResult
+        """
+        corpus = measurable(source)
+        _ = self.classifier_._engine  # built on first use, which is not part of the time of answering
+        start = time.process_time()
+        found = self.tags(corpus, n_jobs)
+        return result_of(corpus, found, self.types, time.process_time() - start)
+
+    def tags(self, corpus: ChunkCorpus, n_jobs: int | None = None) -> NDArray[np.int32]:
         """The tags of all words in IOB2, as numbers in ``tag_names``."""
-        check_without_pos(self.features, corpus)
+        check_pos(self.features, corpus)
         found = chunk_text(
             corpus._text,
             self.features,
-            self.classifier._engine,
+            self.classifier_._engine,
             self.classes,
             scheme=self.scheme,
             backward=self.direction == "backward",
-            threads=threads,
+            threads=thread_count(n_jobs),
         )
         return np.asarray(found)
 
+    def _answered(self, corpus: ChunkCorpus, n_jobs: int | None) -> bytes:
+        """The text with tags; unlike the result of ``parse``, it is not read again."""
+        return corpus._tagged_bytes(self.tags(corpus, n_jobs), self.tag_names)
+
+    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
+        corpus = self._untagged(source, tags)
+        return decided_chunks(self, corpus, self.tags(corpus), _TAGS)
+
+    def _untagged(
+        self, source: ChunkSource | Sequence[Sequence[str]], pos: Sequence[Sequence[str]] | None
+    ) -> ChunkCorpus:
+        """A text to answer for."""
+        if isinstance(source, list | tuple):
+            return ChunkCorpus.from_words(source, *([] if pos is None else [pos]))
+        if pos is not None:
+            raise ValueError("tags go with lists of words; a text has parts of speech in its second column")
+        if isinstance(source, ChunkCorpus):
+            return source
+        return to_answer(read_chunks(cast(Source, source), tagged=False)._text, self.columns)
+
     # --- Files ----------------------------------------------------------------------------------------
 
-    def to_container(self) -> tuple[Arrays, dict[str, Any]]:
-        """What a file holds of it: arrays and settings.
+    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+        """The content of its file.
 
-        Of the classifier it holds the model alone: tables are many times larger, and soon made.
+        It has the model of the classifier alone: tables are many times larger, and quickly made.
         """
-        arrays, settings = model_part(self.classifier.model)
+        arrays, settings = model_part(self.classifier_.model)
         arrays |= {_FEATURES + name: np.asarray(array) for name, array in self.features.arrays().items()}
         arrays["classes"] = self.classes
         settings |= {
@@ -114,8 +232,9 @@ class ChunkModel:
         return arrays, settings
 
     @classmethod
-    def from_container(cls, name: str, arrays: Arrays, settings: dict[str, Any]) -> Self:
-        """Check what the file `name` holds and make a model of it."""
+    def _restored(
+        cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
+    ) -> Self:
         templates = container.setting(name, settings, "templates", str, lambda _: True)
         count = container.setting(name, settings, "features", int, lambda number: 0 <= number < 2**31)
         own = {
@@ -133,24 +252,18 @@ class ChunkModel:
             direction=container.setting(name, settings, "direction", str, DIRECTIONS.__contains__),
             columns=container.setting(name, settings, "columns", int, lambda number: number >= 1),
             engine=engine,
-            classifier=compiled(_stored_model(name, arrays, settings), engine),
+            classifier_=compiled(_stored_model(name, arrays, settings), engine),
+            parameters=parameters,
         )
         if len(model.classes) == 0 or not 0 <= model.classes.min() <= model.classes.max() < len(
             model.tag_names
         ):
             raise FormatError(name, 0, 0, "the chunker's tags are not those of its types")
-        model.tags(ChunkCorpus.from_words([]), 1)  # refuses a classifier of other tags
+        model.tags(ChunkCorpus.from_words([]))  # ValueError if the classifier has other tags
         return model
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, self.to_container()
 
-
-def _unpickled(arrays: Arrays, settings: dict[str, Any]) -> ChunkModel:
-    return ChunkModel.from_container("<pickle>", arrays, settings)
-
-
-def _stored_model(name: str, arrays: Arrays, settings: dict[str, Any]) -> Any:
+def _stored_model(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Any:
     model = model_from(name, COMPILED, arrays, settings)  # the one inside
     if isinstance(model, TreeModel):
         raise FormatError(name, 0, 0, "a chunker's model is not one of trees")
@@ -161,8 +274,8 @@ def _are_names(names: list[Any]) -> bool:
     return all(isinstance(name, str) for name in names)
 
 
-def check_without_pos(features: ChunkFeatures, corpus: ChunkCorpus, advice: str = "") -> None:
-    """A text of words alone does not do where templates look at parts of speech."""
+def check_pos(features: ChunkFeatures, corpus: ChunkCorpus, advice: str = "") -> None:
+    """Raise ValueError for a text of words alone if the templates use parts of speech."""
     if not (features.needs_pos and len(corpus) and corpus.n_columns - corpus.tagged < 2):
         return
     expected, missing = "a word and its part of speech", "the part of speech"
@@ -174,3 +287,22 @@ def check_without_pos(features: ChunkFeatures, corpus: ChunkCorpus, advice: str 
         f"{corpus.name}: {'2 columns' if corpus.tagged else '1 column'}, where {expected} are expected, as "
         f"the templates look at parts of speech: {missing} is missing{advice}"
     )
+
+
+def tagged_corpus(source: ChunkSource) -> ChunkCorpus:
+    """A text whose last column has tags."""
+    return source if isinstance(source, ChunkCorpus) else read_chunks(source, tagged=True)
+
+
+def measurable(source: ChunkSource) -> ChunkCorpus:
+    """A text to measure on; ValueError if it is empty."""
+    corpus = tagged_corpus(source)
+    check_not_empty(corpus.name, corpus.n_words)
+    return corpus
+
+
+def to_answer(text: ColumnText, columns: int) -> ChunkCorpus:
+    """A corpus to answer for: if it has `columns` columns, the last one has tags, to be replaced."""
+    if text.columns > columns:
+        raise ValueError(f"{text.file} has {text.columns} columns, and the training text had {columns}")
+    return ChunkCorpus._of(text, text.columns == columns)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import count_chunks, read_chunk_tags, recode_chunks
-from unkernel.data import ChunkCorpus
-from unkernel.parsing._base import per_second, percentage
+from unkernel.data.text.chunks import ChunkCorpus
+from unkernel.parsing.scoring import per_second, percentage
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def compare_chunks(right: ChunkCorpus, found: ChunkCorpus) -> ChunkResult:
 
     Examples
     --------
-    >>> from unkernel.data import ChunkCorpus
+    >>> from unkernel.data.text.chunks import ChunkCorpus
     >>> right = ChunkCorpus.from_words([["He", "gave", "up"]], tags=[["B-NP", "B-VP", "B-PRT"]])
     >>> compare_chunks(right, right.with_tags(["B-NP", "B-VP", "I-VP"])).recall.__round__(1)
     33.3

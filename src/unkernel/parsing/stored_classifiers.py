@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.engines import CompiledClassifier
+from unkernel.engines.classifier import CompiledClassifier
 from unkernel.engines.loading import classifier_from
 from unkernel.errors import FormatError
 from unkernel.models import container
@@ -29,10 +29,10 @@ _FINEST_UNIT = 2.0**-10
 _MOST_WEIGHTS = 1 << 30  # a file may not claim zeros without end
 
 
-def store_parts(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, dict[str, Any]]:
+def store_classifiers(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, dict[str, Any]]:
     """The arrays of all classifiers, and the setting that says which there are.
 
-    >>> store_parts({})
+    >>> store_classifiers({})
     ({}, {'parts': {}})
     """
     arrays: Arrays = {}
@@ -46,8 +46,10 @@ def store_parts(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, dict[s
     return arrays, {_PARTS: stored}
 
 
-def restore_parts(file: str, arrays: Arrays, settings: Mapping[str, Any]) -> dict[str, CompiledClassifier]:
-    """The classifiers that :func:`store_parts` put away; whatever is not sound is a ``FormatError``."""
+def restore_classifiers(
+    file: str, arrays: Arrays, settings: Mapping[str, Any]
+) -> dict[str, CompiledClassifier]:
+    """The classifiers that :func:`store_classifiers` put away; whatever is not sound is a ``FormatError``."""
     stored = settings.get(_PARTS)
     if not isinstance(stored, dict):
         raise FormatError(file, 0, 0, "the parser's file does not say which classifiers it holds")

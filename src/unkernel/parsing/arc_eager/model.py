@@ -1,0 +1,239 @@
+"""What a fitted dependency parser has learned. Needs numpy alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import ArcEagerSpec
+from unkernel.data.files import Source
+from unkernel.data.text.conll import Treebank, read_conllu
+from unkernel.data.threads import thread_count
+from unkernel.engines.classifier import CompiledClassifier
+from unkernel.models import container
+from unkernel.parsing.arc_eager.result import TreeResult, result_of
+from unkernel.parsing.decision_trace import decided_trees
+from unkernel.parsing.explaining import Decided
+from unkernel.parsing.feature_names import ArcFeatureNames
+from unkernel.parsing.parser_model import Arrays, ParserModel
+from unkernel.parsing.scoring import check_not_empty
+from unkernel.parsing.stored_classifiers import (
+    packed_strings,
+    restore_classifiers,
+    store_classifiers,
+    unpacked_strings,
+)
+
+TreebankSource = Source | Treebank
+SPLITS = ("labels", "both", "none")
+_STRINGS = "strings."
+_MOVES = ("SHIFT", "REDUCE", "LEFT-ARC", "RIGHT-ARC")
+_ARRAYS = ("move_keys", "arc_keys", "move_begins", "arc_begins")
+_LISTS = (
+    "labels",
+    "lifted_labels",
+    "root_label",
+    "move_parts",
+    "arc_parts",
+    "move_classes",
+    "arc_classes",
+)
+
+
+def new_spec(template_text: str, template_file: str, split: str, min_count: int = 1) -> ArcEagerSpec:
+    """A specification that has its templates, and nothing that is learned."""
+    if split not in SPLITS:
+        raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
+    return ArcEagerSpec(
+        template_file,
+        template_text,
+        split_moves=split == "both",
+        split_labels=split != "none",
+        minimum=min_count,
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ArcEagerModel(ParserModel):
+    """Finds dependency trees. :class:`ArcEagerParser` fits it, and ``unkernel.load`` reads it from a file.
+
+    Attributes
+    ----------
+    spec : ArcEagerSpec
+        Everything but the weights: strings, labels, features, and which classifier decides what.
+    templates : str
+        The text of the feature templates.
+    move_classifiers_, label_classifiers_ : list of CompiledClassifier or None
+        One for each part; None for parts that have a single class.
+    parameters : dict
+        The parameters of the estimator that fitted it.
+    labels_ : list of str
+        The relations that it can assign.
+    n_features_ : int
+        Features of moves and of labels, together.
+    """
+
+    kind = "arc_eager_parser"
+    estimator = "ArcEagerParser"
+
+    spec: ArcEagerSpec
+    templates: str
+    move_classifiers_: list[CompiledClassifier | None]
+    label_classifiers_: list[CompiledClassifier | None]
+    parameters: dict[str, Any]
+
+    @property
+    def labels_(self) -> list[str]:
+        """The relations that it can assign."""
+        return list(self.spec.labels)
+
+    @property
+    def n_features_(self) -> int:
+        """Features of moves and of labels, together."""
+        return int(self.spec.move_columns + self.spec.arc_columns)
+
+    @property
+    def parts_(self) -> dict[str, CompiledClassifier]:
+        """The classifiers that decide, such as ``"moves.0"``, without the parts that have a single class."""
+        named = [("moves", self.move_classifiers_), ("labels", self.label_classifiers_)]
+        return {
+            f"{name}.{number}": part
+            for name, parts in named
+            for number, part in enumerate(parts)
+            if part is not None
+        }
+
+    def class_names(self, part: str) -> list[str]:
+        """The moves or relations that a part chooses among."""
+        kind, _, number = part.partition(".")
+        if kind == "moves":
+            return [_MOVES[move] for move in self.spec.move_classes[int(number)]]
+        return [self.spec.labels[label] for label in self.spec.arc_classes[int(number)]]
+
+    def feature_names(self, part: str) -> Callable[[int], str]:
+        """The names of a part's columns, such as ``stack.xpos=NN``."""
+        kind = part.partition(".")[0]
+        return ArcFeatureNames(kind, self.templates, self.spec.stored(), self.spec.labels)
+
+    # --- Answers --------------------------------------------------------------------------------------
+
+    def parse(
+        self,
+        source: TreebankSource | Sequence[Sequence[str]],
+        tags: Sequence[Sequence[str]] | None = None,
+        *,
+        xpos: Sequence[Sequence[str]] | None = None,
+        n_jobs: int | None = None,
+    ) -> Treebank:
+        """Find the trees of sentences.
+
+        Parameters
+        ----------
+        source : path, open file, Treebank or lists of words
+            Heads and relations that it has are replaced; every other byte stays.
+        tags, xpos : lists of str, default=None
+            For lists of words: their universal parts of speech and the treebank's own.
+        n_jobs : int, default=None
+            Threads; None is 1 and -1 is all. The answers do not depend on it.
+
+        Returns
+        -------
+        Treebank
+        """
+        bank = treebank_of(source, tags, xpos)
+        return bank._with_trees(*self._answers(bank, n_jobs), self.labels_)
+
+    def evaluate(self, source: TreebankSource, *, n_jobs: int | None = None) -> TreeResult:
+        """Parse a treebank and compare with the trees it has.
+
+        Parameters
+        ----------
+        source : path, open file or Treebank
+        n_jobs : int, default=None
+            Threads; None is 1 and -1 is all.
+
+        Returns
+        -------
+        TreeResult
+        """
+        bank = with_gold_trees(source)
+        self._engines()  # built on first use, which is not part of the time of parsing
+        start = time.process_time()
+        answers, seconds = self._answers(bank, n_jobs), time.process_time() - start
+        return result_of(bank, bank._with_trees(*answers, self.labels_), seconds)
+
+    def _answers(self, bank: Treebank, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        heads, relations = self.spec.parse(*self._engines(), bank._text, threads=thread_count(n_jobs))
+        return np.asarray(heads), np.asarray(relations)
+
+    def _engines(self) -> tuple[list[Any], list[Any]]:
+        def engine(part: CompiledClassifier | None) -> Any:
+            return None if part is None else part._engine
+
+        return list(map(engine, self.move_classifiers_)), list(map(engine, self.label_classifiers_))
+
+    def _answered(self, bank: Treebank, n_jobs: int | None) -> bytes:
+        """The text with trees; unlike the result of ``parse``, it is not read again."""
+        return bytes(bank._text.write_trees(*self._answers(bank, n_jobs), self.labels_))
+
+    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
+        return decided_trees(self.spec, self._engines(), treebank_of(source, tags))
+
+    # --- Files ----------------------------------------------------------------------------------------
+
+    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+        arrays, settings = store_classifiers(self.parts_)
+        stored = self.spec.stored()
+        for number, names in enumerate(stored["strings"]):
+            arrays[f"{_STRINGS}{number}"] = packed_strings(names)
+        arrays |= {name: np.asarray(stored[name]) for name in _ARRAYS}
+        settings |= {name: stored[name] for name in _LISTS}
+        return arrays, settings | {"templates": self.templates}
+
+    @classmethod
+    def _restored(
+        cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
+    ) -> Self:
+        templates = container.setting(name, settings, "templates", str, lambda _: True)
+        spec = new_spec(templates, name, parameters["split"])
+        spec.restore(_spec_table(name, arrays, settings))
+        parts = restore_classifiers(name, arrays, settings)
+        model = cls(
+            spec=spec,
+            templates=templates,
+            move_classifiers_=[parts.get(f"moves.{k}") for k in range(len(spec.move_classes))],
+            label_classifiers_=[parts.get(f"labels.{k}") for k in range(len(spec.arc_classes))],
+            parameters=parameters,
+        )
+        model.parse([])  # ValueError if the classifiers are not those of the parts
+        return model
+
+
+def _spec_table(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> dict[str, Any]:
+    table = {key: settings.get(key) for key in _LISTS}
+    table |= {key: np.ascontiguousarray(arrays[key]) for key in _ARRAYS if key in arrays}
+    count = sum(key.startswith(_STRINGS) for key in arrays)
+    table["strings"] = [unpacked_strings(name, arrays, f"{_STRINGS}{number}") for number in range(count)]
+    return table
+
+
+def treebank_of(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
+    """The sentences of a file, a treebank or lists of words."""
+    if isinstance(source, list | tuple):
+        return Treebank.from_words(source, tags, xpos=xpos)
+    if tags is not None or xpos is not None:
+        raise ValueError("tags are given with lists of words; a treebank has columns for them")
+    return source if isinstance(source, Treebank) else read_conllu(source)
+
+
+def with_gold_trees(source: Any) -> Treebank:
+    """A treebank to train or measure on; ValueError if it is empty or a sentence has no tree."""
+    bank = treebank_of(source)
+    check_not_empty(bank.name, bank.n_words)
+    bank.check_trees()
+    return bank

@@ -1,0 +1,177 @@
+"""Training of the classifiers of a dependency parser: online, or from the rows of the right decisions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unkernel._core import ArcEagerSpec, OnlineTrainer, mean_weights
+from unkernel.data.text.conll import Treebank
+from unkernel.engines import CompiledClassifier, compile
+from unkernel.models import ConjunctionModel
+from unkernel.parsing.arc_eager.result import result_of
+from unkernel.parsing.reporting import Reporter
+
+Weights = dict[str, NDArray[Any]]
+Classifiers = list[CompiledClassifier | None]
+_GOLD_EPOCHS = 2  # before the online learner follows its own mistakes
+_SAMPLE_ROWS = 4096
+
+
+@dataclass
+class OnlineLearner:
+    """Runs the averaged perceptron several times and averages the weights.
+
+    Attributes
+    ----------
+    epochs_seen : list of dict
+        What each epoch of each run saw.
+    best_epochs : list of int
+        The epoch of each run whose weights were kept.
+    """
+
+    spec: ArcEagerSpec
+    bank: Treebank
+    dev: Treebank | None
+    degree: int
+    epochs: int
+    runs: int
+    exploration: float
+    min_updates: int
+    report: Reporter
+    epochs_seen: list[dict[str, float]] = field(default_factory=list)
+    best_epochs: list[int] = field(default_factory=list)
+
+    def learn(self, seeds: Sequence[int]) -> tuple[Classifiers, Classifiers]:
+        """The classifiers of moves and of labels, from one run per seed."""
+        runs = [self._run(number, int(seed)) for number, seed in enumerate(seeds, 1)]
+        spec = self.spec
+        moves = self._from_runs([moves for moves, _ in runs], spec.move_classes, spec.move_columns)
+        labels = self._from_runs([labels for _, labels in runs], spec.arc_classes, spec.arc_columns)
+        return moves, labels
+
+    def _run(self, run: int, seed: int) -> tuple[list[Weights], list[Weights]]:
+        """The weights of moves and of labels, part by part, after the best epoch or the last."""
+        trainer = OnlineTrainer(
+            self.spec,
+            self.bank._text,
+            degree=self.degree,
+            label_degree=self.degree,
+            minimum_updates=self.min_updates,
+            gold_epochs=_GOLD_EPOCHS,
+            exploration=self.exploration,
+            seed=seed,
+        )
+        best, best_epoch = -1.0, 0
+        for number in range(1, self.epochs + 1):
+            seen = self._run_epoch(trainer, run, number)
+            last = number == self.epochs
+            if (self.dev is None and last) or seen.get("las", -1.0) > best:
+                best, best_epoch = seen.get("las", -1.0), number
+                moves = [trainer.move_weights(part) for part in range(len(self.spec.move_classes))]
+                labels = [trainer.arc_weights(part) for part in range(len(self.spec.arc_classes))]
+        self.best_epochs.append(best_epoch)
+        return moves, labels
+
+    def _run_epoch(self, trainer: OnlineTrainer, run: int, number: int) -> dict[str, float]:
+        start = time.process_time()
+        moves, wrong_moves, arcs, wrong_labels = trainer.run_epoch()
+        wrong = wrong_moves / max(moves, 1), wrong_labels / max(arcs, 1)
+        seen = {"run": run, "epoch": number, "wrong_moves": wrong[0], "wrong_labels": wrong[1]}
+        which = f"run {run}, epoch {number}" if self.runs > 1 else f"epoch {number}"
+        text = f"{which}: {wrong[0]:.2%} of moves wrong, {wrong[1]:.2%} of labels"
+        if self.dev is not None:
+            parsed = self.dev._with_trees(*trainer.parse(self.dev._text), list(self.spec.labels))
+            result = result_of(self.dev, parsed, 0.0)
+            seen |= {"uas": result.uas, "las": result.las}
+            text += f"; dev UAS {result.uas:.2f}, LAS {result.las:.2f}"
+        done = ((run - 1) * self.epochs + number) / (self.runs * self.epochs)
+        self.report(f"{text} ({time.process_time() - start:.1f} s)", share=done)
+        self.epochs_seen.append(seen)
+        return seen
+
+    def _from_runs(
+        self, runs: Sequence[list[Weights]], classes: list[list[int]], columns: int
+    ) -> Classifiers:
+        return [
+            self._from_weights(own, np.array(chosen), columns) if len(chosen) > 1 else None
+            for *own, chosen in zip(*runs, classes, strict=True)
+        ]
+
+    def _from_weights(self, runs: list[Weights], classes: NDArray[Any], columns: int) -> CompiledClassifier:
+        part = mean_weights(runs, degree=self.degree, classes=len(classes))
+        keys = np.asarray(part["keys"])
+        constants = np.asarray(part["constants"])
+        model = ConjunctionModel(
+            degree=self.degree,
+            sets=True,
+            feature_map="plain",
+            gamma=1.0,
+            coef0=1.0,
+            n_features=max(columns, 1),
+            columns=np.asarray(part["columns"]),
+            keys=keys,
+            weights=np.asarray(part["weights"]).reshape(len(keys), len(constants)),
+            constants=constants,
+            classes=classes,
+            origin={"learner": "ArcEagerParser"},
+        )
+        return CompiledClassifier(model).validate()
+
+
+@dataclass(frozen=True)
+class RowLearner:
+    """Trains one estimator of rows per part on the right decisions."""
+
+    spec: ArcEagerSpec
+    new_estimator: Callable[[], Any]
+    engine: str
+    threads: int
+    report: Reporter
+
+    def learn(self, bank: Treebank) -> tuple[Classifiers, Classifiers]:
+        """The classifiers of moves and of labels."""
+        moves, arcs = self.spec.rows(bank._text)
+        return (
+            self._from_rows(moves, self.spec.move_classes, self.spec.move_columns),
+            self._from_rows(arcs, self.spec.arc_classes, self.spec.arc_columns),
+        )
+
+    def _from_rows(self, rows: Mapping[str, Any], classes: list[list[int]], columns: int) -> Classifiers:
+        offsets, found = np.asarray(rows["offsets"]), np.asarray(rows["columns"])
+        shape = (len(offsets) - 1, max(columns, 1))
+        X = sparse.csr_matrix((np.ones(len(found)), found, offsets), shape=shape)
+        parts, places = np.asarray(rows["parts"]), np.asarray(rows["classes"])
+        made: Classifiers = []
+        for part, own in enumerate(classes):
+            chosen = np.flatnonzero(parts == part)
+            made.append(self._from_part_rows(X[chosen], np.array(own)[places[chosen]], own))
+            done = f"part {part + 1} of {len(classes)}"
+            self.report(f"{done}: {len(chosen):,} rows, {len(own)} classes", level=2)
+        return made
+
+    def _from_part_rows(self, X: Any, y: NDArray[Any], classes: list[int]) -> CompiledClassifier | None:
+        if len(classes) < 2:
+            return None
+        missing = np.setdiff1d(classes, y)  # a label may be in the trees and yet on no row
+        if len(missing):
+            X = sparse.vstack([X, sparse.csr_matrix((len(missing), X.shape[1]))], format="csr")
+            y = np.concatenate([y, missing])
+        model = self.new_estimator().fit_reporting(X, y, None, self.report.solver_callback).to_model()
+        if self.engine == "auto" and isinstance(model, ConjunctionModel):
+            return CompiledClassifier(model).validate()  # the weights are ready
+        compiled = compile(
+            model,
+            engine=self.engine,
+            sample=X[:: max(1, X.shape[0] // _SAMPLE_ROWS)],
+            measure=False,  # the same treebank gives the same file
+            n_jobs=self.threads,
+        )
+        assert isinstance(compiled, CompiledClassifier)
+        return compiled

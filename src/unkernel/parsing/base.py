@@ -1,0 +1,188 @@
+"""What the estimators of all parsers and chunkers share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from unkernel.data.threads import thread_count
+from unkernel.engines import CompiledClassifier
+from unkernel.errors import FormatError
+from unkernel.parsing.explaining import ExplainedDecision
+from unkernel.parsing.parser_model import Arrays, ParserModel
+from unkernel.parsing.reporting import OnStep, Reporter
+from unkernel.poly import PolyLogisticRegression, PolySVC
+
+_OF_SUPPORT_VECTORS = ("inverted", "bitsliced", "split", "pruned")  # engines that need support vectors
+
+
+class BaseParser(BaseEstimator):  # type: ignore[misc]
+    """Fits a :class:`ParserModel`, which it keeps as ``model_``, and answers with it."""
+
+    model_class: ClassVar[type[ParserModel]]
+
+    model_: ParserModel
+    degree: int
+    C: float | None
+    learner: str
+    engine: str
+    tol: float
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+
+    # --- What was learned -----------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        """The kind of its files."""
+        return self.model_class.kind
+
+    @property
+    def _fitted(self) -> Any:
+        """The model; NotFittedError if there is none."""
+        check_is_fitted(self, "model_")
+        return self.model_
+
+    @property
+    def parts_(self) -> dict[str, CompiledClassifier]:
+        """The classifiers that decide, by name."""
+        parts: dict[str, CompiledClassifier] = self._fitted.parts_
+        return parts
+
+    @property
+    def n_features_(self) -> int:
+        """The number of features that training has seen often enough."""
+        return int(self._fitted.n_features_)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all compiled tables."""
+        return int(self._fitted.nbytes)
+
+    def class_names(self, part: str) -> list[str]:
+        """The names of the classes that a classifier of ``parts_`` chooses among."""
+        names: list[str] = self._fitted.class_names(part)
+        return names
+
+    def feature_names(self, part: str) -> Callable[[int], str]:
+        """A function from the columns of a classifier of ``parts_`` to their names."""
+        names: Callable[[int], str] = self._fitted.feature_names(part)
+        return names
+
+    def explain(self, source: Any, tags: Any = None, *, top: int | None = 10) -> list[ExplainedDecision]:
+        """Why sentences get the answers that they get, decision by decision.
+
+        Parameters
+        ----------
+        source : path, open file, corpus, or lists of words
+            As ``parse`` takes it.
+        tags : lists of str, default=None
+            The parts of speech of lists of words.
+        top : int, default=10
+            The number of conjunctions of features to list for each decision, those first that made the
+            largest difference between the winner and the runner-up; None lists all.
+
+        Returns
+        -------
+        list of ExplainedDecision
+            In the order in which they were made (for chunkers: in the order of the text).
+        """
+        explained: list[ExplainedDecision] = self._fitted.explain(source, tags, top=top)
+        return explained
+
+    def _answered(self, corpus: Any, n_jobs: int | None) -> bytes:
+        return bytes(self._fitted._answered(corpus, self._jobs(n_jobs)))
+
+    # --- Files ----------------------------------------------------------------------------------------
+
+    def to_model(self) -> Any:
+        """What was learned; it needs numpy alone."""
+        return self._fitted
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned to a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
+        self._fitted.save(path)
+
+    def to_container(self) -> tuple[str, Arrays, dict[str, Any]]:
+        """The content of its file: kind, arrays and settings."""
+        content: tuple[str, Arrays, dict[str, Any]] = self._fitted.to_container()
+        return content
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file of this kind into an estimator that can be fitted again.
+
+        ``unkernel.load`` reads files of any kind and returns the model alone.
+
+        Raises
+        ------
+        FormatError
+            If the file is of another kind, or is damaged.
+        """
+        model = cls.model_class.load(path)
+        try:
+            parser = cls(**model.parameters)
+            parser._validate_params()
+        except (TypeError, ValueError) as error:
+            name, noun = os.fspath(path), cls.model_class.noun
+            raise FormatError(name, 0, 0, f"the {noun} is damaged: {error}") from error
+        parser._take(model)
+        return parser
+
+    def _take(self, model: ParserModel) -> None:
+        """Become fitted with a model from a file, which does not say how training went."""
+        self.model_ = model
+        self.dev_result_ = None
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        """The parameters as JSON values, without those that concern only this run."""
+        stored = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
+        if isinstance(self.random_state, np.random.RandomState):
+            stored["random_state"] = None
+        del stored["n_jobs"]
+        return stored
+
+    # --- For training ---------------------------------------------------------------------------------
+
+    def _reporter(self, on_progress: OnStep | None) -> Reporter:
+        return Reporter(type(self).__name__, self.verbose, on_progress)
+
+    def _jobs(self, n_jobs: int | None) -> int | None:
+        return self.n_jobs if n_jobs is None else n_jobs
+
+    def _check_parameters(self) -> None:
+        """Raise ValueError for parameters that exclude each other, before anything is read."""
+        thread_count(self.n_jobs)
+        if self.engine in _OF_SUPPORT_VECTORS and (self.learner != "svm" or self.degree == 1):
+            raise ValueError(
+                f"engine={self.engine!r} sums over support vectors, which learner={self.learner!r} of degree "
+                f"{self.degree} does not have: use engine='auto'"
+            )
+
+    def _row_learner(self, **others: Any) -> PolySVC | PolyLogisticRegression:
+        """An estimator of rows with the parser's parameters and some others."""
+        if self.engine in _OF_SUPPORT_VECTORS:
+            others = {"storage": "split"} | others  # which gives support vectors, not weights
+        chosen = {
+            "degree": self.degree,
+            "C": self.C,
+            "tol": self.tol,
+            "n_jobs": self.n_jobs,
+            "random_state": self.random_state,
+        } | others
+        return PolyLogisticRegression(**chosen) if self.learner == "logistic" else PolySVC(**chosen)
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as a JSON value."""
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(item) for item in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return value.item() if isinstance(value, np.generic) else value

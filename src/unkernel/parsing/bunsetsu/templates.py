@@ -1,0 +1,82 @@
+"""The feature templates of bunsetsu parsers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from unkernel._core import BunsetsuText, bunsetsu_training
+from unkernel.errors import FormatError
+from unkernel.parsing.template_files import read_templates
+
+# Table 1 of Yoshinaga & Kitsuregawa (2009) with the refinements of J.DepP: the words around the pair, and
+# whether the content words are the same, which is a sign of coordination.
+TEMPLATES = (
+    "before.last.surface",
+    "modifier.content.surface",
+    "modifier.content.subpos",
+    "modifier.content.cform",
+    "modifier.function.surface",
+    "modifier.function.pos",
+    "modifier.function.subpos",
+    "modifier.function.cform",
+    "modifier.last.surface",
+    "modifier.beginning",
+    "modifier.brackets",
+    "modifier.punctuation",
+    "modifier.particles",
+    "candidate.first.surface",
+    "candidate.first.subpos",
+    "candidate.content.surface",
+    "candidate.content.pos",
+    "candidate.content.subpos",
+    "candidate.content.cform",
+    "candidate.function.surface",
+    "candidate.function.subpos",
+    "candidate.function.cform",
+    "candidate.last.subpos",
+    "candidate.end",
+    "candidate.brackets",
+    "candidate.punctuation",
+    "candidate.particles",
+    "after.first.surface",
+    "after.content.surface",
+    "after.last.surface",
+    "same.before.candidate",
+    "same.modifier.candidate",
+    "same.modifier.after",
+    "between.distance",
+    "between.brackets",
+    "between.particles",
+)
+_DEFAULT = "default"
+_NO_TEXT = BunsetsuText(b"", "<none>", 1, False)
+
+
+def template_names(templates: str | os.PathLike[str] | Sequence[str] | None) -> list[str]:
+    """The names in a list or a file; by default ``TEMPLATES``."""
+    if templates is None or (isinstance(templates, str) and templates == _DEFAULT):
+        return list(TEMPLATES)
+    if isinstance(templates, str | os.PathLike):
+        return _names_in(*read_templates(templates, {_DEFAULT: ""}))
+    if not len(templates):
+        raise ValueError("templates is empty: give names of templates, or None for the default ones")
+    return list(templates)
+
+
+def _names_in(text: str, file: str) -> list[str]:
+    """One name per line, each checked alone so that an error names its line."""
+    names: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        name = line.partition("#")[0].strip()
+        if name:
+            try:
+                bunsetsu_training(_NO_TEXT, np.empty(0, np.int32), [*names, name], 1)
+            except ValueError as error:
+                raise FormatError(file, number, 0, str(error)) from None
+            names.append(name)
+    if not names:
+        raise FormatError(file, 0, 0, "there is no template in it: it should have one name per line")
+    return names

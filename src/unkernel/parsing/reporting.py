@@ -1,0 +1,51 @@
+"""Progress reports of training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from unkernel._core import Progress
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far training has come.
+
+    Attributes
+    ----------
+    words : str
+        What has just been done; empty in the middle of a step.
+    share : float or None
+        The share of all steps that is done, where their number is known.
+    progress : Progress or None
+        The progress of a solver, in the middle of a step.
+    """
+
+    words: str
+    share: float | None = None
+    progress: Progress | None = None
+
+
+OnStep = Callable[[Step], None]
+
+
+class Reporter:
+    """Passes messages about training to a callback or, without one, prints them as `verbose` says."""
+
+    def __init__(self, name: str, verbose: int, on_progress: OnStep | None) -> None:
+        self._name = name
+        self._verbose = int(verbose)
+        self._on_progress = on_progress
+
+    def __call__(self, words: str, *, share: float | None = None, level: int = 1) -> None:
+        if self._on_progress is not None:
+            self._on_progress(Step(words, share))
+        elif self._verbose >= level:
+            print(f"[{self._name}] {words}", flush=True)
+
+    @property
+    def solver_callback(self) -> Callable[[Progress], None] | None:
+        """The callback for solvers; None if there is no callback for steps."""
+        on_progress = self._on_progress
+        return None if on_progress is None else lambda progress: on_progress(Step("", progress=progress))

@@ -1,0 +1,23 @@
+"""Figures that the results of all parsers share."""
+
+from __future__ import annotations
+
+
+def check_not_empty(name: str, count: int) -> None:
+    """Raise ``ValueError`` if a corpus has nothing to measure on."""
+    if not count:
+        raise ValueError(f"{name}: there are no sentences")
+
+
+def percentage(part: int, whole: int, *, of_none: float = float("nan")) -> float:
+    """A share in percent; `of_none` if the whole is empty.
+
+    >>> percentage(3, 4)
+    75.0
+    """
+    return 100.0 * int(part) / int(whole) if whole else of_none
+
+
+def per_second(count: int, seconds: float) -> float:
+    """A rate; NaN if the clock did not advance."""
+    return count / seconds if seconds > 0 else float("nan")
