@@ -217,7 +217,7 @@ def test_templates_of_bunsetsu_are_names_in_a_file(run, tmp_path):
     arguments = ("train", "bunsetsu", tmp_path / "train.knp", "-o", tmp_path / "m.uk", "--templates")
     assert run(*arguments, tmp_path / "t.txt", "-q").code == 0
     names = {"modifier.last.surface", "candidate.end", "between.distance"}
-    assert set(unkernel.load(tmp_path / "m.uk")._features.templates) == names
+    assert set(unkernel.load(tmp_path / "m.uk").features.templates) == names
     assert run(*arguments, "default", "-q").code == 0
     assert "there is no template file" in run(*arguments, tmp_path / "nowhere", "-q").error()
     for text, reason in (

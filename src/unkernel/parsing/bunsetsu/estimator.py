@@ -74,6 +74,7 @@ class BunsetsuParser(BaseParser):
     n_jobs : int, default=None
         Threads; None is 1 and -1 is all. No result depends on it.
     random_state : int, RandomState or None, default=0
+        Seed of the order in which rows are visited in training.
     verbose : int, default=0
         1 says what was learned; 2 adds the progress of training.
 

@@ -72,7 +72,7 @@ class Chunker(BaseParser):
     n_jobs : int or None, default=None
         Threads; None is 1 and -1 is all. The result does not depend on it.
     random_state : int, RandomState or None, default=0
-        Order in which training visits examples.
+        Seed of the order in which rows are visited in training.
     verbose : int, default=0
         1 says what was learned; 2 adds the progress of training.
 
