@@ -125,13 +125,20 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
         FormatError
             If the file is of another kind, or is damaged.
         """
-        model = cls.model_class.load(path)
+        return cls._of(cls.model_class.load(path), os.fspath(path))
+
+    @classmethod
+    def from_container(cls, name: str, arrays: Arrays, settings: dict[str, Any]) -> Self:
+        """Check the content of the file `name` and make an estimator of it."""
+        return cls._of(cls.model_class.from_container(name, arrays, settings), name)
+
+    @classmethod
+    def _of(cls, model: ParserModel, file: str) -> Self:
         try:
             parser = cls(**model.parameters)
             parser._validate_params()
         except (TypeError, ValueError) as error:
-            name, noun = os.fspath(path), cls.model_class.noun
-            raise FormatError(name, 0, 0, f"the {noun} is damaged: {error}") from error
+            raise FormatError(file, 0, 0, f"the {model.noun} is damaged: {error}") from error
         parser._take(model)
         return parser
 
