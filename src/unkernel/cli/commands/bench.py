@@ -13,9 +13,9 @@ from typing import Any
 
 import typer
 
+from unkernel.cli.inputs.asked import expect_rows, read_asked
 from unkernel.cli.inputs.files import as_wide_as
 from unkernel.cli.inputs.models import Opened, OpenedTrees, open_model, trie_of
-from unkernel.cli.inputs.rows import expect_rows, read_asked
 from unkernel.cli.inputs.trees import check_rows_only, read_for
 from unkernel.cli.options import shared
 from unkernel.cli.render.console import print_json, rate

@@ -10,8 +10,8 @@ from typing import Any
 
 import typer
 
+from unkernel.cli.inputs.asked import expect_rows
 from unkernel.cli.inputs.models import Opened, OpenedTrees, describe, describe_trees, open_model, trie_of
-from unkernel.cli.inputs.rows import expect_rows
 from unkernel.cli.options import shared, training
 from unkernel.cli.options.wording import in_words_of_options
 from unkernel.cli.outputs import check_given, check_model_output, check_output

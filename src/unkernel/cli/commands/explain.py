@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import typer
 
+from unkernel.cli.inputs.asked import expect_rows, read_asked
 from unkernel.cli.inputs.files import class_labels, label_words
 from unkernel.cli.inputs.kinds import is_parser
 from unkernel.cli.inputs.models import Opened, OpenedTrees, first_index, open_model, score_names, strongest
 from unkernel.cli.inputs.names import read_names, shown
-from unkernel.cli.inputs.rows import expect_rows, read_asked
 from unkernel.cli.inputs.trees import check_rows_only, read_for
 from unkernel.cli.options import shared
 from unkernel.cli.render.console import many, print_json

@@ -14,9 +14,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from unkernel.cli.inputs.asked import expect_rows, read_asked
 from unkernel.cli.inputs.files import STANDARD_STREAM, as_wide_as, class_labels
 from unkernel.cli.inputs.models import Model, Opened, OpenedTrees, is_ranking, open_model
-from unkernel.cli.inputs.rows import expect_rows, read_asked
 from unkernel.cli.inputs.trees import check_rows_only, read_for
 from unkernel.cli.learners.measures import (
     CLASS_MEASURES,

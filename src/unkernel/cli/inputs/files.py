@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from unkernel.cli.render.console import many, warn
 
@@ -52,12 +51,16 @@ def as_wide_as(model: Any, X: Any, name: str) -> Any:
     """Rows that a model can be asked about: exactly its columns where it has a width, else at least those."""
     if model.fixed_width:
         return only_known_features(X, model.n_features, name)
+    from scipy import sparse
+
     width = max(X.shape[1], model.n_features, 1)  # scikit-learn refuses rows without any column
     return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
 
 
 def only_known_features(X: Any, n_features: int, name: str) -> Any:
     """Rows with exactly the model's columns. Features it never saw carry no weight and are left out."""
+    from scipy import sparse
+
     known = X[:, :n_features] if X.shape[1] > n_features else X
     if ignored := X.nnz - known.nnz:
         rows = int(np.count_nonzero(np.diff(X.indptr) != np.diff(known.indptr)))

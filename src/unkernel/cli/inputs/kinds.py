@@ -27,5 +27,5 @@ def parser_words(path: Path) -> str | None:
 
 
 def is_parser(path: Path) -> bool:
-    """Whether a file is one of a parser."""
+    """Whether a file holds a parser."""
     return parser_words(path) is not None

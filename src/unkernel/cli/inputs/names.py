@@ -9,7 +9,7 @@ from unkernel.errors import FormatError
 
 
 def read_names(path: str | None, first_index: int) -> dict[int, str]:
-    """The name of each column: a name a line, or lines ``number<TAB>name`` that number as data files do."""
+    """The name of each column: one per line, or lines ``number<TAB>name`` that count as data files do."""
     if path is None:
         return {}
     lines = _lines(path)

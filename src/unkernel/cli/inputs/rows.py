@@ -15,14 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels, only_known_features
-from unkernel.cli.inputs.models import Opened
 from unkernel.cli.inputs.trees import TreeExamples, check_no_trees, trees_told
 from unkernel.cli.render.console import many, size
 from unkernel.cli.render.progress import Display
 from unkernel.cutplane.training import TrainingRows, rows_in_files
 from unkernel.data import SvmlightData, read_svmlight
 from unkernel.data.rows.row_files import RowFile
-from unkernel.models.rows import read_for
 
 # Labels, groups, scores and their order, with what the oracles add; and weights beside the cuts.
 _BYTES_PER_ROW = 90
@@ -183,23 +181,6 @@ def read(
     with display.reading(file) as stream, trees_told(_WITH_TREES):
         data = read_svmlight(stream, n_features=n_features, zero_based=zero_based, n_jobs=jobs)
     return MemoryRows(file, data, time.perf_counter() - began)
-
-
-def expect_rows(opened: Opened, file: str) -> None:
-    """Refuse trees that a model of rows is asked about, before it is made ready."""
-    check_no_trees(file, _answers_for_rows(opened))
-
-
-def _answers_for_rows(opened: Opened) -> str:
-    return f"the model {opened.path} answers for rows"
-
-
-def read_asked(
-    opened: Opened, file: str, display: Display, zero_based: bool | None, jobs: int | None = None
-) -> SvmlightData:
-    """Read what a model is asked about."""
-    with display.reading(file) as stream, trees_told(_answers_for_rows(opened)):
-        return read_for(opened.model, stream, zero_based, jobs)
 
 
 def read_test(file: str, display: Display, jobs: int | None, rows: AnyRows) -> MemoryRows:

@@ -1,0 +1,26 @@
+"""Rows that a model is asked about."""
+
+from __future__ import annotations
+
+from unkernel.cli.inputs.models import Opened
+from unkernel.cli.inputs.trees import check_no_trees, trees_told
+from unkernel.cli.render.progress import Display
+from unkernel.data import SvmlightData
+from unkernel.models.rows import read_for
+
+
+def expect_rows(opened: Opened, file: str) -> None:
+    """Refuse trees that a model of rows is asked about, before it is made ready."""
+    check_no_trees(file, _answers_for_rows(opened))
+
+
+def _answers_for_rows(opened: Opened) -> str:
+    return f"the model {opened.path} answers for rows"
+
+
+def read_asked(
+    opened: Opened, file: str, display: Display, zero_based: bool | None, jobs: int | None = None
+) -> SvmlightData:
+    """Read what a model is asked about."""
+    with display.reading(file) as stream, trees_told(_answers_for_rows(opened)):
+        return read_for(opened.model, stream, zero_based, jobs)
