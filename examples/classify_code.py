@@ -1,14 +1,15 @@
-"""The part of the demo on trees: Python's own standard library, which is on every machine.
+"""Trees: which package of Python's standard library is a function from?
 
-Every function is a syntax tree; the task is to say which package it comes from. Trees are shown beside a bag
-of names, which is what most would try first, and both once more with the names hidden.
+    python examples/classify_code.py
+
+Every function is a syntax tree. Tree kernels are shown beside a bag of names, which is what most would try
+first, and both once more with all names hidden. The sources come with Python.
 """
 
 from __future__ import annotations
 
 import ast
 import sysconfig
-import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,23 +18,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.svm import LinearSVC
 
+from example_output import print_note, print_table, timed
 from unkernel.data import Forest
 from unkernel.data.trees.ast_trees import from_ast
 from unkernel.data.trees.preorder import Preorder
 from unkernel.tree import TreeSVC
 
-# Packages that every Python has, and of about a size; others take the place of one that is missing.
+# Packages that every Python has, of about the same size; others replace one that is missing.
 _USUAL_PACKAGES = ("asyncio", "email", "importlib", "multiprocessing", "unittest", "xml")
 _NOT_CODE_OF_ITS_OWN = ("test", "tests", "site-packages", "dist-packages", "lib-dynload", "ensurepip")
 _FEWEST_FUNCTIONS = 60  # of a package that takes part
 _FEWEST_NODES, _MOST_NODES = 20, 400  # of a function
-_HELD_OUT = 3  # every third module of a package
+_HELD_OUT = 3  # every third module of a package is for testing
 _TREES: dict[str, Any] = {"kernel": "sst", "decay": 0.1, "C": 10.0}
 _NAMES_C = 0.1
 _NAME_FIELDS = frozenset({"id:", "attr:", "arg:", "name:", "names:", "asname:", "module:", "str:", "bytes:"})
@@ -50,7 +50,7 @@ class Functions:
 
 @dataclass(frozen=True)
 class TreeFit:
-    """A classifier of functions; microseconds are those of an answer, all test functions at once."""
+    """A classifier of functions; `microseconds` per test function, all asked at once."""
 
     name: str
     accuracy: float
@@ -59,35 +59,40 @@ class TreeFit:
 
 
 def show(console: Console) -> None:
+    """A table of all classifiers."""
     functions = standard_library()
     if functions is None:
-        console.print("trees: left out, as this Python has no sources of its standard library.", style="dim")
+        print_note(console, "trees: left out, as this Python has no sources of its standard library.")
         return
     packages, test = sorted(set(functions.packages.tolist())), int(functions.held_out.sum())
-    table = Table(
-        title=f"trees: which package is a function from? {len(functions.nodes) - test:,} to train on, "
-        f"{test:,} to test",
-        title_justify="left", title_style="bold", box=SIMPLE_HEAD, show_edge=False,
-    )  # fmt: skip
-    table.padding = (0, 1, 0, 0)
-    for heading in ("", "correct", "training", "a function"):
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    for fit in tree_fits(functions):
-        cells = (f"{fit.accuracy:.1%}", f"{fit.training_seconds:.2f} s", f"{fit.microseconds:,.0f} µs")
-        table.add_row(fit.name, *cells, style="bold cyan" if fit.name.startswith("TreeSVC") else "")
-    console.print(table)
-    console.print(
-        f"{', '.join(packages)}: syntax trees of this Python's own standard library. The test functions are "
-        "all those of modules that training has not seen. Names tell most, so a bag of them is hard to beat; "
-        "trees add what it cannot say. Where names and strings are hidden, only structure is left.\n"
-        "'a function' is an answer of predict for all test functions at once, their trees read before.",
-        style="dim",
-        highlight=False,
+    print_table(
+        console,
+        f"{len(functions.nodes) - test:,} functions to train on, {test:,} to test on",
+        ("", "correct", "training", "one function"),
+        (
+            (
+                fit.name.startswith("TreeSVC"),
+                (
+                    fit.name,
+                    f"{fit.accuracy:.1%}",
+                    f"{fit.training_seconds:.2f} s",
+                    f"{fit.microseconds:,.0f} µs",
+                ),
+            )
+            for fit in tree_fits(functions)
+        ),
+    )
+    print_note(
+        console,
+        f"Packages: {', '.join(packages)}. Test functions are those of modules that training has not seen. "
+        "Names tell most, so a bag of them is hard to beat; trees add what it cannot say. With names and "
+        "strings hidden, only structure is left.\n"
+        "'one function' is the time of predict for all test functions at once, divided by their number.",
     )
 
 
 def standard_library(folder: Path | None = None, count: int = 6) -> Functions | None:
-    """Functions of so many packages of the standard library; None where fewer than two have sources."""
+    """Functions of `count` packages of the standard library; None where fewer than two have sources."""
     folder = Path(sysconfig.get_path("stdlib")) if folder is None else folder
     nodes: list[ast.AST] = []
     packages: list[str] = []
@@ -158,13 +163,9 @@ def tree_fits(functions: Functions) -> list[TreeFit]:
 
 def _tree_fit(name: str, classifier: Any, X: Any, functions: Functions) -> TreeFit:
     test = functions.held_out
-    began = time.perf_counter()
-    classifier.fit(X[~test], functions.packages[~test])
-    training_seconds = time.perf_counter() - began
-    rows, expected = X[test], functions.packages[test]
-    began = time.perf_counter()
-    answers = classifier.predict(rows)
-    seconds = time.perf_counter() - began
+    _, training_seconds = timed(classifier.fit, X[~test], functions.packages[~test])
+    expected = functions.packages[test]
+    answers, seconds = timed(classifier.predict, X[test])
     accuracy = float(np.mean(answers == expected))
     return TreeFit(name, accuracy, training_seconds, 1e6 * seconds / len(expected))
 

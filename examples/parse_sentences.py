@@ -1,15 +1,19 @@
-"""The part of the demo on parsing: a small grammar, in which pairs of words decide where a phrase belongs."""
+"""Parsing: a small grammar in which two words together decide where a phrase belongs.
+
+    python examples/parse_sentences.py
+
+"she saw the man with a telescope": does "with a telescope" belong to "saw" or to "man"? Verb and tool tell it
+together, neither does alone. A parser of degree 2 sees such conjunctions of its features.
+"""
 
 from __future__ import annotations
 
 import random
-import time
 from dataclasses import dataclass
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
+from example_output import print_note, print_table, timed
 from unkernel.data import Treebank
 from unkernel.parsing import ArcEagerParser
 
@@ -45,39 +49,47 @@ class ParserFit:
     words_per_second: float
 
 
-def parser_fits(train: Treebank, test: Treebank) -> tuple[list[ParserFit], Treebank]:
-    """Parsers of degree 1 and 2, and the trees that the last one found."""
+def parser_fits(train: Treebank, test: Treebank) -> tuple[list[ParserFit], ArcEagerParser]:
+    """Parsers of degree 1 and 2, and the latter itself."""
     fits = []
     for degree in (1, 2):
-        began = time.process_time()
-        parser = ArcEagerParser(degree).fit(train)
-        seconds = time.process_time() - began
-        result = parser.evaluate(test)
-        fits.append(ParserFit(degree, seconds, result.uas, result.words_per_second))
-    return fits, parser.parse(test)
-
-
-def show(console: Console) -> None:
-    """A table of both, and a tree."""
-    fits, parsed = parser_fits(grammar(1500, seed=0), grammar(400, seed=1))
-    table = Table(
-        title="parsing a small grammar", title_justify="left", title_style="bold",
-        box=SIMPLE_HEAD, show_edge=False,
-    )  # fmt: skip
-    table.padding = (0, 1, 0, 0)
-    for heading in ("", "training", "right heads", "words a second"):
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    for fit in fits:
-        table.add_row(
-            f"ArcEagerParser, degree {fit.degree}",
-            f"{fit.training_seconds:.2f} s",
-            f"{fit.uas:.2f} %",
-            f"{fit.words_per_second:,.0f}",
+        parser, training_seconds = timed(ArcEagerParser(degree).fit, train)
+        _, parsing_seconds = timed(parser.parse, test)
+        fits.append(
+            ParserFit(degree, training_seconds, parser.evaluate(test).uas, test.n_words / parsing_seconds)
         )
-    console.print(table)
-    console.print(parsed[0].draw(), highlight=False, markup=False)
-    console.print(
-        "Whether a phrase belongs to the verb or to the noun, verb and tool tell together: a conjunction.",
-        style="dim",
-        highlight=False,
+    return fits, parser
+
+
+def show(console: Console, train: int = 1500, test: int = 400) -> ArcEagerParser:
+    """A table of both, and a tree; returns the better parser."""
+    sentences = grammar(test, seed=1)
+    fits, parser = parser_fits(grammar(train, seed=0), sentences)
+    print_table(
+        console,
+        f"a small grammar: {train:,} training and {test:,} test sentences",
+        ("", "training", "right heads", "words per second"),
+        (
+            (
+                True,
+                (
+                    f"ArcEagerParser, degree {fit.degree}",
+                    f"{fit.training_seconds:.2f} s",
+                    f"{fit.uas:.2f} %",
+                    f"{fit.words_per_second:,.0f}",
+                ),
+            )
+            for fit in fits
+        ),
     )
+    console.print(parser.parse(sentences)[0].draw(), highlight=False, markup=False)
+    print_note(
+        console,
+        "Verb and tool together tell whether the phrase belongs to the verb or to the noun: a conjunction. "
+        "On English web text the same kind of parser reads about a hundred thousand words per second.",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    show(Console())
