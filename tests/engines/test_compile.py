@@ -330,7 +330,7 @@ def test_a_tiny_threshold_prunes_nothing(degree, scores):
 
 def test_a_larger_threshold_keeps_fewer_conjunctions():
     model = make_kernel_model(1, polynomial(3), vectors=100)
-    counts = [sum(pruned(model, t).heaviest(0)["counts"]) for t in (1e-300, 0.1, 1.0, 10.0, 1e9)]
+    counts = [sum(pruned(model, t).heaviest_conjunctions(0)["counts"]) for t in (1e-300, 0.1, 1.0, 10.0, 1e9)]
     assert counts == sorted(counts, reverse=True)
     assert len(set(counts)) == len(counts) and counts[-1] == 0
 
@@ -338,11 +338,11 @@ def test_a_larger_threshold_keeps_fewer_conjunctions():
 def test_what_is_pruned_is_what_weighs_little():
     """Above the threshold, scaled by the share of support vectors of the weight's sign, weights stay."""
     model = make_kernel_model(1, polynomial(2), vectors=100)
-    everything = unkernel.compile(model, "expanded").heaviest(10**6)
+    everything = unkernel.compile(model, "expanded").heaviest_conjunctions(10**6)
     share = (model.coefficients > 0).mean()
     weights = everything["weights"][:, 0]
     kept = np.where(weights > 0, weights >= 2.0 * share, -weights >= 2.0 * (1 - share))
-    found = pruned(model, 2.0).heaviest(10**6)
+    found = pruned(model, 2.0).heaviest_conjunctions(10**6)
     assert 0 < kept.sum() < len(kept)
     assert np.array_equal(found["columns"], everything["columns"][kept])
     np.testing.assert_allclose(found["weights"], everything["weights"][kept], rtol=1e-12)

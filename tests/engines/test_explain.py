@@ -30,8 +30,8 @@ def dense(row, width):
 
 
 def assert_adds_up(explanation):
-    total = np.array(explanation.constant) + explanation.rest
-    size = np.abs(explanation.constant) + np.abs(explanation.rest)
+    total = np.array(explanation.intercept) + explanation.rest
+    size = np.abs(explanation.intercept) + np.abs(explanation.rest)
     for contribution in explanation.contributions:
         total = total + contribution.value
         size = size + np.abs(contribution.value)
@@ -39,8 +39,8 @@ def assert_adds_up(explanation):
 
 
 def assert_explains(found, expected):
-    """All contributions are those expected, zeros apart; `expected` has the constant at ()."""
-    np.testing.assert_allclose(np.atleast_1d(found.constant), expected[()], rtol=1e-10, atol=1e-12)
+    """All contributions are those expected, zeros apart; `expected` has the intercept at ()."""
+    np.testing.assert_allclose(np.atleast_1d(found.intercept), expected[()], rtol=1e-10, atol=1e-12)
     listed = {c.features: np.atleast_1d(c.value) for c in found.contributions}
     assert len(listed) == len(found.contributions) == found.n_conjunctions
     assert () not in listed
@@ -52,9 +52,11 @@ def assert_explains(found, expected):
 
 
 def assert_largest_first(explanation):
-    sizes = [np.abs(c.value).max() for c in explanation.contributions]
+    """By what they change of the score, or of the difference between the scores of two classes."""
+    shown = [explanation.comparison.numbers(c.value) for c in explanation.contributions]
+    sizes = [abs(numbers[0] - sum(numbers[1:])) for numbers in shown]
     assert sizes == sorted(sizes, reverse=True)
-    assert all(size > 0 for size in sizes)
+    assert all(np.abs(c.value).max() > 0 for c in explanation.contributions)
 
 
 @given(
@@ -199,7 +201,7 @@ def test_rows_of_any_type(row):
 def test_rows_of_nothing(row):
     found = FAST.explain(row)
     assert found.contributions == [] and found.n_conjunctions == 0 and found.rest == 0
-    assert found.score == found.constant == pytest.approx(FAST.score_one([]), rel=1e-12)
+    assert found.score == found.intercept == pytest.approx(FAST.score_one([]), rel=1e-12)
 
 
 LETTERS = list("abcdefghijkl")
@@ -232,8 +234,8 @@ def test_squares_are_listed_twice():
 def test_in_words():
     found = FAST.explain(ROW, top=2, names=LETTERS)
     lines = str(found).splitlines()
-    assert lines[0] == f"score {found.score:+.6g}"
-    assert lines[1].split() == [f"{found.constant:+.6g}", "(constant)"]
+    assert lines[0] == f"score {found.score:+.6g} for 10 against 0"
+    assert lines[1].split() == [f"{found.intercept:+.6g}", "(intercept)"]
     assert lines[2].split() == [
         f"{found.contributions[0].value:+.6g}",
         *" & ".join(found.contributions[0].names).split(),

@@ -299,8 +299,8 @@ def test_a_vector_of_very_many_rare_features(rare, as_records):
 )
 def test_listings_are_the_same(head):
     model = make_slots_model(4, 3)
-    expected = expanded(model, Head(0.0)).listing(10**6)
-    found = expanded(model, head).listing(10**6)
+    expected = expanded(model, Head(0.0)).heaviest_conjunctions(10**6)
+    found = expanded(model, head).heaviest_conjunctions(10**6)
     assert list(found["counts"]) == list(expected["counts"])
 
     def by_columns(listing):

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from unkernel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from unkernel.cutplane.rank import RankSVM, ordered_pairs
+    from unkernel.cutplane.rank import RankSVM
+    from unkernel.cutplane.rankings import ndcg_score, ordered_pairs
     from unkernel.cutplane.svc import CuttingPlaneSVC
 else:
     __getattr__, __dir__ = lazy_names(
@@ -13,8 +14,9 @@ else:
         {
             "CuttingPlaneSVC": "unkernel.cutplane.svc",
             "RankSVM": "unkernel.cutplane.rank",
-            "ordered_pairs": "unkernel.cutplane.rank",
+            "ndcg_score": "unkernel.cutplane.rankings",
+            "ordered_pairs": "unkernel.cutplane.rankings",
         },
     )
 
-__all__ = ["CuttingPlaneSVC", "RankSVM", "ordered_pairs"]
+__all__ = ["CuttingPlaneSVC", "RankSVM", "ndcg_score", "ordered_pairs"]

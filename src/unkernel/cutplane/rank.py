@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Real
-from typing import Any, ClassVar, Self
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.base import _fit_context, clone
+from sklearn.utils import check_consistent_length
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unkernel._core import Oracle, count_pairs, ordinal_oracle
-from unkernel.cutplane._base import LinearLearner, linear_model
+from unkernel._core import Bundle, Oracle, ordinal_oracle
+from unkernel.cutplane._base import LinearLearner
+from unkernel.cutplane.rankings import (
+    PairWeight,
+    check_groups,
+    check_not_text,
+    check_numbers,
+    counted_ranks,
+    ndcg_score,
+    ranking_of,
+    share_in_order,
+)
+from unkernel.cutplane.thresholds import best_thresholds
 from unkernel.cutplane.training import (
     LocalMinimiser,
     Minimiser,
@@ -26,13 +37,11 @@ from unkernel.cutplane.training import (
     pair_accuracy,
     solve_by_cuts,
 )
-from unkernel.learners.base import OnProgress, check_weights
-from unkernel.models import Decision
-
-PairWeight = Mapping[tuple[float, float], float]
+from unkernel.learners.progress import OnProgress, warn_caller
+from unkernel.learners.targets import check_weights
+from unkernel.models import Decision, LinearModel
 
 _MOST_ORDINAL_CLASSES = 1024
-_MOST_WEIGHTED_RANKS = 1024
 
 
 def _has_thresholds(learner: Any) -> bool:
@@ -67,7 +76,9 @@ class RankSVM(LinearLearner):
     max_iter : int, default=1000
         Passes over the training set, at most.
     max_cuts : int, default=200
-        Cuts that are kept; each takes 8 bytes a feature.
+        Cuts that are kept; each takes 8 bytes per feature.
+    warm_start : bool, default=False
+        Start the next fit from the weights of this one.
     checkpoint : path, default=None
         A folder where cuts are kept while training: a run that was killed goes on from its last pass when
         it is started again with the same rows. It is emptied when training ends.
@@ -102,6 +113,7 @@ class RankSVM(LinearLearner):
     array([2, 4])
     """
 
+    _kind = "RankSVM"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearLearner._parameter_constraints,
         "pair_weight": [dict, None],
@@ -115,6 +127,7 @@ class RankSVM(LinearLearner):
         tol: float = 1e-3,
         max_iter: int = 1000,
         max_cuts: int = 200,
+        warm_start: bool = False,
         checkpoint: Any = None,
         cache: Any = None,
         n_jobs: int | None = None,
@@ -125,6 +138,7 @@ class RankSVM(LinearLearner):
         self.tol = tol
         self.max_iter = max_iter
         self.max_cuts = max_cuts
+        self.warm_start = warm_start
         self.checkpoint = checkpoint
         self.cache = cache
         self.n_jobs = n_jobs
@@ -175,32 +189,91 @@ class RankSVM(LinearLearner):
         rows, labels, groups = self._rows(X, y, qid, on_reading, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         ranking = ranking_of(labels, groups, weights, self.pair_weight)
-        return self._fit_rows(
-            rows, LocalMinimiser(rows, 0.0), ranking, counted_ranks(labels, weights), on_progress
-        )
+        self._note_ranking(labels, groups, weights)
+        self._fit_rows(rows, LocalMinimiser(rows, 0.0), ranking, on_progress)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def path(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        Cs: Iterable[float],
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> list[Self]:
+        """Fit for several values of C, each from the cuts of the one before.
+
+        Cuts hold for every C, so a path costs little more than its hardest value.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight
+            As in :meth:`fit`.
+        Cs : iterable of float
+            Best in ascending order.
+
+        Returns
+        -------
+        list of RankSVM
+            One fitted copy per C.
+        """
+        if self.checkpoint is not None:
+            raise ValueError("path keeps no checkpoint: leave it out")
+        prepared = clone(self)
+        rows, labels, groups = prepared._rows(X, y, qid, None, "auto")
+        weights = None if sample_weight is None else check_weights(sample_weight, labels)
+        prepared._note_ranking(labels, groups, weights)
+        ranking = ranking_of(labels, groups, weights, self.pair_weight)
+        minimiser = LocalMinimiser(rows, 0.0)
+        bundle, start = Bundle(minimiser.dimension, int(self.max_cuts)), None
+        fitted = []
+        for copy in self._copies(Cs):
+            copy._prepared_like(prepared)
+            start = copy._fit_rows(rows, minimiser, ranking, None, bundle=bundle, start=start).weights
+            fitted.append(copy)
+        return fitted
+
+    def _note_ranking(
+        self, labels: NDArray[Any], groups: NDArray[Any] | None, weights: NDArray[np.float64] | None
+    ) -> None:
+        """What later questions need of the labels: the ranks, and whether there were groups."""
+        self.ranks_ = counted_ranks(labels, weights)
+        self._has_groups = groups is not None
+        for name in ("thresholds_", "classes_"):  # of an earlier fit
+            if hasattr(self, name):
+                delattr(self, name)
 
     def _fit_rows(
         self,
         rows: TrainingRows,
         minimiser: Minimiser,
         ranking: dict[str, Any],
-        ranks: NDArray[Any],
         on_progress: OnProgress | None,
-    ) -> Self:
-        self.ranks_ = ranks
-        self._forget_thresholds()
+        *,
+        bundle: Bundle | None = None,
+        start: NDArray[np.float64] | None = None,
+    ) -> Solution:
         options = self._solver_options(on_progress, 0.0)
-        solution = self._solve(rows, minimiser, options, ranking)
-        model = linear_model(
-            [rows.to_columns(solution.weights)],
-            [0.0],
-            Decision("regression", np.empty(0, np.int64), ranking=True),
-            {"learner": "RankSVM"},
-        )
-        return self._keep([solution], model)
+        if start is None:
+            start = self._last_weights(rows, np.empty(0), 0, 0.0)
+        solution = self._solve(rows, minimiser, options, ranking, bundle=bundle, start=start)
+        facts: dict[str, Any] = {"groups": self._has_groups}
+        if len(self.ranks_) <= _MOST_ORDINAL_CLASSES:
+            facts["ranks"] = self.ranks_.tolist()
+        decision = Decision("regression", np.empty(0, np.int64), ranking=True)
+        self._keep_weights([solution], [rows.to_columns(solution.weights)], [0.0], decision, facts)
+        return solution
 
     def _solve(
-        self, rows: TrainingRows, minimiser: Minimiser, options: SolverOptions, ranking: dict[str, Any]
+        self,
+        rows: TrainingRows,
+        minimiser: Minimiser,
+        options: SolverOptions,
+        ranking: dict[str, Any],
+        *,
+        bundle: Bundle | None,
+        start: NDArray[np.float64] | None,
     ) -> Solution:
         identity = rows.identity | {"objective": "pairs"}
         if options.checkpoint is not None:
@@ -208,7 +281,16 @@ class RankSVM(LinearLearner):
                 "labels": checksum(value for value in ranking.values() if isinstance(value, np.ndarray))
             }
         oracle: Oracle = ordinal_oracle(**ranking, accuracy=pair_accuracy(self.tol))
-        return solve_by_cuts(minimiser, oracle, options, identity=identity)
+        return solve_by_cuts(minimiser, oracle, options, identity=identity, bundle=bundle, start=start)
+
+    def _restore(self, model: Any) -> None:
+        super()._restore(model)
+        self._has_groups = model.origin.get("groups") is True
+        if isinstance(ranks := model.origin.get("ranks"), list):
+            self.ranks_ = np.array(ranks)
+        if model.decision.scheme == "ordinal":
+            self.ranks_ = self.classes_
+            self.thresholds_ = model.decision.thresholds
 
     def _rows(
         self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, on_reading: Any, zero_based: Any
@@ -221,18 +303,19 @@ class RankSVM(LinearLearner):
         matrix, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, y_numeric=True
         )
-        _check_text(labels)
-        groups = _groups(qid, matrix)
+        check_not_text(labels)
+        groups = check_groups(qid, matrix)
         return self._rows_in_memory(matrix), labels, groups
-
-    def _forget_thresholds(self) -> None:
-        if hasattr(self, "thresholds_"):
-            del self.thresholds_
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """A weight a feature."""
-        return self.to_model().weights[:, 0]
+        """One weight per feature."""
+        return self._linear_weights()[0][0]
+
+    @property
+    def intercept_(self) -> Any:
+        """Always 0: only the order of scores counts."""
+        return float(self._linear_weights()[1][0])
 
     def score(
         self,
@@ -244,13 +327,38 @@ class RankSVM(LinearLearner):
         """The share of pairs that the scores have in order; equal scores count half.
 
         Only pairs of rows with different labels and, if there are groups, of the same group count. For two
-        labels this is the area under the ROC curve.
+        labels this is the area under the ROC curve. A ranker that was fitted with groups warns when it is
+        scored without: pairs of different groups, which it never learned to order, would count then.
         """
         scores = self.decision_function(X)
-        labels = _numbers(y)
+        self._warn_without_groups(qid, "score")
+        labels = check_numbers(y)
         check_consistent_length(scores, labels)
         weights = None if sample_weight is None else check_weights(sample_weight, scores)
-        return _share_in_order(labels, scores, _groups(qid, scores), weights, self.pair_weight)
+        return share_in_order(labels, scores, check_groups(qid, scores), weights, self.pair_weight)
+
+    def ndcg(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        *,
+        k: int | None = 10,
+        gain: str = "exponential",
+        without_relevant: str = "skip",
+    ) -> float:
+        """NDCG@k of the scores; see :func:`unkernel.cutplane.ndcg_score` for its conventions."""
+        scores = self.decision_function(X)
+        self._warn_without_groups(qid, "ndcg")
+        return ndcg_score(y, scores, qid, k=k, gain=gain, without_relevant=without_relevant)
+
+    def _warn_without_groups(self, qid: ArrayLike | None, method: str) -> None:
+        if qid is None and self._has_groups:
+            warn_caller(
+                f"this RankSVM was fitted with groups, but {method} was given no qid, so it compares rows of "
+                "different groups: pass qid",
+                UserWarning,
+            )
 
     def fit_thresholds(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the scores that divide the labels, so that :meth:`predict` can name them.
@@ -260,7 +368,7 @@ class RankSVM(LinearLearner):
         """
         check_is_fitted(self)
         scores = self.decision_function(X)
-        labels = _numbers(y)
+        labels = check_numbers(y)
         check_consistent_length(scores, labels)
         if len(self.ranks_) > _MOST_ORDINAL_CLASSES:
             raise ValueError(
@@ -271,157 +379,18 @@ class RankSVM(LinearLearner):
             raise ValueError(f"y has labels that fit did not see: {np.unique(labels[unknown])[:8].tolist()}")
         weights = np.ones(len(labels)) if sample_weight is None else check_weights(sample_weight, scores)
         ranks = np.searchsorted(self.ranks_, labels)
-        self.thresholds_ = _best_thresholds(scores, ranks, weights, len(self.ranks_))
-        model = self.model_
+        self.thresholds_ = best_thresholds(scores, ranks, weights, len(self.ranks_))
         classes = self.ranks_.astype(np.int64) if _all_whole(self.ranks_) else self.ranks_
         decision = Decision("ordinal", classes, thresholds=self.thresholds_, ranking=True)
-        self._set_model(type(model)(**(vars(model) | {"decision": decision})))
+        self.classes_ = classes
+        self._set_model(replace(cast(LinearModel, self.model_), decision=decision))
         return self
 
     @available_if(_has_thresholds)  # type: ignore[untyped-decorator]
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The label of each row; only after :meth:`fit_thresholds`."""
-        return self._compiled.decision.choose(self._scores(X))
-
-
-def ordered_pairs(
-    y: ArrayLike, scores: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-) -> float:
-    """The share of pairs of rows with different labels that scores have in order; equal scores count half.
-
-    Parameters
-    ----------
-    y, scores : array-like of numbers of shape (n_samples,)
-    qid : array-like of shape (n_samples,), default=None
-        Groups: only rows of the same one are compared.
-    sample_weight : array-like of shape (n_samples,), default=None
-        A pair has the product of its rows' weights.
-
-    Examples
-    --------
-    >>> from unkernel.cutplane import ordered_pairs
-    >>> ordered_pairs([1, 2, 3], [0.1, 0.3, 0.2])
-    0.6666666666666666
-    """
-    labels, found = _numbers(y), np.asarray(_numbers(scores), dtype=np.float64)
-    check_consistent_length(labels, found)
-    weights = None if sample_weight is None else check_weights(sample_weight, found)
-    return _share_in_order(labels, found, _groups(qid, found), weights, None)
-
-
-def _share_in_order(
-    labels: NDArray[Any],
-    scores: NDArray[np.float64],
-    groups: NDArray[Any] | None,
-    weights: NDArray[np.float64] | None,
-    pair_weight: PairWeight | None,
-) -> float:
-    pairs, ordered = count_pairs(**ranking_of(labels, groups, weights, pair_weight), scores=scores)
-    if not pairs > 0:
-        raise ValueError("there is no pair to order: within the groups, all rows have the same label")
-    return float(ordered / pairs)
-
-
-def _numbers(y: ArrayLike) -> NDArray[np.float64]:
-    labels: NDArray[np.float64] = _check_y(y, y_numeric=True)
-    _check_text(labels)
-    return labels
-
-
-def _check_text(labels: NDArray[Any]) -> None:
-    if labels.dtype.kind not in "biuf":  # text has an order as well, but hardly the one that is meant
-        raise ValueError(f"y must be numeric, so that it has an order; got {labels.dtype}")
+        return super().predict(X)
 
 
 def _all_whole(labels: NDArray[Any]) -> bool:
     return bool(np.array_equal(labels, np.round(labels)) and np.abs(labels).max() < 2**53)
-
-
-def _groups(qid: ArrayLike | None, rows: Any) -> NDArray[Any] | None:
-    if qid is None:
-        return None
-    groups: NDArray[Any] = column_or_1d(qid)
-    missing = groups != groups if groups.dtype.kind in "fO" else np.zeros(0, dtype=bool)  # noqa: PLR0124 (NaN)
-    if np.any(missing) or (groups.dtype.kind == "O" and any(group is None for group in groups)):
-        raise ValueError("qid has missing values: every row is of some group")
-    check_consistent_length(rows, groups)
-    return groups
-
-
-def ranking_of(
-    labels: NDArray[Any],
-    groups: NDArray[Any] | None,
-    weights: NDArray[np.float64] | None,
-    pair_weight: PairWeight | None,
-) -> dict[str, Any]:
-    """The arguments of the core's oracle."""
-    values, ranks = np.unique(labels, return_inverse=True)
-    nothing = np.empty(0)
-    return {
-        "ranks": ranks.astype(np.int32),
-        "rank_count": len(values),
-        "groups": np.empty(0, np.int32)
-        if groups is None
-        else np.unique(groups, return_inverse=True)[1].astype(np.int32),
-        "weights": nothing if weights is None else weights,
-        "pair_weights": nothing if pair_weight is None else _pair_weights(values, pair_weight),
-    }
-
-
-def counted_ranks(labels: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[Any]:
-    """The labels that rows of positive weight have, ascending."""
-    return np.unique(labels if weights is None else labels[weights > 0])
-
-
-def _pair_weights(values: NDArray[Any], pair_weight: PairWeight) -> NDArray[np.float64]:
-    if len(values) > _MOST_WEIGHTED_RANKS:
-        raise ValueError(f"pair_weight is for at most {_MOST_WEIGHTED_RANKS} labels, got {len(values)}")
-    table = np.ones((len(values), len(values)))
-    place = {float(value): code for code, value in enumerate(values.tolist())}
-    for pair, weight in pair_weight.items():
-        numbers = (
-            isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(label, Real) for label in pair)
-        )
-        if not (numbers and pair[0] > pair[1]):
-            raise ValueError(f"pair_weight has keys (higher label, lower label), got {pair!r}")
-        if not (isinstance(weight, Real) and weight >= 0 and np.isfinite(weight)):
-            raise ValueError(f"pair_weight has finite weights that are not negative, got {weight!r}")
-        high, low = place.get(float(pair[0])), place.get(float(pair[1]))
-        if high is not None and low is not None:  # labels of other rows
-            table[high, low] = weight
-    return table.ravel()
-
-
-def _best_thresholds(
-    scores: NDArray[np.float64], ranks: NDArray[Any], weights: NDArray[np.float64], count: int
-) -> NDArray[np.float64]:
-    """For each border between ranks the score that puts the least weight on its wrong side.
-
-    The absolute error in ranks is the sum over borders of what is on the wrong side, so each border is best
-    chosen by itself, and best borders can be taken in order.
-    """
-    order = np.argsort(scores, kind="stable")
-    sorted_scores, sorted_ranks, sorted_weights = scores[order], ranks[order], weights[order]
-    # A border may lie before all rows, after all, or between two of different score.
-    places = np.flatnonzero(np.diff(sorted_scores) > 0) + 1
-    places = np.concatenate([[0], places, [len(scores)]])
-    borders = _between(sorted_scores, places)
-    thresholds = np.empty(count - 1)
-    first = 0
-    for rank in range(count - 1):
-        above = sorted_ranks > rank
-        wrong_below = np.concatenate([[0.0], np.cumsum(sorted_weights * above)])
-        wrong_above = np.concatenate([np.cumsum((sorted_weights * ~above)[::-1])[::-1], [0.0]])
-        errors = (wrong_below + wrong_above)[places]
-        first += int(np.argmin(errors[first:]))
-        thresholds[rank] = borders[first]
-    return thresholds
-
-
-def _between(scores: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.float64]:
-    low, high = scores[places[1:-1] - 1], scores[places[1:-1]]
-    middle = (low + high) / 2
-    # A score on a border is below it, and neighbouring numbers have no middle.
-    middle = np.where(middle < high, middle, low)
-    margin = 1.0 + abs(scores[0]) + abs(scores[-1])
-    return np.concatenate([[scores[0] - margin], middle, [scores[-1] + margin]])

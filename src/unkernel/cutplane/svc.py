@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from unkernel._core import Bundle, Oracle, f1_oracle, margin_oracle, ordinal_oracle, precision_oracle
-from unkernel.cutplane._base import LinearLearner, linear_model
+from unkernel.cutplane._base import LinearLearner
 from unkernel.cutplane.training import (
     LocalMinimiser,
     Minimiser,
@@ -29,8 +29,11 @@ from unkernel.cutplane.training import (
     solve_by_cuts,
     solve_by_dual,
 )
-from unkernel.learners.base import OnProgress, check_weights, class_codes, class_weights
+from unkernel.learners.progress import OnProgress
+from unkernel.learners.targets import check_weights, class_codes, class_weights
 from unkernel.models import Decision
+
+Starts = list[NDArray[np.float64] | None]  # weights, one vector per problem
 
 OBJECTIVES = ("error_rate", "f1", "break_even", "precision_at_k", "roc_area")
 # Fewer rows are a matter of milliseconds, and cuts do not depend on the order of rows.
@@ -88,8 +91,9 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         the F1 score (``"f1"``), the point where precision and recall are equal (``"break_even"``), or the
         precision among the ``k`` highest scores (``"precision_at_k"``).
     k : int, default=None
-        How many rows are on top, for ``objective="precision_at_k"``. As in SVMperf, it works best near the number of positive rows,
-        and on centred features: elsewhere a score that all rows share can satisfy the bound.
+        How many rows are on top, for ``objective="precision_at_k"``. As in SVMperf, it works best near the
+        number of positive rows, and on centred features: elsewhere a score that all rows share can satisfy
+        the bound.
     solver : {"auto", "cutting_plane", "dual"}, default="auto"
         Cutting planes, or dual coordinate descent. ``"dual"`` is for the error rate on rows in memory; there
         it is often faster, and ``"auto"`` takes it from 5,000 rows on. Both stop at the same certified gap.
@@ -148,6 +152,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
     array([1, 0])
     """
 
+    _kind = "CuttingPlaneSVC"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearLearner._parameter_constraints,
         "loss": [StrOptions({"hinge", "squared_hinge"})],
@@ -157,7 +162,6 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "warm_start": ["boolean"],
         "random_state": ["random_state"],
     }
 
@@ -333,8 +337,8 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         identity = rows.identity | {"objective": self.objective, "loss": self.loss, "k": self.k}
         if options.checkpoint is not None:
             identity |= {"labels": checksum([signed_costs]), "intercept": options.intercept}
-        if start is None and self.warm_start and hasattr(self, "model_"):
-            start = self._weights_of_last_fit(rows, targets.place[0], options.intercept)
+        if start is None:
+            start = self._last_weights(rows, self.classes_, targets.place[0], options.intercept)
         oracle = self._oracle(targets.positive(), signed_costs)
         return solve_by_cuts(
             minimiser, oracle, options, identity=identity, place=targets.place, bundle=bundle, start=start
@@ -361,15 +365,6 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             case _:
                 return margin_oracle(signed_costs, squared=self.loss == "squared_hinge")
 
-    def _weights_of_last_fit(
-        self, rows: TrainingRows, problem: int, intercept: float
-    ) -> NDArray[np.float64] | None:
-        model = self.model_
-        if model.n_features != rows.n_features or not np.array_equal(model.classes, self.classes_):
-            return None
-        constant = model.intercepts[problem : problem + 1] / intercept if intercept else np.empty(0)
-        return rows.to_store(model.weights[:, problem], constant)
-
     def _finish(
         self, rows: TrainingRows, solutions: list[Solution], shifts: list[float] | None = None
     ) -> Self:
@@ -380,8 +375,18 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             for solution, shift in zip(solutions, shifts or [0.0] * len(solutions), strict=True)
         ]
         decision = Decision("binary" if len(solutions) == 1 else "one_vs_rest", self.classes_)
-        origin = {"learner": "CuttingPlaneSVC", "objective_name": self.objective, "loss": self.loss}
-        return self._keep(solutions, linear_model(columns, intercepts, decision, origin))
+        facts = {"objective_name": self.objective, "loss": self.loss, "solver": self.solver_}
+        return self._keep_weights(solutions, columns, intercepts, decision, facts)
+
+    def _restore(self, model: Any) -> None:
+        super()._restore(model)
+        if isinstance(solver := model.origin.get("solver"), str):
+            self.solver_ = solver
+
+    @classmethod
+    def _shown_parameters(cls, model: Any) -> dict[str, Any]:
+        told = {"objective": model.origin.get("objective_name"), "loss": model.origin.get("loss")}
+        return super()._shown_parameters(model) | {k: v for k, v in told.items() if v is not None}
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def path(
@@ -406,57 +411,44 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         """
         if self.checkpoint is not None:
             raise ValueError("path keeps no checkpoint: leave it out")
-        fitted: list[Self] = clone(self)._path(X, y, Cs, sample_weight)
-        return fitted
-
-    def _path(
-        self, X: Any, y: ArrayLike | None, Cs: Iterable[float], sample_weight: ArrayLike | None
-    ) -> list[Self]:
-        rows, labels = self._rows(X, y, None, "auto")
+        prepared = clone(self)
+        rows, labels = prepared._rows(X, y, None, "auto")
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
-        codes = self._check_targets(labels, weights)
-        self.solver_ = "cutting_plane"
-        options = self._solver_options(None, self._constant())
-        costs = self._costs(codes, weights)
-        minimiser = LocalMinimiser(rows, options.intercept)
-        bundles = [Bundle(minimiser.dimension, options.most_cuts) for _ in self._places()]
-        starts: list[NDArray[np.float64] | None] = [None] * len(bundles)
-        fitted = []
-        for C in Cs:
-            copy = clone(self).set_params(C=C)
-            copy._validate_params()
-            copy.classes_, copy.solver_, copy.n_features_in_ = self.classes_, self.solver_, rows.n_features
-            if hasattr(self, "feature_names_in_"):
-                copy.feature_names_in_ = self.feature_names_in_
+        codes = prepared._check_targets(labels, weights)
+        prepared.solver_ = "cutting_plane"
+        costs = prepared._costs(codes, weights)
+        minimiser = LocalMinimiser(rows, self._constant())
+
+        def solve(copy: Self, bundles: list[Bundle], starts: Starts) -> tuple[list[Solution], list[float]]:
+            options = copy._solver_options(None, copy._constant())
             solutions = [
                 copy._solve(
                     rows,
                     minimiser,
-                    replace(options, C=float(C)),
+                    options,
                     OneVsRestTargets(codes, costs, place),
                     bundle=bundle,
                     start=start,
                 )
-                for place, bundle, start in zip(self._places(), bundles, starts, strict=True)
+                for place, bundle, start in zip(copy._places(), bundles, starts, strict=True)
             ]
+            return solutions, copy._shifts(minimiser, options, codes, solutions)
+
+        return self._along_path(prepared, rows, minimiser.dimension, Cs, solve)
+
+    def _along_path(
+        self, prepared: Self, rows: TrainingRows, dimension: int, Cs: Iterable[float], solve: Any
+    ) -> list[Self]:
+        """One fitted copy per C; all of them share the cuts, and each starts from the weights before it."""
+        problems = len(prepared._places())
+        bundles = [Bundle(dimension, int(self.max_cuts)) for _ in range(problems)]
+        starts: Starts = [None] * problems
+        fitted = []
+        for copy in self._copies(Cs):
+            solutions, shifts = solve(copy._prepared_like(prepared), bundles, starts)
             starts = [solution.weights for solution in solutions]
-            fitted.append(copy._finish(rows, solutions, copy._shifts(minimiser, options, codes, solutions)))
+            fitted.append(copy._finish(rows, solutions, shifts))
         return fitted
-
-    @property
-    def coef_(self) -> NDArray[np.float64]:
-        """Weights, a row a score."""
-        return np.asarray(self.to_model().weights.T)
-
-    @property
-    def intercept_(self) -> NDArray[np.float64]:
-        """What is added to the scores."""
-        return self.to_model().intercepts
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of each row."""
-        scores = self._scores(X)  # first of all, as it says so where nothing was fitted
-        return self._compiled.decision.choose(scores)
 
 
 def whole_labels(labels: NDArray[np.float64]) -> NDArray[Any]:

@@ -16,7 +16,8 @@ from unkernel.cutplane.checkpoints import Checkpoint
 from unkernel.data.memory import available_bytes
 from unkernel.data.rows.csr import canonical_rows
 from unkernel.data.rows.row_files import RowFile, open_rows
-from unkernel.learners.base import OnProgress
+from unkernel.learners.base import Outcome
+from unkernel.learners.progress import OnProgress
 
 Weights = NDArray[np.float64]
 
@@ -169,14 +170,10 @@ class SolverOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(Outcome):
     """Weights, and how good they are."""
 
     weights: Weights
-    objective: float
-    bound: float
-    rounds: int
-    converged: bool
 
 
 class Minimiser(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self, cast
 
@@ -13,15 +14,17 @@ from sklearn.base import _fit_context, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y
 
+from unkernel._core import Bundle
 from unkernel.cutplane import CuttingPlaneSVC, RankSVM
-from unkernel.cutplane.rank import counted_ranks, ranking_of
-from unkernel.cutplane.svc import OneVsRestTargets, whole_labels
+from unkernel.cutplane.rankings import ranking_of
+from unkernel.cutplane.svc import OneVsRestTargets, Starts, whole_labels
 from unkernel.cutplane.training import Solution, SolverOptions, TrainingRows, may_round, solve_by_cuts
 from unkernel.distributed.cluster import Cluster, Gathered, gather_blocks, merged_labels
 from unkernel.distributed.risks import ClusterMinimiser
 from unkernel.distributed.sources import Sources, open_sources
 from unkernel.distributed.worker_tasks import Problem, labels_of
-from unkernel.learners.base import OnProgress, class_weights
+from unkernel.learners.progress import OnProgress
+from unkernel.learners.targets import class_weights
 
 
 class _Columns:
@@ -200,27 +203,84 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
         zero_based: Any = "auto",
     ) -> Self:
         """``fit``, with a function that is shown the progress of training."""
+        rows, cluster, factors = self._spread(X, y, sample_weight, zero_based)
+        options = self._solver_options(on_progress, self._constant())
+        nothing: list[Any] = [None] * len(self._places())
+        solutions, shifts = self._solve_on(cluster, rows, options, factors, bundles=nothing, starts=nothing)
+        self._note_traffic(cluster)
+        return self._finish(rows, solutions, shifts)
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def path(self, X: Any, y: Any, Cs: Iterable[float], sample_weight: Any = None) -> list[Self]:
+        """Fit for several values of C, each from the cuts of the one before.
+
+        The rows are sent to the workers and packed once. ``traffic_`` of a fitted copy counts what was sent
+        until it was fitted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`fit`.
+        Cs : iterable of float
+            Best in ascending order.
+
+        Returns
+        -------
+        list of DaskCuttingPlaneSVC
+            One fitted copy per C.
+        """
+        if self.checkpoint is not None:
+            raise ValueError("path keeps no checkpoint: leave it out")
+        prepared = clone(self)
+        rows, cluster, factors = prepared._spread(X, y, sample_weight, "auto")
+
+        def solve(copy: Self, bundles: list[Bundle], starts: Starts) -> tuple[list[Solution], list[float]]:
+            options = copy._solver_options(None, copy._constant())
+            solved = copy._solve_on(cluster, rows, options, factors, bundles=bundles, starts=starts)
+            copy._note_traffic(cluster)
+            return solved
+
+        return self._along_path(prepared, rows, rows.n_features + (self._constant() != 0), Cs, solve)
+
+    def _spread(
+        self, X: Any, y: Any, sample_weight: Any, zero_based: Any
+    ) -> tuple[TrainingRows, Cluster, NDArray[np.float64]]:
+        """Pack the rows on the workers; what is known of them here, and the cost of each class."""
         beside = {"y": y, "qid": None, "sample_weight": sample_weight}
         sources, found = self._gathered(X, beside, zero_based)
         rows = self._rows_of(found)
         factors = self._survey_labels(found, sources.own_labels)
         self.solver_ = "cutting_plane"
-        options = self._solver_options(on_progress, self._constant())
-        cluster = self._cluster(found, options.intercept)
-        del found  # the blocks, now that they are packed
+        return rows, self._cluster(found, self._constant()), factors
+
+    def _solve_on(
+        self,
+        cluster: Cluster,
+        rows: TrainingRows,
+        options: SolverOptions,
+        factors: NDArray[np.float64],
+        *,
+        bundles: Sequence[Bundle | None],
+        starts: Starts,
+    ) -> tuple[list[Solution], list[float]]:
+        """The problems one after the other, and what to add to their scores."""
+        minimiser = ClusterMinimiser(cluster, rows.n_features + (options.intercept != 0))
+        begun = list(zip(self._places(), bundles, starts, strict=True))
         if self.objective == "error_rate":
             solutions = [
-                self._solve_apart(rows, cluster, options, place, factors) for place in self._places()
+                self._solve_apart(rows, minimiser, options, factors, place=place, bundle=bundle, start=start)
+                for place, bundle, start in begun
             ]
-            shifts = None
-        else:
-            solutions, shifts = self._solve_jointly(rows, cluster, options)
-        self._note_traffic(cluster)
-        return self._finish(rows, solutions, shifts)
-
-    def path(self, X: Any, y: Any, Cs: Any, sample_weight: Any = None) -> list[Self]:
-        """Not on a cluster: fit for each C, with ``warm_start``."""
-        raise NotImplementedError("on a cluster, fit for each C with warm_start=True")
+            return solutions, [0.0] * len(solutions)
+        labels = np.concatenate([part[0] for part in cluster.each(labels_of, lambda _: ())])
+        codes = np.searchsorted(self.classes_, labels).astype(np.int32)
+        solutions = [
+            self._solve(
+                rows, minimiser, options, OneVsRestTargets(codes, None, place), bundle=bundle, start=start
+            )
+            for place, bundle, start in begun
+        ]
+        return solutions, self._shifts(minimiser, options, codes, solutions)
 
     def _survey_labels(self, found: Gathered, of_files: bool) -> NDArray[np.float64]:
         """Find the classes; what each of them costs."""
@@ -237,11 +297,15 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
     def _solve_apart(
         self,
         rows: TrainingRows,
-        cluster: Cluster,
+        minimiser: ClusterMinimiser,
         options: SolverOptions,
-        place: tuple[int, int],
         factors: NDArray[np.float64],
+        *,
+        place: tuple[int, int],
+        bundle: Bundle | None,
+        start: NDArray[np.float64] | None,
     ) -> Solution:
+        """A problem whose losses the workers compute."""
         number, problems = place
         squared = self.loss == "squared_hinge"
         positive = 1 if problems == 1 else number
@@ -252,26 +316,11 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
             "intercept": options.intercept,
             "costs": factors.tolist(),
         }
-        start = self._start(rows, number, options.intercept)
-        minimiser = ClusterMinimiser(cluster, rows.n_features + (options.intercept != 0))
-        return solve_by_cuts(minimiser, problem, options, identity=identity, place=place, start=start)
-
-    def _solve_jointly(
-        self, rows: TrainingRows, cluster: Cluster, options: SolverOptions
-    ) -> tuple[list[Solution], list[float]]:
-        labels = np.concatenate([part[0] for part in cluster.each(labels_of, lambda _: ())])
-        codes = np.searchsorted(self.classes_, labels).astype(np.int32)
-        minimiser = ClusterMinimiser(cluster, rows.n_features + (options.intercept != 0))
-        solutions = [
-            self._solve(rows, minimiser, options, OneVsRestTargets(codes, None, place))
-            for place in self._places()
-        ]
-        return solutions, self._shifts(minimiser, options, codes, solutions)
-
-    def _start(self, rows: TrainingRows, problem: int, intercept: float) -> NDArray[np.float64] | None:
-        if not (self.warm_start and hasattr(self, "model_")):
-            return None
-        return self._weights_of_last_fit(rows, problem, intercept)
+        if start is None:
+            start = self._last_weights(rows, self.classes_, number, options.intercept)
+        return solve_by_cuts(
+            minimiser, problem, options, identity=identity, place=place, bundle=bundle, start=start
+        )
 
 
 class DaskRankSVM(_OnCluster, RankSVM):
@@ -283,7 +332,7 @@ class DaskRankSVM(_OnCluster, RankSVM):
 
     Parameters
     ----------
-    C, pair_weight, tol, max_iter, max_cuts, checkpoint, verbose
+    C, pair_weight, tol, max_iter, max_cuts, warm_start, checkpoint, verbose
         As for ``RankSVM``. The checkpoint is a folder of the client's machine.
     n_jobs : int or None, default=None
         Threads that a worker uses for a task; None is as many as it has. For the client, None is 1.
@@ -320,6 +369,7 @@ class DaskRankSVM(_OnCluster, RankSVM):
         tol: float = 1e-3,
         max_iter: int = 1000,
         max_cuts: int = 200,
+        warm_start: bool = False,
         checkpoint: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -330,6 +380,7 @@ class DaskRankSVM(_OnCluster, RankSVM):
         self.tol = tol
         self.max_iter = max_iter
         self.max_cuts = max_cuts
+        self.warm_start = warm_start
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -365,6 +416,37 @@ class DaskRankSVM(_OnCluster, RankSVM):
         zero_based: Any = "auto",
     ) -> Self:
         """``fit``, with a function that is shown the progress of training."""
+        rows, cluster, ranking = self._spread(X, y, qid, sample_weight, zero_based)
+        self._fit_rows(rows, ClusterMinimiser(cluster, rows.n_features), ranking, on_progress)
+        self._note_traffic(cluster)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def path(
+        self, X: Any, y: Any, Cs: Iterable[float], qid: Any = None, sample_weight: Any = None
+    ) -> list[Self]:
+        """Fit for several values of C, each from the cuts of the one before.
+
+        The rows are sent to the workers and packed once. See :meth:`RankSVM.path`.
+        """
+        if self.checkpoint is not None:
+            raise ValueError("path keeps no checkpoint: leave it out")
+        prepared = clone(self)
+        rows, cluster, ranking = prepared._spread(X, y, qid, sample_weight, "auto")
+        minimiser = ClusterMinimiser(cluster, rows.n_features)
+        bundle, start = Bundle(rows.n_features, int(self.max_cuts)), None
+        fitted = []
+        for copy in self._copies(Cs):
+            copy._prepared_like(prepared)
+            start = copy._fit_rows(rows, minimiser, ranking, None, bundle=bundle, start=start).weights
+            copy._note_traffic(cluster)
+            fitted.append(copy)
+        return fitted
+
+    def _spread(
+        self, X: Any, y: Any, qid: Any, sample_weight: Any, zero_based: Any
+    ) -> tuple[TrainingRows, Cluster, dict[str, Any]]:
+        """Pack the rows on the workers; what is known of them here, and the ranking."""
         beside = {"y": y, "qid": qid, "sample_weight": sample_weight}
         _, found = self._gathered(X, beside, zero_based)
         if len({(seen.has_qid, seen.has_weights) for seen in found.surveys}) > 1:
@@ -375,11 +457,8 @@ class DaskRankSVM(_OnCluster, RankSVM):
         known = cluster.each(labels_of, lambda _: ())
         labels, groups, weights = (_joined(arrays) for arrays in zip(*known, strict=True))
         numbers = _check_y(labels, y_numeric=True)
-        minimiser = ClusterMinimiser(cluster, rows.n_features)
-        ranking = ranking_of(numbers, groups, weights, self.pair_weight)
-        self._fit_rows(rows, minimiser, ranking, counted_ranks(numbers, weights), on_progress)
-        self._note_traffic(cluster)
-        return self
+        self._note_ranking(numbers, groups, weights)
+        return rows, cluster, ranking_of(numbers, groups, weights, self.pair_weight)
 
 
 def _joined(arrays: Any) -> Any:

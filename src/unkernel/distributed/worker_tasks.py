@@ -26,7 +26,7 @@ from unkernel.data.rows.csr import canonical_rows
 from unkernel.data.rows.svmlight import ZeroBased
 from unkernel.distributed.line import Lacks, line_table
 from unkernel.distributed.wire import Answer, PackedVector, Vector, packed
-from unkernel.learners.base import check_weights
+from unkernel.learners.targets import check_weights
 
 # --- Blocks of rows, as they come ------------------------------------------------------------------------
 

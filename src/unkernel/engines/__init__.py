@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from unkernel.engines.candidates import Candidate
     from unkernel.engines.classifier import CompiledClassifier, OneRowScorer
     from unkernel.engines.compiling import compile
-    from unkernel.engines.explaining import Contribution, Explanation
+    from unkernel.engines.explaining import Contribution, Explanation, Heavy
     from unkernel.engines.fragments import Fragment, TreeExplanation
     from unkernel.engines.loading import load
     from unkernel.engines.tree_kernel import TreeKernel
@@ -22,6 +22,7 @@ else:
             "Contribution": "unkernel.engines.explaining",
             "Explanation": "unkernel.engines.explaining",
             "Fragment": "unkernel.engines.fragments",
+            "Heavy": "unkernel.engines.explaining",
             "OneRowScorer": "unkernel.engines.classifier",
             "TreeClassifier": "unkernel.engines.trees",
             "TreeExplanation": "unkernel.engines.fragments",
@@ -37,6 +38,7 @@ __all__ = [
     "Contribution",
     "Explanation",
     "Fragment",
+    "Heavy",
     "OneRowScorer",
     "TreeClassifier",
     "TreeExplanation",

@@ -26,7 +26,7 @@ from unkernel.models.load import COMPILED, model_part
 from unkernel.models.rows import check_width
 
 if TYPE_CHECKING:
-    from unkernel.engines.explaining import Explanation
+    from unkernel.engines.explaining import Explanation, Heavy
 
 Model = KernelModel | LinearModel | ConjunctionModel
 _Made = TypeVar("_Made")
@@ -288,22 +288,25 @@ class CompiledClassifier(CompiledEstimator):
 
     # --- Why ------------------------------------------------------------------------------------------
 
-    def explain(self, row: Any, top: int | None = 10, *, names: Any = None) -> Explanation:
+    def explain(self, row: Any, top: int | None = 10, *, of: Any = None, names: Any = None) -> Explanation:
         """The conjunctions that made the decision, with what each added to the score.
 
         Parameters
         ----------
         row : list of int, mapping of int to float, or array or sparse matrix of one row
-            Columns that the row has, or the row itself.
+            The columns that the row has, counted from 0, or the row itself.
         top : int, default=10
             How many to list, the largest in size first; None lists all.
+        of : class, default=None
+            Explain the score of this class. None compares the winner with the runner-up where there are
+            more than two classes; the one score of two classes speaks for ``classes_[1]``.
         names : sequence or mapping, default=None
-            A name for each column.
+            A name for each column; None takes the names that the model holds.
 
         Returns
         -------
         Explanation
-            Its contributions, what is not listed (``rest``) and the ``constant`` add up to ``score``.
+            Its contributions, what is not listed (``rest``) and the ``intercept`` add up to ``score``.
         """
         if not self.exact:
             raise ValueError(
@@ -312,17 +315,55 @@ class CompiledClassifier(CompiledEstimator):
             )
         from unkernel.engines.explaining import explain
 
-        return explain(self.model, row, top, names)
+        return explain(self.model, row, top, of=of, names=names)
 
-    def heaviest(self, top: int) -> dict[str, Any]:
-        """The conjunctions with the largest weights in the tables, and how many there are of each size.
+    def heaviest(self, top: int = 10) -> list[Heavy]:
+        """The conjunctions with the largest weights, over all classes.
+
+        Parameters
+        ----------
+        top : int, default=10
+            How many to list, the largest in size first.
+
+        Returns
+        -------
+        list of Heavy
+            Each with the names of its features, its weight and the class that it speaks for. Where tables
+            stand for support vectors, conjunctions that are not in them (those of rare features for
+            ``"split"``, small ones for ``"pruned"``) are not listed.
+        """
+        from unkernel.engines.explaining import heaviest
+
+        from_tables = isinstance(self.model, KernelModel) or not self.exact
+        return heaviest(self.model, self.tables if from_tables else None, top)
+
+    def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
+        """The conjunctions with the largest weights in the tables, as arrays, and how many of each size.
 
         Conjunctions of rare features that an engine did not expand are not among them; engines that keep
         support vectors alone have none.
         """
         if self._tables.layout != CONJUNCTIONS:
             return {"counts": [0] * 5, "columns": np.empty((0, 4), np.int64), "weights": np.empty((0, 1))}
-        return self._tables.listing(top)
+        return self._tables.heaviest_conjunctions(top)
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """One row of weights per score; only where the model is linear."""
+        return self._linear_weights()[0]
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """What is added to each score; only where the model is linear."""
+        return self._linear_weights()[1]
+
+    def _linear_weights(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        from unkernel.engines.explaining import linear_weights
+
+        weights = linear_weights(self.model)
+        if weights is None:
+            raise AttributeError("the model is not linear, so it has no coef_; heaviest lists its weights")
+        return weights
 
     # --- Files ----------------------------------------------------------------------------------------
 

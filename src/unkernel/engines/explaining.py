@@ -1,25 +1,57 @@
-"""Why a row got its score: the exact part that each conjunction had in it."""
+"""Why a row got its score, and which conjunctions weigh most in a model."""
 
 from __future__ import annotations
 
-import itertools
-import math
 import operator
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data.rows.csr import CsrRows, canonical_rows, is_sparse
-from unkernel.engines import build
-from unkernel.engines.build import Head, Machine, simplified
-from unkernel.models import ConjunctionModel, KernelModel, LinearModel
-from unkernel.models.numbering import encode
+from unkernel.data.rows.csr import canonical_rows, is_sparse
+from unkernel.engines.build import Head, Machine, expanded, simplified
+from unkernel.engines.contributions import Model, contributions_of
+from unkernel.engines.tables import CONJUNCTIONS, Tables
+from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel
+from unkernel.models.decision import pairs
+from unkernel.models.numbering import decode
 
-Model = KernelModel | LinearModel | ConjunctionModel
-_MOST_CONJUNCTIONS = 5_000_000
+# --- Records ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Heavy:
+    """A feature, a conjunction of features or a fragment of trees with a large weight in a model.
+
+    Attributes
+    ----------
+    label : str
+        The names of its features, joined by ``&``; of trees, the fragment in brackets.
+    weight : float
+        What it adds to the score of ``for_class``. Of two classes it is positive, and ``for_class`` is the
+        class it speaks for; of more classes a negative weight speaks against ``for_class``.
+    for_class : object
+        The class; None for rankings and regression, where a positive weight speaks for larger scores.
+    columns : tuple of int, or None
+        Its columns, ascending and counted from 0; None for trees.
+    against : object
+        The other class, where a score compares two; else None.
+    channel : str or None
+        Of trees: which of an example's trees the fragment is in.
+    """
+
+    label: str
+    weight: float
+    for_class: Any
+    columns: tuple[int, ...] | None = None
+    against: Any = None
+    channel: str | None = None
+
+    def __str__(self) -> str:
+        whom = "" if self.for_class is None else f"  for {self.for_class}"
+        return f"{self.weight:+.6g}  {self.label}{whom}"
 
 
 @dataclass(frozen=True)
@@ -29,9 +61,9 @@ class Contribution:
     Attributes
     ----------
     features : tuple of int
-        Its columns, ascending; one stands twice where a value counts squared.
+        Its columns, ascending and counted from 0; one stands twice where a value counts squared.
     names : tuple of str
-        Theirs, as far as names were given; else the columns as text.
+        Their names, as far as the caller or the model names them; else the columns as text.
     value : float, or list of floats
         One for each score of the model.
     """
@@ -42,73 +74,162 @@ class Contribution:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """Which of a model's scores an explanation shows, and which classes they speak for.
+
+    Attributes
+    ----------
+    for_class : object
+        The class that the numbers speak for; None for rankings and regression.
+    against : object
+        The class it is compared with; None where a score stands for itself.
+    columns : tuple of int
+        Which scores are shown: one, or those of both classes where each class has its own.
+    sign : float
+        -1 where the model's score speaks for ``against``.
+    """
+
+    for_class: Any
+    against: Any
+    columns: tuple[int, ...]
+    sign: float = 1.0
+
+    def numbers(self, value: float | list[float]) -> tuple[float, ...]:
+        """The shown ones of a value for each score."""
+        values = value if isinstance(value, list) else [value]
+        return tuple(self.sign * values[column] for column in self.columns)
+
+    def sizes(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How much each row of values changes what is compared."""
+        shown = values[:, list(self.columns)]
+        difference: NDArray[np.float64] = shown[:, 0] - (shown[:, 1] if len(self.columns) > 1 else 0.0)
+        return np.abs(difference)
+
+
+@dataclass(frozen=True)
 class Explanation:
-    """A score and what it is made of: ``constant``, ``contributions`` and ``rest`` add up to ``score``.
+    """A score and what it is made of: ``intercept``, ``contributions`` and ``rest`` add up to ``score``.
+
+    Printed, it shows the score of two classes, or those of the winner and of the runner-up among more.
 
     Attributes
     ----------
     score : float, or list of floats
-        What the model says of the row: for models of pairs of classes, the pairs' values.
-    constant : float, or list of floats
+        What the model says of the row: for models of pairs of classes, the scores of the pairs.
+    intercept : float, or list of floats
         What every row gets.
     contributions : list of Contribution
-        The largest in size first.
+        Those that change most of what is compared first.
     rest : float, or list of floats
         The sum of those that are not listed.
     n_conjunctions : int
         How many there are, listed or not.
+    comparison : Comparison
+        Which class the scores speak for, against which other, and which of the numbers are shown.
     """
 
     score: float | list[float]
-    constant: float | list[float]
+    intercept: float | list[float]
     contributions: list[Contribution] = field(repr=False)
     rest: float | list[float]
     n_conjunctions: int
+    comparison: Comparison
+
+    @property
+    def for_class(self) -> Any:
+        """The class that the shown numbers speak for; None for rankings and regression."""
+        return self.comparison.for_class
+
+    @property
+    def against(self) -> Any:
+        """The class that ``for_class`` is compared with, if any."""
+        return self.comparison.against
 
     def __str__(self) -> str:
-        lines = [f"score {_text(self.score)}", f"  {_text(self.constant):>14}  (constant)"]
-        lines += [f"  {_text(c.value):>14}  {' & '.join(c.names)}" for c in self.contributions]
+        lines = [self._title(), self._line(self.intercept, "(intercept)")]
+        lines += [self._line(part.value, " & ".join(part.names)) for part in self.contributions]
         others = self.n_conjunctions - len(self.contributions)
-        return "\n".join([*lines, f"  {_text(self.rest):>14}  ({others:,} others)"])
+        words = f"({others:,} other{'' if others == 1 else 's'})"
+        return "\n".join([*lines, self._line(self.rest, words)])
+
+    def _title(self) -> str:
+        shown = [f"{number:+.6g}" for number in self.comparison.numbers(self.score)]
+        if len(shown) > 1:
+            return f"{self.for_class} {shown[0]} against {self.against} {shown[1]}"
+        whom = "" if self.for_class is None else f" for {self.for_class}"
+        return f"score {shown[0]}{whom}" + ("" if self.against is None else f" against {self.against}")
+
+    def _line(self, value: float | list[float], words: str) -> str:
+        numbers = [f"{number:+.6g}" for number in self.comparison.numbers(value)]
+        return "".join(f"  {number:>12}" for number in numbers) + f"  {words}"
 
 
-def _text(value: float | list[float]) -> str:
-    values = value if isinstance(value, list) else [value]
-    return " ".join(f"{number:+.6g}" for number in values)
+# --- One row ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """All conjunctions of a row: columns (padded with -1) and what each adds."""
-
-    columns: NDArray[np.int64]
-    values: NDArray[np.float64]
-    constants: NDArray[np.float64]
-
-
-def explain(model: Model, row: Any, top: int | None, names: Any) -> Explanation:
+def explain(model: Model, row: Any, top: int | None, *, of: Any = None, names: Any = None) -> Explanation:
     """The conjunctions of a row, the largest first; ``CompiledClassifier.explain`` says more."""
     if top is not None and (isinstance(top, bool) or top < 0):
         raise ValueError(f"top must be a number of conjunctions, or None for all, got {top}")
     columns, values = _row(row, model)
-    parts = _parts(simplified(model), columns, values)
-    sizes = np.abs(parts.values).max(axis=1, initial=0.0)
-    order = np.argsort(-sizes, kind="stable")
-    order = order[sizes[order] > 0]
+    found = contributions_of(model, columns, values)
+    total = found.intercept + found.values.sum(axis=0)
+    comparison = compared(model.decision, total, of)
+    largest = np.abs(found.values).max(axis=1, initial=0.0)
+    order = np.lexsort((-largest, -comparison.sizes(found.values)))
+    order = order[largest[order] > 0]
     shown = order[:top]
-    total = parts.constants + parts.values.sum(axis=0)
+    known = feature_names(model) if names is None else names
+    listed = [_contribution(found.columns[place], found.values[place], known) for place in shown.tolist()]
     return Explanation(
         score=_plain(total),
-        constant=_plain(parts.constants),
-        contributions=[_contribution(parts, place, names) for place in shown.tolist()],
-        rest=_plain(parts.values[order[len(shown) :]].sum(axis=0)),
+        intercept=_plain(found.intercept),
+        contributions=listed,
+        rest=_plain(found.values[order[len(shown) :]].sum(axis=0)),
         n_conjunctions=len(order),
+        comparison=comparison,
     )
 
 
-def parts_of(model: Model, columns: NDArray[np.int64]) -> Parts:
-    """All conjunctions of a row that has these columns, ascending, with the value 1."""
-    return _parts(simplified(model), columns, np.ones(len(columns)))
+def compared(decision: Decision, scores: NDArray[np.float64], of: Any = None) -> Comparison:
+    """What to show of a row's scores: the winner against the runner-up, or the score of the class `of`."""
+    classes = decision.classes.tolist()
+    if decision.scheme in ("regression", "ordinal"):
+        if of is not None:
+            raise ValueError("of names a class, and the model's scores speak for none")
+        return Comparison(None, None, (0,))
+    place = None if of is None else _place_of(classes, of)
+    if decision.scheme in ("binary", "one_class"):
+        place = 1 if place is None else place
+        return Comparison(classes[place], classes[1 - place], (0,), 1.0 if place == 1 else -1.0)
+    order = _ranked_classes(decision, scores)
+    if decision.scheme == "one_vs_rest":
+        if place is not None:
+            return Comparison(classes[place], None, (place,))
+        return Comparison(classes[order[0]], classes[order[1]], (order[0], order[1]))
+    winner = order[0] if place is None else place
+    other = next(k for k in order if k != winner)
+    column = list(pairs(len(classes))).index((min(winner, other), max(winner, other)))
+    return Comparison(classes[winner], classes[other], (column,), 1.0 if winner < other else -1.0)
+
+
+def _ranked_classes(decision: Decision, scores: NDArray[np.float64]) -> list[int]:
+    """The places of the classes: the one that is chosen, then the others by what speaks for them."""
+    merits = decision.merits(scores[None, :])[0]
+    order: list[int] = np.argsort(-merits, kind="stable").tolist()
+    return order
+
+
+def _place_of(classes: list[Any], label: Any) -> int:
+    if label not in classes:
+        raise ValueError(f"{label!r} is none of the classes {classes}")
+    return classes.index(label)
+
+
+def feature_names(model: Any) -> Any:
+    """The names of columns that a model holds, or None."""
+    names = model.origin.get("feature_names")
+    return names if isinstance(names, list) else None
 
 
 def _plain(values: NDArray[np.float64]) -> float | list[float]:
@@ -116,9 +237,13 @@ def _plain(values: NDArray[np.float64]) -> float | list[float]:
     return listed[0] if len(listed) == 1 else listed
 
 
-def _contribution(parts: Parts, place: int, names: Any) -> Contribution:
-    features = tuple(sorted(column for column in parts.columns[place].tolist() if column >= 0))
-    return Contribution(features, tuple(_name(f, names) for f in features), _plain(parts.values[place]))
+def _contribution(columns: NDArray[np.int64], values: NDArray[np.float64], names: Any) -> Contribution:
+    features = _ascending(columns)
+    return Contribution(features, tuple(_name(f, names) for f in features), _plain(values))
+
+
+def _ascending(padded: NDArray[np.int64]) -> tuple[int, ...]:
+    return tuple(sorted(column for column in padded.tolist() if column >= 0))
 
 
 def _name(feature: int, names: Any) -> str:
@@ -136,7 +261,7 @@ def _row(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float64]
         row = list(row)
     columns, values = _listed(row) if _is_listing(row) else _dense(row, model)
     if (columns < 0).any() or not np.isfinite(values).all():
-        raise ValueError("a row has columns counted from 0, and finite values")
+        raise ValueError("a row has columns counted from 0, and finite values: no NaN, no infinity")
     order = np.argsort(columns)
     if (np.diff(columns[order]) == 0).any():
         raise ValueError(
@@ -180,129 +305,92 @@ def _dense(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float6
     return matrix.indices.astype(np.int64), matrix.data
 
 
-def _parts(model: Model, columns: NDArray[np.int64], values: NDArray[np.float64]) -> Parts:
-    if isinstance(model, LinearModel):
-        return _linear_parts(model, columns, values)
-    if isinstance(model, ConjunctionModel):
-        return _conjunction_parts(model, columns, values)
-    return _kernel_parts(model, columns, values)
+# --- A whole model ------------------------------------------------------------------------------------
 
 
-def _linear_parts(model: LinearModel, columns: NDArray[np.int64], values: NDArray[np.float64]) -> Parts:
-    known = columns < model.n_features
-    weights = model.weights[columns[known]]
-    return Parts(columns[known][:, None], weights * values[known][:, None], model.intercepts)
+def heaviest(model: Model, tables: Tables | None, top: Any) -> list[Heavy]:
+    """The largest weights over all scores; of the tables where these are not all of the model."""
+    count = check_top(top)
+    columns, weights = _heavy_rows(model, tables, count)
+    sizes = np.abs(weights)
+    order = np.argsort(-sizes, axis=None, kind="stable")[:count]
+    names = feature_names(model)
+    found = []
+    for place, score in zip(*np.unravel_index(order, sizes.shape), strict=True):
+        weight = float(weights[place, score])
+        if weight == 0:
+            break
+        features = _ascending(columns[place])
+        label = " & ".join(_name(feature, names) for feature in features)
+        for_class, against, signed = spoken_for(model.decision, int(score), weight)
+        found.append(Heavy(label, signed, for_class, features, against))
+    return found
 
 
-def _kernel_parts(model: KernelModel, columns: NDArray[np.int64], values: NDArray[np.float64]) -> Parts:
-    """Expand the model over the row's own columns: no engine need have done so."""
-    if not Machine(model).expandable:
-        raise ValueError(
-            f"the kernel is {model.kernel.words()}, which is no sum over few conjunctions, so scores cannot "
-            "be explained by them; polynomial kernels of degree 1 to 4 can"
-        )
-    ones = bool((values == 1.0).all())
-    narrow = _restricted(model, columns)
-    size = len(columns) + (0 if ones and narrow.binary else model.kernel.degree)
-    if sum(math.comb(size, k) for k in range(1, model.kernel.degree + 1)) > _MOST_CONJUNCTIONS:
-        raise ValueError(f"a row of {len(columns):,} features has too many conjunctions to be explained")
-    if not ones:  # sets count with several powers of a value: monomials have one each
-        narrow = _as_real(narrow, values)
-    tables = build.expanded(Machine(narrow), head=Head(0.0), sets=ones and narrow.binary)
-    listing = tables.listing(top=_MOST_CONJUNCTIONS)
-    local = np.asarray(listing["columns"])
-    return Parts(
-        np.where(local >= 0, columns[np.maximum(local, 0)] if len(columns) else local, -1),
-        np.asarray(listing["weights"]),
-        tables.arrays["constants"],
-    )
+def spoken_for(decision: Decision, score: int, weight: float) -> tuple[Any, Any, float]:
+    """The class that a weight in a score speaks for, against which other, and the weight in its favour."""
+    classes = decision.classes.tolist()
+    if decision.scheme in ("regression", "ordinal"):
+        return None, None, weight
+    if decision.scheme == "one_vs_rest":
+        return classes[score], None, weight
+    first, second = (1, 0)
+    if decision.scheme == "one_vs_one":
+        first, second = list(pairs(len(classes)))[score]
+    if weight < 0:
+        first, second = second, first
+    return classes[first], classes[second], abs(weight)
 
 
-def _restricted(model: KernelModel, columns: NDArray[np.int64]) -> KernelModel:
-    """The model with the given columns alone, numbered from 0."""
-    return _with_vectors(model, model.vectors.only_columns(columns))
+def check_top(top: Any) -> int:
+    """A number of entries to list."""
+    if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
+        raise ValueError(f"top must be a whole number from 1 on, got {top!r}")
+    return int(top)
 
 
-def _as_real(model: KernelModel, values: NDArray[np.float64]) -> KernelModel:
-    """The same products with a row of ones: values move from the row into the support vectors."""
-    vectors = model.vectors
-    return _with_vectors(model, replace(vectors, data=vectors.data * values[vectors.indices]))
-
-
-def _with_vectors(model: KernelModel, vectors: CsrRows) -> KernelModel:
-    # Scores are all that is asked of it: how they become classes does not matter.
-    return KernelModel(
-        model.kernel,
-        vectors,
-        model.coefficients,
-        model.intercepts,
-        model.decision,
-        vectors.shape[1],
-        False,
-        {},
-    )
-
-
-def _conjunction_parts(
-    model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
-) -> Parts:
-    ranks, x = _ranked(model, columns, values)
-    size = len(ranks) + (0 if model.sets else model.degree)
-    if sum(math.comb(size, k) for k in range(1, model.degree + 1)) > _MOST_CONJUNCTIONS:
-        raise ValueError(f"a row of {len(ranks):,} features has too many conjunctions to be explained")
-    found, parts = [], []
-    for order in range(1, model.degree + 1):
-        chosen = _combinations(len(ranks), order, model.sets)
-        padded = np.full((len(chosen), 3), -1, np.int64)
-        padded[:, :order] = ranks[chosen]
-        keys = encode(padded, model.degree, model.sets)
-        at = np.searchsorted(model.keys, keys)
-        there = at < len(model.keys)
-        there[there] = model.keys[at[there]] == keys[there]
-        found.append(np.where(padded >= 0, model.columns[np.maximum(padded, 0)], -1)[there])
-        parts.append(model.weights[at[there]] * _factors(model, x[chosen[there]])[:, None])
-    return Parts(np.concatenate(found), np.concatenate(parts), model.constants)
-
-
-def _ranked(
-    model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
+def _heavy_rows(
+    model: Model, tables: Tables | None, top: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The model's ranks of a row, descending, and their values."""
-    order = np.argsort(model.columns)
-    if not len(order):
-        return np.empty(0, np.int64), np.empty(0)
-    place = np.minimum(np.searchsorted(model.columns, columns, sorter=order), len(order) - 1)
-    ranks = order[place]
-    known = model.columns[ranks] == columns
-    descending = np.argsort(-ranks[known])
-    return ranks[known][descending], values[known][descending]
+    """Columns (padded with -1) and weights of the conjunctions with the largest weights."""
+    if tables is not None and tables.layout == CONJUNCTIONS:
+        listed = tables.heaviest_conjunctions(top)
+        return np.asarray(listed["columns"]), np.asarray(listed["weights"])
+    model = simplified(model)
+    if isinstance(model, KernelModel):
+        machine = Machine(model)
+        if not machine.expandable:
+            raise ValueError(
+                f"the kernel is {model.kernel.words()}, which is no sum over few conjunctions, so there is "
+                "none to list; polynomial kernels of degree 1 to 4 have some"
+            )
+        return _heavy_rows(model, expanded(machine, head=Head(0.0)), top)
+    chosen = _largest_rows(model.weights, top)
+    if isinstance(model, LinearModel):
+        return chosen[:, None].astype(np.int64), model.weights[chosen]
+    ranks = decode(np.asarray(model.keys[chosen]), model.degree, model.sets)
+    columns = np.where(ranks >= 0, np.asarray(model.columns)[np.maximum(ranks, 0)], -1)
+    return columns, np.asarray(model.weights[chosen])
 
 
-def _combinations(count: int, order: int, sets: bool) -> NDArray[np.int64]:
-    """All choices of `order` among `count` places, ascending; repeats where conjunctions are monomials."""
-    choose = itertools.combinations if sets else itertools.combinations_with_replacement
-    flat = np.fromiter(itertools.chain.from_iterable(choose(range(count), order)), np.int64)
-    return flat.reshape(-1, order)
+def _largest_rows(weights: NDArray[np.float64], top: int) -> NDArray[np.intp]:
+    sizes = np.abs(weights).max(axis=1, initial=0.0)
+    chosen = np.argpartition(-sizes, top)[:top] if top < len(sizes) else np.arange(len(sizes))
+    return chosen[np.argsort(-sizes[chosen], kind="stable")]
 
 
-def _factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How conjunctions of these values count: as their product or, for sets, the mean of their monomials."""
-    product: NDArray[np.float64] = x.prod(axis=1)
-    if not model.sets or x.shape[1] > 2:
-        return product
-    if x.shape[1] == 1:
-        shares = [_square(model, order, math.factorial(order)) for order in (1, 2, 3)]
-        powers = sum(share * x[:, 0] ** order for order, share in enumerate(shares, 1))
-        return np.asarray(powers / sum(shares))
-    plain, mixed = _square(model, 2, 1), _square(model, 3, 2)
-    return np.asarray(product * (plain + mixed * x.sum(axis=1)) / (plain + 2 * mixed))
+def linear_weights(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """(scores, columns) weights and (scores,) intercepts where a model is linear; None where it is not."""
+    if isinstance(model, KernelModel | LinearModel):
+        plain = simplified(model) if isinstance(model, LinearModel) or _has_known_kernel(model) else model
+        return (plain.weights.T, plain.intercepts) if isinstance(plain, LinearModel) else None
+    if not isinstance(model, ConjunctionModel) or model.degree != 1:
+        return None
+    ranks = decode(np.asarray(model.keys), 1, model.sets)[:, 0]
+    dense = np.zeros((model.weights.shape[1], model.n_features))
+    dense[:, np.asarray(model.columns)[ranks]] = np.asarray(model.weights).T
+    return dense, model.constants
 
 
-def _square(model: ConjunctionModel, order: int, repeats: int) -> float:
-    """The map's squared constant of a monomial of `order` factors, its exponents' factorials given."""
-    if order > model.degree:
-        return 0.0
-    if model.feature_map == "plain":
-        return 1.0
-    powers = model.coef0 ** (model.degree - order) * model.gamma**order
-    return float(math.comb(model.degree, order) * powers * math.factorial(order) / repeats)
+def _has_known_kernel(model: KernelModel) -> bool:
+    return model.kernel.name != "precomputed"

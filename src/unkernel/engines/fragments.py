@@ -37,14 +37,17 @@ class Fragment:
 
 @dataclass(frozen=True)
 class TreeExplanation:
-    """A score and what it is made of: ``constant``, the values of ``fragments`` and ``rest`` add up to it.
+    """A score and what it is made of: ``intercept``, the values of ``fragments`` and ``rest`` add up to it.
 
     Attributes
     ----------
     score : float
-    of : object
+        Of ``for_class``; where ``against`` is one of more than two classes, less the score of that.
+    for_class : object
         The class that the score speaks for.
-    constant : float
+    against : object
+        The class that it is compared with: the other one of two, or the runner-up; None if there is none.
+    intercept : float
         What every tree gets.
     fragments : list of Fragment
         The largest in size first.
@@ -52,19 +55,24 @@ class TreeExplanation:
         The sum of those that are not listed, and of the vectors where there are any.
     complete : bool
         Whether no other fragment has a larger part; False where the search had to give up.
+    scores : list of float
+        All scores of the model.
     """
 
     score: float
-    of: Any
-    constant: float
+    for_class: Any
+    against: Any
+    intercept: float
     fragments: list[Fragment]
     rest: float
     complete: bool
+    scores: list[float]
 
     def __str__(self) -> str:
-        lines = [f"{self.score:+.4f}  for {self.of}", f"{self.constant:+.4f}  constant"]
+        other = "" if self.against is None else f" against {self.against}"
+        lines = [f"{self.score:+.4f}  for {self.for_class}{other}", f"{self.intercept:+.4f}  (intercept)"]
         lines += [f"{fragment.value:+.4f}  {fragment.text}" for fragment in self.fragments]
-        return "\n".join([*lines, f"{self.rest:+.4f}  all others"])
+        return "\n".join([*lines, f"{self.rest:+.4f}  (all others)"])
 
 
 @dataclass(frozen=True, eq=False)

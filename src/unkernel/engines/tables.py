@@ -113,7 +113,7 @@ class Tables:
         """The arrays that a file holds besides the model: none for ``int16``, which reads the model's own."""
         return {} if self.layout == INT16 else self.arrays
 
-    def listing(self, top: int) -> dict[str, Any]:
+    def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
         """The heaviest conjunctions in the tables, and how many there are of each size."""
         return dict(list_heaviest({**self.arrays, **self.numbers}, **self.parameters, top=top))
 

@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel._core import ExampleMachine, OneTreeScorer, Progress, example_machine
+from unkernel._core import ExampleMachine, ExampleSet, OneTreeScorer, Progress, example_machine
 from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines.estimator import CompiledEstimator
@@ -20,7 +20,11 @@ from unkernel.engines.fragments import Fragment, Search, TreeExplanation
 from unkernel.models import Decision
 from unkernel.models.tree import TreeModel
 
+if TYPE_CHECKING:
+    from unkernel.engines.explaining import Comparison, Heavy
+
 OnProgress = Callable[[Progress], None]
+_MOST_DIFFERENCES = 4  # machines of two classes' difference that are kept
 _NOT_FINITE = "a score is not finite: a tree is too large for the kernel's decay"
 
 
@@ -79,12 +83,13 @@ class TreeClassifier(CompiledEstimator):
 
     @cached_property
     def _machine(self) -> ExampleMachine:
+        return self._machine_of(self.model.coefficients)
+
+    def _machine_of(self, coefficients: NDArray[np.float64]) -> ExampleMachine:
         model = self.model
         examples = model.kernel.examples(model.support, indexed=True)
         everyone = np.arange(model.n_support, dtype=np.int32)
-        return example_machine(
-            model.kernel.core(), examples, everyone, np.ascontiguousarray(model.coefficients)
-        )
+        return example_machine(model.kernel.core(), examples, everyone, np.ascontiguousarray(coefficients))
 
     # --- Many trees -----------------------------------------------------------------------------------
 
@@ -144,50 +149,91 @@ class TreeClassifier(CompiledEstimator):
         top : int, default=10
             How many to list, the largest in size first.
         of : class, default=None
-            Which class's score; None is the one that wins. For two classes, scores of the first are those of
-            the second with the sign turned.
+            Explain the score of this class. None explains the class that wins: of two classes by its score,
+            of more by the difference between its score and that of the runner-up.
 
         Returns
         -------
         TreeExplanation
-            Its ``constant``, fragments and ``rest`` add up to ``score``.
+            Its ``intercept``, fragments and ``rest`` add up to ``score``.
         """
+        from unkernel.engines.explaining import check_top, compared
+
         forest = tree if isinstance(tree, Forest) else as_forest([tree])
         if len(forest) != 1:
             raise ValueError(f"one tree at a time can be explained, got {len(forest)}")
+        count = check_top(top)
         scores = self.raw_scores(forest, 1)
-        column, sign, label = self._score_of(of, self.decision.choose(scores)[0])
+        chosen = self.decision.choose(scores)[0] if of is None and self.model.n_scores == 1 else of
+        shown = compared(self.decision, scores[0], chosen)
         examples = self.model.kernel.examples(forest, like=self.model.support)
-        found, complete = self._search().decisive(examples, _count(top), column)
-        fragments = [replace(one, value=sign * one.value, weight=sign * one.weight) for one in found]
-        score = sign * float(scores[0, column])
-        constant = sign * float(self.model.intercepts[column])
-        rest = score - constant - sum(fragment.value for fragment in fragments)
-        return TreeExplanation(score, label, constant, fragments, rest, complete)
+        found, complete = self._decisive(examples, shown, count)
+        score, intercept = (_difference(shown, values) for values in (scores[0], self.model.intercepts))
+        rest = score - intercept - sum(fragment.value for fragment in found)
+        return TreeExplanation(
+            score, shown.for_class, shown.against, intercept, found, rest, complete, scores[0].tolist()
+        )
 
-    def heaviest(self, top: int = 10, *, of: Any = None) -> list[Fragment]:
-        """The fragments of the largest weight in the model, of a class (by default, the last one)."""
-        column, sign, _ = self._score_of(of, self.classes_[-1])
-        found, _ = self._search().heaviest(_count(top), column)
-        return [replace(one, value=sign * one.value, weight=sign * one.weight) for one in found]
+    def heaviest(self, top: int = 10, *, of: Any = None) -> list[Heavy]:
+        """The fragments of the largest weight in the model, over all classes.
 
-    def _search(self) -> Search:
+        Parameters
+        ----------
+        top : int, default=10
+            How many to list, the largest in size first.
+        of : class, default=None
+            List only those in the score of this class.
+
+        Returns
+        -------
+        list of Heavy
+            Each with the fragment in brackets, its weight and the class that it speaks for.
+        """
+        from unkernel.engines.explaining import Heavy, check_top, spoken_for
+
+        count = check_top(top)
+        columns = range(self.model.n_scores)
+        if of is not None:
+            columns = range(1) if self.model.n_scores == 1 else [self._place_of(of)]
+        search = self._search(self._machine)
+        found = []
+        for column in columns:
+            for one in search.heaviest(count, column)[0]:
+                for_class, against, weight = spoken_for(self.decision, column, one.weight)
+                found.append(Heavy(one.text, weight, for_class, None, against, one.channel))
+        return sorted(found, key=lambda one: -abs(one.weight))[:count]
+
+    def _decisive(self, examples: ExampleSet, shown: Comparison, top: int) -> tuple[list[Fragment], bool]:
+        """The fragments with the largest part in what is compared."""
+        if len(shown.columns) == 1:
+            found, complete = self._search(self._machine).decisive(examples, top, shown.columns[0])
+            sign = shown.sign
+            return [replace(one, value=sign * one.value, weight=sign * one.weight) for one in found], complete
+        return self._search(self._machine_of_difference(shown)).decisive(examples, top, 0)
+
+    def _machine_of_difference(self, shown: Comparison) -> ExampleMachine:
+        """A machine whose one score is the difference of two; the last few are kept."""
+        kept: dict[tuple[int, ...], ExampleMachine] = self.__dict__.setdefault("_differences", {})
+        if shown.columns not in kept:
+            while len(kept) >= _MOST_DIFFERENCES:
+                kept.pop(next(iter(kept)), None)
+            kept[shown.columns] = self._machine_of(_difference(shown, self.model.coefficients.T)[:, None])
+        return kept[shown.columns]
+
+    def _search(self, machine: ExampleMachine) -> Search:
         kernel = self.model.kernel
         if kernel.combination not in ("trees", "sum"):
             raise ValueError(
                 f"the kernel is {kernel.words()}: its scores are no sums over fragments of trees"
             )
         channels = ["all"] if kernel.tree_pairing == "all" else list(self.model.support.trees)
-        return Search(self._machine, channels, kernel.tree_weight if kernel.combination == "sum" else 1.0)
+        return Search(machine, channels, kernel.tree_weight if kernel.combination == "sum" else 1.0)
 
-    def _score_of(self, of: Any, default: Any) -> tuple[int, float, Any]:
-        """Which score speaks of a class, with which sign, and the class."""
-        label = default if of is None else of
+    def _place_of(self, label: Any) -> int:
         places = np.flatnonzero(self.classes_ == label)
         if not len(places):
             raise ValueError(f"{label!r} is none of the classes {self.classes_.tolist()}")
-        place = int(places[0])
-        return (place, 1.0, label) if self.model.n_scores > 1 else (0, 1.0 if place == 1 else -1.0, label)
+        return int(places[0])
 
     # --- Files ----------------------------------------------------------------------------------------
 
@@ -206,10 +252,10 @@ class TreeClassifier(CompiledEstimator):
         return f"TreeClassifier({self.model.n_support} support trees, {self.model.kernel.words()})"
 
 
-def _count(top: Any) -> int:
-    if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
-        raise ValueError(f"top must be a whole number from 1 on, got {top!r}")
-    return int(top)
+def _difference(shown: Comparison, values: Any) -> Any:
+    """Of one value per score: that of the class in question, less that of the class it is compared with."""
+    first, *others = (values[column] for column in shown.columns)
+    return shown.sign * (first - others[0] if others else first)
 
 
 @dataclass(frozen=True, eq=False)

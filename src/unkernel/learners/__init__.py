@@ -1,1 +1,1 @@
-"""What all learners share."""
+"""What all estimators share: targets, progress, fitted attributes, answers, files."""

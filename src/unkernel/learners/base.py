@@ -1,87 +1,309 @@
-"""What all learners share: labels, weights, and how they tell what they do."""
+"""What every estimator does once it is trained: keep, warn, answer, explain, save and load."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unkernel._core import Progress
+from unkernel.data.rows.csr import canonical_rows
+from unkernel.data.threads import thread_count
+from unkernel.engines import CompiledClassifier, Explanation, Heavy, TreeClassifier, compile
+from unkernel.engines import load as load_classifier
+from unkernel.engines.explaining import linear_weights
+from unkernel.errors import FormatError
+from unkernel.learners.parameters import restored_parameters, stored_parameters
+from unkernel.learners.progress import OnProgress, ProgressPrinter, warn_caller
+from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel
 
-OnProgress = Callable[[Progress], None]
-
-
-def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
-    """Weights of rows: finite, not negative, one a row."""
-    weights: NDArray[np.float64] = _check_sample_weight(
-        sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-    )
-    return weights
-
-
-def class_codes(
-    labels: NDArray[Any], weights: NDArray[np.float64] | None, learner: str
-) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """The classes that rows of positive weight have, and each row's place among them."""
-    counted = labels if weights is None else labels[weights > 0]
-    classes = np.unique(counted)
-    if len(classes) < 2:
-        raise ValueError(
-            f"{learner} needs rows of at least two classes, but there is only one class: {classes.tolist()}"
-            if len(classes)
-            else f"{learner} needs at least one row with a positive sample_weight"
-        )
-    codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1).astype(np.int32)
-    return classes, codes
+Model = ConjunctionModel | KernelModel | LinearModel | TreeModel
 
 
-def class_weights(
-    class_weight: dict[Any, float] | str | None,
-    classes: NDArray[Any],
-    codes: NDArray[np.int32],
-    weights: NDArray[np.float64] | None,
-) -> list[float]:
-    """A factor of C for each class: as given, all 1, or such that all classes weigh the same."""
-    count = len(classes)
-    if class_weight is None:
-        return [1.0] * count
-    if isinstance(class_weight, str):  # "balanced"
-        rows = np.bincount(codes, weights=weights, minlength=count)
-        return [float(rows.sum() / (count * share)) for share in rows]
-    unknown = set(class_weight) - set(classes.tolist())
-    if unknown:
-        raise ValueError(f"class_weight names classes that do not occur: {sorted(map(str, unknown))}")
-    return [float(class_weight.get(label, 1.0)) for label in classes.tolist()]
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """How the training of one problem (one class against the rest, say) ended.
+
+    Attributes
+    ----------
+    objective : float
+        The primal objective.
+    bound : float
+        A lower bound of its minimum: the dual objective, or that of the cuts.
+    rounds : int
+        Passes, Newton steps or rounds of the solver.
+    converged : bool
+        Whether the solver's stop rule was met.
+    """
+
+    objective: float
+    bound: float
+    rounds: int
+    converged: bool
+
+    @property
+    def gap(self) -> float:
+        """(P - D) / P, never below 0."""
+        return max(self.objective - self.bound, 0.0) / self.objective if self.objective > 0 else 0.0
 
 
-def relative_gap(primal: float, dual: float) -> float:
-    """(P - D) / P, never below 0."""
-    return max(primal - dual, 0.0) / primal if primal > 0 else 0.0
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """A fitted model and the classifier that answers for it, made when it is first needed."""
+
+    model: Model
+    threads: int
+    made: CompiledClassifier | TreeClassifier | None = None
+
+    @cached_property
+    def classifier(self) -> CompiledClassifier | TreeClassifier:
+        """The classifier: support vectors are compiled, other models answer as they are."""
+        if self.made is not None:
+            return self.made
+        if isinstance(self.model, TreeModel):
+            return TreeClassifier(self.model)
+        if isinstance(self.model, KernelModel):
+            return compile(self.model, engine="split", n_jobs=self.threads)
+        return CompiledClassifier(self.model)
 
 
-class Narrator:
-    """Prints a line a second about a long training, when asked to."""
+class Learner(BaseEstimator):  # type: ignore[misc]
+    """Base of all estimators. A room adds parameters, ``fit`` and, where models differ, ``_restore``.
 
-    def __init__(self, learner: str, verbose: int, unit: str) -> None:
-        self._learner = learner
-        self._verbose = verbose
-        self._unit = unit  # what is active: rows, or cuts
-        self._calls = 0
+    After training, a room calls :meth:`_keep` with the outcomes and a function that makes the model. The
+    model is all that answers need: a loaded estimator has the model, its parameters and its attributes.
+    """
 
-    def on_progress(self, progress: Progress) -> None:
-        """Called about twenty times a second."""
-        self._calls += 1
-        if self._verbose > 1 and self._calls % 20 == 0:
-            bounds = (
-                f", objective {progress.objective:.6g}, bound {progress.bound:.6g}"
-                if progress.objective
-                else ""
-            )
+    _kind: ClassVar[str]  # the learner that a model's origin names; estimators for a cluster share it
+    _steps: str = "passes"  # what n_iter_ counts, in messages
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")  # classes_ and the like are there before training ends
+
+    # --- Training -------------------------------------------------------------------------------------
+
+    def _reporter(self, on_progress: OnProgress | None, unit: str) -> OnProgress:
+        """The function that solvers report to: the caller's own, or one that prints."""
+        return on_progress or ProgressPrinter(type(self).__name__, self.verbose, unit).on_progress
+
+    def _keep(
+        self,
+        outcomes: Sequence[Outcome],
+        make_model: Callable[[dict[str, Any]], Model],
+        *,
+        facts: dict[str, Any],
+        about: str = "",
+    ) -> Self:
+        """Set the fitted attributes; warn where the gap that was asked for is not reached.
+
+        ``make_model`` is given what the model shall say of its training; ``facts`` is what a room adds to
+        that. ``about`` begins the line that ``verbose`` prints.
+        """
+        self.objective_ = float(sum(outcome.objective for outcome in outcomes))
+        self.gap_ = float(max(outcome.gap for outcome in outcomes))
+        self.n_iter_ = int(max(outcome.rounds for outcome in outcomes))
+        self._set_model(make_model(self._origin(facts)))
+        if self.verbose:
             print(
-                f"[{self._learner}] {progress.stage}: {progress.finished}/{progress.problems} problems done, "
-                f"epoch {progress.epoch}, {progress.active} {self._unit} active{bounds}, "
-                f"gap about {progress.relative_gap:.2g}"
+                f"[{type(self).__name__}] {about}{self.n_iter_} {self._steps}, "
+                f"objective {self.objective_:.6g}, gap {self.gap_:.2g}"
             )
+        if not all(outcome.converged for outcome in outcomes):
+            warn_caller(f"{type(self).__name__} stopped after {self._shortfall()}", ConvergenceWarning)
+        return self
+
+    def _shortfall(self) -> str:
+        """Where training stopped before it converged, and what to do about it."""
+        return (
+            f"max_iter={self.max_iter} {self._steps} at a relative gap of {self.gap_:.2g} "
+            f"(tol={self.tol:g}): raise max_iter or tol, or scale the features and lower C"
+        )
+
+    def _origin(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """What a model says of its training."""
+        origin = {"learner": self._kind, "C": float(self.C)} | facts
+        origin |= {"objective": self.objective_, "gap": self.gap_, "n_iter": self.n_iter_}
+        if hasattr(self, "feature_names_in_"):
+            origin["feature_names"] = [str(name) for name in self.feature_names_in_]
+        return origin | {"parameters": stored_parameters(self)}
+
+    def _set_model(self, model: Model, made: CompiledClassifier | TreeClassifier | None = None) -> None:
+        self.model_ = model
+        self._answers = Answers(model, thread_count(self.n_jobs), made)
+
+    def _copies(self, Cs: Iterable[float]) -> Iterator[Self]:
+        """One unfitted copy for each C, its parameters checked."""
+        for C in Cs:
+            copy = clone(self).set_params(C=C)
+            copy._validate_params()
+            yield copy
+
+    # --- Answering ------------------------------------------------------------------------------------
+
+    def _ready(self) -> CompiledClassifier | TreeClassifier:
+        check_is_fitted(self)
+        return self._answers.classifier
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """The (examples, scores) of the model."""
+        raise NotImplementedError
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score each example.
+
+        One number per example for two classes (positive: ``classes_[1]``) and for rankings, else one per
+        class.
+        """
+        scores = self._scores(X)
+        return self.model_.decision.decide(scores)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each example."""
+        scores = self._scores(X)  # first, as it says so where nothing was fitted
+        return self.model_.decision.choose(scores)
+
+    def heaviest(self, top: int = 10) -> list[Heavy]:
+        """The features, conjunctions or fragments with the largest weights in the model, over all classes.
+
+        Parameters
+        ----------
+        top : int, default=10
+            How many to list, the largest in size first.
+
+        Returns
+        -------
+        list of Heavy
+            Each with a label, its weight and the class that it speaks for.
+        """
+        return self._ready().heaviest(top)
+
+    # --- Models and files -----------------------------------------------------------------------------
+
+    def to_model(self) -> Any:
+        """The fitted model as plain data."""
+        check_is_fitted(self)
+        return self.model_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a ``.uk`` file, whole or not at all.
+
+        ``unkernel.load`` reads it as a classifier, :meth:`load` as an estimator of this class.
+        """
+        model = self.to_model()
+        # Support vectors alone would have to be compiled again by whoever loads them.
+        (self._ready() if isinstance(model, KernelModel) else model).save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file that :meth:`save` or the command line wrote, as a fitted estimator of this class.
+
+        Restored are the model, the fitted attributes and the parameters. Parameters that a file cannot
+        hold (a ``RandomState``, a cluster's client) have their defaults. Files of versions before this
+        method have no ``n_iter_``, and only those parameters that the model itself shows. A loaded
+        estimator answers as the saved one does, and can be fitted again; what it does not have is the
+        solver's state, so that a warm start begins from its weights, or from nothing where the solver
+        starts from dual variables.
+
+        Raises
+        ------
+        FormatError
+            If the file is damaged, or its model is of another learner: ``unkernel.load`` reads any.
+        """
+        classifier = load_classifier(path)
+        model = classifier.model
+        found = cls._kind_of(model)
+        if found != cls._kind:
+            whose = f"a model of {found}" if found else "a model that no estimator of unkernel wrote"
+            raise FormatError(
+                os.fspath(path), 0, 0, f"{whose}, not of {cls.__name__}; unkernel.load reads it"
+            )
+        names = cls._get_param_names()
+        stored = restored_parameters(model.origin.get("parameters"))
+        given = cls._shown_parameters(model) | stored
+        learner = cls(**{name: value for name, value in given.items() if name in names})
+        learner._restore(model)
+        learner._set_model(model, classifier)
+        return learner
+
+    @classmethod
+    def _kind_of(cls, model: Model) -> str | None:
+        """The learner that made a model, as far as the model tells."""
+        found = model.origin.get("learner")
+        return found if isinstance(found, str) else None
+
+    @classmethod
+    def _shown_parameters(cls, model: Model) -> dict[str, Any]:
+        """The parameters that a model shows without a list of them, as in files of older versions."""
+        C = model.origin.get("C")
+        return {"C": C} if isinstance(C, float) else {}
+
+    def _restore(self, model: Model) -> None:
+        """Set the attributes that ``fit`` would have set, of what the model tells."""
+        for attribute, fact in (("objective_", "objective"), ("gap_", "gap"), ("n_iter_", "n_iter")):
+            if isinstance(model.origin.get(fact), int | float):
+                setattr(self, attribute, model.origin[fact])
+        if len(model.decision.classes):
+            self.classes_ = model.decision.classes
+
+
+class RowLearner(Learner):
+    """Learners whose examples are rows of numbers."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _scores(self, X: ArrayLike) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        rows = validate_data(
+            self, X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, reset=False
+        )
+        classifier = cast(CompiledClassifier, self._ready())
+        return classifier.score_csr(canonical_rows(rows), thread_count(self.n_jobs))
+
+    def explain(self, row: Any, top: int | None = 10, *, of: Any = None, names: Any = None) -> Explanation:
+        """What each feature or conjunction added to the score of one row.
+
+        See :meth:`unkernel.CompiledClassifier.explain`.
+        """
+        classifier = cast(CompiledClassifier, self._ready())
+        return classifier.explain(row, top, of=of, names=names)
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """One row of weights per score; only where the model is linear."""
+        return self._linear_weights()[0]
+
+    @property
+    def intercept_(self) -> Any:
+        """What is added to each score; only where the model is linear."""
+        return self._linear_weights()[1]
+
+    def _linear_weights(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if not hasattr(self, "model_"):
+            raise AttributeError(f"this {type(self).__name__} is not fitted, so it has no weights yet")
+        weights = linear_weights(self.model_)
+        if weights is None:
+            raise AttributeError("the model is not linear, so it has no coef_; heaviest lists its weights")
+        return weights
+
+    def _restore(self, model: Model) -> None:
+        super()._restore(model)
+        self.n_features_in_ = model.n_features
+        if isinstance(names := model.origin.get("feature_names"), list):
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+
+def frozen(array: Any) -> NDArray[Any]:
+    """A view that cannot be written to: classifiers are made of a model once, and must not differ from it."""
+    view: NDArray[Any] = np.asarray(array).view()
+    view.setflags(write=False)
+    return view

@@ -196,10 +196,10 @@ class Decision:
         if self.scheme not in ("one_vs_rest", "one_vs_one"):
             positive = scores[:, 0] >= 0 if self.zero_is_positive else scores[:, 0] > 0
             return positive.astype(np.intp)
-        return np.asarray(self._merits(scores).argmax(axis=1))
+        return np.asarray(self.merits(scores).argmax(axis=1))
 
-    def _merits(self, scores: Scores) -> NDArray[Any]:
-        """A number a class, of which the first largest one wins."""
+    def merits(self, scores: Scores) -> NDArray[Any]:
+        """One number per class, for models of many classes; the first class with the largest one wins."""
         if self.scheme == "one_vs_rest":
             return scores
         if self.break_ties and self.shape == "ovr" and len(self.classes) > 2:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.engines.classifier import CompiledClassifier
-from unkernel.engines.explaining import parts_of
+from unkernel.engines.contributions import contributions_of_ones
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ def explained(
     """A decision on this row of features."""
     if not classifier.exact:
         raise ValueError("a pruned parser decides approximately, and what it decides by does not add up")
-    parts = parts_of(classifier.model, np.asarray(row, np.int64))
-    values, constants = _by_class(parts.values), _by_class(parts.constants[None, :])[0]
+    found = contributions_of_ones(classifier.model, np.asarray(row, np.int64))
+    values, constants = _by_class(found.values), _by_class(found.intercept[None, :])[0]
     scores = constants + values.sum(axis=0)
     chosen, second, barred = _ranked(scores, decided)
     pair = np.zeros((len(values), 2))
@@ -131,7 +131,7 @@ def explained(
         pair[:, 1] = values[:, second]
     order = _by_difference(pair)
     listed = order if top is None else order[:top]
-    columns = [sorted(c for c in parts.columns[place].tolist() if c >= 0) for place in listed]
+    columns = [sorted(c for c in found.columns[place].tolist() if c >= 0) for place in listed]
     rest = pair.sum(axis=0) - pair[listed].sum(axis=0)
     return ExplainedDecision(
         sentence=decided.sentence,

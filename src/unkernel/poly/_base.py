@@ -1,74 +1,62 @@
-"""What the learners on polynomial maps share: rows, maps, fitted attributes, and answers."""
+"""What the learners on polynomial maps share: rows, maps, warm starts, paths and models."""
 
 from __future__ import annotations
 
-import os
-import warnings
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClassifierMixin, _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from unkernel._core import DistinctRows, distinct_examples
 from unkernel.data.memory import available_bytes
 from unkernel.data.rows.csr import canonical_rows
 from unkernel.data.threads import thread_count
-from unkernel.engines import CompiledClassifier, compile
-from unkernel.learners.base import (
-    Narrator,
-    OnProgress,
-    check_weights,
-    class_codes,
-    class_weights,
-    relative_gap,
-)
+from unkernel.learners.base import Model, Outcome, RowLearner, frozen
+from unkernel.learners.progress import OnProgress
+from unkernel.learners.targets import check_weights, class_codes, class_weights
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
 from unkernel.models.decision import Softmax
 
 
 @dataclass(frozen=True)
-class _Start:
-    """Dual variables by row, for a warm start."""
+class DualStart:
+    """Dual variables by row, for a warm start under an l2 penalty."""
 
     classes: NDArray[Any]
     hashes: NDArray[np.uint64]
     duals: NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Start:
+    """What an earlier training found: rows start from dual variables, sparse weights from a model."""
+
+    duals: DualStart | None = None
+    model: ConjunctionModel | KernelModel | None = None
+
+
 @dataclass(frozen=True, eq=False)
-class _Answers:
-    """A fitted model, made ready when it is first asked: a fit that is only looked at needs none."""
+class TrainingSet:
+    """The distinct rows, and one factor of C per class."""
 
-    model: ConjunctionModel | KernelModel
-    threads: int
-
-    @cached_property
-    def classifier(self) -> CompiledClassifier:
-        if isinstance(self.model, ConjunctionModel):
-            return CompiledClassifier(self.model)
-        compiled = compile(self.model, engine="split", n_jobs=self.threads)
-        assert isinstance(compiled, CompiledClassifier)
-        return compiled
+    rows: DistinctRows
+    factors: list[float]
 
 
-class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classifiers whose model is a weight a conjunction."""
+class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
+    """Classifiers whose model has one weight per conjunction."""
 
     _probability: Softmax | None = None  # where a model's probabilities come from
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    # --- Training -------------------------------------------------------------------------------------
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on rows X with labels y.
@@ -87,7 +75,45 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit_reporting(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, on_progress: OnProgress | None
     ) -> Self:
-        """``fit``, with a function that is shown the progress about twenty times a second."""
+        """``fit``, with a function that is shown the progress about twenty times per second."""
+        training_set = self._training_set(X, y, sample_weight)
+        start = self._last_solution() if self.warm_start else Start()
+        self._learn(training_set, start, on_progress)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def path(
+        self, X: ArrayLike, y: ArrayLike, Cs: Iterable[float], sample_weight: ArrayLike | None = None
+    ) -> list[Self]:
+        """Fit for several values of C, each from the solution of the one before.
+
+        The rows are prepared once. Every solution has the same certified gap as one of its own ``fit``.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`fit`.
+        Cs : iterable of float
+            Best in ascending order.
+
+        Returns
+        -------
+        list of estimators
+            One fitted copy per C.
+        """
+        prepared = clone(self)
+        training_set = prepared._training_set(X, y, sample_weight)
+        fitted: list[Self] = []
+        start = Start()
+        for copy in self._copies(Cs):
+            for name in ("n_features_in_", "feature_names_in_", "classes_", "gamma_"):
+                if hasattr(prepared, name):
+                    setattr(copy, name, getattr(prepared, name))
+            start = copy._learn(training_set, start, None)
+            fitted.append(copy)
+        return fitted
+
+    def _training_set(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingSet:
         self._check_parameters()
         rows, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
@@ -95,24 +121,41 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(labels)
         weights = None if sample_weight is None else check_weights(sample_weight, rows)
         self.classes_, codes = class_codes(labels, weights, type(self).__name__)
-        examples = self._distinct(canonical_rows(rows), codes, weights)
-        self.gamma_ = self._gamma_value(examples)
-        factors = class_weights(self.class_weight, self.classes_, codes, weights)
-        self._keep(examples, self._train(examples, factors, on_progress))
-        return self
+        distinct = self._distinct(canonical_rows(rows), codes, weights)
+        self.gamma_ = self._gamma_value(distinct)
+        return TrainingSet(distinct, class_weights(self.class_weight, self.classes_, codes, weights))
+
+    def _learn(self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None) -> Start:
+        """Train and keep the model; where the next training may start."""
+        rows = training_set.rows
+        trained = self._train(training_set, start, on_progress)
+        outcomes = [Outcome(*outcome) for outcome in trained["outcomes"]]
+        as_model = self._kernel_model if trained["storage"] == "split" else self._conjunction_model
+        about = f"{rows.rows} distinct rows, storage={trained['storage']}, {trained['dimension']} weights; "
+        self._keep(outcomes, lambda origin: as_model(rows, trained, origin), facts=self._facts(), about=about)
+        duals = None
+        if "duals" in trained:
+            duals = DualStart(self.classes_, np.asarray(rows.hashes), np.asarray(trained["duals"]))
+        if self.warm_start and duals is not None:
+            self._duals = duals
+        return Start(duals, self.model_)
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that do not go together."""
+        """Check that the parameters go together."""
 
     @abstractmethod
     def _train(
-        self, examples: DistinctRows, factors: list[float], on_progress: OnProgress | None
+        self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None
     ) -> dict[str, Any]:
         """The weights, and how training ended."""
 
     @abstractmethod
-    def _origin(self) -> dict[str, Any]:
-        """What a model tells of its training."""
+    def _facts(self) -> dict[str, Any]:
+        """What a model tells of its training besides C."""
+
+    def _last_solution(self) -> Start:
+        """Where a warm start begins."""
+        return Start(getattr(self, "_duals", None), getattr(self, "model_", None))
 
     def _distinct(
         self, rows: Any, codes: NDArray[np.int32], weights: NDArray[np.float64] | None
@@ -127,12 +170,12 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             threads=thread_count(self.n_jobs),
         )
 
-    def _gamma_value(self, examples: DistinctRows) -> float:
+    def _gamma_value(self, rows: DistinctRows) -> float:
         if self.gamma == "auto":
             return 1.0 / float(self.n_features_in_)
         if self.gamma != "scale":
             return float(self.gamma)
-        spread = float(self.n_features_in_ * examples.variance(self.n_features_in_))
+        spread = float(self.n_features_in_ * rows.variance(self.n_features_in_))
         return 1.0 / spread if spread > 0 else 1.0
 
     def _map(self) -> dict[str, Any]:
@@ -146,167 +189,119 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _on_progress(self, on_progress: OnProgress | None, unit: str) -> OnProgress:
-        return on_progress or Narrator(type(self).__name__, self.verbose, unit).on_progress
-
     def _train_rows(
-        self, examples: DistinctRows, factors: list[float], on_progress: OnProgress | None, *, loss: str
+        self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None, *, loss: str
     ) -> dict[str, Any]:
-        """All weights of an l2 penalty, by the rows."""
-        start: _Start | None = getattr(self, "_start", None) if self.warm_start else None
-        if start is not None and not np.array_equal(start.classes, self.classes_):
-            start = None
-        trained = dict(
-            examples.train(
+        """All weights of an l2 penalty, row by row."""
+        self._steps = "Newton steps" if loss == "logistic" else "epochs"
+        former = start.duals
+        if former is not None and not np.array_equal(former.classes, self.classes_):
+            former = None
+        return dict(
+            training_set.rows.train(
                 **self._map(),
                 loss=loss,
                 C=float(self.C),
-                class_weights=factors,
+                class_weights=training_set.factors,
                 storage=self.storage,
                 memory=float(available_bytes()),
                 tolerance=float(self.tol),
                 max_epochs=int(self.max_iter),
                 seed=self._seed(),
                 threads=thread_count(self.n_jobs),
-                start_hashes=start.hashes if start else np.empty(0, np.uint64),
-                start_duals=start.duals.reshape(-1) if start else np.empty(0),
-                on_progress=self._on_progress(on_progress, "rows"),
+                start_hashes=former.hashes if former else np.empty(0, np.uint64),
+                start_duals=former.duals.reshape(-1) if former else np.empty(0),
+                on_progress=self._reporter(on_progress, "rows"),
             )
         )
-        if self.warm_start:
-            self._start = _Start(self.classes_, np.asarray(examples.hashes), np.asarray(trained["duals"]))
-        return trained | {"unit": "Newton steps" if loss == "logistic" else "epochs"}
 
     def _train_sparse(
         self,
-        examples: DistinctRows,
-        factors: list[float],
+        training_set: TrainingSet,
+        start: Start,
         on_progress: OnProgress | None,
         *,
         loss: str,
         l1: float,
         l2: float,
     ) -> dict[str, Any]:
-        """The weights of a penalty with an l1 part, by the columns."""
-        start = self._former_model(examples) if self.warm_start else None
-        trained = dict(
-            examples.train_sparse(
+        """The weights of a penalty with an l1 part, column by column."""
+        self._steps = "Newton steps"
+        former = self._same_conjunctions(start.model, training_set.rows)
+        return dict(
+            training_set.rows.train_sparse(
                 **self._map(),
                 loss=loss,
                 l1=l1,
                 l2=l2,
                 C=float(self.C),
-                class_weights=factors,
+                class_weights=training_set.factors,
                 memory=float(available_bytes()),
                 tolerance=float(self.tol),
                 max_steps=int(self.max_iter),
                 seed=self._seed(),
                 threads=thread_count(self.n_jobs),
-                start_keys=start.keys if start else np.empty(0, np.uint64),
-                start_weights=start.weights.reshape(-1) if start else np.empty(0),
-                start_constants=start.constants if start else np.empty(0),
-                on_progress=self._on_progress(on_progress, "conjunctions"),
+                start_keys=former.keys if former else np.empty(0, np.uint64),
+                start_weights=former.weights.reshape(-1) if former else np.empty(0),
+                start_constants=former.constants if former else np.empty(0),
+                on_progress=self._reporter(on_progress, "conjunctions"),
             )
         )
-        return trained | {"unit": "Newton steps"}
 
-    def _former_model(self, examples: DistinctRows) -> ConjunctionModel | None:
-        """The model of the last fit, if it numbers conjunctions in the same way."""
-        model = getattr(self, "model_", None)
-        if (
-            not isinstance(model, ConjunctionModel)
-            or model.degree != self.degree
-            or model.sets != examples.binary
-        ):
+    def _same_conjunctions(
+        self, model: ConjunctionModel | KernelModel | None, rows: DistinctRows
+    ) -> ConjunctionModel | None:
+        """The model, if it numbers conjunctions as these rows do and has the same classes."""
+        if not isinstance(model, ConjunctionModel) or model.degree != self.degree:
             return None
-        same = np.array_equal(model.columns, examples.columns) and np.array_equal(
-            model.classes, self.classes_
-        )
-        return model if same else None
+        same = np.array_equal(model.columns, rows.columns) and np.array_equal(model.classes, self.classes_)
+        return model if same and model.sets == rows.binary else None
 
-    def _keep(self, examples: DistinctRows, trained: dict[str, Any]) -> None:
-        outcomes = trained["outcomes"]
-        self.objective_ = float(sum(primal for primal, _, _, _ in outcomes))
-        self.gap_ = float(max(relative_gap(primal, dual) for primal, dual, _, _ in outcomes))
-        self.n_iter_ = int(max(epochs for _, _, epochs, _ in outcomes))
-        as_model = self._kernel_model if trained["storage"] == "split" else self._conjunction_model
-        self.model_ = as_model(examples, trained)
-        self._answers = _Answers(self.model_, thread_count(self.n_jobs))
-        name = type(self).__name__
-        if self.verbose:
-            print(
-                f"[{name}] {examples.rows} distinct rows, storage={trained['storage']}, "
-                f"{trained['dimension']} weights; {self.n_iter_} {trained['unit']}, "
-                f"objective {self.objective_:.6g}, gap {self.gap_:.2g}"
-            )
-        if not all(converged for _, _, _, converged in outcomes):
-            warnings.warn(
-                f"{name} stopped after max_iter={self.max_iter} {trained['unit']} at a relative gap of "
-                f"{self.gap_:.2g} (tol={self.tol:g}): raise max_iter or tol, or scale the features and "
-                "lower C or gamma",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+    def _shortfall(self) -> str:
+        return super()._shortfall() + " or gamma"
 
-    def _conjunction_model(self, examples: DistinctRows, trained: dict[str, Any]) -> ConjunctionModel:
+    # --- Models ---------------------------------------------------------------------------------------
+
+    def _conjunction_model(
+        self, rows: DistinctRows, trained: dict[str, Any], origin: dict[str, Any]
+    ) -> ConjunctionModel:
         return ConjunctionModel(
             degree=int(self.degree),
-            sets=bool(examples.binary),
+            sets=bool(rows.binary),
             feature_map=self.feature_map,
             gamma=self.gamma_,
             coef0=float(self.coef0),
             n_features=int(self.n_features_in_),
-            columns=_frozen(examples.columns),
-            keys=_frozen(trained["keys"]),
-            weights=_frozen(trained["weights"]),
-            constants=_frozen(trained["constants"]),
+            columns=frozen(rows.columns),
+            keys=frozen(trained["keys"]),
+            weights=frozen(trained["weights"]),
+            constants=frozen(trained["constants"]),
             classes=self.classes_,
             probability=self._probability,
-            origin=self._full_origin(),
+            origin=origin,
         )
 
-    def _kernel_model(self, examples: DistinctRows, trained: dict[str, Any]) -> KernelModel:
+    def _kernel_model(
+        self, distinct: DistinctRows, trained: dict[str, Any], origin: dict[str, Any]
+    ) -> KernelModel:
         """The rows whose dual variables are not zero, with those as coefficients."""
-        columns = np.asarray(examples.columns)[np.asarray(examples.features)]
+        columns = np.asarray(distinct.columns)[np.asarray(distinct.features)]
         rows = sparse.csr_matrix(
-            (np.ones(len(columns)), columns, np.asarray(examples.offsets)),
-            shape=(int(examples.rows), int(self.n_features_in_)),
+            (np.ones(len(columns)), columns, np.asarray(distinct.offsets)),
+            shape=(int(distinct.rows), int(self.n_features_in_)),
         )
         duals = np.asarray(trained["duals"])
         support = np.flatnonzero(duals.any(axis=1))
         return KernelModel(
             kernel=Kernel("polynomial", int(self.degree), self.gamma_, float(self.coef0)),
             vectors=canonical_rows(rows[support]),
-            coefficients=_frozen(duals[support]),
-            intercepts=_frozen(np.zeros(duals.shape[1])),
+            coefficients=frozen(duals[support]),
+            intercepts=frozen(np.zeros(duals.shape[1])),
             decision=Decision("binary" if len(self.classes_) == 2 else "one_vs_rest", self.classes_),
             n_features=int(self.n_features_in_),
             fixed_width=True,
-            origin=self._full_origin(),
+            origin=origin,
         )
-
-    def _full_origin(self) -> dict[str, Any]:
-        origin = self._origin() | {"objective": self.objective_, "gap": self.gap_}
-        if hasattr(self, "feature_names_in_"):
-            origin["feature_names"] = [str(name) for name in self.feature_names_in_]
-        return origin
-
-    def _scores(self, X: ArrayLike) -> NDArray[np.float64]:
-        check_is_fitted(self)
-        rows = validate_data(
-            self, X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, reset=False
-        )
-        return self._answers.classifier.score_csr(canonical_rows(rows), thread_count(self.n_jobs))
-
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Scores: one per row for two classes (positive: ``classes_[1]``), else one per class."""
-        scores = self._scores(X)
-        return self.model_.decision.decide(scores)
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of each row."""
-        scores = self._scores(X)
-        return self.model_.decision.choose(scores)
 
     def to_model(self) -> ConjunctionModel | KernelModel:
         """The fitted model as plain data.
@@ -315,18 +310,26 @@ class PolyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         same classifier as a kernel machine, since its conjunctions, many times the training set, were never
         formed: the support vectors are the distinct rows whose dual variables are not zero.
         """
-        check_is_fitted(self)
-        return self.model_
+        model: ConjunctionModel | KernelModel = super().to_model()
+        return model
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a ``.uk`` file; ``unkernel.load`` reads it."""
-        model = self.to_model()
-        # Support vectors alone would have to be compiled again by who loads them.
-        (self._answers.classifier if isinstance(model, KernelModel) else model).save(path)
+    @classmethod
+    def _kind_of(cls, model: Model) -> str | None:
+        found = super()._kind_of(model)
+        if found is None and isinstance(model, ConjunctionModel) and "loss" in model.origin:
+            return "PolyLogisticRegression" if model.origin["loss"] == "logistic" else "PolySVC"
+        return found
 
+    @classmethod
+    def _shown_parameters(cls, model: Model) -> dict[str, Any]:
+        shown = super()._shown_parameters(model)
+        if isinstance(model, ConjunctionModel):
+            shown |= {"degree": model.degree, "coef0": model.coef0, "feature_map": model.feature_map}
+            shown |= {"gamma": model.gamma}
+        told = {name: model.origin.get(name) for name in ("loss", "penalty", "l1_ratio")}
+        return shown | {name: value for name, value in told.items() if value is not None}
 
-def _frozen(array: Any) -> NDArray[Any]:
-    """A view that cannot be written to: engines are made of a model once, and must not differ from it."""
-    frozen: NDArray[Any] = np.asarray(array).view()
-    frozen.setflags(write=False)
-    return frozen
+    def _restore(self, model: Model) -> None:
+        super()._restore(model)
+        assert isinstance(model, ConjunctionModel | KernelModel)
+        self.gamma_ = model.gamma if isinstance(model, ConjunctionModel) else model.kernel.gamma

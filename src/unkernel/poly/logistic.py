@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unkernel._core import DistinctRows
-from unkernel.learners.base import OnProgress
+from unkernel.learners.base import Model
+from unkernel.learners.progress import OnProgress
 from unkernel.models.decision import Softmax, log_softmax
-from unkernel.poly._base import PolyLearner
+from unkernel.poly._base import PolyLearner, Start, TrainingSet
 
 
 class PolyLogisticRegression(PolyLearner):
@@ -93,6 +93,7 @@ class PolyLogisticRegression(PolyLearner):
     np.True_
     """
 
+    _kind = "PolyLogisticRegression"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, 3, closed="both")],
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -149,18 +150,25 @@ class PolyLogisticRegression(PolyLearner):
     _probability = Softmax()
 
     def _train(
-        self, examples: DistinctRows, factors: list[float], on_progress: OnProgress | None
+        self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None
     ) -> dict[str, Any]:
         if self.penalty == "l2":
-            return self._train_rows(examples, factors, on_progress, loss="logistic")
+            return self._train_rows(training_set, start, on_progress, loss="logistic")
         share = self._l1_share()
-        return self._train_sparse(examples, factors, on_progress, loss="logistic", l1=share, l2=1.0 - share)
+        return self._train_sparse(training_set, start, on_progress, loss="logistic", l1=share, l2=1.0 - share)
 
     def _l1_share(self) -> float:
         return float(self.l1_ratio) if self.penalty == "elasticnet" else float(self.penalty == "l1")
 
-    def _origin(self) -> dict[str, Any]:
-        return {"C": float(self.C), "loss": "logistic", "penalty": self.penalty, "l1_ratio": self._l1_share()}
+    def _facts(self) -> dict[str, Any]:
+        return {"loss": "logistic", "penalty": self.penalty, "l1_ratio": self._l1_share()}
+
+    @classmethod
+    def _shown_parameters(cls, model: Model) -> dict[str, Any]:
+        shown = super()._shown_parameters(model)
+        if shown.get("penalty") != "elasticnet":  # the model tells 0 or 1 then, which is no parameter
+            shown.pop("l1_ratio", None)
+        return shown
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The probability of each class for each row."""

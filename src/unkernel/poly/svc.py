@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unkernel._core import DistinctRows
-from unkernel.learners.base import OnProgress
-from unkernel.poly._base import PolyLearner
+from unkernel.learners.base import Model
+from unkernel.learners.progress import OnProgress
+from unkernel.poly._base import PolyLearner, Start, TrainingSet
 
 
 class PolySVC(PolyLearner):
@@ -36,13 +36,14 @@ class PolySVC(PolyLearner):
         ``(gamma / coef0, 1, C * coef0 ** degree)`` give the same classifier.
     penalty : {"l2", "l1"}, default="l2"
         Penalty on the size of weights. "l1" puts ``|w|_1`` in the place of ``1/2 |w|^2``, so that most
-        weights are exactly 0; it needs the squared hinge. The optimum is that over all conjunctions of phi, but only those that might matter are
-        ever stored. Where all training data are 0 and 1,
-        all monomials of the same features are one conjunction.
+        weights are exactly 0; it needs the squared hinge. The optimum is that over all conjunctions of phi,
+        but only those that might matter are ever stored. Where all training data are 0 and 1, all monomials
+        of the same features are one conjunction.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         What a row on the wrong side of its margin costs.
     feature_map : {"kernel", "plain"}, default="kernel"
-        Coefficients of the monomials: the kernel's, or 1. Under "plain", ``gamma`` and ``coef0`` are not used.
+        Coefficients of the monomials: the kernel's, or 1. Under "plain", ``gamma`` and ``coef0`` are not
+        used.
     storage : {"auto", "on_the_fly", "condensed", "split"}, default="auto"
         Where conjunctions, phi(x), are kept while training; the classifier is the same.
         "on_the_fly": computed whenever it is needed, against a dense table of weights.
@@ -94,6 +95,7 @@ class PolySVC(PolyLearner):
     array([0, 1, 1, 0])
     """
 
+    _kind = "PolySVC"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, 3, closed="both")],
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -155,14 +157,19 @@ class PolySVC(PolyLearner):
             )
 
     def _train(
-        self, examples: DistinctRows, factors: list[float], on_progress: OnProgress | None
+        self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None
     ) -> dict[str, Any]:
         if self.penalty == "l1":
-            trained = self._train_sparse(examples, factors, on_progress, loss=self.loss, l1=1.0, l2=0.0)
+            trained = self._train_sparse(training_set, start, on_progress, loss=self.loss, l1=1.0, l2=0.0)
         else:
-            trained = self._train_rows(examples, factors, on_progress, loss=self.loss)
+            trained = self._train_rows(training_set, start, on_progress, loss=self.loss)
         self.storage_ = str(trained["storage"])
         return trained
 
-    def _origin(self) -> dict[str, Any]:
-        return {"C": float(self.C), "loss": self.loss, "penalty": self.penalty}
+    def _facts(self) -> dict[str, Any]:
+        return {"loss": self.loss, "penalty": self.penalty, "storage": self.storage_}
+
+    def _restore(self, model: Model) -> None:
+        super()._restore(model)
+        if isinstance(storage := model.origin.get("storage"), str):
+            self.storage_ = storage

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClassifierMixin, _fit_context, clone
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from unkernel._core import ExampleSet, train_exact_trees, train_sampled_trees
 from unkernel.data.memory import available_bytes
@@ -22,14 +20,9 @@ from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines.fragments import TreeExplanation
 from unkernel.engines.trees import TreeClassifier
-from unkernel.learners.base import (
-    Narrator,
-    OnProgress,
-    check_weights,
-    class_codes,
-    class_weights,
-    relative_gap,
-)
+from unkernel.learners.base import Learner, Outcome, frozen
+from unkernel.learners.progress import OnProgress
+from unkernel.learners.targets import check_weights, class_codes, class_weights
 from unkernel.models import Decision, ExampleKernel, Kernel, TreeModel
 from unkernel.models.tree import COMBINATIONS, LEAST_DECAY, PAIRINGS, TREE_KERNELS, VECTOR_KERNELS
 
@@ -38,7 +31,8 @@ _MOST_SQUARE_BYTES = 1 << 30  # for the kernel matrix of the examples that are w
 _SHARE_OF_MEMORY = 4
 
 
-class TreeTargets(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class TreeTargets:
     """What is to be learned: each example's class and weight, and the class that each problem is about."""
 
     codes: NDArray[np.int32]
@@ -46,7 +40,17 @@ class TreeTargets(NamedTuple):
     positives: list[int]
 
 
-class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(frozen=True, eq=False)
+class TrainingTrees:
+    """Examples made ready for the solvers."""
+
+    forest: Forest
+    kernel: ExampleKernel
+    examples: ExampleSet
+    targets: TreeTargets
+
+
+class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
     """A support vector machine with a tree kernel, trained and applied at about the speed of a linear one.
 
     Solves, with phi the (very many) fragments of a tree that the kernel counts,
@@ -134,6 +138,8 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     array(['person'], dtype='<U6')
     """
 
+    _kind = "TreeSVC"
+    _steps = "rounds"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(set(TREE_KERNELS))],
         "decay": [Interval(Real, LEAST_DECAY, None, closed="left")],
@@ -218,7 +224,7 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # --- Learning -------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> TreeSVC:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on trees X with labels y.
 
         Parameters
@@ -230,14 +236,48 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of C; trees of weight 0 do not count at all.
         """
-        fitted: TreeSVC = self.fit_reporting(X, y, sample_weight, on_progress=None)
+        fitted: Self = self.fit_reporting(X, y, sample_weight, on_progress=None)
         return fitted
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit_reporting(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, on_progress: OnProgress | None
-    ) -> TreeSVC:
-        """``fit``, with a function that is shown the progress about twenty times a second."""
+    ) -> Self:
+        """``fit``, with a function that is shown the progress about twenty times per second."""
+        trees = self._training_trees(X, y, sample_weight)
+        self._learn(trees, on_progress)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def path(
+        self, X: Any, y: ArrayLike, Cs: Iterable[float], sample_weight: ArrayLike | None = None
+    ) -> list[Self]:
+        """Fit for several values of C.
+
+        The trees are read and indexed once. Each C is then solved from the beginning: the solvers of trees
+        have no warm start.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`fit`.
+        Cs : iterable of float
+
+        Returns
+        -------
+        list of TreeSVC
+            One fitted copy per C.
+        """
+        prepared = clone(self)
+        trees = prepared._training_trees(X, y, sample_weight)
+        fitted = []
+        for copy in self._copies(Cs):
+            copy.classes_ = prepared.classes_
+            copy._learn(trees, None)
+            fitted.append(copy)
+        return fitted
+
+    def _training_trees(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingTrees:
         forest = as_forest(X)
         labels = column_or_1d(y, warn=True)
         check_consistent_length(forest, labels)
@@ -247,19 +287,18 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         factors = np.array(class_weights(self.class_weight, classes, codes, weights))
         importance = factors[codes] * (1.0 if weights is None else weights)
         kernel = self._example_kernel(forest)
-        threads = thread_count(self.n_jobs)
-        solver = self._choose_solver(len(forest))
-        examples = kernel.examples(forest, indexed=True, threads=threads)
-        report = (
-            on_progress
-            or Narrator("TreeSVC", self.verbose, "examples" if solver == "exact" else "cuts").on_progress
-        )
-        train = self._train_exact if solver == "exact" else self._train_sampled
+        examples = kernel.examples(forest, indexed=True, threads=thread_count(self.n_jobs))
+        self.classes_ = classes
         positives = [1] if len(classes) == 2 else list(range(len(classes)))  # each against all others
-        outcomes = train(kernel, examples, TreeTargets(codes, importance, positives), report)
-        self.classes_, self.solver_ = classes, solver
-        self._keep(kernel, forest, outcomes)
-        return self
+        return TrainingTrees(forest, kernel, examples, TreeTargets(codes, importance, positives))
+
+    def _learn(self, trees: TrainingTrees, on_progress: OnProgress | None) -> None:
+        solver = self._choose_solver(len(trees.forest))
+        report = self._reporter(on_progress, "examples" if solver == "exact" else "cuts")
+        train = self._train_exact if solver == "exact" else self._train_sampled
+        solutions = train(trees.kernel, trees.examples, trees.targets, report)
+        self.solver_ = solver
+        self._keep_coefficients(trees, solutions)
 
     def _example_kernel(self, forest: Forest) -> ExampleKernel:
         combine = self.combine
@@ -335,76 +374,74 @@ class TreeSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for problem, positive in enumerate(targets.positives)
         ]
 
-    def _keep(self, kernel: ExampleKernel, forest: Forest, outcomes: list[dict[str, Any]]) -> None:
-        self.objective_ = float(sum(one["objective"] for one in outcomes))
-        self.gap_ = float(max(relative_gap(one["objective"], one["dual_objective"]) for one in outcomes))
-        self.n_iter_ = int(max(one["rounds"] for one in outcomes))
-        coefficients = np.column_stack([np.asarray(one["coefficients"]) for one in outcomes])
+    def _keep_coefficients(self, trees: TrainingTrees, solutions: list[dict[str, Any]]) -> None:
+        coefficients = np.column_stack([np.asarray(one["coefficients"]) for one in solutions])
         support = np.flatnonzero((coefficients != 0).any(axis=1))
         self.n_support_ = len(support)
-        self.model_ = TreeModel(
-            kernel=kernel,
-            support=forest[support].compact(),
-            coefficients=np.ascontiguousarray(coefficients[support]),
-            intercepts=np.array([float(one["intercept"]) for one in outcomes]),
-            decision=Decision("binary" if len(outcomes) == 1 else "one_vs_rest", self.classes_),
-            origin={
-                "learner": "TreeSVC",
-                "C": float(self.C),
-                "solver": self.solver_,
-                "objective": self.objective_,
-            },
-        )
-        self._compiled = TreeClassifier(self.model_)
-        if self.verbose:
-            print(
-                f"[TreeSVC] solver={self.solver_}, {len(forest)} trees, {self.n_support_} of them in the "
-                f"model; {self.n_iter_} rounds, objective {self.objective_:.6g}, gap {self.gap_:.2g}"
-            )
-        if not all(one["converged"] for one in outcomes):
-            self._warn()
 
-    def _warn(self) -> None:
+        def model(origin: dict[str, Any]) -> TreeModel:
+            return TreeModel(
+                kernel=trees.kernel,
+                support=trees.forest[support].compact(),
+                coefficients=frozen(np.ascontiguousarray(coefficients[support])),
+                intercepts=frozen(np.array([float(one["intercept"]) for one in solutions])),
+                decision=Decision("binary" if len(solutions) == 1 else "one_vs_rest", self.classes_),
+                origin=origin,
+            )
+
+        outcomes = [
+            Outcome(one["objective"], one["dual_objective"], one["rounds"], one["converged"])
+            for one in solutions
+        ]
+        about = f"solver={self.solver_}, {len(trees.forest)} trees, {self.n_support_} of them in the model; "
+        self._keep(outcomes, model, facts={"solver": self.solver_}, about=about)
+
+    def _shortfall(self) -> str:
+        begin = f"{self.n_iter_} rounds"
         if self.solver_ == "sampled":
-            ended = f"while new cuts were still violated by more than tol={self.tol:g}: raise max_iter or tol"
-        elif self.n_iter_ < self.max_iter:
-            ended = (
-                f"at a relative gap of {self.gap_:.2g}: kernels in single precision allow no more; raise tol "
-                "or lower C"
+            return (
+                f"{begin} while new cuts were still violated by more than tol={self.tol:g}: "
+                "raise max_iter or tol"
             )
-        else:
-            ended = (
-                f"at a relative gap of {self.gap_:.2g} (tol={self.tol:g}): raise max_iter or tol, or lower C"
+        if self.n_iter_ < self.max_iter:
+            return (
+                f"{begin} at a relative gap of {self.gap_:.2g}: kernels in single precision allow no more; "
+                "raise tol or lower C"
             )
-        warnings.warn(
-            f"TreeSVC stopped after {self.n_iter_} rounds {ended}",
-            ConvergenceWarning,
-            stacklevel=6,
+        return (
+            f"{begin} at a relative gap of {self.gap_:.2g} (tol={self.tol:g}): raise max_iter or tol, "
+            "or lower C"
         )
+
+    def _restore(self, model: Any) -> None:
+        super()._restore(model)
+        self.n_support_ = model.n_support
+        if isinstance(solver := model.origin.get("solver"), str):
+            self.solver_ = solver
+
+    @classmethod
+    def _shown_parameters(cls, model: Any) -> dict[str, Any]:
+        kernel = model.kernel
+        return super()._shown_parameters(model) | {
+            "kernel": kernel.tree,
+            "decay": kernel.decay,
+            "width_decay": kernel.width_decay,
+            "normalize": kernel.normalize,
+            "tree_pairing": kernel.tree_pairing,
+            "combine": kernel.combination,
+            "tree_weight": kernel.tree_weight,
+            "vector_kernel": kernel.vector.name,
+            "degree": kernel.vector.degree,
+            "gamma": kernel.vector.gamma,
+            "coef0": kernel.vector.coef0,
+            "normalize_vectors": kernel.normalize_vectors,
+        }
 
     # --- Answering ------------------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Scores: one per tree for two classes (positive: ``classes_[1]``), else one per class."""
-        return self._ready().decision_function(X, n_jobs=thread_count(self.n_jobs))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each tree."""
-        return self._ready().predict(X, n_jobs=thread_count(self.n_jobs))
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        return cast(TreeClassifier, self._ready()).raw_scores(X, thread_count(self.n_jobs))
 
     def explain(self, tree: Any, top: int = 10, *, of: Any = None) -> TreeExplanation:
-        """The fragments that decided on a tree; see :meth:`TreeClassifier.explain`."""
-        return self._ready().explain(tree, top, of=of)
-
-    def _ready(self) -> TreeClassifier:
-        check_is_fitted(self)
-        return self._compiled
-
-    def to_model(self) -> TreeModel:
-        """The fitted model as plain data."""
-        check_is_fitted(self)
-        return self.model_
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a ``.uk`` file; ``unkernel.load`` reads it."""
-        self.to_model().save(path)
+        """The fragments that decided on a tree; see :meth:`unkernel.TreeClassifier.explain`."""
+        return cast(TreeClassifier, self._ready()).explain(tree, top, of=of)

@@ -107,9 +107,10 @@ def _explain_tree(
         "row": row,
         "label": None if labels is None else class_labels(labels[row : row + 1]).tolist()[0],
         "prediction": answer,
-        "of": found.of if isinstance(found.of, str) else np.asarray(found.of).tolist(),
+        "of": found.for_class,
+        "against": found.against,
         "score": found.score,
-        "constant": found.constant,
+        "constant": found.intercept,
         "contributions": [_fragment_to_json(fragment) for fragment in listed],
         "rest": found.rest + sum(fragment.value for fragment in found.fragments[top:]),
         "complete": found.complete,
@@ -179,7 +180,7 @@ def _describe(
         "prediction": answer,
         "scores": score_names(decision),
         "score": found.score,
-        "constant": found.constant,
+        "constant": found.intercept,
         "contributions": [
             {
                 "features": [column + first for column in part.features],

@@ -94,33 +94,22 @@ def _file(path: Path) -> dict[str, Any]:
 
 
 def _heaviest_fragments(opened: OpenedTrees, top: int, *, quiet: bool) -> list[dict[str, Any]]:
-    """Of each score, the last class speaking for both of two; then the largest of all."""
-    classes = opened.model.classes.tolist()
-    found: list[dict[str, Any]] = []
-    with Display(quiet=quiet) as display, display.trying("looking for fragments") as on_try:
-        for label in classes if len(classes) > 2 else classes[-1:]:
-            on_try(str(label))
-            try:
-                fragments = opened.classifier.heaviest(top, of=label)
-            except ValueError as error:
-                raise ValueError(f"{opened.path}: {error}; leave out --top") from error
-            found += [
-                {
-                    "fragment": one.text,
-                    "tree": one.channel,
-                    "class": label,
-                    "weight": one.weight,
-                    "speaks_for": _spoken_for(classes, label, one.weight > 0),
-                }
-                for one in fragments
-            ]
-    return sorted(found, key=lambda one: -abs(one["weight"]))[:top]
-
-
-def _spoken_for(classes: list[Any], label: Any, positive: bool) -> str:
-    if positive:
-        return str(label)
-    return f"not {label}" if len(classes) > 2 else str(classes[0])
+    """The largest weights over all classes."""
+    with Display(quiet=quiet) as display, display.working("looking for fragments"):
+        try:
+            found = opened.classifier.heaviest(top)
+        except ValueError as error:
+            raise ValueError(f"{opened.path}: {error}; leave out --top") from error
+    return [
+        {
+            "fragment": one.label,
+            "tree": one.channel,
+            "class": one.for_class,
+            "weight": one.weight,
+            "speaks_for": str(one.for_class) if one.weight > 0 else f"not {one.for_class}",
+        }
+        for one in found
+    ]
 
 
 # --- Rows ---------------------------------------------------------------------------------------------
@@ -147,13 +136,13 @@ def _describe_tables(opened: Opened, classifier: CompiledClassifier) -> dict[str
         }
     if classifier._tables.layout != CONJUNCTIONS:
         return about
-    counts = classifier.heaviest(0)["counts"][1 : classifier._tables.parameters["degree"] + 1]
+    counts = classifier.heaviest_conjunctions(0)["counts"][1 : classifier._tables.parameters["degree"] + 1]
     return about | {"conjunctions": sum(counts), "conjunctions_by_order": counts}
 
 
 def _heaviest(opened: Opened, top: int, names: dict[int, str], quiet: bool) -> dict[str, Any]:
     classifier, note = _with_conjunctions(opened, quiet)
-    listing = classifier.heaviest(top)
+    listing = classifier.heaviest_conjunctions(top)
     first, decision = first_index(opened.model), opened.model.decision
     entries = []
     for padded, weights in zip(listing["columns"].tolist(), listing["weights"].tolist(), strict=True):

@@ -101,7 +101,7 @@ def _heaviest(
         expanded = compile(classifier.model, "expanded", measure=False)
         assert isinstance(expanded, CompiledClassifier)
         classifier = expanded
-    listing = classifier.heaviest(top)
+    listing = classifier.heaviest_conjunctions(top)
     entries = []
     for padded, weights in zip(listing["columns"].tolist(), listing["weights"].tolist(), strict=True):
         by_class = [-weights[0], weights[0]] if len(weights) == 1 else weights

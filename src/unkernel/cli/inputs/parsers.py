@@ -50,7 +50,7 @@ def _answers(parser: Parser) -> list[str] | None:
 def _describe_part(name: str, part: CompiledClassifier) -> dict[str, Any]:
     tables, counts = part._tables, []
     if tables.layout == CONJUNCTIONS:
-        counts = part.heaviest(0)["counts"][1 : tables.parameters["degree"] + 1]
+        counts = part.heaviest_conjunctions(0)["counts"][1 : tables.parameters["degree"] + 1]
     return {
         "name": name,
         "engine": part.engine,

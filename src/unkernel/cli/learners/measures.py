@@ -157,7 +157,7 @@ def ordered_pairs(scores: Numbers, labels: Numbers, groups: Groups) -> dict[str,
     Equal scores count half. Without groups, all rows are one group.
     """
     from unkernel._core import count_pairs
-    from unkernel.cutplane.rank import ranking_of
+    from unkernel.cutplane.rankings import ranking_of
 
     pairs, ordered = count_pairs(
         **ranking_of(labels, groups, weights=None, pair_weight=None), scores=np.ascontiguousarray(scores)

@@ -26,9 +26,13 @@ def _bytes_words(found: dict[str, Any]) -> str:
     return f"{size(found['file_bytes'])} in the file{compiled}"
 
 
+_LONG = ("parameters", "feature_names")  # of what a model says of its training: only in JSON
+
+
 def _print_origin(origin: dict[str, Any]) -> None:
-    if origin:
-        print_facts("training", {name.replace("_", " "): _short(value) for name, value in origin.items()})
+    facts = {name.replace("_", " "): _short(value) for name, value in origin.items() if name not in _LONG}
+    if facts:
+        print_facts("training", facts)
 
 
 def _short(value: Any) -> str:

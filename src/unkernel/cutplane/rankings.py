@@ -1,0 +1,220 @@
+"""Rankings: labels and groups as the core takes them, and how well scores order them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import _check_y
+
+from unkernel._core import count_pairs
+from unkernel.learners.targets import check_weights
+
+PairWeight = Mapping[tuple[float, float], float]
+
+_MOST_WEIGHTED_RANKS = 1024
+_LARGEST_EXPONENT = 60  # of a gain 2^label - 1
+_GAINS = ("exponential", "linear")
+_WITHOUT_RELEVANT = {"skip": None, "zero": 0.0, "one": 1.0}
+
+
+def ordered_pairs(
+    y: ArrayLike, scores: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> float:
+    """The share of pairs of rows with different labels that scores have in order; equal scores count half.
+
+    Parameters
+    ----------
+    y, scores : array-like of numbers of shape (n_samples,)
+    qid : array-like of shape (n_samples,), default=None
+        Groups: only rows of the same one are compared.
+    sample_weight : array-like of shape (n_samples,), default=None
+        A pair has the product of its rows' weights.
+
+    Examples
+    --------
+    >>> from unkernel.cutplane import ordered_pairs
+    >>> ordered_pairs([1, 2, 3], [0.1, 0.3, 0.2])
+    0.6666666666666666
+    """
+    labels, found = check_numbers(y), np.asarray(check_numbers(scores), dtype=np.float64)
+    check_consistent_length(labels, found)
+    weights = None if sample_weight is None else check_weights(sample_weight, found)
+    return share_in_order(labels, found, check_groups(qid, found), weights, None)
+
+
+def share_in_order(
+    labels: NDArray[Any],
+    scores: NDArray[np.float64],
+    groups: NDArray[Any] | None,
+    weights: NDArray[np.float64] | None,
+    pair_weight: PairWeight | None,
+) -> float:
+    pairs, ordered = count_pairs(**ranking_of(labels, groups, weights, pair_weight), scores=scores)
+    if not pairs > 0:
+        raise ValueError("there is no pair to order: within the groups, all rows have the same label")
+    return float(ordered / pairs)
+
+
+def check_numbers(y: ArrayLike) -> NDArray[np.float64]:
+    labels: NDArray[np.float64] = _check_y(y, y_numeric=True)
+    check_not_text(labels)
+    return labels
+
+
+def check_not_text(labels: NDArray[Any]) -> None:
+    if labels.dtype.kind not in "biuf":  # text has an order as well, but hardly the one that is meant
+        raise ValueError(f"y must be numeric, so that it has an order; got {labels.dtype}")
+
+
+def check_groups(qid: ArrayLike | None, rows: Any) -> NDArray[Any] | None:
+    if qid is None:
+        return None
+    groups: NDArray[Any] = column_or_1d(qid)
+    missing = groups != groups if groups.dtype.kind in "fO" else np.zeros(0, dtype=bool)  # noqa: PLR0124 (NaN)
+    if np.any(missing) or (groups.dtype.kind == "O" and any(group is None for group in groups)):
+        raise ValueError("qid has missing values: every row is of some group")
+    check_consistent_length(rows, groups)
+    return groups
+
+
+def ranking_of(
+    labels: NDArray[Any],
+    groups: NDArray[Any] | None,
+    weights: NDArray[np.float64] | None,
+    pair_weight: PairWeight | None,
+) -> dict[str, Any]:
+    """The arguments of the core's oracle."""
+    values, ranks = np.unique(labels, return_inverse=True)
+    nothing = np.empty(0)
+    return {
+        "ranks": ranks.astype(np.int32),
+        "rank_count": len(values),
+        "groups": np.empty(0, np.int32)
+        if groups is None
+        else np.unique(groups, return_inverse=True)[1].astype(np.int32),
+        "weights": nothing if weights is None else weights,
+        "pair_weights": nothing if pair_weight is None else _pair_weights(values, pair_weight),
+    }
+
+
+def counted_ranks(labels: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[Any]:
+    """The labels that rows of positive weight have, ascending."""
+    return np.unique(labels if weights is None else labels[weights > 0])
+
+
+def _pair_weights(values: NDArray[Any], pair_weight: PairWeight) -> NDArray[np.float64]:
+    if len(values) > _MOST_WEIGHTED_RANKS:
+        raise ValueError(f"pair_weight is for at most {_MOST_WEIGHTED_RANKS} labels, got {len(values)}")
+    table = np.ones((len(values), len(values)))
+    place = {float(value): code for code, value in enumerate(values.tolist())}
+    for pair, weight in pair_weight.items():
+        numbers = (
+            isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(label, Real) for label in pair)
+        )
+        if not (numbers and pair[0] > pair[1]):
+            raise ValueError(f"pair_weight has keys (higher label, lower label), got {pair!r}")
+        if not (isinstance(weight, Real) and weight >= 0 and np.isfinite(weight)):
+            raise ValueError(f"pair_weight has finite weights that are not negative, got {weight!r}")
+        high, low = place.get(float(pair[0])), place.get(float(pair[1]))
+        if high is not None and low is not None:  # labels of other rows
+            table[high, low] = weight
+    return table.ravel()
+
+
+def ndcg_score(
+    y: ArrayLike,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    k: int | None = 10,
+    gain: str = "exponential",
+    without_relevant: str = "skip",
+) -> float:
+    """NDCG@k: the discounted gain of the first k rows of each query, relative to the best order.
+
+    The gain of the row at place p (counted from 1) is divided by log2(1 + p). Rows of equal score share
+    the mean of their gains, so that the result does not depend on how ties are broken.
+
+    Parameters
+    ----------
+    y : array-like of numbers of shape (n_samples,)
+        Relevance, not negative; a row is relevant where it is above 0.
+    scores : array-like of numbers of shape (n_samples,)
+    qid : array-like of shape (n_samples,), default=None
+        Queries; None is one query of all rows.
+    k : int or None, default=10
+        Places that count; None counts all.
+    gain : {"exponential", "linear"}, default="exponential"
+        2^y - 1, as in LETOR and LightGBM, or y itself, as in scikit-learn.
+    without_relevant : {"skip", "zero", "one"}, default="skip"
+        What a query without a relevant row counts, for which NDCG is 0 / 0. "skip" leaves it out of the
+        mean, "zero" is LETOR's and scikit-learn's convention, "one" that of LightGBM and XGBoost.
+
+    Returns
+    -------
+    float
+        The mean over queries, in [0, 1].
+
+    Examples
+    --------
+    >>> from unkernel.cutplane import ndcg_score
+    >>> ndcg_score([2, 1, 0], [0.9, 0.1, 0.5])
+    0.9639404333166532
+    >>> ndcg_score([1, 0, 0, 0], [0.9, 0.1, 0.5, 0.2], qid=[1, 1, 2, 2], without_relevant="zero")
+    0.5
+    """
+    labels, found = check_numbers(y), np.asarray(check_numbers(scores), dtype=np.float64)
+    check_consistent_length(labels, found)
+    if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
+        raise ValueError(f"k must be a number of places from 1 on, or None for all, got {k!r}")
+    if without_relevant not in _WITHOUT_RELEVANT:
+        raise ValueError(f"without_relevant must be 'skip', 'zero' or 'one', got {without_relevant!r}")
+    gains = _gains_of(labels, gain)
+    given = check_groups(qid, found)
+    groups = np.zeros(len(found), np.int64) if given is None else np.unique(given, return_inverse=True)[1]
+    best = _discounted_sums(gains, gains, groups, k)
+    reached = _discounted_sums(gains, found, groups, k)
+    relevant = best > 0
+    values = np.divide(reached, best, out=np.zeros_like(best), where=relevant)
+    convention = _WITHOUT_RELEVANT[without_relevant]
+    if convention is not None:
+        return float(np.where(relevant, values, convention).mean())
+    if not relevant.any():
+        raise ValueError("no query has a relevant row (a label above 0), so there is no NDCG")
+    return float(values[relevant].mean())
+
+
+def _gains_of(labels: NDArray[Any], gain: str) -> NDArray[np.float64]:
+    if gain not in _GAINS:
+        raise ValueError(f"gain must be 'exponential' or 'linear', got {gain!r}")
+    if (labels < 0).any():
+        raise ValueError("relevance is not negative, but y has labels below 0")
+    if gain == "linear":
+        return labels.astype(np.float64)
+    if (labels > _LARGEST_EXPONENT).any():
+        raise ValueError(
+            f"y has labels above {_LARGEST_EXPONENT}, too large for gains of 2^y - 1: use gain='linear'"
+        )
+    return np.exp2(labels.astype(np.float64)) - 1.0
+
+
+def _discounted_sums(
+    gains: NDArray[np.float64], scores: NDArray[np.float64], groups: NDArray[Any], k: int | None
+) -> NDArray[np.float64]:
+    """For each group, the sum of its discounted gains in the order of scores; tied rows share their mean."""
+    order = np.lexsort((-scores, groups))
+    group, score = groups[order], scores[order]
+    first_of_group = np.r_[True, group[1:] != group[:-1]]
+    begins = np.flatnonzero(first_of_group)
+    places = np.arange(len(order)) - np.repeat(begins, np.diff(np.r_[begins, len(order)]))
+    tie = np.cumsum(first_of_group | np.r_[True, score[1:] != score[:-1]]) - 1
+    shared = (np.bincount(tie, gains[order]) / np.bincount(tie))[tie]
+    discounts = 1.0 / np.log2(places + 2.0)
+    if k is not None:
+        discounts[places >= k] = 0.0
+    return np.bincount(group, shared * discounts)

@@ -1,0 +1,179 @@
+"""What each conjunction of a row adds to its scores, exactly, whichever engine answers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.data.rows.csr import CsrRows
+from unkernel.engines import build
+from unkernel.engines.build import Head, Machine, simplified
+from unkernel.models import ConjunctionModel, KernelModel, LinearModel
+from unkernel.models.numbering import encode
+
+Model = KernelModel | LinearModel | ConjunctionModel
+_MOST_CONJUNCTIONS = 5_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class RowContributions:
+    """All conjunctions of a row.
+
+    Attributes
+    ----------
+    columns : (conjunctions, most features) int64
+        The columns of each conjunction, padded with -1.
+    values : (conjunctions, scores) float64
+        What each of them adds to each score.
+    intercept : (scores,) float64
+        What every row gets.
+    """
+
+    columns: NDArray[np.int64]
+    values: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+
+
+def contributions_of_ones(model: Model, columns: NDArray[np.int64]) -> RowContributions:
+    """All conjunctions of a row that has the value 1 in these ascending columns."""
+    return contributions_of(model, columns, np.ones(len(columns)))
+
+
+def contributions_of(
+    model: Model, columns: NDArray[np.int64], values: NDArray[np.float64]
+) -> RowContributions:
+    """All conjunctions of a row, given by its ascending columns and their values, all not 0."""
+    model = simplified(model)
+    if isinstance(model, LinearModel):
+        return _of_linear_model(model, columns, values)
+    if isinstance(model, ConjunctionModel):
+        return _of_conjunction_model(model, columns, values)
+    return _of_kernel_model(model, columns, values)
+
+
+def _of_linear_model(
+    model: LinearModel, columns: NDArray[np.int64], values: NDArray[np.float64]
+) -> RowContributions:
+    known = columns < model.n_features
+    weights = model.weights[columns[known]]
+    return RowContributions(columns[known][:, None], weights * values[known][:, None], model.intercepts)
+
+
+def _of_kernel_model(
+    model: KernelModel, columns: NDArray[np.int64], values: NDArray[np.float64]
+) -> RowContributions:
+    """Expand the model over the row's own columns: no engine need have done so."""
+    if not Machine(model).expandable:
+        raise ValueError(
+            f"the kernel is {model.kernel.words()}, which is no sum over few conjunctions, so scores cannot "
+            "be explained by them; polynomial kernels of degree 1 to 4 can"
+        )
+    ones = bool((values == 1.0).all())
+    narrow = _restricted(model, columns)
+    size = len(columns) + (0 if ones and narrow.binary else model.kernel.degree)
+    if sum(math.comb(size, k) for k in range(1, model.kernel.degree + 1)) > _MOST_CONJUNCTIONS:
+        raise ValueError(f"a row of {len(columns):,} features has too many conjunctions to be explained")
+    if not ones:  # sets count with several powers of a value: monomials have one each
+        narrow = _as_real(narrow, values)
+    tables = build.expanded(Machine(narrow), head=Head(0.0), sets=ones and narrow.binary)
+    listed = tables.heaviest_conjunctions(top=_MOST_CONJUNCTIONS)
+    local = np.asarray(listed["columns"])
+    return RowContributions(
+        np.where(local >= 0, columns[np.maximum(local, 0)] if len(columns) else local, -1),
+        np.asarray(listed["weights"]),
+        tables.arrays["constants"],
+    )
+
+
+def _restricted(model: KernelModel, columns: NDArray[np.int64]) -> KernelModel:
+    """The model with the given columns alone, numbered from 0."""
+    return _with_vectors(model, model.vectors.only_columns(columns))
+
+
+def _as_real(model: KernelModel, values: NDArray[np.float64]) -> KernelModel:
+    """The same products with a row of ones: values move from the row into the support vectors."""
+    vectors = model.vectors
+    return _with_vectors(model, replace(vectors, data=vectors.data * values[vectors.indices]))
+
+
+def _with_vectors(model: KernelModel, vectors: CsrRows) -> KernelModel:
+    # Scores are all that is asked of it: how they become classes does not matter.
+    return KernelModel(
+        model.kernel,
+        vectors,
+        model.coefficients,
+        model.intercepts,
+        model.decision,
+        vectors.shape[1],
+        False,
+        {},
+    )
+
+
+def _of_conjunction_model(
+    model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
+) -> RowContributions:
+    ranks, x = _ranked(model, columns, values)
+    size = len(ranks) + (0 if model.sets else model.degree)
+    if sum(math.comb(size, k) for k in range(1, model.degree + 1)) > _MOST_CONJUNCTIONS:
+        raise ValueError(f"a row of {len(ranks):,} features has too many conjunctions to be explained")
+    found, parts = [], []
+    for order in range(1, model.degree + 1):
+        chosen = _combinations(len(ranks), order, model.sets)
+        padded = np.full((len(chosen), 3), -1, np.int64)
+        padded[:, :order] = ranks[chosen]
+        keys = encode(padded, model.degree, model.sets)
+        at = np.searchsorted(model.keys, keys)
+        there = at < len(model.keys)
+        there[there] = model.keys[at[there]] == keys[there]
+        found.append(np.where(padded >= 0, model.columns[np.maximum(padded, 0)], -1)[there])
+        parts.append(model.weights[at[there]] * _factors(model, x[chosen[there]])[:, None])
+    return RowContributions(np.concatenate(found), np.concatenate(parts), model.constants)
+
+
+def _ranked(
+    model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The model's ranks of a row, descending, and their values."""
+    order = np.argsort(model.columns)
+    if not len(order):
+        return np.empty(0, np.int64), np.empty(0)
+    place = np.minimum(np.searchsorted(model.columns, columns, sorter=order), len(order) - 1)
+    ranks = order[place]
+    known = model.columns[ranks] == columns
+    descending = np.argsort(-ranks[known])
+    return ranks[known][descending], values[known][descending]
+
+
+def _combinations(count: int, order: int, sets: bool) -> NDArray[np.int64]:
+    """All choices of `order` among `count` places, ascending; repeats where conjunctions are monomials."""
+    choose = itertools.combinations if sets else itertools.combinations_with_replacement
+    flat = np.fromiter(itertools.chain.from_iterable(choose(range(count), order)), np.int64)
+    return flat.reshape(-1, order)
+
+
+def _factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How conjunctions of these values count: as their product or, for sets, the mean of their monomials."""
+    product: NDArray[np.float64] = x.prod(axis=1)
+    if not model.sets or x.shape[1] > 2:
+        return product
+    if x.shape[1] == 1:
+        shares = [_square(model, order, math.factorial(order)) for order in (1, 2, 3)]
+        powers = sum(share * x[:, 0] ** order for order, share in enumerate(shares, 1))
+        return np.asarray(powers / sum(shares))
+    plain, mixed = _square(model, 2, 1), _square(model, 3, 2)
+    return np.asarray(product * (plain + mixed * x.sum(axis=1)) / (plain + 2 * mixed))
+
+
+def _square(model: ConjunctionModel, order: int, repeats: int) -> float:
+    """The map's squared constant of a monomial of `order` factors, its exponents' factorials given."""
+    if order > model.degree:
+        return 0.0
+    if model.feature_map == "plain":
+        return 1.0
+    powers = model.coef0 ** (model.degree - order) * model.gamma**order
+    return float(math.comb(model.degree, order) * powers * math.factorial(order) / repeats)

@@ -1,0 +1,49 @@
+"""An estimator's parameters, as JSON can hold them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+_ITEMS = "items"  # of dicts, whose keys JSON would turn into texts
+
+
+def stored_parameters(estimator: Any) -> dict[str, Any]:
+    """All parameters that are numbers, texts, paths, None, or dicts of these; others are left out."""
+    stored: dict[str, Any] = {}
+    for name, value in estimator.get_params(deep=False).items():
+        try:
+            stored[name] = _to_json(value)
+        except TypeError:  # a RandomState, a client
+            continue
+    return stored
+
+
+def restored_parameters(stored: Any) -> dict[str, Any]:
+    """What :func:`stored_parameters` gave; nothing where a file has something else."""
+    if not isinstance(stored, dict):
+        return {}
+    return {name: _from_json(value) for name, value in stored.items()}
+
+
+def _to_json(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, tuple):
+        return [_to_json(part) for part in value]
+    if isinstance(value, dict):
+        return {_ITEMS: [[_to_json(key), _to_json(entry)] for key, entry in value.items()]}
+    raise TypeError(f"{type(value).__name__} cannot be stored")
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_from_json(part) for part in value)
+    if isinstance(value, dict) and isinstance(value.get(_ITEMS), list):
+        return {_from_json(pair[0]): _from_json(pair[1]) for pair in value[_ITEMS]}
+    return value

@@ -1,0 +1,48 @@
+"""What learners report: progress while they train, and warnings at the line that called them."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+
+from unkernel._core import Progress
+
+OnProgress = Callable[[Progress], None]
+
+
+class ProgressPrinter:
+    """Prints one line per second about a long training if ``verbose`` is 2 or more."""
+
+    def __init__(self, learner: str, verbose: int, unit: str) -> None:
+        self._learner = learner
+        self._verbose = verbose
+        self._unit = unit  # what is active: rows, conjunctions, examples or cuts
+        self._calls = 0
+
+    def on_progress(self, progress: Progress) -> None:
+        """Receive the progress; the solvers call this about twenty times per second."""
+        self._calls += 1
+        if self._verbose > 1 and self._calls % 20 == 0:
+            bounds = (
+                f", objective {progress.objective:.6g}, bound {progress.bound:.6g}"
+                if progress.objective
+                else ""
+            )
+            print(
+                f"[{self._learner}] {progress.stage}: {progress.finished}/{progress.problems} problems done, "
+                f"epoch {progress.epoch}, {progress.active} {self._unit} active{bounds}, "
+                f"gap about {progress.relative_gap:.2g}"
+            )
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside of this package (and of scikit-learn's wrappers) that made the call."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_inside(module: str) -> bool:
+    return module.partition(".")[0] in ("unkernel", "sklearn")

@@ -1,0 +1,52 @@
+"""Labels and weights of training examples, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _check_sample_weight
+
+
+def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
+    """One weight per row, all finite and not negative."""
+    weights: NDArray[np.float64] = _check_sample_weight(
+        sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+    )
+    return weights
+
+
+def class_codes(
+    labels: NDArray[Any], weights: NDArray[np.float64] | None, learner: str
+) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """The classes of the rows with a positive weight, and the index of each row's class among them."""
+    counted = labels if weights is None else labels[weights > 0]
+    classes = np.unique(counted)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{learner} needs rows of at least two classes, but there is only one class: {classes.tolist()}"
+            if len(classes)
+            else f"{learner} needs at least one row with a positive sample_weight"
+        )
+    codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1).astype(np.int32)
+    return classes, codes
+
+
+def class_weights(
+    class_weight: dict[Any, float] | str | None,
+    classes: NDArray[Any],
+    codes: NDArray[np.int32],
+    weights: NDArray[np.float64] | None,
+) -> list[float]:
+    """One factor of C per class: as given, all 1, or ("balanced") such that all classes weigh the same."""
+    count = len(classes)
+    if class_weight is None:
+        return [1.0] * count
+    if isinstance(class_weight, str):  # "balanced"
+        rows = np.bincount(codes, weights=weights, minlength=count)
+        return [float(rows.sum() / (count * share)) for share in rows]
+    unknown = set(class_weight) - set(classes.tolist())
+    if unknown:
+        raise ValueError(f"class_weight names classes that do not occur: {sorted(map(str, unknown))}")
+    return [float(class_weight.get(label, 1.0)) for label in classes.tolist()]
