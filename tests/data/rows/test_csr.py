@@ -1,0 +1,129 @@
+"""Compressed rows without scipy do what scipy's matrices do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import sparse
+
+from unkernel.data.rows.csr import CsrRows, canonical_rows, is_sparse, stacked
+
+numbers = st.sampled_from([0.0, 0.0, 0.0, 1.0, -2.5, 1e-300, 1e300])
+tables = hnp.arrays(np.float64, st.tuples(st.integers(0, 6), st.integers(1, 6)), elements=numbers)
+
+
+def disordered(table, rng):
+    """The same rows with their entries in any order, repeated and with explicit zeros."""
+    matrix = sparse.coo_matrix(table)
+    rows = np.concatenate([matrix.row, matrix.row, np.arange(len(table))])
+    columns = np.concatenate([matrix.col, matrix.col, np.zeros(len(table), int)])
+    values = np.concatenate([matrix.data / 2, matrix.data / 2, np.zeros(len(table))])
+    order = rng.permutation(len(rows))
+    rows, columns, values = rows[order], columns[order], values[order]
+    order = np.argsort(rows, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(table)))])
+    return sparse.csr_matrix((values[order], columns[order], offsets), shape=table.shape)
+
+
+def assert_rows(rows, table):
+    """Canonical rows that hold the table."""
+    expected = sparse.csr_matrix(table)
+    expected.sort_indices()
+    assert rows.shape == table.shape
+    assert rows.indptr.tolist() == expected.indptr.tolist()
+    assert rows.indices.tolist() == expected.indices.tolist()
+    assert rows.data.tolist() == expected.data.tolist()
+    assert rows.indptr.dtype == rows.indices.dtype
+    assert rows.data.dtype == np.float64
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables, st.integers(0, 99))
+def test_every_form_of_the_same_rows_becomes_the_same(table, seed):
+    given_matrix = disordered(table, np.random.default_rng(seed))
+    before = given_matrix.copy()
+    forms = [table, table.tolist() if len(table) else table, given_matrix, sparse.csr_array(given_matrix)]
+    forms += [sparse.csc_matrix(table), sparse.coo_array(table), sparse.lil_matrix(table)]
+    for form in forms:
+        assert_rows(canonical_rows(form), table)
+    assert given_matrix.indices.tolist() == before.indices.tolist()
+    assert given_matrix.data.tolist() == before.data.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables, st.data())
+def test_rows_are_cut_as_arrays_are(table, data):
+    rows = canonical_rows(table)
+    size = len(table)
+    cuts = [slice(None), slice(1, 4), slice(4, 1), slice(None, None, -1), slice(-3, None, 2)]
+    cuts.append(np.array(data.draw(st.lists(st.integers(-size, size - 1))) if size else [], dtype=int))
+    cuts.append(np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)), dtype=bool))
+    for cut in cuts:
+        assert_rows(rows[cut], table[cut])
+    with pytest.raises(IndexError):
+        _ = rows[[size]]
+    with pytest.raises(IndexError, match="cut by a slice"):
+        _ = rows[np.zeros((1, 1), int)] if size else rows[np.zeros((0, 1), int)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables, st.data())
+def test_what_models_compute_with_them(table, data):
+    rows, matrix = canonical_rows(table), sparse.csr_matrix(table)
+    assert np.array_equal(rows.toarray(), table)
+    assert (rows.to_scipy() != matrix).nnz == 0
+    assert rows.to_scipy().has_canonical_format
+    assert rows.nnz == matrix.nnz
+    columns = np.flatnonzero(data.draw(st.lists(st.booleans(), min_size=6, max_size=6))[: table.shape[1]])
+    assert_rows(rows.only_columns(columns), table[:, columns])
+    small = np.clip(table, -3, 3)
+    factors = np.arange(2.0 * len(table)).reshape(-1, 2)
+    product = canonical_rows(small).transposed_product(factors)
+    assert np.array_equal(product, sparse.csr_matrix(small).T @ factors)
+    assert_rows(stacked([rows, rows[:1], rows]), np.concatenate([table, table[:1], table]))
+    copied = rows.copy()
+    assert_rows(copied, table)
+    assert not np.shares_memory(copied.data, rows.data) or rows.nnz == 0
+
+
+def test_rows_of_other_widths_are_stacked_to_the_widest():
+    narrow, wide = canonical_rows([[1.0]]), canonical_rows([[0.0, 0.0, 2.0]])
+    assert stacked([narrow, wide]).toarray().tolist() == [[1, 0, 0], [0, 0, 2]]
+
+
+def test_entries_are_sorted_by_column():
+    rows = CsrRows.of(np.array([0, 3, 3, 5]), np.array([4, 0, 2, 1, 0]), np.arange(5.0), 5)
+    assert rows.sorted().toarray().tolist() == rows.toarray().tolist()
+    assert rows.sorted().indices.tolist() == [0, 2, 4, 0, 1]
+
+
+def test_wide_rows_have_wide_indices():
+    far = sparse.csr_matrix((np.ones(1), np.array([2**40]), np.array([0, 1])), shape=(1, 2**40 + 1))
+    rows = canonical_rows(far)
+    assert rows.indices.tolist() == [2**40]
+    assert rows.indptr.dtype == rows.indices.dtype == np.int64
+    mixed = sparse.csr_matrix(np.eye(2))
+    mixed.indices = mixed.indices.astype(np.int64)
+    assert canonical_rows(mixed).indptr.dtype == np.int64
+
+
+def test_canonical_matrices_are_not_copied():
+    matrix = sparse.csr_matrix(np.eye(3))
+    rows = canonical_rows(matrix)
+    assert np.shares_memory(rows.data, matrix.data)
+    assert canonical_rows(rows) is rows
+
+
+def test_room_for_more_entries_is_left_out():
+    roomy = sparse.csr_matrix(np.eye(2))
+    roomy.data, roomy.indices = np.append(roomy.data, np.nan), np.append(roomy.indices, 7)
+    assert canonical_rows(roomy).data.tolist() == [1.0, 1.0]
+
+
+def test_what_is_sparse():
+    assert is_sparse(sparse.csr_array((1, 1)))
+    assert not is_sparse(np.eye(1))
+    assert not is_sparse([[1.0]])
