@@ -1,7 +1,7 @@
 """The data sets that tests and benchmarks measure on: where they are, and what they should be.
 
 Nothing here reaches for the network. A reader who has one finds the public address in
-:func:`describe`; whoever has the files sets the environment variable ``UNKERNEL_DATA`` to their
+:func:`describe`; those who have the files set the environment variable ``UNKERNEL_DATA`` to their
 folder. Without it, the folder ``../shared/data`` beside the project is looked at.
 """
 

@@ -1,4 +1,4 @@
-"""How corpora look in notebooks: what they are, and their first sentences."""
+"""How corpora are shown in notebooks: a summary, and their first sentences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SHOWN = 3  # sentences
 
 
 def corpus_html(corpus: Sequence[Any]) -> str:
-    """A line about the corpus, and the pictures of its first sentences."""
+    """One line about the corpus, and the pictures of its first sentences."""
     import html
 
     pictures = "".join(sentence._repr_html_() for sentence in corpus[:_SHOWN])

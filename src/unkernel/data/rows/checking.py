@@ -12,7 +12,7 @@ from unkernel.data.rows.csr import CsrRows, canonical_rows, is_sparse
 
 
 def checked_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
-    """The rows of a caller, refused unless they are a table of finite numbers.
+    """The rows that a caller gave, after a check that they are a table of finite numbers.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def checked_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
     Raises
     ------
     ValueError, TypeError
-        If X has not two dimensions, has fewer rows or columns than it must, or holds what is no finite
+        If X does not have two dimensions, has fewer rows or columns than it must, or holds what is no finite
         real number.
     """
     if isinstance(X, CsrRows):

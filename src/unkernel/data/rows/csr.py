@@ -154,7 +154,7 @@ def stacked(parts: Sequence[CsrRows]) -> CsrRows:
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether X is a sparse matrix or array of scipy, which nobody has who has not imported scipy."""
+    """Whether X is a sparse matrix or array of scipy, which only exists where scipy has been imported."""
     scipy_sparse = sys.modules.get("scipy.sparse")
     return scipy_sparse is not None and bool(scipy_sparse.issparse(X))
 
@@ -196,7 +196,7 @@ def _from_sparse(X: Any) -> CsrRows:
 
 
 def _check_offsets(matrix: Any) -> None:
-    """Scipy does not look, and reads where they lead."""
+    """Check the row offsets: scipy does not, and would read outside of the arrays."""
     offsets = matrix.indptr
     if offsets[0] != 0 or offsets[-1] > len(matrix.indices) or (np.diff(offsets) < 0).any():
         raise ValueError("the sparse matrix's index pointer does not fit its entries")

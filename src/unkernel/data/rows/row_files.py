@@ -84,7 +84,7 @@ def open_rows(
     """Open svmlight files of any size as rows to learn from.
 
     They are read once, in bounded memory, and packed into a file (docs/formats/rows.md). Later calls use that
-    file, as long as the sources have the size and the time that they had, and make it anew otherwise.
+    file, as long as the sources have the size and the time that they had, and make it again otherwise.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def open_rows(
     paths = _source_paths(sources)
     target = Path(f"{paths[0]}.rows" if cache is None else cache)
     options = _Options(zero_based, n_features, may_round, n_jobs)
-    allowed_indices(n_features, zero_based)  # refuses what cannot be, also where nothing is read
+    allowed_indices(n_features, zero_based)  # checks the options, also where nothing is read
     _check_to_overwrite(target, paths)
     current = [_stamp(path, target) for path in paths]
     found = _reused(target, current, paths, options)
@@ -168,7 +168,7 @@ def _check_to_overwrite(target: Path, paths: Sequence[Path]) -> None:
 
 
 def _reused(target: Path, current: list[SourceStamp], paths: list[Path], options: _Options) -> RowFile | None:
-    """The rows in `target`, unless they have to be made anew."""
+    """The rows in `target`, unless they have to be made again."""
     if not target.exists() or target.stat().st_size == 0:
         return None
     with target.open("rb") as file:

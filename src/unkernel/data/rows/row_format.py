@@ -143,27 +143,27 @@ class OpenRows:
         self._sums = footer.get("checksums")
         self._end = self._end_of_blocks()
 
-    def refuse(self, reason: str) -> FormatError:
+    def error(self, reason: str) -> FormatError:
         return FormatError(self.name, 0, 0, reason + _REMEDY)
 
     def _read_footer(self) -> dict[str, Any]:
         if self.size < _FIRST_BLOCK + _TAIL_BYTES:
-            raise self.refuse("the rows file has been cut short")
+            raise self.error("the rows file has been cut short")
         self._file.seek(self.size - _TAIL_BYTES)
         tail = self._file.read(_TAIL_BYTES)
         length = int.from_bytes(tail[:8], "little")
         if tail[16:] != _MAGIC or length > min(_LARGEST_FOOTER, self.size - _TAIL_BYTES - _FIRST_BLOCK):
-            raise self.refuse("the rows file has been cut short or damaged")
+            raise self.error("the rows file has been cut short or damaged")
         self._footer_begin = self.size - _TAIL_BYTES - length
         self._file.seek(self._footer_begin)
         content = self._file.read(length)
         if checksum_of(content) != int.from_bytes(tail[8:16], "little"):
-            raise self.refuse("the footer is damaged")
+            raise self.error("the footer is damaged")
         with contextlib.suppress(ValueError, RecursionError):
             footer = json.loads(content)
             if isinstance(footer, dict) and footer.get("version") == VERSION:
                 return footer
-        raise self.refuse("the footer is not one of this version")
+        raise self.error("the footer is not one of this version")
 
     def _read_facts(self, footer: dict[str, Any]) -> Facts:
         """Everything of its type and not negative; `sources` are made of such things as well."""
@@ -171,9 +171,9 @@ class OpenRows:
             sources = tuple(SourceStamp(**source) for source in footer["sources"])
             facts = Facts(**{name: footer[name] for name in Facts.__annotations__} | {"sources": sources})
         except (KeyError, TypeError) as error:
-            raise self.refuse("the footer lacks something") from error
+            raise self.error("the footer lacks something") from error
         if not all(_is_proper(item, kind) for item, kind in _typed_items(facts)):
-            raise self.refuse("the footer says something that cannot be")
+            raise self.error("the footer says something that cannot be")
         return facts
 
     def _end_of_blocks(self) -> int:
@@ -182,7 +182,7 @@ class OpenRows:
         array_bytes = 8 * (facts.rows * (2 if facts.has_queries else 1) + _NUMBERS_A_BLOCK * facts.blocks)
         end = self._footer_begin - array_bytes
         if end < _FIRST_BLOCK or end % _FIRST_BLOCK:
-            raise self.refuse("the arrays do not fit into the file")
+            raise self.error("the arrays do not fit into the file")
         return end
 
     def read_arrays(self) -> dict[str, NDArray[Any]]:
@@ -195,17 +195,17 @@ class OpenRows:
             arrays[name] = np.fromfile(self._file, "<f8" if name == "labels" else "<i8", counts[name])
             known = self._sums.get(name) if isinstance(self._sums, dict) else None
             if len(arrays[name]) != counts[name] or known != _hexadecimal(checksum_of(arrays[name])):
-                raise self.refuse(f"the {name} are damaged")
+                raise self.error(f"the {name} are damaged")
         if not np.isfinite(arrays["labels"]).all():
-            raise self.refuse("a label is not finite")
+            raise self.error("a label is not finite")
         return arrays
 
     def store(self, index: Int64s, features: int) -> BlockFile:
-        """The blocks, for a matrix of so many columns."""
+        """The blocks, for a matrix of that many columns."""
         descriptor = self._file.fileno()
         store = BlockFile(self.name, descriptor=descriptor, end=self._end, features=features, index=index)
         if (store.rows, store.entries) != (self.facts.rows, self.facts.entries):
-            raise self.refuse("the footer and the blocks disagree about the rows")
+            raise self.error("the footer and the blocks disagree about the rows")
         return store
 
 

@@ -168,7 +168,7 @@ def read_svmlight_parts(
     Parameters
     ----------
     path_or_file, n_features, zero_based, n_jobs
-        As for :func:`read_svmlight`. What it refuses is refused here, when the reading comes to it.
+        As for :func:`read_svmlight`. Its errors are raised here when the reader reaches them.
     part_bytes : int, default=2**26
         About how much text becomes one part. A part takes a few times as much memory.
 

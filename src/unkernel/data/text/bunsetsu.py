@@ -77,7 +77,7 @@ class BunsetsuSentence:
         return "".join(self.surfaces)
 
     def draw(self, width: int | None = None) -> str:
-        """The tree for the terminal, a bunsetsu a line, in lines of at most `width` cells."""
+        """The tree for the terminal, one bunsetsu per line, in lines of at most `width` cells."""
         from unkernel.data.text.drawing import draw_text
 
         return draw_text(self.surfaces, self.heads, base=0, width=width)
@@ -191,7 +191,7 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
 
 
 def corpus_of(data: bytes, file: str, *, line: int, skip: bool) -> BunsetsuCorpus:
-    """Sentences of a file from its given line on; bad ones are refused or skipped."""
+    """Sentences of a file from its given line on; bad ones are an error or are skipped."""
     text = BunsetsuText(data, file, line, skip)
     return BunsetsuCorpus(text, np.asarray(text.heads), text.types, file)
 

@@ -113,7 +113,7 @@ def _restored(lines: bytes, file: str, line: int, tagged: bool) -> ChunkSentence
 
 
 class ChunkCorpus(ColumnCorpus[ChunkSentence]):
-    r"""Sentences with a tag a word, as :func:`read_chunks` gives them. Never changes.
+    r"""Sentences with one tag per word, as :func:`read_chunks` gives them. Never changes.
 
     A corpus is a sequence of :class:`ChunkSentence`: ``len(corpus)``, ``corpus[0]``,
     ``for sentence in corpus``. Slices and lists of numbers give corpora.
@@ -171,7 +171,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         Returns
         -------
         numbers : ndarray of int32
-            One a word.
+            One per word.
         names : list of str
 
         Examples
@@ -218,7 +218,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         words : sequence of sequences of str
             No blank can be in a word.
         *columns : sequences of sequences of str
-            What else is known of each word, such as its part of speech, a column each.
+            Further attributes of each word, such as its part of speech, one column each.
         tags : sequence of sequences of str, optional
 
         Returns
@@ -231,7 +231,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         <ChunkCorpus <memory>: 1 sentences, 2 words>
         """
         if isinstance(words, str) or any(isinstance(sentence, str) for sentence in words):
-            raise TypeError("words are lists of words, one a sentence: [['They', 'saw', 'it']]")
+            raise TypeError("words are lists of words, one list per sentence: [['They', 'saw', 'it']]")
         lengths = [len(sentence) for sentence in words]
         if 0 in lengths:
             raise ValueError(f"sentence {lengths.index(0)} has no words")
@@ -251,7 +251,7 @@ def _lines(sentence: int, columns: list[Sequence[str]]) -> str:
 def read_chunks(
     source: Source, *, tagged: bool | Literal["auto"] = "auto", on_error: OnError = "raise"
 ) -> ChunkCorpus:
-    r"""Read text with a word a line, what is known of it in columns, and its tag in the last one.
+    r"""Read text with one word per line: its attributes in columns, and its tag in the last one.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def blocks(
     size : int, default=1 MiB
         About how many bytes a block has.
     longest : int, default=64 MiB
-        A sentence that has not ended after so many bytes is a FormatError, whatever `on_error` is.
+        A sentence that is longer than this number of bytes is a FormatError, whatever `on_error` is.
 
     Yields
     ------
@@ -259,7 +259,7 @@ class ColumnCorpus(Sequence[_Sentence], Generic[_Sentence]):
 
 
 def flat(values: Any, lengths: NDArray[np.int64], what: str) -> Any:
-    """One value a word: as it is, or joined where it is a list for each sentence."""
+    """One value per word: as it is, or joined where it is a list for each sentence."""
     if len(values) and not isinstance(values[0], str | Number):
         check_lengths([len(own) for own in values], lengths.tolist(), what)
         values = list(chain.from_iterable(values))

@@ -31,7 +31,7 @@ _NUMBER = {name: number for number, name in enumerate(COLUMNS)}
 _ENDS_A_FIELD = re.compile(r"[\t\n\r\0]")
 
 TreebankFormat = Literal["conllu", "conllx"]
-# UD has one root a sentence; the treebanks of CoNLL-X have sentences with several.
+# UD has one root per sentence; the treebanks of CoNLL-X have sentences with several.
 _TREES: dict[TreebankFormat, str] = {"conllu": "tree", "conllx": "forest"}
 
 
@@ -63,7 +63,7 @@ class Word(NamedTuple):
 
 
 class Sentence(ColumnSentence):
-    r"""A sentence of a :class:`Treebank`: its words, a list a column, and its comments. Never changes.
+    r"""A sentence of a :class:`Treebank`: its words, one list per column, and its comments. Never changes.
 
     Multiword tokens (``1-2``) and empty nodes (``1.1``) are not among the words; they are in
     ``str(sentence)``.
@@ -162,7 +162,7 @@ class Sentence(ColumnSentence):
         return "".join(parts).rstrip(" ")
 
     def draw(self, width: int | None = None) -> str:
-        """The tree for the terminal, a word a line, in lines of at most `width` cells.
+        """The tree for the terminal, one word per line, in lines of at most `width` cells.
 
         Examples
         --------
@@ -262,7 +262,7 @@ class Treebank(ColumnCorpus[Sentence]):
         Returns
         -------
         numbers : ndarray of int32
-            One a word.
+            One per word.
         names : list of str
 
         Examples
@@ -324,7 +324,7 @@ class Treebank(ColumnCorpus[Sentence]):
         words : sequence of sequences of str
             The forms; tabs and line ends cannot be in them, blanks can.
         tags : sequence of sequences of str, optional
-            The universal parts of speech, one a word.
+            The universal parts of speech, one per word.
         xpos, lemmas, deprels : sequence of sequences of str, optional
             The treebank's own parts of speech, dictionary forms, relations.
         heads : sequence of sequences of int, optional
@@ -343,7 +343,7 @@ class Treebank(ColumnCorpus[Sentence]):
         ['INTJ']
         """
         if isinstance(words, str) or any(isinstance(sentence, str) for sentence in words):
-            raise TypeError("words are lists of words, one a sentence: [['They', 'saw', 'it']]")
+            raise TypeError("words are lists of words, one list per sentence: [['They', 'saw', 'it']]")
         lengths = [len(sentence) for sentence in words]
         if 0 in lengths:
             raise ValueError(f"sentence {lengths.index(0)} has no words")

@@ -22,7 +22,7 @@ from unkernel.data.trees.preorder import Preorder
 Roots = NDArray[np.int32]
 _NO_TREE = -1
 _EXTENDING = threading.Lock()
-_FIRST = "0"  # the name of the only channel, where nobody gave one
+_FIRST = "0"  # the name of the only channel, unless the caller gave one
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Vectors:
     ----------
     matrix : CsrRows of shape (examples, features)
     present : (examples,) bool
-        Whether the example has a vector at all: one without entries is something else than none.
+        Whether the example has a vector at all: a vector without entries differs from no vector.
     """
 
     matrix: CsrRows
@@ -54,8 +54,8 @@ class Forest:
     ----------
     trees : iterable of trees, or mapping of str to such
         A tree is a string in brackets, an ``nltk.Tree``, an ``ast`` node, a sentence of :func:`read_conllu`
-        (as a GRCT), or an example of another forest. A mapping gives each example several trees, one a
-        *channel*; None stands for no tree.
+        (as a GRCT), or an example of another forest. A mapping gives each example several trees, one
+        per *channel*; None stands for no tree.
     vectors : array or sparse matrix, or mapping of str to such, default=None
         A vector for each example.
 
@@ -152,7 +152,7 @@ class Forest:
     def extend(self, trees: Iterable[Any]) -> None:
         """Add trees at the end; of a forest of one tree each, without vectors.
 
-        Other forests that share the table are not changed, and whoever is just reading it is waited for.
+        Other forests that share the table do not change. This waits for threads that are reading the table.
         """
         if self._vectors or len(self._trees) != 1:
             raise ValueError("only a forest of one tree each, without vectors, can be extended")
@@ -300,7 +300,7 @@ class TreeExample:
         self.place = place
 
     def roots(self) -> Roots:
-        """The roots of its trees, one a channel."""
+        """The roots of its trees, one per channel."""
         return np.array([roots[self.place] for roots in self.forest.trees.values()], np.int32)
 
     def __str__(self) -> str:

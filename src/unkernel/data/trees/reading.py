@@ -57,7 +57,7 @@ def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> 
         Plain, or compressed by gzip, xz, bzip2 or Zstandard, whatever its name is.
     format : {"auto", "brackets", "lines", "conllu"}, default="auto"
         ``"brackets"``: trees one after another, as treebanks have them; no labels.
-        ``"lines"``: an example a line, of SVM-light-TK (``1 |BT| (tree) |ET| 1:0.5``) or KeLP
+        ``"lines"``: one example per line, of SVM-light-TK (``1 |BT| (tree) |ET| 1:0.5``) or KeLP
         (``LABEL |BT:name| (tree) |ET|``), with any number of trees and vectors.
         ``"conllu"``: dependency trees; no labels.
         ``"auto"`` is told by the name, then by the first character.

@@ -34,7 +34,7 @@ def draw_text(
     base: int = 1,
     width: int | None = None,
 ) -> str:
-    """Draw a dependency tree for the terminal: a word a line, its head to the left.
+    """Draw a dependency tree for the terminal: one word per line, its head to the left.
 
     Arcs that do not fit, and those of heads that go round in a circle, are named by numbers (``← 7``).
 
