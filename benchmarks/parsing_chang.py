@@ -183,7 +183,7 @@ def against_rest(part: Part) -> Any:
         kernel=Kernel("polynomial", degree=2, gamma=1.0, coef0=1.0),
         vectors=X[kept],
         coefficients=coefficients[kept],
-        intercepts=intercepts,
+        intercept=intercepts,
         decision=Decision("binary" if len(own) == 2 else "one_vs_rest", np.array(own)),
         n_features=X.shape[1],
         fixed_width=True,

@@ -73,7 +73,7 @@ def our_runs(task: SparseTask, gamma: float, data: tuple, repetitions: int) -> l
                 "cpu": min(times),
                 "objective": clf.objective_,
                 "bound": clf.objective_ * (1 - clf.gap_),
-                "nonzeros": model.n_conjunctions + int(model.constants[0] != 0),
+                "nonzeros": model.n_conjunctions + int(model.intercept[0] != 0),
                 "accuracy": 100 * float(np.mean(clf.predict(Xt) == yt)),
             }
         )

@@ -94,7 +94,7 @@ def many_features(degree, sets, classes=2, *, real=False, rows=20, seed=0):
         if not sets and degree > 1:
             keys |= {number((r, r), degree, sets) for r in present}
     all_keys = np.array(sorted(keys), dtype=np.uint64)
-    weights = rng.normal(size=(len(all_keys), len(model.constants)))
+    weights = rng.normal(size=(len(all_keys), len(model.intercept)))
     return dataclasses.replace(model, keys=all_keys, weights=weights), X
 
 
@@ -191,12 +191,12 @@ def test_features_that_were_never_seen_change_nothing():
 def test_a_model_without_features_answers_its_constants():
     model = make_model(6, used=0, n_features=3, classes=range(3), keys=[])
     scores = CompiledClassifier(model).decision_function(np.ones((2, 3)))
-    assert np.array_equal(scores, [model.constants, model.constants])
+    assert np.array_equal(scores, [model.intercept, model.intercept])
 
 
 def test_a_score_of_zero_is_the_first_class():
     model = make_model(7, used=0, n_features=1, classes=["no", "yes"], keys=[])
-    model = dataclasses.replace(model, constants=np.zeros(1))
+    model = dataclasses.replace(model, intercept=np.zeros(1))
     assert CompiledClassifier(model).predict([[0.0]]).tolist() == ["no"]
 
 
@@ -230,7 +230,7 @@ def test_an_index_pointer_that_leads_out_of_the_arrays_is_refused():
 DAMAGE = {
     "a weight is not a number": {"weights": lambda m: m.weights * np.nan},
     "a weight is infinite": {"weights": lambda m: m.weights * np.inf},
-    "a constant is not a number": {"constants": lambda m: m.constants * np.nan},
+    "a constant is not a number": {"intercept": lambda m: m.intercept * np.nan},
     "keys descend": {"keys": lambda m: m.keys[::-1].copy()},
     "a key repeats": {"keys": lambda m: np.maximum(m.keys, m.keys[1])},
     "a key is the constant's": {"keys": lambda m: m.keys - m.keys[0]},

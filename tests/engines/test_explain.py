@@ -108,11 +108,11 @@ def conjunction_contributions(model, row):
     weights = dict(zip(model.keys.tolist(), model.weights, strict=True))
     ranks = {column: rank for rank, column in enumerate(model.columns.tolist())}
     choose = combinations if model.sets else combinations_with_replacement
-    result = {(): model.constants}
+    result = {(): model.intercept}
     for size in range(1, model.degree + 1):
         for chosen in choose(sorted(c for c in row if c in ranks and row[c] != 0), size):
             key = number([ranks[c] for c in chosen], model.degree, model.sets)
-            result[chosen] = weights.get(key, 0.0 * model.constants) * factor(model, [row[c] for c in chosen])
+            result[chosen] = weights.get(key, 0.0 * model.intercept) * factor(model, [row[c] for c in chosen])
     return result
 
 
@@ -147,7 +147,7 @@ def test_linear_models(scores):
     model = make_kernel_model(1, Kernel("linear"), scores=scores, real=True)
     row = {0: 2.0, 5: -1.0, 99: 3.0}
     weights = model.support_vectors.T @ model.coefficients
-    expected = {(): model.intercepts, (0,): 2.0 * weights[0], (5,): -weights[5]}
+    expected = {(): model.intercept, (0,): 2.0 * weights[0], (5,): -weights[5]}
     found = unkernel.compile(model).explain(row)
     assert_explains(found, expected)
     assert_adds_up(found)
@@ -254,7 +254,7 @@ def test_in_words():
         ({-1: 1.0}, "counted from 0"),
         ({1: np.nan}, "finite"),
         ({1: -np.inf}, "finite"),
-        (np.full((1, 12), np.nan), "NaN"),
+        (np.full((1, 12), np.nan), "finite"),
         (np.zeros((2, 12)), "one row is explained at a time, got 2"),
         (np.zeros((0, 12)), "one row is explained at a time, got 0"),
         (sparse.csr_matrix((3, 12)), "one row is explained at a time, got 3"),

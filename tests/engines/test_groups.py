@@ -176,7 +176,7 @@ def test_trained_models(*, seed, degree, classes, feature_map, features, sums, b
     rng = np.random.default_rng(seed)
     X = (rng.random((30, 17)) < 0.4).astype(float)
     X[0] = 0.0
-    head = Head(4e6, grouped=features, sum_bytes=8.0 * len(model.constants) * sums, by_frequency=by_frequency)
+    head = Head(4e6, grouped=features, sum_bytes=8.0 * len(model.intercept) * sums, by_frequency=by_frequency)
     plain = build.conjunctions(model, head=Head(4e6)).engine()
     tables = build.conjunctions(model, head=head, sample=sparse.csr_matrix(X[:15]))
     assert not features or by_frequency or groups_of(tables)
@@ -184,7 +184,7 @@ def test_trained_models(*, seed, degree, classes, feature_map, features, sums, b
     for rows in (sparse.csr_matrix(X), sparse.csr_matrix(X * rng.normal(size=X.shape))):
         expected = plain.score(rows.indptr, rows.indices, rows.data, 1)
         sizes = (
-            np.abs(model.constants).sum() + np.abs(model.weights).sum() * max(1, abs(rows).max()) ** degree
+            np.abs(model.intercept).sum() + np.abs(model.weights).sum() * max(1, abs(rows).max()) ** degree
         )
         for threads in (1, 2):
             found = engine.score(rows.indptr, rows.indices, rows.data, threads)
@@ -247,7 +247,7 @@ def test_records_have_a_bit_for_each_common_feature(common, words):
         kernel=base.kernel,
         vectors=sparse.csr_matrix(S),
         coefficients=base.coefficients,
-        intercepts=base.intercepts,
+        intercept=base.intercept,
         decision=base.decision,
         n_features=S.shape[1],
         fixed_width=False,
@@ -273,7 +273,7 @@ def test_a_vector_of_very_many_rare_features(rare, as_records):
         kernel=base.kernel,
         vectors=S,
         coefficients=base.coefficients,
-        intercepts=base.intercepts,
+        intercept=base.intercept,
         decision=base.decision,
         n_features=rare,
         fixed_width=False,

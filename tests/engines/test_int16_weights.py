@@ -27,7 +27,7 @@ def short_model(seed, *, used=7, n_features=9, classes=4, unit=1 / 64, degree=2)
 
 
 def with_weights(model, change):
-    return dataclasses.replace(model, weights=change(model.weights), constants=change(model.constants))
+    return dataclasses.replace(model, weights=change(model.weights), intercept=change(model.intercept))
 
 
 @given(seed=st.integers(0, 2**32), classes=st.integers(3, 9), binary=st.booleans())
@@ -123,19 +123,19 @@ def test_the_check_in_python_is_that_of_the_core(weights):
     own = np.zeros(model.weights.size)
     own[: len(weights)] = weights[: len(own)]
     model = dataclasses.replace(
-        model, weights=own.reshape(model.weights.shape), constants=np.zeros(len(model.constants))
+        model, weights=own.reshape(model.weights.shape), intercept=np.zeros(len(model.intercept))
     )
     tables = dataclasses.replace(int16_tables(short_model(3)), arrays=int16_arrays(model))
     if int16_obstacle(model) is None:
-        assert tables.engine().scores == len(model.constants)
+        assert tables.engine().scores == len(model.intercept)
     else:
         with pytest.raises(ValueError, match="does not fit the int16 engine"):
             tables.engine()
 
 
 def int16_arrays(model):
-    arrays = {name: getattr(model, name) for name in ("columns", "keys", "weights", "constants")}
-    return arrays | {"features": np.array([model.n_features])}
+    arrays = {name: getattr(model, name) for name in ("columns", "keys", "weights")}
+    return arrays | {"constants": model.intercept, "features": np.array([model.n_features])}
 
 
 # --- As a candidate of compile -----------------------------------------------------------------------

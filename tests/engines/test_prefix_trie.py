@@ -163,7 +163,7 @@ def test_trained_models(seed, degree, classes, limit, nbytes):
     plain = build.conjunctions(model, head=Head()).engine()
     engine = build.conjunctions(model, head=Head(nbytes, by_frequency=True)).engine()
     grow(engine, sparse.csr_matrix(X[:25]), limit, "counted", 1)
-    sizes = np.abs(model.constants).sum() + np.abs(model.weights).sum()
+    sizes = np.abs(model.intercept).sum() + np.abs(model.weights).sum()
     for rows, scale in ((sparse.csr_matrix(X), 1.0), (sparse.csr_matrix(X * rng.random(X.shape)), 1.0)):
         expected = np.asarray(plain.score(rows.indptr, rows.indices, rows.data, 1))
         for threads in (1, 2):
@@ -191,7 +191,7 @@ def test_columns_that_are_already_by_frequency():
         kernel=base.kernel,
         vectors=sparse.csr_matrix(S),
         coefficients=base.coefficients,
-        intercepts=base.intercepts,
+        intercept=base.intercept,
         decision=base.decision,
         n_features=8,
         fixed_width=False,

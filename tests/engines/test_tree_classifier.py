@@ -53,7 +53,7 @@ def expected_scores(model, tree_list, value=kernel):
         settings_ = (options.tree, options.decay, options.width_decay)
         norms = [np.array([value(x, x, *settings_) or 1.0 for x in side]) for side in (tree_list, support)]
         values /= np.sqrt(np.outer(*norms))
-    return values @ model.coefficients + model.intercepts
+    return values @ model.coefficients + model.intercept
 
 
 def plain(value):
@@ -134,7 +134,7 @@ def test_what_the_model_has_never_seen(kind):
     expected = expected_scores(model, as_trees(asked), value)
     assert_scores(fast.decision_function(asked), expected)
     assert_scores([fast.score_one(one) for one in asked], expected)
-    assert fast.score_one("(New new)") == pytest.approx(model.intercepts[0])
+    assert fast.score_one("(New new)") == pytest.approx(model.intercept[0])
 
 
 @every_kernel
@@ -171,7 +171,7 @@ def test_trees_with_vectors(combination, scores):
         "sum": 0.25 * tree_values + vector_values,
         "product": tree_values * vector_values,
     }[combination]
-    expected = values @ model.coefficients + model.intercepts
+    expected = values @ model.coefficients + model.intercept
     fast = TreeClassifier(model)
     assert_scores(fast.decision_function(forest[30:]), expected)
     assert fast.engine == ("forest" if combination == "sum" else "kernels")
@@ -182,9 +182,9 @@ def test_one_tree_of_a_model_with_vectors():
     forest = Forest(["(A b)", "(C d)"], vectors=np.eye(2))
     for combination in ("vectors", "product"):
         model = make_model(forest, combination=combination)
-        assert TreeClassifier(model).score_one("(A b)") == model.intercepts[0]
+        assert TreeClassifier(model).score_one("(A b)") == model.intercept[0]
     model = make_model(forest, combination="sum", scores=3)
-    assert TreeClassifier(model).score_one("(A b)") == pytest.approx(model.coefficients[0] + model.intercepts)
+    assert TreeClassifier(model).score_one("(A b)") == pytest.approx(model.coefficients[0] + model.intercept)
 
 
 def test_several_channels():
@@ -193,7 +193,7 @@ def test_several_channels():
     values = TreeKernelSum(texts)
     model = make_model(forest[:20])
     fast = TreeClassifier(model)
-    assert_scores(fast.decision_function(forest[20:]), values(20, 30) @ model.coefficients + model.intercepts)
+    assert_scores(fast.decision_function(forest[20:]), values(20, 30) @ model.coefficients + model.intercept)
     # A tree without a channel's name is the first one's, and the other has none.
     first = TreeClassifier(make_model(texts[:20]))
     assert fast.model.coefficients.tolist() == first.model.coefficients.tolist()

@@ -22,12 +22,13 @@ from unkernel import ConjunctionModel, load
 from unkernel.data import files
 from unkernel.models import container, load_model
 
-ARRAYS = ("columns", "keys", "weights", "constants")
+# Arrays of the file, and what the model calls them.
+ARRAYS = {"columns": "columns", "keys": "keys", "weights": "weights", "constants": "intercept"}
 SETTINGS = ("degree", "sets", "feature_map", "gamma", "coef0", "n_features", "origin")
 
 
 def assert_same(loaded, model):
-    for name in ARRAYS:
+    for name in ARRAYS.values():
         assert np.array_equal(getattr(loaded, name), getattr(model, name)), name
         assert getattr(loaded, name).dtype == getattr(model, name).dtype, name
     for name in SETTINGS:
@@ -119,8 +120,8 @@ def test_the_file_is_a_safetensors_file(tmp_path):
     model.save(tmp_path / "model.uk")
     with safe_open(tmp_path / "model.uk", framework="numpy") as file:
         assert set(file.keys()) == set(ARRAYS)
-        for name in ARRAYS:
-            assert np.array_equal(file.get_tensor(name), getattr(model, name))
+        for name, attribute in ARRAYS.items():
+            assert np.array_equal(file.get_tensor(name), getattr(model, attribute))
         metadata = file.metadata()
     assert {key: metadata[key] for key in ("format", "version", "kind")} == {
         "format": "unkernel",
@@ -152,7 +153,7 @@ def test_files_of_other_writers_are_read(tmp_path):
 def test_arrays_stay_in_the_file(tmp_path):
     make_model().save(tmp_path / "model.uk")
     loaded = load_model(tmp_path / "model.uk")
-    for name in ARRAYS:
+    for name in ARRAYS.values():
         array = getattr(loaded, name)
         assert isinstance(array, np.memmap) and array.flags.aligned and array.flags.c_contiguous
         with pytest.raises(ValueError, match="read-only"):

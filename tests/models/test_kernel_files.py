@@ -27,7 +27,7 @@ def kernel_model(values=(1.0, 2.5, -1.0, 1.0), n_features=5):
         kernel=Kernel("polynomial", 2, 0.5, 1.0),
         vectors=vectors,
         coefficients=np.arange(9.0).reshape(3, 3),
-        intercepts=np.array([0.1, 0.2, 0.3]),
+        intercept=np.array([0.1, 0.2, 0.3]),
         decision=Decision("one_vs_one", np.array(["a", "b", "c"])),
         n_features=n_features,
         fixed_width=True,
@@ -38,7 +38,7 @@ def kernel_model(values=(1.0, 2.5, -1.0, 1.0), n_features=5):
 def linear_model():
     return LinearModel(
         weights=np.arange(6.0).reshape(3, 2),
-        intercepts=np.array([1.0, -1.0]),
+        intercept=np.array([1.0, -1.0]),
         decision=Decision("one_vs_rest", np.array([4, 2])),
         n_features=3,
         fixed_width=False,
@@ -84,7 +84,7 @@ def test_kernel_models_come_back(values, n_features, path):
     assert isinstance(loaded, KernelModel)
     assert (loaded.support_vectors != model.support_vectors).nnz == 0
     assert loaded.support_vectors.has_canonical_format
-    for name in ("coefficients", "intercepts"):
+    for name in ("coefficients", "intercept"):
         assert np.array_equal(getattr(loaded, name), getattr(model, name))
     for name in ("kernel", "n_features", "fixed_width", "origin", "binary", "n_support", "n_scores"):
         assert getattr(loaded, name) == getattr(model, name), name

@@ -77,7 +77,7 @@ def assert_same_model(found, model):
     assert found.kernel == model.kernel
     assert found.origin == model.origin
     assert np.array_equal(found.coefficients, model.coefficients)
-    assert np.array_equal(found.intercepts, model.intercepts)
+    assert np.array_equal(found.intercept, model.intercept)
     assert found.classes.tolist() == model.classes.tolist()
     assert found.support.features == model.support.features
     assert list(found.support.trees) == list(model.support.trees)
@@ -182,13 +182,13 @@ def test_what_does_not_fit_together():
     for changes in (
         {"coefficients": model.coefficients[:2]},
         {"coefficients": np.ones((3, 2))},
-        {"intercepts": np.ones(2)},
+        {"intercept": np.ones(2)},
         {"decision": Decision("one_vs_rest", np.arange(3))},
         {"support": model.support[:2]},
     ):
         parts = {
             name: getattr(model, name)
-            for name in ("kernel", "support", "coefficients", "intercepts", "decision", "origin")
+            for name in ("kernel", "support", "coefficients", "intercept", "decision", "origin")
         }
         with pytest.raises(ValueError, match="number of scores"):
             TreeModel(**parts | changes)

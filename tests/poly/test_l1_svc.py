@@ -176,7 +176,7 @@ def test_a_tiny_c_gives_no_weights():
     X, y = make_problem(9)
     clf = l1_svc(C=1e-6).fit(X, y)
     assert clf.to_model().n_conjunctions == 0
-    assert clf.to_model().constants.tolist() == [0.0]
+    assert clf.to_model().intercept.tolist() == [0.0]
     assert clf.gap_ == 0.0
     assert (clf.decision_function(X) == 0).all()
 

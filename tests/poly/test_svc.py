@@ -30,7 +30,7 @@ def model_objective(clf, X, y, costs):
     """The primal objective of a fitted binary model, from its stored weights alone."""
     model = clf.to_model()
     order = conjunctions.numbered(len(model.columns), model.degree, model.sets)
-    squared = model.constants[0] ** 2 / constant_of(model, ()) if constant_of(model, ()) else 0.0
+    squared = model.intercept[0] ** 2 / constant_of(model, ()) if constant_of(model, ()) else 0.0
     for key, (v,) in zip(model.keys.tolist(), model.weights, strict=True):
         squared += v**2 / constant_of(model, order[key])
     scores = np.array([conjunctions.score(model, x)[0] for x in X])

@@ -24,7 +24,7 @@ def score(model, x):
     """The scores of one dense row, conjunction by conjunction."""
     ranks = [r for r, column in enumerate(model.columns) if x[column] != 0]
     weights = dict(zip(model.keys.tolist(), model.weights, strict=True))
-    total = np.array(model.constants, dtype=float)
+    total = np.array(model.intercept, dtype=float)
     for key, conjunction in enumerate(numbered(len(model.columns), model.degree, model.sets)):
         if key in weights and set(conjunction) <= set(ranks):
             total += weights[key] * factor(model, [x[model.columns[r]] for r in conjunction])
@@ -47,7 +47,7 @@ def score_entries(model, entries):
     ranks = {column: rank for rank, column in enumerate(model.columns.tolist())}
     values = {ranks[column]: value for column, value in entries.items() if column in ranks and value != 0}
     weights = dict(zip(model.keys.tolist(), model.weights, strict=True))
-    total = np.array(model.constants, dtype=float)
+    total = np.array(model.intercept, dtype=float)
     choose = combinations if model.sets else combinations_with_replacement
     for size in range(1, model.degree + 1):
         for conjunction in choose(sorted(values), size):

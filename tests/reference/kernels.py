@@ -36,7 +36,7 @@ def make_kernel_model(
         kernel=kernel or polynomial(2),
         vectors=sparse.csr_matrix(S),
         coefficients=rng.normal(size=(vectors, scores)),
-        intercepts=rng.normal(size=scores),
+        intercept=rng.normal(size=scores),
         decision=decision,
         n_features=features,
         fixed_width=fixed_width,
@@ -66,7 +66,7 @@ def applicable(model, engines=EXACT):
 def sizes(model, X):
     """sum_j |coefficient_j K(x, s_j)| + |intercept|: what rounding errors are measured against."""
     K = model.kernel.matrix(X, model.support_vectors)
-    return np.abs(K) @ np.abs(model.coefficients) + np.abs(model.intercepts)
+    return np.abs(K) @ np.abs(model.coefficients) + np.abs(model.intercept)
 
 
 def assert_scores(found, model, X, tolerance=1e-10):
@@ -119,7 +119,7 @@ def make_slots_model(seed=0, degree=3, *, scores=1, vectors=40, slots=4, values=
         kernel=polynomial(degree),
         vectors=sparse.csr_matrix(S),
         coefficients=rng.normal(size=(vectors, scores)),
-        intercepts=rng.normal(size=scores),
+        intercept=rng.normal(size=scores),
         decision=decision,
         n_features=S.shape[1],
         fixed_width=False,
@@ -173,7 +173,7 @@ def set_contributions(model, columns):
         for chosen in combinations(known, size):
             holders = dense[:, list(chosen)].all(axis=1)
             result[chosen] = D[size] * model.coefficients[holders].sum(axis=0)
-    result[()] = result[()] + model.intercepts
+    result[()] = result[()] + model.intercept
     return result
 
 
@@ -190,5 +190,5 @@ def monomial_contributions(model, row):
             constant *= kernel.gamma**size * math.factorial(size) / repeats
             value = constant * math.prod(row[c] for c in chosen)
             result[chosen] = value * (dense[:, list(chosen)].prod(axis=1) @ model.coefficients)
-    result[()] = result[()] + model.intercepts
+    result[()] = result[()] + model.intercept
     return result

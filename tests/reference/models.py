@@ -50,7 +50,7 @@ def make_model(
         columns=rng.permutation(n_features)[:used].astype(np.int64),
         keys=keys,
         weights=rng.normal(size=(len(keys), scores)),
-        constants=rng.normal(size=scores),
+        intercept=rng.normal(size=scores),
         classes=classes,
         origin={"C": 1.0},
     )
@@ -74,7 +74,7 @@ def arrays_of(model):
         "columns": model.columns,
         "keys": model.keys,
         "weights": model.weights,
-        "constants": model.constants,
+        "constants": model.intercept,
     }
 
 

@@ -84,7 +84,7 @@ def constant_of(model, conjunction, together=max):
 def model_weights(model, together=max):
     """W of a model: its stored weights v = c w, the constant first."""
     order = conjunctions.numbered(len(model.columns), model.degree, model.sets)
-    rows = [model.constants / (constant_of(model, (), together) or 1.0)]
+    rows = [model.intercept / (constant_of(model, (), together) or 1.0)]
     rows += [
         v / constant_of(model, order[key], together)
         for key, v in zip(model.keys.tolist(), model.weights, strict=True)

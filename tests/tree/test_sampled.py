@@ -234,10 +234,10 @@ def test_the_estimator_draws_by_its_random_state():
     other = TreeSVC(random_state=2, **options).fit(texts, y)
     for again in (same, threads):
         assert np.array_equal(again.model_.coefficients, one.model_.coefficients)
-        assert np.array_equal(again.model_.intercepts, one.model_.intercepts)
+        assert np.array_equal(again.model_.intercept, one.model_.intercept)
     assert not np.array_equal(other.decision_function(texts), one.decision_function(texts))
     seeded = TreeSVC(random_state=np.random.RandomState(1), **options).fit(texts, y)
-    assert np.array_equal(seeded.model_.intercepts, one.model_.intercepts)
+    assert np.array_equal(seeded.model_.intercept, one.model_.intercept)
 
 
 def test_says_how_it_ended():

@@ -129,7 +129,7 @@ def test_without_an_intercept(kind):
         kernel_of(clf)(texts), 2.0 * y - 1, np.full(80, 2.0), "hinge", gap=1e-7
     )
     assert clf.objective_ == pytest.approx(optimum, rel=1e-5)
-    assert clf.model_.intercepts.tolist() == [0.0]
+    assert clf.model_.intercept.tolist() == [0.0]
     np.testing.assert_allclose(clf.decision_function(texts), kernel_of(clf)(texts) @ coefficients, atol=0.02)
 
 
@@ -265,7 +265,7 @@ def test_threads_change_nothing(kind):
     first, *others = (TreeSVC(kind, n_jobs=jobs).fit(texts, y) for jobs in (1, 2, -1))
     for other in others:
         assert np.array_equal(other.model_.coefficients, first.model_.coefficients)
-        assert np.array_equal(other.model_.intercepts, first.model_.intercepts)
+        assert np.array_equal(other.model_.intercept, first.model_.intercept)
         assert (other.objective_, other.gap_, other.n_iter_) == (first.objective_, first.gap_, first.n_iter_)
         assert np.array_equal(other.decision_function(texts), first.decision_function(texts))
 
@@ -324,7 +324,7 @@ def test_trees_that_are_not_there():
     some = [None if i % 5 == 0 else tree for i, tree in enumerate(texts)]
     clf = TreeSVC(tol=1e-5).fit(some, y)
     check_certificate(clf, some, y, np.ones(40))
-    assert np.unique(clf.decision_function([None, None, "(New)"])).tolist() == [clf.model_.intercepts[0]]
+    assert np.unique(clf.decision_function([None, None, "(New)"])).tolist() == [clf.model_.intercept[0]]
 
 
 # --- Imbalance --------------------------------------------------------------------------------------

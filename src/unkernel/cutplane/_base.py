@@ -88,7 +88,7 @@ class LinearLearner(RowLearner):
             return None
         if len(classes) and not np.array_equal(model.classes, classes):
             return None
-        constant = model.intercepts[problem : problem + 1] / intercept if intercept else np.empty(0)
+        constant = model.intercept[problem : problem + 1] / intercept if intercept else np.empty(0)
         return rows.to_store(model.weights[:, problem], constant)
 
     def _keep_weights(
@@ -105,7 +105,7 @@ class LinearLearner(RowLearner):
         def model(origin: dict[str, Any]) -> LinearModel:
             return LinearModel(
                 weights=weights,
-                intercepts=frozen(np.array(intercepts, dtype=np.float64)),
+                intercept=frozen(np.array(intercepts, dtype=np.float64)),
                 decision=decision,
                 n_features=len(weights),
                 fixed_width=True,

@@ -50,7 +50,7 @@ def simplified(model: Model) -> Model:
     if model.n_features > max(1 << 20, 8 * model.vectors.nnz):  # a file may use index 10^18
         return replace(model, kernel=Kernel("polynomial", 1, gamma, coef0))
     weights = gamma * model.vectors.transposed_product(model.coefficients)
-    intercepts = model.intercepts + coef0 * model.coefficients.sum(axis=0)
+    intercepts = model.intercept + coef0 * model.coefficients.sum(axis=0)
     return LinearModel(
         weights.reshape(model.n_features, model.n_scores),
         intercepts,
@@ -193,7 +193,7 @@ def expanded(
         values=np.ascontiguousarray(model.vectors.data),
         features=len(machine.used),
         coefficients=np.ascontiguousarray(model.coefficients).reshape(-1),
-        intercepts=np.ascontiguousarray(model.intercepts),
+        intercepts=np.ascontiguousarray(model.intercept),
         sets=sets,
         degree=kernel.degree,
         gamma=float(kernel.gamma),
@@ -286,7 +286,7 @@ def _vector_sum(machine: Machine, norms: NDArray[Any]) -> dict[str, Any]:
     is_rbf = model.kernel.name == "rbf"
     return {
         "coefficients": np.ascontiguousarray(model.coefficients).reshape(-1),
-        "intercepts": np.ascontiguousarray(model.intercepts),
+        "intercepts": np.ascontiguousarray(model.intercept),
         "norms": norms.astype(np.float64) if is_rbf else np.empty(0),
     }
 
@@ -315,7 +315,7 @@ def linear(model: LinearModel) -> Tables:
         columns=used.astype(np.int64),
         keys=np.arange(1, len(used) + 1, dtype=np.uint64),
         weights=model.weights[used],
-        constants=model.intercepts,
+        constants=model.intercept,
         features=max(model.n_features, 1),
         head=Head(nbytes=np.inf),
     )
@@ -328,7 +328,7 @@ def conjunctions(model: ConjunctionModel, *, head: Head, sample: Any = None, thr
         columns=model.columns,
         keys=model.keys,
         weights=model.weights,
-        constants=model.constants,
+        constants=model.intercept,
         features=model.n_features,
         head=head,
         sample=sample,
@@ -351,7 +351,7 @@ def default_head(model: ConjunctionModel) -> Head:
 
     A small model gets a small one: parsers have dozens of them.
     """
-    sparse = float(len(model.keys)) * (12 + 8 * len(model.constants))
+    sparse = float(len(model.keys)) * (12 + 8 * len(model.intercept))
     return Head(nbytes=max(sparse, min(_NEAR_BYTES, _SPARSE_FOLD * sparse)))
 
 

@@ -230,7 +230,7 @@ class CompiledClassifier(CompiledEstimator):
         return rows
 
     def _check_names(self, X: Any) -> None:
-        """A table whose columns have other names, or another order, than in training is refused."""
+        """Check that a table has the column names of training, in the same order."""
         trained = self.model.origin.get("feature_names")
         given = getattr(X, "columns", None)
         if trained is None or given is None or not all(isinstance(name, str) for name in given):

@@ -60,7 +60,7 @@ def _of_linear_model(
 ) -> RowContributions:
     known = columns < model.n_features
     weights = model.weights[columns[known]]
-    return RowContributions(columns[known][:, None], weights * values[known][:, None], model.intercepts)
+    return RowContributions(columns[known][:, None], weights * values[known][:, None], model.intercept)
 
 
 def _of_kernel_model(
@@ -106,7 +106,7 @@ def _with_vectors(model: KernelModel, vectors: CsrRows) -> KernelModel:
         model.kernel,
         vectors,
         model.coefficients,
-        model.intercepts,
+        model.intercept,
         model.decision,
         vectors.shape[1],
         False,
@@ -132,7 +132,7 @@ def _of_conjunction_model(
         there[there] = model.keys[at[there]] == keys[there]
         found.append(np.where(padded >= 0, model.columns[np.maximum(padded, 0)], -1)[there])
         parts.append(model.weights[at[there]] * _factors(model, x[chosen[there]])[:, None])
-    return RowContributions(np.concatenate(found), np.concatenate(parts), model.constants)
+    return RowContributions(np.concatenate(found), np.concatenate(parts), model.intercept)
 
 
 def _ranked(

@@ -41,13 +41,13 @@ class CompiledEstimator:
         return {name: getattr(self, name) for name in self._parameter_names}
 
     def set_params(self, **params: Any) -> Self:
-        """Refuse: a compiled model does not change."""
+        """Raise an error: a compiled model does not change."""
         if params:
             raise TypeError("a compiled classifier does not change; compile the other model")
         return self
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Refuse: a compiled model does not learn. Here so that scikit-learn recognises a classifier."""
+        """Raise an error: a compiled model does not learn. Scikit-learn knows estimators by this method."""
         raise TypeError("a compiled classifier cannot be fitted; fit a model and compile it")
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

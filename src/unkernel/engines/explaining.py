@@ -383,13 +383,13 @@ def linear_weights(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]
     """(scores, columns) weights and (scores,) intercepts where a model is linear; None where it is not."""
     if isinstance(model, KernelModel | LinearModel):
         plain = simplified(model) if isinstance(model, LinearModel) or _has_known_kernel(model) else model
-        return (plain.weights.T, plain.intercepts) if isinstance(plain, LinearModel) else None
+        return (plain.weights.T, plain.intercept) if isinstance(plain, LinearModel) else None
     if not isinstance(model, ConjunctionModel) or model.degree != 1:
         return None
     ranks = decode(np.asarray(model.keys), 1, model.sets)[:, 0]
     dense = np.zeros((model.weights.shape[1], model.n_features))
     dense[:, np.asarray(model.columns)[ranks]] = np.asarray(model.weights).T
-    return dense, model.constants
+    return dense, model.intercept
 
 
 def _has_known_kernel(model: KernelModel) -> bool:

@@ -25,9 +25,9 @@ def int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> str |
         return f"pairs of binary features, and this model is of degree {model.degree}" + (
             "" if model.sets else ", over features with values"
         )
-    if len(model.constants) < 2:
+    if len(model.intercept) < 2:
         return "at least two scores, and this model has one"
-    if not _fits([model.constants, model.weights.reshape(-1)]):
+    if not _fits([model.intercept, model.weights.reshape(-1)]):
         return "weights that are multiples of one power of two in 16 bits, and those of this model are not"
     return None
 
@@ -50,7 +50,7 @@ def int16_tables(model: KernelModel | LinearModel | ConjunctionModel) -> Tables:
         "columns": model.columns,
         "keys": model.keys,
         "weights": model.weights,
-        "constants": model.constants,
+        "constants": model.intercept,
     }
     return Tables(INT16, parameters, {}, arrays)
 

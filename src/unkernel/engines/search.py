@@ -247,7 +247,7 @@ def _layouts_of_weights(model: ConjunctionModel, bench: Bench) -> Iterator[Trial
     fusable = model.sets and model.degree > 1
     groups: list[Head] = []
     if fusable and len(model.keys) > _MANY_WEIGHTS and bench.sample is not None:
-        near = dense_bytes(len(model.columns), model.degree, len(model.constants))
+        near = dense_bytes(len(model.columns), model.degree, len(model.intercept))
         groups = grouped_heads(model.degree, near, bench.memory)
     if not bench.timed:  # the most promising first
         yield from search.attempt_several(0, [*groups, default])

@@ -115,7 +115,7 @@ class TreeClassifier(CompiledEstimator):
         forest = as_forest(X)
         threads = thread_count(n_jobs)
         examples = self.model.kernel.examples(forest, like=self.model.support, threads=threads)
-        scores = np.asarray(self._machine.score(examples, threads, on_progress)) + self.model.intercepts
+        scores = np.asarray(self._machine.score(examples, threads, on_progress)) + self.model.intercept
         if not np.isfinite(scores).all():
             raise ValueError(_NOT_FINITE)
         return scores
@@ -168,7 +168,7 @@ class TreeClassifier(CompiledEstimator):
         shown = compared(self.decision, scores[0], chosen)
         examples = self.model.kernel.examples(forest, like=self.model.support)
         found, complete = self._decisive(examples, shown, count)
-        score, intercept = (_difference(shown, values) for values in (scores[0], self.model.intercepts))
+        score, intercept = (_difference(shown, values) for values in (scores[0], self.model.intercept))
         rest = score - intercept - sum(fragment.value for fragment in found)
         return TreeExplanation(
             score, shown.for_class, shown.against, intercept, found, rest, complete, scores[0].tolist()
@@ -262,10 +262,10 @@ def _difference(shown: Comparison, values: Any) -> Any:
 class _Shape:
     """What a score has to become: one number, or a list."""
 
-    intercepts: list[float]
+    intercept: list[float]
 
     def __call__(self, scores: list[float]) -> float | list[float]:
-        shifted = [score + constant for score, constant in zip(scores, self.intercepts, strict=True)]
+        shifted = [score + constant for score, constant in zip(scores, self.intercept, strict=True)]
         if not all(map(math.isfinite, shifted)):
             raise ValueError(_NOT_FINITE)
         return shifted[0] if len(shifted) == 1 else shifted
@@ -277,7 +277,7 @@ class OneTreeWorker:
     def __init__(self, classifier: TreeClassifier) -> None:
         model = classifier.model
         self._classifier = classifier
-        self._shape = _Shape(model.intercepts.tolist())
+        self._shape = _Shape(model.intercept.tolist())
         plain = model.kernel.combination == "trees" and len(model.support.trees) == 1
         self._scorer = OneTreeScorer(classifier._machine, model.kernel.normalize) if plain else None
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.errors import FormatError
 from unkernel.models import container
+from unkernel.models.base import Arrays, Model, Settings
 from unkernel.models.decision import Decision, Softmax, classes_from_json, classes_to_json
 
 
-@dataclass(frozen=True, eq=False)
-class ConjunctionModel:
-    """A weight for each conjunction of at most ``degree`` features. Plain data.
+@dataclass(frozen=True, eq=False, repr=False)
+class ConjunctionModel(Model):
+    """One weight per conjunction of at most ``degree`` features. Plain data.
 
     Features are numbered by descending frequency in the training set, their *rank*; ``columns`` gives
     the input column of each rank. Conjunctions are numbered as ``docs/formats/uk.md`` says.
@@ -36,7 +36,8 @@ class ConjunctionModel:
     columns : (used features,) int64
     keys : (conjunctions,) uint64, ascending
     weights : (conjunctions, scores) float64
-    constants : (scores,) float64
+    intercept : (scores,) float64
+        The weight of the constant.
     classes : (classes,) array
         Two classes share one score (positive: the second class); more have one each.
     probability : Softmax or None
@@ -54,7 +55,7 @@ class ConjunctionModel:
     columns: NDArray[np.int64]
     keys: NDArray[np.uint64]
     weights: NDArray[np.float64]
-    constants: NDArray[np.float64]
+    intercept: NDArray[np.float64]
     classes: NDArray[Any]
     origin: dict[str, Any] = field(default_factory=dict)
     probability: Softmax | None = None
@@ -75,16 +76,13 @@ class ConjunctionModel:
         scheme = "binary" if len(self.classes) == 2 else "one_vs_rest"
         return Decision(scheme, self.classes, probability=self.probability)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(int(a.nbytes) for a in (self.columns, self.keys, self.weights, self.constants))
+    def _arrays(self) -> list[Any]:
+        return [self.columns, self.keys, self.weights, self.intercept]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a ``.uk`` file, whole or not at all."""
-        container.write(path, self.kind, *self.to_container())
+    def _about(self) -> str:
+        return f"{self.n_conjunctions} conjunctions of degree {self.degree}"
 
-    def to_container(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_container(self) -> tuple[Arrays, Settings]:
         """The arrays and settings that a file holds."""
         settings = {
             "degree": self.degree,
@@ -100,15 +98,12 @@ class ConjunctionModel:
             "columns": self.columns.astype("<i8", copy=False),
             "keys": self.keys.astype("<u8", copy=False),
             "weights": self.weights.astype("<f8", copy=False),
-            "constants": self.constants.astype("<f8", copy=False),
+            "constants": self.intercept.astype("<f8", copy=False),
         }
         return arrays, settings
 
     @classmethod
-    def from_container(
-        cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
-    ) -> ConjunctionModel:
-        """Check what a file holds and make the model of it."""
+    def _from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
         for key, dtype, dimensions in (
             ("columns", np.int64, 1),
             ("keys", np.uint64, 1),
@@ -130,12 +125,12 @@ class ConjunctionModel:
             columns=arrays["columns"],
             keys=arrays["keys"],
             weights=arrays["weights"],
-            constants=arrays["constants"],
+            intercept=arrays["constants"],
             classes=classes_from_json(name, settings.get("classes")),
             origin=container.setting(name, settings, "origin", dict, lambda v: True),
             probability=_probability(name, settings),
         )
-        scores = len(model.constants)
+        scores = len(model.intercept)
         if scores != (1 if len(model.classes) == 2 else len(model.classes)):
             raise FormatError(name, 0, 0, "the number of scores does not fit the number of classes")
         if model.weights.shape != (len(model.keys), scores):

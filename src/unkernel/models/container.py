@@ -84,44 +84,44 @@ def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, NDArray[Any]], di
     return kind, {key: _map(path, place, start) for key, place in places.items()}, settings
 
 
-def _refuse(name: str, reason: str) -> FormatError:
+def _error(name: str, reason: str) -> FormatError:
     return FormatError(name, 0, 0, reason)
 
 
 def _read_header(name: str, prefix: bytes, file: Any, size: int) -> tuple[dict[str, Any], int]:
     if len(prefix) < 8:
-        raise _refuse(name, "not a model file: it is shorter than a header")
+        raise _error(name, "not a model file: it is shorter than a header")
     length = int.from_bytes(prefix, "little")
     if length > min(_LARGEST_HEADER, size - 8):
-        raise _refuse(name, "not a model file, or one that has been cut short")
+        raise _error(name, "not a model file, or one that has been cut short")
     try:
         header = json.loads(file.read(length).decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise _refuse(name, "not a model file: its header is not JSON") from error
+        raise _error(name, "not a model file: its header is not JSON") from error
     if not isinstance(header, dict):
-        raise _refuse(name, "not a model file: its header is not a table")
+        raise _error(name, "not a model file: its header is not a table")
     if length % 8:
-        raise _refuse(name, "the header is not padded to a multiple of 8 bytes")
+        raise _error(name, "the header is not padded to a multiple of 8 bytes")
     return header, 8 + length
 
 
 def _read_metadata(name: str, metadata: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(metadata, dict) or metadata.get("format") != MAGIC:
-        raise _refuse(name, "a safetensors file, but not one of unkernel's models")
+        raise _error(name, "a safetensors file, but not one of unkernel's models")
     version = metadata.get("version")
     if not isinstance(version, str) or not version.isdecimal() or not 0 < len(version) < 9:
-        raise _refuse(name, "the model has no format version")
+        raise _error(name, "the model has no format version")
     if int(version) > VERSION:
-        raise _refuse(
+        raise _error(
             name,
             f"a model of format version {version}, and this unkernel reads up to {VERSION}: upgrade unkernel",
         )
     try:
         settings = json.loads(metadata.get("settings", ""))
     except (TypeError, ValueError, RecursionError) as error:
-        raise _refuse(name, "the model's settings are not JSON") from error
+        raise _error(name, "the model's settings are not JSON") from error
     if not isinstance(settings, dict):
-        raise _refuse(name, "the model's settings are not a table")
+        raise _error(name, "the model's settings are not a table")
     return str(metadata.get("kind")), settings
 
 
@@ -139,11 +139,11 @@ class _Place(NamedTuple):
 
 
 def _place(name: str, key: str, entry: Any, room: int) -> _Place:
-    """What a header's entry says, refused unless such an array fits into the file."""
-    problem = _refuse(name, f"array {key!r} does not lie inside the file: it has been cut short or damaged")
+    """Where an array of the header lies, after a check that it fits into the file."""
+    problem = _error(name, f"array {key!r} does not lie inside the file: it has been cut short or damaged")
     kind = entry.get("dtype") if isinstance(entry, dict) else None
     if not isinstance(kind, str) or kind not in _DTYPES:
-        raise _refuse(name, f"array {key!r} is of a type that models do not have")
+        raise _error(name, f"array {key!r} is of a type that models do not have")
     dtype = _DTYPES[kind]
     shape, offsets = entry.get("shape"), entry.get("data_offsets")
     if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2:
@@ -167,10 +167,10 @@ def _check_gaps(name: str, places: Iterable[_Place], room: int) -> None:
     position = 0
     for begin, end in sorted((place.begin, place.end) for place in places):
         if begin != position:
-            raise _refuse(name, "the arrays overlap, or there is something between them")
+            raise _error(name, "the arrays overlap, or there is something between them")
         position = end
     if position != room:
-        raise _refuse(name, "there is something after the arrays")
+        raise _error(name, "there is something after the arrays")
 
 
 def _map(path: str | os.PathLike[str], place: _Place, start: int) -> NDArray[Any]:
@@ -182,10 +182,10 @@ def _map(path: str | os.PathLike[str], place: _Place, start: int) -> NDArray[Any
 def setting(
     name: str, settings: Mapping[str, Any], key: str, kind: type, valid: Callable[[Any], bool]
 ) -> Any:
-    """A setting of the file `name`, refused unless it is of that kind and valid."""
+    """A setting of the file `name`, after a check that it is of that kind and valid."""
     value = settings.get(key)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)) or not valid(value):
-        raise _refuse(name, f"the model's setting {key!r} is missing or out of range")
+        raise _error(name, f"the model's setting {key!r} is missing or out of range")
     return value
 
 
@@ -193,17 +193,17 @@ def number(name: str, settings: Mapping[str, Any], key: str, valid: Callable[[fl
     """A setting that is a finite number."""
     value = settings.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:
-        raise _refuse(name, f"the model's setting {key!r} is missing or not a number")
+        raise _error(name, f"the model's setting {key!r} is missing or not a number")
     if not valid(value):
-        raise _refuse(name, f"the model's setting {key!r} is out of range")
+        raise _error(name, f"the model's setting {key!r} is out of range")
     return float(value)
 
 
 def proper_array(name: str, arrays: Arrays, key: str, dtypes: Sequence[Any], rank: int) -> NDArray[Any]:
-    """An array of the file `name`, refused unless it is of one of these types and of that rank."""
+    """An array of the file `name`, after a check of its type and rank."""
     array = arrays.get(key)
     if array is None or array.dtype not in dtypes or array.ndim != rank:
-        raise _refuse(name, f"the model has no proper array {key!r}")
+        raise _error(name, f"the model has no proper array {key!r}")
     return array
 
 
@@ -211,5 +211,5 @@ def finite_array(name: str, arrays: Arrays, key: str, rank: int) -> NDArray[np.f
     """An array of float64 without NaN and infinity."""
     array = proper_array(name, arrays, key, [np.dtype(np.float64)], rank)
     if not np.isfinite(array).all():
-        raise _refuse(name, f"array {key!r} has a number that is not finite")
+        raise _error(name, f"array {key!r} has a number that is not finite")
     return array

@@ -22,7 +22,7 @@ _COUPLING_NUMBERS = 1 << 20  # of pairwise probabilities that are held at a time
 
 @dataclass(frozen=True, eq=False)
 class Platt:
-    """Parameters of the sigmoids that make probabilities of scores, one a pair of classes.
+    """Parameters of the sigmoids that make probabilities of scores, one per pair of classes.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Decision:
     ----------
     scheme : str
         ``"binary"``: one score, above 0 means ``classes[1]``.
-        ``"one_vs_rest"``: a score a class, the largest wins.
+        ``"one_vs_rest"``: one score per class, the largest wins.
         ``"one_vs_one"``: a score for each pair of classes i < j in the order 01, 02, ..., 12, ...; above 0
         is a vote for ``classes[i]``, else for ``classes[j]``, and the first class with the most votes wins.
         ``"one_class"``: one score, above 0 means 1, else -1.
@@ -61,7 +61,7 @@ class Decision:
         [-1, 1] for one class, empty for regression.
     shape : str
         What :meth:`decide` gives for many classes one against one: the scores of the pairs (``"ovo"``), or
-        scikit-learn's summary of them with a score a class (``"ovr"``).
+        scikit-learn's summary of them with one score per class (``"ovr"``).
     break_ties : bool
         Whether classes with equally many votes are told apart by that summary.
     probability : Platt, Softmax, or None
@@ -92,7 +92,7 @@ class Decision:
     ranking: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what does not fit together."""
+        """Check that the parts fit together."""
         if self.scheme not in SCHEMES:
             raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}, got {self.scheme!r}")
         if self.shape not in ("ovo", "ovr"):
@@ -135,7 +135,7 @@ class Decision:
         return {"one_vs_rest": count, "one_vs_one": count * (count - 1) // 2}.get(self.scheme, 1)
 
     def decide(self, scores: Scores) -> Scores:
-        """What ``decision_function`` returns: a number a row where there is one score, else a row of them."""
+        """What ``decision_function`` returns: one number per row where there is one score, else one row."""
         scores = self._checked(scores)
         if self.scheme == "one_vs_rest":
             return scores
@@ -214,7 +214,7 @@ class Decision:
         return votes
 
     def _summary(self, scores: Scores) -> Scores:
-        """A score a class: its votes, and less than half a vote for the sum of its scores.
+        """One score per class: its votes, and less than half a vote for the sum of its scores.
 
         That is scikit-learn's. A score of 0 is a vote for the first class here, and for the second one in
         LIBSVM's own count.
@@ -285,7 +285,7 @@ class Decision:
 
 
 def pairs(count: int) -> Iterator[tuple[int, int]]:
-    """The pairs i < j of so many classes, in LIBSVM's order."""
+    """The pairs i < j of `count` classes, in LIBSVM's order."""
     return ((i, j) for i in range(count) for j in range(i + 1, count))
 
 
@@ -297,7 +297,7 @@ def pair_columns(count: int, code: int) -> NDArray[np.intp]:
 
 
 def expand_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDArray[np.float64]:
-    """Coefficients of support vectors, a column a pair of classes.
+    """Coefficients of support vectors, one column per pair of classes.
 
     LIBSVM gives a support vector one coefficient for each other class, by class, and groups the vectors by
     class; `counts` says how many each class has.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.errors import FormatError
 from unkernel.models import container, rows
+from unkernel.models.base import Arrays, DecidedModel, Settings
 from unkernel.models.decision import Decision
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Kernel:
     """A kernel and its parameters; those that it does not have are of no effect.
 
     ``linear``: x'z. ``polynomial``: (gamma x'z + coef0)^degree. ``rbf``: exp(-gamma |x - z|^2).
-    ``sigmoid``: tanh(gamma x'z + coef0). ``precomputed``: known only to who trained the model.
+    ``sigmoid``: tanh(gamma x'z + coef0). ``precomputed``: not in the model; only its trainer has the values.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Kernel:
     coef0: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse parameters that make no kernel."""
+        """Check that the parameters make a kernel."""
         if self.name not in KERNELS:
             raise ValueError(f"the kernel must be one of {', '.join(KERNELS)}, got {self.name!r}")
         if not 0 <= self.degree <= _LARGEST_DEGREE:
@@ -54,14 +54,14 @@ class Kernel:
             raise ValueError(f"the gamma of an RBF kernel must not be negative, got {self.gamma}")
 
     def words(self) -> str:
-        """What it is, for a sentence."""
+        """A short description, for messages."""
         return f"{self.name} of degree {self.degree}" if self.name == "polynomial" else self.name
 
     def matrix(self, X: Any, Z: Any) -> NDArray[np.float64]:
         """The kernel's value for each row of X and each row of Z; the narrower one is padded with zeros."""
         if self.name == "precomputed":
             raise ValueError(
-                "the values of a precomputed kernel are not in the model: only who trained it has them; "
+                "the values of a precomputed kernel are not in the model: only its trainer has them; "
                 "train with one of the other kernels"
             )
         X, Z = canonical_rows(X), canonical_rows(Z)
@@ -74,8 +74,8 @@ class Kernel:
         return np.tanh(inner) if self.name == "sigmoid" else inner**self.degree
 
 
-@dataclass(frozen=True, eq=False)
-class KernelModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class KernelModel(DecidedModel):
     """Support vectors with a kernel. Plain data.
 
     Attributes
@@ -85,12 +85,12 @@ class KernelModel:
         The support vectors. Arrays and sparse matrices that are given become such rows.
     coefficients : (support vectors, scores) float64
         One column per score, zero where a support vector has no part in it.
-    intercepts : (scores,) float64
+    intercept : (scores,) float64
         What is added to the sum (LIBSVM's -rho, SVMlight's -b).
     decision : Decision
     n_features : int
     fixed_width : bool
-        Whether rows must have ``n_features`` columns. Otherwise nobody said how wide rows are, and
+        Whether rows must have ``n_features`` columns. Otherwise the width of rows is not known, and
         ``n_features`` is the largest index of a support vector.
     origin : dict
         What is good to know about where the model is from.
@@ -101,7 +101,7 @@ class KernelModel:
     kernel: Kernel
     vectors: CsrRows
     coefficients: NDArray[np.float64]
-    intercepts: NDArray[np.float64]
+    intercept: NDArray[np.float64]
     decision: Decision
     n_features: int
     fixed_width: bool
@@ -111,7 +111,7 @@ class KernelModel:
         """Check that the parts fit together."""
         object.__setattr__(self, "vectors", canonical_rows(self.vectors))
         scores = self.decision.n_scores
-        if self.intercepts.shape != (scores,) or self.coefficients.shape != (self.n_support, scores):
+        if self.intercept.shape != (scores,) or self.coefficients.shape != (self.n_support, scores):
             raise ValueError("the number of scores does not fit the number of classes")
         if self.vectors.shape[1] != self.n_features:
             raise ValueError("the support vectors do not have the model's number of features")
@@ -127,27 +127,18 @@ class KernelModel:
         return self.vectors.to_scipy()
 
     @property
-    def n_scores(self) -> int:
-        """How many scores a row has."""
-        return len(self.intercepts)
-
-    @property
-    def classes(self) -> NDArray[Any]:
-        """The classes of the decision."""
-        return self.decision.classes
-
-    @property
     def binary(self) -> bool:
         """Whether all entries of the support vectors are 1."""
         return bool((self.vectors.data == 1.0).all())
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return self.vectors.nbytes + int(self.coefficients.nbytes + self.intercepts.nbytes)
+    def _arrays(self) -> list[Any]:
+        return [self.vectors, self.coefficients, self.intercept]
+
+    def _about(self) -> str:
+        return f"{self.n_support} support vectors, {self.kernel.words()} kernel"
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """The scores of each row, by the plain sum over all support vectors: slow, and what is right.
+        """The scores of each row, by the plain sum over the support vectors: slow, a reference for engines.
 
         Parameters
         ----------
@@ -163,14 +154,10 @@ class KernelModel:
         step = max(1, _GRAM_NUMBERS // max(1, self.n_support))
         for begin in range(0, X.shape[0], step):
             block = self.kernel.matrix(X[begin : begin + step], self.vectors)
-            result[begin : begin + step] = block @ self.coefficients + self.intercepts
+            result[begin : begin + step] = block @ self.coefficients + self.intercept
         return result
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a ``.uk`` file, whole or not at all."""
-        container.write(path, self.kind, *self.to_container())
-
-    def to_container(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_container(self) -> tuple[Arrays, Settings]:
         """The arrays and the settings that a file holds."""
         vectors = self.vectors
         index_type = "<i4" if self.n_features <= np.iinfo(np.int32).max else "<i8"
@@ -178,7 +165,7 @@ class KernelModel:
             "sv_offsets": vectors.indptr.astype("<i8", copy=False),
             "sv_columns": vectors.indices.astype(index_type, copy=False),
             "coefficients": self.coefficients.astype("<f8", copy=False),
-            "intercepts": self.intercepts.astype("<f8", copy=False),
+            "intercepts": self.intercept.astype("<f8", copy=False),
         }
         if not self.binary:
             arrays["sv_values"] = vectors.data.astype("<f8", copy=False)
@@ -195,26 +182,18 @@ class KernelModel:
         return arrays, settings
 
     @classmethod
-    def from_container(
-        cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
-    ) -> KernelModel:
-        """Check what the file `name` holds and make the model of it; arrays of other names are left alone."""
+    def _from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
         n_features = container.setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 62)
-        try:
-            return cls(
-                kernel=_kernel_from(name, settings),
-                vectors=_vectors_from(name, arrays, n_features),
-                coefficients=container.finite_array(name, arrays, "coefficients", 2),
-                intercepts=container.finite_array(name, arrays, "intercepts", 1),
-                decision=Decision.from_json(name, settings.get("decision")),
-                n_features=n_features,
-                fixed_width=container.setting(name, settings, "fixed_width", bool, lambda v: True),
-                origin=container.setting(name, settings, "origin", dict, lambda v: True),
-            )
-        except FormatError:
-            raise
-        except ValueError as error:
-            raise FormatError(name, 0, 0, str(error)) from error
+        return cls(
+            kernel=_kernel_from(name, settings),
+            vectors=_vectors_from(name, arrays, n_features),
+            coefficients=container.finite_array(name, arrays, "coefficients", 2),
+            intercept=container.finite_array(name, arrays, "intercepts", 1),
+            decision=Decision.from_json(name, settings.get("decision")),
+            n_features=n_features,
+            fixed_width=container.setting(name, settings, "fixed_width", bool, lambda v: True),
+            origin=container.setting(name, settings, "origin", dict, lambda v: True),
+        )
 
 
 def _kernel_from(name: str, settings: dict[str, Any]) -> Kernel:

@@ -1,27 +1,26 @@
-"""Linear models: a weight a feature and score."""
+"""Linear models: one weight per feature and score."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.errors import FormatError
 from unkernel.models import container, rows
+from unkernel.models.base import Arrays, DecidedModel, Settings
 from unkernel.models.decision import Decision
 
 
-@dataclass(frozen=True, eq=False)
-class LinearModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearModel(DecidedModel):
     """Weights of features. Plain data.
 
     Attributes
     ----------
     weights : (n_features, scores) float64
-    intercepts : (scores,) float64
+    intercept : (scores,) float64
         What is added to the sum.
     decision : Decision
     n_features : int
@@ -35,32 +34,23 @@ class LinearModel:
     kind: ClassVar[str] = "linear"
 
     weights: NDArray[np.float64]
-    intercepts: NDArray[np.float64]
+    intercept: NDArray[np.float64]
     decision: Decision
     n_features: int
     fixed_width: bool
     origin: dict[str, Any]
 
     def __post_init__(self) -> None:
-        """Refuse what does not fit together."""
+        """Check that the parts fit together."""
         scores = self.decision.n_scores
-        if self.intercepts.shape != (scores,) or self.weights.shape != (self.n_features, scores):
+        if self.intercept.shape != (scores,) or self.weights.shape != (self.n_features, scores):
             raise ValueError("the number of weights does not fit the numbers of features and classes")
 
-    @property
-    def n_scores(self) -> int:
-        """How many scores a row has."""
-        return len(self.intercepts)
+    def _arrays(self) -> list[Any]:
+        return [self.weights, self.intercept]
 
-    @property
-    def classes(self) -> NDArray[Any]:
-        """The classes of the decision."""
-        return self.decision.classes
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return int(self.weights.nbytes + self.intercepts.nbytes)
+    def _about(self) -> str:
+        return f"{self.n_features} features"
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """The scores of each row.
@@ -77,17 +67,13 @@ class LinearModel:
         X = rows.checked(X, self.n_features, self.fixed_width)
         shared = min(X.shape[1], self.n_features)
         known = X.only_columns(np.arange(shared)) if X.shape[1] > shared else X
-        return np.asarray(known.to_scipy() @ self.weights[:shared]) + self.intercepts
+        return np.asarray(known.to_scipy() @ self.weights[:shared]) + self.intercept
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a ``.uk`` file, whole or not at all."""
-        container.write(path, self.kind, *self.to_container())
-
-    def to_container(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_container(self) -> tuple[Arrays, Settings]:
         """The arrays and the settings that a file holds."""
         arrays = {
             "weights": self.weights.astype("<f8", copy=False),
-            "intercepts": self.intercepts.astype("<f8", copy=False),
+            "intercepts": self.intercept.astype("<f8", copy=False),
         }
         settings = {
             "n_features": self.n_features,
@@ -98,23 +84,15 @@ class LinearModel:
         return arrays, settings
 
     @classmethod
-    def from_container(
-        cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
-    ) -> LinearModel:
-        """Check what the file `name` holds and make the model of it; arrays of other names are left alone."""
-        try:
-            return cls(
-                weights=container.finite_array(name, arrays, "weights", 2),
-                intercepts=container.finite_array(name, arrays, "intercepts", 1),
-                decision=_decision_from(name, settings),
-                n_features=container.setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 62),
-                fixed_width=container.setting(name, settings, "fixed_width", bool, lambda v: True),
-                origin=container.setting(name, settings, "origin", dict, lambda v: True),
-            )
-        except FormatError:
-            raise
-        except ValueError as error:
-            raise FormatError(name, 0, 0, str(error)) from error
+    def _from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
+        return cls(
+            weights=container.finite_array(name, arrays, "weights", 2),
+            intercept=container.finite_array(name, arrays, "intercepts", 1),
+            decision=_decision_from(name, settings),
+            n_features=container.setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 62),
+            fixed_width=container.setting(name, settings, "fixed_width", bool, lambda v: True),
+            origin=container.setting(name, settings, "origin", dict, lambda v: True),
+        )
 
 
 def _decision_from(name: str, settings: dict[str, Any]) -> Decision:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Model: TypeAlias = ConjunctionModel | KernelModel | LinearModel | TreeModel
 
-# The kinds of models in files, with module and class; who reads rows need not wait for the code for trees.
+# The kinds of models in files, with module and class: each is imported when such a model is read.
 KINDS = {
     "conjunctions": ("unkernel.models.conjunction", "ConjunctionModel"),
     "kernel": ("unkernel.models.kernel", "KernelModel"),

@@ -63,7 +63,7 @@ def registered() -> dict[str, FileKind]:
 
 
 def kind_of(file: str, name: Any) -> FileKind:
-    """The kind that is called `name` in `file`; a ``FormatError`` if nobody registered it."""
+    """The kind that is called `name` in `file`; a ``FormatError`` if it is not registered."""
     found = _kinds.get(name) if isinstance(name, str) else None
     if found is None:
         raise FormatError(

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def checked(X: Any, n_features: int, fixed_width: bool) -> CsrRows:
-    """Rows that a model was asked about, refused if they do not have its columns and must have them."""
+    """Rows that a model is asked about, after a check that they have its columns if they must."""
     rows = checked_rows(X, min_rows=0, min_columns=0)
     check_width(rows, n_features, fixed_width)
     return rows
 
 
 def check_width(rows: CsrRows, n_features: int, fixed_width: bool) -> None:
-    """Refuse rows that do not have the model's columns, if they must have them."""
+    """Check that rows have the model's columns, if they must have them."""
     if fixed_width and rows.shape[1] != n_features:
         raise ValueError(f"X has {rows.shape[1]} features, but the model was trained on {n_features}")
 

@@ -99,7 +99,7 @@ def _kernel_model(estimator: Any) -> KernelModel:
         kernel=kernel,
         vectors=vectors,
         coefficients=np.array(coefficients, dtype=np.float64, order="C"),
-        intercepts=np.array(estimator.intercept_, dtype=np.float64).reshape(-1),
+        intercept=np.array(estimator.intercept_, dtype=np.float64).reshape(-1),
         decision=decision,
         n_features=int(estimator.n_features_in_),
         fixed_width=True,
@@ -177,7 +177,7 @@ def _linear_model(estimator: Any) -> LinearModel:
         )
     return LinearModel(
         weights=np.array(weights.T, dtype=np.float64, order="C"),
-        intercepts=np.broadcast_to(intercepts, (len(weights),)).copy(),  # without an intercept it is one 0
+        intercept=np.broadcast_to(intercepts, (len(weights),)).copy(),  # without an intercept it is one 0
         decision=decision,
         n_features=weights.shape[1],
         fixed_width=True,

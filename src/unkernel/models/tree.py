@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from unkernel.data.rows.csr import CsrRows, canonical_rows, stacked
 from unkernel.data.trees.forest import Forest, Vectors
 from unkernel.errors import FormatError
 from unkernel.models import container
+from unkernel.models.base import Arrays, DecidedModel, Settings
 from unkernel.models.decision import Decision
 from unkernel.models.kernel import Kernel
 
@@ -74,7 +74,7 @@ class ExampleKernel:
     vector_pairing: str = "same"
 
     def __post_init__(self) -> None:
-        """Refuse parameters that make no kernel."""
+        """Check that the parameters make a kernel."""
         for name, value, choices in (
             ("tree", self.tree, TREE_KERNELS),
             ("combination", self.combination, COMBINATIONS),
@@ -91,7 +91,7 @@ class ExampleKernel:
             raise ValueError(f"tree_weight must be a number from 0 on, got {self.tree_weight!r}")
 
     def words(self) -> str:
-        """What it is, for a sentence."""
+        """A short description, for messages."""
         trees = f"{_KERNEL_WORDS[self.tree]}, decay {self.decay:g}"
         if self.tree == "ptk":
             trees += f", width decay {self.width_decay:g}"
@@ -175,7 +175,7 @@ class ExampleKernel:
 
 
 def _typed(value: Any, example: Any) -> Any:
-    """The value, refused unless it is of the example's type; whole numbers will do for floats."""
+    """The value, after a check that it has the example's type; whole numbers are taken for floats."""
     if isinstance(example, float) and type(value) is int:
         value = float(value)
     if type(value) is not type(example):
@@ -216,8 +216,8 @@ def _all_vectors(channels: list[Vectors]) -> Any:
     return (ends, rows.indptr.astype(_OFFSET), rows.indices.astype(np.int32), rows.data.astype(np.float64))
 
 
-@dataclass(frozen=True, eq=False)
-class TreeModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeModel(DecidedModel):
     """Support trees with a kernel: a weighted forest. Plain data.
 
     Attributes
@@ -226,7 +226,7 @@ class TreeModel:
     support : Forest
         The support trees, and their vectors where there are any.
     coefficients : (support trees, scores) float64
-    intercepts : (scores,) float64
+    intercept : (scores,) float64
         What is added to the sum.
     decision : Decision
     origin : dict
@@ -238,14 +238,14 @@ class TreeModel:
     kernel: ExampleKernel
     support: Forest
     coefficients: NDArray[np.float64]
-    intercepts: NDArray[np.float64]
+    intercept: NDArray[np.float64]
     decision: Decision
     origin: dict[str, Any]
 
     def __post_init__(self) -> None:
-        """Refuse what does not fit together."""
+        """Check that the parts fit together."""
         scores = self.decision.n_scores
-        if self.intercepts.shape != (scores,) or self.coefficients.shape != (len(self.support), scores):
+        if self.intercept.shape != (scores,) or self.coefficients.shape != (len(self.support), scores):
             raise ValueError("the number of scores does not fit the number of classes")
 
     @property
@@ -253,39 +253,25 @@ class TreeModel:
         """How many support trees there are."""
         return len(self.support)
 
-    @property
-    def n_scores(self) -> int:
-        """How many scores a tree has."""
-        return len(self.intercepts)
+    def _arrays(self) -> list[Any]:
+        return [self.support, self.coefficients, self.intercept]
 
-    @property
-    def classes(self) -> NDArray[Any]:
-        """The classes of the decision."""
-        return self.decision.classes
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the table of subtrees and of all coefficients."""
-        return self.support.nbytes + int(self.coefficients.nbytes + self.intercepts.nbytes)
+    def _about(self) -> str:
+        return f"{self.n_support} support trees, {self.kernel.words()}"
 
     def scores(self, trees: Forest) -> NDArray[np.float64]:
-        """The scores of each tree, kernel value by kernel value: slow, and what is right."""
+        """The scores of each tree, kernel value by kernel value: slow, and the reference for engines."""
         left = self.kernel.examples(trees, like=self.support)
         right = self.kernel.examples(self.support, indexed=True)
         values = kernel_matrix(self.kernel.core(), left, right, symmetric=False, threads=1, on_progress=None)
-        return np.asarray(values) @ self.coefficients + self.intercepts
+        return np.asarray(values) @ self.coefficients + self.intercept
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a ``.uk`` file, whole or not at all."""
-        arrays, settings = self.to_container()
-        container.write(path, self.kind, arrays, settings)
-
-    def to_container(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_container(self) -> tuple[Arrays, Settings]:
         """The arrays and settings that a file holds."""
         support = self.support
         arrays: dict[str, NDArray[Any]] = {
             "coefficients": np.ascontiguousarray(self.coefficients),
-            "intercepts": self.intercepts,
+            "intercepts": self.intercept,
             "roots": np.column_stack(list(support.trees.values())).astype(np.int32)
             if support.trees
             else np.empty((len(support), 0), np.int32),
@@ -310,20 +296,16 @@ class TreeModel:
         return arrays, settings
 
     @classmethod
-    def from_container(
-        cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
-    ) -> TreeModel:
-        """Check what the file `name` holds and make the model of it."""
-        kernel = ExampleKernel.from_json(name, settings.get("kernel"))
-        decision = Decision.from_json(name, settings.get("decision"))
-        origin = container.setting(name, settings, "origin", dict, lambda _: True)
+    def _from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
         coefficients = container.finite_array(name, arrays, "coefficients", 2)
-        intercepts = container.finite_array(name, arrays, "intercepts", 1)
-        support = _read_support(name, arrays, settings, len(coefficients))
-        try:
-            return cls(kernel, support, coefficients, intercepts, decision, origin)
-        except ValueError as error:
-            raise FormatError(name, 0, 0, str(error)) from error
+        return cls(
+            kernel=ExampleKernel.from_json(name, settings.get("kernel")),
+            support=_read_support(name, arrays, settings, len(coefficients)),
+            coefficients=coefficients,
+            intercept=container.finite_array(name, arrays, "intercepts", 1),
+            decision=Decision.from_json(name, settings.get("decision")),
+            origin=container.setting(name, settings, "origin", dict, lambda _: True),
+        )
 
 
 _FOREST_ARRAYS = {

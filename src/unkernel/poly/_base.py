@@ -243,7 +243,7 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
                 threads=thread_count(self.n_jobs),
                 start_keys=former.keys if former else np.empty(0, np.uint64),
                 start_weights=former.weights.reshape(-1) if former else np.empty(0),
-                start_constants=former.constants if former else np.empty(0),
+                start_constants=former.intercept if former else np.empty(0),
                 on_progress=self._reporter(on_progress, "conjunctions"),
             )
         )
@@ -275,7 +275,7 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
             columns=frozen(rows.columns),
             keys=frozen(trained["keys"]),
             weights=frozen(trained["weights"]),
-            constants=frozen(trained["constants"]),
+            intercept=frozen(trained["constants"]),
             classes=self.classes_,
             probability=self._probability,
             origin=origin,
@@ -296,7 +296,7 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
             kernel=Kernel("polynomial", int(self.degree), self.gamma_, float(self.coef0)),
             vectors=canonical_rows(rows[support]),
             coefficients=frozen(duals[support]),
-            intercepts=frozen(np.zeros(duals.shape[1])),
+            intercept=frozen(np.zeros(duals.shape[1])),
             decision=Decision("binary" if len(self.classes_) == 2 else "one_vs_rest", self.classes_),
             n_features=int(self.n_features_in_),
             fixed_width=True,

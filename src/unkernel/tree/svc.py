@@ -384,7 +384,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
                 kernel=trees.kernel,
                 support=trees.forest[support].compact(),
                 coefficients=frozen(np.ascontiguousarray(coefficients[support])),
-                intercepts=frozen(np.array([float(one["intercept"]) for one in solutions])),
+                intercept=frozen(np.array([float(one["intercept"]) for one in solutions])),
                 decision=Decision("binary" if len(solutions) == 1 else "one_vs_rest", self.classes_),
                 origin=origin,
             )

@@ -78,7 +78,7 @@ def test_the_parts_of_a_libsvm_model():
     )
     assert model.classes.tolist() == [4, 1, 7, 9]
     assert model.decision.scheme == "one_vs_one"
-    assert model.intercepts[0] == 0.090693320326520069
+    assert model.intercept[0] == 0.090693320326520069
     assert model.origin["nr_sv"] == [34, 41, 38, 33]
     # The first vector is of class 4, and has a part in 4-1 and 4-7; the last one is of class 9.
     assert model.coefficients[0].tolist() == [0.00013859772564190563, 0.00021863877787825565, 0, 0, 0, 0]
@@ -131,7 +131,7 @@ def test_line_ends_and_blanks_do_not_matter(name, tmp_path):
     for kind, variant in variants.items():
         (tmp_path / "model").write_bytes(variant)
         found = read_model(tmp_path / "model")
-        assert np.array_equal(found.intercepts, expected.intercepts), kind
+        assert np.array_equal(found.intercept, expected.intercept), kind
         assert np.array_equal(found.scores(np.eye(64)), expected.scores(np.eye(64)), equal_nan=False), kind
 
 

@@ -551,7 +551,7 @@ def read_or_refuse(path, content):
     except FormatError as error:
         assert error.file == str(path)
         return False
-    assert np.isfinite(model.intercepts).all()
+    assert np.isfinite(model.intercept).all()
     if model.n_features < 1000 and getattr(model, "kernel", None) != Kernel("precomputed"):
         assert model.scores(np.eye(3)).shape == (3, model.n_scores)
     return True

@@ -90,7 +90,7 @@ def test_the_parts_of_a_model():
         normalize_vectors=True,
         vector_pairing="all",
     )
-    assert model.intercepts.tolist() == [0.40608885]
+    assert model.intercept.tolist() == [0.40608885]
     assert list(model.support.trees) == ["0", "1", "2"]
     assert list(model.support.vectors) == ["0", "1"]
     assert model.origin["highest_feature_index"] == 41
@@ -176,7 +176,7 @@ def refuse(path, content, match, line):
 def test_a_small_model(path):
     model = read(path, SMALL)
     assert model.coefficients.ravel().tolist() == [0.5, -0.75, 0.1]
-    assert model.intercepts.tolist() == [-0.25]
+    assert model.intercept.tolist() == [-0.25]
     assert model.support.brackets("0") == ["(S (NP dogs) (VP bark))", "", ""]
     assert model.support.brackets("1") == ["(A b)", "", ""]
     assert [v.present.tolist() for v in model.support.vectors.values()] == [
@@ -319,7 +319,7 @@ def read_or_refuse(path, content):
         return False
     if not isinstance(model, TreeModel):
         return False
-    assert np.isfinite(model.intercepts).all()
+    assert np.isfinite(model.intercept).all()
     assert np.isfinite(model.coefficients).all()
     assert model.coefficients.shape == (len(model.support), 1)
     return True

@@ -23,7 +23,7 @@ def assert_same(found, model):
     assert (found.support_vectors != model.support_vectors).nnz == 0
     assert found.support_vectors.shape == model.support_vectors.shape
     assert found.coefficients.tobytes() == model.coefficients.tobytes()
-    assert np.array_equal(found.intercepts, model.intercepts)
+    assert np.array_equal(found.intercept, model.intercept)
     assert found.decision.to_json() == model.decision.to_json()
 
 
@@ -47,7 +47,7 @@ def make_model(seed=0, *, kernel=None, classes=(3, 1, 2), scheme="one_vs_one", n
         kernel=kernel or Kernel("polynomial", 3, 0.1, -0.7),
         vectors=vectors,
         coefficients=coefficients,
-        intercepts=rng.normal(size=decision.n_scores),
+        intercept=rng.normal(size=decision.n_scores),
         decision=decision,
         n_features=vectors.shape[1],
         fixed_width=False,
@@ -131,7 +131,7 @@ def test_any_classifier_comes_back(tmp_path_factory, seed, kernel, classes, n_su
 def test_extreme_numbers_come_back(scheme, tmp_path):
     model = make_model(scheme=scheme, classes=[-1, 1] if scheme == "one_class" else [])
     coefficients = np.resize([5e-324, -1.7976931348623157e308, 0.1, -0.0], model.coefficients.shape)
-    model = dataclasses.replace(model, coefficients=coefficients, intercepts=np.array([1 / 3]))
+    model = dataclasses.replace(model, coefficients=coefficients, intercept=np.array([1 / 3]))
     write_model(model, tmp_path / "model", format="libsvm")
     assert_same(read_model(tmp_path / "model"), model)
 

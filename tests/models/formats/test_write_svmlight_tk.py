@@ -27,7 +27,7 @@ from unkernel.models import Decision, ExampleKernel, Kernel, TreeModel, read_mod
 def assert_same(found, model):
     assert found.kernel == model.kernel
     assert found.coefficients.tobytes() == model.coefficients.tobytes()
-    assert found.intercepts.tobytes() == model.intercepts.tobytes()
+    assert found.intercept.tobytes() == model.intercept.tobytes()
     assert found.decision.to_json() == model.decision.to_json()
 
 
@@ -60,7 +60,7 @@ def make_model(support, coefficients, *, intercept=0.1, decision=None, **kernel)
         kernel=ExampleKernel(**kernel),
         support=support,
         coefficients=np.asarray(coefficients, float).reshape(-1, 1),
-        intercepts=np.array([intercept]),
+        intercept=np.array([intercept]),
         decision=decision or Decision("binary", np.array([-1, 1])),
         origin={},
     )
@@ -180,7 +180,7 @@ REFUSED = {
         lambda: one_tree(
             decision=Decision("one_vs_rest", np.array([1, 2, 3])),
             coefficients=np.ones((1, 3)),
-            intercepts=np.ones(3),
+            intercept=np.ones(3),
         ),
         "classes -1 and 1",
     ),

@@ -46,7 +46,7 @@ def word_pairs(tmp_path):
 def weights_of(parser):
     """All that training decides; which engine is the fastest, a clock decides."""
     models = [part and part.model for part in parser.move_classifiers_ + parser.label_classifiers_]
-    fields = ("classes", "columns", "keys", "weights", "constants")
+    fields = ("classes", "columns", "keys", "weights", "intercept")
     return [model and [np.asarray(getattr(model, name)).tolist() for name in fields] for model in models]
 
 

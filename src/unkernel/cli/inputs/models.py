@@ -138,11 +138,11 @@ def describe(model: Model) -> dict[str, Any]:
             "support_vectors": model.n_support,
             "binary": model.binary,
             "used_features": len(np.unique(model.support_vectors.indices)),
-            "constants": model.intercepts.tolist(),
+            "constants": model.intercept.tolist(),
         }
     if isinstance(model, LinearModel):
         used = int(np.count_nonzero(model.weights.any(axis=1)))
-        return about | {"used_features": used, "constants": model.intercepts.tolist()}
+        return about | {"used_features": used, "constants": model.intercept.tolist()}
     return about | {
         "degree": model.degree,
         "basis": "sets" if model.sets else "monomials",
@@ -150,7 +150,7 @@ def describe(model: Model) -> dict[str, Any]:
         "feature_map": model.feature_map,
         "gamma": model.gamma,
         "coef0": model.coef0,
-        "constants": model.constants.tolist(),
+        "constants": model.intercept.tolist(),
     }
 
 
@@ -181,7 +181,7 @@ def describe_trees(model: TreeModel) -> dict[str, Any]:
         "labels": support.labels,
         "tree_channels": list(support.trees),
         "vector_channels": list(support.vectors),
-        "constants": model.intercepts.tolist(),
+        "constants": model.intercept.tolist(),
     }
 
 

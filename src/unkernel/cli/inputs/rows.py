@@ -98,7 +98,7 @@ class PackedRows:
     def scores(self, estimator: Any) -> NDArray[np.float64]:
         """One row of scores per row, by one pass for each score."""
         model, rows = estimator.to_model(), self._open()[0]
-        weights = zip(model.weights.T, model.intercepts, strict=True)
+        weights = zip(model.weights.T, model.intercept, strict=True)
         return np.column_stack(
             [
                 rows.store.scores(rows.to_store(column, np.array([constant])), 1.0, self.threads)

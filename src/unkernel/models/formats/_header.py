@@ -73,7 +73,7 @@ class KeyedHeader:
         return value.decode()
 
     def reals(self, key: bytes, count: int, why: str = "") -> NDArray[np.float64]:
-        """The numbers of a key, refused unless there are `count`."""
+        """The numbers of a key, after a check that there are `count`."""
         entry = self._entry(key)
         values, bad = read_numbers(self._text.name, entry.value)
         if bad is not None:

@@ -1,4 +1,4 @@
-"""The lines of support vectors: ``coefficient ... index:value ...``, one a line."""
+"""The lines of support vectors: ``coefficient ... index:value ...``, one vector per line."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def read(text: TextLines) -> LinearModel:
         raise text.error("the bias times its weights is not finite", line=header.line_of(b"bias"))
     return LinearModel(
         weights=weights[:n_features],
-        intercepts=intercepts,
+        intercept=intercepts,
         decision=decision,
         n_features=n_features,
         fixed_width=False,
@@ -68,7 +68,7 @@ def _numbers_a_line(decision: Decision, solver: str) -> int:
 
 
 def _read_weights(text: TextLines, lines: int, width: int) -> NDArray[np.float64]:
-    """The lines of weights, refused unless there are as many and each has `width` numbers."""
+    """The lines of weights, after a check that there are enough and each has `width` numbers."""
     read: list[NDArray[np.float64]] = []
     line = text.line
     for block in _pieces(text):
@@ -98,7 +98,7 @@ def _pieces(text: TextLines) -> Iterator[bytes]:
 
 
 def _are_even(block: bytes, width: int) -> bool:
-    """Whether each line that is not blank has so many words."""
+    """Whether each line that is not blank has that many words."""
     characters = np.frombuffer(block, dtype=np.uint8)
     blank = (characters == ord(" ")) | ((characters >= 9) & (characters <= 13))
     begins = np.flatnonzero(~blank & np.append(True, blank[:-1]))

@@ -53,7 +53,7 @@ def read(text: TextLines) -> KernelModel:
         kernel=kernel,
         vectors=vectors.matrix,
         coefficients=_expanded(text, vectors.coefficients, counts),
-        intercepts=-rho,
+        intercept=-rho,
         decision=decision,
         n_features=vectors.matrix.shape[1],
         fixed_width=False,
@@ -210,7 +210,7 @@ def _header_lines(model: KernelModel, labels: list[int], counts: list[int]) -> b
     lines = [f"svm_type {_svm_type(model)}", f"kernel_type {kernel.name}"]
     lines += [f"{key.decode()} {values[key]}" for key in PARAMETERS[kernel.name]]
     lines += [f"nr_class {max(2, len(labels))}", f"total_sv {model.n_support}"]
-    lines += [f"rho {numbers(-model.intercepts)}"]
+    lines += [f"rho {numbers(-model.intercept)}"]
     if labels:
         lines += ["label " + " ".join(map(str, labels))]
     if isinstance(platt, Platt):

@@ -1,4 +1,4 @@
-"""opal's models of kernel learning, read only: like TinySVM's, with a weight a class where there are many."""
+"""opal's kernel models, read only: like TinySVM's, with one weight per class where there are many."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read(text: TextLines) -> KernelModel:
         kernel=_kernel(text, degree, gamma, coef0),
         vectors=vectors.matrix,
         coefficients=vectors.coefficients,
-        intercepts=-thresholds,
+        intercept=-thresholds,
         decision=_decision(text, labels, sigmoid),
         n_features=vectors.matrix.shape[1],
         fixed_width=False,

@@ -96,7 +96,7 @@ def signed_model(
         kernel=kernel,
         vectors=vectors.matrix,
         coefficients=vectors.coefficients,
-        intercepts=np.array([-threshold]),
+        intercept=np.array([-threshold]),
         decision=Decision("binary", np.array([-1, 1])),
         n_features=vectors.matrix.shape[1],
         fixed_width=False,
@@ -113,7 +113,7 @@ def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
             "the model's features count from 0, and SVMlight's from 1; write it in LIBSVM's format"
         )
     sign = sign_of_one(model.decision, "SVMlight", "write the model in LIBSVM's format, or ")
-    write_bytes(_header_lines(model, sign * model.intercepts))
+    write_bytes(_header_lines(model, sign * model.intercept))
     for lines in vector_lines(model.vectors, sign * model.coefficients, 1):
         write_bytes(lines)
 

@@ -64,7 +64,7 @@ def read(text: TextLines) -> TreeModel:
         kernel=kernel,
         support=support,
         coefficients=coefficients.reshape(-1, 1),
-        intercepts=np.array([-threshold]),
+        intercept=np.array([-threshold]),
         decision=Decision("binary", np.array([-1, 1])),
         origin={
             "format": "svmlight-tk",
@@ -157,7 +157,7 @@ def _option(header: CommentedHeader, option: str) -> Any:
 
 
 def _rbf_is_wrong(normalize: bool, pairing: str) -> str | None:
-    """Where the program reads memory that nobody has written, or takes the wrong vector's norm."""
+    """Where the program reads memory that was never written, or takes the wrong vector's norm."""
     if normalize:
         return "with normalised vectors (-N 2 and 3); use -N 0 or 1"
     return "of all pairs of vectors (-V A); use -V S" if pairing == "all" else None
@@ -229,7 +229,7 @@ class _SupportReader:
 def write(model: TreeModel, write_bytes: Callable[[bytes], object]) -> None:
     """Write a model of the classes -1 and 1, every coefficient so that it reads back as itself."""
     sign = sign_of_one(model.decision, "SVM-light-TK")
-    header = _header_lines(model, float(-sign * model.intercepts[0]))
+    header = _header_lines(model, float(-sign * model.intercept[0]))
     trees = _tree_texts(model) if model.kernel.combination != "vectors" else _nothing(model)
     vectors = _vector_texts(model) if model.kernel.combination != "trees" else _nothing(model)
     write_bytes(header)

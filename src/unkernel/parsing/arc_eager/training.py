@@ -118,7 +118,7 @@ class OnlineLearner:
             columns=np.asarray(part["columns"]),
             keys=keys,
             weights=np.asarray(part["weights"]).reshape(len(keys), len(constants)),
-            constants=constants,
+            intercept=constants,
             classes=classes,
             origin={"learner": "ArcEagerParser"},
         )

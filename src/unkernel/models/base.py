@@ -1,0 +1,102 @@
+"""What all models share: how many scores they have, how scores become answers, and their files."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.errors import FormatError
+from unkernel.models import container
+
+if TYPE_CHECKING:
+    from unkernel.models.decision import Decision
+
+Arrays = dict[str, NDArray[Any]]
+Settings = dict[str, Any]
+
+
+class Model(ABC):
+    """Plain, portable data that gives scores. Learners and readers make models, engines compile them.
+
+    Attributes
+    ----------
+    intercept : (scores,) float64
+        What is added to the sum of each score.
+    decision : Decision
+        How scores become answers.
+    origin : dict
+        What is good to know about where the model is from.
+    """
+
+    kind: ClassVar[str]  # as files call it
+
+    intercept: NDArray[np.float64]
+    origin: dict[str, Any]
+
+    if TYPE_CHECKING:
+
+        @property
+        def decision(self) -> Decision: ...
+
+        @property
+        def classes(self) -> NDArray[Any]: ...
+
+    @property
+    def n_scores(self) -> int:
+        """How many scores a row has."""
+        return len(self.intercept)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(int(array.nbytes) for array in self._arrays())
+
+    @abstractmethod
+    def _arrays(self) -> list[Any]:
+        """The arrays that take memory: whatever has ``nbytes``."""
+
+    def __repr__(self) -> str:
+        facts = [self._about(), f"{len(self.classes)} classes" if len(self.classes) else self.decision.scheme]
+        return f"{type(self).__name__}({', '.join(facts)})"
+
+    @abstractmethod
+    def _about(self) -> str:
+        """What it is made of, for ``repr``."""
+
+    # --- Files ----------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a ``.uk`` file, whole or not at all."""
+        container.write(path, self.kind, *self.to_container())
+
+    @abstractmethod
+    def to_container(self) -> tuple[Arrays, Settings]:
+        """The arrays and the settings that a file holds."""
+
+    @classmethod
+    def from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
+        """Check what the file `name` holds and make the model of it; arrays of other names are left alone."""
+        try:
+            return cls._from_container(name, arrays, settings)
+        except FormatError:
+            raise
+        except ValueError as error:
+            raise FormatError(name, 0, 0, str(error)) from error
+
+    @classmethod
+    @abstractmethod
+    def _from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
+        """As :meth:`from_container`; parts that do not fit together may be a ``ValueError``."""
+
+
+class DecidedModel(Model):
+    """A model that holds its decision, and so its classes."""
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The classes of the decision."""
+        return self.decision.classes
