@@ -14,6 +14,7 @@ import pytest
 
 import unkernel
 from reference.parse_corpora import MAKERS, chunks, treebank
+from reference.patience import PATIENCE
 from reference.terminal import interrupted_at
 from unkernel.cli import main
 from unkernel.data.text.drawing import draw_text
@@ -190,7 +191,7 @@ def start(*arguments: object, **settings) -> subprocess.Popen[bytes]:
 
 
 def finish(process: subprocess.Popen[bytes], data: bytes = b"") -> tuple[int, bytes, str]:
-    out, err = process.communicate(data, timeout=60)
+    out, err = process.communicate(data, timeout=PATIENCE)
     return process.returncode, out, err.decode()
 
 
@@ -238,15 +239,15 @@ def test_an_endless_stream_in_bounded_memory(model, bank):
     for _ in range(60):  # 25 MB
         written = 0
         while written < len(block):
-            _, ready, _ = select.select([], [process.stdin], [], 0)
+            told, ready, _ = select.select([process.stdout], [process.stdin], [])
             if ready:
                 written += os.write(process.stdin.fileno(), block[written : written + 4096])
-            if select.select([process.stdout], [], [], 0)[0]:
+            if told:
                 os.read(process.stdout.fileno(), 1 << 20)
         largest = max(largest, int(status.read_text().split()[1]) * resource.getpagesize())
     process.stdout.close()
     process.stdin.close()
-    process.wait(20)
+    process.wait(PATIENCE)
     assert largest - at_first < 30e6
 
 
@@ -256,7 +257,7 @@ def test_nobody_reads_any_more(model, tmp_path):
     process = start(model, tmp_path / "in")
     assert process.stdout.readline().startswith(b"# sent_id")
     process.stdout.close()
-    assert process.wait(20) == 1
+    assert process.wait(PATIENCE) == 1
     assert process.stderr.read() == b""
 
 
@@ -268,7 +269,7 @@ def test_an_interrupt(model, bank, tmp_path, output):
     process.stdin.flush()
     assert b"warning" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
-    process.wait(20)
+    process.wait(PATIENCE)
     assert process.returncode == 130
     assert process.stderr.read() == b"unkernel: interrupted\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["raw.conllu"]

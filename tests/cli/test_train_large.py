@@ -6,13 +6,13 @@ import importlib.util
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from reference.patience import PATIENCE, wait_for
 from unkernel import load, write_svmlight
 from unkernel.cutplane.checkpoints import Checkpoint
 
@@ -81,14 +81,11 @@ def hard_training(tmp_path) -> list[str]:
 
 
 def started(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
-    """A training that has gone some way."""
-    process = subprocess.Popen(
-        [*COMMAND, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    limit = time.monotonic() + 30
-    while len(list(folder.glob("problem-0/cut-*.uk"))) < 30 and time.monotonic() < limit:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.002)
+    """A training that has gone some way, and would never end."""
+    command = [*COMMAND, *arguments, "--tol", "1e-15", "--max-iter", "1000000"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    wait_for(lambda: process.poll() is not None or len(list(folder.glob("problem-0/cut-*.uk"))) >= 30)
+    assert process.poll() is None, process.communicate()
     return process
 
 
@@ -121,9 +118,9 @@ def test_a_training_that_was_killed_goes_on(run, hard_training, tmp_path, passes
 
 
 def test_who_interrupts_is_told_that_it_can_go_on(hard_training, tmp_path):
-    process = started([*hard_training, "--tol", "1e-15", "--max-iter", "1000000"], tmp_path / "kept")
+    process = started(hard_training, tmp_path / "kept")
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (130, "")
     assert err.splitlines() == [
         f"unkernel: {tmp_path / 'kept'} has what was found so far: the same command goes on from there",
