@@ -46,8 +46,8 @@ def test_nothing_public_is_unannounced() -> None:
 
 
 def test_rooms_are_attributes_of_the_package() -> None:
-    code = "import unkernel; print(unkernel.poly.PolySVC is unkernel.PolySVC, unkernel.parsing.Chunker.kind)"
-    assert output_of(code).split() == ["True", "chunker"]
+    code = "import unkernel; print(unkernel.poly.PolySVC is unkernel.PolySVC, unkernel.parsing.Chunker.__name__)"
+    assert output_of(code).split() == ["True", "Chunker"]
 
 
 def test_a_name_that_does_not_exist() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -192,7 +192,7 @@ class TreeClassifier(CompiledEstimator):
         from unkernel.engines.explaining import Heavy, check_top, spoken_for
 
         count = check_top(top)
-        columns = range(self.model.n_scores)
+        columns: Sequence[int] = range(self.model.n_scores)
         if of is not None:
             columns = range(1) if self.model.n_scores == 1 else [self._place_of(of)]
         search = self._search(self._machine)
