@@ -46,7 +46,8 @@ def test_the_version_needs_none_of_the_libraries():
             ["train", "poly", "--help"],
             {"unkernel.tree", "unkernel.cutplane", "unkernel.parsing", "matplotlib"},
         ),
-        (["predict", "--help"], {"unkernel.poly", "unkernel.tree", "unkernel.parsing", "matplotlib"}),
+        (["predict", "--help"], {"sklearn", "scipy", "unkernel.parsing", "matplotlib"}),
+        (["parse", "--help"], {"sklearn", "scipy", "unkernel.poly", "matplotlib"}),
     ):
         command = [sys.executable, "-c", code.format(arguments)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -61,11 +62,12 @@ def test_the_installed_command():
     assert done.stdout == f"unkernel {__version__}\n"
 
 
-def test_an_error_is_one_plain_line_however_narrow_the_screen(tmp_path):
+def test_an_error_is_one_plain_line_however_narrow_the_screen(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
     missing = tmp_path / ("x" * 200)
-    done = call("inspect", missing, env={**os.environ, "COLUMNS": "20"})
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"unkernel: error: {missing}: No such file or directory\n"
+    ran = run("inspect", missing)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"unkernel: error: {missing}: No such file or directory\n"
 
 
 def test_interrupt_leaves_nothing_behind(endless_training, tmp_path):
@@ -91,6 +93,15 @@ def test_a_terminal_sees_a_bar_and_an_interrupt_ends_it(endless_training, tmp_pa
     assert seen.rstrip().endswith("unkernel: interrupted")
     assert "\x1b[?25h" in seen  # the cursor is back
     assert not (tmp_path / "m.uk").exists()
+
+
+@pytest.mark.parametrize("jobs", ["1", "3"])
+def test_tuning_is_interrupted_in_the_middle_of_its_fits(endless_training, tmp_path, jobs):
+    command = [{"train": "tune", "1000": "1000,2000"}.get(word, word) for word in endless_training]
+    code, seen = interrupted_at("tuning", [*command, "--cv", "5", "-j", jobs])
+    assert code == 130
+    assert seen.rstrip().endswith("unkernel: interrupted")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.svm"]
 
 
 def predictions_and_a_table(model_file: Path, test_file: Path) -> list[list[object]]:

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,11 @@ from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels, only_known_
 from unkernel.cli.inputs.trees import TreeExamples, check_no_trees, trees_told
 from unkernel.cli.render.console import many, size
 from unkernel.cli.render.progress import Display
-from unkernel.cutplane.training import TrainingRows, rows_in_files
 from unkernel.data import SvmlightData, read_svmlight
-from unkernel.data.rows.row_files import RowFile
+
+if TYPE_CHECKING:
+    from unkernel.cutplane.training import TrainingRows
+    from unkernel.data.rows.row_files import RowFile
 
 # Labels, groups, scores and their order, with what the oracles add; and weights beside the cuts.
 _BYTES_PER_ROW = 90
@@ -107,6 +109,8 @@ class PackedRows:
         )
 
     def _open(self) -> tuple[TrainingRows, RowFile]:
+        from unkernel.cutplane.training import rows_in_files
+
         return rows_in_files(
             self.source, self.tol, self.threads, cache=self.packed, zero_based=self.zero_based
         )
@@ -192,6 +196,8 @@ def read_test(file: str, display: Display, jobs: int | None, rows: AnyRows) -> M
 
 def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any) -> PackedRows:
     """Pack files into the estimator's cache, if that is not done already."""
+    from unkernel.cutplane.training import rows_in_files
+
     check_no_trees(files[0], _WITH_TREES)
     began = time.perf_counter()
     source = source_of(files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import re
 import sys
@@ -10,15 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from unkernel.cli.inputs.files import STANDARD_STREAM
 from unkernel.cli.inputs.parsers import Parser
 from unkernel.cli.render.progress import Display
 from unkernel.data import read_bunsetsu, read_chunks, read_conllu, read_conllx
 from unkernel.data.files import read_blocks
-from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
-from unkernel.parsing.base import BaseParser
+
+if TYPE_CHECKING:
+    from unkernel.parsing.base import BaseParser
 
 _SNIFFED_BYTES = 1 << 16
 _BUNSETSU = re.compile(rb"\* \d+ -?\d+[A-Z]")
@@ -34,9 +36,16 @@ class Task:
 
     name: str
     words: str  # for people
-    estimator: type[BaseParser]
+    kind: str  # of files of parsers
+    learner: str  # the name of the estimator
     unit: str  # what is counted in sentences
     read: Callable[[Any], Any]  # a corpus with right answers
+
+    @property
+    def estimator(self) -> type[BaseParser]:
+        """What learns; only now is it imported, as answering does not need it."""
+        found: type[BaseParser] = getattr(importlib.import_module("unkernel.parsing"), self.learner)
+        return found
 
     def count(self, corpus: Any) -> int:
         """Words, or what there is in their place."""
@@ -46,16 +55,16 @@ class Task:
 TASKS = {
     task.name: task
     for task in (
-        Task("trees", "dependency trees", ArcEagerParser, "word", read_conllu),
-        Task("bunsetsu", "Japanese bunsetsu", BunsetsuParser, "bunsetsu", read_bunsetsu),
-        Task("chunks", "chunks", Chunker, "word", partial(read_chunks, tagged=True)),
+        Task("trees", "dependency trees", "arc_eager_parser", "ArcEagerParser", "word", read_conllu),
+        Task("bunsetsu", "Japanese bunsetsu", "bunsetsu_parser", "BunsetsuParser", "bunsetsu", read_bunsetsu),
+        Task("chunks", "chunks", "chunker", "Chunker", "word", partial(read_chunks, tagged=True)),
     )
 }
 
 
 def task_of(parser: Parser) -> Task:
     """What a parser answers with."""
-    return next(task for task in TASKS.values() if task.estimator.model_class.kind == parser.kind)
+    return next(task for task in TASKS.values() if task.kind == parser.kind)
 
 
 def reader(task: Task, format: str | None) -> Callable[[Any], Any]:

@@ -90,7 +90,7 @@ def train(kind: str, task: Task, given: dict[str, Any]) -> None:
         if trie is not None:
             parser.set_params(trie=Input(trie).read(read, display))
         spent, said = _fit(parser, corpus, measured, display)
-        parser.set_params(n_jobs=None).save(output)  # threads are this machine's, and no part of the parser
+        parser.save(output)
     result = {"model": str(output), "model_bytes": output.stat().st_size, "data": data, "task": task.name}
     result |= {"sentences": len(corpus), "words": task.count(corpus), "unit": task.unit}
     result |= describe_parser(parser.model_) | _describe_training(parser, dev)
