@@ -310,7 +310,8 @@ class RankSVM(LinearLearner):
     @property
     def coef_(self) -> NDArray[np.float64]:
         """One weight per feature."""
-        return self._linear_weights()[0][0]
+        weights: NDArray[np.float64] = self._linear_weights()[0][0]
+        return weights
 
     @property
     def intercept_(self) -> Any:

@@ -217,4 +217,4 @@ def _discounted_sums(
     discounts = 1.0 / np.log2(places + 2.0)
     if k is not None:
         discounts[places >= k] = 0.0
-    return np.bincount(group, shared * discounts)
+    return np.bincount(group, shared * discounts).astype(np.float64, copy=False)

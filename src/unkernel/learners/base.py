@@ -297,6 +297,7 @@ class RowLearner(Learner):
 
     def _restore(self, model: Model) -> None:
         super()._restore(model)
+        assert not isinstance(model, TreeModel)
         self.n_features_in_ = model.n_features
         if isinstance(names := model.origin.get("feature_names"), list):
             self.feature_names_in_ = np.array(names, dtype=object)

@@ -145,7 +145,7 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
     def _take(self, model: ParserModel) -> None:
         """Become fitted with a model from a file, which does not say how training went."""
         self.model_ = model
-        self.dev_result_ = None
+        self.dev_result_: Any = None
 
     def _plain_parameters(self) -> dict[str, Any]:
         """The parameters as JSON values, without those that concern only this run."""

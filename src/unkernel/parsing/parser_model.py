@@ -71,6 +71,10 @@ class ParserModel(ABC):
         """The decisions on a text, each with the row of features it was made on."""
 
     @abstractmethod
+    def evaluate(self, source: Any, *, n_jobs: int | None = None) -> Any:
+        """Answer, and compare with the answers that the text has."""
+
+    @abstractmethod
     def _answered(self, corpus: Any, n_jobs: int | None) -> bytes:
         """The text of a corpus with the answers in it."""
 

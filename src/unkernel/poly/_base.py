@@ -138,6 +138,7 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
             duals = DualStart(self.classes_, np.asarray(rows.hashes), np.asarray(trained["duals"]))
         if self.warm_start and duals is not None:
             self._duals = duals
+        assert isinstance(self.model_, ConjunctionModel | KernelModel)
         return Start(duals, self.model_)
 
     def _check_parameters(self) -> None:

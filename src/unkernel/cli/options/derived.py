@@ -140,7 +140,7 @@ def _reading(name: str, allowed: Any, spec: str) -> tuple[Any, str | None, Calla
 def choices_of(name: str, words: Iterable[str]) -> Any:
     """A type that Typer offers as a choice of words."""
     members = [(f"choice_{word}", word) for word in words]  # a word alone may be a method's name
-    return StrEnum(name, members)  # type: ignore[misc]
+    return StrEnum(name, members)
 
 
 def _in_order(words: Iterable[str], spec: str) -> list[str]:

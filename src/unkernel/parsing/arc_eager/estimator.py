@@ -197,9 +197,7 @@ class ArcEagerParser(BaseParser):
             f"{len(bank):,} sentences, {bank.n_words:,} words, {len(spec.labels)} relations, "
             f"{spec.move_columns + spec.arc_columns:,} features, {spec.lifted:,} words lifted"
         )
-        vars(self).pop(
-            "model_", None
-        )  # a training that is stopped leaves no parser, rather than the former one
+        self.__dict__.pop("model_", None)  # a training that is stopped leaves no parser, not the former one
         self.epochs_: list[dict[str, float]] = []
         self.best_epochs_: list[int] = []
         moves, labels = self._learn(spec, bank, dev_bank, report)

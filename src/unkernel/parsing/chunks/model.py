@@ -264,7 +264,7 @@ class ChunkModel(ParserModel):
 
 
 def _stored_model(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Any:
-    model = model_from(name, COMPILED, arrays, settings)  # the one inside
+    model = model_from(name, COMPILED, arrays, dict(settings))  # the one inside
     if isinstance(model, TreeModel):
         raise FormatError(name, 0, 0, "a chunker's model is not one of trees")
     return model
