@@ -256,8 +256,8 @@ def test_stops_promptly_on_ctrl_c():
         from unkernel.parsing import ArcEagerParser
         words = [f"{i} {'abc'[i % 3]} _ X X _ {i - 1} {'xyz'[i % 2]} _ _" for i in range(1, 40)]
         bank = read_conllu(io.StringIO("\\n".join([*words, "", ""]).replace(" ", "\\t") * 2000))
-        print("ready", flush=True)
-        ArcEagerParser(3, epochs=10_000).fit(bank)
+        ready = lambda step: print("ready", flush=True)  # the treebank has been read: the first epoch begins
+        ArcEagerParser(3, epochs=10_000).fit_reporting(bank, on_progress=ready)
     """
     )
 
