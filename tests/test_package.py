@@ -46,7 +46,7 @@ def test_nothing_public_is_unannounced() -> None:
 
 
 def test_rooms_are_attributes_of_the_package() -> None:
-    code = "import unkernel; print(unkernel.poly.PolySVC is unkernel.PolySVC, unkernel.parsing.Chunker.__name__)"
+    code = "import unkernel as u; print(u.poly.PolySVC is u.PolySVC, u.parsing.Chunker.__name__)"
     assert output_of(code).split() == ["True", "Chunker"]
 
 
