@@ -61,6 +61,12 @@ def simplified(model: Model) -> Model:
     )
 
 
+def simplest_form(model: Model, engine: str) -> Model:
+    """A kernel model that is linear becomes one, unless an engine of support vectors was asked for."""
+    form: Model = simplified(model) if engine in ("auto", "expanded") else check_precomputed(model)
+    return form
+
+
 @dataclass(frozen=True)
 class Head:
     """The part of tables of conjunctions that is for the most frequent features.

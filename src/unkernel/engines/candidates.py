@@ -1,20 +1,17 @@
-"""Candidate engines: building one, measuring it, and what was found."""
+"""Candidate engines: building one, measuring it, and choosing the fastest."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
-
-import numpy as np
 
 from unkernel.engines.compile_options import CompileOptions
 from unkernel.engines.tables import Tables
 
 _MEASURED_SECONDS = 0.02  # of scoring, per candidate and repetition
 _REPETITIONS = 5
-_MOST_SAMPLE_ROWS = 20_000
 _NEWER = ("grouped", "trie_nodes")  # fields that the first files did not have
 
 
@@ -159,9 +156,25 @@ def _seconds(engine: Any, rows: Any) -> float:
     return time.thread_time() - begin
 
 
-def sample_rows(rows: Any) -> Any:
-    """At most as many rows as are worth measuring, spread over all."""
-    if rows.shape[0] <= _MOST_SAMPLE_ROWS:
-        return rows
-    chosen = np.linspace(0, rows.shape[0] - 1, _MOST_SAMPLE_ROWS).astype(np.int64)
-    return rows[chosen]
+@dataclass(frozen=True)
+class Choice:
+    """All trials, and the fastest of them; None where nothing fits into the memory."""
+
+    trials: list[Trial]
+    fastest: Trial | None
+
+
+def choose(trials: Iterable[Trial], *, trie_required: bool = False) -> Choice:
+    """Take the fastest, the first of equally fast ones; only its tables are kept, since all may be large."""
+    kept: list[Trial] = []
+    best: int | None = None
+    for trial in trials:
+        eligible = trial.tables is not None and (trial.tables.has_trie or not trie_required)
+        if eligible and (best is None or trial.candidate.microseconds < kept[best].candidate.microseconds):
+            if best is not None:
+                kept[best] = replace(kept[best], tables=None)
+            best = len(kept)
+            kept.append(trial)
+        else:
+            kept.append(replace(trial, tables=None))
+    return Choice(kept, None if best is None else kept[best])

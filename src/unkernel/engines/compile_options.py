@@ -84,6 +84,12 @@ def check_trie(engine: str, trie: Any, nodes: int | None, *, measure: bool = Tru
         raise ValueError("measure=False needs trie_nodes: whether a trie pays is measured")
 
 
+def check_tree_options(engine: str, sample: Any, trie: Any) -> None:
+    """Raise a ``ValueError`` for options that models of trees do not have."""
+    if engine != "auto" or sample is not None or trie is not None:
+        raise ValueError("models of trees have one engine: leave out engine, sample and trie")
+
+
 def memory_bytes(memory: int | str | None) -> float:
     """The number of bytes that tables may take."""
     if memory is None:

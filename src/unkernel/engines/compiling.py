@@ -1,43 +1,32 @@
 """``compile``: any model becomes the fastest exact classifier that fits into the given memory.
 
-The way of a model, one function per step: source, model, rows to measure on, candidates, the measured choice,
-classifier. :func:`compile` calls them in this order.
+:func:`compile` takes the steps one by one, each a function in a module of its own: the model behind the
+source (``sources``), its simplest form (``build``), the rows to measure on (``measured_rows``), the
+candidates, built and measured (``search``), the choice among them (``candidates``), and the classifier.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from unkernel.data.rows.csr import canonical_rows
 from unkernel.data.threads import thread_count
-from unkernel.engines.build import check_precomputed, simplified
-from unkernel.engines.candidates import Bench, Trial, sample_rows
+from unkernel.engines.build import simplest_form
+from unkernel.engines.candidates import Bench, Choice, choose
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.engines.compile_options import (
     CompileOptions,
     OnProgress,
     check_options,
+    check_tree_options,
     check_trie,
     memory_bytes,
 )
+from unkernel.engines.measured_rows import rows_to_measure_on
 from unkernel.engines.search import candidates
+from unkernel.engines.sources import Model, model_of
 from unkernel.engines.trees import TreeClassifier
-from unkernel.models import (
-    ConjunctionModel,
-    KernelModel,
-    LinearModel,
-    TreeModel,
-    rows,
-)
-
-Model = KernelModel | LinearModel | ConjunctionModel
-
-_LEFT_OUT = 10  # of the rows for a trie, one in this many is measured on instead
+from unkernel.models import TreeModel
 
 
 def compile(
@@ -127,116 +116,13 @@ def compile(
     )
     model = model_of(source)
     if isinstance(model, TreeModel):
-        return tree_classifier(model, engine, sample, trie)
-    expandable = simplest_form(model, engine)
-    measured = rows_to_measure_on(expandable, sample, trie)
-    tried = candidates(expandable, Bench(measured.sample, options), measured.trie)
-    choice = choose(tried, trie_required=trie_nodes is not None)
+        check_tree_options(engine, sample, trie)
+        return TreeClassifier(model)
+    form = simplest_form(model, engine)
+    rows = rows_to_measure_on(form, sample, trie)
+    trials = candidates(form, Bench(rows.sample, options), rows.trie)
+    choice = choose(trials, trie_required=trie_nodes is not None)
     return classifier(model, choice, options.memory)
-
-
-def model_of(source: Any) -> Model | TreeModel:
-    """The plain model behind a path, a model or an estimator."""
-    if isinstance(source, str | os.PathLike):
-        from unkernel.models.formats import read_model
-
-        return read_model(source)
-    if isinstance(source, KernelModel | LinearModel | ConjunctionModel | TreeModel):
-        return source
-    if hasattr(source, "to_model"):
-        found: Model | TreeModel = source.to_model()
-        return found
-    from unkernel.models.sklearn import from_estimator
-
-    return from_estimator(source)
-
-
-def tree_classifier(model: TreeModel, engine: str, sample: Any, trie: Any) -> TreeClassifier:
-    """Models of trees have one engine; there is nothing to choose."""
-    if engine != "auto" or sample is not None or trie is not None:
-        raise ValueError("models of trees have one engine: leave out engine, sample and trie")
-    return TreeClassifier(model)
-
-
-def simplest_form(model: Model, engine: str) -> Model:
-    """A kernel model that is linear becomes one, unless an engine of support vectors was asked for."""
-    form: Model = simplified(model) if engine in ("auto", "expanded") else check_precomputed(model)
-    return form
-
-
-# --- Rows to measure on ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class MeasuredRows:
-    """Canonical CSR rows: `sample` is scored by every candidate, `trie` is what tries grow from."""
-
-    sample: Any = None
-    trie: Any = None
-
-
-def rows_to_measure_on(model: Model, sample: Any, trie: Any) -> MeasuredRows:
-    """The rows that were given; without a sample, some of the rows for the trie, or the support vectors.
-
-    Models of weights have no rows of their own: without any given, nothing is measured.
-    """
-    grown = None if trie is None else _as_rows(trie, model)
-    if grown is not None and grown.shape[0] == 0:
-        raise ValueError("trie has no rows to grow from")
-    if sample is not None:
-        typical = _as_rows(sample, model)
-        if typical.shape[0] == 0:
-            raise ValueError("the sample has no rows to measure on")
-    elif grown is not None:
-        grown, typical = _leave_out(grown)
-    elif isinstance(model, KernelModel):
-        typical = model.vectors
-    else:
-        return MeasuredRows()
-    return MeasuredRows(sample_rows(typical), grown)
-
-
-def _as_rows(given: Any, model: Model) -> Any:
-    """The rows of an array, a matrix or a file, with the model's columns."""
-    if isinstance(given, str | os.PathLike):
-        return canonical_rows(rows.read_for(model, given).X)
-    return rows.checked(given, model.n_features, model.fixed_width)
-
-
-def _leave_out(given: Any) -> tuple[Any, Any]:
-    """Rows to grow a trie from, and others to measure it on."""
-    if given.shape[0] < 2:
-        raise ValueError("trie needs at least 2 rows, to grow from and to measure on; or give a sample")
-    places = np.arange(given.shape[0])
-    out = places % _LEFT_OUT == _LEFT_OUT // 2 if len(places) >= _LEFT_OUT else places == len(places) - 1
-    return given[~out], given[out]
-
-
-# --- The measured choice -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Choice:
-    """All trials, and the fastest of them; None where nothing fits into the memory."""
-
-    trials: list[Trial]
-    fastest: Trial | None
-
-
-def choose(trials: Iterable[Trial], *, trie_required: bool = False) -> Choice:
-    """Take the fastest, the first of equally fast ones; only its tables are kept, since all may be large."""
-    kept: list[Trial] = []
-    best: int | None = None
-    for trial in trials:
-        eligible = trial.tables is not None and (trial.tables.has_trie or not trie_required)
-        if eligible and (best is None or trial.candidate.microseconds < kept[best].candidate.microseconds):
-            if best is not None:
-                kept[best] = replace(kept[best], tables=None)
-            best = len(kept)
-            kept.append(trial)
-        else:
-            kept.append(replace(trial, tables=None))
-    return Choice(kept, None if best is None else kept[best])
 
 
 def classifier(model: Model, choice: Choice, memory: float) -> CompiledClassifier:

@@ -17,7 +17,7 @@ from unkernel._core import bunsetsu_training
 from unkernel.data.text.bunsetsu import BunsetsuCorpus, BunsetsuSource, bunsetsu_corpus
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.compile_options import ENGINES, check_options, check_trie, memory_bytes
-from unkernel.engines.compiling import model_of
+from unkernel.engines.sources import model_of
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.bunsetsu.model import BunsetsuModel, DecisionRows, measurable
 from unkernel.parsing.bunsetsu.result import BunsetsuResult

@@ -1,0 +1,70 @@
+"""The rows that ``compile`` measures on, and those that prefix tries grow from."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unkernel.data.rows.csr import canonical_rows
+from unkernel.models import ConjunctionModel, KernelModel, LinearModel, rows
+
+Model = KernelModel | LinearModel | ConjunctionModel
+
+_LEFT_OUT = 10  # of the rows for a trie, one in this many is measured on instead
+_MOST_SAMPLE_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class MeasuredRows:
+    """Canonical CSR rows: `sample` is scored by every candidate, `trie` is what tries grow from."""
+
+    sample: Any = None
+    trie: Any = None
+
+
+def rows_to_measure_on(model: Model, sample: Any, trie: Any) -> MeasuredRows:
+    """The rows that were given; without a sample, some of the rows for the trie, or the support vectors.
+
+    Models of weights have no rows of their own: without any given, nothing is measured.
+    """
+    grown = None if trie is None else _as_rows(trie, model)
+    if grown is not None and grown.shape[0] == 0:
+        raise ValueError("trie has no rows to grow from")
+    if sample is not None:
+        typical = _as_rows(sample, model)
+        if typical.shape[0] == 0:
+            raise ValueError("the sample has no rows to measure on")
+    elif grown is not None:
+        grown, typical = _leave_out(grown)
+    elif isinstance(model, KernelModel):
+        typical = model.vectors
+    else:
+        return MeasuredRows()
+    return MeasuredRows(_spread(typical), grown)
+
+
+def _as_rows(given: Any, model: Model) -> Any:
+    """The rows of an array, a matrix or a file, with the model's columns."""
+    if isinstance(given, str | os.PathLike):
+        return canonical_rows(rows.read_for(model, given).X)
+    return rows.checked(given, model.n_features, model.fixed_width)
+
+
+def _leave_out(given: Any) -> tuple[Any, Any]:
+    """Rows to grow a trie from, and others to measure it on."""
+    if given.shape[0] < 2:
+        raise ValueError("trie needs at least 2 rows, to grow from and to measure on; or give a sample")
+    places = np.arange(given.shape[0])
+    out = places % _LEFT_OUT == _LEFT_OUT // 2 if len(places) >= _LEFT_OUT else places == len(places) - 1
+    return given[~out], given[out]
+
+
+def _spread(given: Any) -> Any:
+    """At most as many rows as are worth measuring, spread over all."""
+    if given.shape[0] <= _MOST_SAMPLE_ROWS:
+        return given
+    chosen = np.linspace(0, given.shape[0] - 1, _MOST_SAMPLE_ROWS).astype(np.int64)
+    return given[chosen]
