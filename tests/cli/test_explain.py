@@ -50,13 +50,15 @@ def test_real_values_are_monomials(run, golden, tmp_path):
     assert " · " in run("explain", golden / "libsvm-poly2.model", tmp_path / "rows").out
 
 
-def test_several_classes_have_a_column_each(run, golden):
-    ran = run("explain", golden / "libsvm-poly3-multi.model", golden / "multi.test.svm", "--top", 2)
-    assert "4 : 1" in ran.out
-    assert "7 : 9" in ran.out
+def test_pairs_of_classes_show_the_winner_against_the_runner_up(run, golden):
+    asked = ["explain", golden / "libsvm-poly3-multi.model", golden / "multi.test.svm", "--top", 2]
+    found = run(*asked, "--json").json
+    assert found["for_class"] == found["prediction"] != found["against"]
+    assert len(found["shown"]["score"]) == 1 and found["shown"]["score"][0] > 0
+    assert f"for {found['for_class']}, not {found['against']}" in run(*asked).out
 
 
-def test_many_classes_show_the_strongest(run, tmp_path):
+def test_many_classes_show_the_winner_and_the_runner_up(run, tmp_path):
     generator = np.random.default_rng(0)
     X, y = generator.integers(0, 2, (120, 8)), np.arange(120) % 8
     lines = [
@@ -64,7 +66,16 @@ def test_many_classes_show_the_strongest(run, tmp_path):
     ]
     (tmp_path / "rows").write_text("\n".join(lines) + "\n")
     assert run("train", "poly", tmp_path / "rows", "-o", tmp_path / "m.uk", "--quiet").code == 0
-    assert "most of all for" in run("explain", tmp_path / "m.uk", tmp_path / "rows").out
+    found = run("explain", tmp_path / "m.uk", tmp_path / "rows", "--json").json
+    best = np.argsort(-np.array(found["score"]), kind="stable")[:2].tolist()
+    assert [found["for_class"], found["against"]] == best
+    assert found["shown"]["score"] == [found["score"][place] for place in best]
+    shown = np.array([part["shown"] for part in found["contributions"]])
+    whole = shown.sum(axis=0) + found["shown"]["constant"] + found["shown"]["rest"]
+    np.testing.assert_allclose(whole, found["shown"]["score"])
+    sizes = np.abs(shown[:, 0] - shown[:, 1]).tolist()
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(run("explain", tmp_path / "m.uk", tmp_path / "rows").out.splitlines()[-1].split()) == 3
 
 
 def test_a_pruned_file_explains_the_exact_model(run, golden, tmp_path):

@@ -24,18 +24,6 @@ from reference.linear_problems import EXACT, large_problem, make_problem, regula
 from unkernel import CuttingPlaneSVC, FormatError
 from unkernel.cutplane.training import _ROUNDING_ALLOWED_FROM
 
-# Rows are visited in an order of their own, so that repeated rows and weights agree within the gap only.
-WITHIN_THE_GAP = "repeated rows and weighted ones are solved to within tol, not to the last bit"
-
-
-def expected_failures(estimator):
-    if estimator.solver != "dual":
-        return {}
-    return {
-        "check_sample_weight_equivalence_on_dense_data": WITHIN_THE_GAP,
-        "check_sample_weight_equivalence_on_sparse_data": WITHIN_THE_GAP,
-    }
-
 
 @parametrize_with_checks(
     [
@@ -43,7 +31,6 @@ def expected_failures(estimator):
         CuttingPlaneSVC(loss="squared_hinge", class_weight="balanced"),
         CuttingPlaneSVC(solver="dual"),
     ],
-    expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_agrees_that_it_is_an_estimator(estimator, check):
     check(estimator)

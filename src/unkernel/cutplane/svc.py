@@ -25,10 +25,12 @@ from unkernel.cutplane.training import (
     TrainingRows,
     checksum,
     is_path,
+    merge_equal_rows,
     pair_accuracy,
     solve_by_cuts,
     solve_by_dual,
 )
+from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, class_codes, class_weights
 from unkernel.models import Decision
@@ -232,9 +234,15 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         zero_based: Any = "auto",
     ) -> Self:
         """``fit``, with functions that are shown the progress of training and of reading."""
-        rows, labels = self._rows(X, y, on_reading, zero_based)
+        found, labels = self._read(X, y, on_reading, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         codes = self._check_targets(labels, weights)
+        if isinstance(found, TrainingRows):
+            rows = found
+        else:
+            if self._may_use_dual(found.shape[0]):
+                found, codes, weights = merge_equal_rows(found, codes, weights)
+            rows = self._rows_in_memory(found)
         self.solver_ = self._choose_solver(rows)
         options = self._solver_options(on_progress, self._constant())
         costs = self._costs(codes, weights)
@@ -265,9 +273,10 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             shifts.append(-float(scores[below - 1] + lowest) / 2 if below > 0 else 1.0 - float(scores[0]))
         return shifts
 
-    def _rows(
+    def _read(
         self, X: Any, y: ArrayLike | None, on_reading: Any, zero_based: Any
-    ) -> tuple[TrainingRows, NDArray[Any]]:
+    ) -> tuple[TrainingRows | CsrRows, NDArray[Any]]:
+        """Rows, those of files already packed, and their labels."""
         if is_path(X):
             if y is not None:
                 raise ValueError("files have their own labels: y must be None")
@@ -279,7 +288,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
         )
         check_classification_targets(labels)
-        return self._rows_in_memory(matrix), labels
+        return canonical_rows(matrix), labels
 
     def _check_targets(self, labels: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[np.int32]:
         self.classes_, codes = class_codes(labels, weights, type(self).__name__)
@@ -292,6 +301,12 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         if self.objective == "precision_at_k" and self.k is None:
             raise ValueError("objective='precision_at_k' needs k")
         return codes
+
+    def _may_use_dual(self, rows: int) -> bool:
+        """Whether so many rows in memory may be solved by ``"dual"``."""
+        if self.objective != "error_rate" or self.solver == "cutting_plane":
+            return False
+        return self.solver == "dual" or (rows >= _ROWS_FOR_DUAL and self.checkpoint is None)
 
     def _choose_solver(self, rows: TrainingRows) -> str:
         can_use_dual = self.objective == "error_rate" and not rows.is_file
@@ -412,7 +427,8 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         if self.checkpoint is not None:
             raise ValueError("path keeps no checkpoint: leave it out")
         prepared = clone(self)
-        rows, labels = prepared._rows(X, y, None, "auto")
+        found, labels = prepared._read(X, y, None, "auto")
+        rows = found if isinstance(found, TrainingRows) else prepared._rows_in_memory(found)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         codes = prepared._check_targets(labels, weights)
         prepared.solver_ = "cutting_plane"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from unkernel._core import Bundle, Oracle, PackedRows, RowStore, minimise, pack_rows_by_frequency, train_dual
 from unkernel.cutplane.checkpoints import Checkpoint
 from unkernel.data.memory import available_bytes
-from unkernel.data.rows.csr import canonical_rows
+from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.rows.row_files import RowFile, open_rows
 from unkernel.learners.base import Outcome
 from unkernel.learners.progress import OnProgress
@@ -91,6 +91,43 @@ def rows_in_memory(X: Any, tol: float, threads: int, *, identify: bool) -> Train
     if identify:
         identity["checksum"] = checksum([rows.indptr, rows.indices, rows.data])
     return TrainingRows(store, rows.shape[1], columns.astype(np.int64), identity)
+
+
+def merge_equal_rows(
+    rows: CsrRows, codes: NDArray[np.int32], weights: Weights | None
+) -> tuple[CsrRows, NDArray[np.int32], Weights | None]:
+    """Merge equal rows of the same class: one row each, with the sum of their weights.
+
+    Dual coordinate descent depends on the order and the number of rows within its tolerance. Merged rows
+    are sorted by their content and rows of weight 0 are left out, so that repeated rows and weighted ones
+    are one and the same computation. Rows that are all different and have no weights stay as they are.
+
+    Parameters
+    ----------
+    rows : CsrRows
+    codes : ndarray of int32
+        Each row's class.
+    weights : ndarray or None
+        Each row's weight; None for ones.
+    """
+    if weights is not None and (weights == 1.0).all():
+        weights = None
+    matrix = rows.to_scipy()
+    # Equal rows have the same inner product with any vector, and different rows hardly ever.
+    keys = matrix @ np.random.default_rng(0).uniform(1.0, 2.0, rows.shape[1])
+    order = np.lexsort((codes, keys))
+    if weights is not None:
+        order = order[weights[order] > 0]
+    same = (keys[order[1:]] == keys[order[:-1]]) & (codes[order[1:]] == codes[order[:-1]])
+    if weights is None and not same.any():
+        return rows, codes, weights
+    later = np.flatnonzero(same) + 1
+    differences = matrix[order[later]] - matrix[order[later - 1]]
+    same[later - 1] = abs(differences).sum(axis=1).ravel() == 0
+    first = np.flatnonzero(np.r_[True, ~same])
+    summed = np.add.reduceat(np.ones(len(order)) if weights is None else weights[order], first)
+    kept = order[first]
+    return canonical_rows(matrix[kept]), codes[kept], summed
 
 
 def rows_in_files(

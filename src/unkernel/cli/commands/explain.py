@@ -13,7 +13,7 @@ import typer
 from unkernel.cli.inputs.asked import expect_rows, read_asked
 from unkernel.cli.inputs.files import class_labels, label_words
 from unkernel.cli.inputs.kinds import is_parser
-from unkernel.cli.inputs.models import Opened, OpenedTrees, first_index, open_model, score_names, strongest
+from unkernel.cli.inputs.models import Opened, OpenedTrees, first_index, open_model, score_names
 from unkernel.cli.inputs.names import read_names, shown
 from unkernel.cli.inputs.trees import check_rows_only, read_for
 from unkernel.cli.options import shared
@@ -21,8 +21,8 @@ from unkernel.cli.render.console import many, print_json
 from unkernel.cli.render.explained import print_explanation
 from unkernel.cli.render.progress import Display
 from unkernel.data import SvmlightData
-from unkernel.engines import CompiledClassifier, Explanation, Fragment
-from unkernel.models import ConjunctionModel, Decision, KernelModel, TreeModel
+from unkernel.engines import CompiledClassifier, Contribution, Explanation, Fragment
+from unkernel.models import ConjunctionModel, KernelModel, TreeModel
 
 _TOP, _TOP_OF_DECISIONS = 10, 3
 Numbers = float | list[float]
@@ -174,6 +174,7 @@ def _describe(
 ) -> dict[str, Any]:
     decision, first = opened.model.decision, first_index(opened.model, rows.zero_based)
     answer = decision.choose(np.array([_listed(found.score)])).tolist()[0]
+    compared = found.comparison
     return {
         "row": row,
         "label": class_labels(rows.y[row : row + 1]).tolist()[0],
@@ -184,20 +185,31 @@ def _describe(
         "contributions": [
             {
                 "features": [column + first for column in part.features],
-                "names": shown(part.features, names, first),
+                "names": shown(part.features, names, first) if names else _names(opened, part, first),
                 "value": part.value,
-                "strongest": _strongest(decision, part.value),
+                "shown": list(compared.numbers(part.value)),
             }
             for part in found.contributions
         ],
-        "strongest": {
-            name: _strongest(decision, getattr(found, name)) for name in ("constant", "rest", "score")
+        "for_class": compared.for_class,
+        "against": compared.against,
+        "shown": {
+            "constant": list(compared.numbers(found.intercept)),
+            "rest": list(compared.numbers(found.rest)),
+            "score": list(compared.numbers(found.score)),
         },
         "rest": found.rest,
         "conjunctions": found.n_conjunctions,
         "basis": "sets" if _are_sets(opened, rows.X[row]) else "monomials",
         "exact": opened.classifier is None or opened.classifier.exact,
     }
+
+
+def _names(opened: Opened, part: Contribution, first: int) -> list[str]:
+    """The names that the model holds; without, columns as the file counts them."""
+    if opened.model.origin.get("feature_names"):
+        return list(part.names)
+    return shown(part.features, {}, first)
 
 
 def _are_sets(opened: Opened, row: Any) -> bool:
@@ -209,12 +221,3 @@ def _are_sets(opened: Opened, row: Any) -> bool:
 
 def _listed(value: Numbers) -> list[float]:
     return value if isinstance(value, list) else [value]
-
-
-def _strongest(decision: Decision, value: Numbers) -> dict[str, Any] | None:
-    """Of many scores, the one that is largest in size, and what it speaks for."""
-    numbers = _listed(value)
-    if len(numbers) == 1:
-        return None
-    number, spoken_for = strongest(decision, numbers)
-    return {"value": number, "speaks_for": spoken_for}

@@ -9,8 +9,6 @@ from rich.text import Text
 from unkernel.cli.render.console import many, on_one_line, print_facts
 from unkernel.cli.render.tables import new_table, print_table
 
-_MOST_COLUMNS = 6  # of scores, side by side
-
 
 def print_explanation(found: dict[str, Any]) -> None:
     """What a score is made of."""
@@ -26,6 +24,8 @@ def print_explanation(found: dict[str, Any]) -> None:
 
 def _print_tree(result: dict[str, Any]) -> None:
     facts = {"prediction": str(result["prediction"]), "explained": f"the score of {result['of']}"}
+    if result["against"] is not None:
+        facts["explained"] += f" against {result['against']}"
     if result["label"] is not None:
         facts["label in the file"] = str(result["label"])
     if not result["complete"]:
@@ -55,33 +55,32 @@ def _print_row(result: dict[str, Any]) -> None:
 
 
 def _print_parts(result: dict[str, Any]) -> None:
+    """One line per conjunction: what it adds to the score, or to those of the winner and the runner-up."""
     joint = " ∧ " if result["basis"] == "sets" else " · "
-    several = len(result["scores"]) > 1
-    wide = several and len(result["scores"]) <= _MOST_COLUMNS
+    whole = result["shown"]
     table = new_table()
-    for title in result["scores"] if wide else ["adds"]:
+    for title in _titles(result):
         table.add_column(Text(on_one_line(title)), justify="right", no_wrap=True)
-    if several and not wide:
-        table.add_column("most of all for", no_wrap=True)
-
-    def add(
-        value: float | list[float], strongest: dict[str, Any] | None, words: str, style: str = ""
-    ) -> None:
-        if strongest is not None and not wide:
-            cells: list[str | Text] = [
-                f"{strongest['value']:+.6g}",
-                Text(on_one_line(strongest["speaks_for"])),
-            ]
-        else:
-            cells = [f"{number:+.6g}" for number in (value if isinstance(value, list) else [value])]
-        table.add_row(*cells, Text(on_one_line(words)), style=style)
-
     table.add_column("conjunction")
-    whole = result["strongest"]
-    add(result["constant"], whole["constant"], "(constant)", "dim")
+
+    def add(numbers: list[float], words: str, style: str = "") -> None:
+        table.add_row(*[f"{number:+.6g}" for number in numbers], Text(on_one_line(words)), style=style)
+
+    add(whole["constant"], "(constant)", "dim")
     for part in result["contributions"]:
-        add(part["value"], part["strongest"], joint.join(part["names"]))
+        add(part["shown"], joint.join(part["names"]))
     if others := result["conjunctions"] - len(result["contributions"]):
-        add(result["rest"], whole["rest"], f"({many(others, 'other')})", "dim")
-    add(result["score"], whole["score"], "(score)", "bold")
+        add(whole["rest"], f"({many(others, 'other')})", "dim")
+    add(whole["score"], "(score)", "bold")
     print_table("what adds up to it", table)
+
+
+def _titles(result: dict[str, Any]) -> list[str]:
+    """What the numbers speak for."""
+    if result["for_class"] is None:
+        return ["adds"]
+    if len(result["shown"]["score"]) > 1:
+        return [str(result["for_class"]), str(result["against"])]
+    return [
+        f"for {result['for_class']}" + ("" if result["against"] is None else f", not {result['against']}")
+    ]

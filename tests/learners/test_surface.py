@@ -1,0 +1,282 @@
+"""What all estimators have in common: files, paths, explanations, weights, fitted attributes."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import unkernel
+from unkernel import CuttingPlaneSVC, FormatError, PolyLogisticRegression, PolySVC, RankSVM, TreeSVC
+from unkernel.engines import Heavy
+from unkernel.models import load_model
+
+NAMES = ["height", "width", "depth", "age"]
+
+
+def rows(classes=3):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 2, (90, 4)).astype(float), columns=NAMES)
+    y = (X["height"] + 2 * X["width"] * X["depth"]).to_numpy().astype(int) % classes
+    return X, y
+
+
+ROW_ESTIMATORS = [
+    PolySVC(C=0.5, class_weight={0: 2.0, 1: 1.0}, random_state=3),
+    PolySVC(degree=1, loss="squared_hinge"),
+    PolySVC(storage="split", C=2.0, gamma=1),
+    PolySVC(penalty="l1", loss="squared_hinge", C=5.0),
+    PolyLogisticRegression(C=10.0, penalty="elasticnet", l1_ratio=0.25),
+    CuttingPlaneSVC(C=3.0, max_cuts=50),
+    CuttingPlaneSVC(solver="dual", random_state=1),
+    RankSVM(C=2.0, pair_weight={(2.0, 0.0): 3.0}),
+]
+every_row_estimator = pytest.mark.parametrize("estimator", ROW_ESTIMATORS, ids=str)
+
+TREES = ["(S (NP dogs) (VP bark))", "(NP (NP cats) (PP of))", "(X (Y a) (Z b))"] * 3
+KINDS = ["s", "np", "x"] * 3
+
+
+# --- Files ---------------------------------------------------------------------------------------------
+
+
+@every_row_estimator
+def test_a_loaded_estimator_is_the_saved_one(estimator, tmp_path):
+    X, y = rows()
+    estimator.fit(X, y)
+    estimator.save(tmp_path / "a.uk")
+    loaded = type(estimator).load(tmp_path / "a.uk")
+    assert type(loaded) is type(estimator)
+    assert loaded.get_params() == estimator.get_params()
+    assert (loaded.objective_, loaded.gap_, loaded.n_iter_) == (
+        estimator.objective_,
+        estimator.gap_,
+        estimator.n_iter_,
+    )
+    assert loaded.n_features_in_ == 4 and loaded.feature_names_in_.tolist() == NAMES
+    np.testing.assert_array_equal(loaded.decision_function(X), estimator.decision_function(X))
+    assert hasattr(loaded, "classes_") == (not isinstance(estimator, RankSVM))
+    for name in ("storage_", "solver_", "gamma_", "ranks_"):
+        assert hasattr(loaded, name) == hasattr(estimator, name)
+    assert loaded.fit(X, y).score(X, y) == estimator.score(X, y)
+
+
+def test_a_loaded_ranker_has_its_thresholds(tmp_path):
+    X, y = rows()
+    ranker = RankSVM().fit(X, y).fit_thresholds(X, y)
+    ranker.save(tmp_path / "r.uk")
+    loaded = RankSVM.load(tmp_path / "r.uk")
+    np.testing.assert_array_equal(loaded.thresholds_, ranker.thresholds_)
+    np.testing.assert_array_equal(loaded.classes_, [0, 1, 2])
+    np.testing.assert_array_equal(loaded.predict(X), ranker.predict(X))
+
+
+def test_a_loaded_tree_learner_is_the_saved_one(tmp_path):
+    clf = TreeSVC("ptk", decay=0.3, C=7.0).fit(TREES, KINDS)
+    clf.save(tmp_path / "t.uk")
+    loaded = TreeSVC.load(tmp_path / "t.uk")
+    assert loaded.get_params() == clf.get_params()
+    assert (loaded.n_support_, loaded.solver_, loaded.n_iter_) == (clf.n_support_, "exact", clf.n_iter_)
+    np.testing.assert_array_equal(loaded.decision_function(TREES), clf.decision_function(TREES))
+
+
+def test_files_without_a_list_of_parameters_show_what_the_model_knows(tmp_path):
+    """As the first versions wrote them."""
+    X, y = rows()
+    model = PolySVC(degree=3, gamma=0.5, C=0.25, loss="squared_hinge").fit(X, y).to_model()
+    told = {name: model.origin[name] for name in ("C", "loss", "penalty", "objective", "gap")}
+    replace(model, origin=told).save(tmp_path / "old.uk")
+    loaded = PolySVC.load(tmp_path / "old.uk")
+    assert (loaded.degree, loaded.gamma, loaded.C, loaded.loss) == (3, 0.5, 0.25, "squared_hinge")
+    assert not hasattr(loaded, "n_iter_")
+    np.testing.assert_array_equal(loaded.predict(X), unkernel.load(tmp_path / "old.uk").predict(X))
+    with pytest.raises(FormatError, match="a model of PolySVC, not of PolyLogisticRegression"):
+        PolyLogisticRegression.load(tmp_path / "old.uk")
+
+
+def test_models_of_others_are_refused_by_name(tmp_path):
+    X, y = rows()
+    CuttingPlaneSVC().fit(X, y).save(tmp_path / "a.uk")
+    with pytest.raises(FormatError, match=r"of CuttingPlaneSVC, not of RankSVM; unkernel\.load reads it"):
+        RankSVM.load(tmp_path / "a.uk")
+    model = load_model(tmp_path / "a.uk")
+    replace(model, origin={}).save(tmp_path / "b.uk")
+    with pytest.raises(FormatError, match="that no estimator of unkernel wrote"):
+        CuttingPlaneSVC.load(tmp_path / "b.uk")
+
+
+# --- Paths ---------------------------------------------------------------------------------------------
+
+
+@every_row_estimator
+def test_a_path_has_the_objective_of_single_fits(estimator):
+    X, y = rows()
+    Cs = [0.1, 1.0, 4.0]
+    path = estimator.set_params(tol=1e-4).path(X, y, Cs)
+    assert [fitted.C for fitted in path] == Cs
+    for C, fitted in zip(Cs, path, strict=True):
+        single = unkernel.PolySVC if isinstance(estimator, PolySVC) else type(estimator)
+        alone = single(**(estimator.get_params() | {"C": C})).fit(X, y)
+        assert fitted.objective_ == pytest.approx(alone.objective_, rel=3e-4)
+        assert fitted.gap_ <= 1e-4
+        assert fitted.feature_names_in_.tolist() == NAMES
+    with pytest.raises(ValueError, match="'C' parameter"):
+        estimator.path(X, y, [1.0, -1.0])
+
+
+def test_a_path_of_trees_is_its_single_fits():
+    path = TreeSVC().path(TREES, KINDS, [0.5, 5.0])
+    for fitted, C in zip(path, [0.5, 5.0], strict=True):
+        alone = TreeSVC(C=C).fit(TREES, KINDS)
+        np.testing.assert_array_equal(fitted.decision_function(TREES), alone.decision_function(TREES))
+
+
+def test_a_ranker_starts_from_its_last_weights():
+    X, y = rows()
+    ranker = RankSVM(warm_start=True, tol=1e-6).fit(X, y)
+    first, objective = ranker.n_iter_, ranker.objective_
+    ranker.fit(X, y)
+    assert ranker.n_iter_ <= first
+    assert ranker.objective_ == pytest.approx(objective, rel=1e-5)
+
+
+# --- Weights and explanations --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("learner", [PolySVC(degree=1), CuttingPlaneSVC()], ids=str)
+def test_linear_weights_are_the_scores(learner, classes):
+    X, y = rows(classes)
+    learner.fit(X, y)
+    for clf in (learner, unkernel.compile(learner)):
+        scores = X.to_numpy() @ clf.coef_.T + clf.intercept_
+        assert clf.coef_.shape == (1 if classes == 2 else classes, 4)
+        np.testing.assert_allclose(np.squeeze(scores), clf.decision_function(X), atol=1e-12)
+
+
+def test_what_is_not_linear_has_no_weights_of_features():
+    X, y = rows()
+    clf = PolySVC(degree=2)
+    assert not hasattr(clf, "coef_")
+    clf.fit(X, y)
+    assert not hasattr(clf, "coef_") and not hasattr(unkernel.compile(clf), "intercept_")
+
+
+@every_row_estimator
+def test_explanations_name_columns_and_classes(estimator):
+    X, y = rows()
+    estimator.fit(X, y)
+    row = X.iloc[[5]]
+    why = estimator.explain(row, top=None)
+    names = {name for part in why.contributions for name in part.names}
+    assert names <= set(NAMES) and names
+    assert why == unkernel.compile(estimator).explain(row, top=None)
+    if isinstance(estimator, RankSVM):
+        assert why.for_class is None and str(why).startswith("score ")
+        return
+    scores = estimator.decision_function(row)[0]
+    winner, runner_up = np.argsort(-scores, kind="stable")[:2]
+    assert (why.for_class, why.against) == (winner, runner_up)
+    np.testing.assert_allclose(why.comparison.numbers(why.score), scores[[winner, runner_up]], atol=1e-9)
+    assert f"{winner} " in str(why).splitlines()[0] and f"against {runner_up} " in str(why).splitlines()[0]
+    alone = estimator.explain(row, of=1)
+    assert alone.for_class == 1 and alone.against is None
+    assert alone.comparison.numbers(alone.score) == pytest.approx((scores[1],))
+    with pytest.raises(ValueError, match="is none of the classes"):
+        estimator.explain(row, of=7)
+
+
+def test_the_score_of_two_classes_can_be_turned():
+    X, y = rows(2)
+    clf = PolySVC().fit(X, np.array(["no", "yes"])[y])
+    why, other = clf.explain(X.iloc[[0]]), clf.explain(X.iloc[[0]], of="no")
+    assert (why.for_class, why.against) == ("yes", "no") == (other.against, other.for_class)
+    assert other.comparison.numbers(other.score)[0] == -why.score
+    assert " for yes against no" in str(why)
+
+
+@pytest.mark.parametrize("shape", ["ovo", "ovr"])
+def test_pairs_of_classes_are_compared_by_their_own_score(shape):
+    from sklearn.svm import SVC
+
+    X, y = rows()
+    machine = SVC(kernel="poly", degree=2, coef0=1, decision_function_shape=shape).fit(X, y)
+    fast = unkernel.compile(machine)
+    row = X.iloc[[7]]
+    why = fast.explain(row)
+    assert why.for_class == machine.predict(row)[0]
+    assert len(why.comparison.numbers(why.score)) == 1 and why.comparison.numbers(why.score)[0] > 0
+    assert why.against not in (None, why.for_class)
+
+
+@every_row_estimator
+def test_the_heaviest_are_labelled_records_over_all_classes(estimator):
+    X, y = rows()
+    estimator.fit(X, y)
+    found = estimator.heaviest(5)
+    assert found and all(isinstance(one, Heavy) for one in found)
+    sizes = [abs(one.weight) for one in found]
+    assert sizes == sorted(sizes, reverse=True) and min(sizes) > 0
+    for one in found:
+        assert one.label == " & ".join(NAMES[column] for column in one.columns)
+        assert one.for_class in (None, 0, 1, 2)
+    everything = estimator.heaviest(10**6)
+    assert everything[:5] == found
+    if not isinstance(estimator, RankSVM):
+        assert len({one.for_class for one in everything}) > 1
+    with pytest.raises(ValueError, match="top must be"):
+        estimator.heaviest(0)
+
+
+def test_of_two_classes_each_weight_speaks_for_one():
+    X, y = rows(2)
+    clf = CuttingPlaneSVC().fit(X, np.array(["no", "yes"])[y])
+    weights = dict(zip(NAMES, clf.coef_[0], strict=True))
+    for one in clf.heaviest():
+        assert one.weight == abs(weights[one.label])
+        assert one.for_class == ("yes" if weights[one.label] > 0 else "no") != one.against
+
+
+def test_trees_are_explained_against_the_runner_up():
+    clf = TreeSVC(C=10).fit(TREES, KINDS)
+    scores = clf.decision_function(TREES[:1])[0]
+    order = np.argsort(-scores, kind="stable")
+    why = clf.explain(TREES[0], top=50)
+    assert (why.for_class, why.against) == tuple(clf.classes_[order[:2]])
+    assert why.score == pytest.approx(scores[order[0]] - scores[order[1]])
+    assert why.intercept + why.rest + sum(one.value for one in why.fragments) == pytest.approx(why.score)
+    # The difference of what each fragment adds to the two scores.
+    pair = [
+        {one.text: one.value for one in clf.explain(TREES[0], top=50, of=label).fragments}
+        for label in (why.for_class, why.against)
+    ]
+    for one in why.fragments:
+        expected = pair[0].get(one.text, 0.0) - pair[1].get(one.text, 0.0)
+        assert one.value == pytest.approx(expected, abs=1e-5)
+    assert f"for {why.for_class} against {why.against}" in str(why)
+
+
+def test_the_heaviest_fragments_over_all_classes():
+    clf = TreeSVC(C=10).fit(TREES, KINDS)
+    found = clf.heaviest(6)
+    assert found == unkernel.compile(clf).heaviest(6)
+    assert {one.for_class for one in clf.heaviest(50)} == {"s", "np", "x"}
+    assert all(isinstance(one, Heavy) and one.columns is None and one.label for one in found)
+    two = TreeSVC(C=10).fit(TREES[:2], KINDS[:2])
+    assert all(one.weight > 0 and {one.for_class, one.against} == {"s", "np"} for one in two.heaviest(8))
+
+
+# --- Warnings ------------------------------------------------------------------------------------------
+
+
+def test_warnings_name_the_line_that_called():
+    X, y = rows()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        PolySVC(max_iter=1, tol=1e-9).fit(X, y)
+        CuttingPlaneSVC(max_iter=1, tol=1e-9).path(X, y, [1.0])
+        TreeSVC(max_iter=1, tol=1e-12, C=1e3).fit(TREES, KINDS)
+    assert {warning.filename for warning in caught} == {__file__}
