@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from unkernel import PolySVC
+
 
 def scores_of(run, model, rows) -> list[list[float]]:
     lines = run("predict", model, rows, "-o", "-", "--scores", "-q").out.splitlines()
@@ -20,7 +22,7 @@ def test_parts_add_up(run, golden, name):
     for row in (0, 6, 59):
         found = run("explain", model, rows, "--row", row, "--top", 5, "--json").json
         assert len(found["contributions"]) == 5
-        parts = [found["constant"], found["rest"], *(part["value"] for part in found["contributions"])]
+        parts = [found["intercept"], found["rest"], *(part["value"] for part in found["contributions"])]
         total = np.sum([np.atleast_1d(part) for part in parts], axis=0)
         np.testing.assert_allclose(total, np.atleast_1d(found["score"]), rtol=1e-9, atol=1e-12)
         answer, *scores = answers[row]
@@ -33,7 +35,7 @@ def test_what_a_user_reads(run, model_file, test_file, tmp_path):
     (tmp_path / "rows").write_text("1 1:1 3:1\n-1 1:1 2:1\n")
     ran = run("explain", model_file, tmp_path / "rows", "--row", 1, "--top", 2)
     assert (ran.code, ran.err) == (0, "")
-    for words in ("row 1", "1 ∧ 2", "(constant)", "(1 other)", "(score)", "prediction"):
+    for words in ("row 1", "1 ∧ 2", "(intercept)", "(1 other)", "(score)", "prediction"):
         assert words in ran.out
     (tmp_path / "names").write_text("first\nsecond\n")
     ran = run("explain", model_file, tmp_path / "rows", "--row", 1, "--features", tmp_path / "names")
@@ -51,14 +53,18 @@ def test_real_values_are_monomials(run, golden, tmp_path):
 
 
 def test_pairs_of_classes_show_the_winner_against_the_runner_up(run, golden):
-    asked = ["explain", golden / "libsvm-poly3-multi.model", golden / "multi.test.svm", "--top", 2]
-    found = run(*asked, "--json").json
-    assert found["for_class"] == found["prediction"] != found["against"]
-    assert len(found["shown"]["score"]) == 1 and found["shown"]["score"][0] > 0
-    assert f"for {found['for_class']}, not {found['against']}" in run(*asked).out
+    command = ["explain", golden / "libsvm-poly3-multi.model", golden / "multi.test.svm", "--top", 2]
+    found = run(*command, "--json").json
+    assert found["scores"] == ["4 : 1", "4 : 7", "4 : 9", "1 : 7", "1 : 9", "7 : 9"]
+    assert found["prediction"] == found["for_class"] != found["against"]
+    assert len(found["shown"]["score"]) == 1
+    shown = [*found["shown"]["intercept"], *found["shown"]["rest"]]
+    shown += [number for part in found["contributions"] for number in part["shown"]]
+    assert sum(shown) == pytest.approx(found["shown"]["score"][0])
+    assert f"for {found['for_class']} against {found['against']}" in run(*command).out
 
 
-def test_many_classes_show_the_winner_and_the_runner_up(run, tmp_path):
+def test_many_classes_show_the_first_two(run, tmp_path):
     generator = np.random.default_rng(0)
     X, y = generator.integers(0, 2, (120, 8)), np.arange(120) % 8
     lines = [
@@ -66,16 +72,28 @@ def test_many_classes_show_the_winner_and_the_runner_up(run, tmp_path):
     ]
     (tmp_path / "rows").write_text("\n".join(lines) + "\n")
     assert run("train", "poly", tmp_path / "rows", "-o", tmp_path / "m.uk", "--quiet").code == 0
-    found = run("explain", tmp_path / "m.uk", tmp_path / "rows", "--json").json
-    best = np.argsort(-np.array(found["score"]), kind="stable")[:2].tolist()
-    assert [found["for_class"], found["against"]] == best
-    assert found["shown"]["score"] == [found["score"][place] for place in best]
-    shown = np.array([part["shown"] for part in found["contributions"]])
-    whole = shown.sum(axis=0) + found["shown"]["constant"] + found["shown"]["rest"]
-    np.testing.assert_allclose(whole, found["shown"]["score"])
-    sizes = np.abs(shown[:, 0] - shown[:, 1]).tolist()
-    assert sizes == sorted(sizes, reverse=True)
-    assert len(run("explain", tmp_path / "m.uk", tmp_path / "rows").out.splitlines()[-1].split()) == 3
+    command = ["explain", tmp_path / "m.uk", tmp_path / "rows"]
+    found = run(*command, "--json").json
+    first, second = np.argsort(found["score"])[:-3:-1].tolist()
+    assert (found["prediction"], found["for_class"], found["against"]) == (first, first, second)
+    assert found["shown"]["score"] == [found["score"][first], found["score"][second]]
+    told = run(*command).out
+    assert f"for {first}" in told and f"for {second}" in told
+    of_three = run(*command, "--of", "3", "--json").json
+    assert (of_three["for_class"], of_three["shown"]["score"]) == (3, [of_three["score"][3]])
+    assert "--of must be one of 0, 1" in run(*command, "--of", "8").error()
+
+
+def test_names_that_the_model_holds(run, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame({"height": [0, 0, 1, 1] * 5, "width": [0, 1, 0, 1] * 5})
+    PolySVC(C=10, gamma=1, random_state=0).fit(X, X["height"] ^ X["width"]).save(tmp_path / "m.uk")
+    (tmp_path / "rows").write_text("0 1:1 2:1\n")
+    assert "height ∧ width" in run("explain", tmp_path / "m.uk", tmp_path / "rows").out
+    assert "height ∧ width" in run("inspect", tmp_path / "m.uk", "--top", "3").out
+    (tmp_path / "names").write_text("tall\nwide\n")
+    told = run("explain", tmp_path / "m.uk", tmp_path / "rows", "--features", tmp_path / "names").out
+    assert "tall ∧ wide" in told
 
 
 def test_a_pruned_file_explains_the_exact_model(run, golden, tmp_path):
@@ -94,7 +112,7 @@ def test_rows_with_no_or_unknown_features(run, golden, model_file, tmp_path):
         for row in (0, 1):
             found = run("explain", model, tmp_path / "rows", "--row", row, "--json").json
             assert found["contributions"] == []
-            assert found["score"] == pytest.approx(found["constant"])
+            assert found["score"] == pytest.approx(found["intercept"])
             assert run("explain", model, tmp_path / "rows", "--row", row).code == 0
 
 

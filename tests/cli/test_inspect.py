@@ -36,7 +36,7 @@ def test_weights_of_a_row_add_up_to_its_score(run, model_file):
     for row, score in zip(rows, scores, strict=True):
         active = set(np.flatnonzero(row) + 1)
         added = sum(entry["weights"][0] for entry in found["top"] if active.issuperset(entry["features"]))
-        np.testing.assert_allclose(found["constants"][0] + added, score, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(found["intercept"][0] + added, score, rtol=1e-12, atol=1e-12)
 
 
 def test_monomials_of_several_classes(run, tmp_path):
@@ -46,7 +46,7 @@ def test_monomials_of_several_classes(run, tmp_path):
     found = run("inspect", tmp_path / "m.uk", "--top", "100", "--json").json
     assert found["basis"] == "monomials"
     assert found["conjunctions_by_order"] == [4, 10, 20]
-    scores = np.array(found["constants"]) + sum(
+    scores = np.array(found["intercept"]) + sum(
         np.prod(X[:1, np.array(entry["features"])]) * np.array(entry["weights"]) for entry in found["top"]
     )
     np.testing.assert_allclose(scores, clf.decision_function(X[:1])[0], rtol=1e-10)

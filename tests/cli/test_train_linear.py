@@ -116,7 +116,7 @@ def test_the_model_goes_through_all_commands(run, linear_files, tmp_path):
         assert {tuple(entry["features"]) for entry in listed} == {(1,), (8,)}
         parts = run("explain", path, test, "--json").json
         values = [part["value"] for part in parts["contributions"]]
-        assert sum(values) + parts["constant"] + parts["rest"] == pytest.approx(parts["score"])
+        assert sum(values) + parts["intercept"] + parts["rest"] == pytest.approx(parts["score"])
         assert run("bench", path, test, "--seconds", 0.01, "--json").json["rows"] == 100
 
 

@@ -415,7 +415,7 @@ ASKED_WRONGLY = {
     "features, explain": ("explain trees.uk trees.test.dat --features trees.test.dat", "--features names"),
     "tree": ("explain trees.uk trees.test.dat --row 60", "has 60 trees, so there is no tree 60"),
     "class": ("explain trees.uk trees.test.dat --of 7", "--of must be one of -1, 1, got '7'"),
-    "class of rows": ("explain libsvm-poly2.model binary.test.svm --of 1", "--of is for models of trees"),
+    "class of rows": ("explain libsvm-poly2.model binary.test.svm --of 7", "--of must be one of 1, -1"),
     "product": (
         "explain svmlight-tk-multi-times-lin.model svmlight-tk-multi.test.dat",
         "no sums over fragments of trees",
@@ -501,7 +501,7 @@ def test_explain(run, tree_model, tree_files):
     assert (found["label"], found["prediction"]) == (y[2], fast.predict(X)[2])
     assert len(found["contributions"]) == 4
     parts = sum(part["value"] for part in found["contributions"])
-    assert found["constant"] + parts + found["rest"] == pytest.approx(found["score"], rel=1e-12)
+    assert found["intercept"] + parts + found["rest"] == pytest.approx(found["score"], rel=1e-12)
     other = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 4, "--of", -1, "--json").json
     assert other["score"] == pytest.approx(fast.explain(X[2], 4, of=-1).score)
     ran = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 4)
@@ -509,7 +509,7 @@ def test_explain(run, tree_model, tree_files):
     assert "(all others)" in ran.out
     nothing = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 0, "--json").json
     assert nothing["contributions"] == []
-    assert nothing["constant"] + nothing["rest"] == pytest.approx(found["score"], rel=1e-12)
+    assert nothing["intercept"] + nothing["rest"] == pytest.approx(found["score"], rel=1e-12)
 
 
 def test_explain_without_labels(run, tree_model, tmp_path):

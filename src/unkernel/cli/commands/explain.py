@@ -13,15 +13,23 @@ import typer
 from unkernel.cli.inputs.asked import expect_rows, read_asked
 from unkernel.cli.inputs.files import class_labels, label_words
 from unkernel.cli.inputs.kinds import is_parser
-from unkernel.cli.inputs.models import Opened, OpenedTrees, first_index, open_model, score_names
-from unkernel.cli.inputs.names import read_names, shown
+from unkernel.cli.inputs.models import (
+    Model,
+    Opened,
+    OpenedTrees,
+    first_index,
+    known_names,
+    open_model,
+    score_names,
+)
+from unkernel.cli.inputs.names import read_names
 from unkernel.cli.inputs.trees import check_rows_only, read_for
 from unkernel.cli.options import shared
 from unkernel.cli.render.console import many, print_json
 from unkernel.cli.render.explained import print_explanation
 from unkernel.cli.render.progress import Display
 from unkernel.data import SvmlightData
-from unkernel.engines import CompiledClassifier, Contribution, Explanation, Fragment
+from unkernel.engines import CompiledClassifier, Explanation, Fragment
 from unkernel.models import ConjunctionModel, KernelModel, TreeModel
 
 _TOP, _TOP_OF_DECISIONS = 10, 3
@@ -46,7 +54,7 @@ def explain(
 ) -> None:
     """Explain the score of a row: what each conjunction of its features adds.
 
-    The constant, the contributions that are listed, and the rest add up to
+    The intercept, the contributions that are listed, and the rest add up to
     the score, exactly. For linear models and polynomial kernels up to
     degree 4; and for models of trees, of which the fragments are listed that
     have the largest part in the score of a tree. Of a parser, every decision
@@ -72,10 +80,12 @@ def explain(
             _check_for_trees(opened, features, zero_based)
             found = _explain_tree(opened, data, row, top, of, quiet=json)
         else:
-            if of is not None:
-                raise ValueError("--of is for models of trees; all scores of a row are shown")
             rows = _rows_of(opened, data, zero_based, quiet=json)
-            found = _explain_row(opened, rows, row, top, features) | {"model": str(model), "data": data}
+            names = read_names(features, first_index(opened.model, rows.zero_based)) or known_names(
+                opened.model
+            )
+            found = {"model": str(model), "data": data} | _explain_row(opened, rows, row, top, of)
+            found |= _named_parts(found["contributions"], names)
     if json:
         print_json(found)
     else:
@@ -110,14 +120,14 @@ def _explain_tree(
         "of": found.for_class,
         "against": found.against,
         "score": found.score,
-        "constant": found.intercept,
+        "intercept": found.intercept,
         "contributions": [_fragment_to_json(fragment) for fragment in listed],
         "rest": found.rest + sum(fragment.value for fragment in found.fragments[top:]),
         "complete": found.complete,
     }
 
 
-def _class_called(model: TreeModel, label: str | None) -> Any:
+def _class_called(model: Model | TreeModel, label: str | None) -> Any:
     """The class that an option names; texts and numbers look alike there."""
     if label is None:
         return None
@@ -152,64 +162,62 @@ def _rows_of(opened: Opened, data: str, zero_based: bool | None, *, quiet: bool)
         return read_asked(opened, data, display, zero_based)
 
 
-def _explain_row(
-    opened: Opened, rows: SvmlightData, row: int, top: int, features: str | None
-) -> dict[str, Any]:
-    names = read_names(features, first_index(opened.model, rows.zero_based))
+def _explain_row(opened: Opened, rows: SvmlightData, row: int, top: int, of: str | None) -> dict[str, Any]:
     if row >= rows.X.shape[0]:
         raise ValueError(f"the file has {many(rows.X.shape[0], 'row')}, so there is no row {row:,}")
-    return _describe(opened, _explain(opened, rows, row, top), rows, row, names)
-
-
-def _explain(opened: Opened, rows: SvmlightData, row: int, top: int) -> Explanation:
     # What is explained is the model, whichever engine answers for it.
     classifier = CompiledClassifier(opened.model)
+    chosen = rows.X[row]  # a file's row says what it has, not how wide it is
+    listed = dict(zip(chosen.indices.tolist(), chosen.data.tolist(), strict=True))
+    called = _class_called(opened.model, of)
     with _named(opened.path):
-        chosen = rows.X[row]  # a file's row says what it has, not how wide it is
-        return classifier.explain(dict(zip(chosen.indices.tolist(), chosen.data.tolist(), strict=True)), top)
+        found = classifier.explain(listed, top, of=called)
+    return _describe(opened, found, rows, row)
 
 
-def _describe(
-    opened: Opened, found: Explanation, rows: SvmlightData, row: int, names: dict[int, str]
-) -> dict[str, Any]:
+def _describe(opened: Opened, found: Explanation, rows: SvmlightData, row: int) -> dict[str, Any]:
+    """What is shown is the score that the explanation compares: that of a class, or the first two of many."""
     decision, first = opened.model.decision, first_index(opened.model, rows.zero_based)
     answer = decision.choose(np.array([_listed(found.score)])).tolist()[0]
-    compared = found.comparison
     return {
         "row": row,
         "label": class_labels(rows.y[row : row + 1]).tolist()[0],
         "prediction": answer,
+        "for_class": found.for_class,
+        "against": found.against,
         "scores": score_names(decision),
         "score": found.score,
-        "constant": found.intercept,
+        "intercept": found.intercept,
         "contributions": [
             {
+                "columns": list(part.features),
                 "features": [column + first for column in part.features],
-                "names": shown(part.features, names, first) if names else _names(opened, part, first),
                 "value": part.value,
-                "shown": list(compared.numbers(part.value)),
+                "shown": found.comparison.numbers(part.value),
             }
             for part in found.contributions
         ],
-        "for_class": compared.for_class,
-        "against": compared.against,
-        "shown": {
-            "constant": list(compared.numbers(found.intercept)),
-            "rest": list(compared.numbers(found.rest)),
-            "score": list(compared.numbers(found.score)),
-        },
         "rest": found.rest,
+        "shown": {
+            name: found.comparison.numbers(getattr(found, name)) for name in ("intercept", "rest", "score")
+        },
         "conjunctions": found.n_conjunctions,
         "basis": "sets" if _are_sets(opened, rows.X[row]) else "monomials",
         "exact": opened.classifier is None or opened.classifier.exact,
     }
 
 
-def _names(opened: Opened, part: Contribution, first: int) -> list[str]:
-    """The names that the model holds; without, columns as the file counts them."""
-    if opened.model.origin.get("feature_names"):
-        return list(part.names)
-    return shown(part.features, {}, first)
+def _named_parts(parts: list[dict[str, Any]], names: dict[int, str]) -> dict[str, Any]:
+    """Contributions by the names of their features, or by the numbers that they are shown with."""
+
+    def name(column: int, number: int) -> str:
+        return names.get(column, str(number))
+
+    named = [
+        part | {"names": [name(*pair) for pair in zip(part["columns"], part["features"], strict=True)]}
+        for part in parts
+    ]
+    return {"contributions": [{k: v for k, v in part.items() if k != "columns"} for part in named]}
 
 
 def _are_sets(opened: Opened, row: Any) -> bool:

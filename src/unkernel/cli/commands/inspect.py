@@ -15,6 +15,7 @@ from unkernel.cli.inputs.models import (
     describe,
     describe_trees,
     first_index,
+    known_names,
     open_model,
     strongest,
     trie_of,
@@ -116,7 +117,7 @@ def _heaviest_fragments(opened: OpenedTrees, top: int, *, quiet: bool) -> list[d
 
 
 def _inspect_rows(opened: Opened, top: int, features: str | None, *, quiet: bool) -> dict[str, Any]:
-    names = read_names(features, first_index(opened.model))
+    names = read_names(features, first_index(opened.model)) or known_names(opened.model)
     found = _file(opened.path) | describe(opened.model)
     if opened.classifier is not None:
         found |= _describe_tables(opened, opened.classifier)

@@ -113,6 +113,12 @@ def first_index(model: Model, rows_zero_based: bool = True) -> int:
     return 0 if (noted if isinstance(noted, bool) else rows_zero_based) else 1
 
 
+def known_names(model: Model) -> dict[int, str]:
+    """The names of columns that a model holds: those of a data frame that it was trained on."""
+    names = model.origin.get("feature_names")
+    return dict(enumerate(map(str, names))) if isinstance(names, list) else {}
+
+
 def is_ranking(model: Model) -> bool:
     """Whether the scores of a model were trained to order rows."""
     return model.decision.ranking
@@ -138,11 +144,11 @@ def describe(model: Model) -> dict[str, Any]:
             "support_vectors": model.n_support,
             "binary": model.binary,
             "used_features": len(np.unique(model.support_vectors.indices)),
-            "constants": model.intercept.tolist(),
+            "intercept": model.intercept.tolist(),
         }
     if isinstance(model, LinearModel):
         used = int(np.count_nonzero(model.weights.any(axis=1)))
-        return about | {"used_features": used, "constants": model.intercept.tolist()}
+        return about | {"used_features": used, "intercept": model.intercept.tolist()}
     return about | {
         "degree": model.degree,
         "basis": "sets" if model.sets else "monomials",
@@ -150,7 +156,7 @@ def describe(model: Model) -> dict[str, Any]:
         "feature_map": model.feature_map,
         "gamma": model.gamma,
         "coef0": model.coef0,
-        "constants": model.intercept.tolist(),
+        "intercept": model.intercept.tolist(),
     }
 
 
@@ -181,7 +187,7 @@ def describe_trees(model: TreeModel) -> dict[str, Any]:
         "labels": support.labels,
         "tree_channels": list(support.trees),
         "vector_channels": list(support.vectors),
-        "constants": model.intercept.tolist(),
+        "intercept": model.intercept.tolist(),
     }
 
 

@@ -170,34 +170,21 @@ def ndcg(scores: Numbers, labels: Numbers, groups: Groups, depth: int) -> dict[s
 
     A row of label y has the gain 2^y - 1, discounted by log2(1 + rank); rows of equal score share the mean of
     their gains. Queries without a relevant row, whose ideal gain is 0, are left out of the mean and counted.
-    None where labels are no grades: negative, or too large for 2^y.
+    None where labels are no grades: negative, or too large for 2^y. The convention is that of
+    :func:`unkernel.cutplane.ndcg_score`.
     """
     if not len(labels) or labels.min() < 0 or labels.max() > _LARGEST_GRADE:
         return None
-    gains = np.exp2(labels) - 1.0
-    order = np.argsort(np.zeros(len(labels)) if groups is None else groups, kind="stable")
-    ids = np.zeros(len(labels), dtype=np.int64) if groups is None else np.asarray(groups)[order]
-    begins = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
-    values = [_ndcg_of_query(scores[rows], gains[rows], depth) for rows in np.split(order, begins[1:])]
-    known = [value for value in values if value is not None]
+    from unkernel.cutplane import ndcg_score  # rankings alone need it
+
+    queries = np.zeros(len(labels), dtype=np.int64) if groups is None else np.asarray(groups)
+    relevant, count = len(np.unique(queries[labels > 0])), len(np.unique(queries))
     return {
         "k": depth,
-        "value": float(np.mean(known)) if known else None,
-        "queries": len(known),
-        "queries_without_relevant": len(values) - len(known),
+        "value": ndcg_score(labels, scores, queries, k=depth) if relevant else None,
+        "queries": relevant,
+        "queries_without_relevant": count - relevant,
     }
-
-
-def _ndcg_of_query(scores: Numbers, gains: Numbers, depth: int) -> float | None:
-    count = min(depth, len(gains))
-    discounts = np.zeros(len(gains))
-    discounts[:count] = 1.0 / np.log2(np.arange(2, count + 2))
-    ideal = float(np.sort(gains)[::-1] @ discounts)
-    if ideal == 0.0:
-        return None
-    _, place, counts = np.unique(-scores, return_inverse=True, return_counts=True)
-    shared = np.bincount(place, weights=gains) / counts  # the mean gain of equal scores
-    return float(np.repeat(shared, counts) @ discounts) / ideal
 
 
 def rank_facts(found: dict[str, Any], which: str = "") -> dict[str, str]:

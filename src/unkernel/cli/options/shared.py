@@ -105,8 +105,8 @@ OfClass = Annotated[
     typer.Option(
         "--of",
         metavar="LABEL",
-        help="Of trees: which class's score.",
-        show_default="the class that wins",
+        help="Which class's score.",
+        show_default="of two the larger one; of more, the winner against the runner-up",
     ),
 ]
 TopOfRow = Annotated[

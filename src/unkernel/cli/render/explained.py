@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.text import Text
@@ -34,7 +35,7 @@ def _print_tree(result: dict[str, Any]) -> None:
     table = new_table()
     table.add_column("adds", justify="right", no_wrap=True)
     table.add_column("fragment")
-    table.add_row(f"{result['constant']:+.6g}", "(constant)", style="dim")
+    table.add_row(f"{result['intercept']:+.6g}", "(intercept)", style="dim")
     for part in result["contributions"]:
         table.add_row(f"{part['value']:+.6g}", Text(on_one_line(part["fragment"])))
     table.add_row(f"{result['rest']:+.6g}", "(all others)", style="dim")
@@ -55,18 +56,17 @@ def _print_row(result: dict[str, Any]) -> None:
 
 
 def _print_parts(result: dict[str, Any]) -> None:
-    """One line per conjunction: what it adds to the score, or to those of the winner and the runner-up."""
     joint = " ∧ " if result["basis"] == "sets" else " · "
-    whole = result["shown"]
     table = new_table()
     for title in _titles(result):
         table.add_column(Text(on_one_line(title)), justify="right", no_wrap=True)
     table.add_column("conjunction")
 
-    def add(numbers: list[float], words: str, style: str = "") -> None:
-        table.add_row(*[f"{number:+.6g}" for number in numbers], Text(on_one_line(words)), style=style)
+    def add(numbers: Sequence[float], words: str, style: str = "") -> None:
+        table.add_row(*(f"{number:+.6g}" for number in numbers), Text(on_one_line(words)), style=style)
 
-    add(whole["constant"], "(constant)", "dim")
+    whole = result["shown"]
+    add(whole["intercept"], "(intercept)", "dim")
     for part in result["contributions"]:
         add(part["shown"], joint.join(part["names"]))
     if others := result["conjunctions"] - len(result["contributions"]):
@@ -76,11 +76,10 @@ def _print_parts(result: dict[str, Any]) -> None:
 
 
 def _titles(result: dict[str, Any]) -> list[str]:
-    """What the numbers speak for."""
+    """What each shown score speaks for."""
     if result["for_class"] is None:
         return ["adds"]
     if len(result["shown"]["score"]) > 1:
-        return [str(result["for_class"]), str(result["against"])]
-    return [
-        f"for {result['for_class']}" + ("" if result["against"] is None else f", not {result['against']}")
-    ]
+        return [f"for {result['for_class']}", f"for {result['against']}"]
+    against = "" if result["against"] is None else f" against {result['against']}"
+    return [f"for {result['for_class']}{against}"]
