@@ -190,11 +190,11 @@ def test_auto_chooses_an_exact_engine(real, sample, tmp_path):
     rows = {"matrix": X, "sparse": sparse.csc_array(X), "path": tmp_path / "rows.svm"}.get(sample)
     if sample == "path":
         write_svmlight(rows, sparse.csr_matrix(X), np.zeros(len(X)))
-    told = []
-    fast = unkernel.compile(model, sample=rows, on_progress=told.append)
+    reported = []
+    fast = unkernel.compile(model, sample=rows, on_progress=reported.append)
     assert fast.exact and fast.engine in applicable(model)
     assert_scores(fast.decision_function(X), model, X)
-    assert len(told) == len(fast.candidates) > 1
+    assert len(reported) == len(fast.candidates) > 1
     (chosen,) = [candidate for candidate in fast.candidates if candidate.chosen]
     assert chosen is fast.chosen and chosen.engine == fast.engine
     built = [candidate for candidate in fast.candidates if candidate.nbytes > 0]

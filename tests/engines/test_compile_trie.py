@@ -180,11 +180,11 @@ def test_memory_is_a_limit():
     assert small.nbytes <= least + 1000
 
 
-def test_watchers_hear_of_the_trie():
-    told = []
-    unkernel.compile(MODEL, "split", rare=4, trie=ROWS, trie_nodes=10, on_progress=told.append)
-    assert any("growing a trie" in words for words in told)
-    assert any("trie of 10" in words for words in told)
+def test_progress_names_the_trie():
+    reported = []
+    unkernel.compile(MODEL, "split", rare=4, trie=ROWS, trie_nodes=10, on_progress=reported.append)
+    assert any("growing a trie" in words for words in reported)
+    assert any("trie of 10" in words for words in reported)
 
 
 @pytest.mark.filterwarnings("ignore:.*features.*")

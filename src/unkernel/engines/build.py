@@ -18,16 +18,16 @@ from unkernel.models.rows import squared_norms
 Model = KernelModel | LinearModel | ConjunctionModel
 
 LARGEST_EXPANDED_DEGREE = 4
-# A feature of more than 1/32 of the support vectors takes less memory as bits than as a list.
+# A feature that more than 1/32 of the support vectors have takes less memory as bits than as a list.
 _BITS_FROM_SHARE = 32
-# From this gamma s^2 on, the rounding of squares would be seen in a kernel value.
+# Above this value of gamma s^2, the rounding errors of the squares become visible in kernel values.
 _FAR_FROM_ZERO = 1e3
-_NEAR_BYTES = 4_000_000  # a dense table of this size always pays
-_SPARSE_FOLD = 16.0  # so many times the room of the weights themselves
+_NEAR_BYTES = 4_000_000  # a dense table up to this size is always worth its memory
+_SPARSE_FOLD = 16.0  # the dense table may be this many times as large as the weights
 
 
 def check_precomputed(model: Any) -> Any:
-    """The model, unless nobody knows its kernel."""
+    """The model; a ``ValueError`` if its kernel is precomputed, and so unknown."""
     if isinstance(model, KernelModel) and model.kernel.name == "precomputed":
         raise ValueError(
             "a model with a precomputed kernel cannot be compiled: the file does not say how kernel values "
@@ -37,7 +37,7 @@ def check_precomputed(model: Any) -> Any:
 
 
 def simplified(model: Model) -> Model:
-    """A kernel model that is linear, or constant, as the linear model it is; others as they are."""
+    """A kernel model whose kernel is linear or constant as a ``LinearModel``; other models unchanged."""
     if not isinstance(model, KernelModel):
         return model
     kernel = check_precomputed(model).kernel
@@ -62,14 +62,14 @@ def simplified(model: Model) -> Model:
 
 
 def simplest_form(model: Model, engine: str) -> Model:
-    """A kernel model that is linear becomes one, unless an engine of support vectors was asked for."""
+    """The simplified model, unless the engine asked for needs the support vectors."""
     form: Model = simplified(model) if engine in ("auto", "expanded") else check_precomputed(model)
     return form
 
 
 @dataclass(frozen=True)
 class Head:
-    """The part of tables of conjunctions that is for the most frequent features.
+    """The part of a conjunction table that holds the most frequent features.
 
     Attributes
     ----------
@@ -93,18 +93,18 @@ class Head:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A kernel model made ready to be compiled: the columns it uses, numbered from 0."""
+    """A kernel model prepared for compilation: the columns it uses are numbered from 0."""
 
     model: KernelModel
 
     @cached_property
     def used(self) -> NDArray[np.int64]:
-        """The columns that support vectors have."""
+        """The columns that occur in support vectors."""
         return np.unique(self.model.vectors.indices).astype(np.int64)
 
     @cached_property
     def columns(self) -> NDArray[np.int32]:
-        """The support vectors' columns, as places in ``used``."""
+        """The columns of the support vectors, as positions in ``used``."""
         places: NDArray[Any] = np.searchsorted(self.used, self.model.vectors.indices)
         return places.astype(np.int32)
 
@@ -143,11 +143,11 @@ class Machine:
         return kernel.name == "polynomial" and 1 <= kernel.degree <= LARGEST_EXPANDED_DEGREE
 
     def occurrences(self) -> float:
-        """How many conjunctions all support vectors have, counted anew for each: an upper bound."""
+        """The number of conjunctions in all support vectors; repeats count, so it is an upper bound."""
         return float(self._conjunctions(np.diff(self.offsets)).sum())
 
     def conjunctions_of(self, rows: Any) -> float:
-        """How many conjunctions a row has, on average."""
+        """The average number of conjunctions per row."""
         return float(self._conjunctions(np.diff(rows.indptr)).mean()) if rows.shape[0] else 0.0
 
     def _conjunctions(self, sizes: NDArray[Any]) -> NDArray[np.float64]:
@@ -160,12 +160,12 @@ class Machine:
         return total
 
     def rare_below(self, rare: float) -> int:
-        """The number of support vectors that makes a feature common; `rare` is that, or a share of them."""
+        """The number of support vectors that makes a feature common; `rare` is this number, or a share."""
         return int(np.ceil(rare * self.model.n_support)) if rare < 1 else int(min(rare, 2**32 - 1))
 
 
 def kernel_parameters(model: KernelModel) -> dict[str, Any]:
-    """What engines that keep the support vectors are told of the kernel."""
+    """The kernel parameters of engines that keep the support vectors."""
     kernel = model.kernel
     return {
         "kernel": kernel.name,
@@ -245,7 +245,7 @@ def inverted(machine: Machine) -> Tables:
 
 
 def bitsliced(machine: Machine) -> Tables:
-    """For each frequent feature a set of bits, for each other one a list of support vectors."""
+    """For each frequent feature one bit per support vector, for the others lists of support vectors."""
     if not machine.binary:
         raise ValueError(
             "the bitsliced engine needs support vectors whose values are all 1; use engine='inverted'"
@@ -275,7 +275,7 @@ def _first(chosen: NDArray[np.bool_], machine: Machine) -> tuple[NDArray[np.intp
 
 
 def _whole_columns(machine: Machine) -> NDArray[np.bool_]:
-    """Columns that take less memory, or give exacter distances, when zeros are kept."""
+    """Columns that take less memory, or give more accurate distances, when their zeros are stored."""
     vectors = machine.model.vectors
     if machine.binary:
         return np.zeros(len(machine.used), bool)
@@ -304,7 +304,7 @@ def _begins(counts: NDArray[Any]) -> NDArray[np.uint32]:
 
 
 def _bits(ranks: NDArray[Any], holders: NDArray[Any], frequent: int, vectors: int) -> NDArray[np.uint64]:
-    """A row of bits for each rank, padded to whole blocks of 512."""
+    """One row of bits per rank, padded to blocks of 512."""
     words = (vectors + 511) // 512 * 8
     bits = np.zeros(frequent * words, np.uint64)
     place = ranks.astype(np.int64) * words + holders // 64
@@ -315,7 +315,7 @@ def _bits(ranks: NDArray[Any], holders: NDArray[Any], frequent: int, vectors: in
 def linear(model: LinearModel) -> Tables:
     """Weights of single features; those that are all zero are left out."""
     used = np.flatnonzero(model.weights.any(axis=1))
-    # Of degree 1, a set counts with its value: the same tables answer binary and real rows.
+    # At degree 1 a feature counts with its value: the same tables serve binary and real rows.
     return _arranged(
         {"sets": True, "degree": 1, "map": "kernel", "gamma": 1.0, "coef0": 0.0},
         columns=used.astype(np.int64),
@@ -328,7 +328,7 @@ def linear(model: LinearModel) -> Tables:
 
 
 def conjunctions(model: ConjunctionModel, *, head: Head, sample: Any = None, threads: int = 1) -> Tables:
-    """The weights that a learner found; what is grouped is grouped by the rows of the sample."""
+    """The weights of a trained model; groups of features are found from the rows of the sample."""
     return _arranged(
         _parameters(model),
         columns=model.columns,
@@ -353,7 +353,7 @@ def _parameters(model: ConjunctionModel) -> dict[str, Any]:
 
 
 def default_head(model: ConjunctionModel) -> Head:
-    """All conjunctions in the dense table where that is hardly larger than a sparse one; else a near one.
+    """All conjunctions in the dense table where it is not much larger than a sparse one, else a small table.
 
     A small model gets a small one: parsers have dozens of them.
     """
@@ -362,12 +362,12 @@ def default_head(model: ConjunctionModel) -> Head:
 
 
 def dense_entries(ranks: int, degree: int) -> int:
-    """How many sets of at most `degree` of so many features there are, the empty one among them."""
+    """The number of sets of at most `degree` out of `ranks` features, including the empty set."""
     return sum(math.comb(ranks, size) for size in range(degree + 1))
 
 
 def _head_ranks(head: Head, degree: int, sets: bool, scores: int, used: int) -> dict[str, Any]:
-    """What native builders are told of the head."""
+    """The arguments of the native builders that describe the head."""
     fused = head.fused if sets else 0
     ranks = head_within(bytes=head.nbytes, degree=degree, sets=sets, fused=fused, scores=scores, used=used)
     return {

@@ -52,7 +52,7 @@ class Candidate:
     note: str = ""
 
     def untimed(self) -> Candidate:
-        """The same without what a clock said."""
+        """The same candidate without its measured time."""
         return replace(self, microseconds=-1.0)
 
     def to_json(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Candidate:
 
     @classmethod
     def from_json(cls, stored: Any) -> Candidate:
-        """Check what a file says; a ``ValueError`` if it is not what :meth:`to_json` wrote."""
+        """Check the fields in a file; a ``ValueError`` if :meth:`to_json` did not write them."""
         types = {field.name: type(field.default) for field in fields(cls) if field.name != "engine"}
         if not isinstance(stored, dict) or {*stored, *_NEWER} != {*types, "engine"}:
             raise ValueError("the table of candidate engines is damaged")
@@ -137,7 +137,7 @@ def words(candidate: Candidate) -> str:
 
 
 def measure(engine: Any, rows: Any, seconds: float = _MEASURED_SECONDS) -> float:
-    """Microseconds per row on one thread: the best of a few runs, on as many rows as there is time for."""
+    """Microseconds per row on one thread: the best of a few runs, on as many rows as the time allows."""
     if rows is None or rows.shape[0] == 0:
         return -1.0
     count = min(16, rows.shape[0])

@@ -107,7 +107,7 @@ def heads_beside_groups(machine: Machine, border: int, memory: float) -> list[He
 
 
 def dense_bytes(ranks: int, degree: int, scores: int) -> float:
-    """The size of a dense table of so many ranks, of no more than are used beside groups."""
+    """The size of a dense table of these ranks, at most of those that are used beside groups."""
     return 8.0 * scores * build.dense_entries(min(ranks, GROUPED_RANKS[0]), degree)
 
 

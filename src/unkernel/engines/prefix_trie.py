@@ -1,4 +1,4 @@
-"""The prefix trie of a compiled classifier: what frequent beginnings of rows add up to, kept and grown."""
+"""The prefix trie of a compiled classifier: stored sums of frequent prefixes of rows, which may grow."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def stored_trie(engine: Engine, limit: int) -> dict[str, NDArray[Any]]:
 
 
 def without_trie(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """What tables hold besides."""
+    """The arrays of tables without those of the trie."""
     return {name: array for name, array in arrays.items() if not name.startswith(_PREFIX)}
 
 
 def restore_trie(engine: Engine, arrays: dict[str, NDArray[Any]]) -> None:
-    """Give an engine the trie that its tables hold, if they do; one that is not sound is a ``ValueError``."""
+    """Give an engine the trie in its tables, if there is one; a ``ValueError`` if it is not valid."""
     if any(name.startswith(_PREFIX) for name in arrays):
         engine.set_trie({name: arrays[_PREFIX + name] for name in _ARRAYS if _PREFIX + name in arrays})
         limit_of(arrays)
 
 
 def limit_of(arrays: dict[str, NDArray[Any]]) -> int:
-    """How many nodes the stored trie may have; 0 where there is none."""
+    """The largest number of nodes that the stored trie may have; 0 where there is no trie."""
     limit = arrays.get(_LIMIT)
     if limit is None and not any(name.startswith(_PREFIX) for name in arrays):
         return 0
@@ -55,7 +55,7 @@ def limit_of(arrays: dict[str, NDArray[Any]]) -> int:
 
 
 def check_limit(nodes: Any, name: str) -> int:
-    """A number of nodes that a trie may have, or a ``ValueError``."""
+    """The number of nodes as an int; a ``ValueError`` if a trie cannot have it."""
     whole = isinstance(nodes, int | np.integer) and not isinstance(nodes, bool)
     if not whole or not 1 <= nodes <= _MOST_NODES:
         raise ValueError(f"{name} must be a whole number from 1 to {_MOST_NODES:,}, got {nodes!r}")
@@ -63,7 +63,7 @@ def check_limit(nodes: Any, name: str) -> int:
 
 
 def grow(engine: Engine, rows: Any, most_nodes: int, saving: str, threads: int) -> None:
-    """Add what CSR rows begin with, and take away what saves least."""
+    """Add the prefixes of CSR rows, then remove the nodes that save least."""
     if rows.nnz > np.iinfo(np.int32).max:
         raise ValueError("rows with more than 2^31 entries are too many at once; grow from some at a time")
     engine.grow_trie(
@@ -77,16 +77,16 @@ def grow(engine: Engine, rows: Any, most_nodes: int, saving: str, threads: int) 
 
 
 class PrefixTrie:
-    """What frequent beginnings of rows add up to, in a classifier that ``compile(trie=...)`` made.
+    """Stored sums of frequent prefixes of rows, in a classifier made by ``compile(trie=...)``.
 
-    A row's features are sorted by frequency; the longest of its beginnings that has a node is looked up, and
-    only conjunctions with a later feature are added. The scores are the same with any trie.
+    The features of a row are sorted by frequency; the sum of its longest prefix that has a node is looked up,
+    and only conjunctions with a later feature are added. The scores are the same with any trie.
 
     Attributes
     ----------
     nodes : int
     limit : int
-        Nodes, at most; :meth:`grow` takes away those that save least.
+        The largest number of nodes; :meth:`grow` removes those that save least.
     """
 
     def __init__(self, engine: Engine, limit: int, check: Check) -> None:
@@ -98,7 +98,7 @@ class PrefixTrie:
 
     @property
     def limit(self) -> int:
-        """Nodes, at most, from the next :meth:`grow` on."""
+        """The largest number of nodes, from the next :meth:`grow` on."""
         return self._limit
 
     @limit.setter
@@ -107,7 +107,7 @@ class PrefixTrie:
 
     @property
     def nodes(self) -> int:
-        """Beginnings that are stored."""
+        """The number of stored prefixes."""
         return int(self._engine.trie_nodes)
 
     @property
@@ -116,15 +116,15 @@ class PrefixTrie:
         return sum(int(array.nbytes) for array in stored_trie(self._engine, self.limit).values())
 
     def grow(self, rows: ArrayLike, *, saving: str = "counted", n_jobs: int | None = None) -> PrefixTrie:
-        """Learn from more rows, within the limit; rows may be scored meanwhile, by the trie as it was.
+        """Learn from more rows, within the limit. Rows that are scored meanwhile use the trie as it was.
 
         Parameters
         ----------
         rows : {array-like, sparse matrix}
             As they will be asked about. Labels are not needed.
         saving : {"counted", "entries"}, default="counted"
-            What a node is said to save: the conjunctions its last feature makes with those before it, or the
-            entries of the tables that would be looked at for them; times the rows that pass.
+            How the saving of a node is estimated: by the conjunctions of its last feature with those before
+            it, or by the table entries read for them; in both cases times the rows that pass the node.
         n_jobs : int or None, default=None
             Threads; None means one, -1 all cores.
         """
@@ -138,7 +138,7 @@ class PrefixTrie:
     def sample(self, share: float, *, batch: int = 10_000) -> PrefixTrie:
         """Grow from a share of the rows that are predicted from now on; 0 stops that.
 
-        Each time ``batch`` rows have come together, a thread grows the trie aside. Predictions never wait.
+        Each time ``batch`` rows are there, a thread grows the trie in the background. Predictions never wait.
         """
         if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= share <= 1:
             raise ValueError(f"share must be a number from 0 to 1, got {share!r}")
@@ -148,7 +148,7 @@ class PrefixTrie:
         return self
 
     def offer(self, rows: Any) -> None:
-        """Told of CSR rows that were scored."""
+        """Pass on CSR rows that were scored, of which the sampler keeps a share."""
         if self._sampler is not None:
             self._sampler.offer(rows)
 
@@ -157,7 +157,7 @@ class PrefixTrie:
 
 
 class _Sampler:
-    """Takes every so-manyth row, and hands over what has come together."""
+    """Keeps a share of the rows, and grows the trie each time a batch is complete."""
 
     def __init__(self, trie: PrefixTrie, share: float, batch: int) -> None:
         self._trie = trie
@@ -173,14 +173,14 @@ class _Sampler:
             due = self._due + self._share * np.arange(rows.shape[0] + 1)
             self._due = float(due[-1] % 1)
             chosen = np.flatnonzero(np.diff(np.floor(due)))
-            # No more than two batches wait: the trie may grow too slowly to hear of all.
+            # At most two batches are kept: the trie may grow more slowly than rows arrive.
             held = sum(part.shape[0] for part in self._waiting)
             if len(chosen := chosen[: max(2 * self._batch - held, 0)]):
                 self._waiting.append(rows[chosen])
             idle = self._thread is None or not self._thread.is_alive()
             if idle and sum(part.shape[0] for part in self._waiting) >= self._batch:
                 together, self._waiting = stacked(self._waiting), []
-                # One thread of its own: predictions need the other cores. Who leaves Python waits for it.
+                # One thread: predictions need the other cores. Python waits for it at exit.
                 options = {"n_jobs": 1}
                 self._thread = threading.Thread(target=self._trie.grow, args=(together,), kwargs=options)
                 self._thread.start()

@@ -1,4 +1,4 @@
-"""Compiled tables: what an engine reads, as named arrays that can lie in a file."""
+"""Compiled tables: the named arrays that an engine reads, in memory or in a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from unkernel.models.kernel import KERNELS
 
 CONJUNCTIONS, INVERTED, BITSLICED, INT16 = "conjunctions", "inverted", "bitsliced", "int16"
 
-# The parameters that the native engine of each layout is told, and the numbers among its tables.
+# For each layout: the parameters of its native engine, and the numbers among its tables.
 _PARAMETERS = {
     CONJUNCTIONS: ("sets", "degree", "map", "gamma", "coef0"),
     INT16: ("sets", "degree", "map", "gamma", "coef0"),
@@ -66,7 +66,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What an engine is made of.
+    """The data from which an engine is made.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Tables:
 
     @classmethod
     def of(cls, layout: str, parameters: dict[str, Any], built: Mapping[str, Any]) -> Tables:
-        """Sort what a native builder gave into numbers and arrays."""
+        """Sort the result of a native builder into numbers and arrays."""
         numbers = {name: int(built[name]) for name in _NUMBERS[layout]}
         arrays = {name: np.asarray(array) for name, array in built.items() if name not in numbers}
         return cls(layout, parameters, numbers, arrays)
@@ -103,7 +103,7 @@ class Tables:
         return limit_of(self.arrays) > 0
 
     def engine(self) -> Engine:
-        """Make the engine; it reads these very arrays. Tables that are not sound are a ``ValueError``."""
+        """Make an engine that reads these arrays without a copy; a ``ValueError`` if they are not valid."""
         engine = _MAKERS[self.layout]({**self.arrays, **self.numbers}, **self.parameters)
         restore_trie(engine, self.arrays)
         return engine
@@ -123,7 +123,7 @@ class Tables:
 
     @classmethod
     def from_json(cls, stored: Any, arrays: dict[str, NDArray[Any]]) -> Tables:
-        """Check what a file says; a ``ValueError`` if it is not what :meth:`to_json` wrote."""
+        """Check the settings in a file; a ``ValueError`` if :meth:`to_json` did not write them."""
         problem = ValueError("the settings of the compiled tables are missing or damaged")
         layout = stored.get("layout") if isinstance(stored, dict) else None
         if not isinstance(layout, str) or layout not in _PARAMETERS:
