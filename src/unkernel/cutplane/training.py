@@ -140,7 +140,7 @@ def rows_in_files(
         zero_based=zero_based,
         may_round=may_round(tol),
         n_jobs=threads,
-        watch=on_reading,
+        on_progress=on_reading,
     )
     if opened.store.entries == 0:
         raise ValueError(f"{os.fspath(opened.sources[0])}: no row has any feature")

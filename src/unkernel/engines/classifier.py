@@ -1,4 +1,4 @@
-"""A model made ready to answer."""
+"""The compiled classifier of rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Model = KernelModel | LinearModel | ConjunctionModel
 _Made = TypeVar("_Made")
 ENGINE = "engine."  # before the names of the tables in a file
-_BY_LARGEST = ("binary", "one_class", "one_vs_rest")  # schemes that ask for a sign, or for the largest score
+_BY_LARGEST = ("binary", "one_class", "one_vs_rest")  # schemes where the sign or the largest score decides
 
 
 def _check_probabilities(self: CompiledClassifier) -> None:
@@ -108,7 +108,7 @@ class CompiledClassifier(CompiledEstimator):
 
     @property
     def n_features_in_(self) -> int:
-        """Columns of the rows that the model was trained on, as far as it says so."""
+        """Columns of the training rows, as far as the model knows them."""
         return self.model.n_features
 
     @property
@@ -135,7 +135,7 @@ class CompiledClassifier(CompiledEstimator):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the compiled tables take, with what is made of them in memory."""
+        """Bytes of the compiled tables, and of what the engine builds from them in memory."""
         return int(self._engine.nbytes)
 
     @cached_property
@@ -171,12 +171,12 @@ class CompiledClassifier(CompiledEstimator):
         return PrefixTrie(self._engine, limit, self._checked_rows) if limit else None
 
     def _once(self, name: str, make: Callable[[], _Made]) -> _Made:
-        """What is made when first needed; of threads that ask together, all get the same, which may grow."""
+        """Make a value when it is first needed. Threads that ask at the same time all get the same one."""
         made: dict[str, _Made] = self.__dict__
         return made[name] if name in made else made.setdefault(name, make())
 
     def validate(self) -> CompiledClassifier:
-        """Make the engine now; tables that are not sound are a ``ValueError``."""
+        """Build the engine now; damaged tables raise a ``ValueError``."""
         _ = self._engine
         return self
 
@@ -392,7 +392,7 @@ class CompiledClassifier(CompiledEstimator):
         return self.model
 
     def _grown_tables(self, tables: Tables) -> Tables:
-        """The tables, with the trie as it is by now."""
+        """The tables, with the present state of the trie."""
         if self.trie is None:
             return tables
         return replace(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
-    """``unkernel.load``, of classifiers alone."""
+    """``unkernel.load`` for classifiers only: parsers and chunkers are an error."""
     kind, arrays, settings = container.read(path)
     return classifier_from(os.fspath(path), arrays, settings, kind=kind)
 
@@ -47,7 +47,7 @@ def classifier_from(
         raise FormatError(name, 0, 0, str(error)) from error
 
 
-# One loader for each kind of file, as the registry of kinds wants them.
+# One loader per kind of file; the registry calls them with name, arrays and settings.
 load_compiled = partial(classifier_from, kind=COMPILED)
 load_conjunctions = partial(classifier_from, kind="conjunctions")
 load_kernel = partial(classifier_from, kind="kernel")

@@ -1,4 +1,4 @@
-"""Kernel matrices of trees, for learners that take one."""
+"""Kernel matrices of trees, for learners that take a precomputed kernel."""
 
 from __future__ import annotations
 
@@ -86,16 +86,16 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> TreeKernel:
-        """Keep the trees that others will be compared with."""
-        self.trees_: Forest = as_forest(X)[:]  # what the caller adds to theirs later is not meant
+        """Store the trees that other trees will be compared with."""
+        self.trees_: Forest = as_forest(X)[:]  # a copy: the caller may extend the forest later
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> NDArray[np.float64]:
-        """The kernels of the trees with each other; they are kept."""
+        """The kernels of the trees with each other; the trees are stored."""
         return self._matrix(self.fit(X).trees_, None)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """The kernels of each tree with each of those that were kept."""
+        """The kernel of each tree with each of the stored trees."""
         check_is_fitted(self)
         return self._matrix(as_forest(X), self.trees_)
 

@@ -1,4 +1,4 @@
-"""A model of trees made ready to answer."""
+"""The compiled classifier of trees."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class TreeClassifier(CompiledEstimator):
 
     @property
     def exact(self) -> bool:
-        """Whether the scores are the model's own: they are."""
+        """Whether the scores are the model's own: always True."""
         return True
 
     @property
@@ -260,7 +260,7 @@ def _difference(shown: Comparison, values: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _Shape:
-    """What a score has to become: one number, or a list."""
+    """Turns raw scores into one number, or a list where there are several."""
 
     intercept: list[float]
 

@@ -1,4 +1,4 @@
-"""Weights of feature conjunctions: what every learner on polynomial maps ends in."""
+"""Weights of feature conjunctions: the models that learners on polynomial feature maps give."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def _place(name: str, key: str, entry: Any, room: int) -> _Place:
         raise problem
     if len(shape) > _LARGEST_RANK:
         raise problem
-    # No extent exceeds the file, not even beside an extent of 0.
+    # No extent may exceed the file size, not even where another extent is 0.
     if not all(_is_count(number) and number <= room for number in [*shape, *offsets]):
         raise problem
     size = dtype.itemsize

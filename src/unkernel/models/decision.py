@@ -17,7 +17,7 @@ Scores = NDArray[np.float64]
 SCHEMES = ("binary", "one_vs_rest", "one_vs_one", "one_class", "regression", "ordinal")
 # LIBSVM's bounds on the probability that one class of a pair wins.
 _LEAST_PROBABILITY = 1e-7
-_COUPLING_NUMBERS = 1 << 20  # of pairwise probabilities that are held at a time
+_COUPLING_NUMBERS = 1 << 20  # pairwise probabilities that are held in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,7 +353,7 @@ def _coupled(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
 def _sweep(
     Q: NDArray[np.float64], p: NDArray[np.float64], Qp: NDArray[np.float64], pQp: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Each p_t in turn becomes what is best with the others' proportions kept."""
+    """Update each p_t in turn to its optimum, while the proportions of the others stay as they are."""
     for t in range(p.shape[1]):
         step = (pQp - Qp[:, t]) / Q[:, t, t]
         p[:, t] += step
@@ -373,7 +373,7 @@ def log_softmax(scores: Scores) -> Scores:
 
 
 def probability_to_json(probability: Platt | Softmax | None) -> Any:
-    """What a ``.uk`` file holds of where probabilities come from."""
+    """How a ``.uk`` file stores the source of probabilities."""
     if isinstance(probability, Platt):
         return {
             "a": probability.a.tolist(),
@@ -384,7 +384,7 @@ def probability_to_json(probability: Platt | Softmax | None) -> Any:
 
 
 def probability_from_json(stored: Any) -> Platt | Softmax | None:
-    """The inverse of :func:`probability_to_json`; ``TypeError`` or ``KeyError`` for what is none."""
+    """The inverse of :func:`probability_to_json`; ``TypeError`` or ``KeyError`` if the table is damaged."""
     if stored is None:
         return None
     if stored == "softmax":
@@ -428,7 +428,7 @@ def classes_from_json(name: str, stored: Any) -> NDArray[Any]:
     values, dtype = stored["values"], stored.get("dtype")
     if not isinstance(dtype, str) or not _CLASS_TYPE.fullmatch(dtype) or len(values) < 2:
         raise problem
-    # A text dtype is remade: the width that the file claims could be anything.
+    # The width of a text dtype is not taken from the file: it could claim any size.
     kind = "U" if "U" in dtype else np.dtype(dtype).kind
     if not _are_json(values, kind) or len(set(values)) != len(values):
         raise problem

@@ -1,4 +1,4 @@
-"""Kernel machines as they are: support vectors, coefficients and a kernel."""
+"""Kernel machines in their own form: support vectors, coefficients and a kernel."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
 _LARGEST_DEGREE = 2**31 - 1
-_GRAM_NUMBERS = 1 << 21  # kernel values that are held at a time
+_GRAM_NUMBERS = 1 << 21  # kernel values that are held in memory at a time
 _INDEX_TYPES = (np.dtype(np.int32), np.dtype(np.int64))
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel and its parameters; those that it does not have are of no effect.
+    """A kernel and its parameters; parameters that the kernel does not have are ignored.
 
     ``linear``: x'z. ``polynomial``: (gamma x'z + coef0)^degree. ``rbf``: exp(-gamma |x - z|^2).
     ``sigmoid``: tanh(gamma x'z + coef0). ``precomputed``: not in the model; only its trainer has the values.

@@ -30,7 +30,7 @@ TREE_KERNELS = tuple(_KERNEL_WORDS)
 COMBINATIONS = ("trees", "vectors", "sum", "product")
 PAIRINGS = ("same", "all")
 VECTOR_KERNELS = ("linear", "polynomial", "rbf", "sigmoid")
-LEAST_DECAY = 1e-6  # below, 1 + decay would be 1
+LEAST_DECAY = 1e-6  # smaller decays are lost to rounding in 1 + decay
 _OFFSET = np.int64
 
 
@@ -103,7 +103,7 @@ class ExampleKernel:
         }[self.combination]
 
     def core(self) -> CoreKernel:
-        """What the core computes with."""
+        """The kernel object of the core."""
         return CoreKernel(
             tree=self.tree,
             decay=float(self.decay),
@@ -132,7 +132,7 @@ class ExampleKernel:
         trees: list[Any] = []
         vectors: list[Any] = []
         if self.combination != "vectors":
-            # With all, every tree meets every other, whatever their channels are called.
+            # With "all", every tree is compared with every other, whatever their channels are called.
             every = self.tree_pairing == "all"
             roots = list(forest.trees.values()) if every else forest.roots_like(other)
             trees = _tree_channels(roots, len(forest), self.tree_pairing)

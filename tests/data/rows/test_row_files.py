@@ -98,7 +98,7 @@ def test_compressed_sources(svm, compress):
     expected = read_svmlight(svm)
     svm.write_bytes(compress(svm.read_bytes()))
     seen = []
-    rows = open_rows(svm, watch=lambda fraction, count: seen.append((fraction, count)))
+    rows = open_rows(svm, on_progress=lambda fraction, count: seen.append((fraction, count)))
     assert_same_passes(rows.store, in_memory(expected.X))
     assert seen[-1] == (1.0, 3000)
 
@@ -145,7 +145,7 @@ def test_more_features_than_there_are(svm):
 
 def made_anew(*arguments, **options):
     calls = []
-    open_rows(*arguments, watch=lambda *call: calls.append(call), **options)
+    open_rows(*arguments, on_progress=lambda *call: calls.append(call), **options)
     return bool(calls)
 
 
@@ -292,7 +292,7 @@ def test_an_interrupted_build_leaves_nothing(svm, error, made_before):
         svm.write_bytes(svm.read_bytes() * 2)
     before = names_in(svm.parent)
     with pytest.raises(error, match="cache=" if error is OSError else None):
-        open_rows(svm, watch=fail_with(error))
+        open_rows(svm, on_progress=fail_with(error))
     assert names_in(svm.parent) == before
     assert len(open_rows(svm).y) == (6000 if made_before else 3000)
 

@@ -22,7 +22,7 @@ from unkernel.data.rows.svmlight import ZeroBased, allowed_indices
 from unkernel.errors import FormatError
 
 PathLike = str | os.PathLike[str]
-Watch = Callable[[float, int], None]
+OnProgress = Callable[[float, int], None]
 
 _PART_BYTES = 1 << 24
 _LARGEST_INDEX = 2**32 - 2  # columns are 32-bit numbers, and so is how many there are
@@ -79,7 +79,7 @@ def open_rows(
     n_features: int | None = None,
     may_round: bool = True,
     n_jobs: int | None = None,
-    watch: Watch | None = None,
+    on_progress: OnProgress | None = None,
 ) -> RowFile:
     """Open svmlight files of any size as rows to learn from.
 
@@ -98,8 +98,8 @@ def open_rows(
     may_round : bool, default=True
         Whether values may be rounded to single precision, which halves their bytes. Values outside of
         1e-30 .. 1e30 are kept as they are.
-    watch : function, default=None
-        Called as ``watch(fraction, rows)`` while the sources are read.
+    on_progress : function, default=None
+        Called as ``on_progress(fraction, rows)`` while the sources are read.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def open_rows(
     found = _reused(target, current, paths, options)
     if found is not None:
         return found
-    _build(target, paths, options, watch)
+    _build(target, paths, options, on_progress)
     with target.open("rb") as file:
         return _row_file(OpenRows(str(target), file), target, paths, options)
 
@@ -212,15 +212,15 @@ def _row_file(opened: OpenRows, target: Path, paths: list[Path], options: _Optio
 # --- Building ------------------------------------------------------------------------------------------
 
 
-def _build(target: Path, paths: list[Path], options: _Options, watch: Watch | None) -> None:
+def _build(target: Path, paths: list[Path], options: _Options, on_progress: OnProgress | None) -> None:
     with _writing_rows(target) as file:
         stamps = [_stamp(path, target) for path in paths]  # before reading: a change later on is noticed
         writer = RowWriter(file, may_round=options.may_round)
         reader = _SourceReader(paths, options)
         for part, fraction in reader.parts():
             writer.add(part)
-            if watch is not None:
-                watch(fraction, writer.rows)
+            if on_progress is not None:
+                on_progress(fraction, writer.rows)
         writer.finish(
             n_features=reader.largest_index + 1,
             largest_index_file=reader.largest_index_file,

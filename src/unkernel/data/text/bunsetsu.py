@@ -154,12 +154,12 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
 
     @cached_property
     def first_bunsetsu(self) -> NDArray[np.int64]:
-        """Where the bunsetsu of each sentence begin, and the number of them all."""
+        """Where the bunsetsu of each sentence begin, and the total number."""
         return np.asarray(self._text.first_bunsetsu)
 
     @property
     def skipped(self) -> list[SkippedSentence]:
-        """What was left out."""
+        """The sentences that were left out."""
         return [SkippedSentence(*found) for found in self._text.skipped]
 
     def with_heads(self, heads: ArrayLike, types: bytes | None = None) -> BunsetsuCorpus:
@@ -270,5 +270,5 @@ BunsetsuSource = Source | BunsetsuCorpus
 
 
 def bunsetsu_corpus(source: BunsetsuSource) -> BunsetsuCorpus:
-    """The corpus itself, or what there is to read."""
+    """The corpus itself, or the one that is read from the source."""
     return source if isinstance(source, BunsetsuCorpus) else read_bunsetsu(source)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from unkernel.data.trees.preorder import Preorder
 
-# For type checkers alone, or (an interpolation's `str`) said by the rest of the tree.
+# Fields for type checkers alone, or redundant: an interpolation's `str` repeats the rest of the tree.
 _LEFT_OUT = frozenset({"type_comment", "type_ignores", "str"})
 _USUAL = {"level": 0, "is_async": 0, "simple": 1, "conversion": -1}
-# Children that may be absent beside another one of the same kind: which of them it is has to be said.
+# Optional children of the same kind: the tree has to say which of them is present.
 _TOLD_APART = frozenset({"lower", "upper", "step", "vararg", "kwarg", "bound", "default_value"})
 
 _NOTHING = "-"
@@ -152,7 +152,7 @@ def _constant(node: ast.Constant | ast.MatchSingleton) -> _Field:
 
 
 def _text(value: Any) -> str:
-    """What a constant is, if that is short; nothing is spelt out in order to find it long."""
+    """The text of a constant, if it is short; long ones are not formatted only to be measured."""
     match value:
         case str() | bytes() if len(value) > _LONGEST_TEXT:
             return _LONG

@@ -182,7 +182,7 @@ def _fault(heads: Sequence[int]) -> _Fault | None:
 
 def _circle(heads: Sequence[int]) -> list[int]:
     """The numbers of the words on the first circle, from the first of them on; empty where there is none."""
-    seen_from = [0] * (len(heads) + 1)  # the word whose way up came here first
+    seen_from = [0] * (len(heads) + 1)  # the word from which this one was reached first
     for start in range(1, len(heads) + 1):
         at = start
         while at != 0 and not seen_from[at]:

@@ -44,7 +44,7 @@ class Vectors:
 
 
 class Forest:
-    """Trees, every subtree stored once; the same subtree in many trees costs nothing.
+    """Trees with every subtree stored once, however many trees contain it.
 
     Behaves as a sequence of examples, can be cut by slices, masks and numbers as an array can, and can be
     given to :class:`~unkernel.TreeSVC` and :class:`~unkernel.TreeKernel` in place of the trees themselves.
@@ -318,7 +318,7 @@ class TreeExample:
 
 
 def as_forest(trees: Any) -> Forest:
-    """The trees as a forest: itself if it is one, a part of one where all are examples of the same."""
+    """The trees as a forest: a forest is returned as it is, examples of one forest become a part of it."""
     if isinstance(trees, Forest):
         return trees
     if isinstance(trees, Mapping):
@@ -337,7 +337,7 @@ def as_forest(trees: Any) -> Forest:
 
 
 def _check_other_names(what: str, own: list[str], others: list[str]) -> None:
-    """Channels may be missing; but where one is missing and another is new, a name is wrong."""
+    """Channels may be missing; but if one is missing and another is new, a name must be wrong."""
     if set(own) - set(others) and set(others) - set(own):
         raise ValueError(
             f"the {what} are called {', '.join(own)}, and those of the other side {', '.join(others)}: give "

@@ -9,7 +9,7 @@ from unkernel.data.trees.preorder import Preorder
 
 
 class NltkTree(Protocol):
-    """What is asked of ``nltk.Tree`` and its kin (``ParentedTree``, ``ImmutableTree``, ...)."""
+    """The interface of ``nltk.Tree`` and its subclasses (``ParentedTree``, ``ImmutableTree``, ...)."""
 
     def label(self) -> Any: ...
 
@@ -17,7 +17,7 @@ class NltkTree(Protocol):
 
 
 class _Done(NamedTuple):
-    """Stands where all that is below a node has been seen."""
+    """Marks the end of a node's subtree on the stack."""
 
     identity: int
 
@@ -56,7 +56,7 @@ def from_nltk(tree: NltkTree) -> Preorder:
     labels: list[str] = []
     arities: list[int] = []
     waiting: list[Any] = [tree]
-    above: set[int] = set()  # the nodes that we are below of
+    above: set[int] = set()  # the ancestors of the present node
     while waiting:
         node = waiting.pop()
         if isinstance(node, _Done):

@@ -29,7 +29,7 @@ class Expected(NamedTuple):
     """What the header says about the lines that follow it."""
 
     vectors: int | None  # None: it does not say how many
-    coefficients: int  # a line
+    coefficients: int  # per line
     said_by: str  # what the header calls the number of vectors
     comments: bool  # whether a line may have a comment
     fewer: int = 0  # by how many it may be too large
@@ -140,7 +140,7 @@ class _Reader:
             )
 
     def _check_descent(self, block: bytes) -> None:
-        """Indices of a line ascend. Programs that rely on it would not see what does not."""
+        """Check that the indices of a line ascend: other programs rely on it without a check."""
         characters = np.frombuffer(block, dtype=np.uint8)
         colons = np.flatnonzero(characters == ord(":"))
         line_of_colon = np.searchsorted(np.flatnonzero(characters == ord("\n")), colons)
@@ -162,7 +162,7 @@ class _Reader:
 
 
 def _number_before(characters: NDArray[np.uint8], ends: NDArray[np.intp]) -> NDArray[np.int64]:
-    """The integers whose digits end before these places. The native reader has seen them: they are proper."""
+    """The integers whose digits end before these places. The native reader has checked them."""
     result = np.zeros(len(ends), dtype=np.int64)
     alive = np.arange(len(ends))
     scale = 1

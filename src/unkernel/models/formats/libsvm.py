@@ -29,7 +29,7 @@ _KEYS = (
     *(b"svm_type", b"kernel_type", b"degree", b"gamma", b"coef0", b"nr_class", b"total_sv"),
     *(b"rho", b"label", b"probA", b"probB", b"prob_density_marks", b"nr_sv"),
 )
-# Each of k - 1 coefficients a support vector becomes one of k(k-1)/2: a small file could ask for much.
+# k - 1 coefficients per support vector become k(k-1)/2: a small file could ask for much memory.
 _MOST_COEFFICIENT_BYTES = 1 << 32
 
 
@@ -133,7 +133,7 @@ def _check_precomputed(text: TextLines, vectors: Vectors) -> None:
 def _expanded(
     text: TextLines, coefficients: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """A column a pair of classes, unless that takes too much memory."""
+    """One column per pair of classes, unless that takes too much memory."""
     classes = len(counts)
     pairs = classes * (classes - 1) // 2
     if len(coefficients) * pairs * 8 > _MOST_COEFFICIENT_BYTES:
@@ -151,7 +151,7 @@ class _Grouped(NamedTuple):
     labels: list[int]
     counts: list[int]
     order: NDArray[np.intp] | slice
-    coefficients: NDArray[np.float64]  # those of a line
+    coefficients: NDArray[np.float64]  # those on one line
 
 
 def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:

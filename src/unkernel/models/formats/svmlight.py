@@ -71,7 +71,7 @@ def read_parameters(header: CommentedHeader) -> Parameters:
 
 
 def checked_kernel(text: TextLines, name: str, parameters: Parameters, gamma: float) -> Kernel:
-    """The kernel; what makes none is an error in the file."""
+    """The kernel; parameters that make no kernel are an error in the file."""
     try:
         return kernel_of(name, parameters, gamma)
     except ValueError as error:
@@ -154,6 +154,6 @@ def _header_lines(model: KernelModel, intercepts: NDArray[np.float64]) -> bytes:
 
 
 def kept_number(model: KernelModel | TreeModel, key: str) -> int:
-    """A number that the file had which the model was read from."""
+    """A number of the file that the model was read from."""
     value = model.origin.get(key)
     return value if type(value) is int else 0

@@ -133,7 +133,7 @@ class _Options:
 
     def _choice(self, option: str, choices: Mapping[Any, Any]) -> Any:
         value = self._values[option]
-        first = value[:1] if option in _WORDS else value  # the program looks at no more
+        first = value[:1] if option in _WORDS else value  # the program reads only this character
         if first not in choices:
             known = ", ".join(map(str, choices))
             raise self._error(option, f"{value!r} cannot be read: train with one of {known}")
@@ -296,7 +296,7 @@ def _key(choices: Mapping[Any, Any], value: Any) -> Any:
     return next(key for key, choice in choices.items() if choice == value)
 
 
-def _refuse_names(channels: list[str], what: str) -> None:
+def _check_names(channels: list[str], what: str) -> None:
     """Channels go by their places there; one alone may be called anything."""
     if len(channels) > 1 and channels != [str(place) for place in range(len(channels))]:
         raise ValueError(
@@ -308,7 +308,7 @@ def _refuse_names(channels: list[str], what: str) -> None:
 def _tree_texts(model: TreeModel) -> list[list[str]]:
     """The trees of each support vector; one that is missing before others is an empty text."""
     support = model.support.compact()
-    _refuse_names(list(support.trees), "trees")
+    _check_names(list(support.trees), "trees")
     _check_labels(support)
     table = support.table
     channels = [roots.tolist() for roots in support.trees.values()]
@@ -338,7 +338,7 @@ def _check_labels(support: Forest) -> None:
 def _vector_texts(model: TreeModel) -> list[list[str]]:
     """The vectors of each support vector."""
     channels = model.support.vectors
-    _refuse_names(list(channels), "vectors")
+    _check_names(list(channels), "vectors")
     if model.support.features is not None:
         raise ValueError("SVM-light-TK numbers features, and this model's have names; save it as a .uk file")
     texts: list[list[str]] = [[] for _ in range(model.n_support)]

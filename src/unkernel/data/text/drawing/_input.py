@@ -63,7 +63,7 @@ def _places(heads: Sequence[int], count: int, base: int) -> list[int]:
 
 
 def shown(text: str) -> str:
-    """The text without characters that would do something: control the terminal, or turn the line."""
+    """The text without characters that control the terminal or change the direction of text."""
     return "".join("\N{REPLACEMENT CHARACTER}" if _acts(character) else character for character in text)
 
 

@@ -249,7 +249,7 @@ def _arcs(sentence: Dependencies) -> list[_Arc]:
 
 
 def _width(text: str, size: float) -> float:
-    """About how wide a text is, rather too much than too little: fonts differ."""
+    """An upper estimate of the width of a text: fonts differ."""
     return size * sum(map(_em, text))
 
 
