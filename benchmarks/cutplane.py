@@ -30,6 +30,8 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.preprocessing import FunctionTransformer, Normalizer, normalize
+
+from unkernel import RankSVM, datasets, write_svmlight
 from unkernel._core import (
     Bundle,
     PackedRows,
@@ -39,8 +41,6 @@ from unkernel._core import (
     pack_rows_by_frequency,
     train_dual,
 )
-
-from unkernel import RankSVM, datasets, write_svmlight
 from zipf_rows import ranks_of, zipf_rows
 
 GAPS = (1e-2, 1e-3)

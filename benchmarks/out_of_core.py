@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from unkernel._core import RowStore, pack_rows
 
 from unkernel import read_svmlight
+from unkernel._core import RowStore, pack_rows
 from unkernel.data.rows.row_files import open_rows
 from zipf_rows import FEATURES, write_large
 

@@ -34,11 +34,11 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
-from unkernel._core import train_sampled_trees
 
 from tree_contenders import KERNELS, SvmLightTk, clocked, in_child, quality
 from tree_tasks import CACHE, example_lines, examples_of, file_of, leaf_pairs, leaves, productions
 from unkernel import Forest, TreeKernel, TreeSVC, datasets, load, read_trees
+from unkernel._core import train_sampled_trees
 from unkernel.models import ExampleKernel
 
 DECAY, C = 0.4, 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+
 from unkernel._core import Bundle, margin_oracle, minimise, pack_rows, train_dual
 
 ROWS = 70_000  # more than one block a part, and more than one part

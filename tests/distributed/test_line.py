@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unkernel._core import margin_oracle
 
+from unkernel._core import margin_oracle
 from unkernel.distributed.line import CELLS, Lacks, line_table, points_in_table
 from unkernel.distributed.wire import Answer, added, packed
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from unkernel._core import example_machine, example_set, kernel_matrix, self_kernels
 
 from reference.tree_examples import Example, example_kernel, make_forest, make_problem, trees
 from unkernel import Forest, TreeClassifier, TreeModel, read_trees
+from unkernel._core import example_machine, example_set, kernel_matrix, self_kernels
 from unkernel.data.trees.forest import Vectors
 from unkernel.models import Decision, ExampleKernel, Kernel
 

@@ -6,10 +6,10 @@ import io
 
 import numpy as np
 import pytest
-from unkernel._core import kernel_matrix
 
 from reference import golden
 from unkernel import TreeClassifier, TreeModel, TreeSVC, read_trees
+from unkernel._core import kernel_matrix
 from unkernel.models import Decision, ExampleKernel, Kernel
 
 SETS = sorted(path.stem for path in golden.FOLDER.glob("svmlight-tk-*.kernels"))

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from unkernel._core import distinct_examples
 
 import unkernel
 import unkernel.poly._base as base_module
 from reference import poly as reference
 from unkernel import PolySVC
+from unkernel._core import distinct_examples
 from unkernel.models import ConjunctionModel, KernelModel
 
 

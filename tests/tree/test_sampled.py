@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unkernel._core import train_sampled_trees
 
 from reference.poly import solve_dual
 from reference.tree_examples import make_problem
 from reference.tree_kernels import KINDS
 from unkernel import Forest, TreeKernel, TreeSVC
+from unkernel._core import train_sampled_trees
 from unkernel.models import ExampleKernel, Kernel
 
 METHODS = ("forest", "usvm", "sdag", "sdag+", "kernels")

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import precision_score, recall_score
 from sklearn.svm import SVC
-from unkernel._core import train_exact_trees
 
 import unkernel
 import unkernel.tree.svc as svc_module
@@ -18,6 +17,7 @@ from reference.poly import solve_dual
 from reference.tree_examples import make_problem
 from reference.tree_kernels import KINDS
 from unkernel import Forest, TreeKernel, TreeSVC
+from unkernel._core import train_exact_trees
 from unkernel.models import ExampleKernel, Kernel
 
 every_kernel = pytest.mark.parametrize("kind", KINDS)

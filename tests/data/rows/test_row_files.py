@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 import zstandard
 from scipy import sparse
-from unkernel._core import pack_rows
 
 from reference.processes import output_of
 from reference.row_damage import damaged, damaged_footer
+from unkernel._core import pack_rows
 from unkernel.data import read_svmlight, write_svmlight
 from unkernel.data.rows import row_files
 from unkernel.data.rows.row_files import open_rows

@@ -7,9 +7,9 @@ import io
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unkernel._core import ColumnText, whole_sentences
 
 from reference import real_data
+from unkernel._core import ColumnText, whole_sentences
 from unkernel.data import read_conllu, read_conllu_parts
 from unkernel.data.text.columns import blocks
 from unkernel.errors import FormatError

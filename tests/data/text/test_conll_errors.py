@@ -8,9 +8,9 @@ import lzma
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unkernel._core import ColumnText
 
 from reference import columns as twin
+from unkernel._core import ColumnText
 from unkernel.data import read_chunks, read_conllu, read_conllx
 from unkernel.errors import FormatError
 

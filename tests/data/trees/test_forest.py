@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from unkernel._core import Forest as SubtreeTable
 
 from reference.preorders import Tree
 from reference.tree_examples import as_trees, chain, text, trees
 from reference.tree_kernels import nodes, production
 from unkernel import Forest, FormatError, TreeKernel
+from unkernel._core import Forest as SubtreeTable
 from unkernel.data import Treebank
 from unkernel.data.trees.forest import TreeExample, as_forest
 from unkernel.data.trees.preorder import Preorder

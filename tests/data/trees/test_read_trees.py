@@ -13,14 +13,14 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unkernel._core import Forest as SubtreeTable
-from unkernel._core import TreeLines
 
 import unkernel.data.trees.reading as trees_module
 from reference import golden
 from reference.tree_examples import as_trees, chain, text, trees
 from reference.tree_kernels import read_tk_examples
 from unkernel import Forest, FormatError, read_trees
+from unkernel._core import Forest as SubtreeTable
+from unkernel._core import TreeLines
 from unkernel.data import files, read_conllu
 
 COMPRESS = {

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unkernel._core import kernel_matrix
 
 import unkernel
 from reference.svmlight_tk import (
@@ -25,6 +24,7 @@ from reference.svmlight_tk import (
     test_trees,
 )
 from unkernel import FormatError
+from unkernel._core import kernel_matrix
 from unkernel.models import ExampleKernel, Kernel, TreeModel, read_model
 
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
-from unkernel._core import ArcEagerSpec, OnlineTrainer
 
 from reference.dependencies import is_tree
 from reference.processes import check_interrupt, needs_sigint
 from reference.treebanks import bank_of, template_texts, treebanks
+from unkernel._core import ArcEagerSpec, OnlineTrainer
 from unkernel.data import Treebank
 from unkernel.parsing import ArcEagerParser
 from unkernel.parsing.arc_eager import training

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unkernel._core import ArcEagerSpec, OnlineTrainer, mean_weights
 
 from reference import arc_eager
 from reference.dependencies import is_tree, projective_heads, projectivised
 from reference.online import Trainer, mean
 from reference.treebanks import CROSSING, bank_of, sentences, template_texts, treebanks
+from unkernel._core import ArcEagerSpec, OnlineTrainer, mean_weights
 from unkernel.parsing import ArcEagerParser
 
 SPLITS = st.sampled_from(["none", "labels", "both"])

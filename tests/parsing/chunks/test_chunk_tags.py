@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unkernel._core import chunk_tag_names, recode_chunks
 
 from reference.chunking import SCHEMES, chunks_of, scores_of, tags_of, valid
 from unkernel import FormatError
+from unkernel._core import chunk_tag_names, recode_chunks
 from unkernel.data import ChunkCorpus, read_chunks
 from unkernel.parsing.chunks.result import compare_chunks, read_tags
 

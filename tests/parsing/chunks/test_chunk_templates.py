@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unkernel._core import ChunkFeatures, restored_chunk_features
 
 from reference.chunking import Sentence, numbered_rows, templates_of
 from unkernel import FormatError
+from unkernel._core import ChunkFeatures, restored_chunk_features
 from unkernel.data import ChunkCorpus
 
 ADDRESSES = [
