@@ -153,6 +153,37 @@ def test_models_of_trees(tmp_path):
             assert found["explained"] == str(refused)
 
 
+def test_parsers_and_chunkers():
+    """Files that earlier versions wrote are loaded, asked and explained."""
+    program = BLOCK + textwrap.dedent("""
+        from pathlib import Path
+        import unkernel
+        from unkernel.data import read_bunsetsu, read_chunks, read_conllu
+        readers = {
+            ".conllu": read_conllu,
+            ".knp": read_bunsetsu,
+            ".txt": lambda path: read_chunks(path, tagged=True),
+        }
+        golden = Path(sys.argv[1])
+        texts = {"trees": "trees.conllu", "bunsetsu": "bunsetsu.knp", "chunks": "chunks.txt"}
+        for path in sorted(golden.glob("*.uk")):
+            task, _, name = path.stem.partition("-")
+            own = golden / f"{name}.conllu"
+            text = own if own.exists() else golden / texts[task]
+            corpus = readers[text.suffix](text)
+            parser = unkernel.load(path)
+            assert parser.parse(corpus).to_bytes() == path.with_suffix(".parsed").read_bytes(), path.stem
+            assert parser.explain(corpus[:1], top=2), path.stem
+            print(path.stem)
+    """)
+    golden = Path(__file__).parent / "parsing" / "golden"
+    done = subprocess.run(
+        [sys.executable, "-c", program, golden], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == sorted(path.stem for path in golden.glob("*.uk"))
+
+
 def test_compiling_a_model_needs_no_more(tmp_path):
     """Chunkers compile their model when they are loaded."""
     unkernel.read_model(GOLDEN / "libsvm-poly2.model").save(tmp_path / "m.uk")
