@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -180,6 +181,28 @@ def test_what_is_refused(run, models, model, bank, tmp_path):
         ((model, bank, "--on-error", "cry"), "--on-error"),
     ):
         assert reason in run("parse", *arguments).error()
+
+
+def test_raw_text_is_told_what_is_missing(run, model, tmp_path):
+    (tmp_path / "raw.txt").write_text("Dogs bark loudly.\n")
+    for command in ("parse", "evaluate", "explain"):
+        message = run(command, model, tmp_path / "raw.txt").error()
+        assert message.startswith(f"{tmp_path / 'raw.txt'}:1:")
+        assert "one word per line with its part of speech" in message
+
+
+def test_warnings_of_the_library_are_lines(run, model, bank, monkeypatch):
+    def warned(*_: object, **__: object) -> None:
+        warnings.warn("the tags are not those of training", UserWarning, stacklevel=1)
+        raise ValueError("stop here")
+
+    monkeypatch.setattr("unkernel.cli.commands.parse.parse_stream", warned)
+    warnings.simplefilter("default")
+    ran = run("parse", model, bank)
+    assert ran.err.splitlines() == [
+        "unkernel: warning: the tags are not those of training",
+        "unkernel: error: stop here",
+    ]
 
 
 # --- Processes ----------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -120,11 +121,20 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     try:
-        code = build(arguments)(list(arguments), prog_name="unkernel", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code = build(arguments)(list(arguments), prog_name="unkernel", standalone_mode=False)
         sys.stdout.flush()  # here, where a full disk can still be reported
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     return code if isinstance(code, int) else 0
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Warnings of the library are lines as all others, without the place in its code."""
+    from unkernel.cli.render.console import warn
+
+    warn(str(message))
 
 
 def _report(reason: str) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from unkernel.cli.inputs.files import STANDARD_STREAM
 from unkernel.cli.inputs.parsers import open_parser
-from unkernel.cli.inputs.sentences import Task, reader, task_of
+from unkernel.cli.inputs.sentences import Task, raw_text_told, reader, task_of
 from unkernel.cli.options import parsing as own
 from unkernel.cli.options import shared, training
 from unkernel.cli.outputs import check_output
@@ -69,7 +69,8 @@ def parse(
         on_error="skip" if on_error == own.OnErrorName.skip else "raise",
         n_jobs=shared.threads(jobs),
     )
-    _pass_on(stream, sinks, counts)
+    with raw_text_told(task):
+        _pass_on(stream, sinks, counts)
     if counts.skipped:
         warn(f"{many(counts.skipped, 'sentence')} passed through without answers, as the lines above say")
     if not quiet:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unkernel.cli.inputs.parsers import Parser, describe_parser, open_parser
-from unkernel.cli.inputs.sentences import Input, check_options_of_rows, task_of
+from unkernel.cli.inputs.sentences import Input, check_options_of_rows, raw_text_told, task_of
 from unkernel.cli.render.console import many
 from unkernel.cli.render.progress import Display
 from unkernel.data import read_chunks
@@ -44,7 +44,9 @@ def _read(parser: Parser, data: str, display: Display) -> Any:
         return Input(data).read(
             lambda file: to_answer(read_chunks(file, tagged=False)._text, columns), display
         )
-    return Input(data).read(task_of(parser).read, display)
+    task = task_of(parser)
+    with raw_text_told(task):
+        return Input(data).read(task.read, display)
 
 
 def _explained(path: Path, parser: Parser, corpus: Any, top: int) -> list[ExplainedDecision]:

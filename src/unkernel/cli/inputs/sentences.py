@@ -7,7 +7,7 @@ import importlib
 import io
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from unkernel.cli.inputs.parsers import Parser
 from unkernel.cli.render.progress import Display
 from unkernel.data import read_bunsetsu, read_chunks, read_conllu, read_conllx
 from unkernel.data.files import read_blocks
+from unkernel.errors import FormatError
 
 if TYPE_CHECKING:
     from unkernel.parsing.base import BaseParser
@@ -72,6 +73,21 @@ def reader(task: Task, format: str | None) -> Callable[[Any], Any]:
     if format is not None and task.name != "trees":
         raise ValueError(f"--format is for dependency trees, and not for {task.words}")
     return read_conllx if format == "conllx" else task.read
+
+
+@contextlib.contextmanager
+def raw_text_told(task: Task) -> Iterator[None]:
+    """Who gives raw text to a parser of trees is told what is missing."""
+    try:
+        yield
+    except FormatError as error:
+        if task.name != "trees" or not error.reason.startswith("1 column instead of"):
+            raise
+        reason = (
+            f"{error.reason}; raw text cannot be parsed: give CoNLL-U, one word per line with its part of "
+            "speech, as a tokenizer and a tagger write it"
+        )
+        raise FormatError(error.file, error.line, error.column, reason) from error
 
 
 def check_options_of_rows(path: Path, given: dict[str, Any]) -> None:
