@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "unkernel/base/cpu.hpp"
+#include "unkernel/solve/smo_passes.hpp"
+#include "unkernel/solve/square_rows.hpp"
 
 // Inside, a label is part of its variable: u_i = y_i a_i lies between 0 and y_i C_i, and its pull is
 //   e_i = -y_i g_i = y_i - sum_j K_ij u_j,
@@ -17,217 +16,8 @@
 namespace unkernel::solve {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double least_curvature = 1e-12;  // tau of Fan, Chen & Lin
 constexpr std::int64_t shrink_period = 1000;
 constexpr double worth_shrinking = 0.75;
-constexpr std::size_t copied_bytes = std::size_t{64} << 20U;
-
-// --- The passes over all active variables
-// ----------------------------------------------------------------------
-//
-// A best-of-all is searched in `lanes` interleaved parts, so that compilers can vectorise it without leave to
-// reorder floating-point arithmetic; and in loops of one choice each, or they see control flow. Barriers,
-// which are 0 or infinite, stand for the tests whether a variable can rise or fall.
-
-constexpr std::size_t lanes = 64;
-
-// A lambda that is not inlined would be compiled for the least machine only, whatever its caller is a clone
-// for.
-#define UNKERNEL_INLINE __attribute__((always_inline))
-
-template <class Block>
-[[gnu::always_inline]] inline void for_each_block(std::size_t count, const Block& block) {
-  std::size_t first = 0;
-  for (; first + lanes <= count; first += lanes) block(first, lanes);
-  if (first < count) block(first, count - first);
-}
-
-struct Step {
-  const float* row;
-  double change;
-};
-
-// pull -= sum of both steps; gives where pull + barrier is largest; `count` where every barrier is infinite.
-UNKERNEL_CLONES std::size_t move_pair(Step one, Step two, double* __restrict pull,
-                                      const double* __restrict barrier, std::size_t count) {
-  double best[lanes];
-  std::fill_n(best, lanes, -infinity);
-  const float* __restrict row_one = one.row;
-  const float* __restrict row_two = two.row;
-  for_each_block(count, [&](std::size_t first, std::size_t width) UNKERNEL_INLINE {
-    for (std::size_t l = 0; l < width; ++l) {
-      const std::size_t k = first + l;
-      const double moved = pull[k] - (one.change * static_cast<double>(row_one[k]) +
-                                      two.change * static_cast<double>(row_two[k]));
-      pull[k] = moved;
-      const double reach = moved + barrier[k];
-      const double before = best[l];
-      best[l] = reach > before ? reach : before;
-    }
-  });
-  const std::size_t lane = static_cast<std::size_t>(std::max_element(best, best + lanes) - best);
-  for (std::size_t k = lane; k < count && best[lane] > -infinity; k += lanes) {
-    if (pull[k] + barrier[k] == best[lane]) return k;
-  }
-  return count;
-}
-
-// Gains are estimates that only choose who moves next, so single precision is enough; violations are
-// differences taken in double and rounded afterwards.
-struct Choice {
-  std::size_t place;  // the largest gain; `count` where nothing is gained
-  double violation = 0.0;
-};
-
-class GainLanes {
- public:
-  GainLanes() {
-    std::fill_n(gain_, lanes, 0.0F);
-    std::fill_n(violation_, lanes, 0.0F);
-    std::fill_n(block_, lanes, std::int32_t{-1});
-  }
-
-  // rise[l] may be negative: then nothing is gained. curvature[l] > 0
-  [[gnu::always_inline]] void consider(std::size_t first, std::size_t width, float* __restrict rise,
-                                       const float* __restrict curvature) {
-    const std::int32_t block = static_cast<std::int32_t>(first);
-    float gain[lanes];
-    for (std::size_t l = 0; l < width; ++l) rise[l] = rise[l] > 0.0F ? rise[l] : 0.0F;
-    for (std::size_t l = 0; l < width; ++l) violation_[l] = rise[l] > violation_[l] ? rise[l] : violation_[l];
-    for (std::size_t l = 0; l < width; ++l) gain[l] = rise[l] * rise[l] / curvature[l];
-    for (std::size_t l = 0; l < width; ++l) {
-      const std::int32_t before = block_[l];
-      block_[l] = gain[l] > gain_[l] ? block : before;
-    }
-    for (std::size_t l = 0; l < width; ++l) gain_[l] = gain[l] > gain_[l] ? gain[l] : gain_[l];
-  }
-
-  Choice choice(std::size_t count) const {
-    const double violation = static_cast<double>(*std::max_element(violation_, violation_ + lanes));
-    const std::size_t lane = static_cast<std::size_t>(std::max_element(gain_, gain_ + lanes) - gain_);
-    return {block_[lane] < 0 ? count : static_cast<std::size_t>(block_[lane]) + lane, violation};
-  }
-
- private:
-  float gain_[lanes];
-  float violation_[lanes];
-  std::int32_t block_[lanes];
-};
-
-// The partner k of a variable with the pull `top` and this row: (top - e_k)^2 / (K_ii + K_kk - 2 K_ik) is
-// largest.
-struct Leader {
-  double top;
-  float diagonal;
-  const float* row;
-};
-
-UNKERNEL_CLONES Choice find_partner(Leader leader, const double* __restrict pull,
-                                    const double* __restrict barrier, const float* __restrict diagonal,
-                                    std::size_t count) {
-  GainLanes best;
-  const float* __restrict row = leader.row;
-  for_each_block(count, [&](std::size_t first, std::size_t width) UNKERNEL_INLINE {
-    float rise[lanes], curvature[lanes];
-    for (std::size_t l = 0; l < width; ++l)
-      rise[l] = static_cast<float>(leader.top - (pull[first + l] + barrier[first + l]));
-    for (std::size_t l = 0; l < width; ++l) {
-      const float raw = leader.diagonal + diagonal[first + l] - 2.0F * row[first + l];
-      curvature[l] = raw > static_cast<float>(least_curvature) ? raw : static_cast<float>(least_curvature);
-    }
-    best.consider(first, width, rise, curvature);
-  });
-  return best.choice(count);
-}
-
-// pull -= step; gives who has the largest pull^2 / K_kk among those that can follow it.
-UNKERNEL_CLONES Choice move_one(Step step, double* __restrict pull, const double* __restrict rise_barrier,
-                                const double* __restrict fall_barrier, const float* __restrict diagonal,
-                                std::size_t count) {
-  GainLanes best;
-  const float* __restrict row = step.row;
-  for_each_block(count, [&](std::size_t first, std::size_t width) UNKERNEL_INLINE {
-    float rise[lanes], curvature[lanes];
-    for (std::size_t l = 0; l < width; ++l) {
-      const std::size_t k = first + l;
-      const double moved = pull[k] - step.change * static_cast<double>(row[k]);
-      pull[k] = moved;
-      const double up = moved + rise_barrier[k], down = -(moved + fall_barrier[k]);
-      rise[l] = static_cast<float>(up > down ? up : down);
-    }
-    for (std::size_t l = 0; l < width; ++l) {
-      const float raw = diagonal[first + l];
-      curvature[l] = raw > static_cast<float>(least_curvature) ? raw : static_cast<float>(least_curvature);
-    }
-    best.consider(first, width, rise, curvature);
-  });
-  return best.choice(count);
-}
-
-UNKERNEL_CLONES void subtract_row(Step step, double* __restrict pull, std::size_t count) {
-  const float* __restrict row = step.row;
-  for (std::size_t k = 0; k < count; ++k) pull[k] -= step.change * static_cast<double>(row[k]);
-}
-
-// --- Rows of the square
-// ----------------------------------------------------------------------------------------
-
-std::size_t place_of(const KernelSquare& kernel, std::size_t variable) {
-  return kernel.rows == nullptr ? variable : static_cast<std::size_t>(kernel.rows[variable]);
-}
-
-bool follow_one_another(std::span<const std::size_t> places) {
-  for (std::size_t k = 1; k < places.size(); ++k) {
-    if (places[k] != places[k - 1] + 1) return false;
-  }
-  return true;
-}
-
-// Rows of the kernel over some of the square's columns: in place where these follow one another, else copies
-// of those last asked for, of which the oldest makes room.
-class SquareRows {
- public:
-  SquareRows(const KernelSquare& kernel, std::vector<std::size_t> places)
-      : kernel_(kernel), places_(std::move(places)) {
-    in_place_ = follow_one_another(places_);
-    if (in_place_) return;
-    const std::size_t most = std::max<std::size_t>(copied_bytes / (sizeof(float) * places_.size()), 2);
-    copies_.resize(std::min(most, places_.size()));
-    owner_.assign(copies_.size(), nobody);
-    copy_of_.assign(places_.size(), nobody);
-  }
-
-  // Good until the next call but one: the row of `kept` is not overwritten.
-  const float* row(std::size_t k, std::size_t kept) {
-    const float* whole = kernel_.values + places_[k] * kernel_.stride;
-    if (in_place_) return whole + places_[0];
-    if (copy_of_[k] == nobody) copy(k, whole, kept);
-    return copies_[copy_of_[k]].get();
-  }
-
- private:
-  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
-
-  void copy(std::size_t k, const float* whole, std::size_t kept) {
-    if (owner_[next_] == kept) next_ = (next_ + 1) % copies_.size();
-    if (owner_[next_] != nobody) copy_of_[owner_[next_]] = nobody;
-    owner_[next_] = k;
-    copy_of_[k] = next_;
-    auto& values = copies_[next_];
-    if (!values) values = std::make_unique_for_overwrite<float[]>(places_.size());
-    for (std::size_t l = 0; l < places_.size(); ++l) values[l] = whole[places_[l]];
-    next_ = (next_ + 1) % copies_.size();
-  }
-
-  KernelSquare kernel_;
-  std::vector<std::size_t> places_;
-  bool in_place_ = false;
-  std::vector<std::unique_ptr<float[]>> copies_;
-  std::vector<std::size_t> owner_;    // of a copy
-  std::vector<std::size_t> copy_of_;  // of a row
-  std::size_t next_ = 0;
-};
 
 // pull -= sum_j changes_j K_j, for all variables.
 void subtract_rows(const SmoProblem& problem, std::span<const double> changes, std::span<double> pull) {
@@ -249,9 +39,6 @@ void subtract_rows(const SmoProblem& problem, std::span<const double> changes, s
     pull[j] = own - change * problem.diagonal[j];
   }
 }
-
-// --- The solver
-// ------------------------------------------------------------------------------------------------
 
 class Smo {
  public:
@@ -398,20 +185,20 @@ class Smo {
   void choose() {
     choice_ = {active(), 0.0};
     if (active() == 0) return;
-    const Step none{row(0), 0.0};
+    const KernelStep none{row(0), 0.0};
     options_.bias ? move(none, none) : move(none);
   }
 
-  void move(Step step) {
+  void move(KernelStep step) {
     choice_ =
         move_one(step, pull_.data(), rise_barrier_.data(), fall_barrier_.data(), diagonal_.data(), active());
   }
 
-  void move(Step one, Step two) {
+  void move(KernelStep one, KernelStep two) {
     top_ = move_pair(one, two, pull_.data(), rise_barrier_.data(), active());
     choice_ = {active(), 0.0};
     if (top_ == active()) return;
-    const Leader leader{pull_[top_], diagonal_[top_], row(top_)};
+    const PairLeader leader{pull_[top_], diagonal_[top_], row(top_)};
     choice_ = find_partner(leader, pull_.data(), fall_barrier_.data(), diagonal_.data(), active());
   }
 
@@ -421,7 +208,7 @@ class Smo {
   bool single_step(std::size_t k) {
     const std::size_t i = variable_[k];
     const double target = all_u_[i] + pull_[k] / std::max(problem_.diagonal[i], least_curvature);
-    const Step made{row(k), set(k, std::clamp(target, low(i), high(i)))};
+    const KernelStep made{row(k), set(k, std::clamp(target, low(i), high(i)))};
     mend_diagonal(k, made);
     move(made);
     return made.change != 0.0;
@@ -436,8 +223,8 @@ class Smo {
     const double wish = (pull_[riser] - pull_[faller]) / std::max(curvature, least_curvature);
     const double room_i = high(i) - all_u_[i], room_j = all_u_[j] - low(j);
     const double t = std::min({wish, room_i, room_j});
-    const Step rise{row_i, set(riser, t == room_i ? high(i) : std::min(all_u_[i] + t, high(i)))};
-    const Step fall{row_j, set(faller, t == room_j ? low(j) : std::max(all_u_[j] - t, low(j)))};
+    const KernelStep rise{row_i, set(riser, t == room_i ? high(i) : std::min(all_u_[i] + t, high(i)))};
+    const KernelStep fall{row_j, set(faller, t == room_j ? low(j) : std::max(all_u_[j] - t, low(j)))};
     mend_diagonal(riser, rise);
     mend_diagonal(faller, fall);
     move(rise, fall);
@@ -455,7 +242,7 @@ class Smo {
 
   // The square's K_kk is single precision; the curvatures are not, and have to be those of the same
   // quadratic.
-  void mend_diagonal(std::size_t k, Step step) {
+  void mend_diagonal(std::size_t k, KernelStep step) {
     pull_[k] += step.change * (static_cast<double>(step.row[k]) - problem_.diagonal[variable_[k]]);
   }
 
@@ -510,12 +297,12 @@ class Smo {
   std::vector<double> pull_, rise_barrier_, fall_barrier_;  // of the active ones
   std::vector<float> diagonal_;
   SquareRows rows_;
-  std::size_t top_ = 0;  // the riser, where there is a bias
-  Choice choice_{0};     // the faller, or the only one
+  std::size_t top_ = 0;   // the riser, where there is a bias
+  PairChoice choice_{0};  // the faller, or the only one
   std::int64_t steps_ = 0;
 };
 
-void check(const SmoProblem& problem, std::size_t alphas, std::size_t gradients) {
+void check_problem(const SmoProblem& problem, std::size_t alphas, std::size_t gradients) {
   const std::size_t size = problem.labels.size();
   if (problem.diagonal.size() != size || problem.costs.size() != size || alphas != size ||
       gradients != size) {
@@ -539,7 +326,7 @@ void check_start(const SmoProblem& problem, std::span<const double> alpha) {
 }  // namespace
 
 void evaluate_gradient(const SmoProblem& problem, std::span<const double> alpha, std::span<double> gradient) {
-  check(problem, alpha.size(), gradient.size());
+  check_problem(problem, alpha.size(), gradient.size());
   std::vector<double> u(alpha.size());
   for (std::size_t i = 0; i < u.size(); ++i) {
     const double label = static_cast<double>(problem.labels[i]);
@@ -552,7 +339,7 @@ void evaluate_gradient(const SmoProblem& problem, std::span<const double> alpha,
 
 PairOutcome minimise_pairs(const SmoProblem& problem, const SmoOptions& options, std::span<double> alpha,
                            std::span<double> gradient, const Monitor& monitor) {
-  check(problem, alpha.size(), gradient.size());
+  check_problem(problem, alpha.size(), gradient.size());
   check_start(problem, alpha);
   Smo solver(problem, options, alpha, gradient, monitor);
   const PairOutcome outcome = solver.run();

@@ -8,18 +8,16 @@
 //            Chen & Lin 2005, WSS 2).
 // No bias    without the equality constraint one variable moves at a time: that with the largest g_i^2 /
 // K_ii. Shrinking  a variable at a bound that wants to stay there leaves until the others are optimal; then
-// all gradients
-//            are brought up to date, and whoever is not optimal is worked on again.
+// all
+//            gradients are brought up to date, and every variable that is not optimal is worked on again.
 // Start      wherever a stands, as long as each a_i is between its bounds, with its gradient g. Where the
-// variables
-//            are a part of a larger problem, sum_i y_i a_i stays what it is, and g has the others' part in
-//            it.
+//            variables are a part of a larger problem, sum_i y_i a_i stays what it is, and g includes the
+//            part of the other variables.
 // Stop       with a bias: m(a) - M(a) <= tolerance, the largest -y_i g_i of a variable whose y_i a_i can rise
-// less
-//            the smallest of one that can fall, as LIBSVM's -e; without: no |g_i| that a can follow above
-//            tolerance.
+//            less the smallest of one that can fall, as LIBSVM's -e; without: no |g_i| that a can follow
+//            above tolerance.
 // Singular   a pair without curvature, or with a negative one by rounding, moves until one of the two is at a
-// bound.
+//            bound.
 #pragma once
 
 #include <cstddef>
@@ -27,17 +25,9 @@
 #include <span>
 
 #include "unkernel/base/monitor.hpp"
+#include "unkernel/solve/square_rows.hpp"
 
 namespace unkernel::solve {
-
-// A symmetric matrix that several problems share, each with its own rows of it. Where a problem's rows follow
-// one another the matrix is read in place; else the rows that are worked with are copied, 64 MiB of them at
-// most.
-struct KernelSquare {
-  const float* values;  // row-major, `stride` apart
-  std::size_t stride;
-  const std::int32_t* rows;  // where variable i is in the square; null: at i
-};
 
 struct SmoProblem {
   KernelSquare kernel;

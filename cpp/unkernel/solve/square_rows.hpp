@@ -1,0 +1,58 @@
+// Rows of a kernel matrix in memory, over the columns that a problem works with.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace unkernel::solve {
+
+// A symmetric matrix that several problems share, each with its own rows of it. Where a problem's rows follow
+// one another the matrix is read in place; else the rows that are worked with are copied, 64 MiB of them at
+// most.
+struct KernelSquare {
+  const float* values;  // row-major, `stride` apart
+  std::size_t stride;
+  const std::int32_t* rows;  // where variable i is in the square; null: at i
+};
+
+// Where a variable's row is in the matrix.
+inline std::size_t place_of(const KernelSquare& kernel, std::size_t variable) {
+  return kernel.rows == nullptr ? variable : static_cast<std::size_t>(kernel.rows[variable]);
+}
+
+// Whether each place is the one before plus 1.
+bool follow_one_another(std::span<const std::size_t> places);
+
+// Rows of the kernel over some of the square's columns: in place where these follow one another, else copies
+// of those last asked for, of which the oldest makes room.
+class SquareRows {
+ public:
+  SquareRows(const KernelSquare& kernel, std::vector<std::size_t> places);
+
+  // Good until the next call but one: the row of `kept` is not overwritten.
+  const float* row(std::size_t k, std::size_t kept) {
+    const float* whole = kernel_.values + places_[k] * kernel_.stride;
+    if (in_place_) return whole + places_[0];
+    if (copy_of_[k] == nobody) copy(k, whole, kept);
+    return copies_[copy_of_[k]].get();
+  }
+
+ private:
+  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
+
+  void copy(std::size_t k, const float* whole, std::size_t kept);
+
+  KernelSquare kernel_;
+  std::vector<std::size_t> places_;
+  bool in_place_ = false;
+  std::vector<std::unique_ptr<float[]>> copies_;
+  std::vector<std::size_t> owner_;    // of a copy
+  std::vector<std::size_t> copy_of_;  // of a row
+  std::size_t next_ = 0;
+};
+
+}  // namespace unkernel::solve
