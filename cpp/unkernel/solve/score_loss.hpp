@@ -6,10 +6,11 @@
 //
 //   min_w  penalty(w) + sum_i L_i(w'phi_i)      is      max_u  sum_i g_i(u_i) - penalty*(sum_i u_i phi_i).
 //
-//   squared hinge   p max(1-f, 0)^2 + q max(1+f, 0)^2           g in loss.hpp
-//   logistic        p log(1+exp(-f)) + q log(1+exp(f))          g(u) = -(p-u) log s - (q+u) log(1-s), s =
-//   (p-u)/(p+q) softmax         sum_k c_k (log sum_l exp(f_l) - f_k)        g(u) = -n sum_k s_k log s_k, s_k
-//   = (c_k-u_k)/n, n = sum_k c_k
+//   squared hinge   p max(1-f, 0)^2 + q max(1+f, 0)^2        g in loss.hpp
+//   logistic        p log(1+exp(-f)) + q log(1+exp(f))       g(u) = -(p-u) log s - (q+u) log(1-s),
+//                                                            s = (p-u)/(p+q)
+//   softmax         sum_k c_k (log sum_l exp(f_l) - f_k)     g(u) = -n sum_k s_k log s_k,
+//                                                            s_k = (c_k-u_k)/n, n = sum_k c_k
 //
 // p, q and c_k are the costs of a row that stands for all equal rows, whatever their classes.
 // Scores, gradients and the like are output-major: [k * rows + i].
@@ -37,8 +38,8 @@ class ScoreLoss {
                            std::span<double> curvature) const = 0;
   // The most that the second derivative of a row can be.
   virtual void largest_curvatures(std::span<double> curvature) const = 0;
-  // The Hessian of row i by its scores is diag(a_i) - a_i a_i' / n_i: a (row-major) for all rows, n = their
-  // sums.
+  // The Hessian of row i by its scores is diag(a_i) - a_i a_i' / n_i, n_i the sum of a_i: a (row-major) for
+  // all rows.
   virtual void joint_curvatures(std::span<const double> scores, std::span<double> a) const = 0;
   // The value if `step` times `direction` is added to the scores.
   virtual double value_along(std::span<const double> scores, std::span<const double> direction,
@@ -47,7 +48,7 @@ class ScoreLoss {
   virtual double dual(std::span<const double> gradients, double scale) const = 0;
 };
 
-// One cost pair a row.
+// One pair of costs per row.
 std::unique_ptr<ScoreLoss> squared_hinge_loss(std::vector<Costs> costs);
 std::unique_ptr<ScoreLoss> logistic_loss(std::vector<Costs> costs);
 

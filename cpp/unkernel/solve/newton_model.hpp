@@ -1,0 +1,29 @@
+// The quadratic model of a proximal Newton step. Only the files of ProximalNewton include this one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "unkernel/solve/proximal_newton.hpp"
+
+namespace unkernel::solve {
+
+// A model's solution is good enough where its violation is at most this part of that at the beginning.
+inline constexpr double model_accuracy = 0.1;
+inline constexpr double ridge = 1e-12;  // keeps a column without curvature from an infinite step
+
+struct ProximalNewton::Model {
+  std::vector<std::int32_t> columns;
+  std::vector<std::size_t> outputs;  // of each column; a column may be there for several
+  std::vector<std::size_t> offsets{0};
+  std::vector<std::int32_t> rows;  // renumbered: only rows with a curvature
+  std::vector<double> values;      // x_ij sqrt(curvature_i)
+  std::vector<double> gradient;    // of the loss at d = 0
+  std::vector<double> curvature;   // of the loss alone
+  std::vector<double> weights;     // w_j
+  std::vector<double> steps;       // d_j
+  std::vector<double> residual;    // sum_j values_j d_j
+};
+
+}  // namespace unkernel::solve
