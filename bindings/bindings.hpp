@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "unkernel/base/function_ref.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/data/csr.hpp"
 #include "unkernel/kernels/feature_map.hpp"
@@ -45,18 +46,7 @@ using OnProgress = std::function<void(const Progress&)>;
 
 // Runs `work(monitor)` on a thread of its own while this one lets Python see signals and, if asked to,
 // progress.
-template <class Work>
-void watched(const Work& work, const OnProgress& on_progress) {
-  Monitor monitor;
-  const nb::gil_scoped_release unlocked;
-  supervise(
-      monitor, [&] { work(monitor); },
-      [&](const Progress& progress) {
-        const nb::gil_scoped_acquire locked;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        if (on_progress) on_progress(progress);
-      });
-}
+void watched(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress);
 
 template <class T>
 using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

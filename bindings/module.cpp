@@ -19,6 +19,18 @@ void translate_errors(const std::exception_ptr& pointer, void*) {
 
 }  // namespace
 
+void watched(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress) {
+  Monitor monitor;
+  const nb::gil_scoped_release unlocked;
+  supervise(
+      monitor, [&] { work(monitor); },
+      [&](const Progress& progress) {
+        const nb::gil_scoped_acquire locked;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        if (on_progress) on_progress(progress);
+      });
+}
+
 NB_MODULE(_core, module) {
   // A thread that waits for input when the process ends holds objects: nothing that a user should read about.
   nb::set_leak_warnings(false);

@@ -108,7 +108,7 @@ def test_a_bundle_refuses_what_does_not_fit():
     bundle = _core.Bundle(3, 10)
     with pytest.raises(ValueError, match="wrong number of weights"):
         bundle.add(np.zeros(4), 1.0)
-    with pytest.raises(ValueError, match="a mass a cut"):
+    with pytest.raises(ValueError, match="one mass per cut"):
         bundle.set_masses(np.ones(1))
     with pytest.raises(IndexError, match="no such cut"):
         bundle.gradient(0)

@@ -1,7 +1,7 @@
 // phi(x) stored, by column numbers that count only the conjunctions that occur.
 //
 // All conjunctions with the same rarest feature share a *segment* of the weight vector, so a column
-// is stored as its place in the segment: 2 bytes a non-zero where no segment is longer than 65,536,
+// is stored as its place in the segment: 2 bytes per non-zero where no segment is longer than 65,536,
 // else 4. (Numbering all columns by frequency, which we tried first, made a pass a third slower:
 // what a row reads then lies scattered over the whole vector.) Values are never stored; they are
 // products of the x that the loops hold anyway.

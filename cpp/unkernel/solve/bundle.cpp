@@ -75,7 +75,7 @@ void Bundle::weights(std::span<double> result, int threads) const {
 void Bundle::set_masses(std::span<const double> masses) {
   const bool sound =
       masses.size() == size() && std::ranges::all_of(masses, [](double mass) { return mass >= 0.0; });
-  if (!sound) throw std::invalid_argument("there must be a mass a cut, none of them negative");
+  if (!sound) throw std::invalid_argument("there must be one mass per cut, none of them negative");
   masses_.assign(masses.begin(), masses.end());
 }
 

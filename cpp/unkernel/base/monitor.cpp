@@ -1,0 +1,76 @@
+#include "unkernel/base/monitor.hpp"
+
+#include <chrono>
+#include <thread>
+
+namespace unkernel {
+
+void Monitor::report(const Progress& progress) {
+  const std::lock_guard guard(lock_);
+  const std::int64_t finished = progress_.finished;
+  progress_ = progress;
+  progress_.finished = finished;
+  if (++reports_ == 1) changed_.notify_one();
+}
+
+void Monitor::finish_one() {
+  const std::lock_guard guard(lock_);
+  ++progress_.finished;
+  if (reports_ > 0) ++reports_;  // nothing to show before the first report
+}
+
+Progress Monitor::latest() const {
+  const std::lock_guard guard(lock_);
+  return progress_;
+}
+
+bool Monitor::wait() {
+  std::unique_lock guard(lock_);
+  const auto first_report = [&] { return reports_ > 0 && shown_ == 0 && !stopped(); };
+  changed_.wait_for(guard, std::chrono::milliseconds(50), [&] { return ended_ || first_report(); });
+  return ended_;
+}
+
+void Monitor::end() {
+  const std::lock_guard guard(lock_);
+  ended_ = true;
+  changed_.notify_one();
+}
+
+Progress Monitor::to_show() {
+  const std::lock_guard guard(lock_);
+  shown_ = reports_;
+  return progress_;
+}
+
+bool Monitor::has_news() const {
+  const std::lock_guard guard(lock_);
+  return shown_ != reports_;
+}
+
+void supervise(Monitor& monitor, FunctionRef<void()> work, FunctionRef<void(const Progress&)> on_progress) {
+  std::exception_ptr failure;
+  std::thread worker([&] {
+    try {
+      work();
+    } catch (...) { failure = std::current_exception(); }
+    monitor.end();
+  });
+  std::exception_ptr refusal;
+  const auto show = [&] {
+    try {
+      on_progress(monitor.to_show());
+    } catch (...) {
+      refusal = std::current_exception();
+      monitor.stop();
+    }
+  };
+  while (!monitor.wait())
+    if (!refusal) show();
+  worker.join();
+  if (!failure && !refusal && monitor.has_news()) show();
+  if (refusal) std::rethrow_exception(refusal);
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace unkernel
