@@ -11,8 +11,6 @@ import pytest
 
 from unkernel import load, read_svmlight
 from unkernel.cli.options import shared as _options
-from unkernel.engines import Candidate
-from unkernel.report import plots
 
 MODEL, ROWS = "libsvm-poly2.model", "multi.test.svm"
 
@@ -184,31 +182,6 @@ def test_the_rows_are_not_overwritten(run, golden, tmp_path):
 )
 def test_how_nodes_are_written(words, nodes):
     assert _options.node_count(words) == nodes
-
-
-def test_lines_of_a_plot_join_what_differs_in_its_trie_alone():
-    base = Candidate("split", rare=8, head_bytes=4e6, nbytes=10, microseconds=5.0)
-    tries = [
-        Candidate("split", rare=8, head_bytes=4e6, trie_nodes=n, nbytes=10 + n, microseconds=4.0)
-        for n in (300, 30)
-    ]
-    others = [
-        Candidate("split", rare=8, head_bytes=4e6, fused=4, nbytes=9, microseconds=3.0),
-        Candidate("split", rare=8, head_bytes=4e6, grouped=64, nbytes=9, microseconds=3.0),
-        Candidate("expanded", head_bytes=4e6, nbytes=9, microseconds=3.0),
-    ]
-    assert plots.trie_lines([*others, base, *tries]) == [[base, tries[1], tries[0]]]
-    assert plots.trie_lines([*others, base]) == []
-    assert plots.trie_lines([*others, tries[0]]) == []  # one point is no line
-
-
-def test_words_are_for_what_nothing_else_beats():
-    def measured(nbytes: int, microseconds: float) -> Candidate:
-        return Candidate("expanded", nbytes=nbytes, microseconds=microseconds)
-
-    small, between, slow, fast = measured(1, 9.0), measured(3, 5.0), measured(4, 6.0), measured(5, 1.0)
-    assert plots.frontier([fast, slow, between, small, measured(5, 2.0)]) == [small, between, fast]
-    assert plots.frontier([]) == []
 
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
