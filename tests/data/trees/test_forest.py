@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import pickle
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -14,16 +12,15 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from reference.preorders import Tree
-from reference.tree_examples import as_trees, chain, text, trees
+from reference.tree_examples import as_trees, text, trees
+from reference.tree_files import SMALL
 from reference.tree_kernels import nodes, production
-from unkernel import Forest, FormatError, TreeKernel
-from unkernel._core import Forest as SubtreeTable
+from unkernel import Forest, FormatError
 from unkernel.data import Treebank
 from unkernel.data.trees.forest import TreeExample, as_forest
 from unkernel.data.trees.preorder import Preorder
 
 LISTS = st.lists(trees(), max_size=12)
-SMALL = ["(S (NP dogs) (VP bark))", "(S (NP cats) (VP bark))", "(NP dogs)"]
 
 
 # --- What it holds ----------------------------------------------------------------------------------
@@ -393,159 +390,3 @@ def test_channels_are_matched_by_name():
     assert vectors[1] is None
     alone = Forest({"x": SMALL}).roots_like(Forest(SMALL))
     assert (alone[0] >= 0).all()
-
-
-# --- Large ------------------------------------------------------------------------------------------
-
-LARGE = {
-    "deep": chain(100_000),
-    "deep and different": "".join(f"(L{i} " for i in range(100_000)) + "x" + ")" * 100_000,
-    "pairs of new labels": "(A" + "".join(f" (L{i} w{i})" for i in range(50_000)) + ")",
-    "wide": "(A" + " b" * 100_000 + ")",
-    "wide and different": "(A" + "".join(f" (B w{i})" for i in range(50_000)) + ")",
-    "a long label": "(" + "L" * 1_000_000 + " " + "w" * 1_000_000 + ")",
-}
-
-
-@pytest.mark.parametrize("kind", LARGE)
-def test_large_trees(kind):
-    forest = Forest([LARGE[kind], "(A b)"])
-    assert forest.brackets()[0] == LARGE[kind]
-    copy = pickle.loads(pickle.dumps(forest[:1].compact()))
-    assert copy.brackets() == [LARGE[kind]]
-    assert Forest([*copy, LARGE[kind]]).trees["0"].tolist() == [copy.trees["0"][0]] * 2
-
-
-def test_deep_trees_of_other_libraries():
-    tree = Tree("X", ["x"])
-    for _ in range(9_999):
-        tree = Tree("X", [tree])
-    assert Forest([tree]).brackets() == [chain(10_000)]
-
-
-def test_a_tree_that_doubles_costs_what_it_has_of_different_subtrees():
-    """2^40 nodes, were they written out."""
-    doubled = Forest(["(A x)"])
-    table = doubled.table
-    root = int(doubled.trees["0"][0])
-    arrays = {name: list(values) for name, values in table.arrays().items()}
-    for _ in range(40):
-        arrays["node_labels"].append(0)
-        arrays["children"] += [root, root]
-        arrays["child_begins"].append(len(arrays["children"]))
-        root = len(arrays["node_labels"]) - 1
-    kinds = {name: np.asarray(values).dtype for name, values in table.arrays().items()}
-    grown = SubtreeTable.from_arrays(**{name: np.array(arrays[name], kind) for name, kind in kinds.items()})
-    forest = Forest._of(grown, {"0": np.array([root], np.int32)}, {})
-    value = TreeKernel("st", decay=0.5, normalize=False)(forest)
-    # Nodes of height h are there 2^(40 - h) times; those that are large are of weight 2^-(2^h ...).
-    expected = sum((2.0 ** (40 - h)) ** 2 * 0.5 ** (2.0 ** (h + 1) - 1) for h in range(41))
-    assert value[0, 0] == pytest.approx(expected, rel=1e-12)
-
-
-# --- Tables out of arrays ---------------------------------------------------------------------------
-
-ARRAYS = {name: np.asarray(values) for name, values in Forest(SMALL).table.arrays().items()}
-
-
-def test_a_table_out_of_its_arrays():
-    copy = SubtreeTable.from_arrays(**ARRAYS)
-    for name, values in copy.arrays().items():
-        assert np.array_equal(values, ARRAYS[name])
-
-
-@given(data=st.data())
-@settings(deadline=None, max_examples=300)
-def test_changed_arrays_are_refused_or_are_a_table(data):
-    arrays = {name: values.copy() for name, values in ARRAYS.items()}
-    name = data.draw(st.sampled_from(sorted(arrays)))
-    place = data.draw(st.integers(0, len(arrays[name]) - 1))
-    if data.draw(st.booleans()):
-        limits = np.iinfo(arrays[name].dtype)
-        near = st.integers(max(int(limits.min), -2), 20)
-        arrays[name][place] = data.draw(near | st.integers(int(limits.min), int(limits.max)))
-    else:
-        arrays[name] = np.delete(arrays[name], place)
-    try:
-        table = SubtreeTable.from_arrays(**arrays)
-    except ValueError as error:
-        assert "damaged" in str(error)
-        return
-    for key, values in table.arrays().items():
-        assert np.array_equal(values, arrays[key])
-    for root in range(table.nodes):
-        assert table.brackets(root, True).count("(") >= 1
-
-
-@pytest.mark.parametrize("root", [8, -2, 2**31 - 1])
-def test_roots_that_are_no_nodes(root):
-    table = Forest(SMALL).table
-    with pytest.raises(IndexError, match="no node"):
-        table.brackets(root, False)
-    with pytest.raises(IndexError, match="no node"):
-        SubtreeTable().absorb(table, np.array([0, root], np.int32))
-
-
-# --- Threads ----------------------------------------------------------------------------------------
-
-
-def test_a_forest_is_read_while_it_grows():
-    """Who reads sees the trees that were there; who adds waits, and nobody waits for ever."""
-    forest = Forest([f"(S (NP w{i}) (VP (V v{i % 7}) (NP w{i % 5})))" for i in range(300)])
-    part = forest[:]
-    expected = TreeKernel(n_jobs=1)(part)
-    stop = threading.Event()
-
-    def grow():
-        added = 0
-        while not stop.is_set() and added < 20_000:
-            forest.extend([f"(S (NP new{added}) (VP (V x{added})))"])
-            added += 1
-        return added
-
-    with ThreadPoolExecutor(4) as pool:
-        growing = pool.submit(grow)
-        found = [pool.submit(TreeKernel(n_jobs=2), part) for _ in range(6)]
-        matrices = [one.result() for one in found]
-        stop.set()
-        added = growing.result()
-    assert added > 0
-    assert len(forest) == 300 + added
-    for matrix in matrices:
-        assert np.array_equal(matrix, expected)
-
-
-def test_channels_without_a_common_name_are_refused():
-    forest, other = Forest({"a": SMALL, "b": SMALL}), Forest({"c": SMALL, "d": SMALL})
-    with pytest.raises(ValueError, match="the same names"):
-        forest.roots_like(other)
-
-
-def test_what_is_asked_about_is_left_alone():
-    vectors = sparse.csr_matrix(np.array([[1.0, 2.0], [0.0, 3.0], [4.0, 0.0]]))
-    forest, other = (Forest({"t": SMALL}, vectors={"v": vectors}) for _ in range(2))
-    forest.features, other.features = ["x", "y"], ["y", "x"]
-    before = forest.vectors["v"].matrix.toarray()
-    (moved,) = forest.vectors_like(other)
-    assert moved.matrix.toarray().tolist() == before[:, ::-1].tolist()
-    assert forest.vectors["v"].matrix.toarray().tolist() == before.tolist()
-    vectors.data[:] = 9.0
-    assert forest.vectors["v"].matrix.toarray().tolist() == before.tolist()
-
-
-def test_examples_of_several_trees_are_not_taken_apart():
-    forest = Forest({"a": SMALL, "b": SMALL})
-    with pytest.raises(ValueError, match=r"cut its forest instead"):
-        Forest([forest[0], "(A b)"])
-
-
-def test_threads_that_extend_a_forest_lose_nothing():
-    forest = Forest(SMALL)
-    threads = [
-        threading.Thread(target=lambda: [forest.extend([f"(X w{i})"]) for i in range(50)]) for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(forest) == len(SMALL) + 200
