@@ -20,7 +20,7 @@ import few_weights
 import linear_and_ranking
 import parse_sentences
 import sparse_rows
-from example_data import Rows, binary_rows
+from example_data import Rows
 from unkernel import write_svmlight
 from unkernel.parsing import ArcEagerParser
 
@@ -33,18 +33,18 @@ def main(folder: Path = FOLDER) -> None:
     console = Console()
     folder.mkdir(parents=True, exist_ok=True)
     _heading(console, 1, "Sparse rows with many support vectors: what unkernel is made for")
-    sparse_rows.show(console, folder / PICTURE)
+    rows = sparse_rows.show(console, folder / PICTURE)
     _heading(console, 2, "Parsing: conjunctions of words and tags decide")
     parser = parse_sentences.show(console)
-    _heading(console, 3, "Few weights: small models of the same kind")
-    few_weights.show(console)
+    _heading(console, 3, "Few weights: small models of the rows of part 1")
+    few_weights.show(console, rows)
     _heading(console, 4, "Single features: linear SVMs and rankings")
     linear_and_ranking.show(console)
     _heading(console, 5, "Trees: which package of the standard library is a function from?")
     classify_code.show(console)
     _heading(console, 6, "Where not to use it")
     dense_rows.show(console)
-    write_files(folder, binary_rows(), parser)
+    write_files(folder, rows, parser)
     _heading(console, 7, "Try next")
     console.print(f"picture of part 1: {folder / PICTURE}", highlight=False, soft_wrap=True)
     for command in commands(folder):

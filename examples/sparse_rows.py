@@ -118,8 +118,8 @@ def draw(path: Path, seconds: dict[str, dict[int, float]], measured: Sequence[Me
 
 def show(
     console: Console, picture: Path, *, sizes: Sequence[int] = SIZES, largest_for_svc: int = LARGEST_FOR_SVC
-) -> None:
-    """Two tables and the picture."""
+) -> Rows:
+    """Two tables and the picture; returns the rows of the first table."""
     rows = binary_rows(train=max(sizes))
     part = rows.first(largest_for_svc)
     measured = fits(part)
@@ -160,6 +160,7 @@ def show(
         "compile gives the SVC's own answers, on all test rows; its 'training' is the compilation. '-' is "
         "left out: the time of SVC grows with the square of the rows.",
     )
+    return part
 
 
 if __name__ == "__main__":

@@ -227,12 +227,10 @@ def shown(tmp_path, monkeypatch, capsys, library) -> str:
     for module, arguments in (
         (sparse_rows, {"sizes": (100, 200, 400), "largest_for_svc": 200}),
         (parse_sentences, {"train": 200, "test": 50}),
-        (few_weights, {"rows": SMALL}),
         (linear_and_ranking, {"rows": SMALL}),
         (dense_rows, {"rows": dense_rows.digits().first(200), "degrees": (2,)}),
     ):
         monkeypatch.setattr(module, "show", partial(module.show, **arguments))
-    monkeypatch.setattr(demo, "binary_rows", lambda: SMALL)
     monkeypatch.setenv("COLUMNS", str(SCREEN_COLUMNS))
     monkeypatch.chdir(tmp_path)
     demo.main(Path("out"))
