@@ -55,7 +55,7 @@ Table as_table(ConjunctionArrays&& arrays) {
   table["head"] = arrays.head;
   table["rare"] = arrays.rare;
   table["columns"] = give(std::move(arrays.columns));
-  table["constants"] = give(std::move(arrays.constants));
+  table["constants"] = give(std::move(arrays.intercept));
   table["head_low"] = give(std::move(arrays.head_low));
   table["head_top"] = give(std::move(arrays.head_top));
   table["owner_weights"] = give(std::move(arrays.owner_weights));
@@ -128,14 +128,14 @@ engines::ConjunctionWeights conjunction_weights(bool sets, const kernels::Featur
                                                 std::int64_t features, const Array<std::int64_t>& columns,
                                                 const Array<std::uint64_t>& keys,
                                                 const Array<double>& weights,
-                                                const Array<double>& constants) {
+                                                const Array<double>& intercept) {
   return {sets ? kernels::Basis::sets : kernels::Basis::monomials,
           map,
           features,
           view(columns),
           view(keys),
           view(weights),
-          view(constants)};
+          view(intercept)};
 }
 
 void bind_builders(nb::module_& module) {
@@ -152,19 +152,19 @@ void bind_builders(nb::module_& module) {
   module.def(
       "expand",
       [](Array<std::int32_t> offsets, Array<std::int32_t> columns, Array<double> values,
-         std::int64_t features, Array<double> coefficients, Array<double> intercepts, bool sets, int degree,
+         std::int64_t features, Array<double> coefficients, Array<double> intercept, bool sets, int degree,
          double gamma, double coef0, std::uint32_t fused, std::uint64_t head, bool by_frequency,
          std::uint32_t grouped, double most_sums, std::uint32_t rare_below, double threshold,
          double most_bytes, int threads) {
         const engines::SupportVectors machine{csr_view(offsets, columns, values, features),
-                                              view(coefficients), view(intercepts)};
+                                              view(coefficients), view(intercept)};
         for (const std::int32_t column : machine.rows.columns) {
           if (column < 0 || column >= features)
             throw std::invalid_argument("a column index is outside the matrix");
         }
-        if (intercepts.size() == 0 ||
-            coefficients.size() != static_cast<std::size_t>(machine.rows.rows()) * intercepts.size()) {
-          throw std::invalid_argument("coefficients, intercepts and support vectors differ in number");
+        if (intercept.size() == 0 ||
+            coefficients.size() != static_cast<std::size_t>(machine.rows.rows()) * intercept.size()) {
+          throw std::invalid_argument("coefficients, intercept and support vectors differ in number");
         }
         const engines::ExpansionPlan plan{feature_map(degree, "kernel", gamma, coef0),
                                           sets ? kernels::Basis::sets : kernels::Basis::monomials,
@@ -187,11 +187,11 @@ void bind_builders(nb::module_& module) {
       "arrange",
       [](bool sets, int degree, const std::string& map, double gamma, double coef0, std::int64_t features,
          Array<std::int64_t> columns, Array<std::uint64_t> keys, Array<double> weights,
-         Array<double> constants, std::uint32_t fused, std::uint64_t head, bool by_frequency,
+         Array<double> intercept, std::uint32_t fused, std::uint64_t head, bool by_frequency,
          std::uint32_t grouped, double most_sums, Array<std::int32_t> sample_offsets,
          Array<std::int32_t> sample_columns, Array<double> sample_values, int threads) {
         const auto model = conjunction_weights(sets, feature_map(degree, map, gamma, coef0), features,
-                                               columns, keys, weights, constants);
+                                               columns, keys, weights, intercept);
         const auto sample = csr_view(sample_offsets, sample_columns, sample_values, 0);
         ConjunctionArrays arrays;
         {
@@ -244,9 +244,9 @@ void bind_makers(nb::module_& module) {
       "int16_pair_engine",
       [](bool sets, int degree, const std::string& map, double gamma, double coef0, std::int64_t features,
          Array<std::int64_t> columns, Array<std::uint64_t> keys, Array<double> weights,
-         Array<double> constants) -> std::unique_ptr<BoundEngine> {
+         Array<double> intercept) -> std::unique_ptr<BoundEngine> {
         const auto model = conjunction_weights(sets, feature_map(degree, map, gamma, coef0), features,
-                                               columns, keys, weights, constants);
+                                               columns, keys, weights, intercept);
         std::unique_ptr<engines::Engine> engine;
         {
           const nb::gil_scoped_release unlocked;

@@ -15,7 +15,7 @@
 struct RandomMachine {
   Rows<std::int32_t> vectors;
   std::vector<double> coefficients;
-  std::vector<double> intercepts;
+  std::vector<double> intercept;
 
   RandomMachine(std::size_t count, const RowKind& kind, std::size_t scores, unkernel::Random& random) {
     vectors.features = kind.features;
@@ -24,11 +24,11 @@ struct RandomMachine {
       vectors.add(columns, values);
     }
     for (std::size_t i = 0; i < count * scores; ++i) coefficients.push_back(uniform(random));
-    for (std::size_t s = 0; s < scores; ++s) intercepts.push_back(uniform(random));
+    for (std::size_t s = 0; s < scores; ++s) intercept.push_back(uniform(random));
   }
 
-  unkernel::engines::SupportVectors view() const { return {vectors.view(), coefficients, intercepts}; }
-  std::size_t scores() const { return intercepts.size(); }
+  unkernel::engines::SupportVectors view() const { return {vectors.view(), coefficients, intercept}; }
+  std::size_t scores() const { return intercept.size(); }
   std::size_t count() const { return static_cast<std::size_t>(vectors.size()); }
   double squared_norm(std::size_t vector) const {
     double sum = 0.0;
@@ -40,7 +40,7 @@ struct RandomMachine {
 
   scoring::Sums slow_scores(const unkernel::kernels::KernelFunction& kernel, const scoring::Row& row) const {
     scoring::Sums sums(scores());
-    for (std::size_t s = 0; s < scores(); ++s) sums[s].add(intercepts[s]);
+    for (std::size_t s = 0; s < scores(); ++s) sums[s].add(intercept[s]);
     double row_norm = 0.0;
     for (const auto& entry : row) row_norm += entry.second * entry.second;
     for (std::size_t j = 0; j < count(); ++j) {

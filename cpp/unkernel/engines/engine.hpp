@@ -1,8 +1,8 @@
-// What every engine can do, whatever it is made of.
+// The interface of all engines.
 //
-// An engine is immutable and may be used by any number of threads; what a thread writes while it
-// scores lies in its own worker. Which engine it is, is decided once per batch: the loop over the rows
-// and all below it knows the kind.
+// An engine is immutable and may be used by any number of threads; what a thread writes while it scores is in
+// its own worker. Virtual calls are made once per batch: the loop over the rows and everything below it know
+// the type of the engine.
 #pragma once
 
 #include <algorithm>
@@ -19,16 +19,16 @@
 
 namespace unkernel::engines {
 
-// A row: columns and their values; without values all are 1. Columns that the model does not know are
-// welcome, and negative ones count as such.
+// A row: columns and their values; without values all are 1. Columns that the model does not know, negative
+// ones included, are ignored.
 template <class Index>
 struct SparseRow {
   std::span<const Index> columns;
   const double* values = nullptr;
 };
 
-// Rows as engines want them: in order, each column once. Of a column that occurs twice the values add
-// up; without values it still occurs once.
+// Brings rows into the form that engines need: columns ascend, each once. The values of a column that occurs
+// twice are added; without values it still counts once.
 template <class Index>
 class RowSorter {
  public:
@@ -56,7 +56,7 @@ inline bool all_ones(const double* values, std::size_t count) {
 extern template class RowSorter<std::int32_t>;
 extern template class RowSorter<std::int64_t>;
 
-// What a thread needs to score rows, kept from row to row.
+// The buffers of one thread, reused from row to row.
 class Worker {
  public:
   virtual ~Worker() = default;
@@ -79,8 +79,8 @@ class Engine {
                      int threads) const = 0;
   virtual void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
                      int threads) const = 0;
-  // The same as far as the sign of the only score goes, or which of several is the largest: where nothing
-  // that is left can change that, it need not be added.
+  // The same, but only the sign of the only score, or which of several scores is the largest, is right:
+  // scoring may stop once nothing that remains can change that.
   virtual void score_until_decided(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const {
     score(row, worker, out);
   }
@@ -94,8 +94,8 @@ class Engine {
   }
 };
 
-// Some rows of a matrix, and what holds for all of them: asked of many rows at once, that costs next to
-// nothing, while short loops over single rows would not.
+// Some rows of a matrix, and properties of all of them: to test many rows at once costs next to nothing,
+// while short loops over single rows would not.
 template <class Index>
 struct RowRange {
   const data::CsrView<Index, double>& rows;

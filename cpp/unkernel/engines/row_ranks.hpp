@@ -20,9 +20,9 @@ struct RankZones {
   Rank head;
 };
 
-// The ranks of a row of ones, by zone: fused ones as a set of bits; those of the rest of the head counted
-// from `fused` on; and the tail, all beyond. Head ranks go by column, as the row does, so they come in
-// order; the tail is short.
+// The ranks of a row of ones, by zone: fused ranks as a set of bits; other ranks of the head, numbered from
+// `fused` on; and the tail, all ranks beyond the head. Head ranks ascend with columns, so they need no
+// sorting; the tail is short.
 class BinaryRow {
  public:
   template <class Index>

@@ -6,9 +6,8 @@
 // Number 0 is the empty one, the constant. So the conjunctions of the most frequent features come first, and
 // those that share their rarest feature stand together.
 //
-//   sets       a > b > c > e     for binary features, where x^2 = x  block(a) = 1 + a + C(a,2) + C(a,3)
-//   monomials  a >= b >= c >= e  for real features                   block(a) = 1 + (a+1) + C(a+2,2) +
-//   C(a+3,3)
+//   sets       a > b > c > e     for binary features, where x^2 = x:  block(a) = 1 + a + C(a,2) + C(a,3)
+//   monomials  a >= b >= c >= e  for real features:  block(a) = 1 + (a+1) + C(a+2,2) + C(a+3,3)
 //
 // The number is the address in a dense table and the key in a sparse one.
 #pragma once

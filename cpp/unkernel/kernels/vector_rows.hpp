@@ -1,8 +1,8 @@
 // The vectors that examples have beside their trees, and kernels of them.
 //
 // An example has any number of vectors; the kernel of two examples is the sum over all pairs of their
-// vectors, each divided by the square roots of the vectors' kernels with themselves where that is asked for.
-// No vector, no kernel.
+// vectors, each divided by the square roots of the vectors' kernels with themselves if vectors are
+// normalised. Without a vector on either side it is 0.
 #pragma once
 
 #include <cstddef>

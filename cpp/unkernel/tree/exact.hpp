@@ -2,13 +2,12 @@
 //
 // Problem   min_{w,b}  P = 1/2 |w|^2 + sum_i C_i max(0, 1 - y_i (w'phi(x_i) + b)),  b not regularised (or 0)
 //           for each of several labellings of the same examples (one-vs-rest)
-// Method    decomposition. Some examples are worked with: their kernel matrix is in memory, and the dual of
-// theirs
-//           is solved by pairs (solve/smo.hpp) while all others stay as they are. Then one pass over the
-//           forest scores *all* examples with the weights so far, for all labellings at once; that gives P, D
-//           and who violates the optimality conditions most. Those join the examples that are worked with,
-//           and so on. A pass costs about what a few dozen rows of the kernel matrix cost, so that the matrix
-//           need never hold more than those examples that end up near the margin.
+// Method    decomposition. The kernel matrix of a working set of examples is in memory, and their dual is
+//           solved by SMO (solve/smo.hpp) while all other variables are fixed. Then one pass over the forest
+//           scores *all* examples with the current weights, for all labellings at once; that gives P, D and
+//           the examples that violate the optimality conditions most. These join the working set, and so on.
+//           A pass costs about as much as a few dozen rows of the kernel matrix, and the matrix need never
+//           hold more than the examples that end up near the margin.
 // Stop      (P - D) / P <= tolerance at the scores of a full pass, b the best one for them.
 #pragma once
 
@@ -23,7 +22,7 @@
 
 namespace unkernel::tree {
 
-// One of the labellings.
+// One binary problem over the examples.
 struct Labelling {
   std::vector<signed char> labels;  // -1, +1
   std::vector<double> costs;        // C_i >= 0

@@ -1,4 +1,4 @@
-// The kernel matrix of the examples that are worked with, in single precision: 4 bytes a pair.
+// The kernel matrix of the working set, in single precision: 4 bytes per pair.
 #pragma once
 
 #include <cstddef>

@@ -3,17 +3,17 @@
 //
 // Problem   min_w  1/2 |w|^2 + C/Z sum_i z_i max(0, 1 - y_i w'phi(x_i)),   Z = sum_i z_i   (importances z_i)
 //           phi has a constant feature if an intercept is wanted, which is regularised with the others
-// Method    Yu & Joachims (2008), Severyn & Moschitti (2011), Algorithm 2: each round draws r examples, i
-// with a
-//           probability proportional to z_i (by rejection, their Algorithm 3), and those inside the margin
-//           make a cut,
+// Method    Yu & Joachims (2008), Severyn & Moschitti (2011), Algorithm 2: each round draws r examples,
+// example i
+//           with a probability proportional to z_i (by rejection, their Algorithm 3), and those inside the
+//           margin form a cut,
 //             g = 1/r sum y_i phi(x_i),   d = 1/r (how many);
-//           then the small dual of all cuts is solved: max_a  d'a - 1/2 a'Ga,  a >= 0,  sum(a) <= C,  w =
-//           sum_t a_t g_t.
-// Stop      the new cut is violated by at most epsilon more than those that there are:  d - w'g <= xi +
-// epsilon, and
-//           the small dual is solved as exactly.
-//           The cuts are samples, so this is an estimate, and nothing certifies it.
+//           then the small dual of all cuts is solved,
+//             max_a  d'a - 1/2 a'Ga,   a >= 0,  sum(a) <= C,   w = sum_t a_t g_t.
+// Stop      the new cut is violated by at most epsilon more than the cuts so far, d - w'g <= xi + epsilon,
+// and
+//           the small dual is solved to the same precision. Cuts are samples, so this is an estimate without
+//           a certificate.
 //
 // Rounds do not depend on the number of examples. The same seed gives the same cuts on any number of threads.
 #pragma once

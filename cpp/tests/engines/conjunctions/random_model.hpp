@@ -34,7 +34,7 @@ struct RandomModel {
   std::vector<std::int64_t> columns;
   std::vector<Key> keys;
   std::vector<double> weights;
-  std::vector<double> constants;
+  std::vector<double> intercept;
   std::map<Ranks, std::size_t> places;            // which conjunction has which row of weights
   std::map<std::int64_t, std::uint64_t> rank_of;  // by column
 
@@ -45,7 +45,7 @@ struct RandomModel {
       columns.push_back(static_cast<std::int64_t>(rank * stride));
     random.shuffle(std::span(columns));
     for (std::uint64_t rank = 0; rank < shape.used; ++rank) rank_of[columns[rank]] = rank;
-    for (std::size_t s = 0; s < shape.scores; ++s) constants.push_back(uniform(random));
+    for (std::size_t s = 0; s < shape.scores; ++s) intercept.push_back(uniform(random));
   }
 
   // Gives weights to the chosen, some of which may be the same.
@@ -63,7 +63,7 @@ struct RandomModel {
   }
 
   unkernel::engines::ConjunctionWeights view() const {
-    return {shape.basis, shape.map, shape.features, columns, keys, weights, constants};
+    return {shape.basis, shape.map, shape.features, columns, keys, weights, intercept};
   }
 
   // No rank has it.
@@ -82,7 +82,7 @@ struct RandomModel {
     Ranks candidates;
     for (const auto& entry : present) candidates.push_back(entry.first);
     scoring::Sums sums(shape.scores);
-    for (std::size_t s = 0; s < shape.scores; ++s) sums[s].add(constants[s]);
+    for (std::size_t s = 0; s < shape.scores; ++s) sums[s].add(intercept[s]);
     for (const Ranks& ranks : brute_force::conjunctions(candidates, shape.map.degree, shape.basis)) {
       const auto place = places.find(ranks);
       if (place != places.end()) add_conjunction(ranks, place->second, present, sums);

@@ -218,10 +218,10 @@ void test_what_is_not_a_model_is_refused() {
   check_refused([](RandomModel& m) { m.weights.clear(); });
   check_refused([&](RandomModel& m) { m.weights[3] = nan; });
   check_refused([&](RandomModel& m) { m.weights[3] = -infinity; });
-  check_refused([&](RandomModel& m) { m.constants[0] = nan; });
-  check_refused([](RandomModel& m) { m.constants.pop_back(); });
+  check_refused([&](RandomModel& m) { m.intercept[0] = nan; });
+  check_refused([](RandomModel& m) { m.intercept.pop_back(); });
   check_refused([](RandomModel& m) {
-    m.constants.clear();
+    m.intercept.clear();
     m.weights.clear();
     m.keys.clear();
   });

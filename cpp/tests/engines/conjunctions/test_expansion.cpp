@@ -127,7 +127,7 @@ void test_no_support_vectors() {
 
 bool same_arrays(const ConjunctionArrays& a, const ConjunctionArrays& b) {
   bool same = a.fused == b.fused && a.head == b.head && a.rare == b.rare && a.columns == b.columns &&
-              a.constants == b.constants && a.head_low == b.head_low && a.head_top == b.head_top &&
+              a.intercept == b.intercept && a.head_low == b.head_low && a.head_top == b.head_top &&
               a.owner_weights == b.owner_weights && a.owner_begins == b.owner_begins &&
               a.probe_begins == b.probe_begins && a.probes == b.probes &&
               a.posting_begins == b.posting_begins && a.item_begins == b.item_begins && a.items == b.items &&

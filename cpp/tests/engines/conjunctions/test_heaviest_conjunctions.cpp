@@ -127,12 +127,12 @@ void test_lists_quadruples() {
   const std::vector<std::int32_t> columns{1, 3, 4, 6, 8, 9};
   const std::vector<double> values(6, 1.0);
   const std::vector<double> coefficients{1.0};
-  const std::vector<double> intercepts{0.0};
+  const std::vector<double> intercept{0.0};
   const FeatureMap map{4, FeatureMap::Kind::kernel, 1.0, 1.0};
   for (const HeadPlan head : {HeadPlan{0, 0, false}, HeadPlan{0, 3, false}, HeadPlan{0, 6, false},
                               HeadPlan{3, 5, false}, HeadPlan{6, 6, false}}) {
     Monitor monitor;
-    const ConjunctionArrays arrays = expand({{offsets, columns, values, 10}, coefficients, intercepts},
+    const ConjunctionArrays arrays = expand({{offsets, columns, values, 10}, coefficients, intercept},
                                             {map, Basis::sets, head, {0, 0.0}, 0, 0.0, 1e9}, 1, monitor);
     const HeaviestConjunctions listing = list_heaviest(borrow(arrays), everything);
     CHECK((listing.counts == std::array<std::uint64_t, 5>{0, 6, 15, 20, 15}));

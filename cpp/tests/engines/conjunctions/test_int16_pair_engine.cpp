@@ -35,7 +35,7 @@ ModelShape shape_of(std::uint64_t used, std::int64_t features, std::size_t score
 
 void round_weights(double unit, RandomModel& model) {
   for (double& weight : model.weights) weight = unit * std::round(weight / unit);
-  for (double& constant : model.constants) constant = unit * std::round(constant / unit);
+  for (double& value : model.intercept) value = unit * std::round(value / unit);
 }
 
 // Most pairs of the rows; none of two columns beyond the core.
@@ -138,7 +138,7 @@ void test_weights_must_be_short() {
   model.weights[0] = std::numeric_limits<double>::denorm_min();
   CHECK(!is_taken(model));
   for (double& weight : model.weights) weight = 0.0;
-  for (double& constant : model.constants) constant = 0.0;
+  for (double& value : model.intercept) value = 0.0;
   CHECK(is_taken(model));
   model.weights[0] = std::nan("");
   CHECK_THROWS(is_taken(model), std::invalid_argument);

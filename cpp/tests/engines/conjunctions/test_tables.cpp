@@ -174,7 +174,7 @@ void use(const BitslicedArrays& arrays) { use(*make_bitsliced_engine(arrays.view
 
 Damages damages_of(ConjunctionArrays& a) {
   Damages all = damages_to(a.basis, a.map.degree, a.map.gamma, a.map.coef0, a.fused, a.head, a.rare,
-                           a.columns, a.constants, a.head_low, a.head_top, a.owner_weights, a.owner_begins,
+                           a.columns, a.intercept, a.head_low, a.head_top, a.owner_weights, a.owner_begins,
                            a.probe_begins, a.probes, a.posting_begins, a.item_begins, a.items,
                            a.posting_weights, a.posting_records, a.group_begins, a.state_begins, a.states);
   for (auto& sums : a.state_sums) {
@@ -194,13 +194,13 @@ Damages damages_of(ConjunctionArrays& a) {
 }
 
 Damages damages_of(InvertedArrays& a) {
-  return damages_to(a.sum.kernel.degree, a.sum.kernel.gamma, a.sum.coefficients, a.sum.intercepts,
-                    a.sum.norms, a.columns, a.whole, a.list_begins, a.lists, a.list_values);
+  return damages_to(a.sum.kernel.degree, a.sum.kernel.gamma, a.sum.coefficients, a.sum.intercept, a.sum.norms,
+                    a.columns, a.whole, a.list_begins, a.lists, a.list_values);
 }
 
 Damages damages_of(BitslicedArrays& a) {
-  return damages_to(a.sum.kernel.degree, a.sum.kernel.gamma, a.sum.coefficients, a.sum.intercepts,
-                    a.sum.norms, a.columns, a.frequent, a.bits, a.list_begins, a.lists);
+  return damages_to(a.sum.kernel.degree, a.sum.kernel.gamma, a.sum.coefficients, a.sum.intercept, a.sum.norms,
+                    a.columns, a.frequent, a.bits, a.list_begins, a.lists);
 }
 
 struct Outcomes {
@@ -344,10 +344,10 @@ ConjunctionArrays with_records() {
   rows.add(std::vector<std::int32_t>{0, 2, 4, 5, 6}, std::span(ones).first(5));
   rows.add(std::vector<std::int32_t>{1, 5, 6}, std::span(ones).first(3));
   const std::vector<double> coefficients(7, 0.5);
-  const std::vector<double> intercepts{0.0};
+  const std::vector<double> intercept{0.0};
   Monitor monitor;
   ConjunctionArrays arrays =
-      expand({rows.view(), coefficients, intercepts},
+      expand({rows.view(), coefficients, intercept},
              {{2, FeatureMap::Kind::kernel, 1.0, 1.0}, Basis::sets, {0, 2, false}, {0, 0.0}, 3, 0.0, 1e9}, 1,
              monitor);
   for (auto* keys : {&arrays.levels[0].keys, &arrays.levels[1].keys, &arrays.levels[2].keys, &arrays.items}) {

@@ -15,16 +15,16 @@
 struct VectorSumArrays {
   unkernel::kernels::KernelFunction kernel;
   std::vector<double> coefficients;
-  std::vector<double> intercepts;
+  std::vector<double> intercept;
   std::vector<double> norms;
 
   VectorSumArrays(const RandomMachine& machine, const unkernel::kernels::KernelFunction& of)
-      : kernel(of), coefficients(machine.coefficients), intercepts(machine.intercepts) {
+      : kernel(of), coefficients(machine.coefficients), intercept(machine.intercept) {
     if (kernel.type != unkernel::kernels::KernelFunction::Type::rbf) return;
     for (std::size_t j = 0; j < machine.count(); ++j) norms.push_back(machine.squared_norm(j));
   }
 
-  unkernel::engines::VectorSumTables view() const { return {kernel, coefficients, intercepts, norms}; }
+  unkernel::engines::VectorSumTables view() const { return {kernel, coefficients, intercept, norms}; }
 };
 
 // For each column that occurs, the vectors that have it, and its values there.

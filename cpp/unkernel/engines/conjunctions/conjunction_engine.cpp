@@ -60,7 +60,7 @@ class TableEngine final : public EngineOf<TableEngine, EngineScratch, Conjunctio
   template <class Index>
   [[gnu::noinline]] void score_sorted(const SparseRow<Index>& row, EngineScratch& scratch,
                                       double* out) const {
-    std::copy(zones_.tables.constants.begin(), zones_.tables.constants.end(), out);
+    std::copy(zones_.tables.intercept.begin(), zones_.tables.intercept.end(), out);
     if (!zones_.load(row, scratch)) return score_valued_(zones_, scratch, out);
     const SummedBeginning beginning =
         scratch.trie != nullptr ? prefixes_.find(*scratch.trie, scratch.binary) : SummedBeginning{};

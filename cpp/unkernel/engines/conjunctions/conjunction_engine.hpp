@@ -1,5 +1,5 @@
-// The engine of conjunction weights: expanded, pruned, split and trained models alike (the zones of
-// ConjunctionTables say which).
+// The engine for weights of conjunctions, for expanded, pruned, split and trained models alike: they differ
+// only in the zones of their ConjunctionTables.
 //
 // Query   head: one load per conjunction of the row's frequent features. Trie: a load or two per pair
 //         with a less frequent owner, then a pass over the partners of each pair that exists. Rare
@@ -17,19 +17,19 @@
 
 namespace unkernel::engines {
 
-// An engine that may remember what frequent beginnings of rows add up to.
+// An engine that can have a prefix trie, which stores the sums of frequent beginnings of rows.
 class ConjunctionEngine : public Engine {
  public:
   // Null where there is none.
   virtual std::shared_ptr<const PrefixTrie> trie() const = 0;
-  // Checks it, and uses it from the next row on. Rows that are being scored go on with the one they began
+  // Checks the trie and uses it from the next row on; rows that are being scored keep the one they started
   // with.
   virtual void set_trie(std::shared_ptr<const PrefixTrie> trie) = 0;
-  // The trie that this one becomes with more rows, at most so many nodes of it. Sums of nodes that were there
-  // are kept; the others are computed with the routine that scores rows.
+  // The old trie (null: an empty one) extended by the beginnings of these rows, of at most `most_nodes`
+  // nodes. Sums of old nodes are kept; those of new nodes are computed with the routine that scores rows.
   virtual PrefixTrie grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
                            std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const = 0;
-  // With fewer nodes.
+  // The trie cut down to `most_nodes`.
   virtual PrefixTrie pruned(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const = 0;
 };
 

@@ -104,8 +104,8 @@ void check_records(const ConjunctionTables& tables) {
   if (!tables.posting_weights.empty() || tables.item_begins.size() != 1)
     fail_table("support vectors are kept twice");
   check_begins(tables.posting_begins, tables.used() - tables.rare, postings, "the support vectors");
-  // A row that has all rare ranks meets all records of a vector: one for each rank, or counts of overlaps
-  // would go beyond what they can be.
+  // A row with all rare ranks meets all records of a vector. There may be at most one for each rank, or
+  // counted overlaps would exceed the table of kernel steps.
   const std::size_t most = std::min<std::size_t>(most_records_of_vector, tables.used() - tables.rare);
   std::vector<std::uint32_t> records_of(postings, 0);
   for (std::size_t p = 0; p < postings; ++p) {
@@ -163,7 +163,7 @@ ConjunctionTables borrow(const ConjunctionArrays& from) {
                        from.head,
                        from.rare,
                        view(from.columns),
-                       view(from.constants),
+                       view(from.intercept),
                        view(from.head_low),
                        view(from.head_top),
                        view(from.owner_weights),
@@ -211,7 +211,7 @@ void check(const ConjunctionTables& tables) {
 
 std::size_t bytes(const ConjunctionTables& tables) {
   std::size_t total =
-      tables.columns.size_bytes() + tables.constants.size_bytes() + tables.head_low.size_bytes() +
+      tables.columns.size_bytes() + tables.intercept.size_bytes() + tables.head_low.size_bytes() +
       tables.head_top.size_bytes() + tables.owner_weights.size_bytes() + tables.owner_begins.size_bytes() +
       tables.probe_begins.size_bytes() + tables.probes.size_bytes() + tables.posting_begins.size_bytes() +
       tables.item_begins.size_bytes() + bytes_of(tables.items) + tables.posting_weights.size_bytes() +

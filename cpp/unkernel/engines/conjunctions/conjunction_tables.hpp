@@ -21,13 +21,14 @@
 // looked up by the states of the groups, and only owners beyond them are left to the tables above. Rows with
 // a state that was never met are summed up without.
 //
-// The sum over all owners of x telescopes to the kernel sum, wherever the borders lie: they move
-// memory against time, never the result. All scores of a conjunction stand together.
+// The sum over all owners of x telescopes to the kernel sum, wherever the borders of the zones lie: they
+// trade memory for time and do not change the result. All scores of a conjunction stand together.
 //
-// Bytes   8 m per head conjunction, 8 m 2^fused per one of a degree below the model's; 8 m + 2 (4 beyond
-// 65,536 features) per trie conjunction, 4 more
-//         where it has partners of its own; for each rare feature of a support vector 8 m and 2 (4) per item,
-//         or a bit for each common rank and 4; 8 m per sum of states.
+// Bytes, for m scores
+//   head      8 m per conjunction of the model's degree, 8 m 2^fused per smaller one
+//   trie      8 m + 2 per conjunction (8 m + 4 beyond 65,536 features), 4 more if it has partners of its own
+//   rare      per rare feature of a support vector, 8 m and 2 (4) per item, or 8 m + 8 and a bit per common
+//   rank grouped   8 m per sum of states
 #pragma once
 
 #include <algorithm>
@@ -80,7 +81,7 @@ struct TrieLevel {
   typename Hold<std::uint32_t>::Array begins;  // entries + 1, into the next level; empty on the last
 };
 
-// Words of bits for so many ranks, by twos.
+// How many words the bits of these ranks take; always an even number.
 constexpr std::size_t bit_words_for(std::size_t ranks) { return (ranks + 127) / 128 * 2; }
 
 template <template <class> class Hold>
@@ -94,7 +95,7 @@ struct ConjunctionTablesIn {
   std::uint32_t head;
   std::uint32_t rare;
   Array<std::int64_t> columns;  // rank -> column
-  Array<double> constants;      // scores
+  Array<double> intercept;      // scores
   Array<double> head_low;       // U of fewer than `degree` features, the empty one first: U x states x scores
   Array<double> head_top;       // U of `degree` features, by owner: U x scores
   Array<double> owner_weights;  // (rare - head) x scores
@@ -107,8 +108,8 @@ struct ConjunctionTablesIn {
   Array<std::uint32_t> item_begins;                     // postings + 1, into items
   Keys<Hold> items;                                     // ranks below the owner, ascending
   Array<double> posting_weights;                        // postings x scores
-  // Where few enough ranks are common, in place of items and weights, so that a posting is one piece: a bit
-  // for each common rank the vector has; its weights; its number.
+  // If few enough ranks are common, records take the place of items and weights, so that a posting is in one
+  // place: a bit for each common rank of the support vector, its weights, its number.
   Array<std::uint64_t> posting_records;
   Array<std::uint32_t> group_begins;  // groups + 1, into the ranks; empty where nothing is grouped
   Array<std::uint32_t> state_begins;  // groups + 1, into the states
@@ -116,7 +117,7 @@ struct ConjunctionTablesIn {
   std::array<Array<double>, most_degree>
       state_sums;  // of 1, 2 .. states, as StateIndex numbers them, x scores
 
-  std::size_t scores() const { return constants.size(); }
+  std::size_t scores() const { return intercept.size(); }
   std::size_t used() const { return columns.size(); }
   std::size_t fused_states() const { return std::size_t{1} << fused; }
   std::uint32_t grouped() const { return group_begins.empty() ? 0 : group_begins.back(); }
@@ -161,7 +162,7 @@ class HeadIndex {
       default: return low_.block(u[0]) + low_.triples(u[0]) + low_.triangle(u[1]) + u[2];
     }
   }
-  // Up to so many ranks nothing here overflows.
+  // The most ranks for which nothing here overflows.
   std::uint64_t most_ranks() const { return ConjunctionIndex(degree_, Basis::sets).most_features(); }
   std::uint64_t count(std::uint64_t ranks, std::uint32_t fused) const {
     return (low_count(ranks) << fused) + top(ranks);
@@ -174,11 +175,11 @@ class HeadIndex {
 };
 
 inline constexpr std::uint32_t most_fused = 8;
-// Head ranks that do not go by column are sorted by their bits: no more than these.
+// Head ranks that are not ordered by column are sorted through a set of bits of at most this size.
 inline constexpr std::uint32_t most_sorted_head = 1024;
-// Of a posting; more common ranks have no bits.
+// Records have at most this many words of bits.
 inline constexpr std::size_t most_bit_words = 8;
-// Of one support vector: how many of them a row meets is counted in 16 bits.
+// The most records of one support vector, since those that a row meets are counted in 16 bits.
 inline constexpr std::uint32_t most_records_of_vector = 0xffff;
 
 using ConjunctionTables = ConjunctionTablesIn<Borrowed>;
@@ -186,11 +187,11 @@ using ConjunctionArrays = ConjunctionTablesIn<Owned>;
 
 ConjunctionTables borrow(const ConjunctionArrays& arrays);
 
-// Whether a row in the order of its columns has its head ranks in order; else they are to be sorted.
+// True if head ranks ascend with columns, so that the ranks of a row need not be sorted.
 bool goes_by_column(const ConjunctionTables& tables);
 
-// Throws std::invalid_argument unless everything that leads from array to array stays inside. Weights
-// are not read, nor are the keys of the trie: whatever they are, they lead nowhere.
+// Throws std::invalid_argument unless all indices and offsets stay inside the arrays that they point into.
+// Weights and keys of the trie are not read: no value of theirs can lead outside.
 void check(const ConjunctionTables& tables);
 
 std::size_t bytes(const ConjunctionTables& tables);

@@ -25,7 +25,7 @@ namespace unkernel::engines {
 struct SupportVectors {
   data::CsrView<std::int32_t, double> rows;  // columns ascend in each row; no value is 0
   std::span<const double> coefficients;      // rows x scores
-  std::span<const double> intercepts;        // scores
+  std::span<const double> intercept;         // scores
 };
 
 struct ExpansionPlan {

@@ -2,7 +2,7 @@
 //
 // Rows of real tasks fill slots: a word, its tag, a distance, each with one value out of some. So out of all
 // subsets of a group of dependent features only few occur, its *states*; and a row, as far as frequent
-// features go, is one state for each group. A conjunction of states, one a group, then stands for all
+// features go, is one state for each group. A conjunction of states, one per group, then stands for all
 // conjunctions of their features: instead of thousands of weights a row looks up a few hundred sums.
 #pragma once
 

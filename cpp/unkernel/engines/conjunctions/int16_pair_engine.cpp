@@ -28,10 +28,11 @@ constexpr double few_pairs = 1 << 15;
 
 // --- The weights -----------------------------------------------------------------------------------
 
-// A power of two that all weights are short multiples of, found number by number.
+// The largest power of two that all weights are 16-bit multiples of, found by looking at one weight after
+// another.
 class CommonUnit {
  public:
-  // Whether there is one, so far.
+  // False if there is no such power of two for the weights so far.
   bool takes(std::span<const double> weights) {
     return std::ranges::all_of(weights, [&](double weight) { return takes(weight); });
   }
@@ -55,11 +56,12 @@ class CommonUnit {
 
 std::optional<double> common_unit(const ConjunctionWeights& model) {
   CommonUnit unit;
-  if (!unit.takes(model.constants) || !unit.takes(model.weights)) return std::nullopt;
+  if (!unit.takes(model.intercept) || !unit.takes(model.weights)) return std::nullopt;
   return unit.value();
 }
 
-// visit(a, b, k) for the model's k-th conjunction, of the ranks a > b; b is a where it is a alone.
+// Calls visit(a, b, k) for the k-th conjunction of the model, of ranks a > b; b = a if it is a single
+// feature.
 template <class Visit>
 void for_each_pair(const ConjunctionWeights& model, const Visit& visit) {
   const ConjunctionIndex index(2, Basis::sets);
@@ -117,7 +119,7 @@ Order order_of(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
 
 // --- The engine ------------------------------------------------------------------------------------
 
-// A row's ranks, ascending, and what it takes to score them; kept from row to row.
+// What a thread writes while it scores rows: ranks ascend.
 struct ShortScratch {
   std::vector<std::uint64_t> bits;  // of the dense ranks, while they are sorted
   std::vector<Rank> ranks;
@@ -137,7 +139,7 @@ struct ShortScratch {
 
 class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
  public:
-  // Nothing where too many features have hashes that are alike.
+  // Null if the hashes of too many features collide.
   static std::unique_ptr<Int16PairEngine> of(const ConjunctionWeights& model, std::uint64_t dense_pairs,
                                              double unit) {
     std::unique_ptr<Int16PairEngine> engine(new Int16PairEngine(model, order_of(model, dense_pairs), unit));
@@ -161,7 +163,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     const bool ones = row.values == nullptr || all_ones(row.values, row.columns.size());
     if (!ones || row.columns.size() > longest_row) return score_valued(row, scratch, out);
     load(row, scratch);
-    scratch.sums = constants_;
+    scratch.sums = intercept_;
     add_dense(scratch);
     add_later(scratch);
     for (std::size_t s = 0; s < width_; ++s) out[s] = unit_ * scratch.sums[s];
@@ -177,7 +179,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
 
  private:
   Int16PairEngine(const ConjunctionWeights& model, Order order, double unit)
-      : width_(model.constants.size()),
+      : width_(model.intercept.size()),
         unit_(unit),
         order_(std::move(order)),
         ranking_(order_.columns),
@@ -187,8 +189,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
         own_((order_.columns.size() - order_.dense) * width_, 0),
         buckets_(order_.columns.size()),
         bounds_(own_.size()) {
-    for (const double constant : model.constants)
-      constants_.push_back(static_cast<std::int32_t>(constant / unit_));
+    for (const double value : model.intercept) intercept_.push_back(static_cast<std::int32_t>(value / unit_));
   }
 
   // --- Filling ---
@@ -296,7 +297,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     add_rows(sides_.data(), order_.core + 1, scratch.side_rows, scratch.partners, scratch.sums);
   }
 
-  // Owners beyond the dense ones, until nothing that is left can change a decision.
+  // Adds owners beyond the dense ones, until nothing that remains can change a decision.
   void add_later(ShortScratch& scratch) const {
     const std::span<const Rank> ranks = scratch.ranks;
     if (scratch.dense == ranks.size()) return;
@@ -342,7 +343,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
   void score_valued(const SparseRow<Index>& row, ShortScratch& scratch, double* out) const {
     scratch.valued.load(row, ranking_);
     const ValuedRow& x = scratch.valued;
-    for (std::size_t s = 0; s < width_; ++s) out[s] = unit_ * constants_[s];
+    for (std::size_t s = 0; s < width_; ++s) out[s] = unit_ * intercept_[s];
     for (std::size_t a = 0; a < x.size(); ++a) {
       for (std::size_t b = 0; b <= a; ++b) {
         const Weight* weights = find(x.ranks()[a], x.ranks()[b]);
@@ -354,7 +355,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     }
   }
 
-  // The weights of a pair, high >= low, or of a feature alone; none where there are none.
+  // The weights of a pair, high >= low, or of a single feature; null if the model has none.
   const Weight* find(Rank high, Rank low) const {
     if (low == high || high < order_.core) return dense_weights(high, low);
     if (high < order_.dense) return low < order_.core ? dense_weights(high, low) : nullptr;
@@ -370,7 +371,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
   Order order_;
   Ranking ranking_;
   SetFactors set_factors_;
-  std::vector<std::int32_t> constants_;
+  std::vector<std::int32_t> intercept_;
   LargeVector<Weight> triangle_;  // of the core: feature x (smaller ranks and itself) x scores
   LargeVector<Weight> sides_;     // of dense features beside it: feature x (the core and itself) x scores
   LargeVector<Weight> own_;       // of later ones, alone, x scores
@@ -387,7 +388,7 @@ std::uint64_t dense_pairs_for(const ConjunctionWeights& model) {
 
 std::unique_ptr<Engine> make_int16_pair_engine(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
   check(model);
-  if (model.map.degree != 2 || model.basis != Basis::sets || model.constants.size() < 2) return nullptr;
+  if (model.map.degree != 2 || model.basis != Basis::sets || model.intercept.size() < 2) return nullptr;
   if (model.columns.size() >= PartnerBuckets::most_partners || model.keys.size() >= most_entries)
     return nullptr;
   const std::optional<double> unit = common_unit(model);

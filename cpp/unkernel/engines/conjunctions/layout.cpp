@@ -26,7 +26,7 @@ void check_columns(const ConjunctionWeights& weights) {
 }
 
 void check_weights(const ConjunctionWeights& weights, const ConjunctionIndex& index) {
-  const std::size_t scores = weights.constants.size();
+  const std::size_t scores = weights.intercept.size();
   if (scores == 0) fail_model("no scores");
   if (weights.columns.size() > index.most_features()) fail_model("too many features");
   if (weights.keys.size() > weights.weights.size() ||
@@ -42,7 +42,7 @@ void check_weights(const ConjunctionWeights& weights, const ConjunctionIndex& in
   }
   const auto finite = [](double value) { return std::isfinite(value); };
   if (!std::all_of(weights.weights.begin(), weights.weights.end(), finite) ||
-      !std::all_of(weights.constants.begin(), weights.constants.end(), finite)) {
+      !std::all_of(weights.intercept.begin(), weights.intercept.end(), finite)) {
     fail_model("a weight is not finite");
   }
 }
@@ -96,7 +96,7 @@ class Arranger {
         index_(weights.map.degree, weights.basis),
         head_(weights.map.degree, weights.basis),
         ranks_(std::move(ranks)),
-        scores_(weights.constants.size()) {}
+        scores_(weights.intercept.size()) {}
 
   void fill_head() {
     const std::uint64_t unfused = arrays_.head - arrays_.fused;
@@ -208,7 +208,7 @@ ConjunctionArrays arrange(const ConjunctionWeights& weights, HeadPlan head, Grou
     groups = group_rows(sample, Ranking(weights.columns), plan, weights.map.degree);
   }
   arrays.rare = used;
-  arrays.constants.assign(weights.constants.begin(), weights.constants.end());
+  arrays.intercept.assign(weights.intercept.begin(), weights.intercept.end());
   std::vector<Rank> ranks = new_ranks(weights, arrays, head, groups);
   arrays.columns.resize(used);
   for (std::size_t rank = 0; rank < used; ++rank) arrays.columns[ranks[rank]] = weights.columns[rank];

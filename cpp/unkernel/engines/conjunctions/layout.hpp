@@ -16,7 +16,7 @@ struct ConjunctionWeights {
   std::span<const std::int64_t> columns;  // rank -> column; the model's ranks descend in frequency
   std::span<const std::uint64_t> keys;    // ascending, without the constant's
   std::span<const double> weights;        // keys x scores
-  std::span<const double> constants;      // scores
+  std::span<const double> intercept;      // scores
 };
 
 // Throws std::invalid_argument where something cannot be.

@@ -6,7 +6,7 @@
 // node, and adds only what conjunctions with a later feature weigh. So the sums are the same with any trie.
 //
 // Nodes are numbered level by level, so the children of a node stand together, by ascending rank, and those
-// of the next node follow: where they begin is one number a node.
+// of the next node follow: one number per node says where its children begin.
 //
 // Bytes   12 + 8 m per node: rank, first child, how often it was met (kept to grow on), m sums.
 // Query   a binary search among the children for each step.
@@ -49,7 +49,7 @@ struct StoredPrefix {
   std::size_t length;
 };
 
-// The longest beginning that goes on from another.
+// Extends a stored beginning by as many of the ranks as the trie has.
 inline StoredPrefix longest_stored_prefix(const PrefixTrie& trie, StoredPrefix prefix,
                                           std::span<const Rank> rest) {
   for (const Rank rank : rest) {
@@ -77,15 +77,15 @@ struct Sequences {
 // What the last feature of a node of this rank and depth costs to look up.
 using PrefixCost = std::function<double(Rank rank, std::size_t depth)>;
 
-// A trie of the old one's nodes (if there is one) and the beginnings of the rows, without sums. Of more than
-// `most_nodes`, the root not counted, the leaf that saves least is taken away until they are so many: a node
-// saves the share of rows that pass it times its cost (section 3.3). Of equal ones the deeper goes first,
-// then the larger rank. Nodes that come and go while rows are added take at most some times the room of those
-// that stay.
+// A trie, without sums, of the nodes of the old one (if there is one) and the beginnings of the rows. While
+// it has more than `most_nodes`, not counting the root, the leaf that saves least is removed: a node saves
+// its cost times the share of rows that pass it (section 3.3). Among equal leaves the deepest goes first,
+// then the one of the largest rank. While rows are added the trie takes a few times the memory of the nodes
+// that remain.
 PrefixTrie grow_trie(const PrefixTrie* old, const Sequences& rows, std::size_t most_nodes,
                      const PrefixCost& cost);
 
-// The same with fewer nodes, also without sums.
+// The trie cut down to `most_nodes` in the same way, without sums.
 PrefixTrie prune_trie(const PrefixTrie& trie, std::size_t most_nodes, const PrefixCost& cost);
 
 }  // namespace unkernel::engines

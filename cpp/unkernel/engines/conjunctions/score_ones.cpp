@@ -49,7 +49,7 @@ template <std::size_t Width>
 bool is_done(const ScoringZones& zones, std::size_t position, ConjunctionScratch& scratch,
              const Sums<Width>& sums) {
   if (scratch.bounds == nullptr) return false;
-  scratch.so_far.assign(zones.tables.constants.begin(), zones.tables.constants.end());
+  scratch.so_far.assign(zones.tables.intercept.begin(), zones.tables.intercept.end());
   sums.add_to(scratch.so_far.data());
   return is_decided(std::span<const double>(scratch.so_far),
                     scratch.remaining.from(position - scratch.first_remaining));

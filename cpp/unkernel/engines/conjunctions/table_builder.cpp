@@ -21,7 +21,7 @@ void append(LargeVector<T>& to, LargeVector<T>& from, T shift = T{}) {
   from = {};
 }
 
-void refuse_too_many(std::size_t entries) {
+void check_entry_count(std::size_t entries) {
   if (entries > most_entries) {
     throw std::length_error(
         "the model has more conjunctions than tables can hold: raise `rare` or `threshold`, or lower "
@@ -71,7 +71,7 @@ void make_probes(ConjunctionArrays& arrays) {
         while (arrays.probes[base + slot] != 0) slot = (slot + 1) & (slots - 1);
         arrays.probes[base + slot] = i + 1;
       }
-      refuse_too_many(arrays.probes.size());
+      check_entry_count(arrays.probes.size());
     }
     arrays.probe_begins[owner + 1] = static_cast<std::uint32_t>(arrays.probes.size());
   }
@@ -186,7 +186,7 @@ void TrieWriter::open(std::size_t depth, Rank key) {
   if (depth < levels_.size()) level.begins.push_back(static_cast<std::uint32_t>(levels_[depth].keys.size()));
   path_[depth] = key;
   path_size_ = depth + 1;
-  if ((level.keys.size() & 0xfffff) == 0) refuse_too_many(level.keys.size());
+  if ((level.keys.size() & 0xfffff) == 0) check_entry_count(level.keys.size());
 }
 
 void TrieWriter::add(const Rank* ranks, std::size_t size, const double* weights) {
@@ -215,7 +215,7 @@ void TrieWriter::join(std::span<TrieWriter> writers, ConjunctionArrays& arrays) 
   for (std::size_t k = 0; k < whole.size(); ++k) {
     std::size_t entries = 0;
     for (const TrieWriter& writer : writers) entries += writer.levels_[k].keys.size();
-    refuse_too_many(entries);
+    check_entry_count(entries);
     whole[k].keys.reserve(entries);
     whole[k].weights.reserve(entries * scores);
     if (k + 1 < whole.size()) whole[k].begins.reserve(entries + 1);

@@ -2,9 +2,9 @@
 //
 // A tree kernel is an inner product over fragments tau, and so is a score:
 //
-//   score(x) = sum over tau of n(tau) W(tau),   n(tau) = sum over nodes u of x     of c(u) e(tau, u)
-//                                               W(tau) = size(tau) sum over nodes v of the model of f(v)
-//                                               e(tau, v)
+//   score(x) = sum over tau of n(tau) W(tau)
+//   n(tau) = sum over nodes u of x of c(u) e(tau, u)
+//   W(tau) = size(tau) sum over nodes v of the model of f(v) e(tau, v)
 //
 // with c and f the weights of nodes (norms included) and e(tau, u) how often tau has its root in u.
 //
@@ -12,21 +12,18 @@
 //   ST         whole subtrees                    lambda^productions                  0 or 1
 //   SST        pieces with whole productions     lambda^productions                  0 or 1
 //   SST + bow  those of SST, and words           lambda                              0 or 1
-//   PTK        pieces where each node has up to  mu^nodes lambda^(2 nodes without    sum over ways to place
-//   tau of
+//   PTK        pieces where each node has up to  mu^nodes lambda^(2 nodes without    sum over placements of
 //              five of its children              children)                           lambda^(children
 //              skipped)
 //
-// Method    best-first search. Fragments grow from their roots, each in one order only: of subset trees the
-// next node
-//           to get its production comes later, breadth first, than the last that did; of partial trees the
-//           next node comes last, depth first (Asai et al. 2002, Zaki 2002). Where an extension occurs, the
-//           fragment does, so
-//             |W(extension)| <= lambda size(tau) max(sum of f(v) > 0, sum of -f(v) > 0) over the nodes v with
-//             tau,
-//           likewise for n; for partial trees each way to place tau has a factor for what may still be placed
-//           below and behind it. The fragment with the largest bound grows next. (lambda > 1: bounds hold,
-//           but prove little.)
+// Method    best-first search. Fragments grow from their roots, each in one order only. For subset trees, the
+//           next node to get its production comes later, breadth first, than the last that did; for partial
+//           trees, the next node comes last, depth first (Asai et al. 2002, Zaki 2002). Wherever an extension
+//           occurs, the fragment occurs too, so
+//             |W(extension)| <= lambda size(tau) max(sum of f(v) > 0, sum of -f(v) > 0)
+//           over the nodes v that have tau, and likewise for n. For partial trees each placement of tau has a
+//           factor for what may still be placed below and behind it. The fragment with the largest bound
+//           grows next. (With lambda > 1 the bounds hold, but prove little.)
 // Stop      when no bound exceeds the last of the top fragments: then these are proven (`complete`). Or when
 //           `most_looked_at` fragments have been looked at: then heavier ones may have been missed.
 //
@@ -60,7 +57,8 @@ struct Fragment {
 struct FragmentList {
   std::vector<Fragment> fragments;  // descending in |contribution|, or in |weight| for a model
   bool complete;
-  double score;  // of the tree, which is the sum over all of its fragments, bias not included; 0 for a model
+  double score;  // of the tree, which is the sum over all of its fragments, intercept not included; 0 for a
+                 // model
 };
 
 // The fragments with the largest |W|.

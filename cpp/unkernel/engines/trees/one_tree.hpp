@@ -1,5 +1,5 @@
-// Scores one tree at a time, from its text: for answers in microseconds. One a thread; buffers stay between
-// trees.
+// Scores one tree at a time, from its text: for answers in microseconds. Each thread has its own; buffers are
+// reused from tree to tree.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,7 @@ void weighted_sum(const VectorSumTables& tables, const Value& value, double* out
   const std::size_t vectors = tables.vectors();
   const std::size_t width = tables.scores();
   const double* b = tables.coefficients.data();
-  std::copy(tables.intercepts.begin(), tables.intercepts.end(), out);
+  std::copy(tables.intercept.begin(), tables.intercept.end(), out);
   if (width == 1) {
     double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
     std::size_t j = 0;
@@ -36,17 +36,17 @@ void weighted_sum(const VectorSumTables& tables, const Value& value, double* out
 }  // namespace
 
 void check(const VectorSumTables& tables) {
-  const auto refuse = [](const char* what) {
+  const auto fail = [](const char* what) {
     throw std::invalid_argument(std::string("not a sound table of support vectors: ") + what);
   };
-  if (tables.scores() == 0) refuse("no scores");
-  if (tables.coefficients.size() % tables.scores() != 0) refuse("the number of coefficients does not fit");
+  if (tables.scores() == 0) fail("no scores");
+  if (tables.coefficients.size() % tables.scores() != 0) fail("the number of coefficients does not fit");
   if (!tables.norms.empty() && tables.norms.size() != tables.vectors())
-    refuse("the number of norms does not fit");
+    fail("the number of norms does not fit");
   if (tables.kernel.type == KernelFunction::Type::rbf && tables.norms.size() != tables.vectors())
-    refuse("there are no norms");
+    fail("there are no norms");
   for (const double norm : tables.norms) {
-    if (!(norm >= 0.0 && norm <= std::numeric_limits<double>::max())) refuse("a norm is out of range");
+    if (!(norm >= 0.0 && norm <= std::numeric_limits<double>::max())) fail("a norm is out of range");
   }
 }
 

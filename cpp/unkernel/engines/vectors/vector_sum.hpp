@@ -19,13 +19,13 @@ using kernels::KernelFunction;
 struct VectorSumTables {
   KernelFunction kernel;
   std::span<const double> coefficients;  // vectors x scores
-  std::span<const double> intercepts;    // scores
+  std::span<const double> intercept;     // scores
   std::span<const double> norms;         // squared, of the vectors, as far as products are; empty unless RBF
 
-  std::size_t scores() const { return intercepts.size(); }
+  std::size_t scores() const { return intercept.size(); }
   std::size_t vectors() const { return scores() == 0 ? 0 : coefficients.size() / scores(); }
   std::size_t bytes() const {
-    return coefficients.size_bytes() + intercepts.size_bytes() + norms.size_bytes();
+    return coefficients.size_bytes() + intercept.size_bytes() + norms.size_bytes();
   }
 };
 

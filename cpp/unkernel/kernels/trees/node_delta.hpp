@@ -1,5 +1,5 @@
-// Delta of two nodes, out of the Delta of their children: for those who keep all pairs of two small trees in
-// a table.
+// Delta of two nodes from the Delta of their children, for callers who keep all pairs of two small trees in a
+// table.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The kernel of a tree with itself: what norms are made of. One a thread; buffers stay from tree to tree.
+// The kernel of a tree with itself, for norms. Each thread has its own; buffers are reused from tree to tree.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,7 @@ namespace unkernel::kernels {
 namespace {
 
 constexpr std::int64_t examples_at_once = 256;
-// Counts the nodes of one tree after another; one a thread.
+// Counts the nodes of one tree after another; each thread has its own.
 class Counter {
  public:
   Counter(const TreeKernel& kernel, const Forest& forest)

@@ -2,7 +2,7 @@
 //
 // A row holds the nodes of an example's tree that a kernel looks at, ascending (children before parents),
 // each once, with how often it occurs – divided by the square root of the kernel of the tree with itself
-// where that is asked for. 12 bytes a node.
+// if rows are normalised. 12 bytes per node.
 #pragma once
 
 #include <cstddef>

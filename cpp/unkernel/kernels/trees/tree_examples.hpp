@@ -2,11 +2,13 @@
 //
 // An example has trees in one or more *channels* and vectors in others; the kernel of two examples is
 //
-//   trees     T = sum over channels of the tree kernel           vectors   V = sum over channels of the
-//   vector kernel sum       weight T + V                                       product   T V
+//   trees     T = sum over channels of the tree kernel
+//   vectors   V = sum over channels of the vector kernel
+//   sum       weight T + V
+//   product   T V
 //
-// Kernels of trees and of sums are scored through weighted nodes (tree_scores.hpp); a product has no such
-// form and is summed over the examples of the model, kernel value by kernel value.
+// Kernels of trees and of sums are scored through weighted nodes (tree_scores.hpp). A product has no such
+// form: its kernel values with all examples of the model are computed and added.
 #pragma once
 
 #include <cstddef>
@@ -37,10 +39,10 @@ struct ExampleKernel {
 
 struct ExampleSet {
   std::shared_ptr<const Forest> forest;
-  std::vector<NodeId> order;  // nodes_in_order, where this is to be the right side of a matrix or a machine
+  std::vector<NodeId> order;  // nodes_in_order; needed on the right side of a matrix and in a machine
   std::size_t size = 0;
-  std::vector<TreeCounts> trees;    // one a channel
-  std::vector<VectorRows> vectors;  // one a channel
+  std::vector<TreeCounts> trees;    // one per channel
+  std::vector<VectorRows> vectors;  // one per channel
 };
 
 // All examples of the set, in order.
@@ -72,7 +74,7 @@ class ExampleMachine {
   const Forest& forest() const { return *set_->forest; }
   std::size_t memory() const;
 
-  // Adds the scores of the chosen examples (all where empty) to `sums`, row-major.
+  // Adds the scores of the chosen examples (all if empty) to `sums`, row-major.
   void add_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
                   const Monitor& monitor, std::span<double> sums) const;
 

@@ -6,7 +6,7 @@
 // together, as a *class*, and a list for each group and group of a child names the classes that have such a
 // child anywhere.) Delta(u, v) differs from the group's constant only for nodes v in one of u's lists.
 //
-// Memory   about 12 bytes a node and 12 a child, and 40 a list
+// Memory   about 12 bytes per node, 12 per child and 40 per list
 #pragma once
 
 #include <cstddef>
@@ -109,7 +109,7 @@ class TreeIndex {
 
   TreeKernel kernel_;
   double constant_;
-  std::vector<double> constants_;  // one a group; of the subtree kernel alone
+  std::vector<double> constants_;  // one per group; for the subtree kernel only
   std::vector<std::int32_t> group_map_;
   std::vector<std::int32_t> block_begin_;
   std::vector<std::int32_t> group_;

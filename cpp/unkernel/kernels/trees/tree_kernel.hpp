@@ -5,14 +5,14 @@
 // Delta is 0 unless both nodes are in the same *group*; it is the group's constant where nothing below
 // matches.
 //
-//   kernel     group              constant            where children match
+//   kernel     group              constant              where children match
 //   ST         the whole subtree  lambda^(inner nodes)  –
-//   SST        the production     lambda              lambda prod_k (1 + Delta(child_k, child_k'))
-//   SST + bow  SST, and words     lambda              as SST; a word is a pair of its own
-//   PTK        the label          mu lambda^2         mu (lambda^2 + sum over equally long subsequences of
-//   the children,
-//                                                     of at most five, of lambda^gaps prod Delta(child,
-//                                                     child'))
+//   SST        the production     lambda                lambda prod_k (1 + Delta(child_k, child_k'))
+//   SST + bow  SST, and words     lambda                as SST; a word is a pair of its own
+//   PTK        the label          mu lambda^2           mu (lambda^2 + S)
+//
+// with S the sum, over subsequences of both lists of children of the same length (at most five), of
+// lambda^gaps prod Delta(child, child').
 //
 // Collins & Duffy (2002), Vishwanathan & Smola (2003), Moschitti (2006); values as in SVM-light-TK 1.5.
 #pragma once

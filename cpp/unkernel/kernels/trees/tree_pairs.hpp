@@ -1,5 +1,5 @@
-// The kernel of two trees, by all pairs of their nodes: what one value at a time costs. For norms, and to
-// compare with.
+// The kernel of two trees, by all pairs of their nodes: the cost of computing one value at a time, to compare
+// with.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace unkernel::kernels {
 
-// Keeps its buffers from pair to pair; one a thread.
+// Reuses its buffers from pair to pair; each thread has its own.
 class TreePairs {
  public:
   TreePairs(const TreeKernel& kernel, const Forest& forest);

@@ -7,7 +7,7 @@
 // parent that needs it is done.
 //
 // Cost     about a nanosecond for each pair of nodes with a child that matches; nothing for the others
-// Memory   8 bytes times the largest block for each row that is kept; a worker owns it, one a thread
+// Memory   8 bytes times the largest block for each row that is kept; each thread has its own
 #pragma once
 
 #include <cmath>
@@ -21,21 +21,21 @@
 
 namespace unkernel::kernels {
 
-// What wants to know of Delta: a class with
-//   begin(i, group, scale)     the tree's node i has Delta = scale against all of its group; gives a small
-//   object with
-//     excess(lane, position, e)  but scale (1 + e) against the node at that position of the block; lanes 0 ..
-//     3 take
-//                                turns, so that sums need not wait for each other; it lives in registers,
-//                                which the visitor would not;
-//   end(object)                that was all of it.
+// A visitor receives the values of Delta. It is a class with
+//   begin(i, group, scale)       node i of the tree has Delta = scale with all nodes of its group; returns a
+//   small
+//                                object that can stay in registers, which the visitor could not, with
+//     excess(lane, position, e)  except for Delta = scale (1 + e) with the node at that position of the
+//     block;
+//                                lanes 0 .. 3 take turns, so that additions need not wait for each other;
+//   end(object)                  no more values for this node.
 
 class TreeRows {
  public:
   // `groups` has the index's group of each node of `forest`, or -1: where trees are from another forest than
   // the index, these are the groups it knows (groups_in, then TreeIndex::group).
   TreeRows(const TreeIndex& index, const Forest& forest, std::span<const std::int32_t> groups);
-  // From now on, trees of another forest; buffers stay.
+  // Switches to trees of another forest; buffers are kept.
   void use(const Forest& forest, std::span<const std::int32_t> groups);
 
   // Tells `visitor` of each nodes[i] that has a group, children first. Nodes ascend, and with a node come its

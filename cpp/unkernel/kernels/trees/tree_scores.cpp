@@ -10,7 +10,7 @@ namespace unkernel::kernels {
 namespace {
 
 constexpr std::int64_t rows_at_once = 64;
-constexpr std::size_t columns_at_once = 2048;  // a row of so many kernel values stays in the first cache
+constexpr std::size_t columns_at_once = 2048;  // this many kernel values fit into the first-level cache
 
 std::vector<std::int32_t> numbers_of(const TreeIndex& index, const Forest& forest) {
   std::vector<std::int32_t> numbers(forest.size(), -1);
@@ -18,7 +18,7 @@ std::vector<std::int32_t> numbers_of(const TreeIndex& index, const Forest& fores
   return numbers;
 }
 
-// Who has a node, and how often: the right rows of a kernel matrix, turned around.
+// The right rows of a kernel matrix by column: which rows have a node, and how often.
 struct Columns {
   struct Entry {
     std::int32_t column;
@@ -229,7 +229,7 @@ class ManyScores {
   double* sums_;
 };
 
-// Computes rows of a kernel matrix; one a thread.
+// Computes rows of a kernel matrix; each thread has its own.
 class GramWorker {
  public:
   GramWorker(const GramBlock& block, const Forest& left_forest, std::size_t columns)

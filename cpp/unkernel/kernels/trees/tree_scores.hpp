@@ -4,7 +4,7 @@
 //            = sum_u weight(u) scale(u) [ F(group of u) + sum over v in u's lists of f(v) (ratio(v, u) - 1) ]
 //
 // with f(v) the model's weight of node v and F their sum over a group (Severyn & Moschitti 2011, Theorem 1,
-// with every pair of unique subtrees evaluated once a tree, and only where something below matches).
+// with every pair of unique subtrees evaluated once per tree, and only where something below matches).
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace unkernel::kernels {
 
-// What a tree's score is made of: an index with weights, for one or more scores at once.
+// An index whose nodes have weights, for one or more scores at once.
 class TreeWeights {
  public:
   // The rows `chosen` of `counts`, row i with the coefficients coefficients[i * scores ..]. `order` is
@@ -67,7 +67,7 @@ void TreeWeights::assign(const WeightOf& weight_of) {
 std::vector<NodeId> nodes_of(std::span<const NodeId> order, std::size_t forest_size, const TreeCounts& counts,
                              std::span<const std::int32_t> chosen);
 
-// Scores trees of one forest; one a thread.
+// Scores trees of one forest; each thread has its own.
 class TreeScorer {
  public:
   TreeScorer(const TreeWeights& weights, const Forest& forest, std::span<const std::int32_t> groups)

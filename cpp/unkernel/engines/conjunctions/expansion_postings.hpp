@@ -1,0 +1,12 @@
+// The step of an expansion that writes the postings of rare features.
+#pragma once
+
+#include "unkernel/engines/conjunctions/conjunction_tables.hpp"
+#include "unkernel/engines/conjunctions/expansion_task.hpp"
+
+namespace unkernel::engines {
+
+// As records where they can be, else as lists of items.
+void write_postings(const ExpansionTask& task, MemoryBudget& budget, ConjunctionArrays& arrays);
+
+}  // namespace unkernel::engines
