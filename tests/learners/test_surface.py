@@ -108,6 +108,18 @@ def test_models_of_others_are_refused_by_name(tmp_path):
         CuttingPlaneSVC.load(tmp_path / "b.uk")
 
 
+def test_compiled_classifiers_load_their_own_kind(tmp_path):
+    X, y = rows()
+    fast = unkernel.compile(PolySVC().fit(X, y))
+    fast.save(tmp_path / "rows.uk")
+    TreeSVC().fit(TREES, KINDS).save(tmp_path / "trees.uk")
+    loaded = unkernel.CompiledClassifier.load(tmp_path / "rows.uk")
+    np.testing.assert_array_equal(loaded.predict(X), fast.predict(X))
+    assert unkernel.TreeClassifier.load(tmp_path / "trees.uk").predict(TREES).tolist() == KINDS
+    with pytest.raises(FormatError, match="holds a CompiledClassifier, not a TreeClassifier"):
+        unkernel.TreeClassifier.load(tmp_path / "rows.uk")
+
+
 # --- Paths ---------------------------------------------------------------------------------------------
 
 

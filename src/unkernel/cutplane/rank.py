@@ -60,7 +60,7 @@ class RankSVM(LinearLearner):
 
         min_w  1/2 |w|^2 + C (n / m) sum over pairs of max(0, 1 - (w'x_i - w'x_j))
 
-    by cutting planes in O(n log n) a pass, for any number of ranks: the pairs are never listed. The C of
+    by cutting planes in O(n log n) per pass, for any number of ranks: the pairs are never listed. The C of
     Joachims' paper is ``n C``, as for ``CuttingPlaneSVC``; a program that sums over pairs has ``C n / m``.
     With two labels and no groups this optimises the area under the ROC curve.
 
@@ -87,7 +87,7 @@ class RankSVM(LinearLearner):
     n_jobs : int or None, default=None
         Threads; None is 1 and -1 is all. The result does not depend on it.
     verbose : int, default=0
-        1 says how it ended; 2 adds a line a second.
+        1 says how it ended; 2 adds one line per second.
 
     Attributes
     ----------

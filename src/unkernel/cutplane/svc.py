@@ -109,7 +109,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
     max_iter : int, default=1000
         Passes over the training set, at most.
     max_cuts : int, default=200
-        Cuts that are kept; each takes 8 bytes a feature.
+        Cuts that are kept; each takes 8 bytes per feature.
     class_weight : dict, "balanced" or None, default=None
         Factors of C, by class; "balanced" makes all classes weigh the same. For ``objective="error_rate"``:
         the others weigh classes themselves.
@@ -125,7 +125,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
     random_state : int, RandomState or None, default=None
         Order in which ``solver="dual"`` visits rows.
     verbose : int, default=0
-        1 says how it ended; 2 adds a line a second.
+        1 says how it ended; 2 adds one line per second.
 
     Attributes
     ----------

@@ -217,7 +217,7 @@ def _copy(message: PackedVector) -> PackedVector:
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """Blocks on the workers, one list a part, and what was seen of them."""
+    """Blocks on the workers, one list per part, and what was seen of them."""
 
     client: Client
     blocks: list[Future]

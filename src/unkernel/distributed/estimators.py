@@ -92,7 +92,7 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
     """:class:`~unkernel.CuttingPlaneSVC` trained on the workers of a Dask cluster.
 
     The rows stay on the workers. Each pass sends the weights to them and sums their gradients, along trees;
-    the other objectives than the error rate also send 8 bytes a row each way. The answer has the same
+    the other objectives than the error rate also send 8 bytes per row each way. The answer has the same
     certified gap as on one machine. When a worker is lost, Dask makes its rows again elsewhere and the run
     goes on.
 
@@ -112,7 +112,7 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
     traffic_ : dict
         Bytes that were sent while training, by purpose, summed over the parts.
     n_parts_ : int
-        Parts that the rows were in, one a worker.
+        Parts that the rows were in, one per worker.
     n_recoveries_ : int
         How often a question was asked again because a worker was lost.
     classes_, coef_, intercept_, n_features_in_, objective_, gap_, n_iter_
@@ -326,7 +326,7 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
 class DaskRankSVM(_OnCluster, RankSVM):
     """:class:`~unkernel.RankSVM` trained on the workers of a Dask cluster.
 
-    The rows stay on the workers. Each pass sends the weights to them and gathers the scores, 8 bytes a row;
+    The rows stay on the workers. Each pass sends the weights to them and gathers the scores, 8 bytes per row;
     the client finds the pairs that are out of order, sends each worker the coefficients of its rows, and the
     gradients are summed along a tree.
 

@@ -38,7 +38,7 @@ class Lacks:
         return Lacks(self.here[chosen], self.there[chosen], self.costs[chosen])
 
     def parabolas(self, squared: bool) -> list[Vector]:
-        """Coefficients of 1, t and, if need be, t^2, one a row."""
+        """Coefficients of 1, t and, if need be, t^2, one per row."""
         change = self.there - self.here
         if not squared:
             return [self.costs * self.here, self.costs * change]

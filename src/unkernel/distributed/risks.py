@@ -28,7 +28,7 @@ Points = list[tuple[float, float]]
 
 
 class SeparableRisk:
-    """Losses that count each row on its own: two questions a round.
+    """Losses that count each row on its own: two questions per round.
 
     The first takes the new weights to the parts, and returns the table of the losses on the line to them
     (line.py): the line search needs no more. The second returns the gradient at the step that was chosen.
@@ -95,7 +95,7 @@ class SeparableRisk:
 class JointRisk:
     """Losses that look at all rows together: scores come to the client, coefficients go back.
 
-    8 bytes a row each way and round, less where coefficients are 0. Workers remember nothing.
+    8 bytes per row each way and round, less where coefficients are 0. Workers remember nothing.
     """
 
     steps_at_once = 1

@@ -46,7 +46,7 @@ class Sources:
     own_labels: bool = False
 
     def by_worker(self, client: Client) -> list[tuple[str, list[Any]]]:
-        """Blocks that become one part, and the worker for it: at most one part a worker.
+        """Blocks that become one part, and the worker for it: at most one part per worker.
 
         What is on a worker stays there; all else is dealt out in its order, neighbours together.
         """

@@ -8,6 +8,7 @@ tags, not for a base class, so these are all that is needed for ``is_classifier`
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable
 from types import MethodType
 from typing import Any, ClassVar, Self
@@ -15,6 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unkernel.errors import FormatError
 from unkernel.models.decision import Decision
 
 _TYPES = {"regression": "regressor", "one_class": "outlier_detector"}  # the other schemes are classifiers
@@ -39,6 +41,22 @@ class CompiledEstimator:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """What it was made of, as scikit-learn asks for it."""
         return {name: getattr(self, name) for name in self._parameter_names}
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a classifier of this class from a ``.uk`` file; ``unkernel.load`` reads any.
+
+        Raises
+        ------
+        FormatError
+            If the file is damaged, or holds something else.
+        """
+        from unkernel.engines.loading import load
+
+        found = load(path)
+        if not isinstance(found, cls):
+            raise FormatError(os.fspath(path), 0, 0, f"holds a {type(found).__name__}, not a {cls.__name__}")
+        return found
 
     def set_params(self, **params: Any) -> Self:
         """Raise an error: a compiled model does not change."""

@@ -67,7 +67,7 @@ class PolyLogisticRegression(PolyLearner):
     random_state : int, RandomState or None, default=None
         Order in which weights are visited.
     verbose : int, default=0
-        1 says how it ended; 2 adds a line a second.
+        1 says how it ended; 2 adds one line per second.
 
     Attributes
     ----------

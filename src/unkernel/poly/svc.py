@@ -68,7 +68,7 @@ class PolySVC(PolyLearner):
     random_state : int, RandomState or None, default=None
         Order in which rows are visited.
     verbose : int, default=0
-        1 says what was chosen and how it ended; 2 adds a line a second.
+        1 says what was chosen and how it ended; 2 adds one line per second.
 
     Attributes
     ----------

@@ -112,7 +112,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
     random_state : int, RandomState or None, default=None
         What "sampled" draws.
     verbose : int, default=0
-        1 says what was chosen and how it ended; 2 adds a line a second.
+        1 says what was chosen and how it ended; 2 adds one line per second.
 
     Attributes
     ----------
