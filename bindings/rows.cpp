@@ -11,17 +11,17 @@ namespace nb = nanobind;
 
 constexpr const char* expected = "a row is a list of feature ids, or a buffer of 32- or 64-bit ints";
 
-[[noreturn]] void refuse_negative(long long id) {
+[[noreturn]] void fail_negative(long long id) {
   throw std::invalid_argument("feature ids are column numbers and not negative, got " + std::to_string(id));
 }
 
 template <class Id>
-void refuse_negative_ids(std::span<const Id> ids) {
+void check_not_negative(std::span<const Id> ids) {
   Id signs = 0;
   for (const Id id : ids) signs |= id;
   if (signs >= 0) return;
   for (const Id id : ids) {
-    if (id < 0) refuse_negative(id);
+    if (id < 0) fail_negative(id);
   }
 }
 
@@ -67,7 +67,7 @@ void FeatureIds::from_list(PyObject* list, std::vector<std::int64_t>& room) {
     const long long id = PyLong_AsLongLong(item);
     if (id < 0) {
       if (PyErr_Occurred() != nullptr) throw nb::python_error();
-      refuse_negative(id);
+      fail_negative(id);
     }
     room[static_cast<std::size_t>(k)] = id;
   }
@@ -86,7 +86,7 @@ void FeatureIds::from_any_list(PyObject* list) {
     const long long value = PyLong_AsLongLong(id.ptr());
     if (value < 0) {
       if (PyErr_Occurred() != nullptr) throw nb::python_error();
-      refuse_negative(value);
+      fail_negative(value);
     }
     own_.push_back(value);
   }
@@ -124,7 +124,7 @@ void FeatureIds::from_contiguous(bool raw) {
       std::memcpy(own_.data(), buffer_.buf, bytes);
       wide_ids_ = own_;
     }
-    refuse_negative_ids(wide_ids_);
+    check_not_negative(wide_ids_);
     return;
   }
   if (bytes % 4 != 0 || !is_aligned(buffer_.buf, 4)) {
@@ -133,7 +133,7 @@ void FeatureIds::from_contiguous(bool raw) {
   }
   wide_ = false;
   narrow_ids_ = {static_cast<const std::int32_t*>(buffer_.buf), bytes / 4};
-  refuse_negative_ids(narrow_ids_);
+  check_not_negative(narrow_ids_);
 }
 
 std::vector<double> read_values(nb::handle values, std::size_t count) {
