@@ -289,3 +289,18 @@ def test_large_weights_go_through_a_tree(client: Any, data: Any, monkeypatch: py
     monkeypatch.setattr("unkernel.distributed.cluster._FAN", 2)  # so that sums are made on workers, too
     ours = on_cluster().fit(data.X, data.binary)
     assert_equally_good(ours, local().fit(data.X, data.binary))
+
+
+def test_a_path_is_that_of_one_machine(client: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    ranks, Cs = np.digitize(X[:, 0], [-0.5, 0.5]), [0.1, 1.0]
+    pairs = [
+        (DaskCuttingPlaneSVC(client=client), CuttingPlaneSVC()),
+        (DaskCuttingPlaneSVC(objective="roc_area", client=client), CuttingPlaneSVC(objective="roc_area")),
+        (DaskRankSVM(client=client), RankSVM()),
+    ]
+    for ours, alone in pairs:
+        for found, expected in zip(ours.path(X, ranks, Cs), alone.path(X, ranks, Cs), strict=True):
+            assert found.objective_ == pytest.approx(expected.objective_, rel=2e-3)
+            assert found.gap_ <= found.tol and found.n_parts_ >= 1
