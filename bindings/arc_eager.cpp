@@ -1,4 +1,4 @@
-// The arc-eager parser: its frame, its training, and parsing with engines.
+// The arc-eager parser: its spec, its training, and parsing with engines.
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -23,12 +23,12 @@ namespace {
 
 using parsing::ArcEagerSpec;
 
-// A frame, and the trees that it learnt from.
-struct BoundFrame {
-  BoundFrame(const std::string& file, std::string_view templates, bool split_moves, bool split_labels,
-             std::int64_t minimum)
-      : frame(file, templates, {split_moves, split_labels, minimum}) {}
-  ArcEagerSpec frame;
+// A spec, and the trees that it learnt from.
+struct BoundSpec {
+  BoundSpec(const std::string& file, std::string_view templates, bool split_moves, bool split_labels,
+            std::int64_t min_count)
+      : spec(file, templates, {split_moves, split_labels, min_count}) {}
+  ArcEagerSpec spec;
   std::vector<parsing::LabelledTree> trees;
 };
 
@@ -49,32 +49,32 @@ void store_features(const parsing::FeatureSpace& space, const std::string& name,
   table[(name + "_begins").c_str()] = give(std::vector(space.begins()));
 }
 
-Table stored(const BoundFrame& bound) {
-  const ArcEagerSpec& frame = bound.frame;
+Table stored(const BoundSpec& bound) {
+  const ArcEagerSpec& spec = bound.spec;
   Table table;
   nb::list strings;
   for (std::size_t k = 0; k < parsing::string_attributes; ++k)
-    strings.append(names_of(frame.vocabulary().names(static_cast<parsing::Attribute>(k))));
+    strings.append(names_of(spec.vocabulary().names(static_cast<parsing::Attribute>(k))));
   table["strings"] = strings;
   nb::list labels, lifted;
-  for (std::int32_t label = 0; label < static_cast<std::int32_t>(frame.labels().size()); ++label) {
-    const std::string_view name = frame.labels().name(label);
-    if (frame.labels().head_label(label) == parsing::no_label) {
+  for (std::int32_t label = 0; label < static_cast<std::int32_t>(spec.labels().size()); ++label) {
+    const std::string_view name = spec.labels().name(label);
+    if (spec.labels().head_label(label) == parsing::no_label) {
       labels.append(nb::str(name.data(), name.size()));
     } else {
-      lifted.append(frame.labels().plain(label));
-      lifted.append(frame.labels().head_label(label));
+      lifted.append(spec.labels().plain(label));
+      lifted.append(spec.labels().head_label(label));
     }
   }
   table["labels"] = labels;
   table["lifted_labels"] = lifted;
-  table["root_label"] = frame.root_label();
-  table["move_parts"] = nb::cast(frame.moves().part_of_case());
-  table["arc_parts"] = nb::cast(frame.arcs().part_of_case());
-  table["move_classes"] = classes_of(frame.moves());
-  table["arc_classes"] = classes_of(frame.arcs());
-  store_features(frame.move_features(), "move", table);
-  store_features(frame.arc_features(), "arc", table);
+  table["root_label"] = spec.root_label();
+  table["move_parts"] = nb::cast(spec.moves().part_of_case());
+  table["arc_parts"] = nb::cast(spec.arcs().part_of_case());
+  table["move_classes"] = classes_of(spec.moves());
+  table["arc_classes"] = classes_of(spec.arcs());
+  store_features(spec.move_features(), "move", table);
+  store_features(spec.arc_features(), "arc", table);
   return table;
 }
 
@@ -86,7 +86,7 @@ Value plain(const Table& table, const char* name) {
   return value;
 }
 
-void restore(BoundFrame& bound, const Table& table) {
+void restore(BoundSpec& bound, const Table& table) {
   const auto strings = plain<std::vector<std::vector<std::string_view>>>(table, "strings");
   if (strings.size() != parsing::string_attributes)
     throw std::invalid_argument("the parser's strings are damaged");
@@ -103,7 +103,7 @@ void restore(BoundFrame& bound, const Table& table) {
                               array<std::int64_t>(table, "move_begins"),
                               array<std::int64_t>(table, "arc_begins")};
   std::copy(strings.begin(), strings.end(), stored.strings.begin());
-  bound.frame.restore(stored);
+  bound.spec.restore(stored);
 }
 
 // --- Training ------------------------------------------------------------------------------------------
@@ -160,21 +160,21 @@ std::vector<const engines::Engine*> engines_of(const Engines& list) {
   return found;
 }
 
-Arrays parse_with(const BoundFrame& bound, const Engines& moves, const Engines& arcs,
+Arrays parse_with(const BoundSpec& bound, const Engines& moves, const Engines& arcs,
                   const data::ColumnText& text, int threads) {
   const parsing::ParserEngines engines{engines_of(moves), engines_of(arcs)};
   parsing::Parsed parsed;
   watched(
-      [&](const Monitor& monitor) { parsed = parsing::parse(bound.frame, engines, text, threads, monitor); },
+      [&](const Monitor& monitor) { parsed = parsing::parse(bound.spec, engines, text, threads, monitor); },
       nullptr);
   return as_tuple(std::move(parsed));
 }
 
-Table decisions_with(const BoundFrame& bound, const Engines& moves, const Engines& arcs,
+Table decisions_with(const BoundSpec& bound, const Engines& moves, const Engines& arcs,
                      const data::ColumnText& text) {
   const parsing::ParserEngines engines{engines_of(moves), engines_of(arcs)};
   parsing::ParserDecisions made;
-  watched([&](const Monitor& monitor) { made = parsing::decisions(bound.frame, engines, text, monitor); },
+  watched([&](const Monitor& monitor) { made = parsing::decisions(bound.spec, engines, text, monitor); },
           nullptr);
   Table table;
   table["offsets"] = give(std::move(made.offsets));
@@ -189,33 +189,40 @@ Table decisions_with(const BoundFrame& bound, const Engines& moves, const Engine
   return table;
 }
 
-void bind_frame(nb::module_& module) {
-  nb::class_<BoundFrame>(module, "ArcEagerSpec")
+void bind_spec(nb::module_& module) {
+  nb::class_<BoundSpec>(module, "ArcEagerSpec")
       .def(nb::init<const std::string&, std::string_view, bool, bool, std::int64_t>(), nb::arg("file"),
            nb::arg("templates"), nb::kw_only(), nb::arg("split_moves"), nb::arg("split_labels"),
-           nb::arg("minimum"))
+           nb::arg("min_count"))
       .def(
           "learn",
-          [](BoundFrame& self, const data::ColumnText& text) {
-            watched([&](const Monitor& monitor) { self.trees = self.frame.learn(text, monitor); }, nullptr);
+          [](BoundSpec& self, const data::ColumnText& text) {
+            watched([&](const Monitor& monitor) { self.trees = self.spec.learn(text, monitor); }, nullptr);
           },
           nb::arg("text"))
       .def("stored", &stored)
+      .def(
+          "strings",
+          [](const BoundSpec& self, std::size_t attribute) {
+            if (attribute >= parsing::string_attributes)
+              throw std::out_of_range("there is no such attribute");
+            return names_of(self.spec.vocabulary().names(static_cast<parsing::Attribute>(attribute)));
+          },
+          nb::arg("attribute"))
       .def("restore", &restore, nb::arg("table"))
-      .def_prop_ro("labels", [](const BoundFrame& self) { return names_of(self.frame.labels()); })
-      .def_prop_ro("move_classes", [](const BoundFrame& self) { return classes_of(self.frame.moves()); })
-      .def_prop_ro("arc_classes", [](const BoundFrame& self) { return classes_of(self.frame.arcs()); })
-      .def_prop_ro("move_columns",
-                   [](const BoundFrame& self) { return self.frame.move_features().columns(); })
-      .def_prop_ro("arc_columns", [](const BoundFrame& self) { return self.frame.arc_features().columns(); })
-      .def_prop_ro("lifted", [](const BoundFrame& self) { return self.frame.lifted(); })
+      .def_prop_ro("labels", [](const BoundSpec& self) { return names_of(self.spec.labels()); })
+      .def_prop_ro("move_classes", [](const BoundSpec& self) { return classes_of(self.spec.moves()); })
+      .def_prop_ro("arc_classes", [](const BoundSpec& self) { return classes_of(self.spec.arcs()); })
+      .def_prop_ro("move_columns", [](const BoundSpec& self) { return self.spec.move_features().columns(); })
+      .def_prop_ro("arc_columns", [](const BoundSpec& self) { return self.spec.arc_features().columns(); })
+      .def_prop_ro("lifted", [](const BoundSpec& self) { return self.spec.lifted(); })
       .def(
           "rows",
-          [](const BoundFrame& self, const data::ColumnText& text) {
+          [](const BoundSpec& self, const data::ColumnText& text) {
             parsing::OracleRows rows;
             watched(
                 [&](const Monitor& monitor) {
-                  rows = parsing::oracle_rows(self.frame, text, self.trees, monitor);
+                  rows = parsing::oracle_rows(self.spec, text, self.trees, monitor);
                 },
                 nullptr);
             return nb::typed<nb::tuple, Table, Table>(
@@ -231,14 +238,14 @@ void bind_trainer(nb::module_& module) {
   nb::class_<Trainer>(module, "OnlineTrainer")
       .def(
           "__init__",
-          [](Trainer* self, const BoundFrame& bound, const data::ColumnText& text, int degree,
-             int label_degree, std::uint32_t minimum_updates, int gold_epochs, double exploration,
+          [](Trainer* self, const BoundSpec& bound, const data::ColumnText& text, int degree,
+             int label_degree, std::uint32_t min_updates, int gold_epochs, double exploration,
              std::uint64_t seed) {
-            new (self) Trainer(bound.frame, text, bound.trees,
-                               {degree, label_degree, minimum_updates, gold_epochs, exploration, seed});
+            new (self) Trainer(bound.spec, text, bound.trees,
+                               {degree, label_degree, min_updates, gold_epochs, exploration, seed});
           },
-          nb::arg("frame"), nb::arg("text"), nb::kw_only(), nb::arg("degree"), nb::arg("label_degree"),
-          nb::arg("minimum_updates"), nb::arg("gold_epochs"), nb::arg("exploration"), nb::arg("seed"),
+          nb::arg("spec"), nb::arg("text"), nb::kw_only(), nb::arg("degree"), nb::arg("label_degree"),
+          nb::arg("min_updates"), nb::arg("gold_epochs"), nb::arg("exploration"), nb::arg("seed"),
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("run_epoch",
            [](Trainer& self) {
@@ -268,7 +275,7 @@ void bind_trainer(nb::module_& module) {
 }  // namespace
 
 void bind_arc_eager(nb::module_& module) {
-  bind_frame(module);
+  bind_spec(module);
   bind_trainer(module);
 }
 

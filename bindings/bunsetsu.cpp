@@ -1,4 +1,5 @@
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -145,7 +146,7 @@ List template_names(const BunsetsuFeatures& features) {
 }
 
 Tuple decisions_of(parsing::BunsetsuDecisions&& made) {
-  return Tuple(nb::make_tuple(to_numpy(std::move(made.offsets)), to_numpy(std::move(made.columns)),
+  return Tuple(nb::make_tuple(to_numpy(std::move(made.rows.offsets)), to_numpy(std::move(made.rows.columns)),
                               to_numpy(std::move(made.labels))));
 }
 
@@ -174,6 +175,16 @@ void bind_features(nb::module_& module) {
           },
           nb::arg("column"))
       .def(
+          "unknown_pos",
+          [](const BunsetsuFeatures& self, const BunsetsuText& text, std::size_t most_examples) {
+            const parsing::BunsetsuSymbols symbols(text, self);
+            const parsing::UnknownPos found = parsing::unknown_pos(symbols, most_examples);
+            List examples;
+            for (const std::string& name : found.examples) examples.append(text_of(name));
+            return Tuple(nb::make_tuple(found.bunsetsu, found.asked, examples));
+          },
+          nb::arg("text"), nb::arg("most_examples"))
+      .def(
           "decisions",
           [](const BunsetsuFeatures& self, const BunsetsuText& text, const Array<std::int32_t>& heads) {
             parsing::BunsetsuDecisions made;
@@ -195,6 +206,7 @@ void bind_features(nb::module_& module) {
             return to_numpy(std::move(heads));
           },
           nb::arg("text"), nb::arg("engine"), nb::arg("threads"));
+  module.def("bunsetsu_template_names", &parsing::bunsetsu_template_names, nb::arg("file"), nb::arg("text"));
   module.def(
       "bunsetsu_training",
       [](const BunsetsuText& text, const Array<std::int32_t>& heads,

@@ -111,7 +111,7 @@ auto count_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag>
       nb::make_tuple(to_numpy(std::move(counts), {types, 3}), score.equal_tags));
 }
 
-auto as_tuple(parsing::ChunkRows&& rows) {
+auto as_tuple(parsing::FeatureRows&& rows) {
   return nb::typed<nb::tuple, nb::any, nb::any>(
       nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.columns))));
 }
@@ -123,7 +123,7 @@ auto rows_of(const ChunkFeatures& features, const ColumnText& text, const Array<
       std::ranges::any_of(view(answers), [](auto k) { return k > most; })) {
     throw std::invalid_argument("the answers do not fit the text");
   }
-  parsing::ChunkRows rows;
+  parsing::FeatureRows rows;
   {
     const nb::gil_scoped_release unlocked;
     rows = features.rows(text, view(answers), backward);
@@ -131,17 +131,23 @@ auto rows_of(const ChunkFeatures& features, const ColumnText& text, const Array<
   return as_tuple(std::move(rows));
 }
 
+// The parts of speech that training has seen; none if the templates do not use them.
+auto known_pos(const ChunkFeatures& features) {
+  const data::NameTable* known = features.known_pos();
+  return names_of(known == nullptr ? data::NameTable() : *known);
+}
+
 auto learn(ChunkFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers, bool backward,
-           std::int64_t minimum) {
+           std::int64_t min_count) {
   if (features.features() > 0) throw std::invalid_argument("these features have been learned already");
   if (answers.size() != static_cast<std::size_t>(text.tokens()) ||
-      std::ranges::any_of(view(answers), [](auto k) { return k < 0; })) {
+      std::ranges::any_of(view(answers), [](auto k) { return k < 0 || k >= parsing::most_chunk_classes; })) {
     throw std::invalid_argument("the answers do not fit the text");
   }
-  parsing::ChunkRows rows;
+  parsing::FeatureRows rows;
   {
     const nb::gil_scoped_release unlocked;
-    rows = features.learn(text, view(answers), backward, minimum);
+    rows = features.learn(text, view(answers), backward, min_count);
   }
   return as_tuple(std::move(rows));
 }
@@ -230,10 +236,11 @@ void bind_chunks(nb::module_& module) {
       .def("__init__", &create, nb::arg("templates"), nb::arg("file"))
       .def_prop_ro("features", &ChunkFeatures::features)
       .def_prop_ro("needs_pos", &ChunkFeatures::needs_pos)
+      .def_prop_ro("known_pos", &known_pos)
       .def("arrays", &features_arrays)
       .def("rows", &rows_of, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"))
       .def("learn", &learn, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"),
-           nb::arg("minimum"));
+           nb::arg("min_count"));
   module.def("restored_chunk_features", &restored_features, nb::arg("templates"), nb::arg("file"),
              nb::arg("arrays"), nb::arg("features"));
   module.def("read_chunk_tags", &read_chunk_tags, nb::arg("text"), nb::arg("column"), nb::arg("types"));

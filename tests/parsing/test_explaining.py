@@ -145,7 +145,7 @@ def test_decisions_on_trees_are_those_that_were_made(tmp_path_factory, *, text, 
     path.write_text(text)
     options = {"degree": degree, "split": split, "epochs": 3, "min_updates": 1}
     parser = ArcEagerParser(templates=path, min_count=1, **options).fit(bank)
-    frame = arc_eager.Frame(text, [sentence.words for sentence in bank], split=split, minimum=1)
+    frame = arc_eager.Frame(text, [sentence.words for sentence in bank], split=split, min_count=1)
     check_sums(parser, others, 2)
     asked = iter(parser.model_._decided(others, None))
     for sentence, parsed in zip(others, parser.parse(others), strict=True):

@@ -136,12 +136,12 @@ def canonical_moves(heads):
 class Frame:
     """Templates, labels, columns and parts, as training finds them."""
 
-    def __init__(self, template_text, sentences, *, split, minimum):
+    def __init__(self, template_text, sentences, *, split, min_count):
         self.templates = Templates(template_text)
         self.split = split
         self.sentences = [list(sentence) for sentence in sentences]
         self._read_trees()
-        self._count(minimum)
+        self._count(min_count)
 
     def _read_trees(self):
         words = [word for sentence in self.sentences for word in sentence]
@@ -164,7 +164,7 @@ class Frame:
         name = mark and f"{mark[0]}↑{mark[1]}"
         return name if name in self.marks else label
 
-    def _count(self, minimum):
+    def _count(self, min_count):
         counts = {"moves": Counter(), "labels": Counter()}
         self.moves, self.arcs = Parts(), Parts()
         for sentence, (heads, labels) in zip(self.sentences, self.trees, strict=True):
@@ -184,21 +184,21 @@ class Frame:
                     self.arcs.count(self.arc_case((head, child), sentence), self.labels.index(label))
         self.moves.settle(SHIFT, self._order_of_cases("xpos"))
         self.arcs.settle(self.labels.index(self.root_label), self._order_of_cases("upos"))
-        self.columns = {section: self._numbered(own, minimum) for section, own in counts.items()}
+        self.columns = {section: self._numbered(own, min_count) for section, own in counts.items()}
 
     def _order_of_cases(self, column):
         """Tags as they were first seen, for each side."""
         tags = dict.fromkeys(column_value(word, column) for sentence in self.sentences for word in sentence)
         return [None, *(case for tag in tags for case in (tag, (tag, False), (tag, True)))]
 
-    def _numbered(self, counts, minimum):
+    def _numbered(self, counts, min_count):
         """Columns in the order of templates, then by frequency, then by what was seen first."""
 
         def order(feature):
             template, values = feature
             return template, -counts[feature], [self.templates.order(*value, self.labels) for value in values]
 
-        frequent = [feature for feature, times in counts.items() if times >= minimum]
+        frequent = [feature for feature, times in counts.items() if times >= min_count]
         return {feature: column for column, feature in enumerate(sorted(frequent, key=order))}
 
     def core(self, section):

@@ -130,7 +130,7 @@ class Sentence:
 
 
 def numbered_rows(
-    templates: list[list[tuple[str, int]]], sentences: Sequence[Sentence], backward: bool, minimum: int
+    templates: list[list[tuple[str, int]]], sentences: Sequence[Sentence], backward: bool, min_count: int
 ) -> tuple[dict[Feature, int], list[list[int]]]:
     """Numbers of features in the order of first sight, and the rows of all words as they are read."""
     seen: list[list[Feature]] = []
@@ -139,7 +139,7 @@ def numbered_rows(
         words, pos, tags = sentence.words[::step], sentence.pos[::step], sentence.tags[::step]
         seen += [features_at(templates, words, pos, tags, i) for i in range(len(words))]
     counts = Counter(feature for row in seen for feature in row)  # keeps the order of first sight
-    kept = [feature for feature, count in counts.items() if count >= minimum]
+    kept = [feature for feature, count in counts.items() if count >= min_count]
     numbers = {feature: number for number, feature in enumerate(kept)}
     return numbers, [sorted(numbers[f] for f in row if f in numbers) for row in seen]
 

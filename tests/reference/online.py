@@ -35,8 +35,8 @@ class Random:
 class Weights:
     """The averaged perceptron over conjunctions of at most `degree` columns, at most one beyond the core."""
 
-    def __init__(self, degree, n_classes, minimum_updates, core):
-        self.degree, self.n_classes, self.minimum_updates = degree, n_classes, minimum_updates
+    def __init__(self, degree, n_classes, min_updates, core):
+        self.degree, self.n_classes, self.min_updates = degree, n_classes, min_updates
         self.core = core
         self.updates = Counter()
         self.weights = {}
@@ -48,10 +48,10 @@ class Weights:
         return [c for c in found if sum(column >= self.core for column in c) <= 1]
 
     def kept(self):
-        return [c for c, times in self.updates.items() if times >= self.minimum_updates]
+        return [c for c, times in self.updates.items() if times >= self.min_updates]
 
     def scores(self, row):
-        taking_part = [c for c in self.conjunctions(row) if self.updates[c] >= self.minimum_updates]
+        taking_part = [c for c in self.conjunctions(row) if self.updates[c] >= self.min_updates]
         return np.sum([self.weights[c] for c in taking_part], axis=0) + np.zeros(self.n_classes)
 
     def update(self, row, right, wrong):
@@ -99,14 +99,14 @@ def _stored(average, unit):
 
 
 class Trainer:
-    def __init__(self, frame, *, degree, minimum_updates, gold_epochs, exploration, seed):
+    def __init__(self, frame, *, degree, min_updates, gold_epochs, exploration, seed):
         self.frame, self.gold_epochs, self.exploration = frame, gold_epochs, exploration
         self.random = Random(seed)
         self.order = list(range(len(frame.sentences)))
         self.epochs = 0
         core = frame.core("moves"), frame.core("labels")
-        self.moves = [Weights(degree, len(own), minimum_updates, core[0]) for own in frame.moves.classes]
-        self.arcs = [Weights(degree, len(own), minimum_updates, core[1]) for own in frame.arcs.classes]
+        self.moves = [Weights(degree, len(own), min_updates, core[0]) for own in frame.moves.classes]
+        self.arcs = [Weights(degree, len(own), min_updates, core[1]) for own in frame.arcs.classes]
 
     def run_epoch(self):
         """How many moves there were, wrong ones, arcs, and wrong labels."""

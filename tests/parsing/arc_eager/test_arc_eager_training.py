@@ -107,7 +107,7 @@ def test_small_treebanks_are_learnt_by_heart(learner, split):
 def test_frequent_features_only():
     bank = by_heart(4, 8, seed=1)
     sizes = [
-        ArcEagerParser(min_count=minimum, epochs=1).fit(bank).n_features_ for minimum in (1, 2, 5, 10**9)
+        ArcEagerParser(min_count=min_count, epochs=1).fit(bank).n_features_ for min_count in (1, 2, 5, 10**9)
     ]
     assert sizes == sorted(sizes, reverse=True) and sizes[0] > sizes[-1] == 0
 
@@ -172,14 +172,14 @@ def test_averages_parse_as_compiled_engines_do(
     parser = ArcEagerParser(
         degree, templates=path, epochs=epochs, runs=1, min_count=1, min_updates=min_updates
     ).fit(bank)
-    frame = ArcEagerSpec("own.txt", text, split_moves=False, split_labels=True, minimum=1)
+    frame = ArcEagerSpec("own.txt", text, split_moves=False, split_labels=True, min_count=1)
     frame.learn(bank._text)
     trainer = OnlineTrainer(
         frame,
         bank._text,
         degree=degree,
         label_degree=degree,
-        minimum_updates=min_updates,
+        min_updates=min_updates,
         gold_epochs=2,
         exploration=0.9,
         seed=int(np.random.RandomState(0).randint(2**31)),

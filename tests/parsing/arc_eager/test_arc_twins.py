@@ -19,17 +19,17 @@ from unkernel.parsing import ArcEagerParser
 SPLITS = st.sampled_from(["none", "labels", "both"])
 
 
-def frames(template_text, bank, split, minimum):
+def frames(template_text, bank, split, min_count):
     """The parser's own, and its twin."""
     fast = ArcEagerSpec(
         "templates",
         template_text,
         split_moves=split == "both",
         split_labels=split != "none",
-        minimum=minimum,
+        min_count=min_count,
     )
     fast.learn(bank._text)
-    slow = arc_eager.Frame(template_text, [s.words for s in bank], split=split, minimum=minimum)
+    slow = arc_eager.Frame(template_text, [s.words for s in bank], split=split, min_count=min_count)
     return fast, slow
 
 
@@ -59,9 +59,9 @@ def test_any_moves_make_one_tree(n_words, data):
 
 
 @settings(deadline=None, max_examples=50)
-@given(text=template_texts(), bank=treebanks(), split=SPLITS, minimum=st.integers(1, 3))
-def test_frames(text, bank, split, minimum):
-    fast, slow = frames(text, bank, split, minimum)
+@given(text=template_texts(), bank=treebanks(), split=SPLITS, min_count=st.integers(1, 3))
+def test_frames(text, bank, split, min_count):
+    fast, slow = frames(text, bank, split, min_count)
     assert fast.labels == slow.labels
     assert fast.lifted == sum(
         heads != sentence.heads[word]
@@ -102,9 +102,9 @@ def unpacked(rows):
 
 
 @settings(deadline=None, max_examples=50)
-@given(text=template_texts(), bank=treebanks(), split=SPLITS, minimum=st.integers(1, 3))
-def test_rows_of_canonical_moves(text, bank, split, minimum):
-    fast, slow = frames(text, bank, split, minimum)
+@given(text=template_texts(), bank=treebanks(), split=SPLITS, min_count=st.integers(1, 3))
+def test_rows_of_canonical_moves(text, bank, split, min_count):
+    fast, slow = frames(text, bank, split, min_count)
     assert tuple(map(unpacked, fast.rows(bank._text))) == canonical_rows(slow)
 
 
@@ -127,16 +127,16 @@ def check_weights(runs, twins):
     bank=treebanks(max_words=6),
     split=SPLITS,
     degree=st.integers(1, 3),
-    minimum_updates=st.integers(1, 3),
+    min_updates=st.integers(1, 3),
     gold_epochs=st.integers(0, 2),
     exploration=st.sampled_from([0.0, 0.5, 1.0]),
     seed=st.integers(0, 2**31 - 2),
 )
-def test_online_training(*, text, bank, split, degree, minimum_updates, gold_epochs, exploration, seed):
+def test_online_training(*, text, bank, split, degree, min_updates, gold_epochs, exploration, seed):
     fast, slow = frames(text, bank, split, 1)
     options = {
         "degree": degree,
-        "minimum_updates": minimum_updates,
+        "min_updates": min_updates,
         "gold_epochs": gold_epochs,
         "exploration": exploration,
         "seed": seed,
@@ -160,7 +160,7 @@ def test_online_training(*, text, bank, split, degree, minimum_updates, gold_epo
 
 
 def check_parses(parser, text, bank, others):
-    slow = arc_eager.Frame(text, [s.words for s in bank], split=parser.split, minimum=parser.min_count)
+    slow = arc_eager.Frame(text, [s.words for s in bank], split=parser.split, min_count=parser.min_count)
     scores = [arc_eager.scores_of(own) for own in (parser.move_classifiers_, parser.label_classifiers_)]
     # Averages are multiples of a power of two, which add up exactly; weights of other learners do not.
     tolerance = 0.0 if parser.learner == "online" else 1e-9

@@ -31,20 +31,20 @@ template = st.lists(st.sampled_from(ADDRESSES), min_size=1, max_size=3).map("+".
 templates = st.lists(template, min_size=1, max_size=6, unique=True).map("\n".join)
 
 
-def learned(text: str, sentences: list[Sentence], *, backward: bool = False, minimum: int = 1):
+def learned(text: str, sentences: list[Sentence], *, backward: bool = False, min_count: int = 1):
     corpus = ChunkCorpus.from_words([s.words for s in sentences], [s.pos for s in sentences])
     answers = np.array([tag for s in sentences for tag in s.tags], np.int32)
     features = ChunkFeatures(text, "own.txt")
-    offsets, columns = features.learn(corpus._text, answers, backward=backward, minimum=minimum)
+    offsets, columns = features.learn(corpus._text, answers, backward=backward, min_count=min_count)
     return features, [columns[a:b].tolist() for a, b in pairwise(offsets)]
 
 
 @settings(max_examples=200, deadline=None)
 @given(templates, st.lists(sentence, min_size=1, max_size=4), st.booleans(), st.integers(1, 3))
-def test_features_are_those_of_the_slow_twin(text, given_sentences, backward, minimum):
+def test_features_are_those_of_the_slow_twin(text, given_sentences, backward, min_count):
     sentences = [Sentence(*(list(column) for column in zip(*rows, strict=True))) for rows in given_sentences]
-    features, rows = learned(text, sentences, backward=backward, minimum=minimum)
-    numbers, slow = numbered_rows(templates_of(text), sentences, backward, minimum)
+    features, rows = learned(text, sentences, backward=backward, min_count=min_count)
+    numbers, slow = numbered_rows(templates_of(text), sentences, backward, min_count)
     assert rows == slow
     assert features.features == len(numbers)
 
@@ -79,14 +79,17 @@ def test_comments_blank_lines_and_spaces():
         ("word[+-1]", 6, "a position is a whole number"),
         ("word[0", 7, "a ] must close the position"),
         ("word[0] pos[0]", 9, "join values with +"),
-        ("word[0]+", 9, "is no attribute"),
-        ("+word[0]", 1, "'\\+' is no attribute"),
+        ("word[0]+", 9, "there must be a name here, not the end of the line"),
+        ("+word[0]", 1, "there must be a name here, not '\\+'"),
+        ("word.pos[0]", 9, "only the first name of a value has a position"),
+        ("word[0].pos", 9, "a value is one name with a position"),
+        ("[words]", 1, "is no attribute"),
         ("tag[0]", 1, "only words before this one have a tag"),
         ("pos[0]+tag[1]", 8, "only words before this one have a tag"),
         ("prefix0[0]", 1, "is no attribute"),
         ("suffix10[0]", 1, "is no attribute"),
-        ("Word[0]", 1, "'W' is no attribute"),
-        ("pos[1]", 1, "has been given before"),
+        ("Word[0]", 1, "'Word' is no attribute"),
+        ("pos[1]", 1, "is there twice"),
         ("+".join(["word[0]"] * 9), 1, "joins at most 8 values"),
     ],
 )
@@ -121,7 +124,7 @@ def test_answers_must_fit_the_text():
     for answers in ([0], [0, -1]):
         with pytest.raises(ValueError, match="answers do not fit"):
             ChunkFeatures("word[0]", "own.txt").learn(
-                corpus._text, np.array(answers, np.int32), backward=False, minimum=1
+                corpus._text, np.array(answers, np.int32), backward=False, min_count=1
             )
 
 
@@ -129,7 +132,7 @@ def test_features_are_learned_once():
     features, _ = learned("word[0]", [Sentence(["a"], ["N"], [0])])
     corpus = ChunkCorpus.from_words([["a"]])
     with pytest.raises(ValueError, match="learned already"):
-        features.learn(corpus._text, np.array([0], np.int32), backward=False, minimum=1)
+        features.learn(corpus._text, np.array([0], np.int32), backward=False, min_count=1)
 
 
 @pytest.mark.parametrize(

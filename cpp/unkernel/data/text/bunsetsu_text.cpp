@@ -15,7 +15,9 @@ namespace unkernel::data {
 namespace {
 
 constexpr std::string_view end_of_sentence = "EOS";
-constexpr const char* no_bunsetsu = "a sentence begins with a bunsetsu, such as '* 0 1D'";
+constexpr const char* no_bunsetsu =
+    "a sentence begins with a bunsetsu, such as '* 0 1D'; plain text must be cut into tagged morphemes and "
+    "bunsetsu first, as JUMAN with KNP or CaboCha do";
 
 // Of a line of seven fields, and of one of JUMAN's, where POS, subPOS, ctype and cform are followed by their
 // numbers.

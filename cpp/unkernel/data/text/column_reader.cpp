@@ -257,11 +257,17 @@ bool ColumnReader::refuse(const char* at, std::string reason) {
 bool ColumnReader::refuse_columns(std::int64_t found, const char* at) {
   const std::string columns = found == 1 ? "1 column" : std::to_string(found) + " columns";
   const std::string instead = columns + " instead of " + std::to_string(index_.columns);
-  if (options_.format != ColumnFormat::chunks) {
-    return refuse(at, instead + "; tabs separate them, and _ stands in an empty one");
+  if (options_.format == ColumnFormat::chunks) {
+    return refuse(at, instead +
+                          "; blanks separate them, every line is one word and has as many columns, and an "
+                          "empty line ends a sentence");
   }
-  return refuse(
-      at, instead + "; blanks separate them, every line has as many, and an empty line ends a sentence");
+  if (found == 1) {
+    return refuse(at, instead +
+                          "; plain text must be tokenised and tagged first: CoNLL-U has one word per line, "
+                          "with its number, form, lemma, tags and so on in columns that tabs separate");
+  }
+  return refuse(at, instead + "; tabs separate them, and _ stands in an empty one");
 }
 
 bool ColumnReader::refuse_number(std::string_view id) {

@@ -100,11 +100,11 @@ RunAverages unrounded_mean(std::span<const RunAverages> runs, std::size_t classe
 
 }  // namespace
 
-AveragedWeights::AveragedWeights(int degree, std::size_t classes, std::uint32_t minimum_updates,
+AveragedWeights::AveragedWeights(int degree, std::size_t classes, std::uint32_t min_updates,
                                  std::int32_t core)
     : degree_(degree),
       classes_(classes),
-      minimum_updates_(std::max<std::uint32_t>(minimum_updates, 1)),
+      min_updates_(std::max<std::uint32_t>(min_updates, 1)),
       core_(core),
       entries_(smallest_table),
       weights_(smallest_table * classes, 0.0F),

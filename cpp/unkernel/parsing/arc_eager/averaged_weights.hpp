@@ -6,7 +6,7 @@
 // 1 for the wrong one. The weights that count in the end are the averages over all examples and over several
 // runs, which see them in different orders, rounded to multiples of a power of two that fit 16 bits: scores
 // are in the tens, and what is left out is less than a hundredth. A conjunction takes part only once it has
-// been corrected `minimum_updates` times (Goldberg & Elhadad 2011), and those that never get so far are not
+// been corrected `min_updates` times (Goldberg & Elhadad 2011), and those that never get so far are not
 // part of the model.
 //
 // An entry takes 16 bytes and 8 more a class, at a load of at most 2/3; scoring a row of k columns probes
@@ -46,7 +46,7 @@ class AveragedWeights {
   static constexpr std::int32_t most_columns = (1 << 21) - 1;  // three of them fit a key
 
   // Of the columns from `core` on, a conjunction has one at most.
-  AveragedWeights(int degree, std::size_t classes, std::uint32_t minimum_updates, std::int32_t core);
+  AveragedWeights(int degree, std::size_t classes, std::uint32_t min_updates, std::int32_t core);
 
   std::size_t classes() const { return classes_; }
   // One more example has been seen; averages go over them.
@@ -69,7 +69,7 @@ class AveragedWeights {
   void find_places();
   std::size_t place_of(Key key) const;
   void grow();
-  bool takes_part(std::size_t place) const { return entries_[place].updates >= minimum_updates_; }
+  bool takes_part(std::size_t place) const { return entries_[place].updates >= min_updates_; }
   bool is_kept(std::size_t place) const { return entries_[place].key != free_place && takes_part(place); }
   double average(std::size_t weight) const;
   double unit_of_averages() const;
@@ -83,7 +83,7 @@ class AveragedWeights {
 
   int degree_;
   std::size_t classes_;
-  std::uint32_t minimum_updates_;
+  std::uint32_t min_updates_;
   std::int32_t core_;
   double examples_ = 1.0;
   double unit_ = 1.0;

@@ -28,11 +28,11 @@ class Scores {
 
 class Recorder {
  public:
-  Recorder(const ArcEagerSpec& frame, const ParserEngines& engines) : frame_(frame), engines_(engines) {}
+  Recorder(const ArcEagerSpec& spec, const ParserEngines& engines) : spec_(spec), engines_(engines) {}
 
   void record(const data::ColumnText& text, std::int64_t sentence) {
     sentence_ = static_cast<std::int32_t>(sentence);
-    frame_.vocabulary().look_up(text, sentence, room_.symbols);
+    spec_.vocabulary().look_up(text, sentence, room_.symbols);
     for (room_.state.begin(room_.symbols.words()); !room_.state.finished();) {
       const Move move = next_move();
       apply(room_.state, move, makes_arc(move) ? next_label(arc_of(room_.state, move)) : no_label);
@@ -45,9 +45,9 @@ class Recorder {
   Move next_move() {
     const ArcEagerState& state = room_.state;
     if (state.top() == no_word) return Move::shift;
-    const std::size_t part = frame_.move_part(state, room_.symbols);
-    const auto& classes = frame_.moves().classes(part);
-    frame_.move_features().extract(before_move(state, room_.symbols), room_.row);
+    const std::size_t part = spec_.move_part(state, room_.symbols);
+    const auto& classes = spec_.moves().classes(part);
+    spec_.move_features().extract(before_move(state, room_.symbols), room_.row);
     const auto scores = scores_(engines_.moves[part], classes.size(), room_.row.columns);
     const Move move = best_move(state, std::span(classes), scores);
     const auto chosen = static_cast<std::int32_t>(move);
@@ -57,10 +57,10 @@ class Recorder {
   }
 
   std::int32_t next_label(const Arc& arc) {
-    const std::size_t part = frame_.arc_part(arc, room_.symbols);
-    const auto& classes = frame_.arcs().classes(part);
+    const std::size_t part = spec_.arc_part(arc, room_.symbols);
+    const auto& classes = spec_.arcs().classes(part);
     if (classes.size() == 1) return classes.front();
-    frame_.arc_features().extract(of_arc(room_.state, room_.symbols, arc), room_.row);
+    spec_.arc_features().extract(of_arc(room_.state, room_.symbols, arc), room_.row);
     const std::int32_t label =
         classes[best_class(scores_(engines_.arcs[part], classes.size(), room_.row.columns))];
     add(true, {arc.head, arc.child}, part, label);
@@ -83,7 +83,7 @@ class Recorder {
     made.valid.push_back(possible);
   }
 
-  const ArcEagerSpec& frame_;
+  const ArcEagerSpec& spec_;
   const ParserEngines& engines_;
   ParseRoom room_;
   Scores scores_;
@@ -92,10 +92,10 @@ class Recorder {
 
 }  // namespace
 
-ParserDecisions decisions(const ArcEagerSpec& frame, const ParserEngines& engines,
+ParserDecisions decisions(const ArcEagerSpec& spec, const ParserEngines& engines,
                           const data::ColumnText& text, const Monitor& monitor) {
-  check(frame, engines);
-  Recorder recorder(frame, engines);
+  check(spec, engines);
+  Recorder recorder(spec, engines);
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) {
     monitor.throw_if_stopped();
     recorder.record(text, sentence);

@@ -23,7 +23,7 @@ struct ParserDecisions {
 };
 
 // With whole scores, where parse() may stop earlier: slower, and the same answers. Throws as parse() does.
-ParserDecisions decisions(const ArcEagerSpec& frame, const ParserEngines& engines,
+ParserDecisions decisions(const ArcEagerSpec& spec, const ParserEngines& engines,
                           const data::ColumnText& text, const Monitor& monitor);
 
 }  // namespace unkernel::parsing

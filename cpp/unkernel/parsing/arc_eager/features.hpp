@@ -15,6 +15,7 @@
 #include "unkernel/base/flat_map.hpp"
 #include "unkernel/parsing/arc_eager/templates.hpp"
 #include "unkernel/parsing/arc_eager/vocabulary.hpp"
+#include "unkernel/parsing/features/feature_index.hpp"
 
 namespace unkernel::parsing {
 
@@ -31,9 +32,7 @@ struct FeatureRow {
   std::vector<Word> words;
 };
 
-using FeatureKey = std::uint64_t;
-
-// How often each key was seen, one table a template.
+// How often each key was seen, one table per template.
 using FeatureCounts = std::vector<FlatMap<FeatureKey, std::int64_t>>;
 
 class FeatureSpace {
@@ -44,7 +43,7 @@ class FeatureSpace {
   FeatureCounts no_counts() const { return FeatureCounts(set_.templates.size()); }
   void count(const Situation& situation, FeatureRow& row, FeatureCounts& counts) const;
   // Gives columns to the keys that were counted so often.
-  void number(const FeatureCounts& counts, std::int64_t minimum);
+  void number(const FeatureCounts& counts, std::int64_t min_count);
 
   // The columns come in ascending order.
   void extract(const Situation& situation, FeatureRow& row) const;
@@ -61,18 +60,13 @@ class FeatureSpace {
 
  private:
   void find_words(const Situation& situation, std::vector<Word>& words) const;
-  bool key(const Template& one, const Situation& situation, std::span<const Word> words,
-           FeatureKey& key) const;
-  std::size_t range(Attribute attribute) const;
-  void index();
+  std::vector<TemplateRanges> ranges(const Vocabulary& vocabulary, std::size_t labels) const;
+  void fill_index();
 
   TemplateSet set_;
-  const Vocabulary* vocabulary_;
-  std::size_t labels_;
+  FeatureIndex index_;
   std::vector<FeatureKey> keys_;
   std::vector<std::int64_t> begins_;
-  std::vector<std::vector<std::int32_t>> columns_of_value_;        // of templates of one value; -1: none
-  std::vector<FlatMap<FeatureKey, std::int32_t>> columns_of_key_;  // of the others
 };
 
 }  // namespace unkernel::parsing

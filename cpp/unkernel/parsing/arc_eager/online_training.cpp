@@ -10,10 +10,10 @@ namespace {
 constexpr std::size_t none = static_cast<std::size_t>(-1);
 
 std::vector<AveragedWeights> weights_for(const DecisionParts& parts, const FeatureSpace& features, int degree,
-                                         std::uint32_t minimum_updates) {
+                                         std::uint32_t min_updates) {
   std::vector<AveragedWeights> made;
   for (std::size_t part = 0; part < parts.size(); ++part) {
-    made.emplace_back(degree, parts.classes(part).size(), minimum_updates, features.core_columns());
+    made.emplace_back(degree, parts.classes(part).size(), min_updates, features.core_columns());
   }
   return made;
 }
@@ -49,22 +49,22 @@ class AverageScorer {
 
 }  // namespace
 
-OnlineTrainer::OnlineTrainer(const ArcEagerSpec& frame, const data::ColumnText& text,
+OnlineTrainer::OnlineTrainer(const ArcEagerSpec& spec, const data::ColumnText& text,
                              std::span<const LabelledTree> trees, const OnlineOptions& options)
-    : frame_(frame),
+    : spec_(spec),
       text_(text),
       trees_(trees),
       options_(options),
       random_(options.seed),
       order_(trees.size()),
-      moves_(weights_for(frame.moves(), frame.move_features(), options.degree, options.minimum_updates)),
-      arcs_(weights_for(frame.arcs(), frame.arc_features(), options.label_degree, options.minimum_updates)) {
+      moves_(weights_for(spec.moves(), spec.move_features(), options.degree, options.min_updates)),
+      arcs_(weights_for(spec.arcs(), spec.arc_features(), options.label_degree, options.min_updates)) {
   check_same_sentences(text, trees);
-  const std::size_t columns = std::max(frame.move_features().columns(), frame.arc_features().columns());
+  const std::size_t columns = std::max(spec.move_features().columns(), spec.arc_features().columns());
   if (columns > static_cast<std::size_t>(AveragedWeights::most_columns)) {
-    throw std::invalid_argument(
-        "the treebank has " + std::to_string(columns) + " features, and online learning takes at most " +
-        std::to_string(AveragedWeights::most_columns) + ": raise the minimum frequency");
+    throw std::invalid_argument("the treebank has " + std::to_string(columns) +
+                                " features, and online learning takes at most " +
+                                std::to_string(AveragedWeights::most_columns) + ": raise min_count");
   }
   std::iota(order_.begin(), order_.end(), std::size_t{0});
 }
@@ -79,7 +79,7 @@ EpochCounts OnlineTrainer::run_epoch(const Monitor& monitor) {
 
 void OnlineTrainer::learn_sentence(std::size_t sentence, EpochCounts& counts, const Monitor& monitor) {
   const LabelledTree& gold = trees_[sentence];
-  frame_.vocabulary().look_up(text_, static_cast<std::int64_t>(sentence), room_.symbols);
+  spec_.vocabulary().look_up(text_, static_cast<std::int64_t>(sentence), room_.symbols);
   ArcEagerState& state = room_.state;
   for (state.begin(room_.symbols.words()); !state.finished();) {
     monitor.throw_if_stopped();  // sentences may be long
@@ -92,10 +92,10 @@ void OnlineTrainer::learn_sentence(std::size_t sentence, EpochCounts& counts, co
 Move OnlineTrainer::learn_move(const LabelledTree& gold, EpochCounts& counts) {
   const ArcEagerState& state = room_.state;
   if (state.top() == no_word) return Move::shift;
-  const std::size_t part = frame_.move_part(state, room_.symbols);
-  const auto& classes = frame_.moves().classes(part);
+  const std::size_t part = spec_.move_part(state, room_.symbols);
+  const auto& classes = spec_.moves().classes(part);
   AveragedWeights& weights = moves_[part];
-  frame_.move_features().extract(before_move(state, room_.symbols), room_.row);
+  spec_.move_features().extract(before_move(state, room_.symbols), room_.row);
   const std::span<const float> scores = weights.score(room_.row.columns);
   weights.next_example();
 
@@ -123,10 +123,10 @@ Move OnlineTrainer::learn_move(const LabelledTree& gold, EpochCounts& counts) {
 
 // The label to go on with.
 std::int32_t OnlineTrainer::learn_label(const LabelledTree& gold, const Arc& arc, EpochCounts& counts) {
-  const std::size_t part = frame_.arc_part(arc, room_.symbols);
-  const auto& classes = frame_.arcs().classes(part);
+  const std::size_t part = spec_.arc_part(arc, room_.symbols);
+  const auto& classes = spec_.arcs().classes(part);
   AveragedWeights& weights = arcs_[part];
-  frame_.arc_features().extract(of_arc(room_.state, room_.symbols, arc), room_.row);
+  spec_.arc_features().extract(of_arc(room_.state, room_.symbols, arc), room_.row);
   const std::span<const float> scores = weights.score(room_.row.columns);
   weights.next_example();
   const std::size_t chosen = best_class(scores);
@@ -149,8 +149,8 @@ Parsed OnlineTrainer::parse(const data::ColumnText& text, const Monitor& monitor
   Parsed parsed;
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) {
     monitor.throw_if_stopped();
-    frame_.vocabulary().look_up(text, sentence, room_.symbols);
-    parsing::parse(frame_, scorer, room_);
+    spec_.vocabulary().look_up(text, sentence, room_.symbols);
+    parsing::parse(spec_, scorer, room_);
     parsed.heads.insert(parsed.heads.end(), room_.tree.heads.begin() + 1, room_.tree.heads.end());
     parsed.labels.insert(parsed.labels.end(), room_.tree.labels.begin() + 1, room_.tree.labels.end());
   }

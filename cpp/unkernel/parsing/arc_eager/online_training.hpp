@@ -25,7 +25,7 @@ namespace unkernel::parsing {
 struct OnlineOptions {
   int degree;
   int label_degree;
-  std::uint32_t minimum_updates;
+  std::uint32_t min_updates;
   int gold_epochs;
   double exploration;
   std::uint64_t seed;
@@ -41,8 +41,8 @@ struct EpochCounts {
 
 class OnlineTrainer {
  public:
-  // The frame has learnt from this text, which gave these trees; all three must outlive the trainer.
-  OnlineTrainer(const ArcEagerSpec& frame, const data::ColumnText& text, std::span<const LabelledTree> trees,
+  // The spec has learnt from this text, which gave these trees; all three must outlive the trainer.
+  OnlineTrainer(const ArcEagerSpec& spec, const data::ColumnText& text, std::span<const LabelledTree> trees,
                 const OnlineOptions& options);
 
   EpochCounts run_epoch(const Monitor& monitor);
@@ -61,7 +61,7 @@ class OnlineTrainer {
     return epochs_ >= options_.gold_epochs && random_.below(1 << 20) < options_.exploration * (1 << 20);
   }
 
-  const ArcEagerSpec& frame_;
+  const ArcEagerSpec& spec_;
   const data::ColumnText& text_;
   std::span<const LabelledTree> trees_;
   OnlineOptions options_;

@@ -38,11 +38,11 @@ class PartScorer {
 
 class EngineScorer {
  public:
-  EngineScorer(const ArcEagerSpec& frame, const ParserEngines& engines) {
-    for (std::size_t part = 0; part < frame.moves().size(); ++part)
-      moves_.emplace_back(engines.moves[part], frame.moves().classes(part).size());
-    for (std::size_t part = 0; part < frame.arcs().size(); ++part)
-      arcs_.emplace_back(engines.arcs[part], frame.arcs().classes(part).size());
+  EngineScorer(const ArcEagerSpec& spec, const ParserEngines& engines) {
+    for (std::size_t part = 0; part < spec.moves().size(); ++part)
+      moves_.emplace_back(engines.moves[part], spec.moves().classes(part).size());
+    for (std::size_t part = 0; part < spec.arcs().size(); ++part)
+      arcs_.emplace_back(engines.arcs[part], spec.arcs().classes(part).size());
   }
 
   std::span<const double> move_scores(std::size_t part, std::span<const std::int32_t> columns) {
@@ -86,26 +86,26 @@ void add_row(const FeatureRow& row, std::size_t part, std::int32_t place, Decisi
 
 }  // namespace
 
-void check(const ArcEagerSpec& frame, const ParserEngines& engines) {
-  check(frame.moves(), engines.moves, "moves");
-  check(frame.arcs(), engines.arcs, "labels");
+void check(const ArcEagerSpec& spec, const ParserEngines& engines) {
+  check(spec.moves(), engines.moves, "moves");
+  check(spec.arcs(), engines.arcs, "labels");
 }
 
-Parsed parse(const ArcEagerSpec& frame, const ParserEngines& engines, const data::ColumnText& text,
+Parsed parse(const ArcEagerSpec& spec, const ParserEngines& engines, const data::ColumnText& text,
              int threads, const Monitor& monitor) {
-  check(frame, engines);
+  check(spec, engines);
   const auto tokens = static_cast<std::size_t>(text.tokens());
   Parsed parsed{std::vector<std::int32_t>(tokens), std::vector<std::int32_t>(tokens)};
   constexpr std::int64_t grain = 64;  // sentences: a worker is made for each run of them
   parallel_ranges(
       threads, text.sentences(), std::max(grain, text.sentences() / (8 * std::max(threads, 1))),
       [&](std::int64_t first, std::int64_t last) {
-        EngineScorer scorer(frame, engines);
+        EngineScorer scorer(spec, engines);
         ParseRoom room;
         for (std::int64_t sentence = first; sentence < last; ++sentence) {
           monitor.throw_if_stopped();
-          frame.vocabulary().look_up(text, sentence, room.symbols);
-          parse(frame, scorer, room);
+          spec.vocabulary().look_up(text, sentence, room.symbols);
+          parse(spec, scorer, room);
           const auto begin = static_cast<std::ptrdiff_t>(text.first_token(sentence));
           std::copy(room.tree.heads.begin() + 1, room.tree.heads.end(), parsed.heads.begin() + begin);
           std::copy(room.tree.labels.begin() + 1, room.tree.labels.end(), parsed.labels.begin() + begin);
@@ -124,26 +124,26 @@ void check_same_sentences(const data::ColumnText& text, std::span<const Labelled
   if (!same) throw std::invalid_argument("this is not the text that the parser has learnt from");
 }
 
-OracleRows oracle_rows(const ArcEagerSpec& frame, const data::ColumnText& text,
+OracleRows oracle_rows(const ArcEagerSpec& spec, const data::ColumnText& text,
                        std::span<const LabelledTree> trees, const Monitor& monitor) {
   check_same_sentences(text, trees);
   OracleRows rows;
   ParseRoom room;
   for (std::size_t s = 0; s < trees.size(); ++s) {
-    frame.vocabulary().look_up(text, static_cast<std::int64_t>(s), room.symbols);
+    spec.vocabulary().look_up(text, static_cast<std::int64_t>(s), room.symbols);
     for_each_canonical_move(trees[s], room.state, [&](Move move) {
       monitor.throw_if_stopped();
       if (room.state.top() == no_word) return;  // no choice
-      frame.move_features().extract(before_move(room.state, room.symbols), room.row);
-      const std::size_t part = frame.move_part(room.state, room.symbols);
-      add_row(room.row, part, place_among(frame.moves().classes(part), static_cast<std::int32_t>(move)),
+      spec.move_features().extract(before_move(room.state, room.symbols), room.row);
+      const std::size_t part = spec.move_part(room.state, room.symbols);
+      add_row(room.row, part, place_among(spec.moves().classes(part), static_cast<std::int32_t>(move)),
               rows.moves);
       if (!makes_arc(move)) return;
       const Arc arc = arc_of(room.state, move);
-      frame.arc_features().extract(of_arc(room.state, room.symbols, arc), room.row);
-      const std::size_t arc_part = frame.arc_part(arc, room.symbols);
+      spec.arc_features().extract(of_arc(room.state, room.symbols, arc), room.row);
+      const std::size_t arc_part = spec.arc_part(arc, room.symbols);
       const std::int32_t label = trees[s].labels[static_cast<std::size_t>(arc.child)];
-      add_row(room.row, arc_part, place_among(frame.arcs().classes(arc_part), label), rows.arcs);
+      add_row(room.row, arc_part, place_among(spec.arcs().classes(arc_part), label), rows.arcs);
     });
   }
   return rows;

@@ -49,20 +49,20 @@ std::size_t best_class(std::span<const Score> scores) {
 // A Scorer has move_scores(part, columns): a score for each class of the part; and decided_moves and
 // decided_arcs, which may stop as soon as it is certain which score is the largest.
 template <class Scorer>
-std::int32_t choose_label(const ArcEagerSpec& frame, Scorer& scorer, const Arc& arc, ParseRoom& room) {
-  const std::size_t part = frame.arc_part(arc, room.symbols);
-  const auto& classes = frame.arcs().classes(part);
+std::int32_t choose_label(const ArcEagerSpec& spec, Scorer& scorer, const Arc& arc, ParseRoom& room) {
+  const std::size_t part = spec.arc_part(arc, room.symbols);
+  const auto& classes = spec.arcs().classes(part);
   if (classes.size() == 1) return classes.front();
-  frame.arc_features().extract(of_arc(room.state, room.symbols, arc), room.row);
+  spec.arc_features().extract(of_arc(room.state, room.symbols, arc), room.row);
   return classes[best_class(scorer.decided_arcs(part, room.row.columns))];
 }
 
 template <class Scorer>
-Move choose_move(const ArcEagerSpec& frame, Scorer& scorer, ParseRoom& room) {
+Move choose_move(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& room) {
   if (room.state.top() == no_word) return Move::shift;  // nothing else is possible
-  const std::size_t part = frame.move_part(room.state, room.symbols);
-  frame.move_features().extract(before_move(room.state, room.symbols), room.row);
-  const auto& classes = frame.moves().classes(part);
+  const std::size_t part = spec.move_part(room.state, room.symbols);
+  spec.move_features().extract(before_move(room.state, room.symbols), room.row);
+  const auto& classes = spec.moves().classes(part);
   const auto favourite = static_cast<Move>(classes[best_class(scorer.decided_moves(part, room.row.columns))]);
   if (valid(room.state, favourite)) return favourite;
   return best_move(room.state, std::span(classes), scorer.move_scores(part, room.row.columns));
@@ -70,21 +70,21 @@ Move choose_move(const ArcEagerSpec& frame, Scorer& scorer, ParseRoom& room) {
 
 // Parses the sentence whose symbols are in the room; its tree is there afterwards.
 template <class Scorer>
-void parse(const ArcEagerSpec& frame, Scorer& scorer, ParseRoom& room) {
+void parse(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& room) {
   ArcEagerState& state = room.state;
   const std::size_t words = room.symbols.words();
   for (state.begin(words); !state.finished();) {
-    const Move move = choose_move(frame, scorer, room);
-    apply(state, move, makes_arc(move) ? choose_label(frame, scorer, arc_of(state, move), room) : no_label);
+    const Move move = choose_move(spec, scorer, room);
+    apply(state, move, makes_arc(move) ? choose_label(spec, scorer, arc_of(state, move), room) : no_label);
   }
   room.tree.heads.assign(words + 1, no_word);
-  room.tree.labels.assign(words + 1, frame.root_label());
+  room.tree.labels.assign(words + 1, spec.root_label());
   for (Word word = 1; word <= static_cast<Word>(words); ++word) {
     if (state.head(word) == no_word) continue;
     room.tree.heads[static_cast<std::size_t>(word)] = state.head(word);
     room.tree.labels[static_cast<std::size_t>(word)] = state.label(word);
   }
-  deprojectivise(room.tree, frame.labels());
+  deprojectivise(room.tree, spec.labels());
 }
 
 // One engine a part; null where a part has but one class.
@@ -94,7 +94,7 @@ struct ParserEngines {
 };
 
 // Throws std::invalid_argument unless every part has an engine with the scores that it needs.
-void check(const ArcEagerSpec& frame, const ParserEngines& engines);
+void check(const ArcEagerSpec& spec, const ParserEngines& engines);
 
 // For each token of the text: its head, counted from 1 in its sentence (0: the root), and the number of its
 // label. The same for any number of threads.
@@ -102,7 +102,7 @@ struct Parsed {
   std::vector<std::int32_t> heads;
   std::vector<std::int32_t> labels;
 };
-Parsed parse(const ArcEagerSpec& frame, const ParserEngines& engines, const data::ColumnText& text,
+Parsed parse(const ArcEagerSpec& spec, const ParserEngines& engines, const data::ColumnText& text,
              int threads, const Monitor& monitor);
 
 // The rows of the canonical moves of a treebank and of their arcs, to train classifiers on: the columns of
@@ -119,7 +119,7 @@ struct OracleRows {
   DecisionRows arcs;
 };
 // Throws std::invalid_argument unless the text is the one that gave the trees.
-OracleRows oracle_rows(const ArcEagerSpec& frame, const data::ColumnText& text,
+OracleRows oracle_rows(const ArcEagerSpec& spec, const data::ColumnText& text,
                        std::span<const LabelledTree> trees, const Monitor& monitor);
 
 // Throws std::invalid_argument unless there is a tree for each sentence, of as many words.

@@ -14,7 +14,7 @@ namespace conll = data::conll;
 constexpr std::uint64_t class_bits = 20;  // of keys of counts: case, then class
 constexpr std::int64_t fewest_lifted = 5;
 
-UsedAttributes with_tags(UsedAttributes used, const FrameOptions& options) {
+UsedAttributes with_tags(UsedAttributes used, const SpecOptions& options) {
   if (options.split_labels) used[static_cast<std::size_t>(Attribute::upos)] = true;
   if (options.split_moves) used[static_cast<std::size_t>(Attribute::xpos)] = true;
   return used;
@@ -64,10 +64,10 @@ void DecisionParts::restore(std::vector<std::int32_t> part_of_case,
   classes_ = std::move(classes);
 }
 
-// --- The frame -----------------------------------------------------------------------------------------
+// --- The spec -----------------------------------------------------------------------------------------
 
 ArcEagerSpec::ArcEagerSpec(const std::string& file, std::string_view template_text,
-                           const FrameOptions& options)
+                           const SpecOptions& options)
     : options_(options),
       templates_(read_templates(file, template_text)),
       vocabulary_(with_tags(used_attributes(templates_), options)) {}
@@ -157,8 +157,8 @@ void ArcEagerSpec::count(const data::ColumnText& text, std::span<const LabelledT
                            trees[s].labels[word], arc_parts);
     }
   }
-  move_features_->number(move_counts, options_.minimum);
-  arc_features_->number(arc_counts, options_.minimum);
+  move_features_->number(move_counts, options_.min_count);
+  arc_features_->number(arc_counts, options_.min_count);
   moves_.settle(move_parts, move_cases(), static_cast<std::int32_t>(Move::shift));
   arcs_.settle(arc_parts, arc_cases(), root_label_);
 }

@@ -44,15 +44,15 @@ class DecisionParts {
   std::vector<std::vector<std::int32_t>> classes_;
 };
 
-struct FrameOptions {
-  bool split_moves;      // by the xpos tag of the next word
-  bool split_labels;     // by the upos tag of the dependent and the side of its head
-  std::int64_t minimum;  // how often a feature must occur in training
+struct SpecOptions {
+  bool split_moves;        // by the xpos tag of the next word
+  bool split_labels;       // by the upos tag of the dependent and the side of its head
+  std::int64_t min_count;  // how often a feature must occur in training
 };
 
 class ArcEagerSpec {
  public:
-  ArcEagerSpec(const std::string& file, std::string_view template_text, const FrameOptions& options);
+  ArcEagerSpec(const std::string& file, std::string_view template_text, const SpecOptions& options);
   ArcEagerSpec(const ArcEagerSpec&) = delete;
   ArcEagerSpec& operator=(const ArcEagerSpec&) = delete;
 
@@ -60,7 +60,7 @@ class ArcEagerSpec {
   // must be there.
   std::vector<LabelledTree> learn(const data::ColumnText& text, const Monitor& monitor);
 
-  const FrameOptions& options() const { return options_; }
+  const SpecOptions& options() const { return options_; }
   const ParserTemplates& templates() const { return templates_; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const LabelSet& labels() const { return labels_; }
@@ -113,7 +113,7 @@ class ArcEagerSpec {
   void make_features();
   void count(const data::ColumnText& text, std::span<const LabelledTree> trees, const Monitor& monitor);
 
-  FrameOptions options_;
+  SpecOptions options_;
   ParserTemplates templates_;
   Vocabulary vocabulary_;
   LabelSet labels_;

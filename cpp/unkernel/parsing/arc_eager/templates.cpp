@@ -1,12 +1,9 @@
 #include "unkernel/parsing/arc_eager/templates.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <initializer_list>
 #include <utility>
 
-#include "unkernel/base/error.hpp"
-#include "unkernel/parsing/features/template_lines.hpp"
+#include "unkernel/parsing/features/template_text.hpp"
 
 namespace unkernel::parsing {
 namespace {
@@ -39,139 +36,108 @@ constexpr std::pair<std::string_view, Base> move_bases[] = {{"stack", Base::stac
 constexpr std::pair<std::string_view, Base> label_bases[] = {{"head", Base::head},
                                                              {"dependent", Base::dependent}};
 
-constexpr std::int32_t farthest = 1000;  // no window is larger, and sums with it do not overflow
-constexpr std::size_t most_values = 4;
+// No window is larger, and sums with positions do not overflow.
+constexpr TemplateLimits limits{.lowest_position = -1000, .highest_position = 1000, .most_joined = 4};
 constexpr std::size_t most_steps = 8;
 
-template <class Value, std::size_t count>
-std::string listed(const std::pair<std::string_view, Value> (&names)[count]) {
-  std::string list;
-  for (const auto& [name, value] : names) list.append(list.empty() ? "" : ", ").append(name);
-  return list;
-}
-
-std::vector<std::string_view> trimmed_pieces(std::string_view text, char separator) {
-  std::vector<std::string_view> found = pieces(text, separator);
-  for (std::string_view& piece : found) piece = trimmed(piece);
-  return found;
-}
-
-class TemplateReader {
+// Gives the names of a template text their meaning.
+class ArcTemplateReader {
  public:
-  TemplateReader(const std::string& file, std::string_view text) : file_(file), text_(text) {}
+  ArcTemplateReader(const std::string& file, std::string_view text) : text_(file, text, limits) {}
 
   ParserTemplates read() {
-    for_each_line(text_, [&](std::string_view line, std::int64_t number) {
-      line_ = number;
-      line = trimmed(line);
-      if (!line.empty()) read_line(line);
-    });
-    if (read_.moves.core == 0) throw FormatError(file_, 0, 0, "there is no feature under [moves]");
-    if (read_.labels.core == 0) throw FormatError(file_, 0, 0, "there is no feature under [labels]");
+    for (const TemplateLine& line : text_.lines()) {
+      line_ = &line;
+      if (line.heading.empty()) {
+        add_template();
+      } else {
+        begin_section();
+      }
+    }
+    if (read_.moves.core == 0) text_.fail("there is no feature under [moves]");
+    if (read_.labels.core == 0) text_.fail("there is no feature under [labels]");
     return std::move(read_);
   }
 
  private:
-  [[noreturn]] void refuse(std::initializer_list<std::string_view> pieces_of_reason) const {
-    std::string reason;
-    for (const std::string_view piece : pieces_of_reason) reason.append(piece);
-    throw FormatError(file_, line_, 0, reason);
+  [[noreturn]] void fail(std::int64_t column, const std::string& reason) const {
+    text_.fail(*line_, column, reason);
   }
 
-  void read_line(std::string_view line) {
-    if (line == "[moves]" || line == "[beside moves]") {
+  void begin_section() {
+    const std::string_view heading = line_->heading;
+    if (heading == "[moves]" || heading == "[beside moves]") {
       section_ = &read_.moves;
-      beside_ = line != "[moves]";
-    } else if (line == "[labels]" || line == "[beside labels]") {
+    } else if (heading == "[labels]" || heading == "[beside labels]") {
       section_ = &read_.labels;
-      beside_ = line != "[labels]";
-    } else if (line.front() == '[') {
-      refuse({"there is no section ", line,
-              ": sections are [moves], [beside moves], [labels] and [beside labels]"});
-    } else if (section_ == nullptr) {
-      refuse({"a feature before the first section: write [moves] or [labels] above it"});
     } else {
-      add_template(line);
+      fail(line_->column, message({"there is no section ", heading,
+                                   ": sections are [moves], [beside moves], [labels] and [beside labels]"}));
     }
+    beside_ = heading.starts_with("[beside ");
   }
 
-  void add_template(std::string_view line) {
+  void add_template() {
+    if (section_ == nullptr)
+      fail(line_->column, "a feature before the first section: write [moves] or [labels] above it");
     if (!beside_ && section_->core < section_->templates.size())
-      refuse({"features that stand beside others come behind them"});
-    section_->templates.push_back(read_template(line));
+      fail(line_->column, "features of a [beside] section come after those of the section itself");
+    Template made{joined_text(*line_), {}};
+    for (const TemplatePath& path : line_->paths) made.values.push_back(read_value(path));
+    const auto same = [&](const Template& other) { return other.values == made.values; };
+    if (std::ranges::any_of(section_->templates, same))
+      fail(line_->column, message({"the feature '", made.text, "' is there twice"}));
+    section_->templates.push_back(std::move(made));
     section_->core += !beside_;
   }
 
-  Template read_template(std::string_view line) {
-    Template made;
-    for (const std::string_view value : trimmed_pieces(line, '+')) {
-      made.values.push_back(read_value(value));
-      made.text.append(made.text.empty() ? "" : " + ").append(value);
+  TemplateValue read_value(const TemplatePath& path) {
+    if (path.names.size() == 1 && !path.position) {
+      if (const auto bare = named(bare_names, path.names.front().text)) {
+        if (*bare == Attribute::direction && section_ == &read_.moves)
+          fail(path.column, "only arcs have a direction: put it under [labels]");
+        return {0, *bare};
+      }
     }
-    if (made.values.size() > most_values)
-      refuse({"a feature of more than ", std::to_string(most_values), " values: the degree joins the rest"});
-    const auto same = [&](const Template& other) { return other.values == made.values; };
-    if (std::any_of(section_->templates.begin(), section_->templates.end(), same))
-      refuse({"the feature '", made.text, "' is there twice"});
-    return made;
-  }
-
-  TemplateValue read_value(std::string_view text) {
-    if (const auto bare = named(bare_names, text)) {
-      if (*bare == Attribute::direction && section_ == &read_.moves)
-        refuse({"only arcs have a direction: put it under [labels]"});
-      return {0, *bare};
-    }
-    const auto parts = trimmed_pieces(text, '.');
-    if (parts.size() < 2)
-      refuse({"'", text, "' is no feature: write an address and an attribute, such as stack.word"});
-    const auto attribute = named(attribute_names, parts.back());
+    if (path.names.size() < 2)
+      fail(path.column, message({"'", path.text,
+                                 "' is no feature: write an address and an attribute, such as stack.word"}));
+    const TemplateName& last = path.names.back();
+    const auto attribute = named(attribute_names, last.text);
     if (!attribute)
-      refuse({"there is no attribute '", parts.back(), "': there are ", listed(attribute_names)});
-    return {place_among(section_->addresses, read_address(parts)), *attribute};
+      fail(last.column,
+           message({"there is no attribute '", last.text, "': there are ", listed(attribute_names)}));
+    return {place_among(section_->addresses, read_address(path)), *attribute};
   }
 
-  Address read_address(const std::vector<std::string_view>& parts) {
-    Address address = read_base(parts.front());
-    if (parts.size() - 2 > most_steps)
-      refuse({"an address of more than ", std::to_string(most_steps), " steps"});
-    for (std::size_t k = 1; k + 1 < parts.size(); ++k) {
-      const auto step = named(step_names, parts[k]);
-      if (!step) refuse({"there is no step '", parts[k], "': there are ", listed(step_names)});
+  Address read_address(const TemplatePath& path) {
+    Address address{read_base(path.names.front()), path.position.value_or(0), {}};
+    if (section_ == &read_.moves && address.offset < 0)
+      fail(path.column,
+           "the stack and the input count from 0: use the steps before and after for neighbours");
+    if (path.names.size() - 2 > most_steps)
+      fail(path.column, message({"an address of more than ", std::to_string(most_steps), " steps"}));
+    for (std::size_t k = 1; k + 1 < path.names.size(); ++k) {
+      const auto step = named(step_names, path.names[k].text);
+      if (!step)
+        fail(path.names[k].column,
+             message({"there is no step '", path.names[k].text, "': there are ", listed(step_names)}));
       address.steps.push_back(*step);
     }
     return address;
   }
 
-  Address read_base(std::string_view text) {
-    const std::size_t bracket = text.find('[');
-    const std::string_view name = trimmed(text.substr(0, bracket));
+  Base read_base(const TemplateName& name) {
     const bool of_moves = section_ == &read_.moves;
-    const auto base = of_moves ? named(move_bases, name) : named(label_bases, name);
+    const auto base = of_moves ? named(move_bases, name.text) : named(label_bases, name.text);
     if (!base)
-      refuse({"'", name, "' is no address here: there are ",
-              (of_moves ? listed(move_bases) : listed(label_bases))});
-    return {*base, bracket == std::string_view::npos ? 0 : read_offset(text.substr(bracket), of_moves), {}};
+      fail(name.column, message({"'", name.text, "' is no address here: there are ",
+                                 of_moves ? listed(move_bases) : listed(label_bases)}));
+    return *base;
   }
 
-  std::int32_t read_offset(std::string_view text, bool of_moves) {
-    std::int32_t offset = 0;
-    const char* first = text.data() + 1;
-    const char* last = text.data() + text.size() - 1;
-    const auto [end, error] = first < last ? std::from_chars(first, last, offset)
-                                           : std::from_chars_result{first, std::errc::invalid_argument};
-    if (text.back() != ']' || error != std::errc() || end != last || offset < -farthest ||
-        offset > farthest) {
-      refuse({"'", text, "' is no place: write a number in brackets, such as [1]"});
-    }
-    if (of_moves && offset < 0)
-      refuse({"the stack and the input count from 0: use the steps before and after for neighbours"});
-    return offset;
-  }
-
-  const std::string& file_;
-  std::string_view text_;
-  std::int64_t line_ = 0;
+  TemplateText text_;
+  const TemplateLine* line_ = nullptr;
   ParserTemplates read_;
   TemplateSet* section_ = nullptr;
   bool beside_ = false;
@@ -198,7 +164,7 @@ Word step_from(const ArcEagerState& state, Word word, Step step) {
 }  // namespace
 
 ParserTemplates read_templates(const std::string& file, std::string_view text) {
-  return TemplateReader(file, text).read();
+  return ArcTemplateReader(file, text).read();
 }
 
 Word word_at(const ArcEagerState& state, const Arc& arc, const Address& address) {

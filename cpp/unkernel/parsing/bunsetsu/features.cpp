@@ -30,9 +30,8 @@ BunsetsuFeatures::BunsetsuFeatures(std::vector<BunsetsuTemplate> templates, Name
     std::int32_t before = -1;
     for (std::int32_t c = begins_[t]; c < begins_[t + 1]; ++c) {
       const std::int32_t symbol = values_[static_cast<std::size_t>(c)];
-      if (symbol <= before || static_cast<std::size_t>(symbol) >= symbols_.size()) {
-        throw std::invalid_argument("the symbols of a template do not ascend, or are none");
-      }
+      if (symbol <= before || static_cast<std::size_t>(symbol) >= symbols_.size())
+        throw std::invalid_argument("the symbols of a template do not ascend, or are out of range");
       table_[static_cast<std::size_t>(symbol) * templates_.size() + t] = c;
       before = symbol;
     }
@@ -54,10 +53,10 @@ BunsetsuFeatures BunsetsuFeatures::all_of(std::vector<BunsetsuTemplate> template
   return BunsetsuFeatures(std::move(templates), std::move(symbols), std::move(begins), std::move(values));
 }
 
-BunsetsuFeatures BunsetsuFeatures::only(const std::vector<bool>& kept) const {
+BunsetsuFeatures BunsetsuFeatures::only(std::span<const std::int32_t> renumbered) const {
   std::vector<std::int32_t> new_symbol(symbols_.size(), -1);
   for (std::size_t c = 0; c < columns(); ++c) {
-    if (kept[c]) new_symbol[static_cast<std::size_t>(values_[c])] = 0;
+    if (renumbered[c] != no_column) new_symbol[static_cast<std::size_t>(values_[c])] = 0;
   }
   NameTable symbols;
   for (std::size_t s = 0; s < new_symbol.size(); ++s) {
@@ -66,7 +65,7 @@ BunsetsuFeatures BunsetsuFeatures::only(const std::vector<bool>& kept) const {
   std::vector<std::int32_t> begins{0}, values;
   for (std::size_t t = 0; t < templates_.size(); ++t) {
     for (auto c = static_cast<std::size_t>(begins_[t]); c < static_cast<std::size_t>(begins_[t + 1]); ++c) {
-      if (kept[c]) values.push_back(new_symbol[static_cast<std::size_t>(values_[c])]);
+      if (renumbered[c] != no_column) values.push_back(new_symbol[static_cast<std::size_t>(values_[c])]);
     }
     begins.push_back(static_cast<std::int32_t>(values.size()));
   }
@@ -109,6 +108,46 @@ BunsetsuSymbols::BunsetsuSymbols(const BunsetsuText& text, const BunsetsuFeature
     const std::int32_t symbol = names.find(entry.name);
     if (symbol >= 0) classes_[static_cast<std::size_t>(symbol)] |= entry.which;
   }
+}
+
+namespace {
+
+// The last morpheme that is no mark; -1 if there is none.
+std::int64_t function_word(const BunsetsuSymbols& symbols, std::size_t bunsetsu) {
+  const BunsetsuText& text = symbols.text();
+  for (std::size_t m = text.first_morpheme(bunsetsu + 1); m-- > text.first_morpheme(bunsetsu);) {
+    if (!symbols.is(text.symbol(m, MorphemeField::pos), BunsetsuSymbols::mark))
+      return static_cast<std::int64_t>(m);
+  }
+  return -1;
+}
+
+}  // namespace
+
+UnknownPos unknown_pos(const BunsetsuSymbols& symbols, std::size_t most_examples) {
+  const auto templates = symbols.features().templates();
+  const auto of_function_words = std::ranges::find_if(templates, [](const BunsetsuTemplate& own) {
+    return own.kind == BunsetsuKind::word && own.word == BunsetsuWord::function &&
+           own.field == MorphemeField::pos;
+  });
+  UnknownPos found;
+  if (of_function_words == templates.end()) return found;
+  const BunsetsuText& text = symbols.text();
+  for (std::size_t s = 0; s < text.sentences(); ++s) {
+    const std::size_t end = std::max(text.first_bunsetsu(s + 1), text.first_bunsetsu(s) + 1) - 1;
+    for (std::size_t b = text.first_bunsetsu(s); b < end; ++b) {  // nothing is asked about the last one
+      ++found.asked;
+      const std::int64_t word = function_word(symbols, b);
+      if (word < 0) continue;
+      const auto m = static_cast<std::size_t>(word);
+      if (symbols.known(text.symbol(m, MorphemeField::pos)) >= 0) continue;
+      ++found.bunsetsu;
+      std::string name(text.field(m, MorphemeField::pos));
+      const bool listed = std::ranges::find(found.examples, name) != found.examples.end();
+      if (found.examples.size() < most_examples && !listed) found.examples.push_back(std::move(name));
+    }
+  }
+  return found;
 }
 
 // --- Rows --------------------------------------------------------------------------------------------

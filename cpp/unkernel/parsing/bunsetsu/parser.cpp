@@ -16,7 +16,7 @@ BunsetsuDecisions bunsetsu_decisions(const BunsetsuText& text, std::span<const s
   if (heads.size() != text.bunsetsu()) throw std::invalid_argument("there is not one head for each bunsetsu");
   const BunsetsuSymbols symbols(text, features);
   BunsetsuRows rows(symbols);
-  BunsetsuDecisions made{{0}, {}, {}};
+  BunsetsuDecisions made;
   std::vector<std::size_t> stack;
   for (std::size_t s = 0; s < text.sentences(); ++s) {
     rows.load(s);
@@ -24,8 +24,8 @@ BunsetsuDecisions bunsetsu_decisions(const BunsetsuText& text, std::span<const s
     const auto depends = [&](std::size_t modifier, std::size_t candidate) {
       const auto row = rows.row(modifier, candidate);
       const bool depending = own[modifier] == static_cast<std::int32_t>(candidate);
-      made.columns.insert(made.columns.end(), row.begin(), row.end());
-      made.offsets.push_back(static_cast<std::int64_t>(made.columns.size()));
+      made.rows.columns.insert(made.rows.columns.end(), row.begin(), row.end());
+      made.rows.end_row();
       made.labels.push_back(depending ? 1 : 0);
       return depending;
     };
@@ -36,37 +36,12 @@ BunsetsuDecisions bunsetsu_decisions(const BunsetsuText& text, std::span<const s
   return made;
 }
 
-namespace {
-
-// Fewer columns, with new numbers that ascend as the old ones do.
-void renumber(const std::vector<bool>& kept, BunsetsuDecisions& decisions) {
-  std::vector<std::int32_t> number(kept.size(), no_column);
-  std::int32_t next = 0;
-  for (std::size_t c = 0; c < kept.size(); ++c) {
-    if (kept[c]) number[c] = next++;
-  }
-  std::size_t to = 0, from = 0;
-  for (std::size_t row = 0; row + 1 < decisions.offsets.size(); ++row) {
-    for (; from < static_cast<std::size_t>(decisions.offsets[row + 1]); ++from) {
-      const std::int32_t column = number[static_cast<std::size_t>(decisions.columns[from])];
-      if (column != no_column) decisions.columns[to++] = column;
-    }
-    decisions.offsets[row + 1] = static_cast<std::int64_t>(to);
-  }
-  decisions.columns.resize(to);
-}
-
-}  // namespace
-
 BunsetsuTraining bunsetsu_training(const BunsetsuText& text, std::span<const std::int32_t> heads,
                                    std::vector<BunsetsuTemplate> templates, std::int64_t min_count) {
   const BunsetsuFeatures all = BunsetsuFeatures::all_of(std::move(templates), text.names());
   BunsetsuDecisions decisions = bunsetsu_decisions(text, heads, all);
-  std::vector<std::int64_t> counts(all.columns(), 0);
-  for (const std::int32_t column : decisions.columns) ++counts[static_cast<std::size_t>(column)];
-  std::vector<bool> kept(all.columns());
-  for (std::size_t c = 0; c < kept.size(); ++c) kept[c] = counts[c] >= std::max<std::int64_t>(min_count, 1);
-  renumber(kept, decisions);
+  const auto kept = frequent_columns(decisions.rows, all.columns(), min_count);
+  renumber(decisions.rows, kept);
   return {all.only(kept), std::move(decisions)};
 }
 

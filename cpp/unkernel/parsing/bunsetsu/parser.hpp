@@ -15,6 +15,7 @@
 #include "unkernel/data/text/bunsetsu_text.hpp"
 #include "unkernel/engines/engine.hpp"
 #include "unkernel/parsing/bunsetsu/features.hpp"
+#include "unkernel/parsing/features/feature_rows.hpp"
 
 namespace unkernel::parsing {
 
@@ -34,10 +35,9 @@ void shift_reduce(std::size_t bunsetsu, std::vector<std::size_t>& stack, const B
   }
 }
 
-// Decisions as rows: columns ascend, and a label says whether the modifier depends on the candidate.
+// Decisions as rows of features, and whether the modifier depends on the candidate.
 struct BunsetsuDecisions {
-  std::vector<std::int64_t> offsets;
-  std::vector<std::int32_t> columns;
+  FeatureRows rows;
   std::vector<std::int8_t> labels;  // 0 or 1
 };
 

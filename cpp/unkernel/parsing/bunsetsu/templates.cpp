@@ -4,7 +4,7 @@
 #include <array>
 #include <stdexcept>
 
-#include "unkernel/parsing/features/template_lines.hpp"
+#include "unkernel/parsing/features/template_text.hpp"
 
 namespace unkernel::parsing {
 namespace {
@@ -43,30 +43,49 @@ bool find_property(std::span<const Property> properties, std::string_view name, 
   return true;
 }
 
-bool read_parts(std::span<const std::string_view> parts, BunsetsuTemplate& read) {
-  if (parts.size() == 3 && parts[0] == "same") {
+bool read_parts(std::span<const TemplateName> parts, BunsetsuTemplate& read) {
+  if (parts.size() == 3 && parts[0].text == "same") {
     read.kind = BunsetsuKind::same;
-    return find_name(role_names, parts[1], read.left) && find_name(role_names, parts[2], read.right) &&
-           read.left < read.right;
+    return find_name(role_names, parts[1].text, read.left) &&
+           find_name(role_names, parts[2].text, read.right) && read.left < read.right;
   }
-  if (parts.size() == 2 && parts[0] == "between") return find_property(pair_properties, parts[1], read.kind);
-  if (!find_name(role_names, parts[0], read.role)) return false;
-  if (parts.size() == 2) return find_property(own_properties, parts[1], read.kind);
-  return parts.size() == 3 && find_name(word_names, parts[1], read.word) &&
-         find_name(field_names, parts[2], read.field);
+  if (parts.size() == 2 && parts[0].text == "between")
+    return find_property(pair_properties, parts[1].text, read.kind);
+  if (!find_name(role_names, parts[0].text, read.role)) return false;
+  if (parts.size() == 2) return find_property(own_properties, parts[1].text, read.kind);
+  return parts.size() == 3 && find_name(word_names, parts[1].text, read.word) &&
+         find_name(field_names, parts[2].text, read.field);
+}
+
+// Names alone, one per line.
+constexpr TemplateLimits limits{.lowest_position = 0, .highest_position = 0, .most_joined = 1};
+
+bool read_path(const TemplatePath& path, BunsetsuTemplate& read) {
+  return !path.position && read_parts(path.names, read);
+}
+
+BunsetsuTemplate new_template(std::string_view name) {
+  return {.name = std::string(name), .role = BunsetsuRole::pair, .kind = BunsetsuKind::word};
+}
+
+std::string no_such_template(std::string_view name) {
+  return message(
+      {"no such template: '", name,
+       "'. There are <role>.<word>.<field>, <role>.<property>, between.<distance, brackets or particles> and "
+       "same.<role>.<role>; roles are before, modifier, candidate and after; words first, content, function "
+       "and last; fields surface, reading, lemma, pos, subpos, ctype and cform; properties beginning, end, "
+       "brackets, punctuation and particles"});
 }
 
 }  // namespace
 
 BunsetsuTemplate read_bunsetsu_template(std::string_view name) {
-  BunsetsuTemplate read{.name = std::string(name), .role = BunsetsuRole::pair, .kind = BunsetsuKind::word};
-  if (read_parts(pieces(name, '.'), read)) return read;
-  throw std::invalid_argument("no such template: '" + std::string(name) +
-                              "'. There are <role>.<word>.<field>, <role>.<property>, between.<distance, "
-                              "brackets or particles> and same.<role>.<role>; roles are before, "
-                              "modifier, candidate and after; words first, content, function and last; "
-                              "fields surface, reading, lemma, pos, subpos, ctype and cform; "
-                              "properties beginning, end, brackets, punctuation and particles");
+  BunsetsuTemplate read = new_template(name);
+  try {
+    if (read_path(read_template_path(name, limits), read)) return read;
+  } catch (const std::invalid_argument&) {  // it is not even a path
+  }
+  throw std::invalid_argument(no_such_template(name));
 }
 
 std::vector<BunsetsuTemplate> read_bunsetsu_templates(std::span<const std::string> names) {
@@ -74,10 +93,26 @@ std::vector<BunsetsuTemplate> read_bunsetsu_templates(std::span<const std::strin
   for (const std::string& name : names) {
     templates.push_back(read_bunsetsu_template(name));
     if (std::ranges::count(templates, name, &BunsetsuTemplate::name) > 1)
-      throw std::invalid_argument("the template '" + name + "' comes twice");
+      throw std::invalid_argument(message({"the template '", name, "' is there twice"}));
   }
   std::ranges::stable_sort(templates, {}, &BunsetsuTemplate::role);
   return templates;
+}
+
+std::vector<std::string> bunsetsu_template_names(const std::string& file, std::string_view text) {
+  const TemplateText read(file, text, limits);
+  std::vector<std::string> names;
+  for (const TemplateLine& line : read.lines()) {
+    const std::string name = line.heading.empty() ? joined_text(line) : std::string(line.heading);
+    BunsetsuTemplate made = new_template(name);
+    if (!line.heading.empty() || !read_path(line.paths.front(), made))
+      read.fail(line, line.column, no_such_template(name));
+    if (std::ranges::find(names, name) != names.end())
+      read.fail(line, line.column, message({"the template '", name, "' is there twice"}));
+    names.push_back(name);
+  }
+  if (names.empty()) read.fail("there is no template in it: it should have one name per line");
+  return names;
 }
 
 std::span<const std::string_view> bunsetsu_values::all() {

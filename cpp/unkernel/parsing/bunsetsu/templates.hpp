@@ -42,8 +42,11 @@ struct BunsetsuTemplate {
 
 // Throws std::invalid_argument and says what there is.
 BunsetsuTemplate read_bunsetsu_template(std::string_view name);
-// In the order of their roles, as rows need them; refuses a template that comes twice.
+// In the order of their roles, as rows need them. Throws std::invalid_argument, also for a name that is there
+// twice.
 std::vector<BunsetsuTemplate> read_bunsetsu_templates(std::span<const std::string> names);
+// The names in a file, one per line, all of which are templates. Throws FormatError.
+std::vector<std::string> bunsetsu_template_names(const std::string& file, std::string_view text);
 
 // The values of the kinds that are not words, each as it is called in a model.
 namespace bunsetsu_values {

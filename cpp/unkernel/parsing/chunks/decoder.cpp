@@ -29,7 +29,7 @@ class Decoder {
       score(i);
       const std::int32_t best = best_class(before, i + 1 == tags.size());
       before = best == no_class ? outside : model_.classes[static_cast<std::size_t>(best)];
-      words_.set_tag(i, best == no_class ? unknown : first_code + best);
+      words_.set_tag(i, model_.features.tag_code(best));
       tags[model_.backward ? tags.size() - 1 - i : i] = before;
     }
     recode(tags, ChunkScheme::iob2, chunks_);

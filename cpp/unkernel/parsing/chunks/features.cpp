@@ -1,7 +1,6 @@
 #include "unkernel/parsing/chunks/features.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -10,7 +9,8 @@ namespace {
 
 constexpr int word_column = 0;
 constexpr int pos_column = 1;
-constexpr std::int32_t most_features = std::numeric_limits<std::int32_t>::max() - 1;
+constexpr std::uint64_t code_bits = 32;  // of stored joins
+constexpr std::uint64_t code_mask = (std::uint64_t{1} << code_bits) - 1;
 
 std::vector<ChunkTemplate> all_templates(const ChunkTemplates& templates) {
   std::vector<ChunkTemplate> all = templates.fixed;
@@ -23,8 +23,25 @@ std::vector<ChunkTemplate> all_templates(const ChunkTemplates& templates) {
   return all;
 }
 
+// One more than the largest class whose tag a stored table has. Throws std::invalid_argument.
+std::int32_t tags_in(const ChunkTableArrays& arrays, const ChunkTemplate& addresses, std::size_t tag) {
+  std::uint64_t codes = first_code;
+  const auto has_tag = [&](std::size_t place) { return addresses[place].attribute == tag; };
+  if (has_tag(0) && addresses.size() == 1) codes = std::max<std::uint64_t>(codes, arrays.ids.size());
+  for (std::size_t k = 0; k < arrays.joins.size() && k + 1 < addresses.size(); ++k) {
+    for (const std::uint64_t join : arrays.joins[k]) {
+      if (k == 0 && has_tag(0)) codes = std::max(codes, (join >> code_bits) + 1);
+      if (has_tag(k + 1)) codes = std::max(codes, (join & code_mask) + 1);
+    }
+  }
+  if (codes > static_cast<std::uint64_t>(first_code + most_chunk_classes))
+    throw std::invalid_argument("the code of a tag is out of range");
+  return static_cast<std::int32_t>(codes) - first_code;
+}
+
+// The codes of a template at a word, by place.
 auto codes_of(const ChunkTemplate& addresses, const ChunkSentence& sentence, std::size_t word) {
-  return [&addresses, &sentence, word](std::size_t k) {
+  return [&addresses, &sentence, word](std::size_t k) -> FeatureValue {
     return sentence.at(addresses[k].attribute, word)[addresses[k].offset];
   };
 }
@@ -41,71 +58,101 @@ void ChunkSentence::reset(std::size_t attributes, std::size_t words) {
                 behind_last);
 }
 
-ChunkTable::ChunkTable(std::size_t values, const ChunkTableArrays& arrays, std::int32_t features)
-    : joins_(values - 1), ids_(arrays.ids) {
-  if (arrays.joins.size() != joins_.size())
-    throw std::invalid_argument("a template joins another number of values than its table");
-  for (std::size_t k = 0; k < joins_.size(); ++k) {
-    for (const std::uint64_t stored : arrays.joins[k]) {
-      std::int32_t& number = stored == Join::no_key
-                                 ? throw std::invalid_argument("a joined value is out of range")
-                                 : joins_[k][stored];
-      if (number != 0) throw std::invalid_argument("a joined value occurs twice");
-      number = static_cast<std::int32_t>(joins_[k].size());
-    }
-  }
-  for (const std::int32_t id : ids_) {
-    if (id < -1 || id >= features) throw std::invalid_argument("the number of a feature is out of range");
-  }
-}
-
-void ChunkTable::renumber(std::span<const std::int32_t> renumbered) {
-  for (std::int32_t& id : ids_) {
-    if (id >= 0) id = renumbered[static_cast<std::size_t>(id)];
-  }
-}
-
-ChunkTableArrays ChunkTable::arrays() const {
-  ChunkTableArrays arrays{{}, ids_};
-  for (const Join& join : joins_) {
-    auto& keys = arrays.joins.emplace_back(join.size());
-    join.for_each([&](std::uint64_t stored, std::int32_t number) {
-      keys[static_cast<std::size_t>(number - 1)] = stored;
-    });
-  }
-  return arrays;
-}
-
 ChunkFeatures::ChunkFeatures(ChunkTemplates templates)
     : templates_(std::move(templates)),
       all_(all_templates(templates_)),
-      values_(templates_.attributes.size()) {
-  for (const ChunkTemplate& each : all_) tables_.emplace_back(each.size());
-}
+      values_(templates_.attributes.size()) {}
 
 ChunkFeatures::ChunkFeatures(ChunkTemplates templates, std::vector<data::NameTable> values,
                              std::span<const ChunkTableArrays> tables, std::int32_t features)
-    : templates_(std::move(templates)),
-      all_(all_templates(templates_)),
-      values_(std::move(values)),
-      features_(features) {
-  if (values_.size() != templates_.attributes.size() || tables.size() != all_.size() || features < 0) {
+    : templates_(std::move(templates)), all_(all_templates(templates_)), values_(std::move(values)) {
+  if (values_.size() != templates_.attributes.size() || tables.size() != all_.size() || features < 0)
     throw std::invalid_argument("the tables of features are not those of the templates");
-  }
-  for (std::size_t t = 0; t < all_.size(); ++t) tables_.emplace_back(all_[t].size(), tables[t], features);
+  for (std::size_t t = 0; t < all_.size(); ++t)
+    tags_ = std::max(tags_, tags_in(tables[t], all_[t], values_.size()));
+  index_ = new_index();
+  std::vector<std::uint8_t> found(static_cast<std::size_t>(features), 0);
+  for (std::size_t t = 0; t < all_.size(); ++t) restore_table(t, tables[t], features, found);
+  if (std::ranges::find(found, 0) != found.end())
+    throw std::invalid_argument("the number of features is out of range");
 }
 
-bool ChunkFeatures::needs_pos() const {
-  return std::ranges::any_of(templates_.attributes, [](const ChunkAttribute& attribute) {
-    return attribute.kind == ChunkAttributeKind::pos;
+FeatureIndex ChunkFeatures::new_index() const {
+  std::vector<TemplateRanges> ranges;
+  for (const ChunkTemplate& each : all_) {
+    TemplateRanges& own = ranges.emplace_back();
+    for (const ChunkAddress& address : each) {
+      const bool is_tag = address.attribute == values_.size();
+      const std::size_t values = is_tag ? static_cast<std::size_t>(tags_) : values_[address.attribute].size();
+      own.push_back(first_code + values);
+    }
+  }
+  return FeatureIndex(ranges);
+}
+
+const data::NameTable* ChunkFeatures::known_pos() const {
+  const auto found = std::ranges::find(templates_.attributes, ChunkAttributeKind::pos, &ChunkAttribute::kind);
+  return found == templates_.attributes.end()
+             ? nullptr
+             : &values_[static_cast<std::size_t>(found - templates_.attributes.begin())];
+}
+
+// --- Files ---------------------------------------------------------------------------------------------
+
+void ChunkFeatures::restore_table(std::size_t which, const ChunkTableArrays& arrays, std::int32_t features,
+                                  std::vector<std::uint8_t>& found) {
+  const ChunkTemplate& addresses = all_[which];
+  if (arrays.joins.size() + 1 != addresses.size())
+    throw std::invalid_argument("a template joins another number of values than its table");
+  std::vector<FeatureValue> values(addresses.size());
+  for (std::size_t number = 0; number < arrays.ids.size(); ++number) {
+    const std::int32_t id = arrays.ids[number];
+    if (id == no_column) continue;
+    if (id < 0 || id >= features) throw std::invalid_argument("the number of a feature is out of range");
+    if (std::exchange(found[static_cast<std::size_t>(id)], 1) != 0)
+      throw std::invalid_argument("the number of a feature occurs twice");
+    FeatureValue left = static_cast<FeatureValue>(number);
+    for (std::size_t k = arrays.joins.size(); k-- > 0;) {
+      if (static_cast<std::size_t>(left) >= arrays.joins[k].size())
+        throw std::invalid_argument("a joined value is out of range");
+      const std::uint64_t join = arrays.joins[k][static_cast<std::size_t>(left)];
+      values[k + 1] = static_cast<FeatureValue>(join & code_mask);
+      left = static_cast<FeatureValue>(join >> code_bits);
+    }
+    values[0] = left;
+    index_.put(which, values, id);
+  }
+}
+
+// Numbers are given in the order of the features.
+void ChunkFeatures::store_table(std::size_t which, ChunkTableArrays& arrays) const {
+  std::vector<FlatMap<std::uint64_t, std::int32_t>> numbers(arrays.joins.size());  // plus 1
+  index_.for_each(which, [&](std::span<const FeatureValue> values, std::int32_t column) {
+    auto left = static_cast<std::uint64_t>(values[0]);
+    for (std::size_t k = 0; k < numbers.size(); ++k) {
+      const std::uint64_t join = left << code_bits | static_cast<std::uint64_t>(values[k + 1]);
+      std::int32_t& number = numbers[k][join];
+      if (number == 0) {
+        arrays.joins[k].push_back(join);
+        number = static_cast<std::int32_t>(arrays.joins[k].size());
+      }
+      left = static_cast<std::uint64_t>(number - 1);
+    }
+    if (left >= arrays.ids.size()) arrays.ids.resize(left + 1, no_column);
+    arrays.ids[left] = column;
   });
 }
 
 std::vector<ChunkTableArrays> ChunkFeatures::tables() const {
-  std::vector<ChunkTableArrays> tables;
-  for (const ChunkTable& table : tables_) tables.push_back(table.arrays());
+  std::vector<ChunkTableArrays> tables(all_.size());
+  for (std::size_t t = 0; t < all_.size(); ++t) {
+    tables[t].joins.resize(all_[t].size() - 1);
+    if (index_.templates() > 0) store_table(t, tables[t]);  // else nothing has been learned
+  }
   return tables;
 }
+
+// --- Rows ----------------------------------------------------------------------------------------------
 
 template <class Number>
 void ChunkFeatures::read_with(const data::ColumnText& text, std::int64_t sentence, bool backward,
@@ -135,94 +182,70 @@ void ChunkFeatures::read(const data::ColumnText& text, std::int64_t sentence, bo
             [&](std::size_t a, std::string_view value) { return values_[a].find(value); });
 }
 
+void ChunkFeatures::set_tags(std::span<const std::int32_t> answers, bool backward,
+                             ChunkSentence& sentence) const {
+  for (std::size_t i = 0; i < sentence.words(); ++i)
+    sentence.set_tag(i, tag_code(answers[backward ? sentence.words() - 1 - i : i]));
+}
+
 void ChunkFeatures::row(const ChunkSentence& sentence, std::size_t word,
                         std::vector<std::int32_t>& ids) const {
   ids.clear();
-  for (std::size_t t = 0; t < all_.size(); ++t) {
-    const std::int32_t id = tables_[t].find(codes_of(all_[t], sentence, word));
-    if (id >= 0) ids.push_back(id);
+  for (std::size_t t = 0; t < index_.templates(); ++t) {
+    const std::int32_t id = index_.find(t, codes_of(all_[t], sentence, word));
+    if (id != no_column) ids.push_back(id);
   }
   std::ranges::sort(ids);
 }
 
-ChunkRows ChunkFeatures::rows(const data::ColumnText& text, std::span<const std::int32_t> answers,
-                              bool backward) const {
-  ChunkRows rows;
+FeatureRows ChunkFeatures::rows(const data::ColumnText& text, std::span<const std::int32_t> answers,
+                                bool backward) const {
+  FeatureRows rows;
   ChunkSentence sentence;
   std::string room;
   std::vector<std::int32_t> ids;
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
     read(text, s, backward, sentence, room);
-    const auto first = static_cast<std::size_t>(text.first_token(s));
-    const auto turned = [&](std::size_t i) { return backward ? sentence.words() - 1 - i : i; };
+    set_tags(answers.subspan(static_cast<std::size_t>(text.first_token(s)), sentence.words()), backward,
+             sentence);
     for (std::size_t i = 0; i < sentence.words(); ++i) {
-      const std::int32_t answer = answers[first + turned(i)];
-      sentence.set_tag(i, answer < 0 ? unknown : first_code + answer);
-    }
-    for (std::size_t i = 0; i < sentence.words(); ++i) {
-      row(sentence, turned(i), ids);
+      row(sentence, backward ? sentence.words() - 1 - i : i, ids);
       rows.columns.insert(rows.columns.end(), ids.begin(), ids.end());
-      rows.offsets.push_back(static_cast<std::int64_t>(rows.columns.size()));
+      rows.end_row();
     }
   }
   return rows;
 }
 
-ChunkRows ChunkFeatures::learn(const data::ColumnText& text, std::span<const std::int32_t> answers,
-                               bool backward, std::int64_t minimum) {
-  ChunkRows rows;
-  rows.offsets.reserve(answers.size() + 1);
-  rows.columns.reserve(answers.size() * all_.size());
+FeatureRows ChunkFeatures::learn(const data::ColumnText& text, std::span<const std::int32_t> answers,
+                                 bool backward, std::int64_t min_count) {
   ChunkSentence sentence;
   std::string room;
-  for (std::int64_t s = 0; s < text.sentences(); ++s) {
+  for (std::int64_t s = 0; s < text.sentences(); ++s)
     read_with(text, s, backward, sentence, room,
               [&](std::size_t a, std::string_view value) { return values_[a].add(value); });
-    const auto first = static_cast<std::size_t>(text.first_token(s));
+  for (const std::int32_t answer : answers) tags_ = std::max(tags_, answer + 1);
+  index_ = new_index();
+
+  FeatureRows rows;
+  rows.offsets.reserve(answers.size() + 1);
+  rows.columns.reserve(answers.size() * all_.size());
+  for (std::int64_t s = 0; s < text.sentences(); ++s) {
+    read(text, s, backward, sentence, room);
+    set_tags(answers.subspan(static_cast<std::size_t>(text.first_token(s)), sentence.words()), backward,
+             sentence);
     for (std::size_t i = 0; i < sentence.words(); ++i) {
-      const std::size_t token = backward ? first + sentence.words() - 1 - i : first + i;
-      sentence.set_tag(i, first_code + answers[token]);
+      const auto begin = static_cast<std::ptrdiff_t>(rows.columns.size());
+      for (std::size_t t = 0; t < all_.size(); ++t)
+        rows.columns.push_back(index_.add(t, codes_of(all_[t], sentence, i)));
+      std::sort(rows.columns.begin() + begin, rows.columns.end());
+      rows.end_row();
     }
-    learn_sentence(sentence, rows);
   }
-  drop_rare(minimum, rows);
+  const auto kept = frequent_columns(rows, static_cast<std::size_t>(index_.columns()), min_count);
+  index_.renumber(kept);
+  renumber(rows, kept);
   return rows;
-}
-
-void ChunkFeatures::learn_sentence(const ChunkSentence& sentence, ChunkRows& rows) {
-  for (std::size_t i = 0; i < sentence.words(); ++i) {
-    const auto begin = static_cast<std::ptrdiff_t>(rows.columns.size());
-    for (std::size_t t = 0; t < all_.size(); ++t) {
-      const std::int32_t id = tables_[t].add(codes_of(all_[t], sentence, i), features_);
-      if (id == features_ && ++features_ > most_features)
-        throw std::length_error("there are too many features");
-      rows.columns.push_back(id);
-    }
-    std::sort(rows.columns.begin() + begin, rows.columns.end());
-    rows.offsets.push_back(static_cast<std::int64_t>(rows.columns.size()));
-  }
-}
-
-// What is left keeps its order.
-void ChunkFeatures::drop_rare(std::int64_t minimum, ChunkRows& rows) {
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(features_));
-  for (const std::int32_t id : rows.columns) ++counts[static_cast<std::size_t>(id)];
-  std::vector<std::int32_t> renumbered(counts.size(), -1);
-  features_ = 0;
-  for (std::size_t id = 0; id < counts.size(); ++id) {
-    if (counts[id] >= minimum) renumbered[id] = features_++;
-  }
-  for (ChunkTable& table : tables_) table.renumber(renumbered);
-  std::size_t kept = 0;
-  std::size_t k = 0;
-  for (std::size_t r = 1; r < rows.offsets.size(); ++r) {
-    for (; k < static_cast<std::size_t>(rows.offsets[r]); ++k) {
-      const std::int32_t id = renumbered[static_cast<std::size_t>(rows.columns[k])];
-      if (id >= 0) rows.columns[kept++] = id;
-    }
-    rows.offsets[r] = static_cast<std::int64_t>(kept);
-  }
-  rows.columns.resize(kept);
 }
 
 }  // namespace unkernel::parsing

@@ -1,13 +1,10 @@
 #include "unkernel/parsing/chunks/templates.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
-#include "unkernel/base/error.hpp"
-#include "unkernel/data/decimal.hpp"
 #include "unkernel/data/text/utf8.hpp"
-#include "unkernel/parsing/features/template_lines.hpp"
+#include "unkernel/parsing/features/template_text.hpp"
 #include "unkernel/parsing/features/word_pieces.hpp"
 
 namespace unkernel::parsing {
@@ -22,105 +19,69 @@ constexpr std::pair<std::string_view, ChunkAttributeKind> plain_names[] = {
 constexpr std::pair<std::string_view, ChunkAttributeKind> counted_names[] = {
     {"prefix", ChunkAttributeKind::prefix}, {"suffix", ChunkAttributeKind::suffix}};
 
-class TemplateReader {
+constexpr TemplateLimits limits{
+    .lowest_position = -farthest_offset, .highest_position = farthest_offset, .most_joined = most_joined};
+
+// Gives the names of a template text their meaning.
+class ChunkTemplateReader {
  public:
-  TemplateReader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  ChunkTemplateReader(std::string_view text, const std::string& file) : text_(file, text, limits) {}
 
   ChunkTemplates read() {
-    for_each_line(text_, [&](std::string_view line, std::int64_t number) {
-      line_ = line;
-      number_ = number;
-      read_line();
-    });
-    if (seen_.empty()) throw FormatError(file_, 0, 0, "there is no template: a line such as word[0] is one");
+    for (const TemplateLine& line : text_.lines()) {
+      if (!line.heading.empty()) fail_attribute(line, line.column, line.heading);
+      ChunkTemplate made;
+      for (const TemplatePath& path : line.paths) made.push_back(read_address(line, path));
+      keep(line, std::move(made));
+    }
+    if (seen_.empty()) text_.fail("there is no template: a line such as word[0] is one");
     return std::move(templates_);
   }
 
  private:
-  void read_line() {
-    at_ = 0;
-    skip_spaces();
-    if (at_ == line_.size()) return;
-    const std::size_t start = at_;
-    ChunkTemplate made{read_address()};
-    for (skip_spaces(); at_ < line_.size() && line_[at_] == '+'; skip_spaces()) {
-      ++at_;
-      skip_spaces();
-      made.push_back(read_address());
-    }
-    if (at_ < line_.size())
-      refuse(at_, "a template ends with its line; join values with +, as word[0]+pos[0]");
-    keep(std::move(made), start);
-  }
-
-  void keep(ChunkTemplate&& made, std::size_t start) {
-    if (made.size() > most_joined)
-      refuse(start, "a template joins at most " + std::to_string(most_joined) + " values");
+  void keep(const TemplateLine& line, ChunkTemplate&& made) {
     if (seen_.size() == most_templates)
-      refuse(start, "there are more than " + std::to_string(most_templates) + " templates");
-    if (std::ranges::find(seen_, made) != seen_.end()) refuse(start, "this template has been given before");
+      text_.fail(line, line.column,
+                 message({"there are more than ", std::to_string(most_templates), " templates"}));
+    if (std::ranges::find(seen_, made) != seen_.end())
+      text_.fail(line, line.column, message({"the template '", joined_text(line), "' is there twice"}));
     seen_.push_back(made);
     const bool dynamic = std::ranges::any_of(
         made, [](const ChunkAddress& address) { return address.attribute == tag_attribute; });
     (dynamic ? templates_.dynamic : templates_.fixed).push_back(std::move(made));
   }
 
-  ChunkAddress read_address() {
-    const std::size_t start = at_;
-    const ChunkAttribute attribute = read_attribute();
-    if (at_ == line_.size() || line_[at_] != '[')
-      refuse(at_, "after the name there must be a position, as in word[-1]");
-    ++at_;
-    const int offset = read_offset();
+  ChunkAddress read_address(const TemplateLine& line, const TemplatePath& path) {
+    const ChunkAttribute attribute = read_attribute(line, path.names.front());
+    if (path.names.size() > 1)
+      text_.fail(line, path.names[1].column, "a value is one name with a position, as in word[-1]");
+    if (!path.position)
+      text_.fail(line, path.end_column, "after the name there must be a position, as in word[-1]");
     if (attribute.kind != ChunkAttributeKind::tag)
-      return {place_among(templates_.attributes, attribute), offset};
-    if (offset >= 0) refuse(start, "only words before this one have a tag: tag[-1], tag[-2] and so on");
-    return {tag_attribute, offset};
+      return {place_among(templates_.attributes, attribute), *path.position};
+    if (*path.position >= 0)
+      text_.fail(line, path.column, "only words before this one have a tag: tag[-1], tag[-2] and so on");
+    return {tag_attribute, *path.position};
   }
 
-  ChunkAttribute read_attribute() {
-    const std::size_t start = at_;
-    while (at_ < line_.size() && (is_small(line_[at_]) || data::is_digit(line_[at_]))) ++at_;
-    const std::string_view name = line_.substr(start, at_ - start);
-    if (const auto kind = named(plain_names, name)) return {*kind, 0};
-    const auto counted = named(counted_names, name.substr(0, 6));
-    if (counted && name.size() == 7 && name[6] >= '1' && name[6] <= '9') return {*counted, name[6] - '0'};
-    refuse(start, std::string("'")
-                      .append(name.empty() ? data::first_characters(line_.substr(start), 1) : name)
-                      .append("' is no attribute: there are word, lower, pos, shape, prefix1 to prefix9, "
-                              "suffix1 to suffix9 and tag"));
+  ChunkAttribute read_attribute(const TemplateLine& line, const TemplateName& name) {
+    if (const auto kind = named(plain_names, name.text)) return {*kind, 0};
+    const auto counted = named(counted_names, name.text.substr(0, 6));
+    if (counted && name.text.size() == 7 && name.text[6] >= '1' && name.text[6] <= '9')
+      return {*counted, name.text[6] - '0'};
+    fail_attribute(line, name.column, name.text);
   }
 
-  int read_offset() {
-    const std::size_t start = at_;
-    if (at_ < line_.size() && line_[at_] == '+') ++at_;
-    int offset = 0;
-    const char* const from = line_.data() + at_;
-    const auto [end, error] = std::from_chars(from, line_.data() + line_.size(), offset);
-    const bool twice_signed = at_ > start && *from == '-';
-    at_ += static_cast<std::size_t>(end - from);
-    if (error != std::errc() || twice_signed || offset < -farthest_offset || offset > farthest_offset) {
-      refuse(start, "a position is a whole number from -" + std::to_string(farthest_offset) + " to " +
-                        std::to_string(farthest_offset));
-    }
-    if (at_ == line_.size() || line_[at_] != ']') refuse(at_, "a ] must close the position");
-    ++at_;
-    return offset;
+  [[noreturn]] void fail_attribute(const TemplateLine& line, std::int64_t column,
+                                   std::string_view name) const {
+    text_.fail(
+        line, column,
+        message({"'", name,
+                 "' is no attribute: there are word, lower, pos, shape, prefix1 to prefix9, suffix1 to "
+                 "suffix9 and tag"}));
   }
 
-  void skip_spaces() {
-    while (at_ < line_.size() && is_space(line_[at_])) ++at_;
-  }
-
-  [[noreturn]] void refuse(std::size_t at, const std::string& why) const {
-    throw FormatError(file_, number_, static_cast<std::int64_t>(at) + 1, why);
-  }
-
-  std::string_view text_;
-  const std::string& file_;
-  std::int64_t number_ = 0;
-  std::string_view line_;
-  std::size_t at_ = 0;
+  TemplateText text_;
   ChunkTemplates templates_;
   std::vector<ChunkTemplate> seen_;
 };
@@ -132,7 +93,7 @@ void append_small(std::string_view word, std::string& to) {
 }  // namespace
 
 ChunkTemplates read_chunk_templates(std::string_view text, const std::string& file) {
-  return TemplateReader(text, file).read();
+  return ChunkTemplateReader(text, file).read();
 }
 
 void append_value(const ChunkAttribute& attribute, std::string_view word, std::string_view pos,

@@ -54,7 +54,7 @@ def new_spec(template_text: str, template_file: str, split: str, min_count: int 
         template_text,
         split_moves=split == "both",
         split_labels=split != "none",
-        minimum=min_count,
+        min_count=min_count,
     )
 
 

@@ -63,7 +63,7 @@ class OnlineLearner:
             self.bank._text,
             degree=self.degree,
             label_degree=self.degree,
-            minimum_updates=self.min_updates,
+            min_updates=self.min_updates,
             gold_epochs=_GOLD_EPOCHS,
             exploration=self.exploration,
             seed=seed,

@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-import numpy as np
-
-from unkernel._core import BunsetsuText, bunsetsu_training
-from unkernel.errors import FormatError
+from unkernel._core import bunsetsu_template_names
 from unkernel.parsing.template_files import read_templates
 
 # Table 1 of Yoshinaga & Kitsuregawa (2009) with the refinements of J.DepP: the words around the pair, and
@@ -52,7 +49,6 @@ TEMPLATES = (
     "between.particles",
 )
 _DEFAULT = "default"
-_NO_TEXT = BunsetsuText(b"", "<none>", 1, False)
 
 
 def template_names(templates: str | os.PathLike[str] | Sequence[str] | None) -> list[str]:
@@ -60,23 +56,8 @@ def template_names(templates: str | os.PathLike[str] | Sequence[str] | None) -> 
     if templates is None or (isinstance(templates, str) and templates == _DEFAULT):
         return list(TEMPLATES)
     if isinstance(templates, str | os.PathLike):
-        return _names_in(*read_templates(templates, {_DEFAULT: ""}))
+        text, file = read_templates(templates, {_DEFAULT: ""})
+        return list(bunsetsu_template_names(file, text))
     if not len(templates):
         raise ValueError("templates is empty: give names of templates, or None for the default ones")
     return list(templates)
-
-
-def _names_in(text: str, file: str) -> list[str]:
-    """One name per line, each checked alone so that an error names its line."""
-    names: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        name = line.partition("#")[0].strip()
-        if name:
-            try:
-                bunsetsu_training(_NO_TEXT, np.empty(0, np.int32), [*names, name], 1)
-            except ValueError as error:
-                raise FormatError(file, number, 0, str(error)) from None
-            names.append(name)
-    if not names:
-        raise FormatError(file, 0, 0, "there is no template in it: it should have one name per line")
-    return names

@@ -206,7 +206,7 @@ class Chunker(BaseParser):
     ) -> CompiledClassifier:
         """Number the features, and train what decides a word's class."""
         offsets, columns = features.learn(
-            corpus._text, answers, backward=self.direction == "backward", minimum=int(self.min_count)
+            corpus._text, answers, backward=self.direction == "backward", min_count=int(self.min_count)
         )
         if not features.features:
             raise ValueError(f"no feature occurs {self.min_count} times: lower min_count")

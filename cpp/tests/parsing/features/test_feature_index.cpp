@@ -1,0 +1,128 @@
+// The index of features against a map of vectors, with templates of one place, of several, and of so many
+// values that their keys do not fit into 63 bits.
+#include <cstdint>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "check.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/parsing/features/feature_index.hpp"
+#include "unkernel/parsing/features/feature_rows.hpp"
+
+namespace {
+
+using namespace unkernel;
+using namespace unkernel::parsing;
+
+constexpr std::size_t wide = std::size_t{1} << 30;
+const std::vector<TemplateRanges> templates{
+    {5}, {3, 4}, {wide, 9, wide}, {wide, wide, wide, 2, wide, wide, 3, wide}};
+
+using Slow = std::map<std::pair<std::size_t, std::vector<FeatureValue>>, std::int32_t>;
+
+std::vector<FeatureValue> draw(const TemplateRanges& ranges, Random& random) {
+  std::vector<FeatureValue> values;
+  for (const std::size_t range : ranges) {
+    const std::uint32_t near = random.below(4);  // few values, at both ends of the range
+    const auto value = static_cast<FeatureValue>(near % range);
+    values.push_back(random.below(2) == 0 ? value : static_cast<FeatureValue>(range) - 1 - value);
+  }
+  return values;
+}
+
+auto places(const std::vector<FeatureValue>& values) {
+  return [&values](std::size_t k) { return values[k]; };
+}
+
+void check_same(const FeatureIndex& index, const Slow& slow) {
+  CHECK(static_cast<std::size_t>(index.columns()) == slow.size());
+  for (const auto& [feature, column] : slow)
+    CHECK(index.find(feature.first, places(feature.second)) == column);
+  std::size_t seen = 0;
+  for (std::size_t t = 0; t < index.templates(); ++t) {
+    std::int32_t before = -1;
+    index.for_each(t, [&](std::span<const FeatureValue> values, std::int32_t column) {
+      CHECK(column > before && slow.at({t, {values.begin(), values.end()}}) == column);
+      before = column;
+      ++seen;
+    });
+  }
+  CHECK(seen == slow.size());
+}
+
+void test_against_a_map() {
+  Random random(1);
+  FeatureIndex index(templates);
+  Slow slow;
+  CHECK(index.has_keys(0) && index.has_keys(1) && !index.has_keys(2) && !index.has_keys(3));
+  for (int round = 0; round < 20'000; ++round) {
+    const std::size_t t = random.below(static_cast<std::uint32_t>(templates.size()));
+    std::vector<FeatureValue> values = draw(templates[t], random);
+    const auto next = static_cast<std::int32_t>(slow.size());
+    CHECK(index.find(t, places(values)) == (slow.contains({t, values}) ? slow.at({t, values}) : no_column));
+    CHECK(index.add(t, places(values)) == slow.try_emplace({t, values}, next).first->second);
+    values[random.below(static_cast<std::uint32_t>(values.size()))] = -1;
+    CHECK(index.find(t, places(values)) == no_column);
+  }
+  check_same(index, slow);
+
+  std::vector<std::int32_t> renumbered(slow.size(), no_column);
+  std::int32_t kept = 0;
+  for (std::size_t c = 0; c < renumbered.size(); ++c) {
+    if (random.below(3) > 0) renumbered[c] = kept++;
+  }
+  index.renumber(renumbered);
+  std::erase_if(slow, [&](const auto& entry) {
+    return renumbered[static_cast<std::size_t>(entry.second)] == no_column;
+  });
+  for (auto& [feature, column] : slow) column = renumbered[static_cast<std::size_t>(column)];
+  check_same(index, slow);
+}
+
+void test_keys_and_values() {
+  const FeatureIndex index(templates);
+  for (FeatureKey key = 0; key < 12; ++key) {
+    const std::vector<FeatureValue> values = index.values_of(1, key);
+    FeatureKey again = 0;
+    CHECK(index.key_of(1, places(values), again) && again == key);
+  }
+}
+
+void test_what_does_not_fit() {
+  FeatureIndex index(templates);
+  const std::vector<FeatureValue> good{2, 3}, large{3, 0}, negative{0, -1};
+  index.put(1, good, 0);
+  CHECK_THROWS(index.put(1, good, 1), std::invalid_argument);
+  CHECK_THROWS(index.put(1, large, 1), std::invalid_argument);
+  CHECK_THROWS(index.put(1, negative, 1), std::invalid_argument);
+  CHECK_THROWS(index.put(1, index.values_of(1, 12), 1), std::invalid_argument);
+  CHECK_THROWS(index.put(1, index.values_of(1, static_cast<FeatureKey>(-1)), 1), std::invalid_argument);
+  CHECK(index.find(1, places(good)) == 0 || index.find(1, places(good)) == 1);
+}
+
+void test_rows_without_rare_columns() {
+  FeatureRows rows;
+  for (const auto& row : std::vector<std::vector<std::int32_t>>{{0, 2}, {}, {2, 3}, {0, 1, 2}}) {
+    rows.columns.insert(rows.columns.end(), row.begin(), row.end());
+    rows.end_row();
+  }
+  const auto kept = frequent_columns(rows, 5, 2);
+  CHECK((kept == std::vector<std::int32_t>{0, no_column, 1, no_column, no_column}));
+  renumber(rows, kept);
+  CHECK((rows.columns == std::vector<std::int32_t>{0, 1, 1, 0, 1}));
+  CHECK((rows.offsets == std::vector<std::int64_t>{0, 2, 2, 3, 5}));
+  CHECK(frequent_columns(rows, 4, 0)[3] == no_column);  // what never occurs is no feature
+}
+
+}  // namespace
+
+int main() {
+  test_against_a_map();
+  test_keys_and_values();
+  test_what_does_not_fit();
+  test_rows_without_rare_columns();
+  return 0;
+}

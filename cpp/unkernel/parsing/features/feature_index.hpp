@@ -1,0 +1,151 @@
+// The columns of features: (template, values) -> column, for all parsers.
+//
+// A feature is a template with a value in each of its places; a value is a number below the range of its
+// place. The values of a feature are the digits of one number, its key. A template of one place looks its
+// columns up in an array; one of several places probes a hash table. Only where keys would need more than 63
+// bits, the places are cut into groups: the values of one group are replaced by a number, which is the first
+// digit of the next group's key.
+//
+// Bytes   4 per value for a template of one place, 24 to 48 per feature for the others.
+// Query   one load, or one multiplication per place and one probe per group.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/flat_map.hpp"
+
+namespace unkernel::parsing {
+
+using FeatureKey = std::uint64_t;
+using FeatureValue = std::int64_t;  // negative: unknown, or of a word that is not there
+
+inline constexpr std::int32_t no_column = -1;
+
+// The values of place k are below ranges[k].
+using TemplateRanges = std::vector<std::size_t>;
+
+class FeatureIndex {
+ public:
+  FeatureIndex() = default;
+  explicit FeatureIndex(const std::vector<TemplateRanges>& templates);
+
+  std::size_t templates() const { return tables_.size(); }
+  std::int32_t columns() const { return columns_; }
+  const TemplateRanges& ranges(std::size_t which) const { return tables_[which].ranges; }
+
+  // The column of the template `which` with value(k) in place k; no_column if a value is negative or
+  // the feature is not in the index.
+  template <class Value>
+  std::int32_t find(std::size_t which, const Value& value) const;
+
+  // The same; a feature that is not in the index gets the next column. No value may be negative.
+  template <class Value>
+  std::int32_t add(std::size_t which, const Value& value);
+
+  // Puts a feature at a column. Throws std::invalid_argument if the feature is there already, or a value is
+  // out of range.
+  void put(std::size_t which, std::span<const FeatureValue> values, std::int32_t column);
+
+  // Column c becomes renumbered[c]; features that get no_column are removed.
+  void renumber(std::span<const std::int32_t> renumbered);
+
+  // Whether the keys of a template fit into 63 bits. Only then it has these two: the key of values (false if
+  // one is negative), and the values of a key.
+  bool has_keys(std::size_t which) const { return tables_[which].groups.size() == 1; }
+  template <class Value>
+  bool key_of(std::size_t which, const Value& value, FeatureKey& key) const {
+    key = 0;
+    return tables_[which].append_digits(tables_[which].groups.front(), value, key);
+  }
+  std::vector<FeatureValue> values_of(std::size_t which, FeatureKey key) const;
+
+  // take(values, column) for all features of a template, by ascending column.
+  template <class Take>
+  void for_each(std::size_t which, const Take& take) const {
+    for (const Entry& entry : entries(tables_[which])) take(std::span(entry.values), entry.column);
+  }
+
+ private:
+  struct Group {
+    std::size_t begin, end;                     // places
+    FlatMap<FeatureKey, std::int32_t> numbers;  // plus 1; those of the last group are columns
+  };
+  struct Table {
+    TemplateRanges ranges;
+    std::vector<std::int32_t> columns_of_values;  // if there is one place
+    std::vector<Group> groups;
+
+    template <class Value>
+    bool append_digits(const Group& group, const Value& value, FeatureKey& key) const {
+      for (std::size_t k = group.begin; k < group.end; ++k) {
+        const FeatureValue found = value(k);
+        if (found < 0) return false;
+        key = key * ranges[k] + static_cast<FeatureKey>(found);
+      }
+      return true;
+    }
+  };
+  struct Entry {
+    std::vector<FeatureValue> values;
+    std::int32_t column;
+  };
+
+  static Table new_table(const TemplateRanges& ranges);
+  static std::vector<Entry> entries(const Table& table);
+  template <class Value>
+  std::int32_t& number_for(Table& table, const Value& value);
+  std::int32_t next_column();
+
+  std::vector<Table> tables_;
+  std::int32_t columns_ = 0;
+};
+
+template <class Value>
+std::int32_t FeatureIndex::find(std::size_t which, const Value& value) const {
+  const Table& table = tables_[which];
+  if (!table.columns_of_values.empty()) {
+    const FeatureValue found = value(0);
+    return found < 0 ? no_column : table.columns_of_values[static_cast<std::size_t>(found)];
+  }
+  FeatureKey key = 0;
+  for (const Group& group : table.groups) {
+    if (!table.append_digits(group, value, key)) return no_column;
+    const std::int32_t* number = group.numbers.find(key);
+    if (number == nullptr) return no_column;
+    key = static_cast<FeatureKey>(*number - 1);
+  }
+  return static_cast<std::int32_t>(key);
+}
+
+// Where the column of a template of several places is kept, plus 1; 0 if it is new.
+template <class Value>
+std::int32_t& FeatureIndex::number_for(Table& table, const Value& value) {
+  FeatureKey key = 0;
+  for (std::size_t g = 0; g + 1 < table.groups.size(); ++g) {
+    Group& group = table.groups[g];
+    table.append_digits(group, value, key);
+    std::int32_t& number = group.numbers[key];
+    if (number == 0) number = static_cast<std::int32_t>(group.numbers.size());
+    key = static_cast<FeatureKey>(number - 1);
+  }
+  table.append_digits(table.groups.back(), value, key);
+  return table.groups.back().numbers[key];
+}
+
+template <class Value>
+std::int32_t FeatureIndex::add(std::size_t which, const Value& value) {
+  Table& table = tables_[which];
+  if (!table.columns_of_values.empty()) {
+    std::int32_t& column = table.columns_of_values[static_cast<std::size_t>(value(0))];
+    if (column == no_column) column = next_column();
+    return column;
+  }
+  std::int32_t& number = number_for(table, value);
+  if (number == 0) number = next_column() + 1;
+  return number - 1;
+}
+
+}  // namespace unkernel::parsing
