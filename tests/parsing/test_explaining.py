@@ -284,3 +284,24 @@ def test_what_cannot_be_explained():
 def test_nothing_to_explain(task):
     parser = READERS[task][0]().fit(corpus_of(task))
     assert parser.explain(corpus_of(task)[:0]) == []
+
+
+@pytest.mark.parametrize("task", MAKERS)
+def test_the_heaviest_conjunctions_have_names_and_classes(task):
+    text = MAKERS[task](40, 0).encode()
+    read = {"trees": read_conllu, "bunsetsu": read_bunsetsu, "chunks": read_chunks}[task]
+    estimator = {"trees": ArcEagerParser, "bunsetsu": BunsetsuParser, "chunks": Chunker}[task]
+    parser = estimator().fit(read(io.BytesIO(text)))
+    found = parser.heaviest(4)
+    assert found == parser.to_model().heaviest(4)
+    for kind in {part.partition(".")[0] for part in parser.parts_}:
+        own = [one for one in found if one.part.partition(".")[0] == kind]
+        assert len(own) == 4
+        assert [abs(one.weight) for one in own] == sorted((abs(one.weight) for one in own), reverse=True)
+        for one in own:
+            name = parser.feature_names(one.part)
+            assert one.label == " & ".join(name(column) for column in one.columns)
+            assert one.for_class in parser.class_names(one.part)
+    assert parser.heaviest(0) == []
+    with pytest.raises(ValueError, match="top must be"):
+        parser.heaviest(-1)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 import typing
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +28,7 @@ KINDS = {
     BunsetsuParser: (BunsetsuModel, "bunsetsu", read_bunsetsu),
     Chunker: (ChunkModel, "chunks", lambda file: read_chunks(file, tagged=True)),
 }
+GOLDEN = Path(__file__).parent / "golden"
 MODELS = [model for model, _, _ in KINDS.values()]
 
 
@@ -50,3 +54,42 @@ def test_each_class_reads_its_own_files_only(estimator, tmp_path):
         if other not in (estimator, model):
             with pytest.raises(FormatError, match="which is no"):
                 other.load(path)
+
+
+NUMPY_ALONE = """
+import sys
+
+sys.modules.update(dict.fromkeys(("scipy", "sklearn", "pandas", "joblib", "typer", "rich", "matplotlib")))
+import unkernel
+
+for model, text, expected in zip(*[iter(sys.argv[2:])] * 3):
+    parser = unkernel.load(model)
+    found = parser.parse(text)
+    assert found.to_bytes() == open(expected, "rb").read(), model
+    assert parser.evaluate(found)
+    assert parser.explain(found[:1], top=2)
+    assert parser.heaviest(3)
+    parser.save(sys.argv[1])
+    assert unkernel.load(sys.argv[1]).parse(found).to_bytes() == found.to_bytes(), model
+    assert list(unkernel.parsing.parse_stream(parser, text))[0].n_sentences > 0
+"""
+FILES = {
+    "trees-online": "trees.conllu",
+    "trees-crossing": "crossing.conllu",
+    "trees-rich": "trees.conllu",
+    "bunsetsu-svm": "bunsetsu.knp",
+    "bunsetsu-trie": "bunsetsu.knp",
+    "bunsetsu-logistic": "bunsetsu.knp",
+    "chunks-svm": "chunks.txt",
+    "chunks-backward": "chunks.txt",
+}
+
+
+def test_numpy_is_enough_to_load_parse_explain_and_save(tmp_path):
+    """In a process in which an import of anything else is an ImportError."""
+    paths = [
+        str(path)
+        for name, text in FILES.items()
+        for path in (GOLDEN / f"{name}.uk", GOLDEN / text, GOLDEN / f"{name}.parsed")
+    ]
+    subprocess.run([sys.executable, "-c", NUMPY_ALONE, str(tmp_path / "again.uk"), *paths], check=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import warnings
 
 import unkernel
 from reference import damage
@@ -67,8 +68,12 @@ KINDS = [
 def ask(parser):
     """Every parse is a tree; a ValueError is an answer to other questions."""
     assert isinstance(parser, ArcEagerModel)
-    for parsed in (parser.parse(WORDS, n_jobs=1), parser.parse(WORDS, TAGS, xpos=TAGS, n_jobs=1)):
-        assert all(is_tree(sentence.heads) for sentence in parsed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # damaged tags are unknown ones
+        parsed = parser.parse(WORDS, TAGS, xpos=TAGS, n_jobs=1)
+        with contextlib.suppress(ValueError):  # words without tags
+            assert all(is_tree(sentence.heads) for sentence in parser.parse(WORDS, n_jobs=1))
+    assert all(is_tree(sentence.heads) for sentence in parsed)
     with contextlib.suppress(ValueError):
         parser.evaluate(parsed, n_jobs=1)
     assert parser.n_features_ >= 0 and parser.nbytes >= 0 and isinstance(parser.parameters, dict)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from unkernel.parsing.chunks.estimator import Chunker
     from unkernel.parsing.chunks.model import ChunkModel
     from unkernel.parsing.chunks.result import ChunkCounts, ChunkResult, compare_chunks
-    from unkernel.parsing.explaining import Evidence, ExplainedDecision
+    from unkernel.parsing.explaining import Evidence, ExplainedDecision, HeavyConjunction
     from unkernel.parsing.parser_model import ParserModel
     from unkernel.parsing.reporting import Step
     from unkernel.parsing.streams import Parsed, parse_stream
@@ -36,6 +36,7 @@ else:
             "Chunker": "unkernel.parsing.chunks.estimator",
             "Evidence": "unkernel.parsing.explaining",
             "ExplainedDecision": "unkernel.parsing.explaining",
+            "HeavyConjunction": "unkernel.parsing.explaining",
             "LabelResult": "unkernel.parsing.arc_eager.result",
             "Parsed": "unkernel.parsing.streams",
             "ParserModel": "unkernel.parsing.parser_model",
@@ -58,6 +59,7 @@ __all__ = [
     "Chunker",
     "Evidence",
     "ExplainedDecision",
+    "HeavyConjunction",
     "LabelResult",
     "Parsed",
     "ParserModel",

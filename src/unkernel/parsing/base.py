@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
 from unkernel.errors import FormatError
-from unkernel.parsing.explaining import ExplainedDecision
+from unkernel.parsing.explaining import ExplainedDecision, HeavyConjunction
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.reporting import OnStep, Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC
@@ -42,6 +42,9 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
     def kind(self) -> str:
         """The kind of its files."""
         return self.model_class.kind
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
 
     @property
     def _fitted(self) -> Any:
@@ -95,6 +98,22 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
         """
         explained: list[ExplainedDecision] = self._fitted.explain(source, tags, top=top)
         return explained
+
+    def heaviest(self, top: int = 10) -> list[HeavyConjunction]:
+        """The conjunctions of features with the largest weights.
+
+        Parameters
+        ----------
+        top : int, default=10
+            The number of conjunctions for each kind of decisions, such as moves and labels.
+
+        Returns
+        -------
+        list of HeavyConjunction
+            Kind by kind; the largest weights first.
+        """
+        found: list[HeavyConjunction] = self._fitted.heaviest(top)
+        return found
 
     def _answered(self, corpus: Any, n_jobs: int | None) -> bytes:
         return bytes(self._fitted._answered(corpus, self._jobs(n_jobs)))

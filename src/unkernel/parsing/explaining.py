@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.engines.contributions import contributions_of_ones
+from unkernel.engines.explaining import Heavy
+from unkernel.engines.tables import CONJUNCTIONS
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,22 @@ class Evidence:
 
     def __str__(self) -> str:
         return f"{self.chosen:+.6g} {self.runner_up:+.6g}  {' & '.join(self.features)}"
+
+
+@dataclass(frozen=True)
+class HeavyConjunction(Heavy):
+    """A conjunction of features with a large weight in a parser.
+
+    Its ``label`` is such as ``"stack.xpos=NN & input.word=of"``, and ``for_class`` the name of the class
+    whose score it changes most.
+
+    Attributes
+    ----------
+    part : str
+        The classifier of ``parts_`` that has it.
+    """
+
+    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -153,8 +172,41 @@ def explained(
     )
 
 
+def heavy_conjunctions(
+    part: str,
+    classifier: CompiledClassifier,
+    classes: Sequence[str],
+    feature_name: Callable[[int], str],
+    top: int,
+) -> list[HeavyConjunction]:
+    """The conjunctions with the largest weights in a classifier's tables.
+
+    Those of rare features that an engine did not expand are not among them.
+    """
+    if classifier._tables.layout != CONJUNCTIONS:
+        classifier = expanded(classifier.model)
+    listing = classifier._tables.heaviest_conjunctions(top)
+    found = []
+    for padded, weights in zip(listing["columns"].tolist(), listing["weights"].tolist(), strict=True):
+        by_class = [-weights[0], weights[0]] if len(weights) == 1 else weights
+        place = max(range(len(by_class)), key=lambda k: (abs(by_class[k]), by_class[k]))
+        columns = tuple(sorted(column for column in padded if column >= 0))
+        label = " & ".join(map(feature_name, columns))
+        found.append(HeavyConjunction(label, by_class[place], classes[place], columns, part=part))
+    return found
+
+
+def expanded(model: Any) -> CompiledClassifier:
+    """A classifier of a model of support vectors whose conjunctions have weights."""
+    from unkernel.engines.compiling import compile
+
+    made = compile(model, "expanded", measure=False)
+    assert isinstance(made, CompiledClassifier)
+    return made
+
+
 def _by_class(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A column a class; of two classes the model has one, the second's."""
+    """One column per class; a model of two classes has one score, that of the second."""
     return np.hstack([-values, values]) if values.shape[1] == 1 else values
 
 

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 
 from unkernel.errors import FormatError
 from unkernel.models import container
-from unkernel.parsing.explaining import Decided, ExplainedDecision, explained
+from unkernel.parsing.explaining import (
+    Decided,
+    ExplainedDecision,
+    HeavyConjunction,
+    explained,
+    heavy_conjunctions,
+)
 
 if TYPE_CHECKING:
     from unkernel.engines import CompiledClassifier
@@ -75,6 +81,10 @@ class ParserModel(ABC):
         """Answer, and compare with the answers that the text has."""
 
     @abstractmethod
+    def check_tags(self, corpus: Any) -> None:
+        """Raise ValueError if a corpus lacks the tags that training had; warn if many are unknown."""
+
+    @abstractmethod
     def _answered(self, corpus: Any, n_jobs: int | None) -> bytes:
         """The text of a corpus with the answers in it."""
 
@@ -129,6 +139,31 @@ class ParserModel(ABC):
                 top=top,
             )
             for decided, row in self._decided(source, tags)
+        ]
+
+    def heaviest(self, top: int = 10) -> list[HeavyConjunction]:
+        """The conjunctions of features with the largest weights.
+
+        Parameters
+        ----------
+        top : int, default=10
+            The number of conjunctions for each kind of decisions, such as moves and labels.
+
+        Returns
+        -------
+        list of HeavyConjunction
+            Kind by kind; the largest weights first.
+        """
+        if isinstance(top, bool) or top < 0:
+            raise ValueError(f"top must be a number of conjunctions, got {top}")
+        by_kind: dict[str, list[HeavyConjunction]] = {}
+        names = cache(self.feature_names)
+        for part, classifier in self.parts_.items():
+            kind = part.partition(".")[0]
+            found = heavy_conjunctions(part, classifier, self.class_names(part), names(kind), top)
+            by_kind.setdefault(kind, []).extend(found)
+        return [
+            one for found in by_kind.values() for one in sorted(found, key=lambda one: -abs(one.weight))[:top]
         ]
 
     # --- Files ----------------------------------------------------------------------------------------

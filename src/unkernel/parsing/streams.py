@@ -117,7 +117,9 @@ def _answers(
 ) -> Iterator[Parsed]:
     name, line = name_of(source), 1
     with contextlib.closing(_arriving(source, block_bytes)) as pieces:
-        for corpus in style.corpora(pieces, name):
+        for number, corpus in enumerate(style.corpora(pieces, name)):
+            if number == 0:
+                model.check_tags(corpus)
             parsed = style.answer(model, corpus, _Place(name, line), n_jobs)
             if parsed.skipped and not skip:
                 yield _before(parsed, line, style)

@@ -28,10 +28,16 @@ from unkernel.parsing.stored_classifiers import (
     store_classifiers,
     unpacked_strings,
 )
+from unkernel.parsing.tag_check import MISSING, check_tags
 
 TreebankSource = Source | Treebank
 SPLITS = ("labels", "both", "none")
 _STRINGS = "strings."
+_TAG_COLUMNS = {"upos": 3, "xpos": 4}  # with their numbers among the strings of the vocabulary
+_TAG_ADVICE = (
+    "give tagged CoNLL-U, or lists of words with their universal parts of speech as tags and, if the "
+    "treebank has its own, those as xpos"
+)
 _MOVES = ("SHIFT", "REDUCE", "LEFT-ARC", "RIGHT-ARC")
 _ARRAYS = ("move_keys", "arc_keys", "move_begins", "arc_begins")
 _LISTS = (
@@ -146,6 +152,7 @@ class ArcEagerModel(ParserModel):
         Treebank
         """
         bank = treebank_of(source, tags, xpos)
+        self.check_tags(bank)
         return bank._with_trees(*self._answers(bank, n_jobs), self.labels_)
 
     def evaluate(self, source: TreebankSource, *, n_jobs: int | None = None) -> TreeResult:
@@ -162,10 +169,24 @@ class ArcEagerModel(ParserModel):
         TreeResult
         """
         bank = with_gold_trees(source)
+        self.check_tags(bank)
         self._engines()  # built on first use, which is not part of the time of parsing
         start = time.process_time()
         answers, seconds = self._answers(bank, n_jobs), time.process_time() - start
         return result_of(bank, bank._with_trees(*answers, self.labels_), seconds)
+
+    def check_tags(self, corpus: Treebank) -> None:
+        """Raise ValueError if no word has a tag of a kind that training had; warn if many are unknown."""
+        upos, upos_names = map(np.asarray, corpus.symbols("upos"))
+        for column, attribute in _TAG_COLUMNS.items():
+            known = self.spec.strings(attribute)
+            if not known or not corpus.n_words:  # the templates do not use this column
+                continue
+            codes, names = map(np.asarray, corpus.symbols(column))
+            if column == "xpos":  # where they are missing, universal ones stand in, as in training
+                codes = codes[names[codes] != MISSING]
+                codes, names = (codes, names) if len(codes) else (upos, upos_names)
+            check_tags(corpus.name, column, codes, names.tolist(), known=known, advice=_TAG_ADVICE)
 
     def _answers(self, bank: Treebank, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         heads, relations = self.spec.parse(*self._engines(), bank._text, threads=thread_count(n_jobs))
@@ -182,7 +203,9 @@ class ArcEagerModel(ParserModel):
         return bytes(bank._text.write_trees(*self._answers(bank, n_jobs), self.labels_))
 
     def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
-        return decided_trees(self.spec, self._engines(), treebank_of(source, tags))
+        bank = treebank_of(source, tags)
+        self.check_tags(bank)
+        return decided_trees(self.spec, self._engines(), bank)
 
     # --- Files ----------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -22,6 +23,7 @@ from unkernel.parsing.explaining import Decided
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.scoring import check_not_empty
 from unkernel.parsing.stored_classifiers import restore_classifiers, store_classifiers
+from unkernel.parsing.tag_check import MANY, examples_of, outside_package
 
 _DECIDES = "depends"
 DecisionRows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8]]
@@ -89,6 +91,7 @@ class BunsetsuModel(ParserModel):
         BunsetsuCorpus
         """
         corpus = bunsetsu_corpus(source)
+        self.check_tags(corpus)
         return corpus.with_heads(self._heads(corpus, n_jobs))
 
     def evaluate(self, source: BunsetsuSource, *, n_jobs: int | None = None) -> BunsetsuResult:
@@ -105,6 +108,7 @@ class BunsetsuModel(ParserModel):
         BunsetsuResult
         """
         corpus = measurable(source)
+        self.check_tags(corpus)
         begin = time.process_time()
         heads = self._heads(corpus, n_jobs)
         seconds = time.process_time() - begin
@@ -124,12 +128,25 @@ class BunsetsuModel(ParserModel):
         offsets, columns, labels = self.features.decisions(corpus._text, corpus.heads)
         return np.asarray(offsets), np.asarray(columns), np.asarray(labels)
 
+    def check_tags(self, corpus: BunsetsuCorpus) -> None:
+        """Warn if many function words have parts of speech that were not in training."""
+        count, asked, examples = self.features.unknown_pos(corpus._text, most_examples=6)
+        if count >= max(MANY * asked, 1):
+            warnings.warn(
+                f"{corpus.name}: the last words of {count / asked:.0%} of the bunsetsu have "
+                "parts of speech that were not in the training text "
+                f"({examples_of(list(examples))}): expect poor answers; use the morphological analyser that "
+                "the training text was made with",
+                UserWarning,
+                stacklevel=outside_package(),
+            )
+
     def _heads(self, corpus: BunsetsuCorpus, n_jobs: int | None) -> NDArray[np.int32]:
         threads = thread_count(n_jobs)
         return np.asarray(self.features.parse(corpus._text, self.classifier_._engine, threads))
 
     def _answered(self, corpus: BunsetsuCorpus, n_jobs: int | None) -> bytes:
-        return self.parse(corpus, n_jobs=n_jobs).to_bytes()
+        return corpus.with_heads(self._heads(corpus, n_jobs)).to_bytes()
 
     def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
         if tags is not None:

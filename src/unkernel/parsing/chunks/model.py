@@ -32,6 +32,7 @@ from unkernel.parsing.explaining import Decided
 from unkernel.parsing.feature_names import ChunkFeatureNames
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.scoring import check_not_empty
+from unkernel.parsing.tag_check import check_tags
 
 ChunkSource = Source | ChunkCorpus
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES")
@@ -39,6 +40,8 @@ DIRECTIONS = ("forward", "backward")
 ENGINES = ("auto", "inverted", "bitsliced", "expanded", "split")  # exact ones
 _FEATURES = "features."
 _TAGS = "tags"
+_POS_COLUMN = 1
+_POS_ADVICE = "give the part of speech of each word in its second column, or lists of words with tags"
 _TAG = re.compile("O|[BIES](-.*)?")
 # Features of fewer support vectors stay with the support vectors: their conjunctions, with one weight per
 # tag, would be most of the tables. A smaller number makes the tables larger and not faster, a larger one
@@ -155,6 +158,7 @@ class ChunkModel(ParserModel):
             The text with tags in IOB2.
         """
         corpus = self._untagged(source, tags)
+        self.check_tags(corpus)
         return corpus._with_tags(self.tags(corpus, n_jobs), self.tag_names)
 
     def evaluate(self, source: ChunkSource, *, n_jobs: int | None = None) -> ChunkResult:
@@ -171,10 +175,19 @@ class ChunkModel(ParserModel):
         ChunkResult
         """
         corpus = measurable(source)
+        self.check_tags(corpus)
         _ = self.classifier_._engine  # built on first use, which is not part of the time of answering
         start = time.process_time()
         found = self.tags(corpus, n_jobs)
         return result_of(corpus, found, self.types, time.process_time() - start)
+
+    def check_tags(self, corpus: ChunkCorpus) -> None:
+        """Raise ValueError if the parts of speech are missing; warn if many were not in training."""
+        check_pos(self.features, corpus)
+        if self.features.needs_pos and corpus.n_words:
+            codes, names = corpus.symbols(_POS_COLUMN)
+            known = self.features.known_pos
+            check_tags(corpus.name, "2", np.asarray(codes), list(names), known=known, advice=_POS_ADVICE)
 
     def tags(self, corpus: ChunkCorpus, n_jobs: int | None = None) -> NDArray[np.int32]:
         """The tags of all words in IOB2, as numbers in ``tag_names``."""
@@ -196,6 +209,7 @@ class ChunkModel(ParserModel):
 
     def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
         corpus = self._untagged(source, tags)
+        self.check_tags(corpus)
         return decided_chunks(self, corpus, self.tags(corpus), _TAGS)
 
     def _untagged(
@@ -304,5 +318,8 @@ def measurable(source: ChunkSource) -> ChunkCorpus:
 def to_answer(text: ColumnText, columns: int) -> ChunkCorpus:
     """A corpus to answer for: if it has `columns` columns, the last one has tags, to be replaced."""
     if text.columns > columns:
-        raise ValueError(f"{text.file} has {text.columns} columns, and the training text had {columns}")
+        raise ValueError(
+            f"{text.file} has {text.columns} columns, and the training text had {columns}; a text has one "
+            "word per line, with its part of speech and so on in further columns"
+        )
     return ChunkCorpus._of(text, text.columns == columns)
