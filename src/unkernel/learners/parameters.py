@@ -7,13 +7,19 @@ from typing import Any
 
 import numpy as np
 
+_OF_ONE_RUN = ("n_jobs", "verbose")  # parameters that say nothing about what was learned
 _ITEMS = "items"  # of dicts, whose keys JSON would turn into texts
 
 
 def stored_parameters(estimator: Any) -> dict[str, Any]:
-    """All parameters that are numbers, texts, paths, None, or dicts of these; others are left out."""
+    """All parameters that are numbers, texts, paths, None, or dicts of these; others are left out.
+
+    So are those of one run: the same data and seed give the same file on any number of threads.
+    """
     stored: dict[str, Any] = {}
     for name, value in estimator.get_params(deep=False).items():
+        if name in _OF_ONE_RUN:
+            continue
         try:
             stored[name] = _to_json(value)
         except TypeError:  # a RandomState, a client

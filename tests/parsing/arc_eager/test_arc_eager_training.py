@@ -240,7 +240,7 @@ def test_what_it_tells(capsys):
 def test_lists_of_labels_that_are_none():
     """A treebank where every sentence is one word has no arcs to label."""
     bank = bank_of([(["a"], ["X"], ["x"], [0], ["root"]), (["b"], ["Y"], ["y"], [0], ["top"])] * 2)
-    parsed = ArcEagerParser(min_count=1).fit(bank).parse([["a", "b", "c"]])[0]
+    parsed = ArcEagerParser(min_count=1).fit(bank).parse([["a", "b", "c"]], [["X", "Y", "X"]])[0]
     assert is_tree(parsed.heads) and set(parsed.deprels) == {"root"}
 
 
