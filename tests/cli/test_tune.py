@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -105,6 +107,7 @@ def test_the_best_is_trained_on_all_rows(run, train_file, test_file, tmp_path):
     assert run("predict", tmp_path / "best.uk", test_file, "--json").json["accuracy"] == 1.0
 
 
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
 def test_what_a_user_reads(run, train_file, tmp_path):
     ran = run("tune", "poly", train_file, "--degree", "1,2", "--cv", "3", "--plot", tmp_path / "t.svg")
     assert (ran.code, ran.err) == (0, "")

@@ -82,7 +82,7 @@ def test_what_models_compute_with_them(table, data):
     small = np.clip(table, -3, 3)
     factors = np.arange(2.0 * len(table)).reshape(-1, 2)
     product = canonical_rows(small).transposed_product(factors)
-    assert np.array_equal(product, sparse.csr_matrix(small).T @ factors)
+    np.testing.assert_allclose(product, sparse.csr_matrix(small).T @ factors, rtol=1e-13, atol=0)
     assert_rows(stacked([rows, rows[:1], rows]), np.concatenate([table, table[:1], table]))
     copied = rows.copy()
     assert_rows(copied, table)
