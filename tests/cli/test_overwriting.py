@@ -179,3 +179,12 @@ def test_the_rule_is_documented():
     docs = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text()
     assert re.search("--force", docs)
     assert re.search("exit code", docs, re.IGNORECASE)
+
+
+def test_an_input_named_by_a_pattern_is_not_replaced_even_by_force(run, tmp_path, train_file):
+    content = train_file.read_bytes()
+    for name in ("part-1.svm.xz", "part-2.svm.xz"):
+        (tmp_path / name).write_bytes(content)
+    arguments = ("train", "linear", tmp_path / "part-*.svm.xz", "--out-of-core", "--force")
+    assert "is an input, too" in run(*arguments, "-o", tmp_path / "part-2.svm.xz").error()
+    assert (tmp_path / "part-2.svm.xz").read_bytes() == content

@@ -7,9 +7,10 @@ pipe has nothing to lose. An output that is an input of the same command is refu
 
 from __future__ import annotations
 
+import glob
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from unkernel.errors import FormatError
@@ -43,9 +44,15 @@ def check_place(output: Path, *inputs: str | Path | None) -> None:
         raise ValueError(f"{output}: is a folder; name a file in it")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ValueError(f"{output}: the folder {folder} does not allow writing")
+    if output.exists() and any(output.samefile(given) for given in _existing(inputs)):
+        raise ValueError(f"{output}: is an input, too; give the output another name")
+
+
+def _existing(inputs: Sequence[str | Path | None]) -> Iterator[str]:
+    """The files that inputs name, alone or by a pattern such as ``part-*.svm``."""
     for given in inputs:
-        if given is not None and output.exists() and Path(given).exists() and output.samefile(given):
-            raise ValueError(f"{output}: is an input, too; give the output another name")
+        if given is not None:
+            yield from [str(given)] if Path(given).exists() else glob.glob(str(given))  # noqa: PTH207 (any depth)
 
 
 def is_replaceable(output: Path) -> bool:

@@ -24,7 +24,7 @@ _HELP = """Choose parameters of a model by cross-validation.
     are trained one after the other, each from the last one's solution where the learner can; folds and other
     settings run in parallel. Without any list or range, C is tried from 0.01 to 100.
 
-    \\b
+    \b
     [dim]$[/dim] unkernel tune poly train.svm --degree 1,2,3 --C 0.001:10 --cv 5
     [dim]$[/dim] unkernel tune logistic train.svm --C 0.1:10:5 --by roc_area --plot tuned.svg
     [dim]$[/dim] unkernel tune linear train.svm --loss hinge,squared_hinge --C 0.01:100 -o best.uk
