@@ -79,41 +79,18 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
         return names
 
     def explain(self, source: Any, tags: Any = None, *, top: int | None = 10) -> list[ExplainedDecision]:
-        """Why sentences get the answers that they get, decision by decision.
-
-        Parameters
-        ----------
-        source : path, open file, corpus, or lists of words
-            As ``parse`` takes it.
-        tags : lists of str, default=None
-            The parts of speech of lists of words.
-        top : int, default=10
-            The number of conjunctions of features to list for each decision, those first that made the
-            largest difference between the winner and the runner-up; None lists all.
-
-        Returns
-        -------
-        list of ExplainedDecision
-            In the order in which they were made (for chunkers: in the order of the text).
-        """
+        """:meth:`ParserModel.explain`."""
         explained: list[ExplainedDecision] = self._fitted.explain(source, tags, top=top)
         return explained
 
     def heaviest(self, top: int = 10) -> list[HeavyConjunction]:
-        """The conjunctions of features with the largest weights.
-
-        Parameters
-        ----------
-        top : int, default=10
-            The number of conjunctions for each kind of decisions, such as moves and labels.
-
-        Returns
-        -------
-        list of HeavyConjunction
-            Kind by kind; the largest weights first.
-        """
+        """:meth:`ParserModel.heaviest`."""
         found: list[HeavyConjunction] = self._fitted.heaviest(top)
         return found
+
+    def evaluate(self, source: Any, *, n_jobs: int | None = None) -> Any:
+        """``evaluate`` of the model; by default with the threads of the parser."""
+        return self._fitted.evaluate(source, n_jobs=self._jobs(n_jobs))
 
     def _answered(self, corpus: Any, n_jobs: int | None) -> bytes:
         return bytes(self._fitted._answered(corpus, self._jobs(n_jobs)))

@@ -23,7 +23,6 @@ from unkernel.parsing.arc_eager.model import (
     new_spec,
     with_gold_trees,
 )
-from unkernel.parsing.arc_eager.result import TreeResult
 from unkernel.parsing.arc_eager.training import Classifiers, OnlineLearner, RowLearner
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.parser_model import ParserModel
@@ -271,36 +270,6 @@ class ArcEagerParser(BaseParser):
         xpos: Sequence[Sequence[str]] | None = None,
         n_jobs: int | None = None,
     ) -> Treebank:
-        """Find the trees of sentences.
-
-        Parameters
-        ----------
-        source : path, open file, Treebank or lists of words
-            Heads and relations that it has are replaced; every other byte stays.
-        tags, xpos : lists of str, default=None
-            For lists of words: their universal parts of speech and the treebank's own.
-        n_jobs : int, default=None
-            Threads; by default those of the parser. The answers do not depend on it.
-
-        Returns
-        -------
-        Treebank
-        """
+        """:meth:`ArcEagerModel.parse`; by default with the threads of the parser."""
         parsed: Treebank = self._fitted.parse(source, tags, xpos=xpos, n_jobs=self._jobs(n_jobs))
         return parsed
-
-    def evaluate(self, source: TreebankSource, *, n_jobs: int | None = None) -> TreeResult:
-        """Parse a treebank and compare with the trees it has.
-
-        Parameters
-        ----------
-        source : path, open file or Treebank
-        n_jobs : int, default=None
-            Threads; by default those of the parser.
-
-        Returns
-        -------
-        TreeResult
-        """
-        result: TreeResult = self._fitted.evaluate(source, n_jobs=self._jobs(n_jobs))
-        return result

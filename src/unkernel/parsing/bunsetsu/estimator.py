@@ -20,7 +20,6 @@ from unkernel.engines.compile_options import ENGINES, check_options, check_trie,
 from unkernel.engines.sources import model_of
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.bunsetsu.model import BunsetsuModel, DecisionRows, measurable
-from unkernel.parsing.bunsetsu.result import BunsetsuResult
 from unkernel.parsing.bunsetsu.templates import template_names
 from unkernel.parsing.reporting import OnStep, Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC
@@ -262,36 +261,9 @@ class BunsetsuParser(BaseParser):
     # --- Answers --------------------------------------------------------------------------------------
 
     def parse(self, source: BunsetsuSource, *, n_jobs: int | None = None) -> BunsetsuCorpus:
-        """The sentences with the heads that the parser finds, all of type D.
-
-        Parameters
-        ----------
-        source : path, open file or BunsetsuCorpus
-        n_jobs : int, default=None
-            Threads; by default those of the parser. The answers do not depend on it.
-
-        Returns
-        -------
-        BunsetsuCorpus
-        """
+        """:meth:`BunsetsuModel.parse`; by default with the threads of the parser."""
         parsed: BunsetsuCorpus = self._fitted.parse(source, n_jobs=self._jobs(n_jobs))
         return parsed
-
-    def evaluate(self, source: BunsetsuSource, *, n_jobs: int | None = None) -> BunsetsuResult:
-        """Parse sentences and compare with the heads that they have.
-
-        Parameters
-        ----------
-        source : path, open file or BunsetsuCorpus
-        n_jobs : int, default=None
-            Threads; by default those of the parser.
-
-        Returns
-        -------
-        BunsetsuResult
-        """
-        result: BunsetsuResult = self._fitted.evaluate(source, n_jobs=self._jobs(n_jobs))
-        return result
 
 
 def _matrix(decisions: DecisionRows, features: int) -> tuple[Any, NDArray[np.int8]]:

@@ -29,7 +29,7 @@ from unkernel.parsing.chunks.model import (
     measurable,
     tagged_corpus,
 )
-from unkernel.parsing.chunks.result import ChunkResult, read_tags
+from unkernel.parsing.chunks.result import read_tags
 from unkernel.parsing.reporting import OnStep, Reporter
 from unkernel.parsing.template_files import read_templates
 from unkernel.poly import PolyLogisticRegression, PolySVC
@@ -258,38 +258,6 @@ class Chunker(BaseParser):
         *,
         n_jobs: int | None = None,
     ) -> ChunkCorpus:
-        """Find the chunks of a text.
-
-        Parameters
-        ----------
-        source : path, open file, ChunkCorpus or lists of words
-            A text of as many columns as the training text has tags in its last column, which are replaced;
-            one of fewer columns gets tags as a new last column.
-        tags : lists of str, default=None
-            The parts of speech of lists of words.
-        n_jobs : int, default=None
-            Threads; by default those of the chunker. The answers do not depend on it.
-
-        Returns
-        -------
-        ChunkCorpus
-            The text with tags in IOB2.
-        """
+        """:meth:`ChunkModel.parse`; by default with the threads of the chunker."""
         parsed: ChunkCorpus = self._fitted.parse(source, tags, n_jobs=self._jobs(n_jobs))
         return parsed
-
-    def evaluate(self, source: ChunkSource, *, n_jobs: int | None = None) -> ChunkResult:
-        """Find the chunks of a text that has tags, and compare by the rules of CoNLL-2000.
-
-        Parameters
-        ----------
-        source : path, open file or ChunkCorpus
-        n_jobs : int, default=None
-            Threads; by default those of the chunker.
-
-        Returns
-        -------
-        ChunkResult
-        """
-        result: ChunkResult = self._fitted.evaluate(source, n_jobs=self._jobs(n_jobs))
-        return result
