@@ -122,11 +122,14 @@ class Bench:
 
 def words(candidate: Candidate) -> str:
     """A candidate in a few words."""
-    parts = [candidate.engine]
-    if candidate.rare:
-        parts.append(f"rare < {candidate.rare}")
+    return ", ".join(filter(None, (candidate.engine, details(candidate))))
+
+
+def details(candidate: Candidate) -> str:
+    """How the engine of a candidate was laid out."""
+    parts = [f"rare < {candidate.rare:,}"] if candidate.rare else []
     if candidate.head_bytes:
-        parts.append(f"dense {candidate.head_bytes / 1e6:g} MB")
+        parts.append(f"dense {candidate.head_bytes / 1e6:.3g} MB")
     if candidate.fused:
         parts.append(f"{candidate.fused} fused")
     if candidate.grouped:

@@ -9,6 +9,7 @@ from typing import Any
 
 from unkernel.data.files import replaced
 from unkernel.engines import Candidate
+from unkernel.engines.candidates import details, words
 
 _FORMATS = (".png", ".svg", ".pdf")
 _INCHES = (8.0, 5.5)
@@ -31,20 +32,6 @@ def _figure_type() -> Any:
         return importlib.import_module("matplotlib.figure").Figure
     except ImportError:
         raise ValueError("--plot needs matplotlib: pip install 'unkernel[plot]'") from None
-
-
-def details(candidate: Candidate) -> str:
-    """How the engine of a candidate was laid out."""
-    parts = [f"rare < {candidate.rare:,}"] if candidate.rare else []
-    if candidate.head_bytes:
-        parts.append(f"dense {candidate.head_bytes / 1e6:.3g} MB")
-    if candidate.fused:
-        parts.append(f"{candidate.fused} fused")
-    if candidate.grouped:
-        parts.append(f"{candidate.grouped} grouped")
-    if candidate.trie_nodes:
-        parts.append(f"trie of {candidate.trie_nodes:,}")
-    return ", ".join(parts)
 
 
 def drawable(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -107,8 +94,13 @@ def _draw_all(axes: Any, found: Sequence[Candidate], lines: Sequence[Sequence[Ca
         axes.plot(nbytes, times, "--", color="grey", zorder=0, label=f"{line[0].engine}, with tries")
     for candidate in frontier(found):  # words on all others would hide each other
         at = (candidate.nbytes, candidate.microseconds)
-        words = details(candidate) or candidate.engine
-        axes.annotate(words, at, xytext=(4, -12), textcoords="offset points", fontsize=7)
+        axes.annotate(
+            details(candidate) or candidate.engine,
+            at,
+            xytext=(4, -12),
+            textcoords="offset points",
+            fontsize=7,
+        )
     for candidate in (candidate for candidate in found if candidate.chosen):
         at = (candidate.nbytes, candidate.microseconds)
         axes.scatter(*at, s=180, facecolors="none", edgecolors="black", label="chosen")
@@ -126,8 +118,7 @@ def _draw_tries(axes: Any, found: Sequence[Candidate], lines: Sequence[Sequence[
         axes.plot(nodes, times, marker="o", label=f"{line[0].engine}, with a trie")
     fastest = min((c for c in found if not c.trie_nodes), key=lambda c: c.microseconds, default=None)
     if fastest is not None:
-        words = ", ".join(part for part in (fastest.engine, details(fastest)) if part)
-        axes.axhline(fastest.microseconds, linestyle=":", color="black", label=f"without: {words}")
+        axes.axhline(fastest.microseconds, linestyle=":", color="black", label=f"without: {words(fastest)}")
     axes.set(xscale="log", xlabel="nodes of the trie", ylabel=_TIME)
     axes.set_ylim(bottom=0.0)
     axes.grid(True, which="both", alpha=0.2)
