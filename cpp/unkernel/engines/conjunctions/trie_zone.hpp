@@ -9,6 +9,7 @@
 #include <span>
 #include <variant>
 
+#include "unkernel/base/gather.hpp"
 #include "unkernel/engines/conjunctions/conjunction_tables.hpp"
 #include "unkernel/engines/conjunctions/sums.hpp"
 
@@ -40,20 +41,10 @@ class RankPlaces {
 template <bool Weighted, class KeyType>
 double sum_present(const KeyType* keys, const double* weights, std::size_t count, const double* values,
                    RankPlaces<KeyType> place) {
-  const auto term = [&](std::size_t k) {
+  return sum_of_terms(count, [&](std::size_t k) {
     const double value = values[place(keys[k])];
     return Weighted ? weights[k] * value : value;
-  };
-  double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
-  std::size_t k = 0;
-  for (; k + 4 <= count; k += 4) {
-    s0 += term(k);
-    s1 += term(k + 1);
-    s2 += term(k + 2);
-    s3 += term(k + 3);
-  }
-  for (; k < count; ++k) s0 += term(k);
-  return (s0 + s1) + (s2 + s3);
+  });
 }
 
 // `values` is always an array by rank of RankPlaces' size: 1 (or the value) where the row has the rank, else
