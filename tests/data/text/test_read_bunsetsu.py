@@ -79,6 +79,17 @@ def test_slices_are_corpora():
         corpus[3]
 
 
+def test_lists_of_numbers_choose_sentences():
+    corpus = read("".join(TWO.replace("S-ID:1", f"S-ID:{number}") for number in range(6)))
+    for places in ([4, 1], np.array([0, 5]), [], np.arange(6) % 2 == 0):
+        numbers = np.arange(6)[places].tolist()
+        assert [str(one) for one in corpus[places]] == [str(corpus[number]) for number in numbers]
+    with pytest.raises(IndexError):
+        corpus[[6]]
+    with pytest.raises(IndexError, match="a number, a slice or a list of numbers"):
+        corpus[[[1]]]
+
+
 def test_lines_of_knp_pass_through():
     text = (
         "# S-ID:1 KNP:4\n* 0 1D <BGH:本/ほん>\n+ 0 1D <BGH:本/ほん>\n"

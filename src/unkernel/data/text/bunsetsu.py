@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -96,7 +96,8 @@ class BunsetsuSentence:
 class BunsetsuCorpus(Sequence[BunsetsuSentence]):
     """Sentences of a file, with their dependencies; all its other bytes are kept.
 
-    Made by :func:`read_bunsetsu`. ``corpus[3]`` is a sentence, ``corpus[3:7]`` a corpus of sentences.
+    Made by :func:`read_bunsetsu`. ``corpus[3]`` is a sentence; ``corpus[3:7]`` and ``corpus[[3, 7]]`` are
+    corpora of sentences.
 
     Attributes
     ----------
@@ -132,12 +133,17 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
     @overload
     def __getitem__(self, index: int) -> BunsetsuSentence: ...
     @overload
-    def __getitem__(self, index: slice) -> BunsetsuCorpus: ...
-    def __getitem__(self, index: int | slice) -> BunsetsuSentence | BunsetsuCorpus:
-        """A sentence, or a corpus of some."""
-        if isinstance(index, slice):
-            lines = b"".join(self._lines(number) for number in range(*index.indices(len(self))))
-            return corpus_of(lines, "<sentences>", line=1, skip=False)
+    def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> BunsetsuCorpus: ...
+    def __getitem__(
+        self, index: int | slice | Sequence[int] | NDArray[Any]
+    ) -> BunsetsuSentence | BunsetsuCorpus:
+        """A sentence, or a corpus of those that a slice or a list of numbers chooses."""
+        if not isinstance(index, int | np.integer) or isinstance(index, bool):
+            chosen = np.arange(len(self))[index]
+            if chosen.ndim != 1:
+                raise IndexError("sentences are chosen by a number, a slice or a list of numbers")
+            lines = b"".join(self._lines(number) for number in chosen.tolist())
+            return corpus_of(lines, f"{self.name} (part)", line=1, skip=False)
         number = range(len(self))[index]
         begin, end = self.first_bunsetsu[number : number + 2]
         return BunsetsuSentence(
