@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 
 import numpy as np
 import pytest
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
+from reference.parse_corpora import MAKERS
 from unkernel import PolySVC, load, read_svmlight, write_svmlight
+from unkernel.cli.inputs.sentences import TASKS
+from unkernel.cli.learners import LEARNERS
 from unkernel.cli.learners.crossval import paths_of
+from unkernel.cli.learners.parser_tuning import PARSER_LEARNERS
+from unkernel.cli.learners.tuning import Search
 from unkernel.cli.options.derived import derived_options
 from unkernel.cli.options.grids import product_of, values_of
+from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
 
 OPTIONS = {option.name: option for option in derived_options(PolySVC)}
 
@@ -149,6 +156,117 @@ def test_trees(run, golden):
     assert [setting["kernel"] for setting in found["settings"]] == ["sst", "st"]
 
 
+# --- Parsers ------------------------------------------------------------------------------------------
+
+PARSERS = {
+    "parser": ("trees", ArcEagerParser, "--epochs 1,2 --runs 1", "las"),
+    "bunsetsu": ("bunsetsu", BunsetsuParser, "--degree 1,2", "dependency_accuracy"),
+    "chunker": ("chunks", Chunker, "--degree 1 --C 0.1,1", "f1"),
+}
+
+
+@pytest.fixture(params=PARSERS)
+def sentences(request, tmp_path):
+    """A kind of parser, with files to train and to measure on."""
+    make = MAKERS[PARSERS[request.param][0]]
+    (tmp_path / "train").write_text(make(30, 0))
+    (tmp_path / "dev").write_text(make(15, 1))
+    return request.param, tmp_path / "train", tmp_path / "dev"
+
+
+def test_parsers_are_measured_on_other_sentences(run, sentences, tmp_path):
+    kind, train, dev = sentences
+    task, estimator, options, criterion = PARSERS[kind]
+    out = ["-o", tmp_path / "best.uk", "--json"]
+    found = run("tune", kind, train, "--dev", dev, *options.split(), *out).json
+    read = TASKS[task].read
+    for setting in found["settings"]:
+        chosen = {name: setting[name] for name in found["best_parameters"]}
+        parser = estimator(**chosen).fit(read(train))
+        measured = setting["measures"][criterion]
+        assert measured == {"mean": getattr(parser.evaluate(read(dev)), criterion), "std": None}
+    means = [setting["measures"][criterion]["mean"] for setting in found["settings"]]
+    assert (found["criterion"], found["folds"], found["sentences"]) == (criterion, 1, 30)
+    assert means[found["best"]] == max(means)
+    best = estimator(**found["best_parameters"]).fit(read(train))
+    expected = best.parse(read(dev)).to_bytes()
+    assert load(tmp_path / "best.uk").parse(read(dev)).to_bytes() == expected
+
+
+@pytest.mark.parametrize("jobs", ["1", "3"])
+def test_parsers_are_cross_validated_over_sentences(run, sentences, jobs):
+    kind, train, _ = sentences
+    task, estimator, options, criterion = PARSERS[kind]
+    command = ["tune", kind, train, *options.split(), "--cv", "3", "--seed", "4", "-j", jobs]
+    found = run(*command, "--json").json
+    corpus, values = TASKS[task].read(train), []
+    for training, held_out in KFold(3, shuffle=True, random_state=4).split(np.zeros(len(corpus))):
+        parser = estimator(**found["best_parameters"], random_state=4).fit(corpus[training])
+        values.append(getattr(parser.evaluate(corpus[held_out]), criterion))
+    measured = found["settings"][found["best"]]["measures"][criterion]
+    assert measured["mean"] == pytest.approx(np.mean(values))
+    assert measured["std"] == pytest.approx(np.std(values))
+    ran = run(*command)
+    assert (ran.code, ran.err) == (0, "")
+    assert "measured on 3 folds" in ran.out
+    assert " % ± " in ran.out
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "parameter", "values"),
+    [
+        ("parser", "--runs 1", "epochs", [5, 10, 20]),
+        ("parser", "--learner svm", "C", [0.01, 0.1, 1.0]),
+        ("bunsetsu", "", "C", [0.00025, 0.0025, 0.025]),
+        ("bunsetsu", "--degree 3", "C", [6e-06, 6e-05, 6e-04]),
+        ("bunsetsu", "--learner logistic", "C", [0.1, 1.0, 10.0]),
+        ("chunker", "--degree 1", "C", [0.1, 1.0, 10.0]),
+    ],
+)
+def test_what_is_tried_of_parsers_where_nothing_is_said(kind, options, parameter, values):
+    learner = PARSER_LEARNERS[kind]
+    words = options.split()
+    given = {name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2], strict=True)}
+    assert [one[parameter] for one in Search.of(learner, given).settings] == values
+
+
+def test_what_is_refused_of_parsers(run, tmp_path):
+    train = tmp_path / "train.conllu"
+    train.write_text(MAKERS["trees"](8, 0))
+    (tmp_path / "other.svm").write_text("1 1:1\n")
+    (tmp_path / "p.svg").write_text("data")
+    for arguments, reason in (
+        (
+            ["parser", train, "--dev", train, "--cv", "3"],
+            "--dev and --cv are two ways to measure; choose one",
+        ),
+        (["parser", train, train], "train.conllu: a parser is trained on one file; join them first"),
+        (["parser", train, "--cv", "9"], "train.conllu: has 8 sentences, fewer than the 9 folds of --cv"),
+        (["parser", train, "--C", "1,2"], "--C is not for --learner online, but for svm and logistic"),
+        (["parser", train, "--engine", "split"], "No such option"),
+        (["parser", train, "--dev", tmp_path / "none"], "none: No such file"),
+        (["parser", train, "--dev", tmp_path / "other.svm"], "other.svm:1"),
+        (["chunker", train], "for unkernel train parser"),
+        (["parser", train, "-o", train], "train.conllu: is an input, too"),
+        (["parser", train, "--plot", tmp_path / "p.svg", "--dev", tmp_path / "p.svg"], "is an input, too"),
+        (["bunsetsu", "-", "--dev", "-"], "stdin can be read only once"),
+    ):
+        assert reason in run("tune", *arguments).error()
+
+
+@pytest.mark.parametrize("kind", [*LEARNERS, *PARSERS])
+def test_help_speaks_of_the_kind_alone(run, kind):
+    shown = run("tune", kind, "--help").out
+    examples = re.findall(r"unkernel tune (\w+)", shown.partition("Arguments")[0])
+    assert set(examples) == {kind}
+    assert "--out-of-core" not in shown
+    assert "--dask" not in shown
+    assert ("--dev" in shown) == (kind in PARSERS)
+    for line in re.findall(r"unkernel tune [^│╭]*", shown.partition("Arguments")[0]):
+        for option in re.findall(r"(?<!\S)--?[\w-]+", line):
+            assert option in shown.partition("Options")[2]
+
+
 def test_training_with_folds(run, train_file, tmp_path):
     command = ["train", "poly", train_file, "-o", tmp_path / "m.uk", "--cv", "4"]
     found = run(*command, "--json").json["cross_validation"]
@@ -180,7 +298,7 @@ def test_what_is_refused(run, train_file, linear_files, tmp_path):
             ["poly", train_file, "-o", tmp_path / "x.svg", "--plot", tmp_path / "x.svg"],
             "the model's name, too",
         ),
-        (["linear", *linear_files], "several files need"),
+        (["linear", *linear_files], "lin.t.svm: tune reads one file of rows; join them first"),
         (["poly", tmp_path / "missing"], "missing: No such file"),
     ):
         assert reason in run("tune", *arguments).error()

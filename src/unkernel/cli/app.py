@@ -14,6 +14,7 @@ import typer
 from unkernel._version import __version__
 from unkernel.cli.commands import COMMANDS
 from unkernel.cli.former import new_spelling
+from unkernel.cli.options.help import flowing
 
 BROKEN_PIPE = 1
 BAD_INPUT = 2
@@ -27,7 +28,7 @@ _CommandLineError: Any = typer.BadParameter.__mro__[2]
 def build(arguments: Sequence[str]) -> typer.Typer:
     """The application for a command line: the command that it names, and a line of help for the others."""
     app = new_group()
-    app.callback(invoke_without_command=True)(unkernel)
+    app.callback(invoke_without_command=True, help=flowing(unkernel.__doc__))(unkernel)
     asked = first_word(arguments)
     for name, summary in COMMANDS.items():
         if name == asked:

@@ -20,7 +20,7 @@ def draw_tuning(path: Path, result: Mapping[str, Any]) -> None:
         measured = [one["measures"].get(result["criterion"]) for one in line]
         known = [(one, found) for one, found in zip(line, measured, strict=True) if found is not None]
         places = [one[across] if across else "" for one, _ in known]
-        means, spread = [found["mean"] for _, found in known], [found["std"] for _, found in known]
+        means, spread = [found["mean"] for _, found in known], [found["std"] or 0.0 for _, found in known]
         axes.errorbar(places, means, yerr=spread, marker="o", capsize=3, label=words or None)
     best = result["settings"][result["best"]]
     place = best[across] if across else ""
@@ -28,7 +28,8 @@ def draw_tuning(path: Path, result: Mapping[str, Any]) -> None:
     axes.scatter([place], [value], s=180, facecolors="none", edgecolors="black", label="best", zorder=3)
     if across and _is_logarithmic([one[across] for one in result["settings"]]):
         axes.set_xscale("log")
-    axes.set(xlabel=across or "", ylabel=f"{result['criterion']}, mean of {result['folds']} folds")
+    measured_on = result.get("dev") or f"mean of {result['folds']} folds"
+    axes.set(xlabel=across or "", ylabel=f"{result['criterion']}, {measured_on}")
     axes.set_title(result["data"], parse_math=False)
     axes.grid(True, which="both", alpha=0.2)
     axes.legend()

@@ -18,6 +18,7 @@ from unkernel.cli.inputs.files import as_wide_as
 from unkernel.cli.inputs.models import Opened, OpenedTrees, open_model, trie_of
 from unkernel.cli.inputs.trees import check_rows_only, read_for
 from unkernel.cli.options import shared
+from unkernel.cli.options.help import flowing
 from unkernel.cli.render.console import print_json, rate
 from unkernel.cli.render.progress import Display
 from unkernel.cli.render.speed import print_speed
@@ -33,7 +34,7 @@ _LOADS = 3
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command()(bench)
+    app.command(help=flowing(bench.__doc__))(bench)
 
 
 def bench(

@@ -13,6 +13,7 @@ import typer
 from unkernel.cli.inputs.asked import expect_rows
 from unkernel.cli.inputs.models import Opened, OpenedTrees, describe, describe_trees, open_model, trie_of
 from unkernel.cli.options import shared, training
+from unkernel.cli.options.help import flowing
 from unkernel.cli.options.wording import in_words_of_options
 from unkernel.cli.outputs import check_given, check_model_output, check_output
 from unkernel.cli.render.compiled import print_compiled
@@ -32,7 +33,7 @@ _DEFAULT: dict[str, Any] = {
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command()(compile)
+    app.command(help=flowing(compile.__doc__))(compile)
 
 
 def compile(

@@ -12,13 +12,14 @@ from unkernel.cli.commands.predict import Asking, answer
 from unkernel.cli.inputs.kinds import is_parser
 from unkernel.cli.options import parsing as own
 from unkernel.cli.options import shared, training
+from unkernel.cli.options.help import flowing
 from unkernel.cli.render.console import print_facts, print_json
 from unkernel.cli.render.progress import Display
 
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command()(evaluate)
+    app.command(help=flowing(evaluate.__doc__))(evaluate)
 
 
 def evaluate(

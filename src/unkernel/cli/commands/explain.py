@@ -25,6 +25,7 @@ from unkernel.cli.inputs.models import (
 from unkernel.cli.inputs.names import read_names
 from unkernel.cli.inputs.trees import check_rows_only, read_for
 from unkernel.cli.options import shared
+from unkernel.cli.options.help import flowing
 from unkernel.cli.render.console import many, print_json
 from unkernel.cli.render.explained import print_explanation
 from unkernel.cli.render.progress import Display
@@ -38,7 +39,7 @@ Numbers = float | list[float]
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command()(explain)
+    app.command(help=flowing(explain.__doc__))(explain)
 
 
 def explain(

@@ -23,6 +23,7 @@ from unkernel.cli.inputs.models import (
 )
 from unkernel.cli.inputs.names import read_names, shown
 from unkernel.cli.options import shared
+from unkernel.cli.options.help import flowing
 from unkernel.cli.render.console import print_json
 from unkernel.cli.render.inspected import print_model
 from unkernel.cli.render.progress import Display
@@ -35,7 +36,7 @@ from unkernel.models import KernelModel
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command()(inspect)
+    app.command(help=flowing(inspect.__doc__))(inspect)
 
 
 def inspect(

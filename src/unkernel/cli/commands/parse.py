@@ -14,6 +14,7 @@ from unkernel.cli.inputs.parsers import open_parser
 from unkernel.cli.inputs.sentences import Task, raw_text_told, reader, task_of
 from unkernel.cli.options import parsing as own
 from unkernel.cli.options import shared, training
+from unkernel.cli.options.help import flowing
 from unkernel.cli.outputs import check_output
 from unkernel.cli.render.console import many, note, rate, seconds, warn
 from unkernel.cli.render.drawings import Sink, arcs, check_arcs, columns, drawings
@@ -22,7 +23,7 @@ from unkernel.parsing import Parsed, parse_stream
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command()(parse)
+    app.command(help=flowing(parse.__doc__))(parse)
 
 
 def parse(

@@ -26,6 +26,7 @@ from unkernel.cli.learners.measures import (
     compare_ranks,
 )
 from unkernel.cli.options import shared, training
+from unkernel.cli.options.help import flowing
 from unkernel.cli.outputs import check_output
 from unkernel.cli.render.console import messages, print_facts, print_json, rate, results
 from unkernel.cli.render.predictions import prediction_facts
@@ -43,7 +44,7 @@ Numbers = NDArray[np.float64]
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command()(predict)
+    app.command(help=flowing(predict.__doc__))(predict)
 
 
 def predict(

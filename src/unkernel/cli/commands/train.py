@@ -11,6 +11,7 @@ import typer
 
 from unkernel.cli.learners import LEARNERS, PARSERS
 from unkernel.cli.options import shared, training
+from unkernel.cli.options.help import flowing
 from unkernel.cli.options.signatures import REQUIRED, Parts, derived_parts, given_options, make_command
 
 _HELP = """Train a model, a parser or a chunker on a file.
@@ -43,7 +44,7 @@ def register(app: typer.Typer, arguments: Sequence[str]) -> None:
             group.command(kind)(_parser_command(kind, where))
         else:
             group.command(kind)(_learner_command(learner_at(where)))
-    app.add_typer(group, name="train", help=_HELP)
+    app.add_typer(group, name="train", help=flowing(_HELP))
 
 
 def _not_loaded() -> None:
@@ -62,7 +63,7 @@ def _learner_command(learner: Any) -> Any:
 
 def _learner_parts(learner: Any) -> Parts:
     parts: dict[str, tuple[Any, Any]] = {
-        "data": (data_argument(learner), REQUIRED),
+        "data": (data_argument(learner, large_data=learner.large_data), REQUIRED),
         "output": (training.ModelOutput, None),
     }
     parts |= derived_parts(learner.options(), _PANELS, f"The model: {learner.estimator.__name__}")
@@ -88,17 +89,17 @@ def _learner_parts(learner: Any) -> Parts:
     )
 
 
-def data_argument(learner: Any) -> Any:
-    """DATA of a learner."""
-    if learner.unit == "tree":
-        return training.TreeFile
-    return training.RowFiles if learner.large_data else training.RowFile
+def data_argument(learner: Any, *, large_data: bool) -> Any:
+    """DATA of a learner; whether it may be several files."""
+    if learner.unit != "row":
+        return training.TreeFile if learner.unit == "tree" else training.SentenceFile
+    return training.RowFiles if large_data else training.RowFile
 
 
 def measuring_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
     """Options of ``train`` and ``tune`` alike."""
     parts: dict[str, tuple[Any, Any]] = {"jobs": (shared.Jobs, None)}
-    if learner.name == "rank":
+    if "ndcg" in learner.criteria:
         parts["ndcg_at"] = (training.NdcgDepth, None)
     if learner.unit == "row":
         parts |= {"n_features": (shared.FeatureCount, None), "zero_based": (shared.ZeroBased, None)}

@@ -1,4 +1,4 @@
-"""``unkernel tune KIND``: parameters are chosen by cross-validation."""
+"""``unkernel tune KIND``: parameters are chosen by cross-validation, or on other sentences."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from unkernel.cli.commands.train import data_argument, learner_at, measuring_parts
-from unkernel.cli.learners import LEARNERS
+from unkernel.cli.learners import LEARNERS, PARSERS
 from unkernel.cli.options import shared, training
 from unkernel.cli.options.derived import choices_of
 from unkernel.cli.options.grids import grid_parts
+from unkernel.cli.options.help import flowing
 from unkernel.cli.options.signatures import REQUIRED, Parts, given_options, make_command
 
 _HELP = """Choose parameters of a model by cross-validation.
 
-    Options take several values: a list such as 1,2,3, or a range such as 0.001:10, whose values have equal
-    ratios: powers of ten, or as many as a third number says (0.001:10:9). All combinations are tried. Of
-    classes, folds are stratified; rows with qid: fields are divided by query. Settings that differ in C alone
-    are trained one after the other, each from the last one's solution where the learner can; folds and other
-    settings run in parallel. Without any list or range, C is tried from 0.01 to 100.
+    Each kind has its own options: see unkernel tune KIND --help.
 
     \b
     [dim]$[/dim] unkernel tune poly train.svm --degree 1,2,3 --C 0.001:10 --cv 5
@@ -30,7 +27,23 @@ _HELP = """Choose parameters of a model by cross-validation.
     [dim]$[/dim] unkernel tune linear train.svm --loss hinge,squared_hinge --C 0.01:100 -o best.uk
     [dim]$[/dim] unkernel tune rank letor.txt --C 0.01:10 --by ndcg --ndcg-at 5 -j 4
     [dim]$[/dim] unkernel tune tree questions.dat --kernel sst,ptk --decay 0.2,0.4 --json
+    [dim]$[/dim] unkernel tune parser train.conllu --dev dev.conllu --epochs 5,10,20
+    [dim]$[/dim] unkernel tune bunsetsu train.knp --degree 1,2,3 --cv 5
+    [dim]$[/dim] unkernel tune chunker conll2000.txt.gz --C 0.1:10 --cv 5
     """
+
+# What the help of several kinds says.
+_SENTENCES = {
+    "options": """Options take several values: a list such as 1,2,3, or a range such as 0.001:10, whose values
+    have equal ratios: powers of ten, or as many as a third number says (0.001:10:9). All combinations are
+    tried.""",
+    "classes": "The folds have about the same share of each class.",
+    "paths": """Settings that differ in C alone are trained one after the other, each from the solution of the
+    one before where the learner can; folds and other settings run in parallel.""",
+    "costs": "Without any list or range, C is tried from 0.01 to 100.",
+    "sentences": """Every setting is trained on DATA and measured on the sentences of --dev; without --dev,
+    folds of the sentences of DATA are held out in turn (--cv).""",
+}
 
 
 def register(app: typer.Typer, arguments: Sequence[str]) -> None:
@@ -39,13 +52,20 @@ def register(app: typer.Typer, arguments: Sequence[str]) -> None:
 
     group = new_group()
     asked = first_word(arguments)
-    for kind, (where, summary) in LEARNERS.items():
+    for kind, (where, summary) in {**LEARNERS, **PARSERS}.items():
         if kind == asked:
-            learner = learner_at(where)
-            group.command(kind)(make_command(partial(_tune, learner), _parts(learner), _HELP))
+            learner = _parser_learner(kind) if kind in PARSERS else learner_at(where)
+            told = learner.tune_help.format(**_SENTENCES)
+            group.command(kind)(make_command(partial(_tune, learner), _parts(learner), told))
         else:
             group.command(kind, help=summary)(_not_loaded)
-    app.add_typer(group, name="tune", help=_HELP)
+    app.add_typer(group, name="tune", help=flowing(_HELP))
+
+
+def _parser_learner(kind: str) -> Any:
+    from unkernel.cli.learners.parser_tuning import PARSER_LEARNERS
+
+    return PARSER_LEARNERS[kind]
 
 
 def _not_loaded() -> None:
@@ -62,12 +82,14 @@ def _parts(learner: Any) -> Parts:
         help="Draw the measure: a .png, .svg or .pdf file. Replaces no file without --force.",
     )
     parts: dict[str, tuple[Any, Any]] = {
-        "data": (data_argument(learner), REQUIRED),
-        "cv": (training.TuneFolds, 5),
+        "data": (data_argument(learner, large_data=False), REQUIRED),
+        **_measured_on(learner),
         "by": (Annotated[criteria | None, by], None),
         "plot": (Annotated[Path | None, plot], None),
         "output": (training.BestOutput, None),
     }
+    if learner.unit == "sentence" and learner.task.name == "trees":
+        parts["format"] = (training.Format, None)
     parts |= grid_parts(learner.options())
     parts |= measuring_parts(learner)
     return parts | {
@@ -76,6 +98,12 @@ def _parts(learner: Any) -> Parts:
         "quiet": (shared.Quiet, False),
         "force": (shared.Force, False),
     }
+
+
+def _measured_on(learner: Any) -> dict[str, tuple[Any, Any]]:
+    if learner.unit != "sentence":
+        return {"cv": (training.TuneFolds, None)}
+    return {"dev": (training.TuneDevFile, None), "cv": (training.TuneFolds, None)}
 
 
 def _tune(learner: Any, given: dict[str, Any]) -> None:
@@ -102,7 +130,7 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
 def _check_places(given: dict[str, Any]) -> None:
     from unkernel.cli.outputs import check_model_output, check_output
 
-    inputs = [name for name in given["data"] if name != "-"]
+    inputs = [name for name in (*given["data"], given.get("dev")) if name not in (None, "-")]
     if given["output"] is not None:
         check_model_output(given["output"], *inputs, force=given["force"])
     if given["plot"] is not None:

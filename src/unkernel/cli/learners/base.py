@@ -19,6 +19,7 @@ from unkernel.cli.render.console import many, size
 Given = Mapping[str, Any]
 OnProgress = Callable[[Any], None]
 
+_COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 _TWO_CLASSES = ("accuracy", "positive_class", "precision", "recall", "f1", "roc_area")
 
 
@@ -28,10 +29,12 @@ class Learner(ABC):
     name: ClassVar[str]
     estimator: ClassVar[type]
     help: ClassVar[str]  # of ``unkernel train NAME --help``
+    tune_help: ClassVar[str]  # of ``unkernel tune NAME --help``
     step: str  # what a pass over the rows is called
     unit: ClassVar[str] = "row"  # what an example is called
     measures: ClassVar[tuple[str, ...]]  # what `measure` returns, and is null where it cannot be measured
     criteria: ClassVar[tuple[str, ...]]  # measures that ``tune`` can choose by, the default first
+    percent: ClassVar[bool] = False  # whether measures are in percent, and not shares of 1
     large_data: ClassVar[bool] = False  # whether rows may be in several files, or on a cluster
 
     def __init__(self, given: Given) -> None:
@@ -42,6 +45,11 @@ class Learner(ABC):
     def options(cls) -> list[DerivedOption]:
         """The estimator's parameters, as options."""
         return derived_options(cls.estimator)
+
+    @classmethod
+    def default_grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        """What ``tune`` tries where options name at most one value for each parameter."""
+        return {} if "C" in grid else {"C": list(_COSTS)}
 
     @classmethod
     def default(cls, parameter: str) -> Any:

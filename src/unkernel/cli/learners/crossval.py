@@ -9,7 +9,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,10 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from unkernel.cli.inputs.rows import MemoryRows
 from unkernel.cli.inputs.trees import TreeExamples
-from unkernel.cli.learners.base import Learner
 
 Examples = MemoryRows | TreeExamples
 Settings = Mapping[str, Any]
-Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+Fold = Callable[[], tuple[Any, Any]]  # gives the examples to train on, and those that are held out
 
 SMALLER_IS_BETTER = frozenset({"log_loss"})
 
@@ -40,10 +40,10 @@ class Validated:
         known = self.known(measure)
         return float(np.mean(known)) if known else math.nan
 
-    def deviation(self, measure: str) -> float:
-        """The standard deviation between folds."""
+    def deviation(self, measure: str) -> float | None:
+        """The standard deviation between folds; None where there are not several."""
         known = self.known(measure)
-        return float(np.std(known)) if known else math.nan
+        return float(np.std(known)) if len(self.values) > 1 and known else None
 
     def known(self, measure: str) -> list[float]:
         """The measure in each fold that has it."""
@@ -65,7 +65,16 @@ def folds_of(examples: Examples, count: int, seed: int) -> list[Fold]:
         splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
     else:
         splitter = KFold(count, shuffle=True, random_state=seed)
-    return list(splitter.split(np.zeros(len(labels)), labels, groups))
+    return [
+        partial(_divided, examples, *places)
+        for places in splitter.split(np.zeros(len(labels)), labels, groups)
+    ]
+
+
+def _divided(
+    examples: Examples, training: NDArray[np.intp], held_out: NDArray[np.intp]
+) -> tuple[Examples, Examples]:
+    return some_of(examples, training), some_of(examples, held_out)
 
 
 def some_of(examples: Examples, places: NDArray[np.intp]) -> Examples:
@@ -87,12 +96,21 @@ def paths_of(settings: Sequence[Settings], warm: bool) -> list[list[Settings]]:
     return [sorted(path, key=lambda one: one.get("C", 0.0)) for path in paths.values()]
 
 
+class FoldLearner(Protocol):
+    """What trains an estimator on a part of the examples, and measures it on another."""
+
+    def fit(self, estimator: Any, rows: Any, on_progress: Callable[[Any], None]) -> None:
+        """Train."""
+
+    def measure(self, estimator: Any, rows: Any) -> dict[str, Any]:
+        """How well examples are answered."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Validation:
-    """What is cross-validated: examples, their folds, and what makes a learner and an estimator."""
+    """What is cross-validated: folds, and what makes a learner and an estimator."""
 
-    make: Callable[[Settings], tuple[Learner, Any]]
-    examples: Examples
+    make: Callable[[Settings], tuple[FoldLearner, Any]]
     folds: Sequence[Fold]
 
 
@@ -128,7 +146,7 @@ def _path_in_fold(
     what: Validation, path: Sequence[Settings], number: int, warm: bool, stopped: threading.Event
 ) -> Iterator[tuple[Settings, dict[str, Any], float]]:
     """Each setting with what it gave on the held-out part, and the seconds that its training took."""
-    training, held_out = (some_of(what.examples, part) for part in what.folds[number])
+    training, held_out = what.folds[number]()
     estimator: Any = None
 
     def on_progress(_: Any) -> None:

@@ -40,6 +40,15 @@ class LinearLearner(ClassLearner):
     [dim]$[/dim] unkernel train linear 'day-*.svm.gz' -o a.uk --out-of-core --checkpoint kept
     [dim]$[/dim] unkernel train linear 'day-*.svm.gz' -o a.uk --dask tcp://scheduler:8786
     """
+    tune_help = """Choose parameters of a linear SVM by cross-validation.
+
+    {options}
+    {classes} {paths} {costs}
+
+    \b
+    [dim]$[/dim] unkernel tune linear train.svm --loss hinge,squared_hinge --C 0.01:100 -o best.uk
+    [dim]$[/dim] unkernel tune linear train.svm --C 0.01:100 --by roc_area --plot tuned.svg
+    """
 
     def check(self) -> None:
         """What an objective or a solver does not go with."""

@@ -81,15 +81,15 @@ def train(kind: str, task: Task, given: dict[str, Any]) -> None:
         raise ValueError(f"{others[0]}: a parser is trained on one file; join them first")
     _check_places(output, data, dev, trie, force=given["force"])
     threads, silent = shared.threads(given["jobs"]), given["quiet"] or given["json"]
-    parser = _new_parser(task, given_options(given, options_of(task.estimator)), threads)
+    parser = new_parser(task, given_options(given, options_of(task.estimator)), threads)
     format = given.get("format")
     read = reader(task, None if format is None else format.value)
     with Display(quiet=silent, verbose=given["verbose"]) as display:
-        corpus = _read(task, Input(data), read, display)
+        corpus = read_corpus(task, Input(data), read, display)
         measured = None if dev is None else Input(dev).read(read, display)
         if trie is not None:
             parser.set_params(trie=Input(trie).read(read, display))
-        spent, said = _fit(parser, corpus, measured, display)
+        spent, said = fit_parser(parser, corpus, measured, display)
         parser.save(output)
     result = {"model": str(output), "model_bytes": output.stat().st_size, "data": data, "task": task.name}
     result |= {"sentences": len(corpus), "words": task.count(corpus), "unit": task.unit}
@@ -104,7 +104,7 @@ def train(kind: str, task: Task, given: dict[str, Any]) -> None:
         print_parser_training(result)
 
 
-def _read(task: Task, source: Input, read: Any, display: Display) -> Any:
+def read_corpus(task: Task, source: Input, read: Any, display: Display) -> Any:
     """Read what a parser is trained on; of a file that cannot be read, say what it seems to hold."""
     try:
         corpus = source.read(read, display)
@@ -120,7 +120,7 @@ def _read(task: Task, source: Input, read: Any, display: Display) -> Any:
         raise FormatError(error.file, error.line, error.column, reason) from error
 
 
-def _new_parser(task: Task, given: dict[str, Any], threads: int) -> BaseParser:
+def new_parser(task: Task, given: dict[str, Any], threads: int) -> BaseParser:
     """With options that all say something to its learner."""
     options = options_of(task.estimator)
     _check_for_learner(
@@ -151,7 +151,7 @@ def _check_places(output: Path, *inputs: str | None, force: bool) -> None:
     check_model_output(output, *(name for name in inputs if name != _STANDARD_STREAM), force=force)
 
 
-def _fit(parser: BaseParser, corpus: Any, dev: Any, display: Display) -> tuple[float, list[str]]:
+def fit_parser(parser: BaseParser, corpus: Any, dev: Any, display: Display) -> tuple[float, list[str]]:
     """Train; how long that took, and what the learner warned of."""
     began = time.perf_counter()
     with display.steps(parser.tol) as on_progress, warnings.catch_warnings(record=True) as caught:

@@ -69,6 +69,16 @@ class PolyLearner(ConjunctionLearner):
     [dim]$[/dim] unkernel train poly a.svm -o a.uk --penalty l1 --loss squared_hinge
     [dim]$[/dim] unkernel train poly a.svm -o a.uk --json | jq .training_accuracy
     """
+    tune_help = """Choose parameters of an SVM of conjunctions of features by cross-validation.
+
+    {options}
+    {classes} {paths} {costs}
+
+    \b
+    [dim]$[/dim] unkernel tune poly train.svm --degree 1,2,3 --C 0.001:10 --cv 5
+    [dim]$[/dim] unkernel tune poly train.svm --degree 2 --C 0.1:10:5 --gamma scale,0.1 --by f1 -j 4
+    [dim]$[/dim] unkernel tune poly train.svm --C 0.001:10 --plot tuned.svg -o best.uk
+    """
     step = "epoch"
 
     def __init__(self, given: Given) -> None:
@@ -104,6 +114,15 @@ class LogisticLearner(ConjunctionLearner):
     [dim]$[/dim] unkernel train logistic a.svm -o a.uk --degree 3 --penalty l1 --C 0.3
     [dim]$[/dim] unkernel train logistic a.svm -o a.uk --penalty elasticnet --l1-ratio 0.2 --test a.t.svm
     [dim]$[/dim] unkernel predict a.uk a.t.svm -o - --probability
+    """
+    tune_help = """Choose parameters of a log-linear model of conjunctions by cross-validation.
+
+    {options}
+    {classes} {paths} {costs}
+
+    \b
+    [dim]$[/dim] unkernel tune logistic train.svm --C 0.1:10:5 --by log_loss
+    [dim]$[/dim] unkernel tune logistic train.svm --penalty l1,l2 --degree 1,2 --cv 5 -o best.uk
     """
 
     def describe(self, estimator: Any) -> dict[str, Any]:

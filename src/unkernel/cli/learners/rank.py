@@ -34,6 +34,15 @@ class RankLearner(Learner):
     [dim]$[/dim] unkernel train rank stars.txt -o a.uk --thresholds
     [dim]$[/dim] unkernel train rank 'day-*.txt' -o a.uk --out-of-core
     """
+    tune_help = """Choose parameters of a linear SVM that orders rows by cross-validation.
+
+    {options}
+    Rows with qid: fields are divided by query. {paths} {costs}
+
+    \b
+    [dim]$[/dim] unkernel tune rank letor.txt --C 0.01:10 --by ndcg --ndcg-at 5 -j 4
+    [dim]$[/dim] unkernel tune rank letor.txt --C 0.001:1:7 --cv 3 -o best.uk
+    """
 
     def check(self) -> None:
         """Thresholds are found with all scores at hand."""

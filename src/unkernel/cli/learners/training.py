@@ -165,7 +165,7 @@ def _validate(learner: Learner, rows: AnyRows, request: Request, display: Displa
     parameters = learner.parameters(1)
     folds = folds_of(rows, request.folds, parameters.get("random_state", 0))
     with display.counting("cross-validating", len(folds)) as on_fit:
-        what = Validation(lambda _: (learner, learner.estimator(**parameters)), rows, folds)
+        what = Validation(lambda _: (learner, learner.estimator(**parameters)), folds)
         results = cross_validate(what, [{}], request.threads, on_fit)
     return summary(results, learner.measures)[0]
 

@@ -34,6 +34,15 @@ class TreeLearner(ClassLearner):
     [dim]$[/dim] unkernel train tree questions.dat -o model.uk --test questions.t.dat
     [dim]$[/dim] unkernel train tree questions.dat -o model.uk --solver sampled --imbalance 2
     """
+    tune_help = """Choose parameters of an SVM of fragments of trees by cross-validation.
+
+    {options}
+    {classes} {paths} {costs}
+
+    \b
+    [dim]$[/dim] unkernel tune tree questions.dat --kernel sst,ptk --decay 0.2,0.4
+    [dim]$[/dim] unkernel tune tree questions.dat --C 0.1:10 --by f1 --json -o best.uk
+    """
 
     def check(self) -> None:
         """What a kernel or a solver does not go with."""

@@ -10,21 +10,25 @@ from typing import Any
 
 from unkernel.cli.inputs.rows import MemoryRows
 from unkernel.cli.inputs.trees import TreeExamples
-from unkernel.cli.learners.base import Learner
 from unkernel.cli.learners.crossval import (
     SMALLER_IS_BETTER,
+    Fold,
     Validated,
     Validation,
     cross_validate,
     folds_of,
     summary,
 )
+from unkernel.cli.learners.parser_tuning import Sentences, read_sentences, sentence_folds
+from unkernel.cli.learners.parsers import fit_parser
 from unkernel.cli.learners.training import check_sources, fit, open_examples, save_model
 from unkernel.cli.options.derived import check_parameters, flag, option_of
 from unkernel.cli.options.grids import is_tuned, product_of, values_of
 from unkernel.cli.render.progress import Display
 
-_DEFAULT_GRID = {"C": [0.01, 0.1, 1.0, 10.0, 100.0]}
+_FOLDS = 5
+_COUNTED = {"row": "rows", "tree": "rows", "sentence": "sentences"}
+Examples = MemoryRows | TreeExamples | Sentences
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,11 +53,11 @@ class Search:
             else:
                 fixed[option.name] = text
         if all(len(values) == 1 for values in grid.values()):
-            grid = _DEFAULT_GRID | grid if "C" not in grid else grid
+            grid = learner.default_grid(grid) | grid
         settings = product_of(grid)
         return Search(learner, fixed, settings, [name for name, values in grid.items() if len(values) > 1])
 
-    def make(self, setting: Any, jobs: int = 1) -> tuple[Learner, Any]:
+    def make(self, setting: Any, jobs: int = 1) -> tuple[Any, Any]:
         """A learner and an estimator for a setting, checked."""
         learner = self.learner(self.fixed | {option_of(name): value for name, value in setting.items()})
         estimator = learner.estimator(**learner.parameters(jobs))
@@ -64,26 +68,25 @@ class Search:
 def tune(
     search: Search, data: list[str], given: dict[str, Any], threads: int, display: Display
 ) -> dict[str, Any]:
-    """Measure every setting, choose the best and, where there is an output, train it on all rows."""
+    """Measure every setting, choose the best and, where there is an output, train it on all examples."""
     began = time.perf_counter()
     for setting in search.settings:
         learner, estimator = search.make(setting, threads)
-    check_sources(learner, data, given.get("zero_based"))
-    rows = open_examples(learner, data, display, estimator, given.get("zero_based"))
-    assert isinstance(rows, MemoryRows | TreeExamples)
-    folds = folds_of(rows, given["cv"], search.fixed.get("seed", 0))
+    examples = _read(learner, estimator, data, given, display)
+    folds = _folds_of(examples, given["cv"] or _FOLDS, search.fixed.get("seed", 0))
     with display.counting("tuning", len(folds) * len(search.settings)) as on_fit:
-        what = Validation(search.make, rows, folds)
-        results = cross_validate(what, search.settings, threads, on_fit)
+        results = cross_validate(Validation(search.make, folds), search.settings, threads, on_fit)
     criterion = given["by"] or learner.criteria[0]
-    best = _best(results, criterion, rows.file)
+    best = _best(results, criterion, examples.file)
     chosen = search.settings[best]
     result = {
-        "data": rows.file,
-        "rows": rows.count,
+        "data": examples.file,
+        "dev": given.get("dev"),
+        _COUNTED[learner.unit]: examples.count,
         "learner": learner.estimator.__name__,
         "folds": len(folds),
         "criterion": criterion,
+        "percent": learner.percent,
         "parameters": search.varied,
         "measures": list(learner.criteria),
         "settings": summary(results, learner.measures),
@@ -94,12 +97,37 @@ def tune(
         "warnings": [],
     }
     if given["output"] is not None:
-        learner, estimator = search.make(chosen, threads)
-        _, said = fit(learner, estimator, rows, display)
-        save_model(estimator, rows, given["output"])
+        result["warnings"] = _train(*search.make(chosen, threads), examples, given["output"], display)
         result |= {"model": str(given["output"]), "model_bytes": Path(given["output"]).stat().st_size}
-        result["warnings"] = said
     return result | {"seconds": time.perf_counter() - began}
+
+
+def _read(learner: Any, estimator: Any, data: list[str], given: dict[str, Any], display: Display) -> Examples:
+    if learner.unit == "sentence":
+        return read_sentences(learner.task, data, given, display)
+    if len(data) > 1:
+        raise ValueError(f"{data[1]}: tune reads one file of {learner.unit}s; join them first")
+    check_sources(learner, data, given.get("zero_based"))
+    rows = open_examples(learner, data, display, estimator, given.get("zero_based"))
+    assert isinstance(rows, MemoryRows | TreeExamples)
+    return rows
+
+
+def _folds_of(examples: Examples, count: int, seed: int) -> list[Fold]:
+    if isinstance(examples, Sentences):
+        return sentence_folds(examples, count, seed)
+    return folds_of(examples, count, seed)
+
+
+def _train(learner: Any, estimator: Any, examples: Examples, output: Path, display: Display) -> list[str]:
+    """Train on all examples and write the model; what the learner warned of."""
+    if isinstance(examples, Sentences):
+        _, said = fit_parser(estimator, examples.corpus, None, display)
+        estimator.save(output)
+    else:
+        _, said = fit(learner, estimator, examples, display)
+        save_model(estimator, examples, output)
+    return said
 
 
 def _best(results: list[Validated], criterion: str, file: str) -> int:

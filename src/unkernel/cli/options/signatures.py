@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from unkernel.cli.options.derived import DerivedOption
+from unkernel.cli.options.help import flowing
 
 # The name of each argument or option, its type for Typer, and its default.
 Parts = Mapping[str, tuple[Any, Any]]
@@ -27,7 +28,7 @@ def make_command(run: Callable[[dict[str, Any]], None], parts: Parts, help: str)
     ]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = annotations
-    command.__doc__ = help
+    command.__doc__ = flowing(help)
     return command
 
 

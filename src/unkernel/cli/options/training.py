@@ -75,7 +75,10 @@ Folds = Annotated[
     int | None,
     typer.Option("--cv", metavar="K", min=2, help="Cross-validate in K folds, too.", show_default="none"),
 ]
-TuneFolds = Annotated[int, typer.Option("--cv", metavar="K", min=2, help="Folds of the cross-validation.")]
+TuneFolds = Annotated[
+    int | None,
+    typer.Option("--cv", metavar="K", min=2, help="Folds of the cross-validation.", show_default="5"),
+]
 NdcgDepth = Annotated[
     int | None,
     typer.Option(
@@ -96,6 +99,15 @@ DevFile = Annotated[
         metavar="FILE",
         show_default="none",
         help="Sentences to measure on and, of --learner online, to choose the epoch with.",
+    ),
+]
+TuneDevFile = Annotated[
+    str | None,
+    typer.Option(
+        "--dev",
+        metavar="FILE",
+        show_default="none: cross-validation",
+        help="Sentences to measure on, in place of cross-validation.",
     ),
 ]
 Format = Annotated[

@@ -6,10 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from unkernel.cli.learners.base import Learner
-from unkernel.cli.render.console import percent, print_facts, seconds, size
+from unkernel.cli.render.console import print_facts, seconds, size
 from unkernel.cli.render.tables import new_table, print_table
 
-_NAMES = {"accuracy": "accuracy", "f1": "F1", "roc_area": "ROC area", "log_loss": "log loss", "ndcg": "NDCG"}
+_NAMES = {
+    "f1": "F1",
+    "roc_area": "ROC area",
+    "log_loss": "log loss",
+    "ndcg": "NDCG",
+    "las": "LAS",
+    "uas": "UAS",
+}
 _SHARES = frozenset({"accuracy", "precision", "recall", "f1", "roc_area", "ordered_pairs", "ndcg"})
 
 
@@ -39,11 +46,13 @@ def measure_name(name: str) -> str:
     return _NAMES.get(name, name.replace("_", " "))
 
 
-def mean_words(name: str, measured: dict[str, float]) -> str:
-    """A mean with its standard deviation between folds."""
-    if name in _SHARES:
-        return f"{percent(measured['mean'])} ± {100 * measured['std']:.2f}"
-    return f"{measured['mean']:.6g} ± {measured['std']:.2g}"
+def mean_words(name: str, measured: dict[str, Any], *, in_percent: bool = False) -> str:
+    """A mean with its standard deviation between folds, where there are several."""
+    mean, std = measured["mean"], measured["std"]
+    if in_percent or name in _SHARES:
+        unit = 1 if in_percent else 100
+        return f"{unit * mean:.2f} %" + ("" if std is None else f" ± {unit * std:.2f}")
+    return f"{mean:.6g}" + ("" if std is None else f" ± {std:.2g}")
 
 
 def print_tuning(result: dict[str, Any]) -> None:
@@ -63,10 +72,14 @@ def print_tuning(result: dict[str, Any]) -> None:
         best = place == result["best"]
         cells = [_number(one[name]) for name in names]
         cells += [
-            mean_words(name, one["measures"][name]) if name in one["measures"] else "" for name in shown
+            mean_words(name, one["measures"][name], in_percent=result["percent"])
+            if name in one["measures"]
+            else ""
+            for name in shown
         ]
         table.add_row(*cells, seconds(one["seconds"]), "←" if best else "", style="bold" if best else "")
-    print_table(f"{result['data']}, {result['folds']} folds", table)
+    measured_on = result["dev"] or f"{result['folds']} folds"
+    print_table(f"{result['data']}, measured on {measured_on}", table)
     facts = {"best": result["best_options"], "by": measure_name(result["criterion"])}
     if result["plot"]:
         facts["plot"] = result["plot"]

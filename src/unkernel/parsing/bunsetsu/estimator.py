@@ -29,6 +29,14 @@ _LOGISTIC_C = {1: 1.0, 2: 1.0, 3: 1.0}
 _MOST_SAMPLE_ROWS = 20_000
 
 
+def default_cost(learner: str, degree: int) -> float:
+    """The C that a learner has by default; ValueError if it does not have the degree."""
+    usual = _LOGISTIC_C if learner == "logistic" else _SVM_C
+    if degree not in usual:
+        raise ValueError(f"learner='logistic' has degrees up to 3, got {degree}")
+    return usual[degree]
+
+
 class BunsetsuParser(BaseParser):
     """A dependency parser for Japanese: Sassano's linear-time algorithm, deciding with a polynomial kernel.
 
@@ -203,10 +211,9 @@ class BunsetsuParser(BaseParser):
         return estimator.fit_reporting(X, y, None, report.solver_callback)
 
     def _estimator(self) -> Any:
-        degree, usual = int(self.degree), _LOGISTIC_C if self.learner == "logistic" else _SVM_C
-        if degree not in usual:
-            raise ValueError(f"learner='logistic' has degrees up to 3, got {degree}")
-        C = usual[degree] if self.C is None else self.C
+        degree = int(self.degree)
+        usual = default_cost(self.learner, degree)
+        C = usual if self.C is None else self.C
         if degree > 3:
             from sklearn.svm import SVC
 

@@ -1,0 +1,173 @@
+"""What ``unkernel tune`` knows of parsers and chunkers: folds of sentences, and what is tried by default."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.model_selection import KFold
+
+from unkernel.cli.inputs.files import STANDARD_STREAM
+from unkernel.cli.inputs.sentences import TASKS, Input, Task, reader
+from unkernel.cli.learners.crossval import Fold
+from unkernel.cli.learners.parsers import new_parser, options_of, read_corpus
+from unkernel.cli.options.derived import DerivedOption, default_of
+from unkernel.cli.render.progress import Display
+from unkernel.parsing.bunsetsu.estimator import default_cost
+
+# Parameters that make answers faster or slower, and do not change them: there is nothing to choose by.
+_OF_SPEED = frozenset({"engine", "memory", "rare", "threshold", "trie", "trie_nodes"})
+_EPOCHS = [5, 10, 20]
+
+
+class ParserLearner:
+    """A kind of parser: which options it has, how it is trained on sentences, and how it is measured."""
+
+    task: ClassVar[Task]
+    estimator: ClassVar[type]
+    unit: ClassVar[str] = "sentence"
+    percent: ClassVar[bool] = True
+    criteria: ClassVar[tuple[str, ...]]  # measures to choose by, the default first
+    measures: ClassVar[tuple[str, ...]]
+    tune_help: ClassVar[str]
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.given = given
+
+    @classmethod
+    def options(cls) -> list[DerivedOption]:
+        """The parser's parameters, as options, without those that have no effect on answers."""
+        return [option for option in options_of(cls.estimator) if option.parameter not in _OF_SPEED]
+
+    @classmethod
+    def default_grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        """C around its default; for the online learner, which has none, the number of epochs."""
+        (learner,) = grid.get("learner", [default_of(cls.estimator, "learner")])
+        if learner == "online":
+            return {"epochs": _EPOCHS}
+        (degree,) = grid.get("degree", [default_of(cls.estimator, "degree")])
+        usual = default_of(cls.estimator, "C")
+        usual = default_cost(learner, degree) if usual is None else usual
+        return {"C": [float(f"{usual * factor:g}") for factor in (0.1, 1, 10)]}
+
+    def parameters(self, jobs: int) -> dict[str, Any]:
+        """The parser's parameters, of options that were given."""
+        chosen: dict[str, Any] = new_parser(self.task, self.given, jobs).get_params(deep=False)
+        return chosen
+
+    def fit(self, estimator: Any, rows: Any, on_progress: Callable[[Any], None]) -> None:
+        """Train."""
+        estimator.fit_reporting(rows, on_progress=on_progress)
+
+    def measure(self, estimator: Any, rows: Any) -> dict[str, Any]:
+        """In percent, as ``unkernel evaluate`` measures."""
+        result = estimator.evaluate(rows)
+        return {name: getattr(result, name) for name in self.measures}
+
+
+class TreeParserLearner(ParserLearner):
+    """Dependency trees."""
+
+    task = TASKS["trees"]
+    estimator = task.estimator
+    criteria = ("las", "uas")
+    measures = ("las", "uas", "las_no_punct", "uas_no_punct", "exact")
+    tune_help = """Choose parameters of a dependency parser, on a treebank.
+
+    {options}
+    {sentences} Without any list or range, the online learner is tried with 5, 10 and 20 epochs, and the
+    others with C at a tenth of its default, at its default, and at ten times that.
+
+    \b
+    [dim]$[/dim] unkernel tune parser train.conllu --dev dev.conllu --epochs 5,10,20
+    [dim]$[/dim] unkernel tune parser train.conllu --learner svm --C 0.01:1 --cv 5 --by uas
+    [dim]$[/dim] unkernel tune parser train.conllu --dev dev.conllu --templates default,rich -o best.uk
+    """
+
+
+class BunsetsuLearner(ParserLearner):
+    """Japanese bunsetsu."""
+
+    task = TASKS["bunsetsu"]
+    estimator = task.estimator
+    criteria = ("dependency_accuracy", "sentence_accuracy")
+    measures = criteria
+    tune_help = """Choose parameters of a dependency parser of Japanese bunsetsu.
+
+    {options}
+    {sentences} Without any list or range, C is tried at a tenth of its default (which depends on the
+    degree), at its default, and at ten times that.
+
+    \b
+    [dim]$[/dim] unkernel tune bunsetsu train.knp --dev dev.knp --C 0.0001:0.1
+    [dim]$[/dim] unkernel tune bunsetsu train.knp --degree 1,2,3 --min-count 1,2 --cv 5 -o best.uk
+    """
+
+
+class ChunkLearner(ParserLearner):
+    """Chunks."""
+
+    task = TASKS["chunks"]
+    estimator = task.estimator
+    criteria = ("f1", "accuracy")
+    measures = ("f1", "precision", "recall", "accuracy")
+    tune_help = """Choose parameters of a chunker, on columns of words, tags and chunks.
+
+    {options}
+    {sentences} Without any list or range, C is tried at a tenth of its default, at its default, and at
+    ten times that.
+
+    \b
+    [dim]$[/dim] unkernel tune chunker conll2000.txt.gz --C 0.1:10 --cv 5
+    [dim]$[/dim] unkernel tune chunker train.txt --dev test.txt --direction forward,backward -o best.uk
+    """
+
+
+PARSER_LEARNERS = {"parser": TreeParserLearner, "bunsetsu": BunsetsuLearner, "chunker": ChunkLearner}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sentences:
+    """The sentences of a file, and those of another one to measure on."""
+
+    file: str
+    corpus: Any
+    dev: Any  # None: parts of `corpus` are held out
+
+    @property
+    def count(self) -> int:
+        return len(self.corpus)
+
+
+def read_sentences(task: Task, data: list[str], given: dict[str, Any], display: Display) -> Sentences:
+    """Read what is trained and measured on."""
+    file, dev, format = data[0], given["dev"], given.get("format")
+    if len(data) > 1:
+        raise ValueError(f"{data[1]}: a parser is trained on one file; join them first")
+    if dev is not None and given["cv"] is not None:
+        raise ValueError("--dev and --cv are two ways to measure; choose one")
+    if file == dev == STANDARD_STREAM:
+        raise ValueError("stdin can be read only once: give DATA or --dev a file")
+    read = reader(task, None if format is None else format.value)
+    corpus = read_corpus(task, Input(file), read, display)
+    return Sentences(file, corpus, None if dev is None else read_corpus(task, Input(dev), read, display))
+
+
+def sentence_folds(sentences: Sentences, count: int, seed: int) -> list[Fold]:
+    """Folds of sentences; one where there are others to measure on."""
+    corpus, dev = sentences.corpus, sentences.dev
+    if dev is not None:
+        return [lambda: (corpus, dev)]
+    if len(corpus) < count:
+        raise ValueError(
+            f"{sentences.file}: has {len(corpus)} sentences, fewer than the {count} folds of --cv"
+        )
+    places = KFold(count, shuffle=True, random_state=seed).split(np.zeros(len(corpus)))
+    return [partial(_divided, corpus, *parts) for parts in places]
+
+
+def _divided(corpus: Any, training: Any, held_out: Any) -> tuple[Any, Any]:
+    return corpus[np.sort(training)], corpus[np.sort(held_out)]
