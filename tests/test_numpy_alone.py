@@ -15,6 +15,7 @@ from unkernel.data import read_svmlight
 from unkernel.models import KernelModel, TreeModel
 
 GOLDEN = Path(__file__).parent / "golden"
+PARSERS = Path(__file__).parent / "parsing" / "golden"
 # What must not be imported; None in sys.modules makes an import of it an ImportError.
 BLOCKED = ("scipy", "sklearn", "pandas", "joblib", "zstandard", "typer", "rich", "dask", "matplotlib")
 BLOCK = f"import sys; sys.modules.update(dict.fromkeys({BLOCKED!r}))\n"
@@ -176,12 +177,35 @@ def test_parsers_and_chunkers():
             assert parser.explain(corpus[:1], top=2), path.stem
             print(path.stem)
     """)
-    golden = Path(__file__).parent / "parsing" / "golden"
     done = subprocess.run(
-        [sys.executable, "-c", program, golden], capture_output=True, text=True, check=False
+        [sys.executable, "-c", program, PARSERS], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == sorted(path.stem for path in golden.glob("*.uk"))
+    assert done.stdout.split() == sorted(path.stem for path in PARSERS.glob("*.uk"))
+
+
+def test_answers_bring_in_no_more_than_they_need():
+    """A parser starts fast by what is not imported: nothing for explanations, notebooks or masked arrays."""
+    program = textwrap.dedent("""
+        import sys
+        import numpy
+        before = set(sys.modules)  # some versions of numpy bring numpy.ma in
+        import unkernel
+        golden, kind = sys.argv[1:]
+        parser = unkernel.load(f"{golden}/{kind}.uk")
+        text = {"trees": "trees.conllu", "bunsetsu": "bunsetsu.knp", "chunks": "chunks.txt"}
+        parser.parse(f"{golden}/{text[kind.partition('-')[0]]}")
+        print(*sorted(set(sys.modules) - before))
+    """)
+    needless = {"numpy.ma", "html", "unkernel.engines.trees", "unkernel.engines.fragments"}
+    needless |= {"unkernel.engines.explaining", "unkernel.parsing.explaining"}
+    for kind in ("trees-rich", "bunsetsu-svm", "chunks-svm"):
+        done = subprocess.run(
+            [sys.executable, "-c", program, PARSERS, kind], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert "unkernel.parsing.parser_model" in done.stdout.split()
+        assert not needless & set(done.stdout.split()), kind
 
 
 def test_compiling_a_model_needs_no_more(tmp_path):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from unkernel._core import arrange, expand, head_within
 from unkernel.engines.tables import BITSLICED, CONJUNCTIONS, INVERTED, Tables
 from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
-from unkernel.models.rows import squared_norms
+from unkernel.models.rows import distinct, squared_norms
 
 Model = KernelModel | LinearModel | ConjunctionModel
 
@@ -100,7 +100,7 @@ class Machine:
     @cached_property
     def used(self) -> NDArray[np.int64]:
         """The columns that occur in support vectors."""
-        return np.unique(self.model.vectors.indices).astype(np.int64)
+        return distinct(self.model.vectors.indices)
 
     @cached_property
     def columns(self) -> NDArray[np.int32]:

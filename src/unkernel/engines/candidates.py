@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from unkernel.engines.compile_options import CompileOptions
-from unkernel.engines.tables import Tables
+if TYPE_CHECKING:
+    from unkernel.engines.compile_options import CompileOptions
+    from unkernel.engines.tables import Tables
 
 _MEASURED_SECONDS = 0.02  # of scoring, per candidate and repetition
 _REPETITIONS = 5

@@ -15,7 +15,6 @@ from unkernel._core import Engine
 from unkernel.data.rows.checking import checked_rows
 from unkernel.data.rows.csr import CsrRows
 from unkernel.data.threads import thread_count
-from unkernel.engines import build
 from unkernel.engines.candidates import Candidate
 from unkernel.engines.estimator import CompiledEstimator, available_if
 from unkernel.engines.int16 import int16_obstacle, int16_tables
@@ -143,6 +142,8 @@ class CompiledClassifier(CompiledEstimator):
         """Tables that can list conjunctions; made when first needed: a fit that is only saved needs none."""
         if self.tables is not None and self.tables.layout != INT16:
             return self.tables
+        from unkernel.engines import build
+
         if isinstance(self.model, LinearModel):
             return build.linear(self.model)
         if isinstance(self.model, KernelModel):

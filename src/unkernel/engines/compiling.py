@@ -8,7 +8,7 @@ candidates, built and measured (``search``), the choice among them (``candidates
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unkernel.data.threads import thread_count
 from unkernel.engines.build import simplest_form
@@ -25,8 +25,10 @@ from unkernel.engines.compile_options import (
 from unkernel.engines.measured_rows import rows_to_measure_on
 from unkernel.engines.search import candidates
 from unkernel.engines.sources import Model, model_of
-from unkernel.engines.trees import TreeClassifier
 from unkernel.models import TreeModel
+
+if TYPE_CHECKING:
+    from unkernel.engines.trees import TreeClassifier
 
 
 def compile(
@@ -116,6 +118,8 @@ def compile(
     )
     model = model_of(source)
     if isinstance(model, TreeModel):
+        from unkernel.engines.trees import TreeClassifier
+
         check_tree_options(engine, sample, trie)
         return TreeClassifier(model)
     form = simplest_form(model, engine)

@@ -30,9 +30,21 @@ def check_width(rows: CsrRows, n_features: int, fixed_width: bool) -> None:
         raise ValueError(f"X has {rows.shape[1]} features, but the model was trained on {n_features}")
 
 
+def distinct(columns: NDArray[Any]) -> NDArray[np.int64]:
+    """The columns in ascending order, each once: ``np.unique``, which would import ``numpy.ma`` (20 ms).
+
+    >>> distinct(np.array([5, 1, 5])).tolist()
+    [1, 5]
+    """
+    ordered = np.sort(columns).astype(np.int64, copy=False)
+    first = np.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]
+
+
 def inner_products(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
     """The products x'z for each row of X and of Z, whatever their widths."""
-    used = np.unique(Z.indices).astype(np.int64)
+    used = distinct(Z.indices)
     left, right = X.only_columns(used).to_scipy(), Z.only_columns(used).to_scipy()
     products: NDArray[np.float64] = (left @ right.T).toarray()
     return products

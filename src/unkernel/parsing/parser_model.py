@@ -13,16 +13,10 @@ from numpy.typing import NDArray
 
 from unkernel.errors import FormatError
 from unkernel.models import container
-from unkernel.parsing.explaining import (
-    Decided,
-    ExplainedDecision,
-    HeavyConjunction,
-    explained,
-    heavy_conjunctions,
-)
 
 if TYPE_CHECKING:
     from unkernel.engines import CompiledClassifier
+    from unkernel.parsing.explaining import Decided, ExplainedDecision, HeavyConjunction
 
 Arrays = dict[str, NDArray[Any]]
 _PARAMETERS = "parameters"
@@ -125,6 +119,8 @@ class ParserModel(ABC):
         list of ExplainedDecision
             In the order in which they were made (for chunkers: in the order of the text).
         """
+        from unkernel.parsing.explaining import explained
+
         if top is not None and (isinstance(top, bool) or top < 0):
             raise ValueError(f"top must be a number of conjunctions, or None for all, got {top}")
         parts, classes = self.parts_, cache(self.class_names)
@@ -154,6 +150,8 @@ class ParserModel(ABC):
         list of HeavyConjunction
             Kind by kind; the largest weights first.
         """
+        from unkernel.parsing.explaining import heavy_conjunctions
+
         if isinstance(top, bool) or top < 0:
             raise ValueError(f"top must be a number of conjunctions, got {top}")
         by_kind: dict[str, list[HeavyConjunction]] = {}

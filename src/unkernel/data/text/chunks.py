@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Sequence
 from typing import Any, Literal, Self
@@ -90,6 +89,8 @@ class ChunkSentence(ColumnSentence):
 
     def _repr_html_(self) -> str:
         """Give notebooks the same."""
+        import html
+
         return f"<p>{html.escape(self.draw())}</p>"
 
     def __repr__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,6 @@ from unkernel.data.threads import thread_count
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.models import container
 from unkernel.parsing.arc_eager.result import TreeResult, result_of
-from unkernel.parsing.decision_trace import decided_trees
-from unkernel.parsing.explaining import Decided
 from unkernel.parsing.feature_names import ArcFeatureNames
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.scoring import check_not_empty
@@ -29,6 +27,9 @@ from unkernel.parsing.stored_classifiers import (
     unpacked_strings,
 )
 from unkernel.parsing.tag_check import MISSING, check_tags
+
+if TYPE_CHECKING:
+    from unkernel.parsing.explaining import Decided
 
 TreebankSource = Source | Treebank
 SPLITS = ("labels", "both", "none")
@@ -205,6 +206,8 @@ class ArcEagerModel(ParserModel):
     def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
         bank = treebank_of(source, tags)
         self.check_tags(bank)
+        from unkernel.parsing.decision_trace import decided_trees
+
         return decided_trees(self.spec, self._engines(), bank)
 
     # --- Files ----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,13 @@ from unkernel.engines.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.parsing.bunsetsu.result import BunsetsuResult, result_of
-from unkernel.parsing.decision_trace import decided_bunsetsu
-from unkernel.parsing.explaining import Decided
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.scoring import check_not_empty
 from unkernel.parsing.stored_classifiers import restore_classifiers, store_classifiers
 from unkernel.parsing.tag_check import MANY, examples_of, outside_package
+
+if TYPE_CHECKING:
+    from unkernel.parsing.explaining import Decided
 
 _DECIDES = "depends"
 DecisionRows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8]]
@@ -153,6 +154,8 @@ class BunsetsuModel(ParserModel):
             raise ValueError("bunsetsu have their parts of speech with their morphemes: leave out tags")
         parsed = self.parse(source)
         offsets, columns, _ = self.decision_rows(parsed)
+        from unkernel.parsing.decision_trace import decided_bunsetsu
+
         return decided_bunsetsu(parsed, offsets, columns, _DECIDES)
 
     # --- Files ----------------------------------------------------------------------------------------

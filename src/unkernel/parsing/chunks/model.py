@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,13 @@ from unkernel.errors import FormatError
 from unkernel.models import KernelModel, TreeModel, container
 from unkernel.models.load import COMPILED, model_from, model_part
 from unkernel.parsing.chunks.result import ChunkResult, result_of
-from unkernel.parsing.decision_trace import decided_chunks
-from unkernel.parsing.explaining import Decided
 from unkernel.parsing.feature_names import ChunkFeatureNames
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.scoring import check_not_empty
 from unkernel.parsing.tag_check import check_tags
+
+if TYPE_CHECKING:
+    from unkernel.parsing.explaining import Decided
 
 ChunkSource = Source | ChunkCorpus
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES")
@@ -210,6 +211,8 @@ class ChunkModel(ParserModel):
     def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
         corpus = self._untagged(source, tags)
         self.check_tags(corpus)
+        from unkernel.parsing.decision_trace import decided_chunks
+
         return decided_chunks(self, corpus, self.tags(corpus), _TAGS)
 
     def _untagged(
