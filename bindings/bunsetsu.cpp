@@ -71,7 +71,7 @@ void bind_text(nb::module_& module) {
             std::string text(view_of(block));
             const nb::gil_scoped_release unlocked;
             new (self) BunsetsuText(std::move(text), std::move(file), first_line,
-                                    skip ? data::BadSentence::skip : data::BadSentence::refuse);
+                                    skip ? data::BadSentence::skip : data::BadSentence::fail);
           },
           nb::arg("text"), nb::arg("file"), nb::arg("first_line"), nb::arg("skip"))
       .def_prop_ro("sentences", &BunsetsuText::sentences)

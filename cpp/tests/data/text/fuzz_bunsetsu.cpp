@@ -89,7 +89,7 @@ Outcome read_parts(std::string_view text, Random& random) {
 
 void check_refusal(std::string_view text, const Outcome& skipping) {
   try {
-    check_text(BunsetsuText(std::string(text), "fuzz", 1, BadSentence::refuse));
+    check_text(BunsetsuText(std::string(text), "fuzz", 1, BadSentence::fail));
     CHECK(skipping.skipped.empty());
   } catch (const FormatError& error) {
     CHECK(error.line >= 1 && error.line <= 1 + std::ranges::count(text, '\n'));

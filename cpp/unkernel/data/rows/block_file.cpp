@@ -141,14 +141,14 @@ BlockFile::~BlockFile() { close(descriptor_); }
 void BlockFile::add_place(const BlockEntry& entry, std::int64_t expected_position, std::int64_t region_end) {
   const auto k = static_cast<std::int64_t>(places_.size());
   if (entry.layout < 0 || entry.layout > layout_code({ColumnKind::wide, ValueKind::full}))
-    refuse(k, "is of an unknown layout");
+    fail(k, "is of an unknown layout");
   const Layout layout = layout_of(entry.layout);
   const std::int64_t room = region_end - expected_position;
   const auto entry_size = static_cast<std::int64_t>(entry_bytes(layout));
   const bool fits = entry.position == expected_position && entry.rows > 0 && entry.rows < room / 8 &&
                     entry.entries >= 0 && entry.entries <= room / entry_size &&
                     static_cast<std::int64_t>(block_bytes(entry.rows, entry.entries, layout)) <= room;
-  if (!fits) refuse(k, "does not lie where it should");
+  if (!fits) fail(k, "does not lie where it should");
   places_.push_back({entry.position, rows_, entry.rows, entry.entries, layout, entry.checksum});
   rows_ += entry.rows;
   entries_ += entry.entries;
@@ -156,7 +156,7 @@ void BlockFile::add_place(const BlockEntry& entry, std::int64_t expected_positio
 
 BlockLease BlockFile::block(std::int64_t k) const {
   const Place& place = places_[static_cast<std::size_t>(k)];
-  refuse_if_changed();  // to touch a page beyond a file's end ends the process
+  check_unchanged();  // to touch a page beyond a file's end ends the process
   const auto mapping = std::make_shared<Mapping>(descriptor_, place.position,
                                                  block_bytes(place.rows, place.entries, place.layout));
   const RowBlock block =
@@ -180,23 +180,23 @@ BlockFile::Version BlockFile::version_of(int descriptor) {
   return {found.st_size, modified.tv_sec, modified.tv_nsec};
 }
 
-void BlockFile::refuse_if_changed() const {
+void BlockFile::check_unchanged() const {
   if (version_of(descriptor_) == version_) return;
   throw FormatError(file_, 0, 0, std::string("the file was changed while it was in use") + remedy);
 }
 
 void BlockFile::check(std::int64_t k, const RowBlock& block, std::span<const unsigned char> bytes) const {
   const Place& place = places_[static_cast<std::size_t>(k)];
-  if (checksum(bytes) != place.checksum) refuse(k, "is damaged");
-  if (!offsets_are_sound(block.offsets, place.entries)) refuse(k, "has rows that do not fit its entries");
+  if (checksum(bytes) != place.checksum) fail(k, "is damaged");
+  if (!offsets_are_sound(block.offsets, place.entries)) fail(k, "has rows that do not fit its entries");
   const auto count = static_cast<std::size_t>(place.entries);
   with_types(block, [&](const auto* columns, const auto* values) {
-    if (!all_below(std::span(columns, count), features_)) refuse(k, "has a column outside the matrix");
-    if (!all_finite(values, count)) refuse(k, "has a value that is not finite");
+    if (!all_below(std::span(columns, count), features_)) fail(k, "has a column outside the matrix");
+    if (!all_finite(values, count)) fail(k, "has a value that is not finite");
   });
 }
 
-void BlockFile::refuse(std::int64_t k, const char* what) const {
+void BlockFile::fail(std::int64_t k, const char* what) const {
   throw FormatError(file_, 0, 0, "block " + std::to_string(k) + " of the rows " + what + remedy);
 }
 

@@ -78,9 +78,9 @@ class BlockFile final : public RowStore {
 
   static Version version_of(int descriptor);
   void add_place(const BlockEntry& entry, std::int64_t expected_position, std::int64_t region_end);
-  void refuse_if_changed() const;
+  void check_unchanged() const;
   void check(std::int64_t k, const RowBlock& block, std::span<const unsigned char> bytes) const;
-  [[noreturn]] void refuse(std::int64_t k, const char* what) const;
+  [[noreturn]] void fail(std::int64_t k, const char* what) const;
 
   std::string file_;
   std::size_t features_;

@@ -86,7 +86,7 @@ BunsetsuText::BunsetsuText(std::string text, std::string file, std::int64_t firs
   const std::string reason = begins ? "the last sentence does not end with EOS" : no_bunsetsu;
   const Line& wrong = begins ? lines.back() : *first;
   const std::size_t column = begins ? 0 : 1;
-  if (bad == BadSentence::refuse) refuse(wrong, column, reason);
+  if (bad == BadSentence::fail) fail(wrong, column, reason);
   skipped_.push_back({wrong.number, static_cast<std::int64_t>(column), reason});
 }
 
@@ -108,7 +108,7 @@ void BunsetsuText::keep_or_skip(std::span<const Line> lines, std::size_t end, Ba
     read_sentence(lines);
     sentences_.push_back({bunsetsu_before, lines[0].begin, std::min(end, text_.size()), lines[0].number});
   } catch (const FormatError& error) {
-    if (bad == BadSentence::refuse) throw;
+    if (bad == BadSentence::fail) throw;
     heads_.resize(bunsetsu_before);
     types_.resize(bunsetsu_before);
     head_begins_.resize(bunsetsu_before);
@@ -126,12 +126,12 @@ void BunsetsuText::read_sentence(std::span<const Line> lines) {
     if (read_bunsetsu(line, count)) {
       ++count;
     } else if (!is_basic_phrase(line.text)) {
-      if (count == 0) refuse(line, 1, no_bunsetsu);
+      if (count == 0) fail(line, 1, no_bunsetsu);
       read_morpheme(line);
     }
   }
   if (count > 0 && first_morphemes_.back() == first_morphemes_[first_morphemes_.size() - 2]) {
-    refuse(lines.back(), 0, "the bunsetsu before has no morphemes");
+    fail(lines.back(), 0, "the bunsetsu before has no morphemes");
   }
 }
 
@@ -139,15 +139,15 @@ bool BunsetsuText::read_bunsetsu(const Line& line, std::int32_t number) {
   Header header;
   if (!read_header(line.text, '*', header)) return false;
   if (number > 0 && first_morphemes_.back() == first_morphemes_[first_morphemes_.size() - 2]) {
-    refuse(line, 0, "the bunsetsu before has no morphemes");
+    fail(line, 0, "the bunsetsu before has no morphemes");
   }
   std::int32_t read = 0;
   if (!read_integer(header.number, read) || read != number) {
-    refuse(line, 3, "bunsetsu are numbered one by one, and this is number " + std::to_string(number));
+    fail(line, 3, "bunsetsu are numbered one by one, and this is number " + std::to_string(number));
   }
   const auto column = static_cast<std::size_t>(header.head.data() - line.text.data());
   if (!read_integer(header.head, read) || read < no_head)
-    refuse(line, column + 1, "a head is the number of a bunsetsu, or -1");
+    fail(line, column + 1, "a head is the number of a bunsetsu, or -1");
   heads_.push_back(read);
   types_.push_back(header.type);
   head_begins_.push_back(line.begin + column);
@@ -160,25 +160,25 @@ void BunsetsuText::read_morpheme(const Line& line) {
   std::size_t count = 0;
   for (std::size_t at = 0; at <= line.text.size(); ++count) {
     const std::string_view token = token_at(line.text, at);
-    if (token.empty()) refuse(line, at + 1, "a field is empty: fields are separated by one space each");
+    if (token.empty()) fail(line, at + 1, "a field is empty: fields are separated by one space each");
     if (count < fields.size()) fields[count] = token;
     at += token.size() + 1;
   }
   if (count != morpheme_fields && count < fewest_juman_fields) {
     const std::string found = std::to_string(count) + (count == 1 ? " field" : " fields");
     if (line.text.starts_with("* "))
-      refuse(line, 1, "neither a bunsetsu, such as '* 0 1D', nor a morpheme: " + found);
-    refuse(line, 1,
-           "a morpheme has 7 fields (surface reading lemma POS subPOS ctype cform) or JUMAN's 11, this line "
-           "has " +
-               found);
+      fail(line, 1, "neither a bunsetsu, such as '* 0 1D', nor a morpheme: " + found);
+    fail(line, 1,
+         "a morpheme has 7 fields (surface reading lemma POS subPOS ctype cform) or JUMAN's 11, this line "
+         "has " +
+             found);
   }
   const auto& places = count == morpheme_fields ? plain_fields : juman_fields;
   for (const std::size_t place : places) symbols_.push_back(names_.add(fields[place]));
   first_morphemes_.back() = morphemes();
 }
 
-void BunsetsuText::refuse(const Line& line, std::size_t column, const std::string& why) const {
+void BunsetsuText::fail(const Line& line, std::size_t column, const std::string& why) const {
   throw FormatError(file_, line.number, static_cast<std::int64_t>(column), why);
 }
 

@@ -30,8 +30,8 @@ inline constexpr std::int32_t no_head = -1;
 
 // What becomes of a sentence that is not what it should be.
 enum class BadSentence {
-  refuse,  // FormatError
-  skip,    // it is no sentence, its bytes pass through, and it is listed
+  fail,  // FormatError
+  skip,  // it is no sentence, its bytes pass through, and it is listed
 };
 
 // Owns the text. A morpheme costs 28 bytes beside it, a bunsetsu 21, and each different string is kept once.
@@ -107,7 +107,7 @@ class BunsetsuText {
   void keep_or_skip(std::span<const Line> lines, std::size_t end, BadSentence bad);
   bool read_bunsetsu(const Line& line, std::int32_t number);
   void read_morpheme(const Line& line);
-  [[noreturn]] void refuse(const Line& line, std::size_t column, const std::string& why) const;
+  [[noreturn]] void fail(const Line& line, std::size_t column, const std::string& why) const;
 
   std::string text_;
   std::string file_;

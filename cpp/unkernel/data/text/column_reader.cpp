@@ -111,11 +111,11 @@ bool ColumnReader::read_sentence() {
 
 bool ColumnReader::read_line() {
   if (line_end_ - line_begin_ > longest_line)
-    return refuse(line_begin_, "a line of more than 2147483647 bytes");
+    return fail(line_begin_, "a line of more than 2147483647 bytes");
   const std::size_t bad = first_bad_byte(line());
   if (bad < line().size()) {
-    return refuse(line_begin_ + bad,
-                  line()[bad] == '\0' ? "a NUL byte; text in UTF-8 is expected" : "not UTF-8");
+    return fail(line_begin_ + bad,
+                line()[bad] == '\0' ? "a NUL byte; text in UTF-8 is expected" : "not UTF-8");
   }
   if (options_.format == ColumnFormat::chunks) return split_at_blanks();
   return *line_begin_ == '#' || read_word();
@@ -130,7 +130,7 @@ bool ColumnReader::read_word() {
   std::int32_t number = 0;
   const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
   if (error != std::errc() || end != id.data() + id.size() || number != words_ + 1 || id[0] == '0') {
-    if (!is_no_word(id)) return refuse_number(id);
+    if (!is_no_word(id)) return fail_number(id);
     index_.cuts.truncate(cuts);
     has_other_lines_ = true;
     return true;
@@ -143,13 +143,13 @@ bool ColumnReader::read_head(std::string_view text) {
   std::int32_t head = -1;
   if (text != "_") {
     if (!is_number(text)) {
-      return refuse(text.data(),
-                    "the head " + shown(text) + " is not a number; the root has 0, a word without a head _");
+      return fail(text.data(),
+                  "the head " + shown(text) + " is not a number; the root has 0, a word without a head _");
     }
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), head);
     if (error != std::errc())
-      return refuse(text.data(), "the head " + shown(text) + " is not a word of the sentence");
-    if (head == words_) return refuse(text.data(), "word " + std::to_string(head) + " is its own head");
+      return fail(text.data(), "the head " + shown(text) + " is not a word of the sentence");
+    if (head == words_) return fail(text.data(), "word " + std::to_string(head) + " is its own head");
   }
   largest_head_ = std::max(largest_head_, head);
   index_.heads.push_back(head);
@@ -162,15 +162,15 @@ bool ColumnReader::split_at_tabs() {
   const char* field = line_begin_;
   for (const char* at = line_begin_; at <= line_end_; ++at) {
     if (at < line_end_ && *at != '\t') continue;
-    if (column == conll::columns) return refuse_columns(column + 1 + std::count(at, line_end_, '\t'), field);
+    if (column == conll::columns) return fail_columns(column + 1 + std::count(at, line_end_, '\t'), field);
     if (at == field) {
-      if (at == line_end_ && column + 1 < conll::columns) return refuse_columns(column + 1, at);
-      return refuse(field, "nothing in column " + std::to_string(column + 1) + "; _ stands in an empty one");
+      if (at == line_end_ && column + 1 < conll::columns) return fail_columns(column + 1, at);
+      return fail(field, "nothing in column " + std::to_string(column + 1) + "; _ stands in an empty one");
     }
     field = at + 1;
     cuts[column++] = static_cast<std::uint32_t>(field - line_begin_);
   }
-  return column == conll::columns || refuse_columns(column, line_end_);
+  return column == conll::columns || fail_columns(column, line_end_);
 }
 
 bool ColumnReader::split_at_blanks() {
@@ -186,12 +186,12 @@ bool ColumnReader::split_at_blanks() {
     index_.columns = columns;
     columns_set_here_ = true;
   }
-  if (columns != index_.columns) return refuse_columns(columns, line_end_);
+  if (columns != index_.columns) return fail_columns(columns, line_end_);
   return add_token(begin);
 }
 
 bool ColumnReader::add_token(const char* at) {
-  if (words_ == most_words) return refuse(at, "a sentence of more than 2147483646 words");
+  if (words_ == most_words) return fail(at, "a sentence of more than 2147483646 words");
   ++words_;
   index_.token_begins.push_back(at - begin_);
   return true;
@@ -208,7 +208,7 @@ bool ColumnReader::is_no_word(std::string_view id) const {
 bool ColumnReader::end_sentence() {
   if (words_ == 0) {
     // Comments with nothing behind them are bytes that pass through.
-    return !has_other_lines_ || refuse(begin_ + place_.begin, "a sentence without words");
+    return !has_other_lines_ || fail(begin_ + place_.begin, "a sentence without words");
   }
   if (options_.format != ColumnFormat::chunks && !check_heads()) return false;
   index_.sentences.push_back(place_);
@@ -232,7 +232,7 @@ bool ColumnReader::check_heads() {
   }
   const std::size_t token = index_.heads.size() - heads.size() + word;
   const std::uint32_t column = index_.cuts.span()[token * conll::columns + conll::head - 1];
-  return refuse(begin_ + index_.token_begins.span()[token] + column, std::move(reason));
+  return fail(begin_ + index_.token_begins.span()[token] + column, std::move(reason));
 }
 
 // Forgets a bad sentence but for its place.
@@ -248,35 +248,35 @@ void ColumnReader::skip_sentence(bool to_its_end) {
   index_.skipped.push_back(place_);
 }
 
-bool ColumnReader::refuse(const char* at, std::string reason) {
+bool ColumnReader::fail(const char* at, std::string reason) {
   fault_at_ = at;
   fault_reason_ = std::move(reason);
   return false;
 }
 
-bool ColumnReader::refuse_columns(std::int64_t found, const char* at) {
+bool ColumnReader::fail_columns(std::int64_t found, const char* at) {
   const std::string columns = found == 1 ? "1 column" : std::to_string(found) + " columns";
   const std::string instead = columns + " instead of " + std::to_string(index_.columns);
   if (options_.format == ColumnFormat::chunks) {
-    return refuse(at, instead +
-                          "; blanks separate them, every line is one word and has as many columns, and an "
-                          "empty line ends a sentence");
+    return fail(at, instead +
+                        "; blanks separate them, every line is one word and has as many columns, and an "
+                        "empty line ends a sentence");
   }
   if (found == 1) {
-    return refuse(at, instead +
-                          "; plain text must be tokenised and tagged first: CoNLL-U has one word per line, "
-                          "with its number, form, lemma, tags and so on in columns that tabs separate");
+    return fail(at, instead +
+                        "; plain text must be tokenised and tagged first: CoNLL-U has one word per line, "
+                        "with its number, form, lemma, tags and so on in columns that tabs separate");
   }
-  return refuse(at, instead + "; tabs separate them, and _ stands in an empty one");
+  return fail(at, instead + "; tabs separate them, and _ stands in an empty one");
 }
 
-bool ColumnReader::refuse_number(std::string_view id) {
+bool ColumnReader::fail_number(std::string_view id) {
   const std::string expected = std::to_string(words_ + 1);
   if (is_number(id)) {
-    return refuse(id.data(),
-                  "word " + shown(id) + " where " + expected + " is expected; an empty line ends a sentence");
+    return fail(id.data(),
+                "word " + shown(id) + " where " + expected + " is expected; an empty line ends a sentence");
   }
-  return refuse(id.data(), shown(id) + " is not the number of a word; " + expected + " is expected");
+  return fail(id.data(), shown(id) + " is not the number of a word; " + expected + " is expected");
 }
 
 }  // namespace unkernel::data

@@ -35,9 +35,9 @@ class ColumnReader {
   bool end_sentence();
   bool check_heads();
   void skip_sentence(bool to_its_end);
-  bool refuse(const char* at, std::string reason);
-  bool refuse_columns(std::int64_t found, const char* at);
-  bool refuse_number(std::string_view id);
+  bool fail(const char* at, std::string reason);
+  bool fail_columns(std::int64_t found, const char* at);
+  bool fail_number(std::string_view id);
   std::string_view line() const { return {line_begin_, static_cast<std::size_t>(line_end_ - line_begin_)}; }
 
   std::string_view text_;

@@ -8,7 +8,7 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-[[noreturn]] void refuse() { throw std::invalid_argument("the arrays of the forest are damaged"); }
+[[noreturn]] void fail() { throw std::invalid_argument("the arrays of the forest are damaged"); }
 
 // Marks the nodes of the trees; children have smaller numbers, so one pass from the back is enough.
 std::vector<bool> reachable(const Forest& forest, std::span<const NodeId> roots) {
@@ -51,28 +51,28 @@ Forest restore_forest(const ForestArrays& arrays) {
   if (!are_offsets(arrays.label_ends, arrays.label_bytes.size()) ||
       arrays.child_begins.size() != arrays.node_labels.size() + 1 || arrays.child_begins.front() != 0 ||
       !are_offsets(arrays.child_begins, arrays.children.size())) {
-    refuse();
+    fail();
   }
-  if (arrays.label_ends.empty() && !arrays.label_bytes.empty()) refuse();
+  if (arrays.label_ends.empty() && !arrays.label_bytes.empty()) fail();
   Forest forest;
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < arrays.label_ends.size(); ++i) {
     const std::string_view name = arrays.label_bytes.substr(
         static_cast<std::size_t>(begin), static_cast<std::size_t>(arrays.label_ends[i] - begin));
-    if (forest.add_label(name) != static_cast<std::int32_t>(i)) refuse();
+    if (forest.add_label(name) != static_cast<std::int32_t>(i)) fail();
     begin = arrays.label_ends[i];
   }
   for (std::int64_t i = 0; i < nodes; ++i) {
     const auto node = static_cast<std::size_t>(i);
     const std::int32_t label = arrays.node_labels[node];
-    if (label < 0 || at(label) >= forest.label_count()) refuse();
+    if (label < 0 || at(label) >= forest.label_count()) fail();
     const auto first = static_cast<std::size_t>(arrays.child_begins[node]);
     const auto children =
         arrays.children.subspan(first, static_cast<std::size_t>(arrays.child_begins[node + 1]) - first);
     for (const NodeId child : children) {
-      if (child < 0 || child >= i) refuse();
+      if (child < 0 || child >= i) fail();
     }
-    if (forest.add_node(label, children) != static_cast<NodeId>(i)) refuse();
+    if (forest.add_node(label, children) != static_cast<NodeId>(i)) fail();
   }
   return forest;
 }

@@ -85,7 +85,7 @@ void TreeLines::finish() {
   unfinished_.clear();
 }
 
-void TreeLines::refuse(std::size_t at, const std::string& why) const {
+void TreeLines::fail(std::size_t at, const std::string& why) const {
   throw FormatError(file_, line_number_, static_cast<std::int64_t>(at) + 1, why);
 }
 
@@ -104,9 +104,9 @@ void TreeLines::line(std::string_view text) {
 std::size_t TreeLines::read_head(std::string_view text) {
   std::size_t at = skip_blanks(text, 0);
   const std::string_view label = token_at(text, at);
-  if (mark_at(text, at).size > 0) refuse(at, "a line begins with a label");
+  if (mark_at(text, at).size > 0) fail(at, "a line begins with a label");
   if (label.front() == '(')
-    refuse(at, "a line begins with a label, not with a tree: read it as a file of brackets");
+    fail(at, "a line begins with a label, not with a tree: read it as a file of brackets");
   examples_.labels.push_back(examples_.label_names.add(label));
   return read_query(text, skip_blanks(text, at + label.size()));
 }
@@ -115,14 +115,14 @@ std::size_t TreeLines::read_query(std::string_view text, std::size_t at) {
   constexpr std::string_view prefix = "qid:";
   const bool has_query = text.substr(at).starts_with(prefix);
   if (examples_.labels.size() > 1 && has_query != examples_.has_queries) {
-    refuse(at, has_query ? "this line has a qid, those before have none"
-                         : "this line has no qid, those before have one");
+    fail(at, has_query ? "this line has a qid, those before have none"
+                       : "this line has no qid, those before have one");
   }
   examples_.has_queries = has_query;
   if (!has_query) return at;
   const std::string_view token = token_at(text, at);
   std::int64_t query = 0;
-  if (!read_number(token.substr(prefix.size()), query)) refuse(at, "qid: is followed by a whole number");
+  if (!read_number(token.substr(prefix.size()), query)) fail(at, "qid: is followed by a whole number");
   examples_.queries.push_back(query);
   return skip_blanks(text, at + token.size());
 }
@@ -131,21 +131,21 @@ std::size_t TreeLines::read_section(std::string_view text, std::size_t at) {
   if (text[at] == '#') return text.size();
   const Mark mark = mark_at(text, at);
   if (mark.size == 0) {
-    if (text[at] == '(') refuse(at, "a tree stands between |BT| and |ET|");
+    if (text[at] == '(') fail(at, "a tree stands between |BT| and |ET|");
     return read_vectors(text, at);
   }
   if (!mark.begins) {
     if (mark.kind == "V" && vectors_in_line_ == 0)
       return read_vectors(text, at);  // one vector, which is empty
-    refuse(at, "there is nothing that this could end");
+    fail(at, "there is nothing that this could end");
   }
   if (mark.kind == "T") return read_trees(text, at + mark.size, mark.named ? mark.name : std::string_view());
   if (mark.kind == "V")
     return mark.named ? read_named_vector(text, at + mark.size, mark.name) : read_vectors(text, at);
   if (mark.kind != "S")
-    refuse(at, "trees (|BT|), vectors (|BV|) and strings (|BS|) can be read, and no others");
+    fail(at, "trees (|BT|), vectors (|BV|) and strings (|BS|) can be read, and no others");
   const std::size_t end = text.find("|ES|", at);
-  if (end == std::string_view::npos) refuse(at, "|BS| without |ES|");
+  if (end == std::string_view::npos) fail(at, "|BS| without |ES|");
   return end + 4;
 }
 
@@ -158,21 +158,20 @@ std::size_t TreeLines::read_trees(std::string_view text, std::size_t at, std::st
     if (at < text.size() && text[at] == '(') {
       try {
         root = (named ? words_apart_ : words_joined_).read(text, at);
-      } catch (const BracketError& error) { refuse(error.offset, error.what()); }
+      } catch (const BracketError& error) { fail(error.offset, error.what()); }
       at = skip_blanks(text, at);
     }
     const std::string channel = named ? std::string(name) : std::to_string(trees_in_line_);
     examples_.tree_channel.push_back(examples_.tree_channels.add(channel));
     examples_.roots.push_back(root);
-    refuse_repeated(at, examples_.tree_channel, examples_.tree_ends);
+    check_not_repeated(at, examples_.tree_channel, examples_.tree_ends);
     ++trees_in_line_;
     const Mark mark = mark_at(text, at);
     if (mark.size == 0 || mark.kind != "T") {
-      refuse(at,
-             root < 0 ? "a tree begins with '('" : "a tree ends with |ET|, or the next one begins with |BT|");
+      fail(at,
+           root < 0 ? "a tree begins with '('" : "a tree ends with |ET|, or the next one begins with |BT|");
     }
-    if (mark.begins && mark.named != named)
-      refuse(at, "some trees of this line have names, others have none");
+    if (mark.begins && mark.named != named) fail(at, "some trees of this line have names, others have none");
     at += mark.size;
     if (!mark.begins) return at;
     name = mark.name;
@@ -188,7 +187,7 @@ std::size_t TreeLines::read_vectors(std::string_view text, std::size_t at) {
     if (at == text.size() || text[at] == '#' || mark.size > 0) {
       end_vector(at, false);
       if (mark.size == 0) return text.size();
-      if (mark.kind != "V") refuse(at, "vectors stand behind the trees, and end with |EV|");
+      if (mark.kind != "V") fail(at, "vectors stand behind the trees, and end with |EV|");
       at += mark.size;
       if (!mark.begins) return at;
     } else {
@@ -201,12 +200,12 @@ std::size_t TreeLines::read_named_vector(std::string_view text, std::size_t at, 
   vector_begin_ = examples_.indices.size();
   while (true) {
     at = skip_blanks(text, at);
-    if (at == text.size()) refuse(at, "|BV:" + std::string(name) + "| without |EV|");
+    if (at == text.size()) fail(at, "|BV:" + std::string(name) + "| without |EV|");
     const Mark mark = mark_at(text, at);
     if (mark.size > 0 && mark.kind == "V" && !mark.begins) {
       end_vector(at, true);
       examples_.vector_channel.back() = examples_.vector_channels.add(name);
-      refuse_repeated(at, examples_.vector_channel, examples_.vector_ends);
+      check_not_repeated(at, examples_.vector_channel, examples_.vector_ends);
       return at + mark.size;
     }
     at = read_entry(text, at, true);
@@ -217,17 +216,17 @@ std::size_t TreeLines::read_entry(std::string_view text, std::size_t at, bool na
   const std::string_view token = token_at(text, at);
   const std::size_t colon = token.rfind(':');
   double value = 0.0;
-  if (colon == std::string_view::npos || colon == 0) refuse(at, "a feature is index:value");
+  if (colon == std::string_view::npos || colon == 0) fail(at, "a feature is index:value");
   if (!read_number(token.substr(colon + 1), value) || !std::isfinite(value)) {
-    refuse(at + colon + 1, "the value of a feature is a finite number");
+    fail(at + colon + 1, "the value of a feature is a finite number");
   }
   std::int64_t index = 0;
   if (named) {
     index = examples_.features.add(token.substr(0, colon));
   } else if (!read_number(token.substr(0, colon), index) || index < 1 || index > largest_index) {
-    refuse(at, "the index of a feature is a whole number from 1 to 2147483646");
+    fail(at, "the index of a feature is a whole number from 1 to 2147483646");
   } else if (examples_.indices.size() > vector_begin_ && index <= examples_.indices.back()) {
-    refuse(at, "the indices of a vector ascend");
+    fail(at, "the indices of a vector ascend");
   }
   examples_.indices.push_back(index);
   examples_.values.push_back(value);
@@ -235,17 +234,17 @@ std::size_t TreeLines::read_entry(std::string_view text, std::size_t at, bool na
 }
 
 // The last of an example's trees or vectors, which began where the example before ended.
-void TreeLines::refuse_repeated(std::size_t at, std::span<const std::int32_t> channels,
-                                std::span<const std::int64_t> ends) const {
+void TreeLines::check_not_repeated(std::size_t at, std::span<const std::int32_t> channels,
+                                   std::span<const std::int64_t> ends) const {
   const auto own = channels.subspan(ends.empty() ? 0 : static_cast<std::size_t>(ends.back()));
-  if (std::ranges::count(own, own.back()) > 1) refuse(at, "this line has two of the same name");
+  if (std::ranges::count(own, own.back()) > 1) fail(at, "this line has two of the same name");
 }
 
 // Named features come in any order, and those that are repeated add up.
 void TreeLines::end_vector(std::size_t at, bool named) {
   (named ? has_named_ : has_numbered_) = true;
   if (has_named_ && has_numbered_)
-    refuse(at, "some vectors of this file have features with names, others with numbers");
+    fail(at, "some vectors of this file have features with names, others with numbers");
   if (named) {
     std::vector<std::pair<std::int64_t, double>> entries;
     for (std::size_t i = vector_begin_; i < examples_.indices.size(); ++i) {
@@ -258,7 +257,7 @@ void TreeLines::end_vector(std::size_t at, bool named) {
       if (examples_.indices.size() > vector_begin_ && examples_.indices.back() == index) {
         examples_.values.back() += value;
         if (!std::isfinite(examples_.values.back()))
-          refuse(at, "the values of a repeated feature add up to infinity");
+          fail(at, "the values of a repeated feature add up to infinity");
       } else {
         examples_.indices.push_back(index);
         examples_.values.push_back(value);

@@ -63,9 +63,9 @@ class TreeLines {
   std::size_t read_named_vector(std::string_view text, std::size_t at, std::string_view name);
   std::size_t read_entry(std::string_view text, std::size_t at, bool named);
   void end_vector(std::size_t at, bool named);
-  void refuse_repeated(std::size_t at, std::span<const std::int32_t> channels,
-                       std::span<const std::int64_t> ends) const;
-  [[noreturn]] void refuse(std::size_t at, const std::string& why) const;
+  void check_not_repeated(std::size_t at, std::span<const std::int32_t> channels,
+                          std::span<const std::int64_t> ends) const;
+  [[noreturn]] void fail(std::size_t at, const std::string& why) const;
 
   std::string file_;
   std::shared_ptr<Forest> forest_;
