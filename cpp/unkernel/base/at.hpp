@@ -1,4 +1,4 @@
-// Row and feature numbers are int32_t, places in arrays size_t: the conversion between the two, in one word.
+// Converts row and feature numbers (int32_t) to array indices (size_t).
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 namespace unkernel {
 namespace {
 
-// The names and numbers of the specification.
+// Names and constants as in the xxHash specification.
 constexpr std::uint64_t prime1 = 0x9E3779B185EBCA87;
 constexpr std::uint64_t prime2 = 0xC2B2AE3D27D4EB4F;
 constexpr std::uint64_t prime3 = 0x165667B19E3779F9;
@@ -31,7 +31,7 @@ std::uint64_t merge(std::uint64_t sum, std::uint64_t lane) {
   return (sum ^ round(0, lane)) * prime1 + prime4;
 }
 
-// Takes whole stripes off the front.
+// Consumes whole stripes from the front of `bytes`.
 std::uint64_t sum_stripes(std::span<const unsigned char>& bytes) {
   std::uint64_t s0 = prime1 + prime2, s1 = prime2, s2 = 0, s3 = 0 - prime1;
   while (bytes.size() >= stripe) {

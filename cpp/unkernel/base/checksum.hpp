@@ -1,5 +1,5 @@
-// A checksum against damage, not against malice: XXH64 with seed 0, as the xxHash specification defines it.
-// Several times faster than memory is filled from a disk.
+// A checksum that detects accidental damage, not malicious changes: XXH64 with seed 0, as the xxHash
+// specification defines it. It is several times faster than reading from a disk.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Code for the machine it runs on: a function marked UNKERNEL_CLONES is compiled for several instruction
-// sets, and the best that the machine has is chosen when the program is loaded. Elsewhere the mark says
-// nothing, and the one version that there is runs everywhere.
+// Run-time dispatch on the instruction set. A function marked UNKERNEL_CLONES is compiled for several
+// instruction sets, and the loader picks the best one that the machine supports. On other platforms the macro
+// is empty, and a single portable version is compiled.
 #pragma once
 
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \

@@ -1,5 +1,5 @@
-// Errors that cross the border. Python sees std::invalid_argument as ValueError,
-// std::out_of_range as IndexError, and FormatError as unkernel.FormatError.
+// Exceptions that reach Python. It sees std::invalid_argument as ValueError, std::out_of_range as IndexError,
+// and FormatError as unkernel.FormatError.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace unkernel {
 
-// A file that is not what it claims to be: says where, and what is wrong there.
-// Line and column are 1-based; column 0 means the line as a whole, line 0 the whole file.
+// A malformed file: names the file, the line and column, and what is wrong there. Lines and columns count
+// from 1; column 0 stands for the whole line, line 0 for the whole file.
 class FormatError : public std::runtime_error {
  public:
   FormatError(std::string in_file, std::int64_t at_line, std::int64_t at_column, std::string why)
@@ -37,13 +37,13 @@ class FormatError : public std::runtime_error {
   }
 };
 
-// More memory needed than there is; Python sees it as MemoryError, with the sizes.
+// The work needs more memory than is available. Python sees MemoryError; the message states the sizes.
 class NotEnoughMemory : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Work given up because the caller asked for it (Ctrl-C, or a progress callback that raised).
+// The caller cancelled the work (Ctrl-C, or an exception in a progress callback).
 class Interrupted : public std::runtime_error {
  public:
   Interrupted() : std::runtime_error("interrupted") {}

@@ -1,5 +1,5 @@
-// A hash map from 64-bit keys to small values, in one flat array: open addressing, linear probing,
-// at most 2/3 full. The key that no entry may have is all ones.
+// A hash map from 64-bit keys to small values in one flat array: open addressing with linear probing, at most
+// 2/3 full. The key with all bits set is reserved and marks empty slots.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class FlatMap {
 
   FlatMap() : slots_(smallest, {no_key, Value{}}) {}
 
-  // The value of the key, which is made (zero) if it is not there.
+  // The value of `key`; inserts a zero value if the key is missing.
   Value& operator[](Key key) {
     if (3 * (size_ + 1) > 2 * slots_.size()) grow();
     Slot& slot = find_slot(key);
@@ -28,7 +28,7 @@ class FlatMap {
     return slot.value;
   }
 
-  // Its value, or null.
+  // A pointer to the value of `key`, or null.
   const Value* find(Key key) const {
     const Slot& slot = slots_[place_of(key)];
     return slot.key == no_key ? nullptr : &slot.value;
@@ -36,7 +36,7 @@ class FlatMap {
 
   std::size_t size() const { return size_; }
 
-  // visit(key, value) for all entries, in no order that means anything.
+  // Calls visit(key, value) for all entries, in unspecified order.
   template <class Visit>
   void for_each(const Visit& visit) const {
     for (const Slot& slot : slots_) {
@@ -44,7 +44,7 @@ class FlatMap {
     }
   }
 
-  // Keeps the room it has grown to, unless that is far more than was used.
+  // Removes all entries. Keeps the allocated memory unless it is much larger than what was used.
   void clear() {
     slots_.assign(slots_.size() > smallest && 16 * size_ < slots_.size() ? slots_.size() / 4 : slots_.size(),
                   {no_key, Value{}});

@@ -1,5 +1,5 @@
-// A reference to something that can be called, for the time of a call: two pointers, no copy, no allocation.
-// A function that takes one is compiled once, where a template would be compiled for each of its callers.
+// A non-owning reference to a callable, valid for the duration of a call: two pointers, no copy, no
+// allocation. A function that takes one is compiled once, where a template would be compiled for each caller.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class FunctionRef<Result(Arguments...)> {
   template <class Callable>
     requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef> &&
              std::is_invocable_r_v<Result, const std::remove_reference_t<Callable>&, Arguments...>)
-  FunctionRef(const Callable& target)  // NOLINT: an argument of this type is a callable to its caller
+  FunctionRef(const Callable& target)  // NOLINT: implicit, so that callers can pass a callable directly
       : object_(std::addressof(target)), call_([](const void* object, Arguments... arguments) -> Result {
           const Callable& callable = *static_cast<const Callable*>(object);
           if constexpr (std::is_void_v<Result>) {

@@ -1,11 +1,11 @@
-// The loops that almost everything ends in.
+// Sums over gathered table entries: the innermost loops of most solvers and engines.
 #pragma once
 
 #include <cstddef>
 
 namespace unkernel {
 
-// term(0) + .. + term(count - 1). Four sums, because one would wait for itself.
+// term(0) + .. + term(count - 1). Uses four accumulators, so that additions do not wait for each other.
 template <class Term>
 [[gnu::always_inline]] inline double sum_of_terms(std::size_t count, const Term& term) {
   double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;

@@ -1,5 +1,5 @@
-// Memory for tables that are read at random. It asks for huge pages, because such a table
-// otherwise spends much of its time in page walks.
+// Memory for large tables that are read at random. It requests huge pages, because such tables otherwise
+// spend much of their time in page walks.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace unkernel {
 
 inline constexpr std::size_t huge_page = std::size_t{1} << 21;
 
-// Advice only: a system that does not take it changes nothing but the speed.
+// Only a hint: a system that ignores it loses speed, nothing else.
 inline void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   const auto begin = (reinterpret_cast<std::size_t>(memory) + huge_page - 1) & ~(huge_page - 1);
@@ -26,7 +26,7 @@ inline void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] st
 #endif
 }
 
-// A std::vector's allocator that does so for what is large.
+// An allocator for std::vector that requests huge pages for large blocks.
 template <class T>
 struct LargeAllocator {
   using value_type = T;
@@ -52,7 +52,8 @@ struct LargeAllocator {
 template <class T>
 using LargeVector = std::vector<T, LargeAllocator<T>>;
 
-// Zeroed by the system and not touched before it is used: a table that stays mostly empty costs little.
+// An array that the system zeroes lazily: pages are not touched before their first use, so a table that stays
+// mostly empty costs little.
 template <class T>
 class LargeArray {
  public:

@@ -16,7 +16,7 @@ void Monitor::report(const Progress& progress) {
 void Monitor::finish_one() {
   const std::lock_guard guard(lock_);
   ++progress_.finished;
-  if (reports_ > 0) ++reports_;  // nothing to show before the first report
+  if (reports_ > 0) ++reports_;  // there is nothing to show before the first report
 }
 
 Progress Monitor::latest() const {

@@ -20,14 +20,14 @@ namespace unkernel {
 
 struct Progress {
   std::string stage;         // "expanding", "training"
-  std::int64_t problem = 0;  // which of the one-vs-rest problems
+  std::int64_t problem = 0;  // index of the current one-vs-rest problem
   std::int64_t problems = 1;
-  std::int64_t finished = 0;  // how many of them are done
+  std::int64_t finished = 0;  // number of problems that are done
   std::int64_t epoch = 0;
-  std::int64_t active = 0;    // rows still being worked on
-  double relative_gap = 1.0;  // estimated; certified when the problem is done
-  double objective = 0.0;     // of the best weights so far, where the solver knows it all the time
-  double bound = 0.0;         // below the optimum
+  std::int64_t active = 0;    // rows that are still in the active set
+  double relative_gap = 1.0;  // an estimate; certified when the problem is done
+  double objective = 0.0;     // of the best weights so far, if the solver tracks it
+  double bound = 0.0;         // lower bound of the optimum
 };
 
 class Monitor {
@@ -43,7 +43,7 @@ class Monitor {
 
   // --- For `supervise` ---
 
-  // Waits for the end of the work, for its first report, or for 50 ms. True at the end.
+  // Waits for the end of the work, its first report, or 50 ms. Returns true at the end.
   bool wait();
   void end();
   Progress to_show();
@@ -54,15 +54,15 @@ class Monitor {
   std::condition_variable changed_;
   Progress progress_;
   std::int64_t reports_ = 0;
-  std::int64_t shown_ = 0;  // how many of them `on_progress` has seen
+  std::int64_t shown_ = 0;  // number of reports that `on_progress` has seen
   bool ended_ = false;
   std::atomic<bool> stopped_{false};
 };
 
-// Runs `work` on a thread of its own, once per monitor, while this thread calls `on_progress`: at the first
-// report, about twenty times a second, and after the end if the last report has not been shown. So however
-// short the work is, and however busy the machine, its first and its last report are seen. An exception from
-// `on_progress` stops the work and is rethrown.
+// Runs `work` on its own thread, once per monitor, while this thread calls `on_progress`: at the first
+// report, about twenty times per second, and after the end if the last report has not been shown. So the
+// first and the last report are always shown, however short the work and however busy the machine. An
+// exception from `on_progress` stops the work and is rethrown.
 void supervise(Monitor& monitor, FunctionRef<void()> work, FunctionRef<void(const Progress&)> on_progress);
 
 }  // namespace unkernel

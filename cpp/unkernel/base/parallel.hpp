@@ -1,5 +1,5 @@
-// Threads, used in one way only: a fixed list of tasks that do not depend on each
-// other. What a task computes never depends on how many threads there are.
+// Parallel loops over a fixed list of independent tasks. The result of a task never depends on the number of
+// threads.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +13,15 @@
 
 namespace unkernel {
 
-// Runs task(slot, 0) .. task(slot, count - 1) on at most `threads` threads, the caller's included. Tasks are
-// begun in order; those that run at the same time have different slots, 0 .. threads - 1: buffers go by slot.
-// The first exception is rethrown here once all threads have ended.
+// Runs task(slot, 0) .. task(slot, count - 1) on at most `threads` threads, including the caller's. Tasks
+// start in order. Tasks that run concurrently have different slots in 0 .. threads - 1, so that callers can
+// keep one buffer per slot. Rethrows the first exception once all threads have ended.
 void parallel_slots(int threads, std::int64_t count, FunctionRef<void(std::size_t, std::int64_t)> task);
 
 // The same for tasks that need no slot.
 void parallel_for(int threads, std::int64_t count, FunctionRef<void(std::int64_t)> task);
 
-// Tasks that run at the same time, and do their last part one after another, in the order of their numbers.
+// Lets concurrent tasks run their last part one after another, in the order of their numbers.
 class Turns {
  public:
   void wait_for(std::int64_t number);
@@ -33,7 +33,8 @@ class Turns {
   std::int64_t next_ = 0;
 };
 
-// One task's turn; it ends with this, also where the task fails: those behind must not wait for ever.
+// The turn of one task. The destructor ends it even if the task throws, so that later tasks never wait for
+// ever.
 class Turn {
  public:
   Turn(Turns& turns, std::int64_t number) : turns_(turns), number_(number) {}
@@ -47,7 +48,7 @@ class Turn {
   std::int64_t number_;
 };
 
-// Cuts [0, total) into pieces of about `grain` and runs body(begin, end) on each.
+// Splits [0, total) into pieces of about `grain` and runs body(begin, end) on each.
 void parallel_ranges(int threads, std::int64_t total, std::int64_t grain,
                      FunctionRef<void(std::int64_t, std::int64_t)> body);
 

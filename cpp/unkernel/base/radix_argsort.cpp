@@ -10,7 +10,7 @@ namespace {
 
 constexpr int digit_bits = 11;
 constexpr std::uint32_t digits = 1U << digit_bits;
-constexpr std::size_t few = 256;  // below, comparing is faster
+constexpr std::size_t few = 256;  // below this size, a comparison sort is faster
 
 }  // namespace
 
@@ -32,10 +32,10 @@ std::span<const std::uint32_t> RadixArgsort::sort(std::span<const double> values
 
 void RadixArgsort::fill_in(std::span<const double> values) {
   const auto [least, most] = std::ranges::minmax(values);
-  // Divided first, so that the range of any finite doubles is finite.
+  // Halve the operands first, so that the difference of any two finite doubles is finite.
   const double width = most / 2 - least / 2;
   const double scale =
-      width > 1e-290 ? 4294967295.0 / width : 0.0;  // else all are ties, settled by comparing
+      width > 1e-290 ? 4294967295.0 / width : 0.0;  // otherwise all keys are equal, and comparisons decide
   items_.resize(values.size());
   other_.resize(values.size());
   for (std::size_t k = 0; k < values.size(); ++k) {
@@ -44,7 +44,7 @@ void RadixArgsort::fill_in(std::span<const double> values) {
   }
 }
 
-// Stable, so that digits can be sorted from the last to the first.
+// A stable pass, so that digits can be sorted from the least to the most significant one.
 void RadixArgsort::sort_by_digit(int shift) {
   std::array<std::uint32_t, digits> begin{};
   for (const Item& item : items_) ++begin[(item.key >> shift) % digits];

@@ -1,5 +1,5 @@
-// The order of many doubles, faster than a comparison sort: by the leading 32 bits of their place in the
-// range, three times eleven bits, and by comparison where those are equal. O(n) for scores as they occur.
+// Argsort of doubles that is faster than a comparison sort: values are scaled to 32-bit keys, sorted in three
+// passes of eleven bits, and compared only where keys are equal. O(n) unless most keys are equal.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace unkernel {
 
 class RadixArgsort {
  public:
-  // The positions of `values` by ascending value, ties by position. Valid until the next call. Values are
-  // finite.
+  // Returns the positions of `values` by ascending value, ties by position; valid until the next call. Values
+  // must be finite.
   std::span<const std::uint32_t> sort(std::span<const double> values);
 
  private:

@@ -1,4 +1,4 @@
-// The three bytes with which some editors begin a UTF-8 file. Every reader of text skips them.
+// Skips the byte order mark, three bytes with which some editors begin a UTF-8 file.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// A compressed-sparse-row matrix that somebody else owns.
+// A non-owning view of a matrix in compressed sparse row (CSR) format.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace unkernel::data {
 
 template <class Index, class Value>
 struct CsrView {
-  std::span<const Index> offsets;  // rows + 1
+  std::span<const Index> offsets;  // rows + 1 entries
   std::span<const Index> columns;
   std::span<const Value> values;
   std::int64_t features = 0;

@@ -14,8 +14,8 @@
 namespace unkernel::data {
 namespace {
 
-// from_chars says only "out of range": this tells too large from too small. The number is
-// 0.d1d2d3... times ten to the power `magnitude`, with d1 not zero, if it is not zero.
+// Tells overflow from underflow, for which from_chars reports the same error. A nonzero number is written as
+// 0.d1d2d3... times ten to the power `magnitude`, with d1 > 0.
 bool is_large(const char* begin, const char* end) {
   std::int64_t magnitude = 0;
   bool in_fraction = false;
@@ -42,7 +42,7 @@ const char* read_exponent(const char* at, std::int64_t& exponent) {
   const bool negative = *at == '-';
   if (negative || *at == '+') ++at;
   if (!is_digit(*at)) return nullptr;
-  // The bound leaves room for the digits of any text that fits into memory.
+  // This bound leaves room for the digits of any text that fits into memory.
   constexpr std::int64_t bound = std::int64_t{1} << 60;
   std::int64_t size = 0;
   for (; is_digit(*at); ++at) size = std::min(size * 10 + (*at - '0'), bound / 10);
@@ -55,7 +55,7 @@ double nearest_double(const char* begin, const char* end) {
 #if defined(__cpp_lib_to_chars)
   if (std::from_chars(begin, end, value).ec == std::errc()) return value;
 #else
-  // Standard libraries without from_chars for doubles round correctly here too, only slowly.
+  // Slower than from_chars, but correctly rounded too.
   std::istringstream text(std::string(begin, end));
   text.imbue(std::locale::classic());
   if (text >> value) return value;

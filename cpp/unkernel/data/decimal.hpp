@@ -1,8 +1,8 @@
-// Decimal numbers out of text: short ones in a few cycles, all of them correctly rounded.
+// Reads decimal numbers from text: short ones in a few cycles, all of them correctly rounded.
 //
-// Every function here reads on until a byte that cannot belong to a number, so the text
-// must have one before its `end` (svmlight pieces end in a newline). The end itself is asked
-// for only to know where eight bytes may be looked at together.
+// Every function here stops at the first byte that cannot belong to a number, so the text must contain one
+// before its `end` (pieces of svmlight files end in a newline). `end` only limits where eight bytes may be
+// loaded at once.
 #pragma once
 
 #include <array>
@@ -15,15 +15,15 @@ namespace unkernel::data {
 
 inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
-// The double nearest to the decimal number that [begin, end) is known to spell, without a
-// sign. Infinite when the number is too large, zero when it is too small.
+// The double nearest to the unsigned decimal number in [begin, end), which the caller has validated. Infinity
+// on overflow, zero on underflow.
 double nearest_double(const char* begin, const char* end);
 
-// Reads e or E, a sign and digits into `exponent`; null when the digits are missing. What
-// is far outside the range of a double is cut off there.
+// Reads e or E, an optional sign and digits into `exponent`; returns null if the digits are missing. Clamps
+// values that are far outside the range of a double.
 const char* read_exponent(const char* at, std::int64_t& exponent);
 
-// A run of digits: its value modulo 2^64, which is the value itself up to 19 digits.
+// The value of a run of digits modulo 2^64, which is exact up to 19 digits.
 struct Digits {
   const char* at;  // the first byte that is not a digit
   std::uint64_t value;
@@ -38,15 +38,15 @@ inline constexpr std::array<double, 23> powers_of_ten = {1e0,  1e1,  1e2,  1e3, 
 inline constexpr std::array<std::uint64_t, 8> whole_powers_of_ten = {1,      10,      100,       1000,
                                                                      10'000, 100'000, 1'000'000, 10'000'000};
 
-// How many of the eight bytes, lowest first, are digits before one that is not. The bytes
-// come with '0' already taken away.
+// The number of leading digits among eight bytes, lowest byte first. The caller has subtracted '0' from each
+// byte.
 inline unsigned leading_digits(std::uint64_t bytes) {
   const std::uint64_t above_nine = (bytes + 0x7676767676767676) | bytes;
   return static_cast<unsigned>(std::countr_zero(above_nine & 0x8080808080808080)) / 8;
 }
 
-// The number spelled by eight digits 0..9, the lowest byte first: neighbours are joined to
-// pairs, pairs to fours, fours to the whole.
+// The number that eight digits 0..9 spell, lowest byte first: joins neighbours to pairs, pairs to groups of
+// four, and these to the whole.
 inline std::uint64_t join_digits(std::uint64_t bytes) {
   bytes = (bytes * 10 + (bytes >> 8)) & 0x00ff00ff00ff00ff;
   bytes = (bytes * 100 + (bytes >> 16)) & 0x0000ffff0000ffff;
@@ -61,14 +61,14 @@ inline double scale(std::uint64_t mantissa, std::int64_t exponent) {
 
 }  // namespace detail
 
-// Reads digits, as the continuation of those that `value` already holds. Up to seven are
-// read without a branch on how many there are, which no processor could predict.
+// Reads digits that continue those already in `value`. Up to seven digits are read without a branch on their
+// number, which no processor could predict.
 inline Digits read_digits(const char* at, const char* end, std::uint64_t value = 0) {
   if constexpr (std::endian::native == std::endian::little) {
     if (end - at >= 8) {
       std::uint64_t bytes = 0;
       std::memcpy(&bytes, at, 8);
-      bytes ^= 0x3030303030303030;  // '0' .. '9' become 0 .. 9, everything else more
+      bytes ^= 0x3030303030303030;  // '0' .. '9' become 0 .. 9, all other bytes become larger
       const unsigned count = detail::leading_digits(bytes);
       if (count == 0) return {at, value};
       if (count < 8) {
@@ -81,11 +81,11 @@ inline Digits read_digits(const char* at, const char* end, std::uint64_t value =
   return {at, value};
 }
 
-// Reads [+-] digits [. digits] [e [+-] digits], with a digit before or after the point.
-// Returns the first byte after it, or null where no such number is, or an infinite one.
+// Reads [+-] digits [. digits] [e [+-] digits], with a digit before or after the point. Returns the first
+// byte after it, or null if there is no such number or if it overflows.
 //
-// A mantissa up to 2^53 and a power of ten up to 22 are doubles without error, so that one
-// multiplication or division rounds once (Clinger 1990); the rest goes to nearest_double.
+// A mantissa up to 2^53 and a power of ten up to 22 are exact doubles, so one multiplication or division
+// rounds once (Clinger 1990); all other numbers go to nearest_double.
 inline const char* read_long_decimal(const char* at, const char* text_end, double& value) {
   const bool negative = *at == '-';
   if (negative || *at == '+') ++at;
@@ -118,7 +118,7 @@ inline const char* read_long_decimal(const char* at, const char* text_end, doubl
   return end;
 }
 
-// The same; binary features, whose values are all "1", are most of what there is to read.
+// The same, with a fast path for "1": most values in files of binary features are.
 inline const char* read_decimal(const char* at, const char* text_end, double& value) {
   if (is_digit(*at) && (at[1] == ' ' || at[1] == '\n')) {
     value = static_cast<double>(*at - '0');

@@ -1,4 +1,4 @@
-// Memory that grows without being copied or zeroed, where the system can help it.
+// An array that grows without copying or zeroing its contents, where the system supports it.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace unkernel::data {
 
 namespace detail {
 
-// As realloc and free, but for blocks whose size the caller remembers. Null stands for no
-// bytes; std::bad_alloc is thrown where there is no memory, and the old block stays.
+// Like realloc and free, for blocks whose size the caller remembers. A null pointer stands for zero bytes.
+// Throws std::bad_alloc if memory runs out; the old block then stays valid.
 void* resize_block(void* block, std::size_t old_bytes, std::size_t new_bytes);
 void free_block(void* block, std::size_t bytes) noexcept;
 
@@ -39,7 +39,7 @@ class GrowingArray {
   std::span<T> span() { return {data_, size_}; }
   std::span<const T> span() const { return {data_, size_}; }
 
-  // Adds `count` items that hold nothing yet, and returns the first of them.
+  // Appends `count` uninitialised items and returns a pointer to the first.
   T* extend(std::size_t count) {
     if (count > max_size() - size_) throw std::bad_alloc();
     const std::size_t needed = size_ + count;

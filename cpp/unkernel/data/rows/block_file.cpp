@@ -24,13 +24,13 @@ static_assert(std::endian::native == std::endian::little, "blocks are used as th
 
 constexpr const char* remedy = "; delete the file, and it is made anew from its sources";
 
-// Mappings begin and end here. It is a multiple of every system's pages, and the size of the large ones:
-// where the page cache holds a file in those, a block costs two or three page faults instead of hundreds.
+// Mappings are aligned to this size: a multiple of every system's page size, and the size of a huge page. If
+// the page cache holds the file in huge pages, a block costs two or three page faults instead of hundreds.
 constexpr auto window = static_cast<std::int64_t>(huge_page);
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
 
-// Bytes of a file in memory, and what else lies in their windows.
+// Maps a range of bytes of a file, extended to whole windows.
 class Mapping {
  public:
   Mapping(int descriptor, std::int64_t position, std::size_t bytes) {
@@ -42,8 +42,8 @@ class Mapping {
     memory_ = mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor, begin);
     if (memory_ == MAP_FAILED)
       throw NotEnoughMemory("a block of rows cannot be mapped into memory: " + reason_of(errno));
-    advise_huge_pages(memory_,
-                      size_);  // what is read from the disk is then read ahead, and kept, in large pages
+    // The system then reads ahead, and caches, in huge pages.
+    advise_huge_pages(memory_, size_);
   }
   ~Mapping() { munmap(memory_, size_); }
   Mapping(const Mapping&) = delete;
@@ -81,7 +81,7 @@ bool offsets_are_sound(std::span<const std::int64_t> offsets, std::int64_t entri
   return offsets.front() == 0 && offsets.back() == entries && std::ranges::is_sorted(offsets);
 }
 
-// Without a way out of the loop, so that it is vectorised.
+// Has no early exit, so that the compiler vectorises it.
 template <class Column>
 bool all_below(std::span<const Column> columns, std::size_t features) {
   Column largest = 0;
@@ -137,7 +137,7 @@ BlockFile::BlockFile(const BlockRegion& region, std::size_t features, std::span<
 
 BlockFile::~BlockFile() { close(descriptor_); }
 
-// Checked in an order in which nothing overflows.
+// The checks are ordered such that none of them overflows.
 void BlockFile::add_place(const BlockEntry& entry, std::int64_t expected_position, std::int64_t region_end) {
   const auto k = static_cast<std::int64_t>(places_.size());
   if (entry.layout < 0 || entry.layout > layout_code({ColumnKind::wide, ValueKind::full}))
@@ -156,7 +156,7 @@ void BlockFile::add_place(const BlockEntry& entry, std::int64_t expected_positio
 
 BlockLease BlockFile::block(std::int64_t k) const {
   const Place& place = places_[static_cast<std::size_t>(k)];
-  check_unchanged();  // to touch a page beyond a file's end ends the process
+  check_unchanged();  // reading a mapped page beyond the end of the file would kill the process
   const auto mapping = std::make_shared<Mapping>(descriptor_, place.position,
                                                  block_bytes(place.rows, place.entries, place.layout));
   const RowBlock block =

@@ -1,12 +1,12 @@
-// Packed rows in a file, mapped a block at a time: data sets as large as the disk, in little memory.
+// Packed rows in a file, mapped one block at a time: data sets as large as the disk in little memory.
 //
-// A block lies in the file as its rows' offsets (8 bytes each, one more than rows), its values and its
-// columns: wide numbers first, so that each is aligned. docs/formats/rows.md describes the whole file;
-// only its blocks and their index are read here.
+// A block stores the offsets of its rows (8 bytes each, one more than rows), then values, then columns: wide
+// numbers first, so that each array is aligned. docs/formats/rows.md describes the whole file; this class
+// reads only its blocks and their index.
 //
-// A lease costs an fstat, an mmap and an munmap. What is in memory is the leased blocks, besides 48 bytes a
-// block; what the system keeps in its page cache is its own affair, and so is what it reads ahead: to ask for
-// blocks (posix_fadvise) brought them in small pages, which made later passes take half as long again.
+// A lease costs one fstat, one mmap and one munmap. Memory holds the leased blocks and 48 bytes per block.
+// Page cache and read-ahead are left to the system: explicit prefetching (posix_fadvise) loaded blocks in
+// small pages, and later passes took 1.5 times as long.
 #pragma once
 
 #include <atomic>
@@ -21,10 +21,10 @@
 
 namespace unkernel::cutplane {
 
-// Where blocks begin: in whole cache lines, the first one after the file's magic.
+// Blocks start at cache-line boundaries; the first one follows the magic number of the file.
 inline constexpr std::int64_t block_alignment = 64;
 
-// One block in the file's index: five numbers of 8 bytes.
+// The entry of one block in the index of the file: five 8-byte numbers.
 struct BlockEntry {
   std::int64_t position;
   std::int64_t rows;
@@ -37,15 +37,15 @@ std::int64_t layout_code(const Layout& layout);
 std::int64_t aligned_position(std::int64_t position);
 std::size_t block_bytes(std::int64_t rows, std::int64_t entries, const Layout& layout);
 
-// Where blocks lie in a file that somebody has opened.
+// The region of an open file that holds the blocks.
 struct BlockRegion {
-  std::string file;  // for messages
-  int descriptor;    // of the caller's; it may be closed afterwards
+  std::string file;  // for error messages
+  int descriptor;    // owned by the caller, who may close it afterwards
   std::int64_t end;  // of the last block, aligned
 };
 
-// Believes nothing in the file: an index or a block that is wrong is a FormatError, an index when this is
-// made, a block when it is first leased. A file that changes while it is read is one, too.
+// Trusts nothing in the file: a wrong index is a FormatError in the constructor, a wrong block when it is
+// first leased. A file that changes while it is read is a FormatError, too.
 class BlockFile final : public RowStore {
  public:
   BlockFile(const BlockRegion& region, std::size_t features, std::span<const BlockEntry> index);
@@ -68,7 +68,7 @@ class BlockFile final : public RowStore {
     Layout layout;
     std::uint64_t checksum;
   };
-  // Tells a file that was written to from one that was not.
+  // Tells whether the file has been written to since it was opened.
   struct Version {
     std::int64_t size;
     std::int64_t seconds;

@@ -11,7 +11,7 @@ namespace unkernel::cutplane {
 namespace {
 
 constexpr std::size_t most_block_bytes = std::size_t{1} << 22;
-// What an entry takes at most: its layout is known when the block is full.
+// Based on the largest size of an entry, because the layout is chosen only when the block is full.
 constexpr std::size_t most_entries = most_block_bytes / 12;
 
 }  // namespace
@@ -70,7 +70,7 @@ void BlockPacker::close_block() {
   const std::uint64_t sum = checksum(std::span(bytes_).subspan(begin));
   index_.push_back({end_, static_cast<std::int64_t>(offsets_.size()) - 1, count, layout_code(layout), sum});
   const std::int64_t end = aligned_position(end_ + size);
-  bytes_.resize(begin + static_cast<std::size_t>(end - end_));  // with zeros
+  bytes_.resize(begin + static_cast<std::size_t>(end - end_));  // padded with zeros
   end_ = end;
   entries_ += count;
   offsets_.resize(1);

@@ -1,4 +1,4 @@
-// Rows on their way into a file of blocks (block_file.hpp).
+// Packs rows into the blocks of a file (block_file.hpp).
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace unkernel::cutplane {
 
-// Rows come in parts of any size; where blocks begin depends on the rows alone, not on the parts.
-// A block has as many rows as one in memory has (row_store.hpp), or fewer so that it stays below about 4 MB,
-// or a single row that is larger.
+// Rows arrive in parts of any size; block boundaries depend on the rows alone, not on the parts. A block has
+// as many rows as a block in memory (row_store.hpp), or fewer so that it stays below about 4 MB, or a single
+// larger row.
 class BlockPacker {
  public:
-  // Values that single precision does not hold are rounded to it only if they may be, block by block.
+  // `may_round` allows rounding values that single precision cannot represent, block by block.
   explicit BlockPacker(bool may_round) : may_round_(may_round) {}
 
-  // Throws std::invalid_argument for columns outside the matrix and values that are not finite.
+  // Throws std::invalid_argument if a column is outside the matrix or a value is not finite.
   template <class Index>
   void add(const data::CsrView<Index, double>& rows);
   // Closes the last block.
   void finish();
-  // The bytes of the blocks that are full, to be written after those handed over before.
+  // Takes the bytes of full blocks, to be written after those taken before.
   std::vector<unsigned char> take();
 
   const std::vector<BlockEntry>& index() const { return index_; }
@@ -44,7 +44,7 @@ class BlockPacker {
   std::int64_t end_ = block_alignment;
   std::vector<BlockEntry> index_;
   std::vector<unsigned char> bytes_;
-  // the block that is not full yet
+  // The block that is not full yet.
   std::vector<std::int64_t> offsets_{0};
   std::vector<std::uint32_t> columns_;
   std::vector<double> values_;

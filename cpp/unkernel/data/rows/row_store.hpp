@@ -1,13 +1,13 @@
-// Training rows, packed for passes over all of them.
+// Training rows, packed for sequential passes over all of them.
 //
-// Bytes an entry: 2 for its column where there are at most 65,536 columns, else 4; for its value none where
-// all values are 1, 4 where single precision holds them, else 8. A pass is bound by these bytes and by the
-// weights it gathers.
+// Bytes per entry: 2 for the column if there are at most 65,536 columns, else 4; for the value 0 if all
+// values are 1, 4 if single precision represents them, else 8. A pass is bound by reading these bytes and by
+// gathering weights.
 //
-// Rows come in blocks of neighbours. A store says where blocks are: in memory, or in a file that is mapped a
-// block at a time (block_file.hpp). Blocks are grouped into pieces: a piece is what one thread adds up before
-// its sum meets the others'. Pieces depend on the data only, so that sums do not depend on the threads.
-// Each block has its own layout: who packs a file does not know yet what comes later in it.
+// Rows are stored in blocks of neighbours. A store locates its blocks: in memory, or in a file that is mapped
+// one block at a time (block_file.hpp). Blocks are grouped into pieces: one thread sums one piece before the
+// sums are combined. Pieces depend on the data only, so results do not depend on the number of threads. Each
+// block has its own layout, because whoever packs a file has not seen the later rows yet.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace unkernel::cutplane {
 
-struct Ones {};  // the values of rows that are sets
+struct Ones {};  // the values of binary rows: none are stored
 
 enum class ColumnKind : std::uint8_t { narrow, wide };       // uint16, uint32
 enum class ValueKind : std::uint8_t { ones, single, full };  // none, float, double
@@ -35,33 +35,34 @@ struct Layout {
 std::size_t entry_bytes(const Layout& layout);
 
 inline constexpr std::int64_t rows_a_block = 2048;
-inline constexpr std::int64_t most_features = 0xffffffff;  // of 32-bit columns
+inline constexpr std::int64_t most_features = 0xffffffff;  // limit of 32-bit columns
 
-// What decides how values are kept.
+// The properties of values that decide how they are stored.
 struct ValueSurvey {
   bool ones = true;
-  bool single = true;  // held by single precision
+  bool single = true;  // whether single precision represents all values
   bool finite = true;
   bool in_single_range = true;
 };
 
 ValueSurvey survey_values(std::span<const double> values, int threads);
-// Throws std::invalid_argument for values that are not finite.
+// Throws std::invalid_argument if a value is not finite.
 ValueKind kind_of_values(const ValueSurvey& seen, bool may_round);
 ColumnKind kind_of_columns(std::size_t features);
 
-// A block of rows that somebody else holds.
+// A non-owning view of a block of rows.
 struct RowBlock {
   Layout layout;
   std::int64_t first_row = 0;
-  std::span<const std::int64_t> offsets;  // rows + 1, into columns and values; the first need not be 0
+  std::span<const std::int64_t>
+      offsets;  // rows + 1 entries, into columns and values; the first need not be 0
   const void* columns = nullptr;
-  const void* values = nullptr;  // null for ones
+  const void* values = nullptr;  // null if all values are 1
 
   std::int64_t rows() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
 };
 
-// A block for as long as this lives.
+// Keeps a block accessible while it lives.
 class BlockLease {
  public:
   BlockLease(const RowBlock& block, std::shared_ptr<void> holder)
@@ -71,7 +72,7 @@ class BlockLease {
 
  private:
   RowBlock block_;
-  std::shared_ptr<void> holder_;  // null in memory
+  std::shared_ptr<void> holder_;  // null for blocks in memory
 };
 
 class RowStore {
@@ -82,22 +83,22 @@ class RowStore {
   virtual std::int64_t entries() const = 0;
   virtual std::int64_t blocks() const = 0;
   virtual BlockLease block(std::int64_t k) const = 0;
-  // Block k will be asked for soon.
+  // Announces that block k will be needed soon.
   virtual void announce(std::int64_t) const {}
 };
 
-// Columns under other numbers.
+// A renumbering of the columns.
 struct Numbering {
-  std::vector<std::uint32_t> number_of;  // column -> number; empty where numbers are columns
+  std::vector<std::uint32_t> number_of;  // column -> number; empty for the identity
   std::vector<std::uint32_t> column_of;  // number -> column
 };
 
-// Numbers by descending frequency, so that weights which are used together lie together. Columns that no row
-// uses have none.
+// Numbers columns by descending frequency, so that weights which are used together are stored together.
+// Columns that no row uses get no number.
 template <class Index>
 Numbering number_by_frequency(const data::CsrView<Index, double>& rows, int threads);
 
-// In memory, in one piece.
+// Rows in memory, as one piece.
 class PackedRows final : public RowStore {
  public:
   std::int64_t rows() const override { return static_cast<std::int64_t>(offsets_.size()) - 1; }
@@ -124,8 +125,8 @@ class PackedRows final : public RowStore {
   LargeVector<double> full_;
 };
 
-// Throws std::invalid_argument for columns outside the matrix and values that are not finite. Values that
-// single precision does not hold exactly are rounded to it only if they may be.
+// Throws std::invalid_argument if a column is outside the matrix or a value is not finite. Rounds values that
+// single precision cannot represent only if `may_round` is set.
 template <class Index>
 PackedRows pack(const data::CsrView<Index, double>& rows, const Numbering& numbering, bool may_round,
                 int threads);
@@ -135,7 +136,7 @@ PackedRows pack(const data::CsrView<Index, double>& rows, bool may_round, int th
   return pack(rows, Numbering{}, may_round, threads);
 }
 
-// Calls f(columns, values) with the block's typed pointers: the layout is opened once a block.
+// Calls f(columns, values) with typed pointers, so that the layout is dispatched once per block.
 template <class F>
 decltype(auto) with_types(const RowBlock& block, const F& f) {
   const auto with_columns = [&](const auto* columns) -> decltype(auto) {

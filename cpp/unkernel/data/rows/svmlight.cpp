@@ -13,10 +13,10 @@
 namespace unkernel::data {
 namespace {
 
-// One less than 32 bits hold, so that the number of features is a 32-bit number too.
+// One below the 32-bit maximum, so that the number of features is a 32-bit number too.
 constexpr std::int64_t largest_narrow = std::numeric_limits<std::int32_t>::max() - 1;
 
-// Up to the end of the line that is `size` bytes further on; text ends in a newline.
+// Takes the lines up to the end of the line that contains byte `size`. The text ends in a newline.
 std::string_view cut_lines(std::string_view& text, std::size_t size) {
   const std::size_t newline = size < text.size() ? text.find('\n', size) : text.size() - 1;
   const std::string_view lines = text.substr(0, newline + 1);
@@ -107,7 +107,7 @@ void SvmlightParser::parse_wave(std::span<const std::string_view> texts) {
 }
 
 void SvmlightParser::check(const SvmlightPiece& piece) const {
-  // Rows of one piece agree with each other about queries; those of the file must, too.
+  // The rows of one piece agree on whether they have query numbers; all pieces of a file must agree, too.
   if (!piece.labels.empty() && counts_.rows > 0 && piece.has_queries != has_queries_) {
     throw FormatError(file_, counts_.lines + piece.first_row_line, 0,
                       reasons::uneven_queries(piece.has_queries));

@@ -1,5 +1,5 @@
-// The svmlight text format: `label [qid:n] [index:value ...] [# comment]`, a row a line.
-// docs/formats/svmlight.md says what is accepted and what is refused.
+// The svmlight text format, one row per line: `label [qid:n] [index:value ...] [# comment]`.
+// docs/formats/svmlight.md specifies what the reader accepts.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ struct CsrArrays {
   GrowingArray<Index> columns;
 };
 
-// What a file holds. Offsets and columns are 32-bit numbers where all of them fit.
+// The contents of a file. Offsets and columns are 32-bit numbers if all of them fit.
 struct SvmlightArrays {
   GrowingArray<double> labels;
-  GrowingArray<std::int64_t> queries;  // empty, or one a row
+  GrowingArray<std::int64_t> queries;  // empty, or one per row
   std::variant<CsrArrays<std::int32_t>, CsrArrays<std::int64_t>> rows;
   GrowingArray<double> values;
 };
@@ -36,31 +36,31 @@ struct SvmlightCounts {
   std::int64_t comments = 0;
   std::int64_t ignored_fields = 0;
   bool has_zero_index = false;
-  std::int64_t largest_index = -1;  // -1 in a file without any entry
+  std::int64_t largest_index = -1;  // -1 if the file has no entries
   std::int64_t largest_index_line = 0;
 };
 
-// How the work is shared out; what comes out does not depend on it.
+// How the work is divided among threads; the result does not depend on it.
 struct ThreadPlan {
   int threads;
-  std::size_t piece_bytes;  // about what a thread reads before its result is put with the rest
+  std::size_t piece_bytes;  // about the number of bytes that one thread reads at a time
 };
 
-// Reads a file that comes in blocks, cut anywhere. The result depends neither on the cuts
-// nor on the number of threads, and the first bad line is the one that is reported.
+// Reads a file that arrives in arbitrary blocks. The result depends neither on the block boundaries nor on
+// the number of threads, and the error reported is always that of the first bad line.
 class SvmlightParser {
  public:
   SvmlightParser(std::string file, ThreadPlan plan, IndexRange allowed);
 
-  // Throws FormatError; the parser is of no use afterwards.
+  // Throws FormatError; the parser cannot be used afterwards.
   void feed(std::string_view block);
-  // Reads what is left when the last line has no newline.
+  // Reads a last line that does not end in a newline.
   void finish();
   const SvmlightCounts& counts() const { return counts_; }
-  // Hands over what was read; column numbers are the file's indices less `first_index`.
+  // Returns what was read; columns are the indices of the file minus `first_index`.
   SvmlightArrays take(std::int64_t first_index);
-  // Hands over the rows read since the last time, with the file's own indices, and can go on reading:
-  // lines and counts go on from where they are.
+  // Returns the rows read since the last call, with the indices of the file. Reading can continue: line
+  // numbers and counts carry on.
   SvmlightArrays take_part();
 
  private:
@@ -77,7 +77,7 @@ class SvmlightParser {
   bool started_ = false;
   bool finished_ = false;
   std::string unfinished_line_;
-  std::vector<SvmlightPiece> pieces_;  // one a thread; their memory is used again and again
+  std::vector<SvmlightPiece> pieces_;  // one per thread; their memory is reused
   SvmlightCounts counts_;
   bool has_queries_ = false;
   GrowingArray<double> labels_;
@@ -87,17 +87,17 @@ class SvmlightParser {
   std::variant<GrowingArray<std::int32_t>, GrowingArray<std::int64_t>> indices_;
 };
 
-// Rows to write: labels, query numbers (empty, or one a row), and the matrix.
+// Rows to write: labels, query numbers (empty, or one per row), and the matrix.
 template <class Index>
 struct SvmlightRows {
   std::span<const double> labels;
   std::span<const std::int64_t> queries;
   CsrView<Index, double> matrix;
-  std::int64_t first_index;  // what the file calls column 0
+  std::int64_t first_index;  // the index of column 0 in the file
 };
 
-// The text of rows [begin, end). Every number is the shortest that reads back as itself;
-// entries that are zero are left out.
+// The text of rows [begin, end). Numbers are written in their shortest form that reads back exactly; entries
+// that are zero are left out.
 template <class Index>
 GrowingArray<char> format_svmlight(const SvmlightRows<Index>& rows, std::int64_t begin, std::int64_t end);
 

@@ -29,19 +29,18 @@ std::string_view field_at(const char* begin) {
   return {begin, end};
 }
 
-// An index of any length; false when it does not fit.
+// Reads an index of any length; returns false if it does not fit.
 bool read_long_index(const char* at, const char* end, std::uint64_t& index) {
   return std::from_chars(at, end, index).ec == std::errc();
 }
 
-// Reads the lines of one piece. Where a line is bad, `fail` notes it and every function on
-// the way up returns false.
+// Reads the lines of one piece. At a bad line, `fail` records the error and all callers return false.
 class PieceReader {
  public:
   PieceReader(std::string_view text, IndexRange allowed, SvmlightPiece& piece)
       : at_(text.data()), end_(text.data() + text.size()), allowed_(allowed), piece_(piece) {
-    // No row is shorter than "1\n" and no entry than "1:1 ", so nothing below has to ask
-    // whether there is room.
+    // A row has at least the two bytes of "1\n" and an entry the four of "1:1 ", so the code below need not
+    // check for space.
     const std::size_t most_rows = text.size() / 2 + 1;
     const std::size_t most_entries = text.size() / 4 + 1;
     labels_ = room(piece.labels, most_rows);
@@ -123,8 +122,8 @@ class PieceReader {
     }
   }
 
-  // The hot loop: reads entries as long as they are of the common kind, and stops at the
-  // beginning of whatever is not, for read_entry to say what it is.
+  // The hot loop: reads entries of the common form and stops at the first one that differs, which read_entry
+  // then handles.
   void read_plain_entries() {
     const char* at = at_;
     const char* const end = end_;
@@ -193,7 +192,7 @@ class PieceReader {
     return fail(at_, reasons::index_beyond(index, allowed_.largest));
   }
 
-  // name:value. Only qid means anything here; SVMlight's cost: and sid: are counted and left.
+  // Reads name:value. Only qid has a meaning; SVMlight's cost: and sid: are counted and ignored.
   bool read_named_field() {
     const std::string_view field = field_at(at_);
     const char* name_end = at_;
@@ -235,8 +234,7 @@ class PieceReader {
     return false;
   }
 
-  // An entry that is zero says nothing about its row, but its index counts: it belongs to
-  // the file's numbering.
+  // A zero entry adds nothing to its row, but its index still counts towards the numbering of the file.
   void note_indices() {
     piece_.has_zero_index |= indices_[row_begin_] == 0;
     if (indices_[entries_ - 1] > piece_.largest_index) {
@@ -258,7 +256,8 @@ class PieceReader {
     return true;
   }
 
-  // The row is in disorder now, so its line is read again to find the first repetition.
+  // The indices of the row are no longer in file order, so the line is read again to find the first
+  // repetition.
   bool fail_repeated_index() {
     std::unordered_set<std::uint64_t> seen;
     const char* at = skip_blanks(line_begin_);
@@ -301,7 +300,7 @@ class PieceReader {
   std::size_t rows_ = 0;
   std::size_t entries_ = 0;
 
-  // The line at hand.
+  // The current line.
   const char* line_begin_ = nullptr;
   std::size_t row_begin_ = 0;
   bool query_seen_ = false;

@@ -1,4 +1,4 @@
-// Whole lines of an svmlight file, read by one thread.
+// Whole lines of an svmlight file, parsed by one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace unkernel::data {
 
-// The indices a file may use, as it writes them; both ends are allowed.
+// The range of indices that a file may use, both ends included.
 struct IndexRange {
   std::int64_t smallest;
   std::int64_t largest;
 };
 
 struct LineError {
-  std::int64_t line;  // 1 is the first line of the piece
+  std::int64_t line;  // within the piece, from 1
   std::int64_t column;
   std::string reason;
 };
 
 struct SvmlightPiece {
   GrowingArray<double> labels;
-  GrowingArray<std::int64_t> queries;   // one a row, meaningless unless has_queries
+  GrowingArray<std::int64_t> queries;   // one per row; unset unless has_queries
   GrowingArray<std::int64_t> row_ends;  // in entries of this piece
-  GrowingArray<std::int64_t> indices;   // as the file writes them, ascending in each row
+  GrowingArray<std::int64_t> indices;   // as in the file, ascending in each row
   GrowingArray<double> values;          // never zero
   bool has_queries;
   std::int64_t lines;
@@ -34,12 +34,12 @@ struct SvmlightPiece {
   std::int64_t comments;
   std::int64_t ignored_fields;
   bool has_zero_index;
-  std::int64_t largest_index;  // -1: no entries
+  std::int64_t largest_index;  // -1 if there are no entries
   std::int64_t largest_index_line;
-  std::optional<LineError> error;  // the first; nothing after its line was read
+  std::optional<LineError> error;  // the first error; nothing after its line was read
 };
 
-// Reads `text`, which ends in a newline, into `piece`, whose old contents go.
+// Parses `text`, which must end in a newline, into `piece`, replacing its contents.
 void parse_piece(std::string_view text, IndexRange allowed, SvmlightPiece& piece);
 
 }  // namespace unkernel::data

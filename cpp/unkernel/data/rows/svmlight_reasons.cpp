@@ -8,7 +8,7 @@
 namespace unkernel::data::reasons {
 namespace {
 
-// The text between quotes, cut where it is long, with bytes that do not print as \xNN.
+// The text in quotes, truncated if long, with unprintable bytes as \xNN.
 std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 40;
   constexpr std::string_view hexadecimal = "0123456789abcdef";
@@ -43,7 +43,7 @@ std::string_view without_digits(std::string_view text) {
   return text;
 }
 
-// Only asked of what was refused: a decimal number among it was too large for a double.
+// Called for rejected text only: if it is a decimal number, it was too large for a double.
 bool is_decimal(std::string_view text) {
   const std::string_view number = without_sign(text);
   std::string_view rest = without_digits(number);
@@ -70,7 +70,7 @@ std::string bad_label(std::string_view text) {
   if (contains(text, ':')) {
     return "the line starts with " + quoted(text) + " and has no label; put a number first, 0 if it has none";
   }
-  if (contains(text, ',')) return quoted(text) + " is more than one label; keep one a line";
+  if (contains(text, ',')) return quoted(text) + " is more than one label; keep one per line";
   if (is_word_for_non_finite(text)) return non_finite(text);
   if (is_decimal(text)) return overflowing(text);
   return quoted(text) + " is not a label; expected a number such as 1, -1 or 0.5";

@@ -1,5 +1,5 @@
-// What is wrong with a line of an svmlight file, in words: the offending text, why it was
-// refused, and what would be right. Called once a file at most, so nothing here is fast.
+// Error messages for bad lines of svmlight files: the offending text, why it is invalid, and what would be
+// valid. Called at most once per file, so speed does not matter here.
 #pragma once
 
 #include <cstdint>

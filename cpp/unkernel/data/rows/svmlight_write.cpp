@@ -8,7 +8,7 @@
 namespace unkernel::data {
 namespace {
 
-// No number is longer: -1.7976931348623157e+308 has 24 bytes, a 64-bit integer 20.
+// The longest numbers: -1.7976931348623157e+308 has 24 bytes, a 64-bit integer 20.
 constexpr std::size_t longest_number = 32;
 
 template <class Number>
@@ -20,10 +20,10 @@ template <class Index>
 void check(const SvmlightRows<Index>& rows, std::int64_t begin, std::int64_t end) {
   const auto count = static_cast<std::size_t>(rows.matrix.rows());
   if (rows.labels.size() != count || (!rows.queries.empty() && rows.queries.size() != count)) {
-    throw std::invalid_argument("labels and query numbers must be one a row");
+    throw std::invalid_argument("there must be one label and one query number per row");
   }
   if (rows.matrix.columns.size() != rows.matrix.values.size()) {
-    throw std::invalid_argument("columns and values must be equally many");
+    throw std::invalid_argument("there must be as many values as columns");
   }
   if (begin < 0 || end < begin || static_cast<std::size_t>(end) > count) {
     throw std::out_of_range("there are no such rows");
@@ -39,7 +39,7 @@ class RowFormatter {
     const auto begin = static_cast<std::int64_t>(rows_.matrix.offsets[row]);
     const auto end = static_cast<std::int64_t>(rows_.matrix.offsets[row + 1]);
     if (begin < 0 || end < begin || static_cast<std::size_t>(end) > rows_.matrix.values.size()) {
-      throw std::invalid_argument("the offsets of the matrix are not ascending, or leave it");
+      throw std::invalid_argument("the offsets of the matrix are not ascending or exceed its entries");
     }
     const std::size_t used = text_.size();
     const std::size_t most = (2 + 2 * static_cast<std::size_t>(end - begin)) * (longest_number + 8);

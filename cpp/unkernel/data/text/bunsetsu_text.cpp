@@ -19,15 +19,15 @@ constexpr const char* no_bunsetsu =
     "a sentence begins with a bunsetsu, such as '* 0 1D'; plain text must be cut into tagged morphemes and "
     "bunsetsu first, as JUMAN with KNP or CaboCha do";
 
-// Of a line of seven fields, and of one of JUMAN's, where POS, subPOS, ctype and cform are followed by their
-// numbers.
+// Positions of the fields in a line of seven fields, and in a line of JUMAN's, where a number follows each of
+// POS, subPOS, ctype and cform.
 constexpr std::array<std::size_t, morpheme_fields> plain_fields{0, 1, 2, 3, 4, 5, 6};
 constexpr std::array<std::size_t, morpheme_fields> juman_fields{0, 1, 2, 3, 5, 7, 9};
 constexpr std::size_t fewest_juman_fields = 11;
 
 bool is_type(char c) { return c >= 'A' && c <= 'Z'; }
 
-// As it would be written: no sign but a minus, no zeros in front. So the same number is the same bytes.
+// Accepts the canonical form only (no plus sign, no leading zeros), so that equal numbers are equal bytes.
 bool read_integer(std::string_view token, std::int32_t& value) {
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
   const std::string_view digits = token.starts_with('-') ? token.substr(1) : token;
@@ -39,7 +39,7 @@ std::string_view token_at(std::string_view line, std::size_t at) {
   return line.substr(at, line.find(' ', at) - at);
 }
 
-// `* 0 12D`, or `+ 0 12D`, whatever follows: where the three fields stand.
+// The three fields of `* 0 12D` or `+ 0 12D`; the rest of the line is ignored.
 struct Header {
   std::string_view number;
   std::string_view head;  // without the type
@@ -80,7 +80,7 @@ BunsetsuText::BunsetsuText(std::string text, std::string file, std::int64_t firs
   const auto is_comment = [](const Line& line) { return line.text.empty() || line.text[0] == '#'; };
   const auto first = std::ranges::find_if_not(lines, is_comment);
   if (first == lines.end()) return;
-  // A text of another format has no EOS either: what tells is where it begins.
+  // A text in another format has no EOS either; the first line tells which case it is.
   Header header;
   const bool begins = read_header(first->text, '*', header);
   const std::string reason = begins ? "the last sentence does not end with EOS" : no_bunsetsu;
@@ -90,7 +90,7 @@ BunsetsuText::BunsetsuText(std::string text, std::string file, std::int64_t firs
   skipped_.push_back({wrong.number, static_cast<std::int64_t>(column), reason});
 }
 
-// A line is told by its bytes alone, so that it does not matter how the text was cut.
+// Lines are recognised by their bytes alone, so it does not matter how the text was split.
 bool BunsetsuText::next_line(std::size_t& at, Line& line) {
   if (at >= text_.size()) return false;
   const std::size_t newline = std::min(text_.find('\n', at), text_.size());
@@ -118,7 +118,7 @@ void BunsetsuText::keep_or_skip(std::span<const Line> lines, std::size_t end, Ba
   }
 }
 
-// first_morphemes_ has one entry too many all the time: where the next bunsetsu would begin.
+// first_morphemes_ always has one extra entry: where the next bunsetsu would begin.
 void BunsetsuText::read_sentence(std::span<const Line> lines) {
   std::int32_t count = 0;
   for (const Line& line : lines.first(lines.size() - 1)) {
@@ -238,7 +238,7 @@ std::string BunsetsuText::rewritten(std::size_t begin, std::size_t end, std::siz
 }
 
 std::size_t whole_sentences(std::string_view text, std::size_t from) {
-  from -= std::min<std::size_t>(from, end_of_sentence.size() + 1);  // it may have come before its newline
+  from -= std::min<std::size_t>(from, end_of_sentence.size() + 1);  // EOS may have arrived before its newline
   const std::string_view tail = text.substr(from);
   for (std::size_t at = tail.rfind(end_of_sentence); at != std::string_view::npos;
        at = at == 0 ? std::string_view::npos : tail.rfind(end_of_sentence, at - 1)) {

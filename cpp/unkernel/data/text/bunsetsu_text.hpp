@@ -1,4 +1,4 @@
-// Japanese sentences cut into bunsetsu, with the bunsetsu that each depends on.
+// Reads Japanese sentences that are segmented into bunsetsu, with the head of each bunsetsu.
 //
 //   # S-ID:950101003-001
 //   * 0 1D                                  bunsetsu 0 depends on 1, in the way D (or P, I, A ...)
@@ -8,9 +8,9 @@
 //   ...
 //   EOS
 //
-// Morphemes may also have the eleven or more fields of JUMAN and KNP, where numbers stand behind the last
-// four; KNP's basic phrases (`+ 0 1D ...`) and whatever follows a head in its line are bytes that pass
-// through. docs/formats/bunsetsu.md says what is accepted and what is refused.
+// Morphemes may also have the eleven or more fields of JUMAN and KNP, in which a number follows each of the
+// last four. KNP's basic phrases (`+ 0 1D ...`) and anything after the head in a line are copied unchanged.
+// docs/formats/bunsetsu.md specifies what the reader accepts.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,13 @@ enum class MorphemeField : std::size_t { surface, reading, lemma, pos, subpos, c
 inline constexpr std::size_t morpheme_fields = 7;
 inline constexpr std::int32_t no_head = -1;
 
-// What becomes of a sentence that is not what it should be.
+// What to do with an invalid sentence.
 enum class BadSentence {
-  fail,  // FormatError
-  skip,  // it is no sentence, its bytes pass through, and it is listed
+  fail,  // throw FormatError
+  skip,  // copy its bytes unchanged and record it
 };
 
-// Owns the text. A morpheme costs 28 bytes beside it, a bunsetsu 21, and each different string is kept once.
+// Owns the text. Adds 28 bytes per morpheme and 21 per bunsetsu, and stores each distinct string once.
 class BunsetsuText {
  public:
   struct Skipped {
@@ -43,23 +43,23 @@ class BunsetsuText {
     std::string reason;
   };
 
-  // `first_line` is the number of the text's first line, for texts that are parts of a file.
+  // `first_line` is the line number of the first line, for texts that are parts of a file.
   BunsetsuText(std::string text, std::string file, std::int64_t first_line, BadSentence bad);
 
   std::size_t sentences() const { return sentences_.size(); }
   std::size_t bunsetsu() const { return heads_.size(); }
   std::size_t morphemes() const { return symbols_.size() / morpheme_fields; }
-  // For s or b up to and including the number of sentences or bunsetsu.
+  // Also valid for the number of sentences (or bunsetsu), which gives the end.
   std::size_t first_bunsetsu(std::size_t sentence) const {
     return sentence == sentences() ? bunsetsu() : sentences_[sentence].first_bunsetsu;
   }
   std::size_t first_morpheme(std::size_t bunsetsu) const { return first_morphemes_[bunsetsu]; }
 
-  // Within the sentence, from 0; no_head for the root. Nothing else is asked of them: corpora have some that
-  // depend on themselves, on what comes before, or on what is not there.
+  // Within the sentence, from 0; no_head for the root. Heads are not validated further: corpora contain
+  // bunsetsu that depend on themselves, on earlier ones, or on missing ones.
   std::span<const std::int32_t> heads() const { return heads_; }
   std::string_view types() const { return types_; }
-  // Equal strings have equal symbols, whatever field they stand in.
+  // Equal strings have equal symbols, whatever their field.
   std::int32_t symbol(std::size_t morpheme, MorphemeField field) const {
     return symbols_[morpheme * morpheme_fields + static_cast<std::size_t>(field)];
   }
@@ -69,26 +69,26 @@ class BunsetsuText {
   }
 
   const std::string& text() const { return text_; }
-  // From its comments to its EOS.
+  // From the comments of the sentence to its EOS.
   std::string_view sentence_text(std::size_t sentence) const;
   std::int64_t sentence_line(std::size_t sentence) const { return sentences_[sentence].line; }
-  // How many lines the text has.
+  // The number of lines of the text.
   std::int64_t lines() const { return lines_; }
   const std::vector<Skipped>& skipped() const { return skipped_; }
 
-  // The text, or one of its sentences, with other heads and types, which check_heads() likes: all other bytes
-  // as they are.
+  // The text, or one of its sentences, with other heads and types, which must pass check_heads(). All other
+  // bytes stay as they are.
   std::string with_heads(std::span<const std::int32_t> heads, std::string_view types) const;
   std::string sentence_with_heads(std::size_t sentence, std::span<const std::int32_t> heads,
                                   std::string_view types) const;
-  // Throws std::invalid_argument unless there is one of each for every bunsetsu, heads are bunsetsu of the
-  // sentence, no_head, or what was read, and types are letters.
+  // Throws std::invalid_argument unless there is one head and one type per bunsetsu, each head is a bunsetsu
+  // of the sentence, no_head, or the head that was read, and types are letters.
   void check_heads(std::span<const std::int32_t> heads, std::string_view types) const;
 
  private:
   struct Sentence {
     std::size_t first_bunsetsu;
-    std::size_t begin;  // bytes of the text
+    std::size_t begin;  // in bytes of the text
     std::size_t end;
     std::int64_t line;
   };
@@ -98,7 +98,7 @@ class BunsetsuText {
     std::int64_t number;
   };
 
-  // Of the text from `begin` to `end`, where the bunsetsu stand.
+  // The text from `begin` to `end`, with heads and types replaced.
   std::string rewritten(std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
                         std::span<const std::int32_t> heads, std::string_view types) const;
   void check_counts(std::span<const std::int32_t> heads, std::string_view types) const;
@@ -117,14 +117,14 @@ class BunsetsuText {
   std::vector<Sentence> sentences_;
   std::vector<std::int32_t> heads_;
   std::string types_;
-  std::vector<std::size_t> head_begins_;      // where the head's number stands in the text
-  std::vector<std::size_t> first_morphemes_;  // one more than there are bunsetsu
-  std::vector<std::int32_t> symbols_;         // morpheme_fields a morpheme
+  std::vector<std::size_t> head_begins_;      // where the number of the head starts in the text
+  std::vector<std::size_t> first_morphemes_;  // bunsetsu + 1 entries
+  std::vector<std::int32_t> symbols_;         // morpheme_fields per morpheme
   std::vector<Skipped> skipped_;
 };
 
-// How much of a text that goes on is whole sentences: up to the last line that is EOS. Looks at the bytes
-// from `from` on, and the few before that a line might have begun with.
+// The length of the prefix of a growing text that consists of whole sentences, up to the last EOS line.
+// Examines the bytes from `from` on, and the few before it that may have begun a line.
 std::size_t whole_sentences(std::string_view text, std::size_t from);
 
 }  // namespace unkernel::data

@@ -17,7 +17,7 @@ constexpr std::int32_t most_words = std::numeric_limits<std::int32_t>::max() - 1
 
 bool is_number(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_digit); }
 
-// At most 40 characters of it, in quotes.
+// At most 40 characters of the text, in quotes.
 std::string shown(std::string_view text) {
   constexpr std::size_t longest = 40;
   const bool fits = count_characters(text) <= longest;
@@ -96,7 +96,7 @@ void ColumnReader::begin_sentence() {
   has_other_lines_ = columns_set_here_ = false;
 }
 
-// The lines up to a blank one; comments that stand by themselves belong to what follows.
+// Reads lines up to a blank one; standalone comments belong to the sentence that follows.
 bool ColumnReader::read_sentence() {
   while (next_line()) {
     if (line_is_blank()) {
@@ -121,7 +121,7 @@ bool ColumnReader::read_line() {
   return *line_begin_ == '#' || read_word();
 }
 
-// The line of a word, or one that is no word and takes no part.
+// Reads the line of a word, or of a multiword token or empty node, which is skipped.
 bool ColumnReader::read_word() {
   const std::size_t cuts = index_.cuts.size();
   if (!split_at_tabs()) return false;
@@ -197,7 +197,7 @@ bool ColumnReader::add_token(const char* at) {
   return true;
 }
 
-// `1-2`, a multiword token, and `1.1`, an empty node.
+// True for `1-2`, a multiword token, and `1.1`, an empty node.
 bool ColumnReader::is_no_word(std::string_view id) const {
   if (options_.format != ColumnFormat::conllu) return false;
   const std::size_t middle = id.find_first_of("-.");
@@ -207,7 +207,7 @@ bool ColumnReader::is_no_word(std::string_view id) const {
 
 bool ColumnReader::end_sentence() {
   if (words_ == 0) {
-    // Comments with nothing behind them are bytes that pass through.
+    // Comments that no word follows are copied unchanged.
     return !has_other_lines_ || fail(begin_ + place_.begin, "a sentence without words");
   }
   if (options_.format != ColumnFormat::chunks && !check_heads()) return false;
@@ -235,7 +235,7 @@ bool ColumnReader::check_heads() {
   return fail(begin_ + index_.token_begins.span()[token] + column, std::move(reason));
 }
 
-// Forgets a bad sentence but for its place.
+// Discards a bad sentence but keeps its place.
 void ColumnReader::skip_sentence(bool to_its_end) {
   const auto tokens = static_cast<std::size_t>(index_.first_tokens.span().back());
   if (columns_set_here_) index_.columns = 0;

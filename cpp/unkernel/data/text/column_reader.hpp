@@ -1,4 +1,4 @@
-// Finds sentences, tokens and fields in a text of columns.
+// The parser behind ColumnText: finds sentences, tokens and fields in a text of columns.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace unkernel::data {
 
 class ColumnReader {
  public:
-  // Reads the lines at `part`, all of the text or sentences of it.
+  // Reads the lines of `part`, which is the whole text or some of its sentences.
   ColumnReader(std::string_view text, const std::string& file, const ColumnOptions& options,
                const LinePlace& part, ColumnIndex& index);
 
-  // Throws FormatError at the first line that is bad, unless bad sentences are to be skipped.
+  // Throws FormatError at the first bad line, unless bad sentences are to be skipped.
   void read();
 
  private:
@@ -50,7 +50,7 @@ class ColumnReader {
   const char* next_;  // where the next line begins
   std::int64_t next_number_;
   const char* line_begin_;
-  const char* line_end_;  // without what ends a line
+  const char* line_end_;  // without the line terminator
 
   LinePlace place_{};  // of the sentence
   std::int32_t words_ = 0;
@@ -62,7 +62,7 @@ class ColumnReader {
   std::string fault_reason_;
 };
 
-// The place of `at`, a byte of the lines at `place`, and what is wrong there.
+// An error at `at`, a byte within the lines of `place`, with its line and column.
 FormatError fault_in_lines(std::string_view text, const std::string& file, const LinePlace& place,
                            const char* at, std::string reason);
 

@@ -74,7 +74,7 @@ FormatError ColumnText::fault(std::int64_t token, int column, const std::string&
 
 std::size_t whole_sentences(std::string_view text, ColumnFormat format) {
   const std::size_t start = text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
-  std::size_t cut = 0;  // behind the blank line that would end a sentence, if there is one above it
+  std::size_t cut = 0;  // after the blank line that may end a sentence, if a word precedes it
   std::size_t end = text.rfind('\n');
   while (end != std::string_view::npos && end >= start) {
     const std::size_t before = end == 0 ? std::string_view::npos : text.rfind('\n', end - 1);

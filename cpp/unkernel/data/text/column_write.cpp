@@ -57,7 +57,7 @@ void check_heads(const ColumnText& text, std::span<const std::int32_t> heads) {
   }
 }
 
-// The text as it is, but for fields that are replaced, from the first to the last.
+// Copies the text, with fields replaced in ascending order.
 class Copy {
  public:
   explicit Copy(const ColumnText& text) : text_(text.text()) {
@@ -95,7 +95,7 @@ void replace_head(Copy& copy, std::string_view field, std::int32_t head) {
   copy.replace(field, head < 0 ? nothing : std::string_view(digits, static_cast<std::size_t>(end - digits)));
 }
 
-// What stands between a token's columns; a tab, or a space where it has one column only.
+// The separator before a new column: the one the token uses, or a space if it has one column only.
 char separator(const ColumnText& text, std::int64_t token) {
   if (text.columns() == 1) return ' ';
   return *(text.field(token, text.columns() - 1).data() - 1);

@@ -6,9 +6,10 @@
 namespace unkernel::data {
 namespace {
 
-// The word where a way up comes back to itself, 0 where none does.
+// A word that lies on a cycle of heads, or 0 if there is none.
 std::int32_t word_on_a_circle(std::span<const std::int32_t> heads) {
-  std::vector<std::int32_t> seen_from(heads.size() + 1, 0);  // the word whose way up came here first
+  std::vector<std::int32_t> seen_from(heads.size() + 1,
+                                      0);  // the first word from which each word was reached
   for (std::size_t i = 0; i < heads.size(); ++i) {
     const auto start = static_cast<std::int32_t>(i) + 1;
     std::int32_t at = start;

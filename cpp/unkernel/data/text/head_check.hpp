@@ -1,4 +1,4 @@
-// Whether the heads of a sentence make a tree.
+// Checks whether the heads of a sentence form a tree.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,19 @@
 
 namespace unkernel::data {
 
-// What heads have to be beyond numbers of words in the sentence.
+// What heads must satisfy, besides being words of the sentence.
 enum class TreeCheck {
   none,
-  forest,  // every word has a head, and following heads leads to a root
-  tree,    // and there is one root
+  forest,  // every word has a head, and there is no cycle
+  tree,    // a forest with one root
 };
 
 struct HeadFault {
-  std::size_t word;  // the first that shows it, from 0 on
+  std::size_t word;  // the first word at fault, from 0
   std::string reason;
 };
 
-// `heads` are numbers of words from 1 on, 0 for a root, -1 where there is none; at most heads.size(). Takes
-// linear time.
+// `heads` count from 1, with 0 for a root and -1 if there is none; at most heads.size(). Linear time.
 std::optional<HeadFault> head_fault(std::span<const std::int32_t> heads, TreeCheck check);
 
 }  // namespace unkernel::data

@@ -24,7 +24,7 @@ std::uint64_t eight_bytes(const char* text) {
   return word;
 }
 
-// The bytes of a name of up to eight, else a hash of them all.
+// The bytes of a name of at most eight bytes, else a hash of all bytes.
 std::uint64_t key_of(std::string_view name) {
   if (name.size() < 8) return first_bytes(name.data(), name.size());
   if (name.size() == 8) return eight_bytes(name.data());
@@ -47,7 +47,7 @@ NameTable NameTable::of(std::string_view bytes, std::span<const std::int64_t> en
   NameTable table;
   std::size_t begin = 0;
   for (const std::int64_t end : ends) {
-    const auto next = static_cast<std::size_t>(end);  // a negative one lies beyond all
+    const auto next = static_cast<std::size_t>(end);  // a negative value wraps around and fails the check
     if (next < begin || next > bytes.size())
       throw std::invalid_argument("the names of a table overlap, or lie beyond its end");
     const std::size_t known = table.size();

@@ -12,15 +12,14 @@ using Byte = unsigned char;
 constexpr std::uint64_t high_bits = 0x8080808080808080u;
 constexpr std::uint64_t ones = 0x0101010101010101u;
 
-// Eight bytes from 1 to 127. Borrows can make a byte above a zero look like one, never hide one.
+// Whether eight bytes are all in 1 .. 127. A borrow can make a byte look like zero, but never hides one.
 bool is_plain(const char* at) {
   std::uint64_t word;
   std::memcpy(&word, at, sizeof word);
   return (((word - ones) | word) & high_bits) == 0;
 }
 
-// What the second byte of a character may be, by its first (Unicode, table 3-7), and how many bytes follow
-// the first.
+// The valid second bytes of a character for its first byte (Unicode, table 3-7), and how many bytes follow.
 struct Lead {
   int following;
   Byte low, high;
@@ -37,7 +36,7 @@ Lead lead(Byte first) {
   return {-1, 0, 0};
 }
 
-// The bytes of the character that `text` begins with, 0 where that is none.
+// The number of bytes of the first character of `text`, 0 if it is invalid.
 std::size_t character_size(std::string_view text) {
   const Lead first = lead(static_cast<Byte>(text[0]));
   if (first.following <= 0) return first.following == 0 ? 1 : 0;

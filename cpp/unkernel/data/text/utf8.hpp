@@ -1,4 +1,4 @@
-// Whether bytes are UTF-8 text, and its characters.
+// Validates UTF-8 text and counts its characters.
 #pragma once
 
 #include <cstddef>
@@ -6,17 +6,17 @@
 
 namespace unkernel::data {
 
-// Where the first byte is that cannot be part of UTF-8 text, which has no NUL bytes either; text.size() where
-// there is none. Overlong forms, surrogates and numbers beyond U+10FFFF are refused.
+// The position of the first byte that is not valid UTF-8 or is NUL; text.size() if there is none. Overlong
+// forms, surrogates and code points beyond U+10FFFF are invalid.
 std::size_t first_bad_byte(std::string_view text);
 
-// Whether the byte belongs to the character that was begun before it.
+// Whether the byte continues a character (10xxxxxx).
 inline bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-// How many characters the bytes are, if they are UTF-8.
+// The number of characters in valid UTF-8 text.
 std::size_t count_characters(std::string_view text);
 
-// As many characters as there are, at most `count`.
+// The first `count` characters, or all if there are fewer.
 std::string_view first_characters(std::string_view text, std::size_t count);
 std::string_view last_characters(std::string_view text, std::size_t count);
 

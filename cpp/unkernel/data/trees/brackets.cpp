@@ -6,7 +6,7 @@
 namespace unkernel::data {
 namespace {
 
-// Which bytes end a word: one look each is enough.
+// The bytes that end a word, as a lookup table.
 constexpr std::array<bool, 256> make_enders() {
   std::array<bool, 256> enders{};
   for (const char c : {' ', '\t', '\n', '\r', '(', ')'}) enders[static_cast<unsigned char>(c)] = true;
@@ -66,7 +66,7 @@ void BracketReader::close(std::size_t at) {
   open_.pop_back();
 }
 
-// One word, or, in joined style, all words up to the bracket: one leaf if that bracket closes the node.
+// Reads one word or, in joined style, all words up to the bracket: one leaf if that bracket closes the node.
 void BracketReader::take_words(std::string_view text, std::size_t& at) {
   const std::string_view word = word_at(text, at);
   if (style_ == WordStyle::joined && at >= words_end_) {
@@ -90,7 +90,7 @@ void BracketReader::take_words(std::string_view text, std::size_t& at) {
 
 std::string to_brackets(const Forest& forest, NodeId root, bool bracket_leaves) {
   std::string text;
-  std::vector<std::pair<NodeId, std::size_t>> path;  // a node, and which child comes next
+  std::vector<std::pair<NodeId, std::size_t>> path;  // a node, and the index of its next child
   const auto begin = [&](NodeId node) {
     if (!path.empty() && !(bracket_leaves && path.back().second > 1)) text.append(1, ' ');
     const bool bare = !bracket_leaves && !path.empty() && forest.is_leaf(node);
@@ -121,7 +121,7 @@ NodeId add_preorder(Forest& forest, std::span<const std::string_view> labels,
   if (labels.empty() || labels.size() != arities.size()) {
     throw std::invalid_argument("a tree in preorder has a label and a number of children for each node");
   }
-  // From the back: the children of a node are then on the stack, the first one on top.
+  // From the back, so that the children of a node are on the stack, the first one on top.
   std::vector<NodeId> stack;
   std::vector<NodeId> children;
   for (std::size_t i = labels.size(); i-- > 0;) {

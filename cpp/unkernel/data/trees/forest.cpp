@@ -44,7 +44,7 @@ std::size_t Forest::place(const Slots& slots, std::uint64_t hash, const Same& sa
   return at;
 }
 
-// Puts a slot where `place` found room; `count` are there already.
+// Inserts a slot at the free position that `place` found; `count` slots are in use.
 void Forest::insert(Slots& slots, std::size_t count, std::size_t at, Slot slot) {
   slots[at] = slot;
   if (!is_crowded(count + 1, slots.size())) return;

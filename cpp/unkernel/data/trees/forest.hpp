@@ -1,15 +1,14 @@
-// All subtrees of all trees, each stored once.
+// A forest that stores each distinct subtree of all trees once.
 //
-// A node is a label and a list of children; two nodes that are equal in both are the same node
-// (hash-consing), so a tree is the number of its root, and two trees are equal when their roots are. Children
-// have smaller numbers than their parents: going through nodes in ascending order visits every subtree before
-// the trees that contain it.
+// A node is a label and a list of children; nodes that are equal in both are the same node (hash-consing). So
+// a tree is the number of its root, and two trees are equal if their roots are. Children have smaller numbers
+// than their parents: ascending order visits every subtree before the trees that contain it.
 //
-// A *production* is what the subset-tree kernel compares: a label with the labels of the children. A leaf has
-// none.
+// A *production*, which the subset-tree kernel compares, is a label with the labels of the children. Leaves
+// have none.
 //
-// Memory    16 bytes a node and 4 a child, and 24 to 64 bytes of hash tables a node
-// Threads   any number may read; who adds must be alone. `gate` is there for those who cannot know of each
+// Memory    16 bytes per node, 4 per child, and 24 to 64 bytes of hash tables per node
+// Threads   any number may read; a writer must be alone. `gate` serves callers that do not know of each
 // other.
 #pragma once
 
@@ -35,11 +34,11 @@ class Forest {
   std::int32_t add_label(std::string_view name) { return labels_.add(name); }
   std::int32_t find_label(std::string_view name) const { return labels_.find(name); }
 
-  // The node with that label and those children, which is made if it is not there.
+  // The node with that label and those children; adds it if it is missing.
   NodeId add_node(std::int32_t label, std::span<const NodeId> children);
-  // That node, or -1.
+  // The node with that label and those children, or -1.
   NodeId find_node(std::int32_t label, std::span<const NodeId> children) const;
-  // The production with that label and those labels of children, or -1.
+  // The production with that label and those child labels, or -1.
   std::int32_t find_production(std::int32_t label, std::span<const std::int32_t> child_labels) const;
 
   std::size_t size() const { return nodes_.size() - 1; }
@@ -53,7 +52,7 @@ class Forest {
     return {children_.data() + begin, static_cast<std::size_t>(nodes_[at(node) + 1].child_begin) - begin};
   }
   bool is_leaf(NodeId node) const { return nodes_[at(node)].production < 0; }
-  // -1 for a leaf
+  // -1 for a leaf.
   std::int32_t production(NodeId node) const { return nodes_[at(node)].production; }
 
   const NameTable& labels() const { return labels_; }
@@ -64,13 +63,13 @@ class Forest {
 
  private:
   struct Node {
-    std::int64_t child_begin;  // the next node's is where they end
+    std::int64_t child_begin;  // they end where those of the next node begin
     std::int32_t label;
     std::int32_t production;
   };
   struct Slot {
-    std::uint64_t hash;   // of a node with one child: label and child themselves
-    std::int32_t number;  // -1: free
+    std::uint64_t hash;   // for a node with one child: label and child themselves
+    std::int32_t number;  // -1 if the slot is free
   };
   using Slots = LargeVector<Slot>;
 
@@ -87,17 +86,17 @@ class Forest {
 
   std::unique_ptr<std::shared_mutex> gate_ = std::make_unique<std::shared_mutex>();
   NameTable labels_;
-  LargeVector<Node> nodes_;  // and one behind the last
+  LargeVector<Node> nodes_;  // with a sentinel at the end
   LargeVector<NodeId> children_;
-  std::vector<std::int32_t> production_labels_;  // of each the label, then those of the children
+  std::vector<std::int32_t> production_labels_;  // for each production: its label, then those of the children
   std::vector<std::int64_t> production_ends_;
-  std::vector<NodeId> leaf_;  // of a label, or -1: leaves are found without hashing
-  // Nodes with one child, which most are, by label and child: what is found need not be looked at.
+  std::vector<NodeId> leaf_;  // by label, or -1: leaves are found without hashing
+  // Nodes with one child, which most nodes are, keyed by label and child: a hit needs no comparison.
   Slots unary_slots_;
   std::size_t unary_count_ = 0;
   Slots node_slots_;
   Slots production_slots_;
-  std::vector<std::int32_t> new_labels_;  // of the production that is being added
+  std::vector<std::int32_t> new_labels_;  // of the production being added
 };
 
 }  // namespace unkernel::data

@@ -10,7 +10,7 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 [[noreturn]] void fail() { throw std::invalid_argument("the arrays of the forest are damaged"); }
 
-// Marks the nodes of the trees; children have smaller numbers, so one pass from the back is enough.
+// Marks the nodes of the trees. Children have smaller numbers, so one backward pass is enough.
 std::vector<bool> reachable(const Forest& forest, std::span<const NodeId> roots) {
   std::vector<bool> wanted(forest.size(), false);
   for (const NodeId root : roots) {

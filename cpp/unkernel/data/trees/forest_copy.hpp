@@ -1,4 +1,4 @@
-// Forests out of other forests, and out of arrays from a file.
+// Copies trees between forests, and restores forests from the arrays of a file.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace unkernel::data {
 
-// Adds the trees with these roots of another forest (-1: no tree), and gives their roots here. Nodes of the
-// other forest that are in none of them stay behind.
+// Adds the trees with these roots of another forest (-1: no tree) and returns their roots here. Copies only
+// the nodes of these trees.
 std::vector<NodeId> absorb(Forest& forest, const Forest& other, std::span<const NodeId> roots);
 
-// A forest as a file holds it.
+// The arrays of a forest in a file.
 struct ForestArrays {
   std::string_view label_bytes;
   std::span<const std::int64_t> label_ends;
   std::span<const std::int32_t> node_labels;
-  std::span<const std::int64_t> child_begins;  // one more than nodes
+  std::span<const std::int64_t> child_begins;  // nodes + 1 entries
   std::span<const NodeId> children;
 };
 
-// Makes the forest, with the same numbers; refuses arrays that are not one: labels and nodes each once,
-// children before their parents.
+// Restores the forest with the same numbers. Throws std::invalid_argument unless labels and nodes are
+// distinct and children precede their parents.
 Forest restore_forest(const ForestArrays& arrays);
 
 }  // namespace unkernel::data

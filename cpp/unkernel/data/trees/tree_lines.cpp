@@ -18,13 +18,13 @@ std::string_view token_at(std::string_view text, std::size_t at) {
   return text.substr(at, end - at);
 }
 
-// A mark is `|BT|`, `|BT:name|`, `|ET|` and so on: a bar, B or E, capital letters, perhaps a name, a bar.
+// A mark such as `|BT|`, `|BT:name|` or `|ET|`: a bar, B or E, capital letters, an optional name, a bar.
 struct Mark {
   bool begins = false;
   std::string_view kind;
   std::string_view name;
   bool named = false;
-  std::size_t size = 0;  // 0: no mark
+  std::size_t size = 0;  // 0 if there is no mark
 };
 
 Mark mark_at(std::string_view text, std::size_t at) {
@@ -100,7 +100,7 @@ void TreeLines::line(std::string_view text) {
   examples_.vector_ends.push_back(static_cast<std::int64_t>(examples_.vector_channel.size()));
 }
 
-// The label and what belongs to it; gives where the sections begin.
+// Reads the label and the optional qid; returns where the sections begin.
 std::size_t TreeLines::read_head(std::string_view text) {
   std::size_t at = skip_blanks(text, 0);
   const std::string_view label = token_at(text, at);
@@ -149,7 +149,7 @@ std::size_t TreeLines::read_section(std::string_view text, std::size_t at) {
   return end + 4;
 }
 
-// Trees up to |ET|; a further |BT| begins the next one.
+// Reads trees up to |ET|; another |BT| begins the next tree.
 std::size_t TreeLines::read_trees(std::string_view text, std::size_t at, std::string_view name) {
   const bool named = !name.empty();
   while (true) {
@@ -178,7 +178,7 @@ std::size_t TreeLines::read_trees(std::string_view text, std::size_t at, std::st
   }
 }
 
-// Vectors of numbered features: |BV| separates them, |EV| or the line's end ends them.
+// Reads vectors of numbered features: |BV| separates them, |EV| or the end of the line ends them.
 std::size_t TreeLines::read_vectors(std::string_view text, std::size_t at) {
   vector_begin_ = examples_.indices.size();
   while (true) {
@@ -233,14 +233,14 @@ std::size_t TreeLines::read_entry(std::string_view text, std::size_t at, bool na
   return at + token.size();
 }
 
-// The last of an example's trees or vectors, which began where the example before ended.
+// Checks that the last tree or vector of an example has a channel of its own. `ends`: of previous examples.
 void TreeLines::check_not_repeated(std::size_t at, std::span<const std::int32_t> channels,
                                    std::span<const std::int64_t> ends) const {
   const auto own = channels.subspan(ends.empty() ? 0 : static_cast<std::size_t>(ends.back()));
   if (std::ranges::count(own, own.back()) > 1) fail(at, "this line has two of the same name");
 }
 
-// Named features come in any order, and those that are repeated add up.
+// Named features come in any order; the values of repeated ones are added.
 void TreeLines::end_vector(std::size_t at, bool named) {
   (named ? has_named_ : has_numbered_) = true;
   if (has_named_ && has_numbered_)

@@ -1,11 +1,10 @@
-// Files with an example a line: SVM-light-TK's `.dat` and KeLP's `.klp`.
+// Files with one example per line: SVM-light-TK's `.dat` and KeLP's `.klp`.
 //
 //   label [qid:n] |BT| (tree) |BT| (tree) |ET| 1:0.5 7:1 |BV| 2:1 |EV|       SVM-light-TK
 //   label |BT:name| (tree) |ET| |BV:name| word:1.0 other:2.0 |EV| |BS:name| text |ES|     KeLP
 //
 // In the first, the k-th tree of a line belongs to the k-th channel, and `|BV|` separates vectors; in the
-// second, channels go by name, and so do features. docs/formats/trees.md says what is accepted and what is
-// refused.
+// second, channels and features have names. docs/formats/trees.md specifies what the reader accepts.
 #pragma once
 
 #include <cstddef>
@@ -22,21 +21,21 @@
 
 namespace unkernel::data {
 
-// What a file holds besides the forest. Each tree and each vector knows its channel.
+// The contents of a file besides the forest. Each tree and each vector has a channel.
 struct TreeExamples {
   NameTable label_names;
-  std::vector<std::int32_t> labels;   // into label_names, one an example
-  std::vector<std::int64_t> queries;  // one an example where there are any
+  std::vector<std::int32_t> labels;   // into label_names, one per example
+  std::vector<std::int64_t> queries;  // one per example if there are any
   bool has_queries = false;
   NameTable tree_channels;
   std::vector<std::int64_t> tree_ends;  // of each example
   std::vector<std::int32_t> tree_channel;
-  std::vector<NodeId> roots;  // -1: an empty tree
+  std::vector<NodeId> roots;  // -1 for an empty tree
   NameTable vector_channels;
   std::vector<std::int64_t> vector_ends;  // of each example
   std::vector<std::int32_t> vector_channel;
   std::vector<std::int64_t> entry_ends;  // of each vector
-  std::vector<std::int64_t> indices;  // as written, ascending; of a named feature: its number in `features`
+  std::vector<std::int64_t> indices;  // as written, ascending; for a named feature: its number in `features`
   std::vector<double> values;
   NameTable features;  // empty unless features have names
 };
@@ -45,9 +44,9 @@ class TreeLines {
  public:
   TreeLines(std::string file, std::shared_ptr<Forest> forest);
 
-  // Text that comes in blocks, cut anywhere. Throws FormatError; of no use afterwards.
+  // Takes text in arbitrary blocks. Throws FormatError; the reader cannot be used afterwards.
   void feed(std::string_view block);
-  // Reads what is left when the last line has no newline.
+  // Reads a last line that does not end in a newline.
   void finish();
 
   TreeExamples& examples() { return examples_; }
@@ -74,10 +73,10 @@ class TreeLines {
   TreeExamples examples_;
   std::string unfinished_;
   std::int64_t line_number_ = 0;
-  std::size_t vector_begin_ = 0;  // first entry of the vector that is being read
+  std::size_t vector_begin_ = 0;  // first entry of the current vector
   std::int32_t trees_in_line_ = 0;
   std::int32_t vectors_in_line_ = 0;
-  bool has_numbered_ = false;  // vectors whose features have numbers
+  bool has_numbered_ = false;  // whether any vector has numbered features
   bool has_named_ = false;
 };
 
