@@ -106,7 +106,7 @@ def test_a_run_can_be_taken_up_from_saved_cuts():
 
 def test_a_bundle_refuses_what_does_not_fit():
     bundle = _core.Bundle(3, 10)
-    with pytest.raises(ValueError, match="wrong number of weights"):
+    with pytest.raises(ValueError, match="one coefficient per weight"):
         bundle.add(np.zeros(4), 1.0)
     with pytest.raises(ValueError, match="one mass per cut"):
         bundle.set_masses(np.ones(1))

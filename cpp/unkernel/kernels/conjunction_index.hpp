@@ -1,15 +1,15 @@
-// Numbers for conjunctions.
+// Numbers conjunctions of features.
 //
-// Features are ranks 0, 1, 2 .. by descending frequency. A conjunction of at most `degree` of them,
-// a >= b >= c >= e, gets the number it has when all conjunctions are listed by their largest rank a,
-// each a's block being: a alone; (a, b) by b; (a, b, c) by b, then c; (a, b, c, e) by b, c, then e.
-// Number 0 is the empty one, the constant. So the conjunctions of the most frequent features come first, and
-// those that share their rarest feature stand together.
+// Features are ranks 0, 1, 2, .. by descending frequency. All conjunctions of at most `degree` features, a >=
+// b >= c >= e, are listed by their largest rank a; the block of a has: a alone; (a, b) by b; (a, b, c) by b,
+// then c; (a, b, c, e) by b, c, then e. The number of a conjunction is its position in this list. Number 0 is
+// the empty conjunction, the constant. So conjunctions of the most frequent features come first, and those
+// that share their rarest feature are neighbours.
 //
 //   sets       a > b > c > e     for binary features, where x^2 = x:  block(a) = 1 + a + C(a,2) + C(a,3)
 //   monomials  a >= b >= c >= e  for real features:  block(a) = 1 + (a+1) + C(a+2,2) + C(a+3,3)
 //
-// The number is the address in a dense table and the key in a sparse one.
+// The number is the index into a dense table and the key of a sparse one.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ using Key = std::uint64_t;
 enum class Basis { sets, monomials };
 
 struct Conjunction {
-  int size = 0;  // how many of the ranks count; 0 is the constant
+  int size = 0;  // how many of the ranks are used; 0 for the constant
   std::uint64_t ranks[4] = {0, 0, 0, 0};
 };
 
@@ -35,7 +35,7 @@ constexpr std::uint64_t choose3(std::uint64_t n) {
   const std::uint64_t pairs = choose2(n);
   return pairs % 3 == 0 ? pairs / 3 * (n - 2) : (n - 2) / 3 * pairs;
 }
-// For n up to 200,000, where the product below still has room.
+// For n up to 200,000, where the product below does not overflow.
 constexpr std::uint64_t choose4(std::uint64_t n) {
   if (n < 4) return 0;
   const std::uint64_t triples = choose3(n);
@@ -51,7 +51,7 @@ class ConjunctionIndex {
   int degree() const { return degree_; }
   Basis basis() const { return basis_; }
 
-  // The first number of rank a's block, which is also how many conjunctions the ranks below a form.
+  // The first number of the block of rank a, which is also the number of conjunctions of the ranks below a.
   Key block(std::uint64_t a) const {
     const std::uint64_t shift = basis_ == Basis::monomials ? 1 : 0;
     Key first = 1 + a;
@@ -62,16 +62,17 @@ class ConjunctionIndex {
   }
   Key count(std::uint64_t features) const { return block(features); }
 
-  // Inside a block: where the pairs begin is 1, where triples and quadruples begin is here.
+  // Offsets within a block: pairs begin at 1, triples and quadruples at the following ones.
   Key triples(std::uint64_t a) const { return 1 + a + (basis_ == Basis::monomials ? 1 : 0); }
   Key quadruples(std::uint64_t a) const {
     return triples(a) + choose2(basis_ == Basis::monomials ? a + 2 : a);
   }
-  // Among the triples of a block, or the last two of quadruples: the first with b in its place.
+  // Among the triples of a block, or the last two ranks of quadruples: the offset of the first one with this
+  // b.
   Key triangle(std::uint64_t b) const { return choose2(basis_ == Basis::monomials ? b + 1 : b); }
   Key tetrahedron(std::uint64_t b) const { return choose3(basis_ == Basis::monomials ? b + 2 : b); }
 
-  // The most features whose conjunctions still have numbers of their own.
+  // The largest number of features whose conjunctions all have 64-bit numbers.
   std::uint64_t most_features() const {
     if (degree_ == 1) return std::numeric_limits<std::int32_t>::max();
     if (degree_ == 2) return 2'000'000'000;
@@ -97,8 +98,8 @@ class ConjunctionIndex {
   }
 
  private:
-  // The largest rank for which a monotone predicate holds; it holds for 0. No numbered conjunction
-  // lies beyond most_features(), and up to there nothing overflows.
+  // The largest rank for which a monotone predicate holds; it must hold for 0. No numbered conjunction has a
+  // rank beyond most_features(), and up to there nothing overflows.
   template <class Holds>
   std::uint64_t largest(const Holds& holds) const {
     std::uint64_t low = 0;

@@ -1,12 +1,12 @@
-// The constants of a polynomial feature map, phi_T(x) = c_T m_T(x) with m_T a monomial.
+// The coefficients of a polynomial feature map, phi_T(x) = c_T m_T(x) with m_T a monomial.
 //
 //   kernel map   phi(x)'phi(z) = (gamma x'z + r)^d        (eq. (4) of Chang et al. 2010, any d <= 4)
 //                c^2 of x^p, |p| = k:  C(d,k) r^(d-k) gamma^k  k! / prod_i p_i!
 //   plain map    c = 1 for every monomial of degree <= d  (eq. (5))
 //
-// Over binary features x^2 = x, so all monomials with the same *support* T coincide and their c^2
-// add up: a set of k features has c^2 = D_k, the k-th finite difference at 0 of the kernel as a
-// function of the overlap (Yoshinaga & Kitsuregawa 2009).
+// Over binary features x^2 = x, so all monomials with the same *support* T coincide and their c^2 add up: a
+// set of k features has c^2 = D_k, the k-th finite difference at 0 of the kernel as a function of the overlap
+// (Yoshinaga & Kitsuregawa 2009).
 #pragma once
 
 #include <cmath>
@@ -62,9 +62,9 @@ struct FeatureMap {
   }
 };
 
-// How a model over sets answers a row whose values are not 0 and 1. The weight of a set stands for
-// the sum of its monomials in fixed proportions (they moved together through all of training), so
-// the set counts with the share-weighted mean of those monomials: 1 when all values are 1.
+// How a model over sets scores a row whose values are not 0 or 1. The weight of a set is the sum of the
+// weights of its monomials, which stay in fixed proportions throughout training. So the set counts with the
+// mean of these monomials, weighted by their shares: 1 if all values are 1.
 class SetFactors {
  public:
   explicit SetFactors(const FeatureMap& map) {
@@ -90,7 +90,7 @@ class SetFactors {
     return x * y * z * (triple_ + triple_mixed_ * (x + y + z));
   }
 
-  // Of `size` values.
+  // For `size` values.
   double operator()(const double* x, int size) const {
     switch (size) {
       case 1: return single(x[0]);

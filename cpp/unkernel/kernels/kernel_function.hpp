@@ -1,4 +1,4 @@
-// The kernels of models made of support vectors, as functions of x'z (and the norms of x and z).
+// Kernel functions of support vector models, given x'z and, for RBF, the squared norms of x and z.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ struct KernelFunction {
   double gamma;
   double coef0;
 
-  // The norms are squared ones; only RBF asks for them.
+  // The norms are squared; only RBF uses them.
   double operator()(double product, double row_norm, double vector_norm) const {
     switch (type) {
       case Type::linear: return product;

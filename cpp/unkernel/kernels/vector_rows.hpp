@@ -1,8 +1,8 @@
-// The vectors that examples have beside their trees, and kernels of them.
+// The vectors that examples have besides their trees, and kernels on them.
 //
-// An example has any number of vectors; the kernel of two examples is the sum over all pairs of their
-// vectors, each divided by the square roots of the vectors' kernels with themselves if vectors are
-// normalised. Without a vector on either side it is 0.
+// An example has any number of vectors. The kernel of two examples is the sum over all pairs of their
+// vectors; if vectors are normalised, each term is divided by the square roots of the vectors' kernels with
+// themselves. It is 0 if either side has no vector.
 #pragma once
 
 #include <cstddef>
@@ -46,13 +46,13 @@ class VectorRows {
   std::vector<double> squared_norms_;
 };
 
-// Chosen examples' vectors by feature: the kernels of one example with all of them cost its postings and one
-// evaluation for each vector.
+// An inverted index of chosen examples' vectors: the kernels of one example with all of them cost its
+// postings and one evaluation per vector.
 class VectorIndex {
  public:
   VectorIndex(const KernelFunction& kernel, const VectorRows& rows, std::span<const std::int32_t> chosen);
 
-  // Adds the kernel of that example with each chosen one. `products` is a buffer.
+  // Adds the kernel of that example with each chosen one. `products` is a scratch buffer.
   void add_kernels(const VectorRows& rows, std::size_t example, std::vector<double>& products,
                    double* kernels) const;
 
@@ -63,10 +63,10 @@ class VectorIndex {
   };
 
   KernelFunction kernel_;
-  FlatMap<std::uint64_t, std::int32_t> list_;  // of a column, counted from 1: columns may have any numbers
+  FlatMap<std::uint64_t, std::int32_t> list_;  // for a column, from 1: columns may have any numbers
   std::vector<std::int64_t> begins_;           // of each list
   std::vector<Posting> postings_;
-  std::vector<std::int32_t> example_;  // of each vector: its place among the chosen
+  std::vector<std::int32_t> example_;  // for each vector: its index among the chosen examples
   std::vector<double> scales_;
   std::vector<double> squared_norms_;
 };

@@ -1,4 +1,4 @@
-// Dual coordinate descent: which rows an epoch visits, and in which order.
+// Dual coordinate descent: selects and orders the rows that an epoch visits.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -7,7 +7,7 @@
 
 namespace unkernel::solve {
 
-// Leaves the shrunk rows out of active_ and the sleeping ones out of awake; both stay in storage order.
+// Removes shrunk rows from active_ and sleeping rows from awake; both stay in storage order.
 void DualCoordinateDescent::collect_awake_rows() {
   std::size_t kept = 0;
   state_.awake.clear();
@@ -20,8 +20,8 @@ void DualCoordinateDescent::collect_awake_rows() {
   active_.resize(kept);
 }
 
-// Where rows are many, blocks of a thousand neighbours are shuffled, and the rows in each: as good as a full
-// shuffle there, and twice as fast, because neighbours share pages and caches.
+// For many rows, shuffles blocks of a thousand neighbours and the rows in each block: converges as well as a
+// full shuffle and is twice as fast, because neighbours share pages and cache lines.
 void DualCoordinateDescent::shuffle_nearby() {
   constexpr std::size_t neighbours = 1024;
   std::vector<std::int32_t>& awake = state_.awake;

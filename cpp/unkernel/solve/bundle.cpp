@@ -28,7 +28,8 @@ Bundle::Bundle(std::size_t dimension, std::size_t most_cuts)
       gram_(capacity_ * capacity_, 0.0) {}
 
 void Bundle::add(LargeVector<double> gradient, double offset, int threads) {
-  if (gradient.size() != dimension_) throw std::invalid_argument("a cut has the wrong number of weights");
+  if (gradient.size() != dimension_)
+    throw std::invalid_argument("a cut must have one coefficient per weight");
   if (cuts_.size() == capacity_) drop_idle();
   if (cuts_.size() == capacity_) merge_lightest();
   cuts_.push_back({std::move(gradient), numbered_++});
@@ -85,8 +86,8 @@ void Bundle::drop_idle() {
   }
 }
 
-// Half of the cuts, those of least mass, become their mean by mass. The masses of a solution stay one: the
-// mean takes the sum of theirs, and w and the bound are what they were.
+// Replaces the half of the cuts with the smallest masses by their mass-weighted mean, which takes the sum of
+// their masses. The masses stay a feasible solution, and w and the bound do not change.
 void Bundle::merge_lightest() {
   std::vector<std::size_t> order(size());
   std::iota(order.begin(), order.end(), std::size_t{0});

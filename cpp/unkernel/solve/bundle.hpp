@@ -3,9 +3,9 @@
 //   lower bound   L(w) = 1/2 w'w + C max(0, max_k offset_k - gradient_k'w)  <=  1/2 w'w + C R(w)
 //   its dual      max_a  sum_k a_k offset_k - 1/2 |sum_k a_k gradient_k|^2,   a >= 0, sum(a) <= C
 //
-// so w = sum_k a_k gradient_k minimises the bound. Cuts do not know C: they serve for any.
-// A cut takes 8 bytes a weight. Cuts that have had no mass for a while are dropped, and where there are more
-// than `most_cuts`, those of least mass become one, their mean by mass, which is a cut, too.
+// so w = sum_k a_k gradient_k minimises the bound. Cuts do not depend on C. A cut takes 8 bytes per weight.
+// Cuts without mass for several rounds are dropped; if there are more than `most_cuts`, those with the
+// smallest masses are merged into their mass-weighted mean, which is a valid cut.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,10 @@ class Bundle {
  public:
   Bundle(std::size_t dimension, std::size_t most_cuts);
 
-  // `threads` share the inner products with the cuts that there are.
+  // `threads` share the inner products with the existing cuts.
   void add(LargeVector<double> gradient, double offset, int threads);
 
-  // Solves the dual for this C, starting from the last solution, and gives its value: a lower bound.
+  // Solves the dual for this C, starting from the last solution, and returns its value: a lower bound.
   double solve(double C, double accuracy);
 
   // sum_k a_k gradient_k
@@ -34,7 +34,7 @@ class Bundle {
   std::size_t dimension() const { return dimension_; }
   std::span<const double> gradient(std::size_t k) const { return cuts_[k].gradient; }
   double offset(std::size_t k) const { return offsets_[k]; }
-  // Cuts are numbered as they come, and keep their number: who stores them need not store one twice.
+  // Cuts are numbered consecutively and keep their number, so that a caller can store each of them once.
   std::int64_t number(std::size_t k) const { return cuts_[k].number; }
   std::span<const double> masses() const { return masses_; }
   void set_masses(std::span<const double> masses);
@@ -43,7 +43,7 @@ class Bundle {
   struct Cut {
     LargeVector<double> gradient;
     std::int64_t number;
-    int idle = 0;  // rounds without mass
+    int idle = 0;  // consecutive rounds without mass
   };
 
   void fit_masses(double C);

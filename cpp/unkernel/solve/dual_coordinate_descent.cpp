@@ -64,8 +64,8 @@ void DualCoordinateDescent::sweep() {
   rows_.revisit_busy_rows(loss_, state_);
 }
 
-// One pass over all rows: the exact gap, and everyone who is eager is awake and active again.
-// Summed in pieces of fixed size, so that the result is the same for any number of threads.
+// One pass over all rows: computes the exact gap and wakes every row that wants to move. Sums pieces of fixed
+// size, so that the result does not depend on the number of threads.
 GapSums DualCoordinateDescent::pass_over_all_rows() {
   constexpr std::int64_t grain = 4096;
   const std::int64_t pieces = (rows_.size() + grain - 1) / grain;
@@ -96,7 +96,7 @@ Outcome DualCoordinateDescent::certify() {
   outcome.converged = sums.gap <= options_.tolerance * std::max(outcome.objective, 0.0);
   if (state_.estimated_gap > 0.0) underestimate_ = std::clamp(sums.gap / state_.estimated_gap, 1.0, 1.5);
   state_.estimated_gap = sums.gap;
-  state_.dual_objective = outcome.dual_objective;  // drops the rounding errors of the running value
+  state_.dual_objective = outcome.dual_objective;  // removes the rounding errors of the running value
   return outcome;
 }
 
@@ -105,7 +105,7 @@ double DualCoordinateDescent::squared_weights_of_start() {
   return cold ? 0.0 : pass_over_all_rows().squared_weights;
 }
 
-// Without the -1/2 w'w.
+// The dual objective without the term -1/2 w'w.
 double DualCoordinateDescent::dual_value() const {
   double value = 0.0;
   for (const Coordinate& c : state_.coordinates) value += dual_of(loss_, c.costs, c.u);

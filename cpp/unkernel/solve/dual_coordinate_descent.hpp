@@ -2,22 +2,22 @@
 //
 // Problem     see loss.hpp; w = sum_i u_i phi(x_i) is kept up to date.
 // Step        sweep.hpp: one row at a time, in closed form
-// Order       a fresh random permutation each epoch, from one seeded generator (active_set.cpp). Rows that
+// Order       a new random permutation in each epoch, from one seeded generator (active_set.cpp). Rows that
 //             rest at a corner sleep or leave the active set until a certifying pass wakes them.
-// Stop        (P - D) / P <= tolerance, P and D the primal and dual objectives, so that the
-//             tolerance means the same for every C, n and scale. Each epoch gives an estimate of
-//             the gap for free; once the estimate is small enough a full pass over all rows
-//             certifies it, or wakes everyone up again.
+// Stop        (P - D) / P <= tolerance, with P and D the primal and dual objectives, so that the tolerance
+//             has the same meaning for every C, n and scale. Each epoch yields an estimate of the gap at no
+//             cost; once the estimate is small enough, a full pass over all rows certifies it or wakes all
+//             rows that are not optimal.
 //
 // Three accelerations, all exact:
-//   Growing box   (growing_box.cpp) where costs times |phi_i|^2 are large, u_i needs many epochs to climb to
-//                 its bound. Solve roughly for small costs first, then stretch u and w by s = min(2, best s
-//                 for the dual) while the costs double. Every stretch raises the dual objective.
-//   Kernel space  (kernel_space.cpp) where few rows still move and a mapped row is long (dense data, degree
-//                 3), the rest of the work is done on the Gram matrix of those rows (GramRows), by this
-//                 same solver; w is then brought up to date and the gap certified on all rows.
-//   Second order  (second_order.cpp) where the gap falls too slowly and rows or conjunctions are few, an
-//                 interior-point method takes over, when that promises to be cheaper.
+//   Growing box   (growing_box.cpp) if costs times |phi_i|^2 are large, u_i needs many epochs to reach its
+//                 bound. So solve roughly for small costs first, then scale u and w by s = min(2, best s for
+//                 the dual) each time the costs double. Every scaling raises the dual objective.
+//   Kernel space  (kernel_space.cpp) if few rows still move and mapped rows are long (dense data, degree 3),
+//                 the same solver finishes on the Gram matrix of those rows (GramRows); then w is updated
+//                 and the gap is certified on all rows.
+//   Second order  (second_order.cpp) if the gap falls too slowly and rows or conjunctions are few, an
+//                 interior-point method takes over if it is expected to be cheaper.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,15 @@ namespace unkernel::solve {
 
 class DualCoordinateDescent {
  public:
-  // `weights` holds w for the given u (both zero for a cold start) and is updated in place.
+  // `weights` must hold w for the given u (both zero for a cold start) and is updated in place.
   DualCoordinateDescent(const RowPasses& rows, Loss loss, Coordinates coordinates, std::span<double> weights,
                         const DescentOptions& options, Monitor& monitor);
 
   // Sweeps until the relative duality gap is certified, or the epochs run out.
   Outcome run(Progress progress);
 
-  // Sweeps until the sum of the rows' gap terms is at most `target`: for a part of a larger problem,
-  // whose objective this part does not know.
+  // Sweeps until the sum of the rows' gap terms is at most `target`: for a subproblem, whose own objective
+  // says nothing about the gap of the whole.
   void run_part(double target);
 
   const Coordinates& coordinates() const { return state_.coordinates; }
@@ -91,8 +91,8 @@ class DualCoordinateDescent {
   std::int64_t next_comparison_ = 64;
   double gap_at_comparison_ = 0.0;
   bool tried_second_order_ = false;
-  double underestimate_ = 1.0;    // by how much the last certified gap exceeded its estimate
-  double squared_weights_ = 0.0;  // w'w; kept only while the box grows
+  double underestimate_ = 1.0;    // ratio of the last certified gap to its estimate
+  double squared_weights_ = 0.0;  // w'w; maintained only while the box grows
 };
 
 }  // namespace unkernel::solve

@@ -1,4 +1,4 @@
-// What the dual solver is asked, what it answers, and its variables. The problem itself: loss.hpp.
+// Options, result and variables of the dual solver. loss.hpp states the problem.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ struct DescentOptions {
   double tolerance;
   std::int64_t max_epochs;
   std::uint64_t seed;
-  int threads;  // for the certifying passes and the Gram matrix; the steps themselves are sequential
+  int threads;  // for certifying passes and the Gram matrix; steps are sequential
 };
 
 struct Outcome {

@@ -1,7 +1,6 @@
-// Rows seen through their kernel matrix: the "weight vector" is the vector of scores itself.
-// A look at a row costs one load and a step costs one pass over a row of the matrix, so this
-// view wins when the rows that still move are fewer than the entries of a mapped row.
-// 8 bytes per pair of rows.
+// A row view on a kernel matrix: the "weight vector" is the vector of scores. Reading a score costs one load,
+// and a step costs one pass over a row of the matrix, so this view is faster if fewer rows still move than a
+// mapped row has entries. 8 bytes per pair of rows.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +22,10 @@ class GramRows {
     for (std::size_t j = 0; j < rows_; ++j) scores[j] += step * kernel[j];
   }
   std::size_t dimension() const { return rows_; }
-  // A step runs over neighbouring numbers, eight times as fast as over those of a mapped row.
+  // A step runs over contiguous numbers, eight times as fast as over the entries of a mapped row.
   double mean_map_size() const { return static_cast<double>(rows_) / 8.0; }
 
-  // Of all rows: no part of a part is ever asked for.
+  // Returns the whole matrix: subsets are never requested.
   std::vector<double> gram(std::span<const std::int32_t>, int) const { return gram_; }
 
   void prefetch_header(std::int64_t) const {}

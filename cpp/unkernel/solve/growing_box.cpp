@@ -1,4 +1,4 @@
-// Dual coordinate descent: solve roughly for small costs first, then let the box of u grow to its size.
+// Dual coordinate descent: solves roughly for small costs first, then lets the box of u grow to full size.
 #include <algorithm>
 #include <vector>
 
@@ -6,7 +6,7 @@
 
 namespace unkernel::solve {
 
-// Only worth its two epochs per doubling where the box is several steps wide.
+// Two epochs per doubling pay only if the box is several steps wide.
 void DualCoordinateDescent::grow_box(Progress& progress) {
   if (!is_boxed(loss_) || state_.coordinates.empty()) return;
   std::vector<Costs> costs;
@@ -38,8 +38,8 @@ void DualCoordinateDescent::scale_costs(std::span<const Costs> costs, double sca
   }
 }
 
-// The best multiple of u for the dual while the costs are multiplied too, max_s s sum(g) - s^2/2 w'w,
-// as far as the box allows.
+// Scales u by the s that maximises the dual when the costs are scaled too, max_s s sum(g) - s^2/2 w'w, within
+// the box.
 void DualCoordinateDescent::stretch(double limit) {
   const double value = dual_value();
   squared_weights_ = 2.0 * (value - state_.dual_objective);

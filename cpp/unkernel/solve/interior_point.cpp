@@ -78,11 +78,11 @@ bool InteriorPoint::iterate() {
     variables_[j].s += length * corrector[j].s;
     variables_[j].t += length * corrector[j].t;
   }
-  scores_ = system_.scores(duals());  // not by adding up changes: rounding would gather
+  scores_ = system_.scores(duals());  // recomputed, because summing changes would accumulate rounding errors
   return true;
 }
 
-// Newton's step towards s a = t (c - a) = centre, less the second-order terms of the predictor.
+// The Newton step towards s a = t (c - a) = centre, minus the second-order terms of the predictor.
 std::vector<InteriorPoint::Move> InteriorPoint::solve_for(double centre,
                                                           const std::vector<Move>& predictor) const {
   std::vector<double> right(variables_.size());
@@ -106,8 +106,8 @@ std::vector<InteriorPoint::Move> InteriorPoint::solve_for(double centre,
   return moves;
 }
 
-// Where the row's change is known, its only label takes all of it. Of two, the stiffer one follows
-// from the scores, where little cancels, and the other takes the rest.
+// If the change of the row is known and it has one label, that label takes all of it. Of two labels, the
+// stiffer one follows from the scores, where little cancels, and the other takes the rest.
 double InteriorPoint::change_of(std::size_t j, const std::vector<double>& right, const Change& change) const {
   const auto from_scores = [&](std::size_t k) {
     const Variable& w = variables_[k];
@@ -131,7 +131,7 @@ double InteriorPoint::target_t(std::size_t j, double centre, const std::vector<M
   return centre - v.t * room(v) + (predictor.empty() ? 0.0 : predictor[j].a * predictor[j].t);
 }
 
-// How far one can go before something that must stay positive reaches zero; at most 1.
+// The largest step up to 1 that keeps all positive variables positive.
 double InteriorPoint::longest_move(const std::vector<Move>& moves) const {
   double longest = 1.0;
   const auto limit = [&](double value, double slope) {

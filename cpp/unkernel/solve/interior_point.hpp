@@ -1,7 +1,7 @@
-// A primal-dual interior-point method for the same problem as dual coordinate descent, for the
-// cases that one finds hard: badly scaled features, large C. About thirty iterations whatever the
-// conditioning, each the price of one dense factorisation (normal_system.hpp); so only where the
-// conjunctions, or the rows, are few. (Ferris & Munson 2002; Mehrotra's predictor and corrector.)
+// A primal-dual interior-point method for the problem of dual coordinate descent, for cases that are hard for
+// that solver: badly scaled features, large C. It needs about thirty iterations whatever the conditioning,
+// each the price of one dense factorisation (normal_system.hpp), so it is used only if conjunctions or rows
+// are few. (Ferris & Munson 2002; Mehrotra's predictor and corrector.)
 //
 // Each label of a row is a variable a_j with cost c_j and sign y_j; u_i = sum of y_j a_j over row i.
 //   min 1/2 |w|^2 + 1/2 sum d_j a_j^2 - sum a_j,  w = sum_j y_j a_j phi,  0 <= a_j (<= c_j)
@@ -24,7 +24,7 @@ class InteriorPoint {
  public:
   InteriorPoint(Loss loss, std::span<const Costs> costs, NormalSystem& system, const Monitor& monitor);
 
-  // Iterates until the gap is at most tolerance times the objective; false if rounding forbids it.
+  // Iterates until the gap is at most tolerance times the objective; false if rounding errors prevent it.
   bool run(double tolerance);
 
   std::vector<double> duals() const;
@@ -36,7 +36,7 @@ class InteriorPoint {
     double cost;
     double a;
     double s;
-    double t;  // stays 0 where there is no upper bound
+    double t;  // stays 0 if there is no upper bound
   };
   struct Move {
     double a, s, t;

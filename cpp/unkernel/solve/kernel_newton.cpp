@@ -48,13 +48,14 @@ Outcome KernelNewton::run(double tolerance, std::int64_t most_steps, Progress pr
     progress.bound = outcome.dual_objective;
     monitor_.report(progress);
     if (outcome.converged || outcome.epochs >= most_steps) return outcome;
-    if (!step(std::move(r), std::move(Kr), outcome.objective)) return outcome;  // rounding forbids more
+    if (!step(std::move(r), std::move(Kr), outcome.objective))
+      return outcome;  // rounding errors prevent further progress
     ++outcome.epochs;
   }
 }
 
 std::vector<double> KernelNewton::kernel_times(const std::vector<double>& a) {
-  constexpr std::int64_t grain = 4096;  // rows between two looks at the monitor
+  constexpr std::int64_t grain = 4096;  // rows between two checks of the monitor
   const auto count = static_cast<std::int64_t>(loss_.rows());
   std::vector<double> product(a.size());
   for (std::int64_t k = 0; k < static_cast<std::int64_t>(loss_.outputs()); ++k) {

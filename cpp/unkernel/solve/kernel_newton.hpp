@@ -1,11 +1,14 @@
 // Newton's method for l2-regularised smooth losses over a row view.
 //
 // Problem   min_w  1/2 sum_k |w_k|^2 + sum_i L_i(f_i),   f_ik = w_k'phi(x_i) (score_loss.hpp)
-// Space     w_k = sum_i u_ik phi(x_i), so that all vectors have one number per row. K u, K the kernel matrix,
-//           is one pass of additions to a weight vector and one of inner products with it: K is never made.
-// Step      (I + DK) d = -(u + L'(f)), D the Hessian of the loss by the scores, by conjugate gradients in the
-//           inner product a'Kb, in which I + DK is symmetric; one pass per round. Then a backtracking line
-//           search.
+// Space     w_k = sum_i u_ik phi(x_i), so all vectors have one number per row. The product K u with the
+// kernel
+//           matrix K is one pass that adds rows to a weight vector and one that takes inner products with it;
+//           K itself is never formed.
+// Step      (I + DK) d = -(u + L'(f)), with D the Hessian of the loss in the scores, by conjugate gradients
+// in
+//           the inner product a'Kb, in which I + DK is symmetric; one pass per iteration. Then a backtracking
+//           line search.
 // Stop      (P - D) / P <= tolerance, D the dual objective at u = -L'(f): sum_i g_i(u_i) - 1/2 u'Ku.
 #pragma once
 
@@ -23,7 +26,7 @@ namespace unkernel::solve {
 
 class KernelNewton {
  public:
-  // `coefficients`: where u begins, output-major.
+  // `coefficients` is the initial u, output-major.
   KernelNewton(const RowPasses& rows, const ScoreLoss& loss, std::vector<double> coefficients,
                std::size_t dimension, Monitor& monitor);
 
@@ -43,8 +46,8 @@ class KernelNewton {
   const ScoreLoss& loss_;
   Monitor& monitor_;
   std::vector<double> u_, f_, g_;  // coefficients, scores Ku, dL/df
-  std::vector<double> curvature_;  // of one output
-  std::vector<double> joint_;      // of several
+  std::vector<double> curvature_;  // with one output
+  std::vector<double> joint_;      // with several outputs
   LargeArray<double> buffer_;      // a weight vector
 };
 

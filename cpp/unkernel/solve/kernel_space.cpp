@@ -1,4 +1,4 @@
-// Dual coordinate descent: the last rows that move are solved on their Gram matrix.
+// Dual coordinate descent: finishes the last rows that move on their Gram matrix.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -11,13 +11,13 @@ namespace unkernel::solve {
 bool DualCoordinateDescent::kernel_space_pays() const {
   if (!rows_.has_kernel() || rows_.is_gram()) return false;
   constexpr double largest_gram = 4096;         // rows; 128 MiB
-  constexpr double epochs_saved_at_least = 16;  // what the tail costs without it, at the least
+  constexpr double epochs_saved_at_least = 16;  // the least that the remaining epochs would cost without it
   const auto moving = static_cast<double>(state_.awake.size());
   return state_.epoch >= next_kernel_finish_ && moving <= largest_gram && moving <= rows_.mean_map_size() &&
          moving * rows_.mean_row_size() <= epochs_saved_at_least * rows_.mean_map_size();
 }
 
-// Does so if it pays, and says whether it did.
+// Runs if it pays; returns whether it did.
 bool DualCoordinateDescent::finished_in_kernel_space() {
   if (!kernel_space_pays()) return false;
   std::vector<std::int32_t> moving;
@@ -32,7 +32,7 @@ bool DualCoordinateDescent::finished_in_kernel_space() {
   }
   const GramRows gram(rows_.gram(moving, options_.threads), moving.size());
   const PassesOver<GramRows> passes(gram);
-  constexpr std::int64_t epochs = 2000;  // each is cheaper than a handful of visits to mapped rows
+  constexpr std::int64_t epochs = 2000;  // each is cheaper than a few visits to mapped rows
   const DescentOptions options{options_.tolerance, epochs, state_.random.next(), 1};
   DualCoordinateDescent solver(passes, loss_, std::move(part), scores, options, state_.monitor);
   solver.run_part(0.1 * options_.tolerance * std::max(state_.dual_objective, 0.0));

@@ -1,13 +1,13 @@
-// The two losses of an L2-regularised SVM, and all that the dual solver asks of them.
+// The two losses of an L2-regularised SVM, with all that the dual solver needs of them.
 //
-// A row may carry both labels: rows with the same features are one row, with a cost p_i for its
-// positive and a cost q_i for its negative occurrences (mostly one of the two is zero). With
-// f_i = w'phi_i the problem and its dual, in one variable per row, are
+// A row may have both labels: equal rows are merged into one, with a cost p_i for its positive and a cost q_i
+// for its negative occurrences (mostly one of the two is zero). With f_i = w'phi_i, the problem and its dual,
+// in one variable per row, are
 //
 //   primal   min_w  1/2 w'w + sum_i [ p_i loss(1 - f_i) + q_i loss(1 + f_i) ]
 //   dual     max_u  sum_i g_i(u_i) - 1/2 |sum_i u_i phi_i|^2        w = sum_i u_i phi_i
 //
-// u_i is y_i a_i of the textbooks (a+ - a- where both labels occur) and g_i is concave:
+// u_i is y_i a_i of the textbooks (a+ - a- if both labels occur), and g_i is concave:
 //
 //   hinge           g(u) = min(2p - u, 2q + u)                             -q <= u <= p
 //   squared hinge   g(u) = u t + p max(1-t, 0)^2 + q max(1+t, 0)^2         u <= 0 unless p > 0,
@@ -28,8 +28,8 @@ struct Costs {
   double negative = 0.0;  // q
 };
 
-// Each loss knows: the range of u, the slopes of g to either side of u, g itself, the loss, and the
-// best u for a row whose score without its own share is `others` (share = u * curvature).
+// Each loss defines: the range of u, the one-sided slopes of g at u, g itself, the loss, and the best u for a
+// row whose score without its own share is `others` (share = u * curvature).
 struct Hinge {
   static constexpr Loss loss_name = Loss::hinge;
   static constexpr bool boxed = true;
@@ -84,7 +84,7 @@ struct SquaredHinge {
   }
 
  private:
-  // The score t at which the loss has slope -u; any will do for a row that costs nothing.
+  // The score t at which the loss has slope -u; any t will do for a row that costs nothing.
   static double stationary(const Costs& c, double u) {
     if (c.positive + c.negative == 0.0) return 0.0;
     const double t = (2.0 * (c.positive - c.negative) - u) / (2.0 * (c.positive + c.negative));
@@ -94,13 +94,13 @@ struct SquaredHinge {
   }
 };
 
-// Calls body with a value of the type that knows the loss: for loops that are compiled once per loss.
+// Calls body with a value of the loss type: for loops that are compiled once per loss.
 template <class Body>
 decltype(auto) with_loss(Loss loss, const Body& body) {
   return loss == Loss::hinge ? body(Hinge{}) : body(SquaredHinge{});
 }
 
-// The same functions with the loss chosen at run time: for work that is rare.
+// The same functions with the loss chosen at run time: for infrequent calls.
 inline bool is_boxed(Loss loss) { return loss == Loss::hinge; }
 inline double low_of(Loss loss, const Costs& c) {
   return loss == Loss::hinge ? Hinge::low(c) : SquaredHinge::low(c);

@@ -11,10 +11,10 @@
 
 namespace unkernel::solve {
 
-// Additions to make the Hessian and to use it, against those of as many passes over the entries.
+// Compares the additions to form and use the Hessian with those of as many passes over the entries.
 bool ProximalNewton::gram_pays(const Model& model) const {
   constexpr double usual_passes = 50.0;
-  constexpr double scattered = 2.0;  // an addition at random takes as long as so many in sequence
+  constexpr double scattered = 2.0;  // a random access takes as long as this many sequential ones
   constexpr std::size_t most_columns = 4096;
   if (model.columns.size() > most_columns) return false;
   std::vector<std::int32_t> count(rows_, 0);
@@ -62,7 +62,7 @@ void ProximalNewton::store_entries(Model& model) const {
   model.residual.assign(roots.size(), 0.0);
 }
 
-// For a column whose loss has this gradient at the present steps.
+// The best step of a column, given the gradient of the loss at the current steps.
 double ProximalNewton::best_step(const Model& model, std::size_t j, double gradient) const {
   const double weight = model.weights[j] + model.steps[j];
   const double curvature = model.curvature[j] + penalty_.l2 + ridge;
@@ -72,9 +72,9 @@ double ProximalNewton::best_step(const Model& model, std::size_t j, double gradi
   return -weight;
 }
 
-// Coordinate descent on the quadratic model, in random order, until the conditions of optimality are violated
-// much less on a pass than on the first: `gradient` of a member as it is by now, `moved` where one has made a
-// step.
+// Coordinate descent on the quadratic model in random order, until a pass violates the optimality conditions
+// much less than the first one. `gradient` returns the current gradient of a member; `moved` is called after
+// each step.
 template <class Gradient, class Moved>
 void ProximalNewton::descend_in_passes(Model& model, int most_passes, const Gradient& gradient,
                                        const Moved& moved) {
@@ -115,7 +115,7 @@ void ProximalNewton::descend(Model& model) {
       });
 }
 
-// A few passes over the columns as they are: neither the Hessian nor the entries are made ready.
+// Makes a few passes over the columns in place, without preparing the Hessian or the entries.
 void ProximalNewton::descend_in_place(Model& model) {
   std::vector<double> change(rows_, 0.0);  // of the gradients
   const auto visit = [&](auto uniform) {
@@ -149,7 +149,7 @@ void ProximalNewton::descend_in_place(Model& model) {
   columns_.uniform() ? visit(std::true_type{}) : visit(std::false_type{});
 }
 
-// The Hessian of row i by its scores is diag(a) - a a'/n + e I, e the damping: its product with the row's
+// The Hessian of row i in its scores is diag(a) - a a'/n + e I, e the damping: its product with the row's
 // changes t is a_k (t_k - m) + e t_k, m = a't / n.
 void ProximalNewton::descend_jointly(Model& model) {
   const std::size_t outputs = weights_.size();

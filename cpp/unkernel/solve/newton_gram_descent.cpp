@@ -7,8 +7,8 @@
 
 namespace unkernel::solve {
 
-// Coordinate descent crawls where columns are nearly dependent. So from time to time the weights that are not
-// 0 move together, along a few conjugate gradients, and stop at 0 where they would change their sign.
+// Coordinate descent is slow if columns are nearly dependent. So from time to time all nonzero weights move
+// together, along a few conjugate gradient directions; a weight that would change its sign stops at 0.
 class ProximalNewton::GramDescent {
  public:
   GramDescent(const ProximalNewton& owner, Model& model)
@@ -24,7 +24,7 @@ class ProximalNewton::GramDescent {
     }
   }
 
-  // How much the optimality conditions were violated on the way.
+  // Returns the violation of the optimality conditions during the pass.
   double pass(std::span<const std::size_t> order) {
     double violations = 0.0;
     for (const std::size_t j : order) {
@@ -84,7 +84,7 @@ class ProximalNewton::GramDescent {
     for (std::size_t m = 0; m < sums.size(); ++m) sums[m] += step * row[m];
   }
 
-  // The Hessian's part for the support, the penalty's included.
+  // Multiplies by the Hessian restricted to the support, including the penalty.
   void multiply(const std::vector<double>& direction, std::vector<double>& product) {
     spread_.assign(gram_.size(), 0.0);
     for (std::size_t k = 0; k < support_.size(); ++k)
@@ -94,7 +94,7 @@ class ProximalNewton::GramDescent {
     }
   }
 
-  // As far along the path that bends at zeros as the model falls.
+  // Moves along the path that bends where weights reach zero, as far as the model decreases.
   void go(const std::vector<double>& solution) {
     std::vector<double> moves(support_.size()), product(support_.size());
     for (double length = 1.0; length > 0.05; length *= 0.5) {
@@ -127,10 +127,10 @@ class ProximalNewton::GramDescent {
 };
 
 void ProximalNewton::descend_on_gram(Model& model) {
-  // Far from the optimum the model itself is the smaller half of the truth.
+  // Far from the optimum, the model itself is the larger source of error.
   const int most_passes = hurried_ && objective_ - dual_objective_ > 0.1 * objective_ ? 50 : 500;
-  constexpr int alone = 5;       // passes between common moves
-  constexpr double slack = 0.2;  // a model with curvatures a little old is nearly as good
+  constexpr int alone = 5;       // passes between joint moves
+  constexpr double slack = 0.2;  // slightly outdated curvatures give a nearly equal model
   gram_.update(model.columns, curvature_, slack);
   GramDescent descent(*this, model);
   std::vector<std::size_t> order(model.columns.size());

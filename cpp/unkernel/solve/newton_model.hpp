@@ -1,4 +1,4 @@
-// The quadratic model of a proximal Newton step. Only the files of ProximalNewton include this one.
+// The quadratic model of a proximal Newton step. Included by the sources of ProximalNewton only.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace unkernel::solve {
 
-// A model's solution is good enough where its violation is at most this part of that at the beginning.
+// A model is solved well enough once its violation has fallen by this factor.
 inline constexpr double model_accuracy = 0.1;
-inline constexpr double ridge = 1e-12;  // keeps a column without curvature from an infinite step
+inline constexpr double ridge = 1e-12;  // prevents an infinite step for a column without curvature
 
 struct ProximalNewton::Model {
   std::vector<std::int32_t> columns;
-  std::vector<std::size_t> outputs;  // of each column; a column may be there for several
+  std::vector<std::size_t> outputs;  // of each column; a column may occur for several outputs
   std::vector<std::size_t> offsets{0};
   std::vector<std::int32_t> rows;  // renumbered: only rows with a curvature
   std::vector<double> values;      // x_ij sqrt(curvature_i)

@@ -29,7 +29,7 @@ void Cholesky::factor() {
   for (std::size_t i = 0; i < size_; ++i) {
     for (std::size_t j = 0; j < i; ++j) row(i)[j] = (row(i)[j] - dot(row(i), row(j), j)) / row(j)[j];
     const double pivot = row(i)[i] - dot(row(i), row(i), i);
-    // The matrices are I plus something non-negative: less than 1 is rounding.
+    // The matrices are I plus a positive semidefinite one, so a pivot below 1 is a rounding error.
     row(i)[i] = std::sqrt(std::max(pivot, 1e-8));
   }
 }
@@ -116,7 +116,7 @@ void RowSystem::factor(std::span<const double> E) {
   matrix_.factor();
 }
 
-// du = sqrt(E) (I + sqrt(E) K sqrt(E))^-1 e / sqrt(E): nothing cancels, however large E is.
+// du = sqrt(E) (I + sqrt(E) K sqrt(E))^-1 e / sqrt(E): no cancellation, however large E is.
 Change RowSystem::solve(std::span<const double> e) const {
   std::vector<double> u(e.size());
   for (std::size_t i = 0; i < u.size(); ++i) u[i] = e[i] / root_[i];

@@ -1,9 +1,9 @@
 // The linear systems of the interior-point method, in the smaller of two forms.
 //
-// Given weights E_i > 0 and right-hand sides e_i per row, both solve  du + E K du = e  for the change
-// of u, K being the kernel matrix, and return the change of scores df = K du, and du where it comes
-// out without cancellation: the one by a matrix over columns (few conjunctions, many rows), the other by a
-// matrix over rows.
+// Given weights E_i > 0 and right-hand sides e_i per row, both solve  du + E K du = e  for the change of u,
+// with K the kernel matrix. They return the change of scores df = K du, and du if it can be computed without
+// cancellation. ColumnSystem factors a matrix over columns (few conjunctions, many rows), RowSystem one over
+// rows.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace unkernel::solve {
 
-// A symmetric positive definite matrix, lower triangle, row by row; factored in place.
+// A symmetric positive definite matrix, as its lower triangle row by row; factored in place.
 class Cholesky {
  public:
   explicit Cholesky(std::size_t size) : size_(size), entries_(size * size, 0.0) {}
@@ -31,7 +31,7 @@ class Cholesky {
 };
 
 struct Change {
-  std::vector<double> u;  // may be empty: then it is to be had from the scores
+  std::vector<double> u;  // may be empty: then compute it from the scores
   std::vector<double> scores;
 };
 
@@ -43,7 +43,7 @@ class NormalSystem {
   virtual Change solve(std::span<const double> e) const = 0;
 };
 
-// Mapped rows as explicit lists: columns ascending in each row.
+// Mapped rows as explicit lists, with ascending columns in each row.
 struct MappedRows {
   std::vector<std::int64_t> offsets{0};
   std::vector<std::int32_t> columns;
@@ -65,7 +65,7 @@ class ColumnSystem final : public NormalSystem {
 
   MappedRows rows_;
   int threads_;
-  std::vector<Cholesky> parts_;  // summed into the first: fixed in number, so that threads change nothing
+  std::vector<Cholesky> parts_;  // summed into the first; their number does not depend on the threads
 };
 
 class RowSystem final : public NormalSystem {

@@ -13,8 +13,8 @@ namespace unkernel::solve {
 namespace {
 
 constexpr double towards_proposal = 0.1;  // OCAS's mu: where the cut is taken
-constexpr double dual_accuracy = 0.05;    // of the gap that is left: the dual need not be better than that
-constexpr double accurate_enough = 0.1;   // slope, of that at the start, where a line search ends
+constexpr double dual_accuracy = 0.05;    // accuracy of the dual, relative to the remaining gap
+constexpr double accurate_enough = 0.1;   // a line search ends when the slope has fallen by this factor
 constexpr int most_bisections = 12;
 constexpr double longest_step = 64.0;
 
@@ -22,7 +22,7 @@ double product(std::span<const double> a, std::span<const double> b) {
   return sum_of_terms(a.size(), [&](std::size_t k) { return a[k] * b[k]; });
 }
 
-// The objective on the line from here to there: 1/2 |w + t d|^2 + C R(t).
+// The objective on the line from *here* to *there*: 1/2 |w + t d|^2 + C R(t).
 struct Parabola {
   double constant;  // 1/2 w'w
   double linear;    // w'd
@@ -38,7 +38,7 @@ struct LineMinimum {
 };
 
 // Minimises a convex function on t >= 0 by its slopes. The bracket shrinks by the secant rule, which is exact
-// for parabolas, kept honest by bisection; where questions travel, by a grid.
+// for parabolas, safeguarded by bisection; if each evaluation involves communication, by a grid instead.
 class LineSearch {
  public:
   LineSearch(Risk& risk, const Parabola& parabola, double C) : risk_(risk), parabola_(parabola), C_(C) {}
@@ -96,7 +96,7 @@ class LineSearch {
   Parabola parabola_;
   double C_;
   Point low_{0.0, 0.0};   // the last step where the objective still falls
-  Point high_{0.0, 0.0};  // the first where it does not, once there is one
+  Point high_{0.0, 0.0};  // the first one where it does not, if known
   bool bracketed_ = false;
   LineMinimum best_;
   std::vector<LinePoint> points_;
@@ -144,7 +144,7 @@ class OneSlack {
     if (!from_zero || bundle_.size() > 0 || !follow_first_guess()) add_cut(0.0);
   }
 
-  // Its cut bounds the objective from below better than one at w = 0 would.
+  // Its cut gives a better lower bound than the cut at w = 0.
   bool follow_first_guess() {
     LargeVector<double> gradient(here_.size());
     double offset = 0.0;
@@ -156,7 +156,7 @@ class OneSlack {
     return true;
   }
 
-  // Where C is tiny, no weights at all are within the gap; but a round gives them a direction.
+  // For a tiny C, w = 0 is within the tolerance; but one round gives the weights a direction.
   bool stands_still() const {
     return outcome_.rounds == 0 && outcome_.objective > 0.0 &&
            std::ranges::all_of(here_, [](double w) { return w == 0.0; });
@@ -175,7 +175,7 @@ class OneSlack {
     }
   }
 
-  // The weights that the cuts propose, and the bound that comes with them.
+  // Computes the weights that the cuts propose, and the lower bound.
   void propose() {
     const double gap = std::max(outcome_.objective - outcome_.dual_objective, 0.0);
     const double wanted = options_.tolerance * outcome_.objective;
@@ -185,7 +185,7 @@ class OneSlack {
         outcome_.objective - outcome_.dual_objective <= options_.tolerance * outcome_.objective;
   }
 
-  // Looks towards *there*, and takes what is best on the way.
+  // Evaluates the line towards *there*, and moves to its best point.
   void advance() {
     risk_.aim(there_);
     const LineMinimum best = LineSearch(risk_, parabola(), options_.C).run();

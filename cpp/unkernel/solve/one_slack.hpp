@@ -3,10 +3,10 @@
 // Problem   min_w  P(w) = 1/2 w'w + C R(w)
 // Method    Joachims (2006), Algorithm 1, with the optimised cuts of OCAS (Franc & Sonnenburg 2008): each
 //           round solves the small dual of all cuts (bundle.hpp), which proposes weights and a lower bound D;
-//           a line search from the best weights so far towards the proposal gives the next best ones; the new
-//           cut is taken near those, a little towards the proposal. The first proposal is the risk's own
-//           guess where it has one.
-// Rounds    O(C / (gap)) in theory, whatever the number of rows; a dozen or two in practice.
+//           a line search from the best weights so far towards the proposal yields the next best ones; the
+//           new cut is taken near these, slightly towards the proposal. The first proposal is the risk's own
+//           guess if it has one.
+// Rounds    O(C / gap) in theory, whatever the number of rows; a dozen or two in practice.
 // Stop      (P - D) / P <= tolerance, with P at the best weights and D the best bound: a true duality gap.
 #pragma once
 
@@ -25,7 +25,7 @@ struct OneSlackOptions {
   double C;
   double tolerance;
   std::int64_t max_rounds;
-  int threads;  // for the weights and the inner products of cuts; the risk has its own
+  int threads;  // for weights and inner products of cuts; the risk has its own
 };
 
 struct OneSlackOutcome {
@@ -35,12 +35,12 @@ struct OneSlackOutcome {
   bool converged = false;
 };
 
-// After every round: the cuts, the best weights, and how far it is. Called on the working thread.
+// Called after every round on the working thread, with the cuts, the best weights and the progress.
 using RoundObserver =
     std::function<void(const Bundle&, std::span<const double> weights, const OneSlackOutcome&)>;
 
-// `weights` holds the start (zeros, or a good guess) and is overwritten by the result. `bundle` may hold cuts
-// of the same risk already, and keeps those that are found.
+// `weights` holds the start (zeros, or a good guess) and is overwritten by the result. `bundle` may already
+// hold cuts of the same risk, and keeps those that are found.
 OneSlackOutcome minimise_one_slack(Risk& risk, const OneSlackOptions& options, Bundle& bundle,
                                    std::span<double> weights, Progress progress, Monitor& monitor,
                                    const RoundObserver& observe);

@@ -8,7 +8,7 @@
 namespace unkernel::solve {
 namespace {
 
-// The largest value of a concave function on [0, high].
+// The maximum of a concave function on [0, high].
 template <class Function>
 double largest_value(const Function& value, double high) {
   constexpr double golden = 0.6180339887498949;
@@ -99,7 +99,7 @@ void ProximalNewton::evaluate() {
   dual_objective_ = best_dual(loss_, gradients_, penalty_, strengths, largest);
 }
 
-// How far the optimality condition of a column is from being met.
+// By how much a column violates its optimality condition.
 double ProximalNewton::violation(std::size_t j, std::size_t output) const {
   const double weight = weights_[output][j];
   const double gradient = column_gradients_[output][j] + penalty_.l2 * weight;
@@ -117,7 +117,7 @@ bool ProximalNewton::run(double gap, std::int64_t most_steps, bool rough) {
     const bool moved = step(rough);
     ++steps_;
     evaluate();
-    if (!moved) return objective_ - dual_objective_ <= gap;  // rounding forbids more
+    if (!moved) return objective_ - dual_objective_ <= gap;  // rounding errors prevent further progress
   }
   return true;
 }

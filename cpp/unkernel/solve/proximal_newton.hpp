@@ -1,23 +1,23 @@
 // Proximal Newton for l1- and elastic-net-regularised losses, on stored columns.
 //
 // Problem   min_w  sum_jk [ l1 |w_jk| + l2/2 w_jk^2 ] + sum_i L_i(f_i),   f_ik = sum_j x_ij w_jk
-// (score_loss.hpp) Step      the loss is replaced by its second-order model at the present scores,
-//           the model is minimised by coordinate descent (soft-thresholded Newton steps, columns in random
-//           order) to a tenth of its violation, and a backtracking line search goes along the result (Yuan,
-//           Ho & Lin, An improved GLMNET for l1-regularized logistic regression, JMLR 13, 2012). The squared
-//           hinge has a generalised second derivative: rows that keep their margin have none, so they are
-//           left out of the model. The descent works on the entries of the columns, or on the model's
-//           Hessian, whichever is cheaper; for several outputs on the entries, all outputs together. Rough
-//           steps make a few passes only. A curvature in the Hessian is renewed where it changed by more than
-//           a fifth.
-// Damping   where lines end early the model's curvatures c_i become c_i + t (largest possible - c_i), t
-// growing up to 1,
-//           where the model lies above the loss and every step is good; t falls again where whole steps
-//           succeed.
+//           (score_loss.hpp)
+// Step      replaces the loss by its second-order model at the current scores, minimises the model by
+//           coordinate descent (soft-thresholded Newton steps, columns in random order) to a tenth of its
+//           violation, then runs a backtracking line search along the result (Yuan, Ho & Lin, An improved
+//           GLMNET for l1-regularized logistic regression, JMLR 13, 2012). The squared hinge has a
+//           generalised second derivative, which is zero for rows beyond their margin; these are left out of
+//           the model. The descent works on the entries of the columns or on the model's Hessian, whichever
+//           is cheaper; for several outputs on the entries, all outputs together. Rough steps make only a few
+//           passes. A curvature in the Hessian is renewed if it has changed by more than a fifth.
+// Damping   if line searches end early, the curvatures c_i of the model become c_i + t (largest possible -
+// c_i).
+//           t grows up to 1, where the model lies above the loss and every step is good, and falls again when
+//           full steps succeed.
 // Shrinking a column with w = 0 whose gradient is inside (-l1, l1) by more than the largest violation is
 //           left out of the model until the next step.
-// Stop      P - D <= the gap asked for, D from the gradients of the losses, scaled so that no column violates
-//           |x_j'u| <= l1 (l2 = 0), or as they are.
+// Stop      P - D <= the requested gap. D is computed from the gradients of the losses, which are scaled if
+//           l2 = 0 so that no column violates |x_j'u| <= l1.
 #pragma once
 
 #include <cstdint>
@@ -37,31 +37,32 @@ struct Penalty {
   double l2;
 };
 
-// The best dual objective along scale * u: `strengths` are |x_j'u| wherever they exceed l1, `largest` the
-// largest of all. Where l2 > 0 a violated constraint costs (|x_j'u| - l1)^2 / (2 l2), else it must not be.
+// The best dual objective along scale * u: `strengths` are those |x_j'u| that exceed l1, `largest` is the
+// largest of all. If l2 > 0 a violated constraint costs (|x_j'u| - l1)^2 / (2 l2), otherwise it is not
+// allowed.
 double best_dual(const ScoreLoss& loss, std::span<const double> gradients, const Penalty& penalty,
                  std::span<const double> strengths, double largest);
 
 class ProximalNewton {
  public:
-  // Columns may be added later; their weights begin at 0.
+  // Columns may be added later; their weights start at 0.
   ProximalNewton(const SparseColumns& columns, const ScoreLoss& loss, const Penalty& penalty,
                  std::uint64_t seed, Monitor& monitor);
 
-  // Steps until P - D <= `gap` for the columns there are, or `most_steps` are made; true for the former.
-  // `rough`: models are minimised by a few passes only, which pays while better columns are still to come.
+  // Steps until P - D <= `gap` for the current columns (returns true), or until `most_steps` are made.
+  // `rough` minimises each model by a few passes only, which pays while better columns are still to come.
   bool run(double gap, std::int64_t most_steps, bool rough = false);
 
-  // Gives a column of output k a weight; the scores follow.
+  // Sets the weight of a column for one output, and updates the scores.
   void set_weight(std::size_t column, std::size_t output, double weight);
 
   double objective() const { return objective_; }
-  double dual_objective() const { return dual_objective_; }  // for the columns there are
+  double dual_objective() const { return dual_objective_; }  // for the current columns
   std::int64_t steps() const { return steps_; }
   std::span<const double> weights(std::size_t output) const { return weights_[output]; }
-  // dL/df of all outputs at the present scores, output-major.
+  // dL/df of all outputs at the current scores, output-major.
   std::span<const double> gradients() const { return gradients_; }
-  // Brings objective, gradients and (for the columns there are) dual objective up to date.
+  // Updates objective, gradients and (for the current columns) dual objective.
   void evaluate();
 
  private:
@@ -87,7 +88,7 @@ class ProximalNewton {
   double best_step(const Model& model, std::size_t j, double gradient) const;
   void damp();
   void adapt_damping(double length);
-  double search_line(const Model& model);  // 0 where no step helps
+  double search_line(const Model& model);  // 0 if no step helps
   double penalty_of(double weight) const;
   double penalty_total() const;
 
@@ -101,10 +102,10 @@ class ProximalNewton {
   std::vector<std::vector<double>> weights_;  // by output
   std::vector<double> scores_;
   std::vector<double> gradients_;
-  std::vector<double> curvature_;  // where there is one output
+  std::vector<double> curvature_;  // with one output
   std::vector<double> largest_curvature_;
   double damping_ = 0.0;
-  bool hurried_ = false;                               // whether rough steps were asked for
+  bool hurried_ = false;                               // whether rough steps were requested
   std::vector<std::vector<double>> column_gradients_;  // by output
   double objective_ = 0.0;
   double dual_objective_ = 0.0;

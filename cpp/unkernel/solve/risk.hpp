@@ -1,8 +1,8 @@
-// What the one-slack loop needs to know of a training problem, and no more.
+// The interface between the one-slack solver and a training problem.
 //
-// A risk R(w) is convex and not negative. It keeps what it knows of the rows at two points, *here* (the best
-// weights so far) and *there* (where the loop wants to look), and answers for points on the line between
-// them without another pass over the rows: scores are linear in w.
+// A risk R(w) is convex and not negative. It keeps the scores of the rows at two points, *here* (the best
+// weights so far) and *there* (the point that the solver examines), and evaluates points on the line between
+// them without another pass over the rows, because scores are linear in w.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class Risk {
 
   virtual std::size_t dimension() const = 0;
 
-  // One pass over the rows: *there* becomes w. Before the first call both points are w = 0.
+  // One pass over the rows: *there* becomes w. Initially both points are w = 0.
   virtual void aim(std::span<const double> weights) = 0;
 
   // R at here + step (there - here), for several steps at once.
@@ -33,11 +33,12 @@ class Risk {
   // *here* becomes here + step (there - here).
   virtual void move(double step) = 0;
 
-  // Where it may be good to look first, for this C, and a cut that comes with it (offset and gradient as in
-  // `cut`); gives how many passes over the rows that took, 0 for having no idea.
+  // A good first point for this C, with a cut (offset and gradient as in `cut`). Returns the number of passes
+  // over the rows that this took, 0 if there is no guess.
   virtual int first_guess(double C, std::span<double> weights, std::span<double> gradient, double& offset);
 
-  // For how many steps at once it is best asked: one where a question is cheap, more where it travels.
+  // How many steps `along` should be asked for at once: one if evaluations are cheap, more if each call
+  // involves communication.
   virtual std::size_t steps_at_once() const { return 1; }
 };
 

@@ -1,5 +1,5 @@
-// A row view behind one virtual call per pass over many rows, so that solvers are compiled once and not once
-// per kind of row view. Calls for a single row are for work that is rare.
+// Type erasure of row views, with one virtual call per pass over many rows, so that solvers are compiled once
+// and not once per kind of row view. Use the calls for a single row only where they are infrequent.
 #pragma once
 
 #include <concepts>
@@ -33,11 +33,11 @@ class RowPasses {
   virtual void revisit_busy_rows(Loss loss, SweepState& state) const = 0;
   virtual GapSums certify(Loss loss, SweepState& state, std::int64_t begin, std::int64_t end) const = 0;
 
-  // --- What only some views can do ---
+  // --- Supported by some views only ---
 
-  virtual bool has_kernel() const { return false; }  // gram and the two sizes
+  virtual bool has_kernel() const { return false; }  // gram and the two sizes are available
   virtual bool is_gram() const { return false; }     // the view is a kernel matrix already
-  virtual bool has_map() const { return false; }     // mapped and dimension
+  virtual bool has_map() const { return false; }     // mapped and dimension are available
   virtual std::vector<double> gram(std::span<const std::int32_t>, int) const { throw missing(); }
   virtual double mean_map_size() const { throw missing(); }
   virtual double mean_row_size() const { throw missing(); }
@@ -45,7 +45,9 @@ class RowPasses {
   virtual std::size_t dimension() const { throw missing(); }
 
  private:
-  static std::logic_error missing() { return std::logic_error("this row view cannot do that"); }
+  static std::logic_error missing() {
+    return std::logic_error("this row view does not support the operation");
+  }
 };
 
 // The passes over the given rows, which must outlive them.

@@ -1,8 +1,8 @@
-// What a solver needs to know of a training set, and no more.
+// The interface between solvers and training sets.
 //
-// A row view stands for the mapped rows phi(x_0) .. phi(x_{l-1}) without saying where they are:
-// stored, condensed, or computed when asked for. The weight vector lives outside of it, so that
-// many problems (classes) can share one view.
+// A row view represents the mapped rows phi(x_0) .. phi(x_{l-1}), whether they are stored, condensed, or
+// computed on demand. The weight vector is kept outside of the view, so that several problems (classes) can
+// share one view.
 //
 // Views keep weights in *score space*: with phi_T(x) = c_T m_T(x), c_T a constant of the map and
 // m_T the bare monomial, the vector held is v_T = c_T w_T. A score is then a plain sum of v_T m_T,
@@ -25,11 +25,11 @@ concept TrainingRows =
       { rows.dot(i, scores) } -> std::same_as<double>;   // w' phi(x_i)
       rows.axpy(i, step, weights);                       // w += step phi(x_i)
       { rows.squared_norm(i) } -> std::same_as<double>;  // phi(x_i)' phi(x_i)
-      rows.prefetch_header(i);                           // where the row is
+      rows.prefetch_header(i);                           // where the row is stored
       rows.prefetch(i);                                  // the row itself
     };
 
-// A view that can also evaluate the kernel between its rows, and says what the map costs.
+// A view that can also evaluate the kernel between its rows, and knows the cost of the map.
 template <class Rows>
 concept KernelView =
     TrainingRows<Rows> && requires(const Rows& rows, std::span<const std::int32_t> subset, int threads) {

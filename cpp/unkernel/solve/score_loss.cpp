@@ -116,7 +116,8 @@ class SoftmaxLoss : public ScoreLoss {
       for (const ClassCost& c : costs_of(i)) {
         if (static_cast<std::size_t>(c.code) == output) gradient[i] -= c.cost;
       }
-      // Where the row is all of this class the difference of nearly equal numbers would be lost.
+      // If all occurrences of the row are of this class, the difference of nearly equal numbers would lose
+      // accuracy.
       if (costs_of(i).size() == 1 && static_cast<std::size_t>(costs_of(i)[0].code) == output) {
         gradient[i] = -totals_[i] * others * share;
       }

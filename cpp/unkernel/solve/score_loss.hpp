@@ -1,4 +1,4 @@
-// Losses of scores, and all that the primal solvers ask of them.
+// Losses as functions of scores, with all that the primal solvers need of them.
 //
 // Row i has a score f_ik for each of the `outputs` (one for two classes). A loss is a sum over rows of
 // convex functions L_i(f_i); with u_i = -L_i'(f_i) and g_i(u) = min_t [L_i(t) + u't] (so that -g_i is the
@@ -12,8 +12,8 @@
 //   softmax         sum_k c_k (log sum_l exp(f_l) - f_k)     g(u) = -n sum_k s_k log s_k,
 //                                                            s_k = (c_k-u_k)/n, n = sum_k c_k
 //
-// p, q and c_k are the costs of a row that stands for all equal rows, whatever their classes.
-// Scores, gradients and the like are output-major: [k * rows + i].
+// p, q and c_k are the costs of a row that represents all equal rows, whatever their classes. Scores,
+// gradients and the like are output-major: [k * rows + i].
 #pragma once
 
 #include <cstdint>
@@ -33,15 +33,15 @@ class ScoreLoss {
   virtual std::size_t outputs() const { return 1; }
 
   virtual double value(std::span<const double> scores) const = 0;
-  // dL/df and d2L/df2 of one output, row by row; where there are more outputs, see also joint_curvatures.
+  // dL/df and d2L/df2 of one output, per row; for several outputs, see also joint_curvatures.
   virtual void derivatives(std::span<const double> scores, std::size_t output, std::span<double> gradient,
                            std::span<double> curvature) const = 0;
-  // The most that the second derivative of a row can be.
+  // An upper bound of the second derivative, per row.
   virtual void largest_curvatures(std::span<double> curvature) const = 0;
-  // The Hessian of row i by its scores is diag(a_i) - a_i a_i' / n_i, n_i the sum of a_i: a (row-major) for
-  // all rows.
+  // The Hessian of row i in its scores is diag(a_i) - a_i a_i' / n_i, n_i the sum of a_i: computes a
+  // (row-major) for all rows.
   virtual void joint_curvatures(std::span<const double> scores, std::span<double> a) const = 0;
-  // The value if `step` times `direction` is added to the scores.
+  // The value after adding `step` times `direction` to the scores.
   virtual double value_along(std::span<const double> scores, std::span<const double> direction,
                              double step) const = 0;
   // sum_i g_i(-scale dL_i/df) for a scale in [0, 1] and the gradients of all outputs.

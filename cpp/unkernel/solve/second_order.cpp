@@ -1,4 +1,4 @@
-// Dual coordinate descent: when to hand over to the interior-point method, and how.
+// Dual coordinate descent: decides when to hand over to the interior-point method, and does so.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,8 +11,8 @@
 
 namespace unkernel::solve {
 
-// Compares what is left to do here, if the gap goes on falling as a power of the epochs, with the
-// interior-point method's thirty-odd factorisations. Asked at every doubling of the epochs.
+// Extrapolates the remaining cost here, assuming that the gap falls as a power of the epochs, and compares it
+// with the thirty-odd factorisations of the interior-point method. Called at every doubling of the epochs.
 bool DualCoordinateDescent::second_order_pays() {
   if (!rows_.has_kernel() || state_.epoch < next_comparison_) return false;
   next_comparison_ = 2 * state_.epoch;
@@ -24,20 +24,20 @@ bool DualCoordinateDescent::second_order_pays() {
       std::pow(std::max(gap / options_.tolerance, 1.0), 1.0 / power) * static_cast<double>(state_.epoch);
   constexpr double overhead = 1000.0;  // of an epoch, however few rows it visits
   const double epoch_cost = 4.0 * static_cast<double>(state_.awake.size()) * rows_.mean_map_size() + overhead;
-  // Where the epochs would not suffice, a good end is worth ten times their price.
+  // If the remaining epochs would not suffice, converging is worth ten times their price.
   constexpr double worth = 10.0;
   const auto most_epochs = static_cast<double>(options_.max_epochs);
   return interior_point_cost() < epoch_cost * (epochs > most_epochs ? worth * most_epochs : epochs);
 }
 
-// In multiplications. Infinite where the matrices would be too large, and once it has been tried.
+// In multiplications. Infinite if the matrices would be too large, or if the method has been tried.
 double DualCoordinateDescent::interior_point_cost() const {
   constexpr double largest = 2048.0;
   constexpr double iterations = 30.0;
   const auto rows = static_cast<double>(rows_.size());
   double columns = rows;
   if (rows_.has_map()) {
-    // Every conjunction that occurs has been given some weight by now.
+    // By now every conjunction that occurs has received some weight.
     columns = static_cast<double>(state_.weights.size()) -
               static_cast<double>(std::ranges::count(state_.weights, 0.0));
   }
@@ -59,7 +59,7 @@ void DualCoordinateDescent::solve_by_interior_point() {
   const std::unique_ptr<NormalSystem> system = normal_system(everyone);
   InteriorPoint solver(loss_, costs, *system, state_.monitor);
   if (!solver.run(0.1 * options_.tolerance)) return;
-  // From zero, not from where w stands: badly scaled rows would leave rounding errors behind.
+  // Start from zero, not from the current w: badly scaled rows would leave rounding errors.
   for (double& w : state_.weights) w = 0.0;
   for (Coordinate& c : state_.coordinates) c.u = 0.0;
   adopt(everyone, solver.duals());
@@ -68,7 +68,7 @@ void DualCoordinateDescent::solve_by_interior_point() {
 std::unique_ptr<NormalSystem> DualCoordinateDescent::normal_system(
     std::span<const std::int32_t> everyone) const {
   const std::size_t count = state_.coordinates.size();
-  // The matrix over rows is the more accurate one, so it serves wherever it is small.
+  // The matrix over rows is more accurate, so use it whenever it is small.
   constexpr std::size_t small = 512;
   if (rows_.has_map() && rows_.dimension() < count && count > small) {
     return std::make_unique<ColumnSystem>(rows_.mapped(), options_.threads);

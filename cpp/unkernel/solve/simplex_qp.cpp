@@ -9,10 +9,10 @@ namespace unkernel::solve {
 namespace {
 
 constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
-// A cut that others nearly span gets this share of the largest curvature instead of none.
+// A cut in the near span of others gets this fraction of the largest curvature as its pivot.
 constexpr double least_pivot = 1e-11;
 
-// The lower triangle L of G = LL' for some of the cuts, and solutions of Gx = b.
+// The Cholesky factor L of G = LL' for a subset of the cuts, to solve Gx = b.
 class Cholesky {
  public:
   void factorise(const SimplexProblem& problem, std::span<const std::size_t> cuts) {
@@ -48,7 +48,7 @@ class Cholesky {
   std::vector<double> lower_;
 };
 
-// Cuts 0 .. K-1, and the slack K: a cut of zeros that has the mass which no other has.
+// Cuts 0 .. K-1, and the slack K: a zero cut that holds the unused mass.
 class SimplexSolver {
  public:
   SimplexSolver(const SimplexProblem& problem, std::span<double> a)
@@ -76,8 +76,7 @@ class SimplexSolver {
     return sum;
   }
 
-  // The value less what rounding may have added to it: where C is huge, large terms leave little when they
-  // cancel.
+  // The value minus a bound of its rounding error: for a huge C, large terms cancel.
   double certain_value() const {
     constexpr double rounding = 1e-15;
     double terms = 0.0;
@@ -95,11 +94,11 @@ class SimplexSolver {
   }
   double& mass(std::size_t k) { return k < problem_.size ? a_[k] : slack_; }
 
-  // No mass below zero, and none above C in all: whatever rounding or the caller has left.
+  // Removes negative masses and limits their sum to C, against rounding errors and infeasible input.
   void make_feasible() {
     double sum = 0.0;
     for (double& mass : a_) sum += mass = std::max(mass, 0.0);
-    // Where all is given out, all of it is: a rounding error is not a slack.
+    // If all mass is assigned up to rounding, there is no slack.
     const bool full = sum >= (1.0 - 1e-12) * problem_.mass;
     for (double& mass : a_) mass *= full ? problem_.mass / sum : 1.0;
     slack_ = full ? 0.0 : problem_.mass - sum;
@@ -133,7 +132,7 @@ class SimplexSolver {
       if (a_[k] > 0.0 || k == newcomer) active_.push_back(k);
     }
     full_ = slack_ <= 0.0;
-    // Each step but the last takes a cut out, or takes up the slack.
+    // Each step but the last removes a cut or uses up the slack.
     for (std::size_t step = 0; step < problem_.size + 2 && !active_.empty(); ++step) {
       const bool whole = newton_step();
       make_feasible();
@@ -142,8 +141,8 @@ class SimplexSolver {
     }
   }
 
-  // Moves the active masses to their optimum, signs aside; false where a mass ran out or the slack did on the
-  // way.
+  // Moves the active masses to their optimum, ignoring signs; false if a mass or the slack reached zero on
+  // the way.
   bool newton_step() {
     find_direction();
     double step = 1.0, sum = 0.0;
@@ -168,8 +167,8 @@ class SimplexSolver {
     return false;
   }
 
-  // d with Gd = gradient where there is slack; where all mass is given out, Gd = gradient - price and sum(d)
-  // = 0. A negative price says that less mass would be better.
+  // d with Gd = gradient if there is slack; if all mass is assigned, Gd = gradient - price and sum(d) = 0. A
+  // negative price means that less mass would be better.
   void find_direction() {
     factors_.factorise(problem_, active_);
     direction_.clear();
@@ -190,7 +189,7 @@ class SimplexSolver {
 
   // --- Pairs -------------------------------------------------------------------------------
 
-  // Says whether anything was gained.
+  // Returns whether the objective rose.
   bool shift_between_pairs(double accuracy) {
     const double before = value();
     const std::size_t most_steps = 50 * (problem_.size + 1);
@@ -236,9 +235,9 @@ class SimplexSolver {
   const SimplexProblem& problem_;
   std::span<double> a_;
   double slack_ = 0.0;
-  std::vector<double> gradient_;  // of the slack: 0
+  std::vector<double> gradient_;  // 0 for the slack
   std::vector<std::size_t> active_;
-  bool full_ = false;  // whether there is no slack, and no wish for one
+  bool full_ = false;  // whether there is no slack and none is wanted
   Cholesky factors_;
   std::vector<double> direction_;
   std::vector<double> ones_;

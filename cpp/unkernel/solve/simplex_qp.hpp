@@ -1,15 +1,14 @@
-// The small quadratic program of a cutting-plane method.
+// The small quadratic program that a cutting-plane method solves in each round.
 //
 //   max_a  b'a - 1/2 a'Ga      a >= 0,  sum(a) <= C
 //
-// Solver     an active-set method: the cuts that have mass take a Newton step (a Cholesky factorisation of
-// their
-//            part of G), or as much of it as leaves all masses positive; then the cut where the dual rises
-//            most joins them. Few cuts have mass, so a step is cheap, and one new cut takes a handful of
-//            steps. Where cuts nearly depend on each other and Newton steps gain nothing more, mass moves
-//            between pairs of cuts instead: slower, and always right (Fan, Chen & Lin 2005).
-// Start      wherever a stands, as long as it is feasible.
-// Stop       C max_k(grad_k, 0) - a'grad <= accuracy: an upper bound of what is left to gain.
+// Solver     an active-set method: the cuts with mass take a Newton step (a Cholesky factorisation of their
+//            part of G), shortened if a mass would become negative; then the cut with the steepest ascent of
+//            the dual joins them. Few cuts have mass, so steps are cheap, and one new cut takes a handful of
+//            them. If cuts are nearly dependent and Newton steps gain nothing more, mass moves between pairs
+//            of cuts instead, which is slower but always works (Fan, Chen & Lin 2005).
+// Start      the given a, which must be feasible.
+// Stop       C max_k(grad_k, 0) - a'grad <= accuracy: an upper bound of the remaining gain.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +24,7 @@ struct SimplexProblem {
   double mass;           // C
 };
 
-// Improves `a` in place and gives b'a - 1/2 a'Ga, which is a lower bound of the optimum whatever the
-// accuracy.
+// Improves `a` in place and returns b'a - 1/2 a'Ga, a lower bound of the optimum whatever the accuracy.
 double maximise_on_simplex(const SimplexProblem& problem, std::span<double> a, double accuracy);
 
 }  // namespace unkernel::solve

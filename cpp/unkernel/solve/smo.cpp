@@ -10,9 +10,9 @@
 #include "unkernel/solve/smo_passes.hpp"
 #include "unkernel/solve/square_rows.hpp"
 
-// Inside, a label is part of its variable: u_i = y_i a_i lies between 0 and y_i C_i, and its pull is
-//   e_i = -y_i g_i = y_i - sum_j K_ij u_j,
-// the slope of the dual along u_i. A pair moves by (+t, -t), and no loop knows of labels.
+// Internally, the label is part of the variable: u_i = y_i a_i lies between 0 and y_i C_i, and its pull
+//   e_i = -y_i g_i = y_i - sum_j K_ij u_j
+// is the slope of the dual along u_i. A pair moves by (+t, -t), and the loops need no labels.
 namespace unkernel::solve {
 namespace {
 
@@ -54,7 +54,7 @@ class Smo {
   }
 
   PairOutcome run() {
-    shrink(infinity, -infinity);  // those without cost
+    shrink(infinity, -infinity);  // removes variables without cost
     choose();
     std::int64_t until_shrink = period();
     while (true) {
@@ -76,7 +76,7 @@ class Smo {
       }
       ++steps_;
       if (step()) continue;
-      if (everyone_is_active()) break;  // rounding: no double lies between here and there
+      if (everyone_is_active()) break;  // rounding: no further progress is possible
       activate_everyone();
       choose();
     }
@@ -92,8 +92,8 @@ class Smo {
 
  private:
   struct Extent {
-    double highest_pull = -infinity;  // m(a): of those that can rise
-    double lowest_pull = infinity;    // M(a): of those that can fall
+    double highest_pull = -infinity;  // m(a): over those that can rise
+    double lowest_pull = infinity;    // M(a): over those that can fall
   };
 
   std::size_t size() const { return all_u_.size(); }
@@ -116,7 +116,7 @@ class Smo {
     activate(std::move(everyone));
   }
 
-  // `pull_` is already that of these variables.
+  // `pull_` must already hold the pulls of these variables.
   void activate(std::vector<std::size_t> variables) {
     variable_ = std::move(variables);
     std::vector<std::size_t> places;
@@ -137,8 +137,8 @@ class Smo {
     fall_barrier_[k] = all_u_[i] > low(i) ? 0.0 : infinity;
   }
 
-  // Every pull, from the last time that all were known and what has moved since. Where everyone is active
-  // they are.
+  // Computes every pull from the last complete ones and the moves since. If all variables are active, they
+  // are up to date already.
   void bring_up_to_date() {
     if (!variable_.empty() && everyone_is_active()) {
       known_pull_ = pull_;
@@ -155,8 +155,8 @@ class Smo {
     return shrink(pull_[top_], pull_[top_] - choice_.violation);
   }
 
-  // Lets go of those whose bound holds them beyond m(a) or M(a), and so could be in no pair; and of those
-  // that cannot move at all. Rows are read in place as long as no one left, hence only where many leave.
+  // Removes variables that their bound holds beyond m(a) or M(a), so that they can be in no pair, and those
+  // that cannot move at all. Rows are read in place as long as no variable has left, so only if many leave.
   bool shrink(double highest_pull, double lowest_pull) {
     if (everyone_is_active()) bring_up_to_date();
     const auto stays = [&](std::size_t k) {
@@ -181,7 +181,7 @@ class Smo {
 
   const float* row(std::size_t k) { return rows_.row(k, k); }
 
-  // Afresh, without a step.
+  // Chooses a pair from scratch, without a step.
   void choose() {
     choice_ = {active(), 0.0};
     if (active() == 0) return;
@@ -202,7 +202,7 @@ class Smo {
     choice_ = find_partner(leader, pull_.data(), fall_barrier_.data(), diagonal_.data(), active());
   }
 
-  // Whether anything moved.
+  // Returns whether anything moved.
   bool step() { return options_.bias ? pair_step(top_, choice_.place) : single_step(choice_.place); }
 
   bool single_step(std::size_t k) {
@@ -231,7 +231,7 @@ class Smo {
     return rise.change != 0.0 || fall.change != 0.0;
   }
 
-  // How much u_k changed by that.
+  // Returns the change of u_k.
   double set(std::size_t k, double u) {
     double& now = all_u_[variable_[k]];
     const double change = u - now;
@@ -240,8 +240,7 @@ class Smo {
     return change;
   }
 
-  // The square's K_kk is single precision; the curvatures are not, and have to be those of the same
-  // quadratic.
+  // K_kk of the matrix is in single precision; the curvatures are not, and must belong to the same quadratic.
   void mend_diagonal(std::size_t k, KernelStep step) {
     pull_[k] += step.change * (static_cast<double>(step.row[k]) - problem_.diagonal[variable_[k]]);
   }
@@ -285,7 +284,7 @@ class Smo {
     if (free > 0.0) return sum / free;
     const bool above = found.highest_pull > -infinity, below = found.lowest_pull < infinity;
     if (above && below) return 0.5 * (found.highest_pull + found.lowest_pull);
-    return above ? found.highest_pull : below ? found.lowest_pull : 0.0;  // one class only: its margin is 1
+    return above ? found.highest_pull : below ? found.lowest_pull : 0.0;  // a single class: its margin is 1
   }
 
   const SmoProblem& problem_;
@@ -293,12 +292,12 @@ class Smo {
   const Monitor& monitor_;
   std::vector<double> all_u_;                 // of every variable
   std::vector<double> known_u_, known_pull_;  // of every variable, when all pulls were last known
-  std::vector<std::size_t> variable_;         // that is active, in order
+  std::vector<std::size_t> variable_;         // the active variables, in order
   std::vector<double> pull_, rise_barrier_, fall_barrier_;  // of the active ones
   std::vector<float> diagonal_;
   SquareRows rows_;
-  std::size_t top_ = 0;   // the riser, where there is a bias
-  PairChoice choice_{0};  // the faller, or the only one
+  std::size_t top_ = 0;   // the variable that rises, if there is a bias
+  PairChoice choice_{0};  // the variable that falls, or the only one
   std::int64_t steps_ = 0;
 };
 
@@ -306,20 +305,20 @@ void check_problem(const SmoProblem& problem, std::size_t alphas, std::size_t gr
   const std::size_t size = problem.labels.size();
   if (problem.diagonal.size() != size || problem.costs.size() != size || alphas != size ||
       gradients != size) {
-    throw std::invalid_argument("diagonal, labels, costs, alpha and gradient have to be of one length");
+    throw std::invalid_argument("diagonal, labels, costs, alpha and gradient must have the same length");
   }
   for (std::size_t i = 0; i < size; ++i) {
     if (problem.labels[i] != 1 && problem.labels[i] != -1)
-      throw std::invalid_argument("a label is neither -1 nor +1");
+      throw std::invalid_argument("labels must be -1 or +1");
     if (!(problem.costs[i] >= 0.0 && problem.costs[i] < infinity))
-      throw std::invalid_argument("a cost is negative or not finite");
+      throw std::invalid_argument("costs must be finite and not negative");
   }
 }
 
 void check_start(const SmoProblem& problem, std::span<const double> alpha) {
   for (std::size_t i = 0; i < alpha.size(); ++i) {
     if (!(alpha[i] >= 0.0 && alpha[i] <= problem.costs[i]))
-      throw std::invalid_argument("alpha does not start between 0 and its cost");
+      throw std::invalid_argument("the initial alpha must be between 0 and its cost");
   }
 }
 

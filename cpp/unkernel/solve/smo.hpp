@@ -1,22 +1,23 @@
-// The dual of a kernel SVM on a kernel matrix in memory, with a bias that is not regularised.
+// Sequential minimal optimisation of the dual of a kernel SVM, on a kernel matrix in memory; the bias is not
+// regularised.
 //
 //   min_a  1/2 a'Qa - e'a      0 <= a_i <= C_i,  sum_i y_i a_i = 0,     Q_ij = y_i y_j K_ij
 //
-// Solver     sequential minimal optimisation: two variables move at a time. The first is the one that pulls
-// its
-//            side hardest, the second the one with which it gains most, by the curvature of the pair (Fan,
-//            Chen & Lin 2005, WSS 2).
-// No bias    without the equality constraint one variable moves at a time: that with the largest g_i^2 /
-// K_ii. Shrinking  a variable at a bound that wants to stay there leaves until the others are optimal; then
+// Solver     two variables move at a time. The first is the one with the largest pull on its side, the second
+//            the one with which it gains most, given the curvature of the pair (Fan, Chen & Lin 2005, WSS 2).
+// No bias    without the equality constraint one variable moves at a time: the one with the largest
+//            g_i^2 / K_ii.
+// Shrinking  a variable at a bound that wants to stay there is left out until the others are optimal; then
 // all
-//            gradients are brought up to date, and every variable that is not optimal is worked on again.
-// Start      wherever a stands, as long as each a_i is between its bounds, with its gradient g. Where the
-//            variables are a part of a larger problem, sum_i y_i a_i stays what it is, and g includes the
-//            part of the other variables.
+//            gradients are updated, and every variable that is not optimal becomes active again.
+// Start      the given a, each a_i within its bounds, with its gradient g. If the variables are a part of a
+//            larger problem, sum_i y_i a_i keeps its value, and g includes the contribution of the other
+//            variables.
 // Stop       with a bias: m(a) - M(a) <= tolerance, the largest -y_i g_i of a variable whose y_i a_i can rise
-//            less the smallest of one that can fall, as LIBSVM's -e; without: no |g_i| that a can follow
-//            above tolerance.
-// Singular   a pair without curvature, or with a negative one by rounding, moves until one of the two is at a
+//            minus the smallest of one that can fall, as LIBSVM's -e; without: every |g_i| that a can follow
+//            is at most tolerance.
+// Singular   a pair without curvature, or with a negative one by rounding, moves until one of the two reaches
+// a
 //            bound.
 #pragma once
 
@@ -31,7 +32,7 @@ namespace unkernel::solve {
 
 struct SmoProblem {
   KernelSquare kernel;
-  std::span<const double> diagonal;     // K_ii of variable i; what the square has there does not count
+  std::span<const double> diagonal;     // K_ii of variable i; the diagonal of the matrix is not used
   std::span<const signed char> labels;  // -1, +1
   std::span<const double> costs;        // C_i >= 0
 };
@@ -43,18 +44,19 @@ struct SmoOptions {
 };
 
 struct PairOutcome {
-  double bias = 0.0;  // mean of -y_i g_i where 0 < a_i < C_i; if there is none, the middle of what is optimal
+  double bias =
+      0.0;  // mean of -y_i g_i where 0 < a_i < C_i; if there is none, the middle of the optimal range
   double dual_objective = 0.0;  // e'a - 1/2 a'Qa: below the primal optimum
   double violation = 0.0;       // what is compared with the tolerance, over all variables
   std::int64_t steps = 0;
-  bool converged = false;  // false: the steps ran out, or rounding left nothing to gain
+  bool converged = false;  // false: the steps ran out, or rounding prevented progress
 };
 
-// g = Qa - e; n times the number of a_i that are not 0.
+// Computes g = Qa - e; costs n times the number of nonzero a_i.
 void evaluate_gradient(const SmoProblem& problem, std::span<const double> alpha, std::span<double> gradient);
 
-// Improves `alpha` in place, and keeps `gradient`, which has to belong to it, up to date. (For a cold start
-// all a_i are 0 and all g_i are -1.) Throws Interrupted where the monitor says so.
+// Improves `alpha` in place and updates `gradient`, which must belong to it. (For a cold start all a_i are 0
+// and all g_i are -1.) Throws Interrupted if the monitor was stopped.
 PairOutcome minimise_pairs(const SmoProblem& problem, const SmoOptions& options, std::span<double> alpha,
                            std::span<double> gradient, const Monitor& monitor);
 

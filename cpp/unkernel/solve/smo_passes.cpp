@@ -8,14 +8,14 @@
 namespace unkernel::solve {
 namespace {
 
-// A best-of-all is searched in `lanes` interleaved parts, so that compilers can vectorise it without leave to
-// reorder floating-point arithmetic; and in loops of one choice each, or they see control flow. Barriers,
-// which are 0 or infinite, stand for the tests whether a variable can rise or fall.
+// Maxima are searched in `lanes` interleaved parts, so that compilers can vectorise the loops without
+// reordering floating-point arithmetic; and each loop makes one choice, or they would see control flow.
+// Barriers, which are 0 or infinite, replace tests whether a variable can rise or fall.
 
 constexpr std::size_t lanes = 64;
 
-// A lambda that is not inlined would be compiled for the least machine only, whatever its caller is a clone
-// for.
+// A lambda that is not inlined would be compiled for the baseline instruction set only, whatever clone calls
+// it.
 #define UNKERNEL_INLINE __attribute__((always_inline))
 
 template <class Block>
@@ -25,7 +25,7 @@ template <class Block>
   if (first < count) block(first, count - first);
 }
 
-// The largest gain of each lane, the block it was found in, and the largest violation.
+// The largest gain of each lane, the block where it was found, and the largest violation.
 class GainLanes {
  public:
   GainLanes() {
@@ -34,7 +34,7 @@ class GainLanes {
     std::fill_n(block_, lanes, std::int32_t{-1});
   }
 
-  // rise[l] may be negative: then nothing is gained. curvature[l] > 0
+  // rise[l] may be negative: then nothing is gained. curvature[l] > 0.
   [[gnu::always_inline]] void consider(std::size_t first, std::size_t width, float* __restrict rise,
                                        const float* __restrict curvature) {
     const std::int32_t block = static_cast<std::int32_t>(first);

@@ -1,6 +1,6 @@
-// Columns of a matrix, stored one after another: what the primal solvers work on.
+// Columns of a matrix, stored one after another, for the primal solvers.
 //
-// Memory   4 bytes per entry, 12 where the values of a column differ.
+// Memory   4 bytes per entry, 12 if the values of a column differ.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class SparseColumns {
     rows_.push_back(row);
     values_.push_back(value);
   }
-  // Ends the column that the entries since the last one belong to.
+  // Ends the column of the entries added since the last call.
   void finish(double scale) {
     offsets_.push_back(rows_.size());
     scales_.push_back(scale);

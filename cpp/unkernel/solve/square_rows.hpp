@@ -1,4 +1,4 @@
-// Rows of a kernel matrix in memory, over the columns that a problem works with.
+// Gives access to rows of a kernel matrix in memory, restricted to the columns that a problem works with.
 #pragma once
 
 #include <cstddef>
@@ -10,30 +10,29 @@
 
 namespace unkernel::solve {
 
-// A symmetric matrix that several problems share, each with its own rows of it. Where a problem's rows follow
-// one another the matrix is read in place; else the rows that are worked with are copied, 64 MiB of them at
-// most.
+// A symmetric matrix that several problems share, each with its own rows of it. If the rows of a problem are
+// contiguous, the matrix is read in place; else the rows in use are copied, 64 MiB of them at most.
 struct KernelSquare {
   const float* values;  // row-major, `stride` apart
   std::size_t stride;
-  const std::int32_t* rows;  // where variable i is in the square; null: at i
+  const std::int32_t* rows;  // row of variable i in the matrix; null for the identity
 };
 
-// Where a variable's row is in the matrix.
+// The row of a variable in the matrix.
 inline std::size_t place_of(const KernelSquare& kernel, std::size_t variable) {
   return kernel.rows == nullptr ? variable : static_cast<std::size_t>(kernel.rows[variable]);
 }
 
-// Whether each place is the one before plus 1.
+// Whether the places are contiguous and ascending.
 bool follow_one_another(std::span<const std::size_t> places);
 
-// Rows of the kernel over some of the square's columns: in place where these follow one another, else copies
-// of those last asked for, of which the oldest makes room.
+// Rows of the kernel over some columns of the matrix: in place if these are contiguous, else as copies, of
+// which the least recently requested one is overwritten.
 class SquareRows {
  public:
   SquareRows(const KernelSquare& kernel, std::vector<std::size_t> places);
 
-  // Good until the next call but one: the row of `kept` is not overwritten.
+  // The row stays valid until the next call but one: the row of `kept` is not overwritten.
   const float* row(std::size_t k, std::size_t kept) {
     const float* whole = kernel_.values + places_[k] * kernel_.stride;
     if (in_place_) return whole + places_[0];
@@ -50,8 +49,8 @@ class SquareRows {
   std::vector<std::size_t> places_;
   bool in_place_ = false;
   std::vector<std::unique_ptr<float[]>> copies_;
-  std::vector<std::size_t> owner_;    // of a copy
-  std::vector<std::size_t> copy_of_;  // of a row
+  std::vector<std::size_t> owner_;    // the row in each copy
+  std::vector<std::size_t> copy_of_;  // the copy of each row
   std::size_t next_ = 0;
 };
 

@@ -1,12 +1,13 @@
-// The loops of dual coordinate descent that visit rows: all that is compiled for every kind of row view.
+// The loops of dual coordinate descent that visit rows: the part that is compiled for every kind of row view.
 //
-// Visit    A row's score f decides. A row that wants to move makes its step. A row at a corner of g_i that
+// Visit    The score f of a row decides. A row that wants to move makes its step. A row at a corner of g_i
+// that
 //          wants to stay there sleeps for 1, 2, 4 .. 16 epochs. A row that is further inside its corner than
-//          the last epoch's largest violation leaves the active set (shrinking).
-// Step     the best u_i for the dual with all others fixed, in closed form (Hsieh et al. 2008, Algorithm 3,
-//          extended to rows that carry both labels)
-// Revisit  rows whose step gained more than the average are visited again, up to four times, at the end of
-//          an epoch: a heavy row (many merged duplicates) needs more steps than a light one.
+//          the largest violation of the last epoch leaves the active set (shrinking).
+// Step     The best u_i for the dual with all others fixed, in closed form (Hsieh et al. 2008, Algorithm 3,
+//          extended to rows with both labels).
+// Revisit  Rows whose step gained more than the average are visited again, up to four times, at the end of an
+//          epoch: a heavy row (many merged duplicates) needs more steps than a light one.
 #pragma once
 
 #include <algorithm>
@@ -22,16 +23,16 @@
 
 namespace unkernel::solve {
 
-// asleep_until of a row that has left the active set
+// asleep_until of a row that has left the active set.
 inline constexpr std::uint32_t shrunk = std::numeric_limits<std::uint32_t>::max();
 
-// What the loops over rows share with the solver that calls them.
+// The state that the loops share with the solver.
 struct SweepState {
   Coordinates coordinates;
   std::span<double> weights;
   Monitor& monitor;
   Random random;
-  std::vector<std::int32_t> awake{};  // the rows to visit this epoch, in their order
+  std::vector<std::int32_t> awake{};  // the rows to visit in this epoch, in order
   std::vector<std::int32_t> busy{};   // the rows to visit again at its end
   std::int64_t epoch = 0;
   double busy_gain = std::numeric_limits<double>::infinity();
@@ -52,8 +53,8 @@ double gap_term(const Coordinate& c, double f) {
   return LossKind::loss(c.costs, f) - LossKind::dual(c.costs, c.u) + c.u * f;
 }
 
-// How fast the dual would rise by moving u: positive where it wants to move, else minus the
-// distance by which the score f is inside the corner that holds it there.
+// The slope of the dual in the direction that u can move: positive if it wants to move, else minus the
+// distance by which the score f is inside the corner that holds u.
 template <class LossKind>
 double eagerness(const Coordinate& c, double f) {
   constexpr double never = -std::numeric_limits<double>::infinity();
@@ -66,7 +67,7 @@ inline void put_to_sleep(Coordinate& c, std::int64_t epoch) {
   constexpr std::uint16_t longest_nap = 16;
   c.nap = c.nap == 0 ? std::uint16_t{1}
                      : std::min<std::uint16_t>(static_cast<std::uint16_t>(2 * c.nap), longest_nap);
-  // A first nap of one epoch is no nap at all: many examples rest at a bound only by accident.
+  // The first sleep of one epoch is skipped: many rows rest at a bound only by accident.
   c.asleep_until = c.nap == 1 ? 0 : static_cast<std::uint32_t>(epoch) + 1U + c.nap;
 }
 
@@ -128,7 +129,7 @@ class RowSweep {
     }
   }
 
-  // The exact gap of the rows [begin, end); those that are eager to move are awake again.
+  // The exact gap of the rows [begin, end); wakes those that want to move.
   GapSums certify(std::int64_t begin, std::int64_t end) {
     GapSums sums;
     for (std::int64_t i = begin; i < end; ++i) {
@@ -155,7 +156,7 @@ class RowSweep {
     if (k + row_distance < count) rows_.prefetch(awake[k + row_distance]);
   }
 
-  // Returns what the dual objective gained.
+  // Returns the gain of the dual objective.
   double step(std::int64_t i, double f) {
     Coordinate& c = coordinates_[i];
     const double before = c.u;

@@ -54,7 +54,7 @@ void WeightedGram::list_rows() {
   offsets_.pop_back();
 }
 
-// Below the diagonal first, then mirrored.
+// Updates the lower triangle first, then mirrors it.
 void WeightedGram::change_weights(std::span<const double> weights, double slack) {
   const std::size_t count = size();
   bool changed = false;

@@ -1,10 +1,9 @@
-// X'DX for some columns of X and a diagonal D of row weights, both of which may change a little from one use
-// to the next.
+// X'DX for some columns of X and a diagonal D of row weights, updated incrementally when either changes.
 //
 // Memory   8 bytes per pair of columns, 12 per entry of the columns.
-// Cost     a row whose weight changed costs half the square of the number of columns it has; a new column
-// costs the
-//          sum of those numbers over its rows.
+// Cost     a row whose weight changed costs half the square of the number of its columns; a new column costs
+// the
+//          sum of these numbers over its rows.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +19,8 @@ class WeightedGram {
  public:
   WeightedGram(const SparseColumns& columns, std::size_t rows) : columns_(columns), weights_(rows, 0.0) {}
 
-  // Afterwards all of `wanted` are members (others may still be), and the weights are these, but for relative
-  // changes up to `slack`.
+  // Afterwards all of `wanted` are members (others may be, too), and the weights are up to date within a
+  // relative error of `slack`.
   void update(std::span<const std::int32_t> wanted, std::span<const double> weights, double slack);
 
   std::size_t size() const { return members_.size(); }
@@ -43,7 +42,7 @@ class WeightedGram {
   const SparseColumns& columns_;
   std::vector<double> weights_;
   std::vector<std::int32_t> members_;
-  std::vector<std::int32_t> places_;  // by column; -1 for no member
+  std::vector<std::int32_t> places_;  // by column; -1 if it is not a member
   LargeVector<double> gram_;          // members x members
   std::vector<std::size_t> offsets_;  // the members of each row, ascending, and their entries
   std::vector<std::int32_t> ids_;

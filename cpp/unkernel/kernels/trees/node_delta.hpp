@@ -1,5 +1,5 @@
-// Delta of two nodes from the Delta of their children, for callers who keep all pairs of two small trees in a
-// table.
+// Computes Delta of two nodes from the Delta of their children, for callers that keep a table of all node
+// pairs of two small trees.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class NodeDelta {
                                                           : std::vector<double>()),
         partial_(kernel) {}
 
-  // Of nodes that are in the same group; child_delta(a, b) is 0 where those two are not.
+  // For two nodes of the same group; child_delta(a, b) is 0 if these are in different groups.
   template <class ChildDelta>
   double operator()(NodeId left, NodeId right, const ChildDelta& child_delta) {
     if (kernel_.kind == TreeKernelKind::subtree) return constants_[static_cast<std::size_t>(left)];
@@ -27,7 +27,7 @@ class NodeDelta {
     if (kernel_.by_production()) {
       double value = kernel_.decay;
       for (std::size_t k = 0; k < left_children.size(); ++k) {
-        // A word is a pair of its own (or none), never a factor.
+        // A word forms a pair of its own (or none) and is never a factor.
         if (forest_.is_leaf(left_children[k]) || forest_.is_leaf(right_children[k])) continue;
         value *= 1.0 + child_delta(left_children[k], right_children[k]);
       }
@@ -43,7 +43,7 @@ class NodeDelta {
  private:
   TreeKernel kernel_;
   const Forest& forest_;
-  std::vector<double> constants_;  // of the subtree kernel
+  std::vector<double> constants_;  // for the subtree kernel
   std::vector<double> child_deltas_;
   PartialTreeSum partial_;
 };

@@ -9,10 +9,10 @@
 namespace unkernel::kernels {
 namespace {
 
-// Beyond this many nodes a table of all pairs is too large.
+// Above this number of nodes, a table of all pairs is too large.
 constexpr std::size_t most_nodes_in_table = 1024;
 
-// Adds up the kernel of a tree with itself over an index of it.
+// Sums the kernel of a tree with itself over an index of the tree.
 struct Sum {
   struct Node {
     void excess(std::int32_t, std::int32_t position, double value) {

@@ -1,4 +1,4 @@
-// The kernel of a tree with itself, for norms. Each thread has its own; buffers are reused from tree to tree.
+// The kernel of a tree with itself, for norms. Use one object per thread; it reuses its buffers.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ class SelfKernel {
  public:
   SelfKernel(const TreeKernel& kernel, const Forest& forest);
 
-  // Of a row that is ascending and closed: with a node it has its children, apart from leaves that the kernel
-  // does not look at. Small trees by a table of all pairs of their nodes, large ones by an index of the tree.
+  // The row must be ascending and closed: it contains the children of its nodes, except leaves that the
+  // kernel ignores. Small trees use a table of all node pairs, large ones an index of the tree.
   double operator()(const TreeRow& row);
 
  private:
@@ -27,10 +27,10 @@ class SelfKernel {
   TreeKernel kernel_;
   const Forest& forest_;
   NodeDelta delta_;
-  std::vector<std::int32_t> place_;   // of a node of the forest, in the row; -1 elsewhere
-  std::vector<std::int32_t> last_;    // of a group: the last node of the row that has it; -1 elsewhere
-  std::vector<std::int32_t> before_;  // of a node of the row: the one before in its group
-  std::vector<double> deltas_;        // by places, the larger one first
+  std::vector<std::int32_t> place_;   // position in the row of each node of the forest, or -1
+  std::vector<std::int32_t> last_;    // the last node of the row in each group, or -1
+  std::vector<std::int32_t> before_;  // for each node of the row: the previous one in its group
+  std::vector<double> deltas_;        // by positions, the larger one first
   std::size_t width_ = 0;
 };
 

@@ -14,13 +14,13 @@ namespace unkernel::kernels {
 namespace {
 
 constexpr std::int64_t examples_at_once = 256;
-// Counts the nodes of one tree after another; each thread has its own.
+// Counts the nodes of one tree at a time. Use one object per thread.
 class Counter {
  public:
   Counter(const TreeKernel& kernel, const Forest& forest)
       : kernel_(kernel), forest_(forest), times_(forest.size(), 0.0), self_kernel_(kernel, forest) {}
 
-  // The nodes of the tree that the kernel looks at, ascending, and how often each occurs.
+  // The nodes of the tree that the kernel considers, ascending, with their multiplicities.
   void count(NodeId root) {
     nodes.clear();
     weights.clear();
@@ -52,8 +52,7 @@ class Counter {
     }
   }
 
-  // Divides the counts by the square root of the kernel of the tree with itself; a kernel of 0 leaves them
-  // alone.
+  // Divides the counts by the square root of the kernel of the tree with itself, unless that is 0.
   void normalize() {
     const double kernel = self_kernel_({nodes, weights});
     if (!std::isfinite(kernel)) {
@@ -79,7 +78,7 @@ class Counter {
   SelfKernel self_kernel_;
 };
 
-// The rows of some neighbouring examples, before they are put with the others.
+// The rows of some neighbouring examples, before they are concatenated.
 struct Piece {
   std::vector<std::int64_t> ends;
   std::vector<NodeId> nodes;
@@ -87,7 +86,7 @@ struct Piece {
 };
 
 void count_example(Counter& counter, std::span<const NodeId> roots, bool normalize, Piece& piece) {
-  std::map<NodeId, double> sum;  // where there are several trees
+  std::map<NodeId, double> sum;  // for examples with several trees
   const auto trees = std::ranges::count_if(roots, [](NodeId root) { return root >= 0; });
   for (const NodeId root : roots) {
     if (root < 0) continue;

@@ -1,8 +1,8 @@
-// Examples as the nodes of their trees: which subtrees an example has, and how often.
+// Examples as counts of the distinct subtrees in their trees.
 //
-// A row holds the nodes of an example's tree that a kernel looks at, ascending (children before parents),
-// each once, with how often it occurs – divided by the square root of the kernel of the tree with itself
-// if rows are normalised. 12 bytes per node.
+// A row holds the nodes of an example's tree that a kernel considers, each once, in ascending order (children
+// before parents), with its number of occurrences. If rows are normalised, this number is divided by the
+// square root of the kernel of the tree with itself. 12 bytes per node.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ class TreeCounts {
   }
   std::size_t entries() const { return nodes_.size(); }
 
-  // An example has trees roots[offsets[i]] .. roots[offsets[i + 1] - 1]; a root of -1 is an empty tree.
-  // Trees that an example has several of add up, each with its own norm.
+  // Example i has trees roots[offsets[i]] .. roots[offsets[i + 1] - 1]; a root of -1 is an empty tree. The
+  // counts of several trees of an example are added, each normalised by its own norm.
   static TreeCounts count(const TreeKernel& kernel, const Forest& forest,
                           std::span<const std::int64_t> offsets, std::span<const NodeId> roots,
                           bool normalize, int threads);

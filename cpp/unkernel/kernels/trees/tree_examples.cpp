@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t tree_examples_at_once = 64;
 
-// Adds what it is given to rows of a matrix that is held whole.
+// Adds kernel values to the rows of a matrix in memory.
 class AddTo final : public GramSink {
  public:
   AddTo(std::vector<double>& values, std::size_t columns, double weight)
@@ -40,7 +40,7 @@ void add_tree_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, i
   }
 }
 
-// Vector kernels of some left rows with all right rows, row by row.
+// Computes vector kernels of some left rows with all right rows, row by row.
 template <class Take>
 void for_vector_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads,
                         const Monitor& monitor, const Take& take) {
@@ -68,7 +68,7 @@ void for_vector_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix,
       });
 }
 
-// Some left rows of the matrix, whole.
+// Some complete rows of the matrix.
 std::vector<double> kernel_rows(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads,
                                 const Monitor& monitor) {
   const std::size_t columns = matrix.right_chosen.size();
@@ -87,7 +87,8 @@ std::vector<double> kernel_rows(const ExampleKernel& kernel, const KernelMatrix&
   return values;
 }
 
-// Calls body(first, rows) for pieces of the chosen left examples such that a piece of the matrix stays small.
+// Calls body(first, rows) for pieces of the chosen left examples, such that each piece of the matrix is
+// small.
 template <class Body>
 void in_pieces(std::span<const std::int32_t> left, std::size_t columns, const Body& body) {
   constexpr std::size_t most_values = std::size_t{1} << 22;
@@ -188,7 +189,7 @@ void ExampleMachine::add_tree_scores(const ExampleSet& examples, std::span<const
   for (std::size_t i = 0; i < scores.size(); ++i) sums[i] += weight * scores[i];
 }
 
-// Kernel value by kernel value: the vectors of a sum, or all of a product.
+// Evaluates each kernel value: for the vectors of a sum, or for a whole product.
 void ExampleMachine::add_kernel_sums(const ExampleSet& examples, std::span<const std::int32_t> chosen,
                                      int threads, const Monitor& monitor, std::span<double> sums) const {
   ExampleKernel kernel = kernel_;

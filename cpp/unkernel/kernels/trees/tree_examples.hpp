@@ -1,4 +1,4 @@
-// Examples made of trees and vectors, and kernel machines over them.
+// Examples that consist of trees and vectors, and kernel machines over them.
 //
 // An example has trees in one or more *channels* and vectors in others; the kernel of two examples is
 //
@@ -8,7 +8,7 @@
 //   product   T V
 //
 // Kernels of trees and of sums are scored through weighted nodes (tree_scores.hpp). A product has no such
-// form: its kernel values with all examples of the model are computed and added.
+// form: its kernel values with all examples of the model are computed and summed.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ std::vector<std::int32_t> all_of(const ExampleSet& set);
 // The kernel of each example with itself.
 std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& set, int threads);
 
-// The kernels of chosen left examples with chosen right ones; as GramTask has it.
+// The kernels of chosen left examples with chosen right ones; see GramTask.
 struct KernelMatrix {
   const ExampleSet& left;
   std::span<const std::int32_t> left_chosen;
@@ -62,7 +62,7 @@ struct KernelMatrix {
 void compute_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads,
                      const Monitor& monitor, GramSink& sink);
 
-// Chosen examples with coefficients, ready to score others. Reads from the set as long as it lives.
+// Chosen examples with coefficients, ready to score others. Refers to the set, which must outlive it.
 class ExampleMachine {
  public:
   ExampleMachine(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set,

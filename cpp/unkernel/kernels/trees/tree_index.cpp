@@ -32,7 +32,7 @@ TreeIndex::TreeIndex(const TreeKernel& kernel, const Forest& forest, std::span<c
   }
 }
 
-// Numbers groups and nodes.
+// Assigns numbers to groups and nodes.
 void TreeIndex::arrange(const Forest& forest, std::span<const NodeId> nodes) {
   node_.assign(nodes.begin(), nodes.end());
   group_.reserve(nodes.size());
@@ -51,7 +51,7 @@ void TreeIndex::arrange(const Forest& forest, std::span<const NodeId> nodes) {
   }
 }
 
-// Productions: all nodes of a group have equally many children.
+// For productions: all nodes of a group have the same number of children.
 void TreeIndex::index_places(const Forest& forest, std::span<const std::int32_t> number_of) {
   std::vector<std::int32_t> child_groups;
   child_base_.reserve(group_count());
@@ -109,14 +109,14 @@ void TreeIndex::list_place(std::int32_t group, std::size_t place,
   }
 }
 
-// The children of those that are listed from there on.
+// Lists the children of the nodes listed from `from` on.
 void TreeIndex::list_children(std::int32_t group, std::size_t place, std::size_t from) {
   const std::int32_t* position = child_positions(group, place);
   listed_child_.resize(listed_.size());
   for (std::size_t k = from; k < listed_.size(); ++k) listed_child_[k] = position[listed_[k]];
 }
 
-// Partial trees: any child may match any other of its label.
+// For partial trees: a child may match any child with the same label.
 void TreeIndex::index_children(const Forest& forest, std::span<const std::int32_t> number_of) {
   child_begin_.push_back(0);
   std::vector<std::pair<std::uint64_t, std::int32_t>> entries;  // (group, child group), class

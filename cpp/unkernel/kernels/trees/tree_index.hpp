@@ -1,10 +1,11 @@
-// Nodes of a model, arranged so that those which match a node are found without looking at the others.
+// An index of the nodes of a model that finds the nodes matching a given node without visiting the others.
 //
-// The nodes of a group lie together; inside, nodes whose first children are in the same group lie together. A
-// list for each (group, place of a child, group of that child) names the nodes that have such a child there;
-// for the first child it is a range. (Partial trees: the nodes of a group that have one production lie
-// together, as a *class*, and a list for each group and group of a child names the classes that have such a
-// child anywhere.) Delta(u, v) differs from the group's constant only for nodes v in one of u's lists.
+// The nodes of a group are contiguous; within a group, nodes whose first children are in the same group are
+// contiguous. A list for each (group, position of a child, group of that child) names the nodes that have
+// such a child there; for the first child the list is a range. For partial trees, the nodes of a group that
+// have the same production are contiguous and form a *class*, and a list for each (group, group of a child)
+// names the classes that have such a child anywhere. Delta(u, v) differs from the constant of the group only
+// if v is in one of u's lists.
 //
 // Memory   about 12 bytes per node, 12 per child and 40 per list
 #pragma once
@@ -25,13 +26,13 @@ class TreeIndex {
     std::int32_t begin =
         0;  // of a range: where it begins in the block; else where the list begins in `listed`
     std::int32_t size = 0;
-    // Where most of the block is listed: those that are not, and -1 otherwise.
+    // If most of the block is listed: the nodes that are not; -1 otherwise.
     std::int32_t complement_begin = -1;
     std::int32_t complement_size = 0;
   };
 
-  // Of these nodes of the forest, in the order of nodes_in_order. With a node come its children, apart from
-  // leaves that the kernel does not look at.
+  // Indexes these nodes of the forest, given in the order of nodes_in_order. They must include the children
+  // of each node, except leaves that the kernel ignores.
   TreeIndex(const TreeKernel& kernel, const Forest& forest, std::span<const NodeId> nodes);
 
   const TreeKernel& kernel() const { return kernel_; }
@@ -39,7 +40,7 @@ class TreeIndex {
   std::size_t group_count() const { return block_begin_.size() - 1; }
   std::size_t largest_block() const { return largest_block_; }
 
-  // A group of the forest, by its number here; -1 if no node has it.
+  // The number of a forest group in this index, or -1 if no node has that group.
   std::int32_t group(std::int32_t forest_group) const {
     return static_cast<std::size_t>(forest_group) < group_map_.size() ? group_map_[at(forest_group)] : -1;
   }
@@ -47,33 +48,33 @@ class TreeIndex {
     return static_cast<std::size_t>(block_begin_[at(group)]);
   }
   std::size_t block_size(std::int32_t group) const { return block_begin(group + 1) - block_begin(group); }
-  // Delta where nothing below matches.
+  // Delta if no children match.
   double constant(std::int32_t group) const { return constants_.empty() ? constant_ : constants_[at(group)]; }
 
   NodeId node(std::size_t number) const { return node_[number]; }
   std::span<const NodeId> nodes() const { return node_; }
   std::int32_t group_of_number(std::size_t number) const { return group_[number]; }
 
-  // Nodes of `group` whose child at `place` is in `child_group` (of partial trees: any child; place is 0).
+  // Nodes of `group` whose child at `place` is in `child_group` (partial trees: any child; place is 0).
   List matches(std::int32_t group, std::size_t place, std::int32_t child_group) const {
     const List* list =
         lists_.find(key(first_place_[at(group)] + static_cast<std::int64_t>(place), child_group));
     return list == nullptr ? List{} : *list;
   }
   std::span<const std::int32_t> listed(const List& list) const { return part(list.begin, list.size); }
-  // For each that is listed: where its child at that place lies in the child's block.
+  // For each listed node: the position of its child at that place within the child's block.
   const std::int32_t* listed_children(const List& list) const { return listed_child_.data() + list.begin; }
   std::span<const std::int32_t> not_listed(const List& list) const {
     return part(list.complement_begin, list.complement_size);
   }
 
-  // For each node of the group, in order: where its child at `place` lies in that child's block.
+  // For each node of the group, in order: the position of its child at `place` within that child's block.
   const std::int32_t* child_positions(std::int32_t group, std::size_t place) const {
     return child_position_.data() + child_base_[at(group)] +
            static_cast<std::ptrdiff_t>(place * block_size(group));
   }
 
-  // Of partial trees: nodes of one production, which follow each other.
+  // For partial trees: the contiguous nodes of one production.
   struct Class {
     std::int32_t begin;  // in the block
     std::int32_t size;
@@ -81,7 +82,7 @@ class TreeIndex {
   const Class& production_class(std::int32_t number) const { return classes_[at(number)]; }
   std::size_t class_count() const { return classes_.size(); }
 
-  // Of partial trees: the children of a node, their groups and places in their blocks.
+  // For partial trees: the children of a node, their groups and their positions within their blocks.
   struct Child {
     std::int32_t group;
     std::int32_t position;
@@ -115,11 +116,11 @@ class TreeIndex {
   std::vector<std::int32_t> group_;
   std::vector<NodeId> node_;
   std::size_t largest_block_ = 0;
-  std::vector<std::int64_t> first_place_;  // of a group: numbers all places of all groups
+  std::vector<std::int64_t> first_place_;  // for each group: numbers all child positions of all groups
   std::vector<std::ptrdiff_t> child_base_;
   std::vector<std::int32_t> child_position_;
   std::vector<std::int32_t> listed_;
-  std::vector<std::int32_t> listed_child_;  // beside `listed_`, of productions
+  std::vector<std::int32_t> listed_child_;  // parallel to `listed_`; for productions
   FlatMap<std::uint64_t, List> lists_;
   std::vector<std::int64_t> child_begin_;
   std::vector<Child> children_;

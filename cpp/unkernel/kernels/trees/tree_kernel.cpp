@@ -21,7 +21,7 @@ std::vector<std::int32_t> known_labels(const Forest& forest, const Forest& known
   return labels;
 }
 
-// Productions are found once each: many nodes share one.
+// Looks up each production once: many nodes share one.
 std::vector<std::int32_t> known_productions(const Forest& forest, const Forest& known,
                                             std::span<const std::int32_t> labels) {
   constexpr std::int32_t not_asked = -2;
@@ -94,7 +94,7 @@ std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& fore
 std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest) {
   struct Sorted {
     std::int32_t group;
-    std::int32_t part;  // of the group: the first child's group, or the production
+    std::int32_t part;  // of the group: the group of the first child, or the production
     NodeId first_child;
     NodeId node;
     auto operator<=>(const Sorted&) const = default;
@@ -156,14 +156,15 @@ double ChildPattern::sum(const double* deltas) const {
   if (count == 1) return deltas[0];
   if (count == 2) return deltas[0] + deltas[1] + follows_[most_pairs] * deltas[0] * deltas[1];
   double total = 0.0;
-  std::array<double, most_pairs> ending;  // subsequences of the current length that end in this pair
+  std::array<double, most_pairs>
+      ending;  // sums over subsequences of the current length that end in this pair
   for (std::size_t k = 0; k < count; ++k) {
     ending[k] = deltas[k];
     total += deltas[k];
   }
   for (std::size_t length = 2; length <= longest_subsequence; ++length) {
     double longer = 0.0;
-    for (std::size_t k = count; k-- > 0;) {  // from the back: those before are still of the length before
+    for (std::size_t k = count; k-- > 0;) {  // backwards: earlier entries still belong to the previous length
       double before = 0.0;
       for (std::size_t l = 0; l < k; ++l) before += follows_[k * most_pairs + l] * ending[l];
       ending[k] = deltas[k] * before;
@@ -176,7 +177,7 @@ double ChildPattern::sum(const double* deltas) const {
 }
 
 double PartialTreeSum::operator()(const double* delta, std::size_t height, std::size_t width) {
-  // With one child on a side there is nothing to skip.
+  // If either side has one child, nothing can be skipped.
   double sum = 0.0;
   for (std::size_t i = 0; i < height * width; ++i) sum += delta[i];
   const std::size_t longest = std::min({height, width, longest_subsequence});

@@ -1,9 +1,8 @@
-// Tree kernels: which pairs of nodes count, and for how much.
+// Tree kernels: which pairs of nodes contribute, and how much.
 //
 //   K(T1, T2) = sum over nodes n1 of T1, n2 of T2 of Delta(n1, n2)
 //
-// Delta is 0 unless both nodes are in the same *group*; it is the group's constant where nothing below
-// matches.
+// Delta is 0 unless both nodes are in the same *group*; it is the constant of the group if no children match.
 //
 //   kernel     group              constant              where children match
 //   ST         the whole subtree  lambda^(inner nodes)  –
@@ -36,7 +35,7 @@ enum class TreeKernelKind { subtree, subset_tree, subset_tree_words, partial_tre
 struct TreeKernel {
   TreeKernelKind kind;
   double decay;        // lambda
-  double width_decay;  // mu, of partial trees
+  double width_decay;  // mu, for partial trees
 
   bool by_production() const {
     return kind == TreeKernelKind::subset_tree || kind == TreeKernelKind::subset_tree_words;
@@ -46,14 +45,15 @@ struct TreeKernel {
   }
 };
 
-// The most children that a subsequence of a partial tree has.
+// The longest child subsequence of a partial tree.
 inline constexpr std::size_t longest_subsequence = 5;
 
-// With words, productions have even numbers and words odd ones: numbers stay when a forest grows.
+// If words count, productions have even and words odd numbers, so that numbers do not change when a forest
+// grows.
 inline std::int32_t production_group(std::int32_t production) { return production < 0 ? -1 : 2 * production; }
 inline std::int32_t word_group(std::int32_t label) { return label < 0 ? -1 : 2 * label + 1; }
 
-// The number of a node's group among those of its forest, or -1 where the node has no part in the kernel.
+// The group number of a node within its forest, or -1 if the kernel ignores the node.
 inline std::int32_t group_of(const TreeKernel& kernel, const Forest& forest, NodeId node) {
   switch (kernel.kind) {
     case TreeKernelKind::subtree: return forest.is_leaf(node) ? -1 : node;
@@ -77,23 +77,23 @@ inline std::size_t group_count(const TreeKernel& kernel, const Forest& forest) {
   return 0;
 }
 
-// For each node of `forest` the group among those of `known`, or -1: what is new there matches nothing.
-// When both are the same forest, this is group_of.
+// For each node of `forest` its group among those of `known`, or -1 if `known` lacks it and nothing can
+// match. Equals group_of if both are the same forest.
 std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& forest, const Forest& known);
 
-// Nodes of a forest in the order that an index has them: by group, then by the group of the first child, then
-// by the first child; of partial trees by group, then by production. Sorted once for all indices of parts of
-// the forest; nodes without a group are left out.
+// The nodes of a forest in the order of an index: by group, then by the group of the first child, then by the
+// first child; for partial trees by group, then by production. Sorted once for all indices of subsets of the
+// forest; nodes without a group are left out.
 std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest);
 
 // lambda^(number of inner nodes of the subtree), for each node: the constants of the subtree kernel.
 std::vector<double> subtree_constants(const TreeKernel& kernel, const Forest& forest);
 
-// Which children of two nodes have the same label, and how pairs of such pairs can follow each other. The
-// same for all nodes of two productions, so that it is found once for many.
+// Which children of two nodes have equal labels, and which pairs of children can follow each other. It is the
+// same for all nodes of two productions, so it is computed once for many nodes.
 class ChildPattern {
  public:
-  // Of child lists with these groups; gap is lambda.
+  // For child lists with these groups; gap is lambda.
   void match(std::span<const std::int32_t> left, std::span<const std::int32_t> right, double gap);
 
   struct Pair {
@@ -101,10 +101,10 @@ class ChildPattern {
     std::int32_t right;
   };
   std::span<const Pair> pairs() const { return pairs_; }
-  // Sums over pairs pay while there are few; else PartialTreeSum is faster.
+  // Sums over pairs are faster while there are few pairs; otherwise use PartialTreeSum.
   bool is_small() const { return pairs_.size() <= most_pairs; }
 
-  // SK for the Delta of the pairs, in their order; at most most_pairs of them.
+  // S for the Delta of the pairs, in their order; at most most_pairs of them.
   double sum(const double* deltas) const;
 
   static constexpr std::size_t most_pairs = 12;
@@ -115,7 +115,7 @@ class ChildPattern {
       follows_{};  // lambda^gaps where pair k can come after pair l, else 0
 };
 
-// mu (lambda^2 + SK) for nodes with the children whose Delta are delta[i * width + j], 0 where labels differ.
+// mu (lambda^2 + S) for nodes whose children have Delta delta[i * width + j], 0 where labels differ.
 class PartialTreeSum {
  public:
   explicit PartialTreeSum(const TreeKernel& kernel) : lambda_(kernel.decay), mu_(kernel.width_decay) {}
@@ -124,8 +124,8 @@ class PartialTreeSum {
  private:
   double lambda_;
   double mu_;
-  std::vector<double> ending_;    // subsequences that end in exactly this pair of children
-  std::vector<double> spanning_;  // that end at or before it, gaps counted
+  std::vector<double> ending_;    // sums over subsequences that end in exactly this pair of children
+  std::vector<double> spanning_;  // sums over those that end at or before it, weighted by gaps
 };
 
 }  // namespace unkernel::kernels

@@ -33,7 +33,7 @@ double TreePairs::operator()(const TreeRow& left, const TreeRow& right) {
       pairs_.push_back({left_places_[i].index, right_places_[k].index});
     }
   }
-  // Rows are ascending, so pairs in this order come after the pairs of their children.
+  // Rows are ascending, so in this order pairs come after the pairs of their children.
   std::ranges::sort(pairs_, [](const Pair& a, const Pair& b) {
     return a.left != b.left ? a.left < b.left : a.right < b.right;
   });
@@ -57,7 +57,7 @@ double TreePairs::operator()(const TreeRow& left, const TreeRow& right) {
   return sum;
 }
 
-// Delta of two children: 0 unless both were a pair.
+// Delta of two children: 0 unless they are a pair.
 double TreePairs::child_delta(NodeId left, NodeId right) const {
   const std::int32_t i = left_index_[static_cast<std::size_t>(left)];
   const std::int32_t j = right_index_[static_cast<std::size_t>(right)];

@@ -1,5 +1,5 @@
-// The kernel of two trees, by all pairs of their nodes: the cost of computing one value at a time, to compare
-// with.
+// The kernel of two trees from all pairs of their nodes: computes one value at a time, as a baseline to
+// compare with.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace unkernel::kernels {
 
-// Reuses its buffers from pair to pair; each thread has its own.
+// Reuses its buffers. Use one object per thread.
 class TreePairs {
  public:
   TreePairs(const TreeKernel& kernel, const Forest& forest);
 
-  // sum over nodes of both of weight * weight' * Delta. Rows are ascending and closed: with a node they have
-  // its children, apart from leaves that the kernel does not look at.
+  // The sum over nodes of both rows of weight * weight' * Delta. Rows must be ascending and closed: they
+  // contain the children of their nodes, except leaves that the kernel ignores.
   double operator()(const TreeRow& left, const TreeRow& right);
 
  private:
   struct Place {
     std::int32_t group;
-    std::int32_t index;  // in the row
+    std::int32_t index;  // within the row
   };
 
   static void sort_by_group(const TreeKernel& kernel, const Forest& forest, const TreeRow& row,
@@ -36,7 +36,7 @@ class TreePairs {
   NodeDelta delta_;
   std::vector<Place> left_places_;
   std::vector<Place> right_places_;
-  std::vector<std::int32_t> left_index_;  // of a node of the forest, in its row
+  std::vector<std::int32_t> left_index_;  // for each node of the forest: its index in the row
   std::vector<std::int32_t> right_index_;
   std::vector<double> deltas_;  // left x right
   std::size_t width_ = 0;

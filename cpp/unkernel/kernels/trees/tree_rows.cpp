@@ -8,8 +8,8 @@
 namespace unkernel::kernels {
 namespace {
 
-// A ratio of 1 that nobody has changed: whoever reads takes its size, whoever changes it knows that it is the
-// first.
+// Marks a ratio of 1 that has not been written. Readers take its absolute value; a writer knows that it is
+// the first.
 constexpr double untouched = -1.0;
 
 }  // namespace
@@ -23,7 +23,7 @@ void TreeRows::use(const Forest& forest, std::span<const std::int32_t> groups) {
   if (place_.size() < forest.size()) place_.resize(forest.size(), -1);
 }
 
-// Finds what each node has to look at, and how often each row will be needed.
+// Finds the matches of each node, and how often each row will be needed.
 void TreeRows::plan(std::span<const NodeId> nodes) {
   if (nodes_.size() < nodes.size()) nodes_.resize(nodes.size());
   matches_.clear();
@@ -86,7 +86,7 @@ void TreeRows::compute(Node& node, NodeId id) {
   if (node.range_begin == node.range_end && node.others.empty()) spare_.push_back(std::move(node.row));
 }
 
-// lambda prod_k (1 + Delta_k): the matches of each child in turn multiply their factor in.
+// lambda prod_k (1 + Delta_k): multiplies in the factor of the matches of each child in turn.
 void TreeRows::multiply_matches(Node& node) {
   for (std::size_t k = node.first_match; k < node.first_match + node.matches; ++k) {
     const Match& match = matches_[k];
@@ -98,7 +98,7 @@ void TreeRows::multiply_matches(Node& node) {
   }
 }
 
-// The first child comes first: nothing has been touched.
+// The first child is processed first, when all ratios are untouched.
 void TreeRows::multiply_range(Node& node, const Match& match) {
   const Node& child = nodes_[static_cast<std::size_t>(match.child)];
   const double* below = child.row.get();
@@ -175,7 +175,7 @@ void TreeRows::sum_matches(Node& node, NodeId id) {
   }
 }
 
-// All nodes of one production: which of their children match is the same for all, by how much is not.
+// All nodes of one production have the same matching children; only the values differ.
 void TreeRows::sum_class(Node& node, std::span<const NodeId> children, std::int32_t number) {
   const TreeIndex::Class nodes = index_.production_class(number);
   const std::size_t first = index_.block_begin(node.group) + static_cast<std::size_t>(nodes.begin);
@@ -233,7 +233,7 @@ void TreeRows::sum_many(const TreeIndex::Child* others, std::size_t height, std:
   }
 }
 
-// Makes a row untouched again, for the next node to use.
+// Resets a row to untouched, so that another node can use it.
 void TreeRows::release(Node& node) {
   if (node.row == nullptr) return;
   std::fill(node.row.get() + node.range_begin, node.row.get() + node.range_end, untouched);

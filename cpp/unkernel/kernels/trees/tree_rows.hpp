@@ -1,13 +1,12 @@
-// Delta between the nodes of one tree and all nodes of an index.
+// Computes Delta between the nodes of one tree and all nodes of an index.
 //
-// The tree's nodes are taken children first. The Delta of a node u make a *row* over the block of u's group:
-// a scale of its own almost everywhere, something else at the nodes that one of u's lists names. Only those
-// are computed, as ratios to the scale. A child that matches in most of the block, and nothing more than its
-// constant, goes into the scale, and those without it are computed instead. A row is kept until the last
-// parent that needs it is done.
+// Nodes of the tree are processed children first. The Delta of a node u with the block of its group form a
+// *row*: they equal one scale except at the nodes in u's lists. Only these exceptions are computed, as ratios
+// to the scale. If a child matches most of the block with just its constant, that factor goes into the scale,
+// and the nodes without the child become the exceptions. A row is kept until its last parent is done.
 //
-// Cost     about a nanosecond for each pair of nodes with a child that matches; nothing for the others
-// Memory   8 bytes times the largest block for each row that is kept; each thread has its own
+// Cost     about a nanosecond per pair of nodes with a matching child; nothing for all others
+// Memory   8 bytes times the largest block for each row that is kept, per thread
 #pragma once
 
 #include <cmath>
@@ -24,44 +23,44 @@ namespace unkernel::kernels {
 // A visitor receives the values of Delta. It is a class with
 //   begin(i, group, scale)       node i of the tree has Delta = scale with all nodes of its group; returns a
 //   small
-//                                object that can stay in registers, which the visitor could not, with
-//     excess(lane, position, e)  except for Delta = scale (1 + e) with the node at that position of the
+//                                object that can stay in registers, which the visitor itself could not, with
+//     excess(lane, position, e)  except that Delta = scale (1 + e) with the node at that position of the
 //     block;
 //                                lanes 0 .. 3 take turns, so that additions need not wait for each other;
 //   end(object)                  no more values for this node.
 
 class TreeRows {
  public:
-  // `groups` has the index's group of each node of `forest`, or -1: where trees are from another forest than
-  // the index, these are the groups it knows (groups_in, then TreeIndex::group).
+  // `groups` maps each node of `forest` to its group in the index, or -1. If the trees are from another
+  // forest than the index, compute it with groups_in, then TreeIndex::group.
   TreeRows(const TreeIndex& index, const Forest& forest, std::span<const std::int32_t> groups);
-  // Switches to trees of another forest; buffers are kept.
+  // Switches to trees of another forest; keeps the buffers.
   void use(const Forest& forest, std::span<const std::int32_t> groups);
 
-  // Tells `visitor` of each nodes[i] that has a group, children first. Nodes ascend, and with a node come its
-  // children, apart from leaves that the kernel does not look at.
+  // Calls `visitor` for each nodes[i] that has a group, children first. Nodes must be ascending and include
+  // the children of each node, except leaves that the kernel ignores.
   template <class Visitor>
   void visit(std::span<const NodeId> nodes, Visitor& visitor);
 
  private:
   struct Match {
     TreeIndex::List list;
-    std::int32_t child;  // which of the tree's nodes
-    std::int32_t place;  // which of the parent's children
+    std::int32_t child;  // index into the nodes of the tree
+    std::int32_t place;  // index into the children of the parent
   };
   struct Node {
     std::int32_t group = -1;
-    std::int32_t uses = 0;  // by parents that have not been done
+    std::int32_t uses = 0;  // number of parents that are not done
     double scale = 0.0;
     std::size_t first_match = 0;
     std::size_t matches = 0;
-    std::unique_ptr<double[]> row;  // ratios, untouched ones negative; null where there are none
+    std::unique_ptr<double[]> row;  // ratios, negative if untouched; null if there are none
     std::vector<std::int32_t> others;
     std::int32_t range_begin = 0;
     std::int32_t range_end = 0;
   };
 
-  // Where the Delta of a pair of children is.
+  // Where the Delta of a pair of children is stored.
   struct Source {
     double delta(const TreeIndex::Child* others) const {
       return row == nullptr ? scale : scale * std::abs(row[others[right].position]);
@@ -98,12 +97,12 @@ class TreeRows {
   const TreeIndex& index_;
   const Forest* forest_;
   std::span<const std::int32_t> groups_;
-  std::vector<std::int32_t> place_;  // of a node of the forest, in this tree
+  std::vector<std::int32_t> place_;  // for each node of the forest: its index in this tree
   std::vector<Node> nodes_;
   std::vector<Match> matches_;
-  std::vector<std::unique_ptr<double[]>> spare_;  // rows that nothing has touched
-  // Of partial trees.
-  std::vector<std::int64_t> seen_;  // by class: the last visit to a node that looked at it
+  std::vector<std::unique_ptr<double[]>> spare_;  // rows with all ratios untouched
+  // For partial trees.
+  std::vector<std::int64_t> seen_;  // by class: the last visit that considered it
   std::int64_t visits_ = 0;
   ChildPattern pattern_;
   std::vector<Source> sources_;
@@ -113,8 +112,8 @@ class TreeRows {
   PartialTreeSum partial_;
 };
 
-// One match, of the first child, and its row is not constant: then each ratio is needed once, and is not
-// stored unless a parent needs it, too.
+// True if there is one match, of the first child, and its row is not constant: then each ratio is used once,
+// and is stored only if a parent needs it, too.
 inline bool TreeRows::is_single_range(const Node& node) const {
   return node.matches == 1 && matches_[node.first_match].place == 0 && index_.kernel().by_production() &&
          nodes_[static_cast<std::size_t>(matches_[node.first_match].child)].row != nullptr;

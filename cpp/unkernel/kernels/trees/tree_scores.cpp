@@ -10,7 +10,7 @@ namespace unkernel::kernels {
 namespace {
 
 constexpr std::int64_t rows_at_once = 64;
-constexpr std::size_t columns_at_once = 2048;  // this many kernel values fit into the first-level cache
+constexpr std::size_t columns_at_once = 2048;  // this many kernel values fit into the L1 cache
 
 std::vector<std::int32_t> numbers_of(const TreeIndex& index, const Forest& forest) {
   std::vector<std::int32_t> numbers(forest.size(), -1);
@@ -18,7 +18,7 @@ std::vector<std::int32_t> numbers_of(const TreeIndex& index, const Forest& fores
   return numbers;
 }
 
-// The right rows of a kernel matrix by column: which rows have a node, and how often.
+// The right rows of a kernel matrix by column: which rows contain a node, and how often.
 struct Columns {
   struct Entry {
     std::int32_t column;
@@ -33,7 +33,7 @@ struct Columns {
   }
 };
 
-// Columns by the place that `place_of(node)` gives; what one row has several times at a place adds up.
+// Columns by the position place_of(node); repeated positions of a row are added.
 template <class PlaceOf>
 Columns turn_around(const TreeCounts& counts, std::span<const std::int32_t> chosen, std::size_t places,
                     const PlaceOf& place_of) {
@@ -66,8 +66,8 @@ Columns turn_around(const TreeCounts& counts, std::span<const std::int32_t> chos
   return columns;
 }
 
-// Rows of numbers that are added to a row of kernels, each with its weight, four at a time: the sums are then
-// read and written once for four.
+// Adds weighted dense rows to a row of kernel values, four at a time, so that each sum is loaded and stored
+// once per four rows.
 class DenseSums {
  public:
   void add(const double* values, double weight) { terms_.push_back({values, weight}); }
@@ -92,8 +92,7 @@ class DenseSums {
   std::vector<Term> terms_;
 };
 
-// Columns by group, with groups that an eighth of all rows have as whole rows: those are added without
-// looking up.
+// Columns by group. Groups that occur in an eighth of all rows are stored densely and need no look-up.
 class GroupColumns {
  public:
   GroupColumns() = default;
@@ -120,11 +119,11 @@ class GroupColumns {
  private:
   Columns columns_;
   std::size_t rows_ = 0;
-  std::vector<std::int32_t> dense_;  // which of the whole rows, or -1
+  std::vector<std::int32_t> dense_;  // index of the dense row, or -1
   std::vector<double> values_;
 };
 
-// Columns by node. Most nodes of large trees are in one row only, which is then found at once.
+// Columns by node. Most nodes of large trees are in one row only, which is then found directly.
 class NodeColumns {
  public:
   NodeColumns() = default;
@@ -149,7 +148,7 @@ class NodeColumns {
   std::vector<Columns::Entry> only_;
 };
 
-// The right rows of a kernel matrix, some at a time.
+// Some of the right rows of a kernel matrix.
 struct GramBlock {
   GramBlock(const TreeKernel& kernel, const GramTask& task, std::span<const std::int32_t> chosen)
       : index(kernel, task.right_forest,
@@ -168,7 +167,7 @@ struct GramBlock {
   GroupColumns by_group;
 };
 
-// Adds up one score.
+// Accumulates one score.
 class OneScore {
  public:
   OneScore(const TreeWeights& weights, std::span<const double> tree_weights, double& sum)
@@ -198,7 +197,7 @@ class OneScore {
   double& sum_;
 };
 
-// Adds up several scores.
+// Accumulates several scores.
 class ManyScores {
  public:
   ManyScores(const TreeWeights& weights, std::span<const double> tree_weights, double* sums)
@@ -229,7 +228,7 @@ class ManyScores {
   double* sums_;
 };
 
-// Computes rows of a kernel matrix; each thread has its own.
+// Computes rows of a kernel matrix. Use one object per thread.
 class GramWorker {
  public:
   GramWorker(const GramBlock& block, const Forest& left_forest, std::size_t columns)

@@ -1,10 +1,10 @@
-// Scores of trees against weighted trees, and kernel matrices, over an index.
+// Scores trees against weighted trees, and computes kernel matrices, using an index.
 //
 //   score(x) = sum over nodes u of x of weight(u) s(u),    s(u) = sum_v f(v) Delta(v, u)
 //            = sum_u weight(u) scale(u) [ F(group of u) + sum over v in u's lists of f(v) (ratio(v, u) - 1) ]
 //
-// with f(v) the model's weight of node v and F their sum over a group (Severyn & Moschitti 2011, Theorem 1,
-// with every pair of unique subtrees evaluated once per tree, and only where something below matches).
+// with f(v) the model's weight of node v and F the sum of weights of a group (Severyn & Moschitti 2011,
+// Theorem 1; each pair of distinct subtrees is evaluated once per tree, and only if some children match).
 #pragma once
 
 #include <cstddef>
@@ -21,19 +21,19 @@
 
 namespace unkernel::kernels {
 
-// An index whose nodes have weights, for one or more scores at once.
+// An index with weights for its nodes, for one or more scores.
 class TreeWeights {
  public:
-  // The rows `chosen` of `counts`, row i with the coefficients coefficients[i * scores ..]. `order` is
+  // Uses the rows `chosen` of `counts`; row i has coefficients coefficients[i * scores ..]. `order` is
   // nodes_in_order.
   TreeWeights(const TreeKernel& kernel, const Forest& forest, std::span<const NodeId> order,
               const TreeCounts& counts, std::span<const std::int32_t> chosen,
               std::span<const double> coefficients, std::size_t scores);
 
-  // An index whose nodes have no weights yet.
+  // An index without weights; see assign().
   explicit TreeWeights(TreeIndex index) : index_(std::move(index)), scores_(1) {}
 
-  // Gives each node its weight, weight_of(node) for one score.
+  // Sets the weight of each node to weight_of(node), for one score.
   template <class WeightOf>
   void assign(const WeightOf& weight_of);
 
@@ -63,11 +63,11 @@ void TreeWeights::assign(const WeightOf& weight_of) {
   add_up_groups();
 }
 
-// The nodes of the chosen rows, each once; `order` is nodes_in_order, and so is the result.
+// The distinct nodes of the chosen rows; `order` is nodes_in_order, and the result is in that order.
 std::vector<NodeId> nodes_of(std::span<const NodeId> order, std::size_t forest_size, const TreeCounts& counts,
                              std::span<const std::int32_t> chosen);
 
-// Scores trees of one forest; each thread has its own.
+// Scores trees of one forest. Use one object per thread.
 class TreeScorer {
  public:
   TreeScorer(const TreeWeights& weights, const Forest& forest, std::span<const std::int32_t> groups)
@@ -82,16 +82,15 @@ class TreeScorer {
   TreeRows rows_;
 };
 
-// The index's groups of all nodes of a forest.
+// The index groups of all nodes of a forest.
 std::vector<std::int32_t> index_groups(const TreeIndex& index, std::span<const std::int32_t> forest_groups);
 
-// Adds the scores of the rows `chosen` of `counts` (all of them where `chosen` is empty) to `scores`,
-// row-major.
+// Adds the scores of the rows `chosen` of `counts` (all if empty) to `scores`, row-major.
 void add_scores(const TreeWeights& weights, const Forest& forest, std::span<const std::int32_t> groups,
                 const TreeCounts& counts, std::span<const std::int32_t> chosen, int threads,
                 const Monitor& monitor, std::span<double> scores);
 
-// Where kernel values go: one row of them at a time, from any thread.
+// Receives kernel values, one row at a time, from any thread.
 class GramSink {
  public:
   virtual ~GramSink() = default;
@@ -99,11 +98,12 @@ class GramSink {
   virtual void take(std::size_t i, std::size_t first, std::span<const double> values) = 0;
 };
 
-// The kernels of chosen left rows with chosen right rows. Where `lower_only`, both lists are the same and
-// values with right place > left place need not be right.
+// Computes the kernels of chosen left rows with chosen right rows. If `lower_only`, both lists must be the
+// same, and values above the diagonal are unspecified.
 struct GramTask {
   const Forest& left_forest;
-  std::span<const std::int32_t> left_groups;  // of the left forest's nodes, among the right forest's groups
+  std::span<const std::int32_t>
+      left_groups;  // for each node of the left forest: its group in the right forest
   const TreeCounts& left;
   std::span<const std::int32_t> left_chosen;
   const Forest& right_forest;
