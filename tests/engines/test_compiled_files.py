@@ -263,7 +263,7 @@ def test_columns_out_of_order(degree, tmp_path):
     for shift in range(1, len(columns) - 1):
         mixed = np.concatenate((columns[:1], np.roll(columns[1:], shift)))
         turned = dataclasses.replace(tables, arrays=tables.arrays | {"columns": mixed})
-        with pytest.raises(ValueError, match="not a sound table"):
+        with pytest.raises(ValueError, match="not a valid table"):
             turned.engine()
 
 

@@ -1,8 +1,8 @@
 // The interface of all engines.
 //
-// An engine is immutable and may be used by any number of threads; what a thread writes while it scores is in
-// its own worker. Virtual calls are made once per batch: the loop over the rows and everything below it know
-// the type of the engine.
+// An engine is immutable and may be used by any number of threads; each thread writes to its own worker.
+// Virtual calls are made once per batch: the loop over the rows and everything below it are compiled for the
+// type of the engine.
 #pragma once
 
 #include <algorithm>
@@ -19,16 +19,16 @@
 
 namespace unkernel::engines {
 
-// A row: columns and their values; without values all are 1. Columns that the model does not know, negative
-// ones included, are ignored.
+// A row: columns and their values; without values all are 1. Columns unknown to the model, including negative
+// ones, are ignored.
 template <class Index>
 struct SparseRow {
   std::span<const Index> columns;
   const double* values = nullptr;
 };
 
-// Brings rows into the form that engines need: columns ascend, each once. The values of a column that occurs
-// twice are added; without values it still counts once.
+// Brings rows into the form that engines need: ascending columns without repetition. The values of a repeated
+// column are added; without values it counts once.
 template <class Index>
 class RowSorter {
  public:
@@ -67,20 +67,20 @@ class Engine {
   virtual ~Engine() = default;
 
   virtual std::size_t scores() const = 0;
-  // Of all tables, wherever they lie.
+  // Of all tables, whether in memory or mapped.
   virtual std::size_t bytes() const = 0;
   virtual std::unique_ptr<Worker> worker() const = 0;
 
-  // The scores of one row, with a worker of this engine's.
+  // The scores of one row, using a worker of this engine.
   virtual void score(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const = 0;
   virtual void score(const SparseRow<std::int64_t>& row, Worker& worker, double* out) const = 0;
-  // Rows x scores. Any number of threads gives the same result.
+  // Rows x scores. The result does not depend on the number of threads.
   virtual void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
                      int threads) const = 0;
   virtual void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
                      int threads) const = 0;
-  // The same, but only the sign of the only score, or which of several scores is the largest, is right:
-  // scoring may stop once nothing that remains can change that.
+  // The same, but only the sign of a single score, or which of several scores is the largest, is correct:
+  // scoring may stop once the rest cannot change that.
   virtual void score_until_decided(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const {
     score(row, worker, out);
   }
@@ -94,7 +94,7 @@ class Engine {
   }
 };
 
-// Some rows of a matrix, and properties of all of them: to test many rows at once costs next to nothing,
+// Some rows of a matrix, and properties of all of them: testing many rows at once costs next to nothing,
 // while short loops over single rows would not.
 template <class Index>
 struct RowRange {
@@ -109,7 +109,7 @@ struct RowRange {
   SparseRow<Index> operator[](std::size_t row) const {
     const auto begin = static_cast<std::size_t>(rows.offsets[row]);
     const auto end = static_cast<std::size_t>(rows.offsets[row + 1]);
-    // Out of order, a column may occur twice, and two ones are not a one.
+    // Unordered columns may contain a column twice, whose values would add up to 2.
     return {rows.columns.subspan(begin, end - begin),
             ones && ascending ? nullptr : rows.values.data() + begin};
   }
@@ -118,9 +118,9 @@ struct RowRange {
 extern template struct RowRange<std::int32_t>;
 extern template struct RowRange<std::int64_t>;
 
-// An engine, given a Derived that has make_scratch(), score_row(SparseRow<Index>, Scratch&, double* out)
-// and score_range(RowRange<Index>, Scratch&, double* out), all for rows that are in order. If it has
-// stop_early(bool, Scratch&) too, this says whether rows scored with the scratch may stop at a decision. Base
+// Implements an engine, given a Derived that has make_scratch(), score_row(SparseRow<Index>, Scratch&,
+// double* out) and score_range(RowRange<Index>, Scratch&, double* out), all for canonical rows. If it has
+// stop_early(bool, Scratch&) too, this sets whether rows scored with the scratch may stop at a decision. Base
 // is Engine, or an interface that extends it.
 template <class Derived, class Scratch, class Base = Engine>
 class EngineOf : public Base {

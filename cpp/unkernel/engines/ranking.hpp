@@ -1,6 +1,6 @@
-// From input columns to an engine's own numbers for features, their ranks.
+// Maps input columns to ranks, an engine's own numbers for features.
 //
-// Bytes    4 per column up to the largest used one, or 16 per used column where columns are far apart.
+// Bytes    4 per column up to the largest used one, or 16 per used column if columns are far apart.
 // Query    one load, or a binary search.
 #pragma once
 

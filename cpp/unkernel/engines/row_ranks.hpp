@@ -1,4 +1,4 @@
-// A row on its way into an engine: columns become ranks, in ascending order, each once.
+// Converts a row to ranks in ascending order without repetition.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct RankZones {
   Rank head;
 };
 
-// The ranks of a row of ones, by zone: fused ranks as a set of bits; other ranks of the head, numbered from
+// The ranks of a row of ones, by zone: fused ranks as a bit set; other ranks of the head, numbered from
 // `fused` on; and the tail, all ranks beyond the head. Head ranks ascend with columns, so they need no
 // sorting; the tail is short.
 class BinaryRow {
@@ -38,7 +38,7 @@ class BinaryRow {
     if (tail_size_ > 1) sort(tail_.data(), tail_size_);
   }
 
-  // Head ranks in any order of columns: sorted by way of their bits, which are kept.
+  // For head ranks in any order of columns: sorts them through a bit set, which is kept.
   template <class Index>
   void load_sorted(const SparseRow<Index>& row, const Ranking& ranking, Rank head) {
     if (head_.size() < row.columns.size() + 4) make_room(row.columns.size());
@@ -62,7 +62,7 @@ class BinaryRow {
     if (tail_size_ > 1) sort(tail_.data(), tail_size_);
   }
 
-  // The row of these ranks, ascending; no bits are kept.
+  // The row of these ascending ranks; keeps no bits.
   void assign(std::span<const Rank> ranks, Rank head) {
     if (head_.size() < ranks.size() + 4) make_room(ranks.size());
     state_ = 0;
@@ -72,7 +72,7 @@ class BinaryRow {
     std::copy(ranks.begin() + static_cast<std::ptrdiff_t>(head_size_), ranks.end(), tail_.begin());
   }
 
-  // Of load_sorted.
+  // Valid after load_sorted.
   const std::uint64_t* bits() const { return bits_.data(); }
   std::uint32_t state() const { return state_; }
   const Rank* head() const { return head_.data(); }
@@ -81,7 +81,7 @@ class BinaryRow {
   std::size_t tail_size() const { return tail_size_; }
 
  private:
-  // All stores are made, and a wrong one is overwritten by the next: branches here would be mispredicted.
+  // Every store is made, and a wrong one is overwritten by the next: branches here would be mispredicted.
   template <bool Fused, bool Tail, class Index>
   [[gnu::always_inline]] void share_out(const SparseRow<Index>& row, const Ranking& ranking,
                                         const RankZones& zones) {

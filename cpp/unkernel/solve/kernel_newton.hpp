@@ -2,13 +2,11 @@
 //
 // Problem   min_w  1/2 sum_k |w_k|^2 + sum_i L_i(f_i),   f_ik = w_k'phi(x_i) (score_loss.hpp)
 // Space     w_k = sum_i u_ik phi(x_i), so all vectors have one number per row. The product K u with the
-// kernel
-//           matrix K is one pass that adds rows to a weight vector and one that takes inner products with it;
-//           K itself is never formed.
+//           kernel matrix K is one pass that adds rows to a weight vector and one that takes inner products
+//           with it; K itself is never formed.
 // Step      (I + DK) d = -(u + L'(f)), with D the Hessian of the loss in the scores, by conjugate gradients
-// in
-//           the inner product a'Kb, in which I + DK is symmetric; one pass per iteration. Then a backtracking
-//           line search.
+//           in the inner product a'Kb, in which I + DK is symmetric; one pass per iteration. Then a
+//           backtracking line search.
 // Stop      (P - D) / P <= tolerance, D the dual objective at u = -L'(f): sum_i g_i(u_i) - 1/2 u'Ku.
 #pragma once
 

@@ -11,9 +11,8 @@
 //           is cheaper; for several outputs on the entries, all outputs together. Rough steps make only a few
 //           passes. A curvature in the Hessian is renewed if it has changed by more than a fifth.
 // Damping   if line searches end early, the curvatures c_i of the model become c_i + t (largest possible -
-// c_i).
-//           t grows up to 1, where the model lies above the loss and every step is good, and falls again when
-//           full steps succeed.
+//           c_i). t grows up to 1, where the model lies above the loss and every step is good, and falls
+//           again when full steps succeed.
 // Shrinking a column with w = 0 whose gradient is inside (-l1, l1) by more than the largest violation is
 //           left out of the model until the next step.
 // Stop      P - D <= the requested gap. D is computed from the gradients of the losses, which are scaled if

@@ -8,8 +8,7 @@
 // No bias    without the equality constraint one variable moves at a time: the one with the largest
 //            g_i^2 / K_ii.
 // Shrinking  a variable at a bound that wants to stay there is left out until the others are optimal; then
-// all
-//            gradients are updated, and every variable that is not optimal becomes active again.
+//            all gradients are updated, and every variable that is not optimal becomes active again.
 // Start      the given a, each a_i within its bounds, with its gradient g. If the variables are a part of a
 //            larger problem, sum_i y_i a_i keeps its value, and g includes the contribution of the other
 //            variables.
@@ -17,8 +16,7 @@
 //            minus the smallest of one that can fall, as LIBSVM's -e; without: every |g_i| that a can follow
 //            is at most tolerance.
 // Singular   a pair without curvature, or with a negative one by rounding, moves until one of the two reaches
-// a
-//            bound.
+//            a bound.
 #pragma once
 
 #include <cstddef>

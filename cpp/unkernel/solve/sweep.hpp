@@ -1,9 +1,8 @@
 // The loops of dual coordinate descent that visit rows: the part that is compiled for every kind of row view.
 //
 // Visit    The score f of a row decides. A row that wants to move makes its step. A row at a corner of g_i
-// that
-//          wants to stay there sleeps for 1, 2, 4 .. 16 epochs. A row that is further inside its corner than
-//          the largest violation of the last epoch leaves the active set (shrinking).
+//          that wants to stay there sleeps for 1, 2, 4 .. 16 epochs. A row that is further inside its corner
+//          than the largest violation of the last epoch leaves the active set (shrinking).
 // Step     The best u_i for the dual with all others fixed, in closed form (Hsieh et al. 2008, Algorithm 3,
 //          extended to rows with both labels).
 // Revisit  Rows whose step gained more than the average are visited again, up to four times, at the end of an

@@ -2,8 +2,7 @@
 //
 // Memory   8 bytes per pair of columns, 12 per entry of the columns.
 // Cost     a row whose weight changed costs half the square of the number of its columns; a new column costs
-// the
-//          sum of these numbers over its rows.
+//          the sum of these numbers over its rows.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,10 @@
 // Text with one word per line and its properties in columns; a blank line ends a sentence.
 //
 //   conllu   CoNLL-U: ten columns separated by tabs, words numbered 1, 2, 3, ...; multiword tokens (1-2),
-//   empty
-//            nodes (1.1) and comments (#) are not words and are copied unchanged
+//            empty nodes (1.1) and comments (#) are not words and are copied unchanged
 //   conllx   CoNLL-X: the same without multiword tokens and empty nodes
 //   chunks   CoNLL-2000, YamCha: the same number of columns in every line, separated by spaces or tabs; no
-//   comments
+//            comments
 //
 // docs/formats/columns.md specifies what the reader accepts.
 #pragma once

@@ -9,7 +9,7 @@
 //
 // Memory    16 bytes per node, 4 per child, and 24 to 64 bytes of hash tables per node
 // Threads   any number may read; a writer must be alone. `gate` serves callers that do not know of each
-// other.
+//           other.
 #pragma once
 
 #include <cstddef>

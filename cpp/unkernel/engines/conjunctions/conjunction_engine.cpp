@@ -13,10 +13,10 @@ namespace unkernel::engines {
 namespace {
 
 struct EngineScratch : ConjunctionScratch {
-  std::shared_ptr<const PrefixTrie> trie;  // as it was when the rows came
+  std::shared_ptr<const PrefixTrie> trie;  // as it was when the rows arrived
 };
 
-// Scores rows with the zones of the tables, behind the layer of a prefix trie if there is one.
+// Scores rows with the zones of the tables, behind a layer with a prefix trie if there is one.
 class TableEngine final : public EngineOf<TableEngine, EngineScratch, ConjunctionEngine> {
  public:
   explicit TableEngine(const ConjunctionTables& tables)
@@ -56,7 +56,7 @@ class TableEngine final : public EngineOf<TableEngine, EngineScratch, Conjunctio
   }
 
  private:
-  // Not inlined: there are several loops over rows, and each would get a copy.
+  // Not inlined, because each of several loops over rows would get its own copy.
   template <class Index>
   [[gnu::noinline]] void score_sorted(const SparseRow<Index>& row, EngineScratch& scratch,
                                       double* out) const {
@@ -67,7 +67,7 @@ class TableEngine final : public EngineOf<TableEngine, EngineScratch, Conjunctio
     score_ones_(zones_, beginning, scratch, out);
   }
 
-  // Made when first asked for.
+  // Created on first use.
   const OwnerBounds& bounds() const {
     std::call_once(bounds_made_, [&] { bounds_ = std::make_unique<OwnerBounds>(zones_.tables); });
     return *bounds_;

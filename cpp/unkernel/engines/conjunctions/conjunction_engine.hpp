@@ -1,9 +1,9 @@
-// The engine for weights of conjunctions, for expanded, pruned, split and trained models alike: they differ
-// only in the zones of their ConjunctionTables.
+// The engine for conjunction weights. It serves expanded, pruned, split and trained models alike, which
+// differ only in the zones of their ConjunctionTables.
 //
-// Query   head: one load per conjunction of the row's frequent features. Trie: a load or two per pair
-//         with a less frequent owner, then a pass over the partners of each pair that exists. Rare
-//         owners: a pass over the items of the support vectors that have them.
+// Query   head: one load per conjunction of the row's frequent features. Trie: one or two loads per pair with
+//         a less frequent owner, then a pass over the partners of each pair that exists. Rare owners: a pass
+//         over the items of the support vectors that contain them.
 #pragma once
 
 #include <memory>
@@ -17,19 +17,19 @@
 
 namespace unkernel::engines {
 
-// An engine that can have a prefix trie, which stores the sums of frequent beginnings of rows.
+// An engine that can use a prefix trie, which stores the sums of frequent row prefixes.
 class ConjunctionEngine : public Engine {
  public:
-  // Null where there is none.
+  // Null if there is none.
   virtual std::shared_ptr<const PrefixTrie> trie() const = 0;
   // Checks the trie and uses it from the next row on; rows that are being scored keep the one they started
   // with.
   virtual void set_trie(std::shared_ptr<const PrefixTrie> trie) = 0;
-  // The old trie (null: an empty one) extended by the beginnings of these rows, of at most `most_nodes`
-  // nodes. Sums of old nodes are kept; those of new nodes are computed with the routine that scores rows.
+  // The old trie (null: an empty one) extended by the prefixes of these rows, with at most `most_nodes`
+  // nodes. Keeps the sums of old nodes and computes those of new nodes with the routine that scores rows.
   virtual PrefixTrie grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
                            std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const = 0;
-  // The trie cut down to `most_nodes`.
+  // The trie pruned to `most_nodes`.
   virtual PrefixTrie pruned(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const = 0;
 };
 

@@ -12,7 +12,7 @@ namespace unkernel::engines {
 namespace {
 
 [[noreturn]] void fail_table(const std::string& what) {
-  throw std::invalid_argument("not a sound table of conjunctions: " + what);
+  throw std::invalid_argument("not a valid table of conjunctions: " + what);
 }
 
 template <class T>
@@ -32,7 +32,7 @@ std::size_t bytes_of(const Keys<Borrowed>& keys) {
   return std::visit([](const auto& span) { return span.size_bytes(); }, keys);
 }
 
-// Begins at 0, never descends, ends at `end`, and has `count` + 1 numbers.
+// Checks that the array starts at 0, never descends, ends at `end`, and has `count` + 1 entries.
 void check_begins(std::span<const std::uint32_t> begins, std::size_t count, std::size_t end,
                   const char* name) {
   bool sound = begins.size() == count + 1 && begins.front() == 0 && begins.back() == end;
@@ -104,8 +104,8 @@ void check_records(const ConjunctionTables& tables) {
   if (!tables.posting_weights.empty() || tables.item_begins.size() != 1)
     fail_table("support vectors are kept twice");
   check_begins(tables.posting_begins, tables.used() - tables.rare, postings, "the support vectors");
-  // A row with all rare ranks meets all records of a vector. There may be at most one for each rank, or
-  // counted overlaps would exceed the table of kernel steps.
+  // A row with all rare ranks meets all records of a vector. Each rank may add at most one, or overlap counts
+  // would exceed the table of kernel steps.
   const std::size_t most = std::min<std::size_t>(most_records_of_vector, tables.used() - tables.rare);
   std::vector<std::uint32_t> records_of(postings, 0);
   for (std::size_t p = 0; p < postings; ++p) {
@@ -132,12 +132,12 @@ void check_groups(const ConjunctionTables& tables) {
   if (groups > 0) {
     if (groups > most_groups || tables.fused > 0 || tables.head > most_sorted_head ||
         tables.basis != Basis::sets)
-      fail_table("the groups");
-    if (tables.grouped() > tables.head) fail_table("the groups");
+      fail_table("the groups do not fit the head");
+    if (tables.grouped() > tables.head) fail_table("the groups do not fit the head");
     check_begins(tables.group_begins, groups, tables.grouped(), "the groups");
     check_begins(tables.state_begins, groups, tables.states.size(), "the states");
   } else if (!tables.states.empty() || !tables.state_begins.empty() || !tables.group_begins.empty()) {
-    fail_table("the groups");
+    fail_table("there are states without groups");
   }
   std::vector<double> counts;
   for (std::size_t g = 0; g < groups; ++g) {
@@ -194,10 +194,10 @@ bool goes_by_column(const ConjunctionTables& tables) {
 
 void check(const ConjunctionTables& tables) {
   if (tables.scores() == 0) fail_table("no scores");
-  if (tables.map.degree < 1 || tables.map.degree > most_degree) fail_table("the degree");
+  if (tables.map.degree < 1 || tables.map.degree > most_degree) fail_table("the degree is out of range");
   if (tables.fused > most_fused || tables.fused > tables.head || tables.head > tables.rare ||
       tables.rare > tables.used())
-    fail_table("the zones");
+    fail_table("the zones are out of order");
   if (tables.basis != Basis::sets && (tables.fused > 0 || tables.rare < tables.used()))
     fail_table("real features can be neither fused nor rare");
   check_head(tables);

@@ -1,34 +1,35 @@
-// The weights of conjunctions, laid out to be looked up: plain arrays that can lie in a file and be
-// mapped into memory.
+// The weights of conjunctions, laid out for fast look-up: plain arrays that can be mapped from a file.
 //
-// Features have ranks. Each conjunction belongs to its largest rank, its *owner*, and owners come in
+// Features have ranks. Each conjunction belongs to its largest rank, its *owner*, and owners are divided into
 // three zones:
 //
-//   [0, head)      all conjunctions of these, the most frequent, in dense tables
-//   [head, rare)   those that occur, in a trie: an owner's partners b, their partners c < b, and so on
-//   [rare, used)   not expanded. The support vectors s that contain the owner a, cut off at it: what the
-//                  conjunctions owned by a would add up to is sum_s coefficient [f(c+1) - f(c)] with
-//                  c = |x ∩ s ∩ {0 .. a-1}|, since f(c) is the sum over all subsets of the overlap.
+//   [0, head)      all conjunctions of these most frequent features, in dense tables
+//   [head, rare)   the conjunctions that occur, in a trie: an owner's partners b, their partners c < b, and
+//                  so on
+//   [rare, used)   not expanded: the support vectors s that contain the owner a, truncated there. The sum
+//                  over the conjunctions owned by a is sum_s coefficient [f(c+1) - f(c)] with c = |x ∩ s ∩ {0
+//                  .. a-1}|, since f(c) is the sum over all subsets of the overlap.
 //
-// The dense tables *fuse* the first few ranks, which almost every row has some of, into one feature of
-// 2^fused states: the entry of a conjunction U of other head ranks (numbered 0, 1 .. from `fused` on) has
-// for each state m the sum of the weights of all U ∪ T, T ⊆ m. One load then stands for many.
+// The dense tables *fuse* the first few ranks, some of which occur in almost every row, into one feature of
+// 2^fused states: the entry of a conjunction U of other head ranks (numbered 0, 1 .. from `fused` on) holds
+// for each state m the sum of the weights of all U ∪ T, T ⊆ m. One load then replaces many.
 //
-// Inside the head, ranks that are not fused go by column, so that rows need not be sorted; or, where a prefix
-// trie wants it, by frequency.
+// Within the head, ranks that are not fused are ordered by column, so that rows need not be sorted; or by
+// frequency if a prefix trie requires it.
 //
-// Or else the first ranks are *grouped* (feature_groups.hpp): what all conjunctions of them add up to is then
-// looked up by the states of the groups, and only owners beyond them are left to the tables above. Rows with
-// a state that was never met are summed up without.
+// Alternatively the first ranks are *grouped* (feature_groups.hpp): the sum over all their conjunctions is
+// looked up by the states of the groups, and the tables above only serve owners beyond them. Rows with an
+// unknown state are scored without groups.
 //
-// The sum over all owners of x telescopes to the kernel sum, wherever the borders of the zones lie: they
-// trade memory for time and do not change the result. All scores of a conjunction stand together.
+// The sum over all owners of x telescopes to the kernel sum, whatever the zone boundaries: these trade memory
+// for time and do not change the result. All scores of a conjunction are stored together.
 //
 // Bytes, for m scores
 //   head      8 m per conjunction of the model's degree, 8 m 2^fused per smaller one
 //   trie      8 m + 2 per conjunction (8 m + 4 beyond 65,536 features), 4 more if it has partners of its own
-//   rare      per rare feature of a support vector, 8 m and 2 (4) per item, or 8 m + 8 and a bit per common
-//   rank grouped   8 m per sum of states
+//   rare      per rare feature of a support vector: 8 m and 2 (4) per item, or 8 m + 8 and one bit per common
+//             rank
+//   grouped   8 m per sum of states
 #pragma once
 
 #include <algorithm>
@@ -56,7 +57,7 @@ using kernels::Key;
 using kernels::SetFactors;
 
 inline constexpr int most_degree = 4;
-// Entries are counted in 32 bits.
+// Entries are counted with 32 bits.
 inline constexpr std::uint64_t most_entries = 0xffff'fff0;
 
 template <class T>
@@ -68,12 +69,12 @@ struct Owned {
   using Array = LargeVector<T>;
 };
 
-// Ranks as wide as needed.
+// Ranks in the narrowest integer type that holds them.
 template <template <class> class Hold>
 using Keys = std::variant<typename Hold<std::uint16_t>::Array, typename Hold<std::uint32_t>::Array>;
 
-// Entries of conjunctions of k features, k >= 2. Those of one conjunction of k - 1 stand together, by
-// ascending key, its last and smallest rank.
+// Entries of conjunctions of k features, k >= 2. Those that extend the same conjunction of k - 1 features are
+// contiguous, by ascending key, which is their last and smallest rank.
 template <template <class> class Hold>
 struct TrieLevel {
   Keys<Hold> keys;
@@ -81,7 +82,7 @@ struct TrieLevel {
   typename Hold<std::uint32_t>::Array begins;  // entries + 1, into the next level; empty on the last
 };
 
-// How many words the bits of these ranks take; always an even number.
+// The number of words for the bits of these ranks; always even.
 constexpr std::size_t bit_words_for(std::size_t ranks) { return (ranks + 127) / 128 * 2; }
 
 template <template <class> class Hold>
@@ -100,7 +101,7 @@ struct ConjunctionTablesIn {
   Array<double> head_top;       // U of `degree` features, by owner: U x scores
   Array<double> owner_weights;  // (rare - head) x scores
   Array<std::uint32_t> owner_begins;  // rare - head + 1, into the second level
-  // Owners with many partners have a hash table of them: places in the owner's list, plus one.
+  // Owners with many partners have a hash table of them: positions in the owner's list, plus one.
   Array<std::uint32_t> probe_begins;  // rare - head + 1, into probes; each table's size is 0 or a power of 2
   Array<std::uint32_t> probes;
   std::array<TrieLevel<Hold>, most_degree - 1> levels;  // of pairs, triples, quadruples
@@ -108,10 +109,10 @@ struct ConjunctionTablesIn {
   Array<std::uint32_t> item_begins;                     // postings + 1, into items
   Keys<Hold> items;                                     // ranks below the owner, ascending
   Array<double> posting_weights;                        // postings x scores
-  // If few enough ranks are common, records take the place of items and weights, so that a posting is in one
-  // place: a bit for each common rank of the support vector, its weights, its number.
+  // If few enough ranks are common, records replace items and weights, so that a posting is contiguous: one
+  // bit per common rank of the support vector, its weights, its number.
   Array<std::uint64_t> posting_records;
-  Array<std::uint32_t> group_begins;  // groups + 1, into the ranks; empty where nothing is grouped
+  Array<std::uint32_t> group_begins;  // groups + 1, into the ranks; empty if nothing is grouped
   Array<std::uint32_t> state_begins;  // groups + 1, into the states
   Array<std::uint64_t> states;        // bit k: the group's k-th rank
   std::array<Array<double>, most_degree>
@@ -126,8 +127,8 @@ struct ConjunctionTablesIn {
   std::size_t record_words() const { return bit_words() + scores() + 1; }
 };
 
-// Where the conjunctions U of the head that are not fused lie: in head_low by ConjunctionIndex's
-// number, of a degree one less; in head_top by their owner.
+// Locates the conjunctions U of head ranks that are not fused: in head_low by the number of a
+// ConjunctionIndex of degree one less; in head_top by their owner.
 class HeadIndex {
  public:
   HeadIndex(int degree, Basis basis)
@@ -136,7 +137,7 @@ class HeadIndex {
   int degree() const { return degree_; }
   const ConjunctionIndex& low() const { return low_; }
   std::uint64_t low_count(std::uint64_t ranks) const { return degree_ == 1 ? 1 : low_.count(ranks); }
-  // The first of an owner's in head_top, which is also how many the ranks below it have there.
+  // The first entry of an owner in head_top, which is also the number of entries of the ranks below it.
   std::uint64_t top(std::uint64_t owner) const {
     switch (degree_) {
       case 1: return owner;
@@ -145,7 +146,7 @@ class HeadIndex {
       default: return choose4(owner + 3 * shift_);
     }
   }
-  // Of ranks u, descending: `degree` of them, or fewer.
+  // For descending ranks u: `degree` of them, or fewer.
   std::uint64_t top_place(const Rank* u) const {
     switch (degree_) {
       case 1: return u[0];
@@ -162,7 +163,7 @@ class HeadIndex {
       default: return low_.block(u[0]) + low_.triples(u[0]) + low_.triangle(u[1]) + u[2];
     }
   }
-  // The most ranks for which nothing here overflows.
+  // The largest number of ranks for which nothing here overflows.
   std::uint64_t most_ranks() const { return ConjunctionIndex(degree_, Basis::sets).most_features(); }
   std::uint64_t count(std::uint64_t ranks, std::uint32_t fused) const {
     return (low_count(ranks) << fused) + top(ranks);
@@ -175,11 +176,11 @@ class HeadIndex {
 };
 
 inline constexpr std::uint32_t most_fused = 8;
-// Head ranks that are not ordered by column are sorted through a set of bits of at most this size.
+// Head ranks that are not ordered by column are sorted through a bit set of at most this size.
 inline constexpr std::uint32_t most_sorted_head = 1024;
 // Records have at most this many words of bits.
 inline constexpr std::size_t most_bit_words = 8;
-// The most records of one support vector, since those that a row meets are counted in 16 bits.
+// The most records of one support vector, since those that a row meets are counted with 16 bits.
 inline constexpr std::uint32_t most_records_of_vector = 0xffff;
 
 using ConjunctionTables = ConjunctionTablesIn<Borrowed>;
@@ -190,8 +191,8 @@ ConjunctionTables borrow(const ConjunctionArrays& arrays);
 // True if head ranks ascend with columns, so that the ranks of a row need not be sorted.
 bool goes_by_column(const ConjunctionTables& tables);
 
-// Throws std::invalid_argument unless all indices and offsets stay inside the arrays that they point into.
-// Weights and keys of the trie are not read: no value of theirs can lead outside.
+// Throws std::invalid_argument unless all indices and offsets are within the arrays that they point into.
+// Does not read the weights and keys of the trie, because no value of theirs can lead outside.
 void check(const ConjunctionTables& tables);
 
 std::size_t bytes(const ConjunctionTables& tables);

@@ -29,8 +29,8 @@ template <std::size_t Count>
   for (std::size_t i = 0; i < Count; ++i) sums[4 - Count + i] += sum[i];
 }
 
-// Where an owner finds its triples (b, c) and quadruples (b, c, e) with the row's head ranks, by b: those of
-// the owner at position a are the first C(a, 2) and C(a, 3).
+// For each b, where an owner finds its triples (b, c) and quadruples (b, c, e) among the row's head ranks:
+// those of the owner at position a are the first C(a, 2) and C(a, 3).
 struct DenseScratch {
   std::vector<Place> pairs;
   std::vector<Place> triples;
@@ -52,7 +52,7 @@ class DenseHead {
 
   // --- Rows of ones ---
 
-  // What the head conjunctions of a row add to the only score, owners from position `first` on.
+  // The sum over the head conjunctions of a row, for a single score and owners from position `first` on.
   [[gnu::always_inline]] double sum(const BinaryRow& row, std::size_t first, DenseScratch& scratch) const {
     const double* low = tables_.head_low.data() + row.state();
     switch (index_.degree()) {
@@ -95,14 +95,14 @@ class DenseHead {
 
   // --- Rows of any values ---
 
-  // All sets of head ranks whose largest stands at position a of the row.
+  // All sets of head ranks whose largest one is at position a of the row.
   template <std::size_t Width>
   void add_sets(const ValuedRow& row, std::size_t a, Sums<Width>& sums) const {
     Rank ranks[most_degree] = {row.ranks()[a]};
     double values[most_degree] = {row.values()[a]};
     add_sets_below<1>(row, a, ranks, values, sums);
   }
-  // All monomials of head ranks whose largest stands at position a; nothing is fused then.
+  // All monomials of head ranks whose largest one is at position a; nothing is fused then.
   template <std::size_t Width>
   void add_monomials(const ValuedRow& row, std::size_t a, Sums<Width>& sums) const {
     const Rank* f = row.ranks();
@@ -128,7 +128,7 @@ class DenseHead {
   }
 
  private:
-  // Owners four at a time, because they look at almost the same places.
+  // Four owners at a time, because they access almost the same places.
   template <int Degree>
   [[gnu::always_inline]] double owners_sum(const double* low, const Rank* f, std::size_t first,
                                            std::size_t count, DenseScratch& scratch) const {
@@ -148,7 +148,7 @@ class DenseHead {
     for (std::size_t b = 0; b < count; ++b) scratch.scaled_singles[b] = f[b] << tables_.fused;
     for (std::size_t b = 1; b + 1 < count; ++b) {
       const Place row = f[b] * (f[b] - 1) / 2;
-      for (std::size_t c = 0; c < b; c += 4) {  // by fours: what is too much, the next row overwrites
+      for (std::size_t c = 0; c < b; c += 4) {  // four at a time: the next row overwrites the excess
         for (std::size_t i = 0; i < 4; ++i) pair[c + i] = row + f[c + i];
       }
       pair += b;
@@ -215,7 +215,7 @@ class DenseHead {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 
-  // Places that all four owners have, then those that only the last three, two and one have.
+  // Places that all four owners share, then those of the last three, two and one only.
   [[gnu::always_inline]] static void add_four(const double* const (&rows)[4], const Place* places,
                                               const std::array<std::size_t, 4>& counts, double (&sums)[4]) {
     add_rows<4>(rows, places, counts[0], sums);
@@ -243,7 +243,7 @@ class DenseHead {
     for (std::size_t b = 1; b < count; ++b) add_row(table + choose2(f[b]) * step, step, f, b, sums);
   }
 
-  // A head conjunction's own weight is taken back out of the sums over fused states: that of U ∪ T is the
+  // Recovers the weight of a single head conjunction from the sums over fused states: that of U ∪ T is the
   // alternating sum over the subsets of T.
   template <std::size_t Width>
   void add_set(const Rank* ranks, const double* values, int size, Sums<Width>& sums) const {

@@ -1,15 +1,15 @@
-// Kernel expansion: support vectors and their coefficients b become weights of conjunctions.
+// Kernel expansion: turns support vectors with coefficients b into weights of conjunctions.
 //
 // Over binary features the kernel is a function f of the overlap, and f(c) = sum_k D_k C(c, k), so
 //     w(T) = D_|T| sum_{j: T in s_j} b_j                 (Yoshinaga & Kitsuregawa 2009, section 2.2)
-// and g(x) is the sum of w(T) over all T in x with |T| <= d. Over real features the same holds for
-// monomials: w(p) = c_p^2 sum_j b_j s_j^p. Exact, but for rounding.
+// and g(x) is the sum of w(T) over all T in x with |T| <= d. Over real features the same holds for monomials:
+// w(p) = c_p^2 sum_j b_j s_j^p. Exact up to rounding.
 //
-// Pruned (Kudo & Matsumoto 2003): conjunctions of |w| below a threshold are dropped; the threshold for
-// positive weights is scaled by the share of positive support vectors, that for negative ones likewise.
-// They are mined depth first: mu+ and mu-, the sums of |b_j| over the positive and the negative support
-// vectors that contain T, do not grow from T to T' > T, so where max(mu+, mu-) times the largest D to
-// come is below the threshold, nothing below T is looked at. Approximate.
+// Pruned (Kudo & Matsumoto 2003): conjunctions with |w| below a threshold are dropped; the threshold for
+// positive weights is scaled by the share of positive support vectors, the one for negative weights likewise.
+// Conjunctions are mined depth first. mu+ and mu-, the sums of |b_j| over the positive and the negative
+// support vectors that contain T, do not grow from T to T' > T. So if max(mu+, mu-) times the largest
+// remaining D is below the threshold, all extensions of T are skipped. Approximate.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +29,16 @@ struct SupportVectors {
 };
 
 struct ExpansionPlan {
-  FeatureMap map;            // the kernel's
+  FeatureMap map;            // of the kernel
   Basis basis;               // sets only if every value is 1
-  HeadPlan head;             // ranks that get a dense table; none fused unless over sets
+  HeadPlan head;             // ranks with a dense table; none fused unless over sets
   GroupPlan groups;          // of the first ranks of the head; needs sets, and none fused
-  std::uint32_t rare_below;  // features of fewer support vectors are left to their postings; needs sets
-  double threshold;          // 0: exact
-  double most_bytes;         // of tables; beyond, NotEnoughMemory is thrown as soon as it is noticed
+  std::uint32_t rare_below;  // features of fewer support vectors keep their postings; needs sets
+  double threshold;          // 0 for an exact expansion
+  double most_bytes;         // size limit of the tables; beyond it, NotEnoughMemory is thrown
 };
 
-// Reports to the monitor how many of the ranges of owners are done, and stops when it says so.
+// Reports the finished ranges of owners to the monitor, and stops when the monitor is stopped.
 ConjunctionArrays expand(const SupportVectors& machine, const ExpansionPlan& plan, int threads,
                          Monitor& monitor);
 

@@ -10,7 +10,7 @@
 
 namespace unkernel::engines {
 
-// Adds up the conjunctions of an owner, one support vector after another: each set U of the owner and other
+// Adds the conjunctions of an owner, one support vector after another: each set U of the owner and other
 // ranks that are not fused, with each set T of fused ones.
 class HeadFiller {
  public:
@@ -38,7 +38,7 @@ class HeadFiller {
     if (owner >= fused_) finish(owner - fused_);
   }
 
-  // The entry of the empty U, when all fused owners are done.
+  // The entry of the empty U, once all fused owners are done.
   void finish_fused() { finish_low(0, 1); }
 
  private:
@@ -47,7 +47,7 @@ class HeadFiller {
     int size;
   };
 
-  // The sets of fused ranks among the items before `end`, of fewer than `degree` members, by size.
+  // Lists the sets of fused ranks among the items before `end`, with fewer than `degree` members, by size.
   void list_fused(std::uint32_t end) {
     sets_.assign(1, {0, 0});
     for (std::uint32_t k = begin_; k < end && task_.vectors.items[k] < fused_; ++k) {
@@ -64,7 +64,7 @@ class HeadFiller {
   void add_low(Key key, std::uint32_t mask, int size, int repeats, double product) const {
     add(low_ + ((key << fused_) + mask) * task_.scores, product * task_.constant(size, repeats));
   }
-  // U alone and with all T.
+  // Adds U alone and with all T.
   void add_fused(Key key, int size, int repeats, double product) const {
     for (const FusedSet& set : sets_) {
       if (size + set.size <= index_.degree()) add_low(key, set.mask, size + set.size, repeats, product);

@@ -7,7 +7,7 @@
 namespace unkernel::engines {
 namespace {
 
-// Support vectors that have some rare rank, numbered as they are met.
+// Support vectors with some rare rank, numbered in order of appearance.
 class VectorNumbers {
  public:
   explicit VectorNumbers(std::size_t vectors) : number_of_(vectors, 0) {}
@@ -21,7 +21,7 @@ class VectorNumbers {
   std::uint32_t count_ = 0;
 };
 
-// Postings can be records if few enough ranks are common, and no vector has too many rare ones.
+// Postings can be records if few enough ranks are common and no vector has too many rare ones.
 bool go_into_records(const RankedVectors& vectors, const ConjunctionArrays& arrays) {
   if (arrays.bit_words() > most_bit_words) return false;
   for (std::size_t v = 0; v + 1 < vectors.begins.size(); ++v) {

@@ -6,7 +6,7 @@
 
 namespace unkernel::engines {
 
-// As records where they can be, else as lists of items.
+// Writes records if possible, else lists of items.
 void write_postings(const ExpansionTask& task, MemoryBudget& budget, ConjunctionArrays& arrays);
 
 }  // namespace unkernel::engines

@@ -1,5 +1,5 @@
-// What the steps of an expansion share: the support vectors, which weights are kept, and the memory that is
-// left.
+// Data that the steps of an expansion share: the support vectors, which weights are kept, and the remaining
+// memory.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace unkernel::engines {
 
-// Decides which weights are large enough to be kept.
+// Decides which weights are large enough to keep.
 class Pruning {
  public:
   Pruning(const SupportVectors& machine, const ExpansionPlan& plan, std::size_t scores)
@@ -58,12 +58,12 @@ class Pruning {
 
  private:
   bool active_;
-  bool turns_ = false;  // some factor of a set is negative, so that positive terms make negative weights
+  bool turns_ = false;  // some factor of a set is negative, so that positive terms yield negative weights
   std::vector<double> above_, below_;  // by score
   double largest_[most_degree + 1] = {};
 };
 
-// What all steps of an expansion read.
+// The input of all steps of an expansion.
 struct ExpansionTask {
   const RankedVectors& vectors;
   const SupportVectors& machine;
@@ -76,13 +76,13 @@ struct ExpansionTask {
     return machine.coefficients.data() + vector * scores;
   }
   double value(std::uint32_t place) const { return sets() ? 1.0 : vectors.values[place]; }
-  // c^2 of a conjunction of `size` features; `repeats`: factorials of a monomial's exponents, multiplied.
+  // c^2 of a conjunction of `size` features; `repeats` is the product of the factorials of its exponents.
   double constant(int size, int repeats) const {
     return sets() ? plan.map.set(size) : plan.map.monomial(size, repeats);
   }
 };
 
-// Throws NotEnoughMemory when tables outgrow the bytes that they were given.
+// Throws NotEnoughMemory when tables outgrow their budget.
 class MemoryBudget {
  public:
   explicit MemoryBudget(double bytes) : left_(bytes) {}

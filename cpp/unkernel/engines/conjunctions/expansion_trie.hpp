@@ -14,7 +14,7 @@
 namespace unkernel::engines {
 
 // Lists the conjunctions of an owner depth first. At each node, the support vectors that contain its
-// conjunction, cut off at its smallest rank, are distributed over the partners that they still have.
+// conjunction, truncated at its smallest rank, are distributed over their remaining partners.
 class OwnerExpander {
  public:
   OwnerExpander(const ExpansionTask& task, std::size_t used, TrieWriter& writer)
@@ -37,18 +37,18 @@ class OwnerExpander {
  private:
   struct Occurrence {
     std::uint32_t vector;
-    std::uint32_t end;  // partners stand before this place
+    std::uint32_t end;  // partners come before this place
     double product;     // of the values so far
   };
   struct Level {
     std::vector<Occurrence> shared;  // occurrences, partner by partner
     std::vector<Rank> partners;
-    std::vector<std::uint32_t> slot_of;  // rank -> place among the partners, plus one
+    std::vector<std::uint32_t> slot_of;  // rank -> index among the partners, plus one
     std::vector<std::uint32_t> ends;
     std::vector<double> sums;  // of the last level
   };
 
-  // A node of `size` features; `repeats` and `run` are those of its monomial.
+  // A node of `size` features; `repeats` and `run` describe its monomial.
   template <int Size>
   void visit(std::span<const Occurrence> node, int repeats, int run) {
     const double constant = task_.constant(Size, repeats);
@@ -84,7 +84,7 @@ class OwnerExpander {
     }
   }
 
-  // Finds the partners of a node; unless they are leaves, also which occurrences each has.
+  // Finds the partners of a node and, unless they are leaves, the occurrences of each.
   void distribute(int size, std::span<const Occurrence> node) {
     Level& level = levels_[static_cast<std::size_t>(size)];
     const auto& items = task_.vectors.items;

@@ -14,14 +14,14 @@ namespace {
 constexpr std::size_t sample_size = 4096;
 constexpr std::uint32_t most_states = 160;  // of a group, in the sample
 
-// A group while it grows, and which of its states each row of the sample has; 0 is the empty one.
+// A group under construction, and the state that each row of the sample has in it; 0 is the empty one.
 struct Group {
   std::vector<std::uint32_t> features;
   std::vector<std::uint32_t> state_of;
-  std::uint32_t states = 0;  // the empty one not counted
+  std::uint32_t states = 0;  // not counting the empty one
 };
 
-// Power sums of how many states the groups have: from them follow the elementary symmetric polynomials.
+// Power sums of the numbers of states of the groups, which determine the elementary symmetric polynomials.
 struct PowerSums {
   std::array<double, 5> of = {};
 
@@ -102,7 +102,7 @@ class Merger {
         }
       }
     }
-    // Too many sums are fewer after a merge that saves some.
+    // If there are too many sums, a merge that reduces them still helps.
     const bool goes_on = fewest <= plan_.most_sums || fewest < all.sums(degree_);
     if (fewest == std::numeric_limits<double>::infinity() || !goes_on) return false;
     merge(first, second);
@@ -129,7 +129,7 @@ class Merger {
     }
   }
 
-  // How many states the two would have as one group.
+  // The number of states of the union of two groups.
   std::uint32_t joint_states(const Group& a, const Group& b) {
     const std::size_t pairs = std::size_t{a.states + 1} * (b.states + 1);
     if (seen_.size() < pairs) seen_.resize(pairs, 0);
@@ -158,7 +158,7 @@ struct State {
   std::uint32_t count;
 };
 
-// The states that each group has in all rows, the most frequent first.
+// The states of each group in all rows, the most frequent first.
 std::vector<std::vector<State>> count_states(const GroupedRows& rows,
                                              const std::vector<std::vector<std::uint32_t>>& groups,
                                              std::uint32_t features) {
@@ -190,7 +190,7 @@ std::vector<std::vector<State>> count_states(const GroupedRows& rows,
   return states;
 }
 
-// Drops the rarest states until the sums of those that are left are few enough.
+// Drops the rarest states until few enough sums remain.
 void drop_rare(std::vector<std::vector<State>>& states, double most_sums, int degree) {
   std::vector<double> sizes(states.size());
   for (std::uint32_t least = 1;; ++least) {
@@ -205,7 +205,7 @@ void drop_rare(std::vector<std::vector<State>>& states, double most_sums, int de
 }  // namespace
 
 double sums_of_states(std::span<const double> states, int degree) {
-  // Not by power sums: where groups are large these cancel out, and files are checked with this.
+  // Not by power sums: these cancel for large groups, and this function also validates files.
   std::vector<double> sums(static_cast<std::size_t>(degree) + 1, 0.0);
   sums[0] = 1.0;
   for (const double count : states) {

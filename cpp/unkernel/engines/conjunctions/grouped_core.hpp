@@ -1,6 +1,6 @@
 // The grouped part of ConjunctionTables: conjunctions of the most frequent features, by the states of groups.
 //
-// Query   a hash look-up for each group, then a load for each conjunction of at most `degree` groups.
+// Query   one hash look-up per group, then one load per conjunction of at most `degree` groups.
 #pragma once
 
 #include <bit>
@@ -16,12 +16,12 @@
 
 namespace unkernel::engines {
 
-// The states that a row has, by ascending group.
+// The states of a row, by ascending group.
 struct RowStates {
   std::size_t count = 0;
   std::uint32_t group[most_groups];
-  std::uint32_t state[most_groups];   // of its group
-  std::uint32_t number[most_groups];  // of all
+  std::uint32_t state[most_groups];   // within its group
+  std::uint32_t number[most_groups];  // among all states
 };
 
 class GroupedCore {
@@ -35,7 +35,7 @@ class GroupedCore {
 
   std::size_t bytes() const { return sizeof(slots_[0]) * slots_.size(); }
 
-  // From the bits of a row's first ranks. False if a group is in a state that is not in the tables.
+  // Finds the states from the bits of a row's first ranks. False if a group is in a state that is not stored.
   [[gnu::always_inline]] bool find(const std::uint64_t* bits, RowStates& states) const {
     states.count = 0;
     for (std::uint32_t g = 0; g < index_.groups(); ++g) {
@@ -50,7 +50,7 @@ class GroupedCore {
     return true;
   }
 
-  // What the conjunctions of all grouped features add up to.
+  // The sum over the conjunctions of all grouped features.
   template <std::size_t Width>
   [[gnu::always_inline]] void add(const RowStates& row, Sums<Width>& sums) const {
     switch (tables_.map.degree) {
@@ -82,7 +82,7 @@ class GroupedCore {
     }
   }
 
-  // One more than its place among the group's; 0 if it is not there. Tables are never full.
+  // The index of the state in its group plus one; 0 if it is not stored. Hash tables are never full.
   std::uint32_t state_of(std::size_t g, std::uint64_t mask) const {
     const std::size_t base = table_begins_[g];
     const std::size_t last = table_begins_[g + 1] - base - 1;
@@ -93,8 +93,8 @@ class GroupedCore {
     }
   }
 
-  // The sums of `Size` states that begin with a path's and end with one of the row's first `count`; and what
-  // is below them.
+  // The sums of `Size` states that extend the path by one of the row's first `count` states; and all sums
+  // below them.
   template <int Degree, int Size, std::size_t Width>
   [[gnu::always_inline]] void add_row(const RowStates& row, std::size_t begin, std::size_t path,
                                       std::size_t place, std::size_t count, Sums<Width>& sums) const {

@@ -10,13 +10,13 @@ namespace unkernel::engines {
 namespace {
 
 struct Candidate {
-  double size;  // of the largest weight
+  double size;  // magnitude of the largest weight
   std::array<Rank, most_degree> ranks;
   int count;
   std::vector<double> weights;
 };
 
-// Heavier first; equal ones by their ranks, so that the list does not depend on the order of visits.
+// Heavier first; ties by their ranks, so that the list does not depend on the order of visits.
 bool heavier(const Candidate& a, const Candidate& b) {
   return a.size != b.size ? a.size > b.size
                           : std::lexicographical_compare(a.ranks.begin(), a.ranks.begin() + a.count,
@@ -45,7 +45,7 @@ class Lister {
     if (heap_.size() > top_) heap_.pop();
   }
 
-  // Sums over fused states are taken apart again, one U at a time.
+  // Recovers single weights from sums over fused states, one U at a time.
   void visit_head() {
     const std::uint64_t unfused = tables_.head - tables_.fused;
     const std::size_t width = tables_.scores();
@@ -59,7 +59,7 @@ class Lister {
       for (std::uint32_t mask = 0; mask < tables_.fused_states(); ++mask)
         visit(set_path(u, mask), states.data() + mask * width);
     }
-    // A conjunction of head_top is one of full degree: numbered by ConjunctionIndex, it comes owner by owner.
+    // A conjunction in head_top has full degree, so ConjunctionIndex numbers them owner by owner.
     const ConjunctionIndex whole(tables_.map.degree, tables_.basis);
     for (std::uint64_t owner = 0; owner < unfused; ++owner) {
       const std::uint64_t count = index_.top(owner + 1) - index_.top(owner);
@@ -79,7 +79,7 @@ class Lister {
           states[state * width + s] -= states[(state ^ std::size_t{1} << bit) * width + s];
       }
     }
-    // What is left of weights that are not there is rounding.
+    // Weights that are not stored leave rounding errors, which do not count.
     double largest = 0.0;
     for (const double value : states) largest = std::max(largest, std::abs(value));
     for (double& value : states)
@@ -110,7 +110,7 @@ class Lister {
     const auto count = static_cast<int>(level) + 2;
     for (std::uint32_t e = begin; e < end; ++e) {
       path_[level + 1] = std::visit([&](const auto& keys) { return Rank{keys[e]}; }, entries.keys);
-      if (path_[level + 1] >= tables_.used()) continue;  // not a feature: the tables are not sound
+      if (path_[level + 1] >= tables_.used()) continue;  // not a feature: the tables are invalid
       visit(count, entries.weights.data() + e * tables_.scores());
       if (count < tables_.map.degree) visit_level(level + 1, entries.begins[e], entries.begins[e + 1]);
     }

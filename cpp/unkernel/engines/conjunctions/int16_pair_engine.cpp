@@ -21,15 +21,14 @@ namespace {
 
 using Weight = std::int16_t;
 
-// The sums of longer rows might not fit 32 bits.
+// The sums of longer rows might exceed 32 bits.
 constexpr std::size_t longest_row = 256;
 constexpr double dense_fold = 1.4;
 constexpr double few_pairs = 1 << 15;
 
 // --- The weights -----------------------------------------------------------------------------------
 
-// The largest power of two that all weights are 16-bit multiples of, found by looking at one weight after
-// another.
+// Finds the largest power of two of which all weights are 16-bit multiples, one weight at a time.
 class CommonUnit {
  public:
   // False if there is no such power of two for the weights so far.
@@ -60,8 +59,7 @@ std::optional<double> common_unit(const ConjunctionWeights& model) {
   return unit.value();
 }
 
-// Calls visit(a, b, k) for the k-th conjunction of the model, of ranks a > b; b = a if it is a single
-// feature.
+// Calls visit(a, b, k) for the k-th conjunction of the model, of ranks a > b; b = a for a single feature.
 template <class Visit>
 void for_each_pair(const ConjunctionWeights& model, const Visit& visit) {
   const ConjunctionIndex index(2, Basis::sets);
@@ -75,14 +73,14 @@ void for_each_pair(const ConjunctionWeights& model, const Visit& visit) {
 
 // --- Ranks -----------------------------------------------------------------------------------------
 
-// The engine's ranks: dense ones of the core, dense ones beside it, which have pairs with the core only, then
-// the others, those of the core first; each by descending frequency.
+// The ranks of the engine: dense ones of the core; dense ones outside the core, which pair with the core
+// only; then the others, those of the core first. Each part is in order of descending frequency.
 struct Order {
   Rank core = 0;
   Rank dense = 0;
-  Rank sides = 0;                     // the first of the others that is not of the core
-  std::vector<Rank> rank_of;          // the model's -> the engine's
-  std::vector<std::int64_t> columns;  // of the engine's
+  Rank sides = 0;                     // the first non-dense rank outside the core
+  std::vector<Rank> rank_of;          // rank of the model -> rank of the engine
+  std::vector<std::int64_t> columns;  // by rank of the engine
 };
 
 // Columns from here on form no pairs with each other.
@@ -119,21 +117,21 @@ Order order_of(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
 
 // --- The engine ------------------------------------------------------------------------------------
 
-// What a thread writes while it scores rows: ranks ascend.
+// The buffers of one thread; ranks ascend.
 struct ShortScratch {
-  std::vector<std::uint64_t> bits;  // of the dense ranks, while they are sorted
+  std::vector<std::uint64_t> bits;  // of the dense ranks, for sorting
   std::vector<Rank> ranks;
-  std::size_t core =
-      0;  // where dense ones beside the core begin, the others, and of these those beside the core
+  // The ends of the core's dense ranks, of all dense ranks, and of the core's other ranks.
+  std::size_t core = 0;
   std::size_t dense = 0;
   std::size_t sides = 0;
-  std::vector<Rank> side_rows;        // dense ones beside the core, from 0 on
-  std::vector<Rank> partners;         // theirs: the row's core, then the place of their own weights
+  std::vector<Rank> side_rows;        // dense ones outside the core, from 0 on
+  std::vector<Rank> partners;         // their partners: the row's core, then the place of their own weights
   std::vector<std::uint32_t> hashes;  // of the ranks
-  std::vector<std::uint32_t> places;  // of weights to be added
+  std::vector<std::uint32_t> places;  // of the weights to add
   std::vector<std::int32_t> sums;
   RemainingBounds<std::int64_t> remaining;  // of the owners beyond the dense ones
-  bool decides = false;                     // only the largest score is asked for
+  bool decides = false;                     // whether only the largest score matters
   ValuedRow valued;
 };
 
@@ -239,7 +237,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
                    [&](double weight) { return static_cast<Weight>(weight / unit_); });
   }
 
-  // Those of a dense pair, or of a feature alone.
+  // The weights of a dense pair, or of a single feature.
   Weight* mutable_weights(Rank high, Rank low) { return const_cast<Weight*>(dense_weights(high, low)); }
   const Weight* dense_weights(Rank high, Rank low) const {
     if (high < order_.core) return triangle_.data() + (choose2(std::size_t{high} + 1) + low) * width_;
@@ -256,7 +254,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
 
   // --- Rows of ones ---
 
-  // Dense ranks are sorted by way of their bits; the others are few.
+  // Dense ranks are sorted through their bits; the others are few.
   template <class Index>
   void load(const SparseRow<Index>& row, ShortScratch& scratch) const {
     scratch.ranks.clear();
@@ -297,7 +295,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     add_rows(sides_.data(), order_.core + 1, scratch.side_rows, scratch.partners, scratch.sums);
   }
 
-  // Adds owners beyond the dense ones, until nothing that remains can change a decision.
+  // Adds owners beyond the dense ones, until the rest cannot change the decision.
   void add_later(ShortScratch& scratch) const {
     const std::span<const Rank> ranks = scratch.ranks;
     if (scratch.dense == ranks.size()) return;
@@ -316,8 +314,8 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     }
   }
 
-  // The places of the pairs that the owner at this position has: with all before it, or with those of the
-  // core.
+  // Lists the places of the pairs of the owner at this position: with all ranks before it, or with those of
+  // the core.
   const std::uint32_t* list_partners(std::size_t position, ShortScratch& scratch) const {
     const std::span<const std::uint32_t> hashes = scratch.hashes;
     const Rank owner = scratch.ranks[position] - order_.dense;
@@ -367,17 +365,17 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
   }
 
   std::size_t width_;
-  double unit_;  // what the weights are multiples of
+  double unit_;  // the power of two of which the weights are multiples
   Order order_;
   Ranking ranking_;
   SetFactors set_factors_;
   std::vector<std::int32_t> intercept_;
   LargeVector<Weight> triangle_;  // of the core: feature x (smaller ranks and itself) x scores
-  LargeVector<Weight> sides_;     // of dense features beside it: feature x (the core and itself) x scores
-  LargeVector<Weight> own_;       // of later ones, alone, x scores
-  PartnerBuckets buckets_;        // of later ones
-  LargeVector<Weight> weights_;   // their places x scores
-  std::vector<Bounds<std::int64_t>> bounds_;  // of later ones x scores
+  LargeVector<Weight> sides_;  // of dense features outside the core: feature x (the core and itself) x scores
+  LargeVector<Weight> own_;    // of later features alone, x scores
+  PartnerBuckets buckets_;     // of later features
+  LargeVector<Weight> weights_;               // of their places x scores
+  std::vector<Bounds<std::int64_t>> bounds_;  // of later features x scores
 };
 
 }  // namespace

@@ -1,19 +1,18 @@
-// The engine for models of pairs with several scores whose weights are multiples of one power of two that fit
-// into 16 bits, as those of our online learners do. Such weights take a quarter of the memory of doubles, so
-// that rows miss the cache less, and sums of integers are exact in any order.
+// The engine for models of pairs with several scores whose weights are 16-bit multiples of one power of two,
+// as those of the online learners are. Such weights take a quarter of the memory of doubles, so rows cause
+// fewer cache misses, and integer sums are exact in any order.
 //
-// Features have ranks by descending frequency. Of the first ones, all pairs are in a dense table: a feature's
-// weights with every smaller rank, then its own. A later feature, the owner, has a hash table of its partners
-// among all before it, in buckets that never overflow: one load of 16 bytes says whether a pair is there, and
-// where.
+// Features have ranks by descending frequency. A dense table holds all pairs of the first ranks: the weights
+// of a feature with every smaller rank, then its own. Each later feature, the owner, has a hash table of its
+// partners among all smaller ranks, in buckets that never overflow: one 16-byte load tells whether a pair
+// exists, and where.
 //
 // Many models have features that form no pairs with each other, such as the side features of a parser's
-// templates: all columns from some number on. The columns before are the core. Dense features beside the core
-// are stored with their pairs with the core only.
+// templates: all columns from some number on. The columns before are the core. Dense features outside the
+// core store their pairs with the core only.
 //
-// Bytes    2 m per dense pair; 2 m and about 6 per other pair that there is; m scores.
-// Query    a load for each dense pair of a row, a bucket for each other, and where it has the pair, its
-// weights.
+// Bytes    2 m per dense pair; 2 m and about 6 per other existing pair; m scores
+// Query    one load per dense pair of a row, one bucket per other pair and, if the pair exists, its weights
 #pragma once
 
 #include <cstdint>
@@ -24,10 +23,10 @@
 
 namespace unkernel::engines {
 
-// How many pairs the dense table should have: about as many as the model has.
+// The recommended number of pairs in the dense table: about as many as the model has.
 std::uint64_t dense_pairs_for(const ConjunctionWeights& model);
 
-// Null if the model is of another kind. Throws std::invalid_argument if it is not a valid model.
+// Null if the model does not have this form. Throws std::invalid_argument if it is not a valid model.
 std::unique_ptr<Engine> make_int16_pair_engine(const ConjunctionWeights& model, std::uint64_t dense_pairs);
 
 }  // namespace unkernel::engines

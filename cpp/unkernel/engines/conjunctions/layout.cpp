@@ -47,7 +47,7 @@ void check_weights(const ConjunctionWeights& weights, const ConjunctionIndex& in
   }
 }
 
-// The tables' rank of each of the model's: the head goes by group, by frequency or by column.
+// Maps the model's ranks to those of the tables: the head is ordered by group, by frequency or by column.
 std::vector<Rank> new_ranks(const ConjunctionWeights& weights, const ConjunctionArrays& arrays,
                             const HeadPlan& head, const FeatureGroups& groups) {
   std::vector<std::size_t> order(weights.columns.size());
@@ -82,7 +82,7 @@ Entry entry_of(Key key, const ConjunctionIndex& index, const std::vector<Rank>& 
   return entry;
 }
 
-// A conjunction of the trie: the ranks after the owner, in the order of the trie, and its place in the model.
+// A conjunction of the trie: the ranks after the owner, in trie order, and its position in the model.
 struct Member {
   std::uint64_t partners;
   std::uint64_t place;
@@ -123,7 +123,7 @@ class Arranger {
     for (std::size_t k = 0; k < weights_.keys.size(); ++k) {
       const Entry entry = entry_of(weights_.keys[k], index_, ranks_);
       if (entry.ranks[0] < arrays_.head) continue;
-      // A partner's rank plus one, so that what has no partner comes first.
+      // Partner ranks plus one, so that a conjunction without a further partner comes first.
       std::uint64_t partners = 0;
       for (int i = 1; i < 3; ++i)
         partners = partners << 32 | (i < entry.size ? std::uint64_t{entry.ranks[i]} + 1 : 0);
@@ -186,7 +186,7 @@ class Arranger {
 }  // namespace
 
 void check(const ConjunctionWeights& weights) {
-  if (weights.map.degree > 3) fail_model("the degree");
+  if (weights.map.degree > 3) fail_model("the degree is out of range");
   check_weights(weights, ConjunctionIndex(weights.map.degree, weights.basis));
   check_columns(weights);
 }

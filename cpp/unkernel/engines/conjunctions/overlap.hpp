@@ -1,4 +1,4 @@
-// How much two sets of bits have in common.
+// The size of the intersection of two bit sets.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace unkernel::engines {
 
-// Of so many words, an even number.
+// For a number of words that is even.
 template <std::size_t Words>
 [[gnu::always_inline]] inline std::size_t common_bits(const std::uint64_t* a, const std::uint64_t* b) {
   static_assert(Words % 2 == 0 && Words < 2 * 32, "counts of bytes are added up in a byte");

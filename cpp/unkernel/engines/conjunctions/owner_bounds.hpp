@@ -1,4 +1,4 @@
-// What the conjunctions of one owner can add to a score, read off the tables of an engine.
+// Bounds on what the conjunctions of one owner can add to a score, computed from the tables of an engine.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace unkernel::engines {
 
-// Bounds of the owners beyond the head, for each score. In the trie: the sum of all weights of one sign. For
-// a rare owner: the sum of the coefficients of its support vectors, which has to be multiplied by the largest
-// step f(c + 1) - f(c) that the overlap c with the row allows.
+// Bounds of the owners beyond the head, per score. For owners in the trie: the sum of all weights of one
+// sign. For rare owners: the sum of the coefficients of their support vectors, to be multiplied by the
+// largest step f(c + 1) - f(c) for the possible overlaps c with the row.
 class OwnerBounds {
  public:
   explicit OwnerBounds(const ConjunctionTables& tables)

@@ -7,10 +7,10 @@ namespace unkernel::engines {
 namespace {
 
 constexpr std::size_t tags_a_bucket = 7;
-constexpr unsigned tag_bits = 15;  // the tag of all ones is nobody's
+constexpr unsigned tag_bits = 15;  // the tag with all bits set is never used
 constexpr std::uint64_t no_tag = 0xffff;
 constexpr std::uint64_t no_tags = ~std::uint64_t{0};
-constexpr std::size_t most_of_an_owner = 0xffff;  // they are counted in a lane
+constexpr std::size_t most_of_an_owner = 0xffff;  // they are counted in a 16-bit lane
 constexpr std::size_t most_buckets_a_partner = 4;
 constexpr std::size_t most_buckets = 0xffff'fff0;
 

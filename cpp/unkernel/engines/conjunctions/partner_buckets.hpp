@@ -1,8 +1,8 @@
-// For each of many owners, a set of partners, each with a place: where its weights lie.
+// For each of many owners, a set of partners, each with a place: the index of its weights.
 //
-// An owner's partners are hashed into buckets of seven, as many as are needed for none to overflow. A bucket
-// holds tags of 16 bits, and the place of the first; those of the others follow. The hash is one to one, so
-// that bucket and tag together are the partner.
+// The partners of an owner are hashed into buckets of seven, as many as it takes for none to overflow. A
+// bucket holds 16-bit tags and the place of its first partner; the others follow consecutively. The hash is
+// one to one, so bucket and tag together identify the partner.
 #pragma once
 
 #include <bit>
@@ -18,26 +18,26 @@ namespace unkernel::engines {
 
 class PartnerBuckets {
  public:
-  // Partners are numbers below `limit`, which is less than most_partners.
+  // Partners are numbers below `limit`, which must be less than most_partners.
   explicit PartnerBuckets(std::size_t limit);
 
   static constexpr std::size_t most_partners = std::size_t{1} << 30;
 
   struct Hashed {
     std::uint32_t hash;
-    std::uint32_t index;  // whose it is, among those of the owner
+    std::uint32_t index;  // index among the partners of the owner
   };
 
-  // One to one on the numbers of as many bits as the limit has; neighbours are spread.
+  // One to one on the numbers with as many bits as the limit; spreads neighbours.
   std::uint32_t hash(Rank partner) const { return (partner * 0x9e37'79b1U) & mask_; }
 
-  // One more owner; its partners' hashes ascend. They get the places from `first_place` on. False if too many
-  // hashes are alike.
+  // Adds an owner, whose partners' hashes must ascend. They get the places from `first_place` on. False if
+  // too many hashes coincide.
   bool add(std::span<const Hashed> partners, std::size_t first_place);
 
-  // The places of those of the hashes that are an owner's partners. `to` has room for one more than there are
-  // hashes; gives the end. All places are written, and a wrong one is overwritten by the next: a branch here
-  // would be mispredicted.
+  // Writes the places of those hashes that belong to partners of the owner to `to`, which must have room for
+  // one more than there are hashes; returns the end. Every place is written, and a wrong one is overwritten
+  // by the next: a branch here would be mispredicted.
   std::uint32_t* list_places(std::size_t owner, std::span<const std::uint32_t> hashes,
                              std::uint32_t* to) const {
     const Owner own = owners_[owner];
@@ -63,11 +63,11 @@ class PartnerBuckets {
   static constexpr std::uint64_t tops = each_lane << 15;
   static constexpr std::uint64_t tops_of_three = tops >> lane_bits;
 
-  // Seven tags, then how many of the owner's partners are in the buckets before.
+  // Seven tags, then the number of the owner's partners in the buckets before.
   struct Bucket {
     std::uint64_t words[2];
   };
-  // A hash is the number of a bucket, then a tag.
+  // A hash consists of a bucket number and a tag.
   struct Owner {
     std::uint32_t bucket;  // the first one
     std::uint32_t place;
@@ -75,7 +75,7 @@ class PartnerBuckets {
     std::uint32_t tag_mask;
   };
 
-  // The lanes of a word that hold the tag have their top bit set. Those above the lowest may be wrong.
+  // The lanes of a word that hold the tag get their top bit set. Lanes above the lowest match may be wrong.
   static std::uint64_t lanes_with(std::uint64_t tag, std::uint64_t word) {
     const std::uint64_t different = word ^ tag * each_lane;
     return (different - each_lane) & ~different;
@@ -86,7 +86,7 @@ class PartnerBuckets {
   unsigned hash_bits_;
   std::uint32_t mask_;
   std::vector<Owner> owners_;
-  LargeVector<Bucket> buckets_;  // the first is empty: that of owners without partners
+  LargeVector<Bucket> buckets_;  // the first one is empty, for owners without partners
 };
 
 }  // namespace unkernel::engines

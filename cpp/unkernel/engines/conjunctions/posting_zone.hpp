@@ -1,5 +1,5 @@
 // The last zone of ConjunctionTables: rare owners, which are not expanded. Each has postings, the support
-// vectors that contain it, either as lists of items (ranks) or as records with a bit for each common rank.
+// vectors that contain it, either as lists of items (ranks) or as records with one bit per common rank.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace unkernel::engines {
 
-// The kernel f as a function of a product, and its steps f(c + 1) - f(c) for all overlaps c that can occur.
+// The kernel f as a function of a product, and its steps f(c + 1) - f(c) for all possible overlaps c.
 class KernelSteps {
  public:
   explicit KernelSteps(const ConjunctionTables& tables) : map_(tables.map) {
@@ -37,8 +37,8 @@ class KernelSteps {
   // f(product + by) - f(product)
   double step(double product, double by) const { return value(product + by) - value(product); }
 
-  // An upper bound of all steps at overlaps up to this one. Steps may be negative, or descend, if gamma or
-  // coef0 is unusual.
+  // An upper bound of all steps at overlaps up to this one. Steps may be negative or descend for unusual
+  // gamma or coef0.
   double largest(std::size_t overlap) const {
     return rise_ ? steps_[std::min(overlap, steps_.size() - 1)] : std::numeric_limits<double>::infinity();
   }
@@ -76,7 +76,7 @@ class PostingItems {
       sums.add(weights(p, sums), steps.data()[static_cast<std::size_t>(product(p, values))]);
   }
 
-  // For a row of any values, of which the owner has `own`.
+  // For a row of arbitrary values, with `own` the value of the owner.
   template <std::size_t Width>
   void add_valued_owner(std::size_t owner, double own, const KernelSteps& steps, const double* values,
                         Sums<Width>& sums) const {
@@ -100,8 +100,8 @@ class PostingItems {
   RankPlaces<KeyType> place_;
 };
 
-// Postings as records: bits of the common ranks, weights, number of the support vector. Of the rare ranks
-// that a vector shares with the row, those before the owner are counted while its records are passed.
+// Postings as records: bits of the common ranks, weights, number of the support vector. Rare ranks that a
+// vector shares with the row before the owner are counted while its records are visited.
 class PostingRecords {
  public:
   explicit PostingRecords(const ConjunctionTables& tables)
@@ -109,7 +109,7 @@ class PostingRecords {
 
   std::size_t vectors() const { return vectors_; }
 
-  // Records are scattered in memory, and the row has other work to do before it reads them.
+  // Prefetches the records, which are scattered in memory, while the row still has other work.
   void prefetch(const BinaryRow& row) const {
     for (std::size_t k = row.tail_size(); k-- > 0 && row.tail()[k] >= tables_.rare;) {
       const auto* first = reinterpret_cast<const char*>(begin(row.tail()[k]));
@@ -118,7 +118,7 @@ class PostingRecords {
     }
   }
 
-  // Adds the row's rare owners one by one, until is_done(position) says that no more are needed.
+  // Adds the row's rare owners one by one, until is_done(position) returns true.
   template <std::size_t Width, class IsDone>
   void add_owners(const TailRanks& tail, const KernelSteps& steps, const IsDone& is_done,
                   ConjunctionScratch& scratch, Sums<Width>& sums) const {

@@ -33,7 +33,7 @@ PrefixTrie PrefixLayer::pruned(const PrefixTrie& old, std::size_t most_nodes, Sa
   return trie;
 }
 
-// The beginnings of rows are sequences of ranks; those of fused or grouped features are not.
+// Row prefixes are sequences of ranks; fused or grouped features have no order.
 void PrefixLayer::check_rows_are_sequences() const {
   const ConjunctionTables& tables = zones_.tables;
   if (tables.basis != Basis::sets || tables.fused > 0 || tables.grouped() > 0)
@@ -72,7 +72,7 @@ PrefixCost PrefixLayer::cost_of(Saving saving) const {
   };
 }
 
-// An estimate of the entries that a row of `depth` ranks looks at for an owner in the trie zone.
+// Estimates the entries that a row of `depth` ranks reads for an owner in the trie zone.
 double PrefixLayer::entries_of(Rank owner, std::size_t depth) const {
   const ConjunctionTables& tables = zones_.tables;
   if (tables.map.degree < 2) return 1.0;
@@ -90,7 +90,7 @@ double PrefixLayer::entries_of(Rank owner, std::size_t depth) const {
 void PrefixLayer::fill_sums(const PrefixTrie* old, int threads, Monitor& monitor, PrefixTrie& trie) const {
   fill_prefix_sums(
       old, zones_.scores(), threads, monitor, [&] { return zones_.make_scratch(); },
-      // What the last rank of a beginning adds to the sums of the others.
+      // Adds what the last rank of a prefix contributes.
       [&](std::span<const Rank> path, ConjunctionScratch& scratch, double* out) {
         scratch.binary.assign(path, zones_.tables.head);
         score_ones_(zones_, {path.size() - 1, nullptr}, scratch, out);

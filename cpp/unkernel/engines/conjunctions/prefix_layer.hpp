@@ -1,5 +1,6 @@
-// The prefix trie as a layer before an engine: it finds the longest stored beginning of a row, and the engine
-// adds the conjunctions behind it. The layer grows its tries with the engine's own routine for rows.
+// The prefix trie as a layer in front of an engine: it finds the longest stored prefix of a row, and the
+// engine adds the remaining conjunctions. The layer computes the sums of its nodes with the engine's own
+// routine for rows.
 #pragma once
 
 #include <atomic>
@@ -15,10 +16,10 @@
 
 namespace unkernel::engines {
 
-// How the nodes of a prefix trie that save most are estimated.
+// How to estimate what a node of a prefix trie saves.
 enum class Saving {
-  counted,  // delta_d of Yoshinaga & Kitsuregawa: the conjunctions a feature makes with those before it
-  entries,  // the entries of these tables that would be looked at for them
+  counted,  // delta_d of Yoshinaga & Kitsuregawa: the conjunctions of a feature with those before it
+  entries,  // the table entries that would be read for them
 };
 
 class PrefixLayer {
@@ -31,7 +32,7 @@ class PrefixLayer {
   // Checks the trie (null: none) and uses it from now on.
   void set(std::shared_ptr<const PrefixTrie> trie);
 
-  // Brings the trie that a thread holds up to date.
+  // Updates the trie that a thread holds.
   void refresh(std::shared_ptr<const PrefixTrie>& held) const {
     if (is_set_.load(std::memory_order_acquire)) {
       held = trie();
@@ -40,7 +41,7 @@ class PrefixLayer {
     }
   }
 
-  // The longest beginning of the row that the trie stores.
+  // The longest stored prefix of the row.
   SummedBeginning find(const PrefixTrie& trie, const BinaryRow& row) const {
     StoredPrefix prefix = longest_stored_prefix(trie, {0, 0}, {row.head(), row.head_size()});
     if (prefix.length == row.head_size())
@@ -63,7 +64,7 @@ class PrefixLayer {
   const ScoringZones& zones_;
   ScoreOnes score_ones_;
   std::atomic<std::shared_ptr<const PrefixTrie>> trie_;
-  std::atomic<bool> is_set_ = false;  // cheaper to ask than trie_
+  std::atomic<bool> is_set_ = false;  // cheaper to read than trie_
 };
 
 }  // namespace unkernel::engines

@@ -1,4 +1,4 @@
-// Fills a prefix trie with sums, parents first, with the routine of the engine that will use it.
+// Fills a prefix trie with sums, parents first, using the routine of the engine that will use it.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace unkernel::engines {
 
-// Level by level: each node's sums are its parent's and what its last rank adds, which add_last(path,
-// scratch, out) knows. Nodes that an old trie had are copied.
+// Works level by level: the sums of a node are those of its parent plus what its last rank adds, which
+// add_last(path, scratch, out) computes. Sums of nodes of the old trie are copied.
 template <class MakeScratch, class AddLast>
 void fill_prefix_sums(const PrefixTrie* old, std::size_t scores, int threads, Monitor& monitor,
                       const MakeScratch& make_scratch, const AddLast& add_last, PrefixTrie& trie) {

@@ -15,10 +15,10 @@ constexpr std::uint32_t most_counted = std::numeric_limits<std::uint32_t>::max()
 constexpr std::size_t spare_nodes = std::size_t{1} << 20;
 
 [[noreturn]] void fail_trie(const std::string& what) {
-  throw std::invalid_argument("not a sound prefix trie: " + what);
+  throw std::invalid_argument("not a valid prefix trie: " + what);
 }
 
-// A trie to which nodes are added. Parents stand before their children.
+// A trie under construction. Parents come before their children.
 class GrowingTrie {
  public:
   GrowingTrie() : nodes_(1, {0, 0, 0, 0}) {}
@@ -44,7 +44,7 @@ class GrowingTrie {
     }
   }
 
-  // Takes leaves away until so many nodes are left.
+  // Removes leaves until `most_nodes` are left.
   void prune(std::size_t most_nodes, const PrefixCost& cost) {
     if (size() <= most_nodes) return;
     std::vector<std::uint32_t> children(nodes_.size(), 0);
@@ -73,7 +73,7 @@ class GrowingTrie {
     keep([&](std::size_t i) { return !gone[i]; });
   }
 
-  // Level by level, the children of a node by rank.
+  // Numbers the nodes level by level, the children of a node by rank.
   PrefixTrie in_levels() const {
     std::vector<std::uint32_t> place(nodes_.size(), 0);
     std::vector<std::uint32_t> order(nodes_.size());
@@ -157,7 +157,7 @@ void check(const PrefixTrie& trie, std::size_t scores, std::size_t ranks) {
     fail_trie("the number of sums does not fit");
   if (trie.first_child[0] != 1 || trie.first_child[nodes] != nodes) fail_trie("the children do not fit");
   for (std::size_t i = 0; i < nodes; ++i) {
-    // Children come after their parent, so that no walk is endless.
+    // Children come after their parent, so every walk ends.
     const bool fits = i < trie.first_child[i] && trie.first_child[i] <= trie.first_child[i + 1] &&
                       trie.first_child[i + 1] <= nodes;
     if (!fits) fail_trie("the children do not fit");

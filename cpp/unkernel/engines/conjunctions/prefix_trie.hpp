@@ -1,14 +1,14 @@
-// The feature-sequence trie of Yoshinaga & Kitsuregawa 2009, section 3: what frequent beginnings of rows add
-// up to.
+// The feature sequence trie of Yoshinaga & Kitsuregawa 2009, section 3: stores the sums of frequent row
+// prefixes.
 //
-// Rows are sequences of ascending ranks. A node stands for a beginning that was met often, and holds the sum
-// over all conjunctions inside it, for each score; a row looks for the longest of its beginnings that has a
-// node, and adds only what conjunctions with a later feature weigh. So the sums are the same with any trie.
+// Rows are sequences of ascending ranks. A node represents a frequent prefix and holds the sum over all
+// conjunctions within it, for each score. A row finds its longest prefix that has a node, and adds only the
+// weights of conjunctions with a later feature. So the scores do not depend on the trie.
 //
-// Nodes are numbered level by level, so the children of a node stand together, by ascending rank, and those
-// of the next node follow: one number per node says where its children begin.
+// Nodes are numbered level by level, so the children of a node are contiguous, by ascending rank, and those
+// of the next node follow: one number per node gives the first of its children.
 //
-// Bytes   12 + 8 m per node: rank, first child, how often it was met (kept to grow on), m sums.
+// Bytes   12 + 8 m per node: rank, first child, number of occurrences (for later growth), m sums.
 // Query   a binary search among the children for each step.
 #pragma once
 
@@ -23,11 +23,11 @@
 
 namespace unkernel::engines {
 
-// Node 0 is the empty beginning.
+// Node 0 is the empty prefix.
 struct PrefixTrie {
   std::vector<std::uint32_t> first_child;  // nodes + 1
   std::vector<Rank> ranks;                 // nodes; the root's is 0
-  std::vector<std::uint32_t> counts;       // nodes: source rows that pass, at most 2^32 - 1
+  std::vector<std::uint32_t> counts;       // nodes: source rows with this prefix, at most 2^32 - 1
   std::vector<double> sums;                // nodes x scores
 
   std::size_t nodes() const { return ranks.size(); }
@@ -35,7 +35,7 @@ struct PrefixTrie {
     return 4 * (first_child.size() + ranks.size() + counts.size()) + 8 * sums.size();
   }
 
-  // The child of that rank; 0 if there is none.
+  // The child with that rank; 0 if there is none.
   std::uint32_t child(std::uint32_t node, Rank rank) const {
     const Rank* begin = ranks.data() + first_child[node];
     const Rank* end = ranks.data() + first_child[node + 1];
@@ -49,7 +49,7 @@ struct StoredPrefix {
   std::size_t length;
 };
 
-// Extends a stored beginning by as many of the ranks as the trie has.
+// Extends a stored prefix by as many of the ranks as the trie has.
 inline StoredPrefix longest_stored_prefix(const PrefixTrie& trie, StoredPrefix prefix,
                                           std::span<const Rank> rest) {
   for (const Rank rank : rest) {
@@ -60,7 +60,7 @@ inline StoredPrefix longest_stored_prefix(const PrefixTrie& trie, StoredPrefix p
   return prefix;
 }
 
-// Throws std::invalid_argument unless nodes stand as said above and all ranks are below `ranks`.
+// Throws std::invalid_argument unless nodes are ordered as described and all ranks are below `ranks`.
 void check(const PrefixTrie& trie, std::size_t scores, std::size_t ranks);
 
 // Sequences of ranks, ascending in each.
@@ -74,18 +74,18 @@ struct Sequences {
   }
 };
 
-// What the last feature of a node of this rank and depth costs to look up.
+// The cost of looking up the last feature of a node with this rank and depth.
 using PrefixCost = std::function<double(Rank rank, std::size_t depth)>;
 
-// A trie, without sums, of the nodes of the old one (if there is one) and the beginnings of the rows. While
-// it has more than `most_nodes`, not counting the root, the leaf that saves least is removed: a node saves
-// its cost times the share of rows that pass it (section 3.3). Among equal leaves the deepest goes first,
-// then the one of the largest rank. While rows are added the trie takes a few times the memory of the nodes
-// that remain.
+// A trie without sums, with the nodes of the old one (if there is one) and the prefixes of the rows. While it
+// has more than `most_nodes`, not counting the root, the leaf that saves least is removed: a node saves its
+// cost times the share of rows with its prefix (section 3.3). Among equal leaves the deepest one goes first,
+// then the one with the largest rank. While rows are added, the trie takes a few times the memory of the
+// nodes that remain.
 PrefixTrie grow_trie(const PrefixTrie* old, const Sequences& rows, std::size_t most_nodes,
                      const PrefixCost& cost);
 
-// The trie cut down to `most_nodes` in the same way, without sums.
+// The trie pruned to `most_nodes` in the same way, without sums.
 PrefixTrie prune_trie(const PrefixTrie& trie, std::size_t most_nodes, const PrefixCost& cost);
 
 }  // namespace unkernel::engines

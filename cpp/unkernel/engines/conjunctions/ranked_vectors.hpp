@@ -1,4 +1,4 @@
-// Support vectors as an expansion walks them.
+// Support vectors in the form that an expansion traverses.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@
 
 namespace unkernel::engines {
 
-// The support vectors with ranks in place of columns, and for each rank the vectors that have it.
+// The support vectors with ranks instead of columns, and for each rank the vectors that contain it.
 struct RankedVectors {
   std::vector<std::uint32_t> begins;  // of vectors
   std::vector<Rank> items;            // ascending in each
-  std::vector<double> values;         // empty where all are 1
+  std::vector<double> values;         // empty if all are 1
   std::vector<std::uint32_t> owner_begins;
   std::vector<std::uint32_t> holders;  // vectors, by rank
-  std::vector<std::uint32_t> places;   // where in `items` the rank is
+  std::vector<std::uint32_t> places;   // position of the rank in `items`
 };
 
-// `columns` gives the column of each rank; `sets` says that all values are 1.
+// `columns` gives the column of each rank; `sets` states that all values are 1.
 inline RankedVectors rank_vectors(const data::CsrView<std::int32_t, double>& rows,
                                   const std::vector<std::int64_t>& columns, bool sets) {
   RankedVectors ranked;

@@ -1,5 +1,5 @@
-// Early exit for callers who ask which score is the largest (or the sign of the only one), not how large it
-// is: scoring stops once nothing that the remaining owners of a row could add would change the answer.
+// Early exit for callers that only need to know which score is the largest (or the sign of a single one):
+// scoring stops once the remaining owners of a row cannot change the answer.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,11 @@ struct Bounds {
   void add(Number weight) { (weight < 0 ? low : high) += weight; }
 };
 
-// For each owner of a row, what it and all owners behind it can add to each score.
+// For each owner of a row, what it and all later owners can add to each score.
 template <class Number>
 class RemainingBounds {
  public:
-  // own(i) points to the bounds of the i-th owner, one per score; they count factor(i) times.
+  // own(i) points to the bounds of the i-th owner, one per score; they are multiplied by factor(i).
   template <class Own, class Factor>
   void list(std::size_t owners, std::size_t scores, const Own& own, const Factor& factor) {
     scores_ = scores;
@@ -47,8 +47,8 @@ class RemainingBounds {
   std::vector<Bounds<Number>> bounds_;
 };
 
-// True if the sign of the only score, or which of several scores is the largest, cannot change when something
-// within these bounds is added to each score. Sums of doubles are allowed a relative rounding error.
+// True if the sign of a single score, or which of several scores is the largest, cannot change when something
+// within these bounds is added to each score. Allows for the relative rounding error of sums of doubles.
 template <class Score, class Number>
 bool is_decided(std::span<const Score> scores, const Bounds<Number>* left) {
   const auto surely_positive = [](Number least, [[maybe_unused]] Number magnitude) {

@@ -6,7 +6,7 @@
 namespace unkernel::engines {
 namespace {
 
-// Looks up the states of the grouped features. Returns how many of the row's head ranks that covers: the
+// Looks up the states of the grouped features. Returns how many of the row's head ranks they cover: the
 // grouped ones, or none if a group is in a state that is not stored.
 template <std::size_t Width>
 std::size_t add_grouped(const ScoringZones& zones, const BinaryRow& row, Sums<Width>& sums) {

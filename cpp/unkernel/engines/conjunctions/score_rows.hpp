@@ -1,7 +1,7 @@
-// Adds up the weights of all conjunctions of a row that was loaded into the scratch.
+// Sums the weights of all conjunctions of a row that was loaded into the scratch.
 //
-// There is a version for each of the usual numbers of scores, and one for any number; an engine chooses its
-// versions once.
+// There is a version for each common number of scores, and one for any number; an engine selects its versions
+// once.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace unkernel::engines {
 
-// The beginning of a row whose conjunctions are already summed up.
+// A prefix of a row whose conjunctions are already summed.
 struct SummedBeginning {
   std::size_t length = 0;        // ranks
-  const double* sums = nullptr;  // one per score; null: they are counted elsewhere
+  const double* sums = nullptr;  // one per score; null if they are added elsewhere
 };
 
-// Adds to `out` what a row of ones weighs: the sums of its beginning, and all conjunctions whose owner
-// (largest rank) stands behind that beginning.
+// Adds the score of a row of ones to `out`: the sums of its prefix, and all conjunctions whose owner (largest
+// rank) comes after the prefix.
 using ScoreOnes = void (*)(const ScoringZones&, const SummedBeginning&, ConjunctionScratch&, double* out);
 ScoreOnes score_ones_for(std::size_t scores);
 
-// Adds to `out` what a row of any values weighs.
+// Adds the score of a row of arbitrary values to `out`.
 using ScoreValued = void (*)(const ScoringZones&, ConjunctionScratch&, double* out);
 ScoreValued score_valued_for(std::size_t scores);
 

@@ -1,4 +1,4 @@
-// ConjunctionTables made ready for scoring: one object per zone, and the way from a row's columns to its
+// ConjunctionTables prepared for scoring: one object per zone, and the mapping from the columns of a row to
 // ranks.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace unkernel::engines {
 
-// The zones that read keys, which are of 16 or 32 bits.
+// The zones that read keys of 16 or 32 bits.
 template <class KeyType>
 struct KeyedZones {
   explicit KeyedZones(const ConjunctionTables& tables) : trie(tables), items(tables) {}
@@ -58,7 +58,8 @@ struct ScoringZones {
                   : RankPlaces<std::uint32_t>(tables.used()).size();
   }
 
-  // Turns a row into ranks. True: it is a row of ones, in scratch.binary; false: it is in scratch.valued.
+  // Converts a row to ranks. Returns true if it is a row of ones, in scratch.binary; else it is in
+  // scratch.valued.
   template <class Index>
   [[gnu::always_inline]] bool load(const SparseRow<Index>& row, ConjunctionScratch& scratch) const {
     if (tables.basis != Basis::sets || (row.values != nullptr && !all_ones(row.values, row.columns.size()))) {
@@ -92,7 +93,7 @@ struct ScoringZones {
   PostingRecords records;
   KernelSteps steps;
   Ranking ranking;
-  bool sorted;  // head ranks do not ascend with columns, so rows have to be sorted
+  bool sorted;  // head ranks do not ascend with columns, so rows must be sorted
 
  private:
   static AnyKeyedZones keyed_zones(const ConjunctionTables& tables, bool narrow) {

@@ -7,13 +7,13 @@
 namespace unkernel::engines {
 namespace {
 
-// So many numbers that one instruction adds, where the machine has one.
+// A vector of as many numbers as one instruction adds, if the machine supports it.
 template <class Number, std::size_t Count>
 struct Vector {
   typedef Number Type __attribute__((vector_size(Count * sizeof(Number))));
 };
 
-// Count scores as they add up.
+// Accumulators for Count scores.
 template <std::size_t Count, class Sum>
 class Registers {
  public:
@@ -49,7 +49,7 @@ class Registers {
   Sums odd_ = {};
 };
 
-// add(registers, which of the scores is the first) for at most Most of the scores at a time.
+// Calls add(registers, first score) for at most Most of the scores at a time.
 template <std::size_t Most, class Sum, class Add>
 [[gnu::always_inline]] inline void by_parts(std::span<Sum> sums, std::size_t first, const Add& add) {
   for (; sums.size() - first >= Most; first += Most) {

@@ -1,9 +1,9 @@
-// Numbers for conjunctions of states, one for each of some groups.
+// Numbers conjunctions of states, at most one state per group.
 //
-// All states are numbered through, group by group. The sums of k states stand in rows: one for each
-// conjunction of k - 1 states, as long as the groups below the last of them have states; groups descend. So
-// the sum of one more state stands at that state's own number in the row, and a row is read with the same few
-// numbers whatever it belongs to.
+// All states are numbered consecutively, group by group. The sums of k states are stored in rows: one row per
+// conjunction of k - 1 states in descending order of groups, with one entry for each state of the groups
+// below the last one. So the sum with one more state is at that state's own number in the row, and every row
+// is read with the same few numbers.
 #pragma once
 
 #include <cstddef>
@@ -34,11 +34,11 @@ class StateIndex {
   std::size_t groups() const { return begins_.size() - 1; }
   std::size_t states(std::size_t group) const { return begins_[group + 1] - begins_[group]; }
   std::size_t first(std::size_t group) const { return begins_[group]; }
-  // How many sums of k + 1 states there are.
+  // The number of sums of k + 1 states.
   std::size_t count(std::size_t k) const { return counts_[k]; }
 
-  // The row of sums of `size` + 1 states: `path` is g1, or g1 groups + g2, or .. of the groups so far;
-  // `place` is s1, or s1 |g2| + s2, or .. of their states; `last` the last group.
+  // The row of sums of `size` + 1 states: `path` is g1, or g1 groups + g2, or .. for the groups so far;
+  // `place` is s1, or s1 |g2| + s2, or .. for their states; `last` is the last group.
   std::size_t row(std::size_t size, std::size_t path, std::size_t place, std::size_t last) const {
     return bases_[size][path] + place * begins_[last];
   }

@@ -18,11 +18,11 @@ std::uint64_t choose(std::uint64_t n, std::size_t k) {
   }
 }
 
-// For states q1 .. qj, of descending groups, and every set U of ranks below them:
-//     R_j(U) = the sum of w(S1 ∪ .. ∪ Sj ∪ U) over all non-empty Si ⊆ qi,
-// so R_0 = w, the sum of these states is R_j({}), and R_(j+1)(U) = sum over non-empty S ⊆ q_(j+1) of R_j(S ∪
-// U). Ranks stand group by group, so all of S is above all of U, and with numbers as SetWeights gives them
-// the sets S ∪ U for all U of one size stand in a row: a sum over S is a sum of arrays.
+// For states q1 .. qj, of descending groups, and every set U of ranks below them, let
+//     R_j(U) = the sum of w(S1 ∪ .. ∪ Sj ∪ U) over all non-empty Si ⊆ qi.
+// Then R_0 = w, the sum for these states is R_j({}), and R_(j+1)(U) = sum over non-empty S ⊆ q_(j+1) of R_j(S
+// ∪ U). Ranks are ordered by group, so all of S is above all of U, and with the numbers of SetWeights the
+// sets S ∪ U for all U of one size are contiguous: a sum over S is a sum of arrays.
 using Rest = std::array<std::vector<double>, most_degree + 1>;  // R_j, by the size of U
 
 class Filler {
@@ -30,7 +30,7 @@ class Filler {
   Filler(const StateIndex& index, ConjunctionArrays& arrays)
       : index_(index), arrays_(arrays), scores_(arrays.scores()) {}
 
-  // All sums whose first state this is.
+  // Computes all sums whose first state this is.
   void fill(std::size_t group, std::size_t state, const SetWeights& weights) {
     sum_up(
         group, state, degree(), [&](std::size_t m) -> const std::vector<double>& { return weights.size(m); },
@@ -60,7 +60,7 @@ class Filler {
     }
   }
 
-  // R_(j+1) from R_j, whose sets have at most `most` ranks.
+  // Computes R_(j+1) from R_j, whose sets have at most `most` ranks.
   template <class From>
   void sum_up(std::size_t group, std::size_t state, std::size_t most, const From& from, Rest& to) {
     const std::size_t begin = arrays_.group_begins[group];
@@ -69,7 +69,7 @@ class Filler {
     add_sets<1>(arrays_.states[index_.first(group) + state], begin, ranks, most, from, to);
   }
 
-  // All S of `Size` and more ranks: those chosen already, and ranks that `mask` still has; ranks descend.
+  // All S of `Size` and more ranks: those already chosen, and descending ranks from `mask`.
   template <std::size_t Size, class From>
   void add_sets(std::uint64_t mask, std::size_t begin, Rank (&ranks)[most_degree], std::size_t most,
                 const From& from, Rest& to) {

@@ -1,4 +1,4 @@
-// Fills the sums of grouped features, from the weights of their conjunctions.
+// Computes the sums of grouped features from the weights of their conjunctions.
 #pragma once
 
 #include <array>
@@ -10,13 +10,13 @@
 
 namespace unkernel::engines {
 
-// The weights of all sets of 0 to `degree` grouped ranks: by size, and there by number; the number of
-// a > b > c > e is C(a, 4) + C(b, 3) + C(c, 2) + e, and so on for fewer.
+// The weights of all sets of 0 to `degree` grouped ranks, by size and number; the number of a > b > c > e is
+// C(a, 4) + C(b, 3) + C(c, 2) + e, and so on for fewer ranks.
 class SetWeights {
  public:
   SetWeights(std::uint32_t ranks, int degree, std::size_t scores);
 
-  // `ranks` descend.
+  // `ranks` must descend.
   double* of(const Rank* ranks, int size) {
     return weights_[static_cast<std::size_t>(size)].data() + number(ranks, size) * scores_;
   }
@@ -29,7 +29,7 @@ class SetWeights {
   std::array<std::vector<double>, most_degree + 1> weights_;
 };
 
-// `arrays` has its groups and states already. The weight of the empty set is not used.
+// `arrays` must already have its groups and states. The weight of the empty set is not used.
 void fill_state_sums(const SetWeights& weights, int threads, ConjunctionArrays& arrays);
 
 }  // namespace unkernel::engines

@@ -1,4 +1,4 @@
-// The scores of a row while they are being added up.
+// Accumulators for the scores of a row.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace unkernel::engines {
 
-// Width is the number of scores where it is known at compile time, so that sums stay in registers; 0 means
-// that it is known at run time only.
+// Width is the number of scores if it is known at compile time, so that sums stay in registers; 0 if it is
+// known at run time only.
 template <std::size_t Width>
 class Sums {
  public:
@@ -56,7 +56,7 @@ class Sums<0> {
   std::span<double> all() { return {sum_, width_}; }
 
  private:
-  static constexpr std::size_t few = 64;  // up to so many scores need no allocation
+  static constexpr std::size_t few = 64;  // up to this many scores need no allocation
 
   std::size_t width_;
   double* sum_;

@@ -10,7 +10,7 @@
 namespace unkernel::engines {
 namespace {
 
-// From this many partners on, looking each of a row's features up is faster than passing over all.
+// From this many partners on, looking up each feature of a row is faster than a pass over all partners.
 constexpr std::uint32_t many_partners = 24;
 
 template <class T>
@@ -37,8 +37,7 @@ void narrow(Keys<Owned>& keys) {
   keys = std::move(slim);
 }
 
-// The weights of all sets of grouped ranks, Size and more of them: those chosen already, and ranks below
-// `end`.
+// The weights of all sets of Size and more grouped ranks: those already chosen, and ranks below `end`.
 template <int Size>
 void copy_sets(const HeadIndex& index, const ConjunctionArrays& arrays, Rank (&ranks)[most_degree], Rank end,
                SetWeights& weights) {
@@ -170,7 +169,7 @@ void sum_over_subsets(double* states, std::uint32_t fused, std::size_t scores) {
 }
 
 void TrieWriter::open_owner(Rank owner) {
-  // Owners without any conjunction of their own still have their place.
+  // Owners without conjunctions of their own still need an entry.
   for (; next_owner_ <= owner; ++next_owner_) {
     owner_begins_.push_back(static_cast<std::uint32_t>(levels_[0].keys.size()));
     owner_weights_.insert(owner_weights_.end(), scores_, 0.0);
@@ -226,7 +225,7 @@ void TrieWriter::join(std::span<TrieWriter> writers, ConjunctionArrays& arrays) 
                                 writer.owner_weights_.end());
     const auto shift = static_cast<std::uint32_t>(whole[0].keys.size());
     for (const std::uint32_t begin : writer.owner_begins_) arrays.owner_begins.push_back(begin + shift);
-    // Owners up to the next writer's first that had nothing.
+    // Owners without conjunctions, up to the first one of the next writer.
     const std::uint32_t reached = w + 1 < writers.size() ? writers[w + 1].first_owner_ : arrays.rare;
     const std::size_t missing = reached - arrays.head - arrays.owner_begins.size();
     arrays.owner_begins.insert(arrays.owner_begins.end(), missing,

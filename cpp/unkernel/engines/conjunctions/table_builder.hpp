@@ -1,4 +1,4 @@
-// Makes ConjunctionTables: which feature gets which rank, and the trie, entry by entry.
+// Builds ConjunctionTables: assigns ranks to features, and adds the entries of the trie.
 #pragma once
 
 #include <cstdint>
@@ -11,60 +11,59 @@
 
 namespace unkernel::engines {
 
-// Ranks and zones for features that occur so often (0: not at all, and such have no rank).
+// Ranks and zones for features with given frequencies; features with frequency 0 get no rank.
 struct Zones {
   std::uint32_t fused = 0;
   std::uint32_t head = 0;
   std::uint32_t rare = 0;
-  std::vector<std::int64_t> columns;  // rank -> place in the given list
+  std::vector<std::int64_t> columns;  // rank -> index in the given list
   FeatureGroups groups;               // of the first ranks, if any
 };
 
-// The dense part: how many ranks are fused into one feature, and how many there are with those.
+// The dense part: how many ranks are fused into one feature, and how many ranks there are in total.
 struct HeadPlan {
   std::uint32_t fused;
   std::uint64_t ranks;
-  bool by_frequency;  // for a prefix trie; at most most_sorted_head ranks then, and none fused
+  bool by_frequency;  // for a prefix trie; requires at most most_sorted_head ranks, none fused
 };
 
-// The most frequent features come first: those to be fused; then the rest of the head, by column, so
-// that rows stay in order; then the others by descending frequency. Features that occur less than
-// `rare_below` times are rare.
+// The most frequent features come first: those to be fused; then the rest of the head, by column, so that
+// rows stay in order; then the others by descending frequency. Features that occur less than `rare_below`
+// times are rare.
 Zones choose_zones(std::span<const std::uint32_t> frequencies, HeadPlan head, std::uint32_t rare_below);
 
-// Groups the most frequent ranks of the head, by what occurs together in these rows; they come first then,
-// group by group. Nothing is grouped where that would not fit, or where ranks are fused.
+// Groups the most frequent ranks of the head by co-occurrence in these rows; they then come first, group by
+// group. Does nothing if groups would not fit, or if ranks are fused.
 void group_zones(Zones& zones, std::span<const std::uint32_t> frequencies,
                  const data::CsrView<std::int32_t, double>& rows, const GroupPlan& plan, int degree);
 
-// Groups of the features whose rank is below the plan's number.
+// Groups of the features with a rank below the plan's `features`.
 FeatureGroups group_rows(const data::CsrView<std::int32_t, double>& rows, const Ranking& ranking,
                          const GroupPlan& plan, int degree);
 
-// Takes the groups over and sums the head's weights up by their states. The head must be filled.
+// Stores the groups and sums the head's weights by their states. The head must be filled.
 void sum_states(FeatureGroups&& groups, int threads, ConjunctionArrays& arrays);
 
-// The most head ranks whose dense tables take at most `bytes`.
+// The largest number of head ranks whose dense tables take at most `bytes`.
 std::uint64_t head_within(double bytes, const HeadIndex& index, std::uint32_t fused, std::size_t scores,
                           std::uint64_t used);
 
-// From the weights of U ∪ T at state T, for each U, to their sums over all T ⊆ m at each state m.
+// Turns the weights of U ∪ T at state T, for each U, into their sums over all T ⊆ m at each state m.
 void sum_over_subsets(double* states, std::uint32_t fused, std::size_t scores);
 
-// The part of the trie that a range of owners has. Conjunctions come owner by owner, each owner's in
-// the order of its trie: what begins another stands before it.
+// Writes the part of the trie for a range of owners. Conjunctions must arrive owner by owner, each owner's in
+// trie order: a prefix comes before its extensions.
 class TrieWriter {
  public:
   TrieWriter(std::size_t scores, std::uint32_t first_owner)
       : scores_(scores), first_owner_(first_owner), next_owner_(first_owner) {}
 
-  // `ranks` descend; `weights` are of that conjunction alone. Conjunctions that only lead to this one
-  // get the weight 0.
+  // `ranks` descend; `weights` are those of this conjunction alone. Missing prefixes of it get the weight 0.
   void add(const Rank* ranks, std::size_t size, const double* weights);
 
   std::size_t bytes() const;
 
-  // Puts what the writers hold, in the order of their owners, into the arrays; no writer is used after.
+  // Concatenates the contents of the writers, in the order of their owners; invalidates the writers.
   static void join(std::span<TrieWriter> writers, ConjunctionArrays& arrays);
 
  private:
@@ -87,8 +86,8 @@ class TrieWriter {
   std::size_t path_size_ = 0;
 };
 
-// Last steps: ranks as narrow as they can be, hash tables for owners with many partners, and empty
-// arrays of postings where there are none.
+// Final steps: narrows ranks, builds hash tables for owners with many partners, and adds empty arrays of
+// postings if there are none.
 void finish(ConjunctionArrays& arrays);
 
 }  // namespace unkernel::engines

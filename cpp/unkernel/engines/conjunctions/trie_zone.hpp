@@ -15,7 +15,7 @@
 
 namespace unkernel::engines {
 
-// The place of a rank in an array of values by rank. Keys come from files unchecked, so they are masked: any
+// The index of a rank in an array of values by rank. Keys come from files unchecked, so they are masked: any
 // key leads into the array, which has `size` entries.
 template <class KeyType>
 class RankPlaces {
@@ -47,8 +47,8 @@ double sum_present(const KeyType* keys, const double* weights, std::size_t count
   });
 }
 
-// `values` is always an array by rank of RankPlaces' size: 1 (or the value) where the row has the rank, else
-// 0. Owners are numbered from the head's end on.
+// `values` is always an array by rank of RankPlaces' size: 1 (or the value) if the row has the rank, else 0.
+// Owners are numbered from the end of the head on.
 template <class KeyType>
 class TrieZone {
  public:
@@ -80,7 +80,8 @@ class TrieZone {
     }
   }
 
-  // The same for a row of any values, of which the owner has `own`: each set counts with its factor.
+  // The same for a row of arbitrary values, with `own` the value of the owner: each set is multiplied by its
+  // factor.
   template <std::size_t Width>
   void add_owner_sets(std::size_t owner, double own, const double* values, Sums<Width>& sums) const {
     double chosen[most_degree] = {own};
@@ -105,7 +106,7 @@ class TrieZone {
     const std::uint32_t* begins;
   };
 
-  // The entry of a partner, looked up in the owner's hash table; `end` if there is no such partner.
+  // The entry of a partner, from the hash table of the owner; `end` if there is no such partner.
   std::uint32_t find_partner(std::span<const std::uint32_t> table, std::uint32_t begin, std::uint32_t end,
                              Rank partner) const {
     const auto last = static_cast<std::uint32_t>(table.size() - 1);
@@ -119,7 +120,7 @@ class TrieZone {
     return end;
   }
 
-  // Entries [begin, end) of a level whose last feature the row has, and all entries below them.
+  // Adds entries [begin, end) of a level whose last feature the row has, and all entries below them.
   template <std::size_t Depth, std::size_t Width>
   void add_partners(std::uint32_t begin, std::uint32_t end, const double* values, Sums<Width>& sums) const {
     const Level& entries = levels_[Depth];

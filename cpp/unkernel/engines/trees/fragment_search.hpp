@@ -1,5 +1,5 @@
-// What the searches for fragments of all kernels share: where fragments occur, the best so far, and what to
-// grow next.
+// The parts that the fragment searches of all kernels share: occurrences of fragments, the best ones so far,
+// and the agenda.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,7 @@ struct WeightedNode {
   double weight;
 };
 
-// The model, or the tree that is explained: nodes with weights, and the groups they have among those of the
-// model.
+// The model, or the tree to explain: nodes with weights, and their groups among those of the model.
 struct Side {
   const Forest& forest;
   std::span<const std::int32_t> groups;  // of all nodes of the forest
@@ -42,31 +41,31 @@ struct Side {
       roots;  // of fragments: all nodes of the tree, those of the model that weigh anything
 };
 
-// Two sides, or the model alone; then the tree's part is as if everything occurred once in it.
+// Two sides, or the model alone; the tree then counts as if everything occurred in it once.
 struct Sides {
   const Side& model;
   const Side* tree;
 };
 
-// Sums over the places where a fragment occurs.
+// Sums over the occurrences of a fragment.
 struct Sums {
   double positive = 0.0;
   double negative = 0.0;
 
   void add(double value) { (value > 0.0 ? positive : negative) += std::abs(value); }
   double total() const { return positive - negative; }
-  // No part of the sum is larger.
+  // An upper bound of the absolute value of any part of the sum.
   double most() const { return std::max(positive, negative); }
 };
 
 inline constexpr Sums once{1.0, 0.0};
 
-// A fragment that was found; `step` is the last by which it grew.
+// A fragment that was found; `step` is the last one by which it grew.
 struct Found {
   double weight;
   double occurrences;
   std::int32_t step;
-  NodeId root;  // one of the places where it is: in the tree if there is one, else in the model
+  NodeId root;  // one of its occurrences: in the tree if there is one, else in the model
   double size() const { return std::abs(weight * occurrences); }
 };
 
@@ -79,7 +78,7 @@ class Best {
  public:
   explicit Best(std::size_t top) : top_(top) {}
 
-  // Only what exceeds this is of interest.
+  // Only fragments above this are of interest.
   double threshold() const {
     return top_ == 0 ? infinite : found_.size() < top_ ? 0.0 : found_.front().size();
   }
@@ -104,7 +103,7 @@ class Best {
   std::vector<Found> found_;  // a heap with the lightest in front
 };
 
-// Fragments that may have heavier extensions than the best so far, by bounds of these.
+// Fragments that may have heavier extensions than the best so far, ordered by their bounds.
 template <class State>
 class Agenda {
  public:
@@ -116,7 +115,7 @@ class Agenda {
     std::ranges::push_heap(waiting_, later);
   }
 
-  // The next to grow; none when the best are proven or too many have been looked at.
+  // The next fragment to grow; none if the best are proven or too many have been examined.
   std::optional<State> next() {
     if (waiting_.empty() || waiting_.front().bound <= best.threshold()) return std::nullopt;
     if (looked_at >= most_looked_at_) {
@@ -148,7 +147,7 @@ class Agenda {
   std::vector<Waiting> waiting_;
 };
 
-// An infinite bound times nothing: not known, hence not bounded.
+// An infinite bound times 0 is undefined, hence not a bound.
 double or_infinite(double bound) { return std::isnan(bound) ? infinite : bound; }
 
 inline void append_open(std::string& text, std::string_view label) {

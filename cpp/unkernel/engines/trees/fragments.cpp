@@ -12,7 +12,7 @@ namespace {
 
 using namespace fragment_search;
 
-// Nothing to search for: a fragment is a node, its only step.
+// Needs no search: a fragment is a node, its only step.
 class Subtrees {
  public:
   struct State {};
@@ -36,7 +36,7 @@ class Subtrees {
   }
   void grow(const State&, Agenda<State>&) {}
 
-  // Inner nodes; those that occur again are counted again.
+  // The number of inner nodes, with repetitions.
   int productions(std::int32_t node) const {
     const Forest& forest = sides_.model.forest;
     std::vector<double> counts(at(node) + 1, 0.0);
@@ -79,7 +79,7 @@ FragmentList search(const TreeKernel& kernel, const Sides& sides, const Fragment
     case TreeKernelKind::subset_tree_words: return search<SubsetTrees>(kernel, sides, options);
     case TreeKernelKind::partial_tree: return search<PartialTrees>(kernel, sides, options);
   }
-  throw std::invalid_argument("no such tree kernel");
+  throw std::invalid_argument("unknown tree kernel");
 }
 
 void require_valid(const TreeKernel& kernel, const kernels::TreeWeights& weights,

@@ -1,5 +1,4 @@
-// Scores one tree at a time, from its text: for answers in microseconds. Each thread has its own; buffers are
-// reused from tree to tree.
+// Scores one tree at a time from its text, in microseconds. Use one object per thread; it reuses its buffers.
 #pragma once
 
 #include <memory>
@@ -12,7 +11,7 @@ namespace unkernel::engines {
 
 class OneTreeScorer {
  public:
-  // Of a machine over examples that are one tree each.
+  // For a machine over examples that consist of one tree each.
   OneTreeScorer(std::shared_ptr<const kernels::ExampleMachine> machine, bool normalize);
 
   // The scores of the tree in brackets; throws data::BracketError.

@@ -5,14 +5,14 @@
 
 namespace unkernel::engines::fragment_search {
 
-// What a fragment may gain below a node. With M(u) no less than size(tau) e(tau, u) for any tau,
+// Bounds on what a fragment may gain below a node. With M(u) at least size(tau) e(tau, u) for any tau,
 //
 //   B(u, i) = max over labels of the sum of M(child) over children of that label from place i on
 //   M(u)    = mu max(lambda^2, B(u, 0)^p for 1 <= p <= 5)
 //
-// as p children of given labels can be chosen for at most the product of p such sums. Where a product of two
-// sides is bounded, each has half of the size: the square roots of mu and lambda^2. With lambda > 1, gaps
-// make it more.
+// as p children of given labels can be chosen for at most the product of p such sums. If a product of two
+// sides is bounded, each side gets half of the size: the square roots of mu and lambda^2. With lambda > 1,
+// gaps increase it.
 class Gains {
  public:
   Gains(const TreeKernel& kernel, const Side& side, bool halved, const std::vector<bool>& labels)
@@ -29,9 +29,9 @@ class Gains {
     }
   }
 
-  // The factor that a node without children gains by its first ones.
+  // The factor by which a node without children can gain from its first ones.
   double by_first(NodeId node) const { return by_several(node, 0, longest_subsequence) / of_leaf_; }
-  // That a node gains by children from that place on, of which there may be so many.
+  // The factor by which a node can gain from children from that place on, at most `most` of them.
   double by_several(NodeId node, std::size_t place, std::size_t most) const {
     const std::size_t arity = forest_.children(node).size();
     if (place >= arity || most == 0) return 0.0;
@@ -63,32 +63,32 @@ class Gains {
   double of_node_;
   double of_leaf_;
   double gap_;
-  std::vector<double> most_;  // M, 0 where a node has a label that no fragment has
+  std::vector<double> most_;  // M, 0 if the node has a label that no fragment has
   std::vector<double> from_;  // B, for all children of all nodes
 };
 
 // A fragment grows by a node that becomes the last child of a node on the path from its root to its last
-// node. Ways to place a fragment that place this path alike are one: their values are added.
+// node. Placements of a fragment that agree on this path are merged: their values are added.
 class PartialTrees {
  public:
   // A node of the path, as placed.
   struct Stop {
     NodeId node;
-    std::int32_t last;  // place of its last child that is taken, or -1
-    // Of the nodes above it: product of the factors >= 1 they may gain, and the most they gain if at least
-    // one does.
+    std::int32_t last;  // place of its last child in the fragment, or -1
+    // Over the nodes above: the product of the factors >= 1 that they may gain, and the most they gain if at
+    // least one does.
     double free;
     double forced;
   };
-  // Ways to place a fragment, ordered by root and by the places on the path.
+  // Placements of a fragment, ordered by root and by the places on the path.
   struct Ways {
-    std::vector<Stop> paths;  // as many stops each as the path has nodes
+    std::vector<Stop> paths;  // one stop per node of the path
     std::vector<double> values;
   };
   struct State {
     std::int32_t step;
     double size;
-    std::vector<std::uint8_t> taken;  // children, of the nodes on the path
+    std::vector<std::uint8_t> taken;  // numbers of children of the nodes on the path that are in the fragment
     Ways model;
     Ways tree;
   };
@@ -149,16 +149,16 @@ class PartialTrees {
     std::int32_t previous;
     std::int32_t label;
     std::size_t depth;
-    bool is_leaf;  // wherever it was when it came
+    bool is_leaf;  // wherever it was found
   };
-  // A way to place the next node.
+  // A placement of the next node.
   struct Candidate {
     std::int32_t label;
-    std::size_t way;  // one that has the path above it
+    std::size_t way;  // a placement with the path above it
     Stop parent;
     Stop child;
     double value;
-    double gain;  // the most by what may come after it; 0 if nothing can
+    double gain;  // the largest gain from later nodes; 0 if there can be none
   };
   struct Part {
     Sums sums;
@@ -177,7 +177,7 @@ class PartialTrees {
           gains_(kernel, side, sides.tree != nullptr, labels_of(sides, labels)),
           parts_(labels) {}
 
-    // From now on, only candidates with labels that the other side has just then.
+    // From now on, restricts candidates to the labels that the other side has.
     void keep_within(const Placing& other) { within_ = &other; }
 
     void find_roots() {
@@ -196,8 +196,8 @@ class PartialTrees {
         const std::size_t end = end_of_same(ways, length, level, begin);
         const auto children = side_.forest.children(stop.node);
         std::size_t way = begin;
-        double before =
-            is_first ? ways.values[begin] : 0.0;  // sum of the values that end before the place, gaps counted
+        double before = is_first ? ways.values[begin]
+                                 : 0.0;  // sum of the values that end before the place, weighted by gaps
         for (auto place = static_cast<std::size_t>(stop.last + 1); place < children.size(); ++place) {
           if (!is_first) {
             before *= decay_;
@@ -216,7 +216,7 @@ class PartialTrees {
       parts_[at(label)].target = static_cast<std::int32_t>(target);
     }
 
-    // Appends each candidate that goes somewhere and may grow to ways_of(target).
+    // Appends each candidate that has a target and may grow to ways_of(target).
     template <class WaysOf>
     void hand_out(const Ways& from, std::size_t length, std::size_t depth, const WaysOf& ways_of) const {
       for (const Candidate& candidate : candidates_) {
@@ -239,7 +239,7 @@ class PartialTrees {
       double forced;
     };
 
-    // Labels that the tree has: its fragments have no others.
+    // The labels of the tree: its fragments have no others.
     static std::vector<bool> labels_of(const Sides& sides, std::size_t count) {
       std::vector<bool> labels(count, sides.tree == nullptr);
       if (sides.tree == nullptr) return labels;
@@ -256,7 +256,7 @@ class PartialTrees {
       candidates_.clear();
     }
 
-    // Behind the ways that have the same path down to this level's node.
+    // The end of the placements with the same path down to the node of this level.
     static std::size_t end_of_same(const Ways& ways, std::size_t length, std::size_t level,
                                    std::size_t begin) {
       const auto same = [](const Stop& a, const Stop& b) { return a.node == b.node && a.last == b.last; };
@@ -300,7 +300,7 @@ class PartialTrees {
     std::vector<Candidate> candidates_;
   };
 
-  // Looks at the fragments whose last node is one of the candidates.
+  // Examines the fragments whose last node is one of the candidates.
   void take_candidates(std::size_t depth, const State& state, double size, Agenda<State>& agenda) {
     grown_.clear();
     bounds_.clear();

@@ -7,16 +7,16 @@ namespace unkernel::engines::fragment_search {
 
 struct Occurrence {
   NodeId root;
-  NodeId last;  // where the node is that got its production last
+  NodeId last;  // the node that received its production last
   double weight;
 };
 
-// Occurrences of a fragment, by the group of the node that one of its unexpanded nodes is there.
+// Occurrences of a fragment, by the group of the node at one of its unexpanded positions.
 class Split {
  public:
   struct Place {
     NodeId node;
-    std::int32_t group;  // -1: none that counts
+    std::int32_t group;  // -1 if it does not count
   };
   struct Part {
     Sums sums;
@@ -28,7 +28,7 @@ class Split {
 
   explicit Split(std::size_t groups) : parts_(groups) {}
 
-  // Groups that `within` does not have are left out.
+  // Leaves out groups that `within` does not have.
   template <class Find>
   void make(std::span<const Occurrence> occurrences, const Split* within, const Find& find) {
     for (const std::int32_t group : touched_) parts_[at(group)] = {};
@@ -48,7 +48,7 @@ class Split {
     parts_[at(group)].target = static_cast<std::int32_t>(target);
   }
 
-  // Calls take(target, occurrence) for all that go somewhere.
+  // Calls take(target, occurrence) for all occurrences with a target.
   template <class Take>
   void hand_out(std::span<const Occurrence> occurrences, const Take& take) const {
     for (std::size_t i = 0; i < occurrences.size(); ++i) {
@@ -75,9 +75,9 @@ class Split {
   std::vector<Place> places_;  // of the occurrences
 };
 
-// Nodes of a fragment that have their production are *steps*, in the order in which they got it. The children
-// of each step are *slots*, numbered on from step to step. A fragment is a list of steps that share all but
-// the last with others: each step knows the one before it.
+// Nodes of a fragment that have received their production are *steps*, in this order. The children of each
+// step are *slots*, numbered consecutively from step to step. Fragments share all steps but the last with
+// others: each step refers to the previous one.
 class SubsetTrees {
  public:
   struct State {
@@ -97,7 +97,7 @@ class SubsetTrees {
     fill({-1, 0, 0}, nothing, agenda);
   }
 
-  // Gives a production to each of the slots behind the one that got the last.
+  // Gives a production to each of the slots after the one that received the last.
   void grow(const State& state, Agenda<State>& agenda) {
     const std::int32_t last = steps_[at(state.step)].slot;
     for (std::int32_t i = state.step; i >= 0; i = steps_[at(i)].previous) {
@@ -116,7 +116,7 @@ class SubsetTrees {
     return count;
   }
 
-  // A walk through the tree below the root, into those slots that are steps.
+  // Walks through the tree below the root, into those slots that are steps.
   std::string text(const Found& found) const {
     const Forest& forest = (sides_.tree == nullptr ? sides_.model : *sides_.tree).forest;
     if (forest.is_leaf(found.root)) return std::string(forest.label_name(found.root));
@@ -161,10 +161,10 @@ class SubsetTrees {
  private:
   struct Step {
     std::int32_t previous;    // -1 for the root
-    std::int32_t above;       // the step that this one is a child of
-    std::int32_t place;       // among the children
-    std::int32_t slot;        // that it fills; 0 for the root
-    std::int32_t first_slot;  // of its own
+    std::int32_t above;       // the parent step
+    std::int32_t place;       // position among the children of the parent
+    std::int32_t slot;        // the slot that it fills; 0 for the root
+    std::int32_t first_slot;  // of its own slots
     std::int32_t arity;
   };
   struct Slot {
@@ -180,7 +180,7 @@ class SubsetTrees {
     return occurrences;
   }
 
-  // Places of children from the root to this child of the step, or from the last step.
+  // Child positions on the path from the root, or from the last step, to this child of the step.
   void find_path(std::int32_t step, std::int32_t place, std::int32_t last) {
     path_.assign(1, place);
     from_last_ = step == last;
@@ -190,14 +190,14 @@ class SubsetTrees {
     std::ranges::reverse(path_);
   }
 
-  // What is at the end of the path; leaves have no group there, unless they are fragments of their own.
+  // The node at the end of the path; leaves have no group there, unless they are fragments of their own.
   Split::Place end_of_path(const Side& side, const Occurrence& occurrence) const {
     NodeId node = from_last_ ? occurrence.last : occurrence.root;
     for (const std::int32_t place : path_) node = side.forest.children(node)[at(place)];
     return {node, side.forest.is_leaf(node) && !path_.empty() ? -1 : side.groups[at(node)]};
   }
 
-  // Looks at the fragments that have some production in that slot.
+  // Examines the fragments that have some production in that slot.
   void fill(const Slot& slot, const State& state, Agenda<State>& agenda) {
     const auto in_model = [&](const Occurrence& occurrence) { return end_of_path(sides_.model, occurrence); };
     const auto in_tree = [&](const Occurrence& occurrence) { return end_of_path(*sides_.tree, occurrence); };
@@ -252,7 +252,7 @@ class SubsetTrees {
     steps_.push_back({state.step, slot.above, slot.place, slot.number, first_slot, arity});
   }
 
-  // lambda > 1: the size of the largest of all subtrees, which no fragment exceeds.
+  // For lambda > 1: the size of the largest subtree, an upper bound for all fragments.
   double largest_size() const {
     if (decay_ <= 1.0) return 1.0;
     const Forest& forest = sides_.model.forest;

@@ -13,10 +13,10 @@
 namespace unkernel::engines {
 namespace {
 
-// 512 bits; the compiler makes of it as many registers as the machine needs.
+// 512 bits; the compiler maps it to the registers of the machine.
 using Block = std::uint64_t __attribute__((vector_size(64)));
 constexpr std::size_t block_words = 8;
-constexpr std::size_t planes = 8;  // of a count, so rows of up to 255 features
+constexpr std::size_t planes = 8;  // of a count, so rows have up to 255 features
 constexpr std::size_t most_features = 255;
 
 struct BitslicedScratch {
@@ -26,7 +26,7 @@ struct BitslicedScratch {
   std::vector<double> kernel_values;
 };
 
-// A byte's bits, spread over eight bytes.
+// The bits of a byte, spread over eight bytes.
 constexpr std::array<std::uint64_t, 256> spread_bits = [] {
   std::array<std::uint64_t, 256> table{};
   for (std::size_t byte = 0; byte < 256; ++byte) {
@@ -41,7 +41,7 @@ inline Block load(const std::uint64_t* words) {
   return block;
 }
 
-// Full adder: sum += a + b; gives the carry.
+// Full adder: sum += a + b; returns the carry.
 inline Block add(Block& sum, Block a, Block b) {
   const Block half = a ^ b;
   const Block carry = (a & b) | (half & sum);
@@ -49,8 +49,8 @@ inline Block add(Block& sum, Block a, Block b) {
   return carry;
 }
 
-// Counts, bit by bit, how many of the sets have each of the 512 vectors from word `first` on. Eight sets
-// at a time go through a tree of adders; their sixteens ripple on.
+// Counts bitwise how many of the sets contain each of the 512 vectors from word `first` on. Eight sets at a
+// time go through a tree of adders; the carries of weight sixteen ripple on.
 UNKERNEL_CLONES void count_block(const std::uint64_t* const* sets, std::size_t count, std::size_t first,
                                  Block (&plane)[planes]) {
   for (Block& p : plane) p = Block{};
@@ -173,7 +173,7 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
 };
 
 [[noreturn]] void fail_table() {
-  throw std::invalid_argument("not a sound table of support vectors: the bits or lists do not fit");
+  throw std::invalid_argument("not a valid table of support vectors: the bits or lists do not fit");
 }
 
 void check_lists(const BitslicedTables& tables) {
@@ -196,7 +196,7 @@ void check_lists(const BitslicedTables& tables) {
   }
 }
 
-// Distances that index a table are only such if the norms are the sizes.
+// Distances index a table, which requires that the norms equal the sizes.
 void check_sizes(const BitslicedTables& tables) {
   if (tables.sum.norms.empty()) return;
   const std::size_t words = words_of(tables.sum.vectors());

@@ -1,7 +1,7 @@
-// The bit-sliced index, for binary support vectors: each frequent feature has a set of bits, one per
-// vector. A row's sets are added up by carry-save adders, so that a few logical operations count the
-// overlaps of hundreds of vectors at once; rare features have lists of vectors, which are added after.
-// Exact for every kernel that is a function of the overlap (and of the sizes of row and vector).
+// The bit-sliced index for binary support vectors: each frequent feature has a bit set with one bit per
+// vector. Carry-save adders sum the sets of a row, so that a few logical operations count the overlaps of
+// hundreds of vectors at once; rare features have lists of vectors, which are added afterwards. Exact for
+// every kernel that is a function of the overlap (and of the sizes of row and vector).
 //
 // Bytes   1/8 per vector and frequent feature, 4 per entry of a rare one; 8 m per vector.
 // Query   about 5 logical operations per 8 bytes of the row's bit sets, then one look-up per vector.
@@ -19,13 +19,13 @@ namespace unkernel::engines {
 struct BitslicedTables {
   VectorSumTables sum;
   std::span<const std::int64_t> columns;       // rank -> column
-  std::uint32_t frequent;                      // ranks that have bits
+  std::uint32_t frequent;                      // ranks that have bit sets
   std::span<const std::uint64_t> bits;         // frequent x words_of(vectors)
   std::span<const std::uint32_t> list_begins;  // used - frequent + 1
   std::span<const std::uint32_t> lists;        // vectors, by rank
 };
 
-// Words of a set of bits: whole blocks of 512 vectors.
+// Words of a bit set: whole blocks of 512 vectors.
 constexpr std::size_t words_of(std::size_t vectors) { return (vectors + 511) / 512 * 8; }
 
 // Checks the tables, which must outlive the engine; throws std::invalid_argument.

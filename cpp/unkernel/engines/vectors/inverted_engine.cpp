@@ -17,7 +17,7 @@ struct InvertedScratch {
   std::vector<double> kernel_values;
   std::vector<const double*> wholes;  // of the row, and its values there
   std::vector<double> whole_values;
-  std::vector<double> distances;  // along whole columns
+  std::vector<double> distances;  // along dense columns
 };
 
 // products[j] += sum of x[i] columns[i][j] over four columns, so that a product is loaded once for all four.
@@ -126,7 +126,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
     }
   }
 
-  // A stretch of vectors at a time, which stays near while all columns pass over it.
+  // Processes a range of vectors at a time, which stays in the cache while all columns pass over it.
   void add_wholes(InvertedScratch& scratch) const {
     constexpr std::size_t stretch = 1024;
     const std::size_t vectors = tables_.sum.vectors();
@@ -154,10 +154,10 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
   InvertedTables tables_;
   VectorSum sum_;
   Ranking ranking_;
-  Rank wholes_;  // ranks that have whole columns
+  Rank wholes_;  // number of ranks with dense columns
 };
 
-// Of binary vectors: distances that index a table are only such if they are.
+// For binary vectors: distances index a table, which requires that sizes equal norms.
 bool sizes_are_norms(const InvertedTables& tables) {
   if (!InvertedEngine::is_binary(tables) || tables.sum.norms.empty()) return true;
   std::vector<double> sizes(tables.sum.vectors(), 0.0);
@@ -174,13 +174,13 @@ void check_lists(const InvertedTables& tables) {
                begins.back() == tables.lists.size() && std::is_sorted(begins.begin(), begins.end()) &&
                (tables.list_values.empty() || tables.list_values.size() == tables.lists.size());
   for (std::size_t i = 0; sound && i < tables.lists.size(); ++i) sound = tables.lists[i] < vectors;
-  // An overlap counts a vector once per feature; a list that names it twice would count more than there is.
+  // An overlap counts a vector once per feature; a list that names it twice would overflow the table.
   for (std::size_t rank = 0; sound && rank + 1 < begins.size(); ++rank) {
     for (std::uint32_t i = begins[rank] + 1; sound && i < begins[rank + 1]; ++i)
       sound = tables.lists[i - 1] < tables.lists[i];
   }
   if (!sound || !sizes_are_norms(tables))
-    throw std::invalid_argument("not a sound table of support vectors: the lists do not fit");
+    throw std::invalid_argument("not a valid table of support vectors: the lists do not fit");
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // The inverted index (PKI of Kudo & Matsumoto 2003): for each feature the support vectors that have it, so
-// that a row touches only what it shares features with. Features that most vectors have with values other
-// than 1 are kept as whole columns instead, zeros and all. Exact for every kernel and any values; for RBF,
-// distances along whole columns are summed up difference by difference, as |x|^2 + |s|^2 - 2 x's would
-// lose what is near in what is far from 0.
+// that a row touches only vectors that share features with it. Features that most vectors have, with values
+// other than 1, are stored as dense columns, zeros included. Exact for every kernel and any values; for RBF,
+// distances along dense columns are summed difference by difference, because |x|^2 + |s|^2 - 2 x's would
+// cancel for points far from 0.
 //
-// Bytes   4 per entry of a support vector, 8 more where values are not all 1; 8 per vector and whole
-//         column; 8 m per vector.
-// Query   one addition per entry that shares a feature with the row, then one look-up (or, for values
-//         other than 1, one evaluation of the kernel) per support vector.
+// Bytes   4 per entry of a support vector, 8 more if values are not all 1; 8 per vector and dense column; 8 m
+//         per vector.
+// Query   one addition per entry that shares a feature with the row, then one look-up (or, for values other
+//         than 1, one evaluation of the kernel) per support vector.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ namespace unkernel::engines {
 
 struct InvertedTables {
   VectorSumTables sum;
-  std::span<const std::int64_t> columns;       // rank -> column; those of whole columns come first
-  std::span<const double> whole;               // whole columns x vectors; the norms are without them
-  std::span<const std::uint32_t> list_begins;  // the other ranks + 1
+  std::span<const std::int64_t> columns;       // rank -> column; those of dense columns come first
+  std::span<const double> whole;               // dense columns x vectors; the norms exclude them
+  std::span<const std::uint32_t> list_begins;  // number of other ranks + 1
   std::span<const std::uint32_t> lists;        // vectors, by rank
-  std::span<const double> list_values;         // theirs; empty where all are 1
+  std::span<const double> list_values;         // empty if all are 1
 };
 
 // Checks the tables, which must outlive the engine; throws std::invalid_argument.

@@ -37,7 +37,7 @@ void weighted_sum(const VectorSumTables& tables, const Value& value, double* out
 
 void check(const VectorSumTables& tables) {
   const auto fail = [](const char* what) {
-    throw std::invalid_argument(std::string("not a sound table of support vectors: ") + what);
+    throw std::invalid_argument(std::string("not a valid table of support vectors: ") + what);
   };
   if (tables.scores() == 0) fail("no scores");
   if (tables.coefficients.size() % tables.scores() != 0) fail("the number of coefficients does not fit");

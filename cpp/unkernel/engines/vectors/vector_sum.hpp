@@ -1,8 +1,8 @@
-// The last step of engines that keep the support vectors: from the products of a row with all of them to
+// The last step of engines that keep the support vectors: turns the products of a row with all vectors into
 // sum_j coefficient_j K(x, s_j) + intercept, for every score.
 //
-// Where row and vectors are binary, a product is the overlap c, and the kernel's few values are looked up:
-// at c, or, for RBF, at the distance |x| + |s| - 2c.
+// If row and vectors are binary, a product is the overlap c, and the few kernel values are looked up: at c,
+// or, for RBF, at the distance |x| + |s| - 2c.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,8 @@ struct VectorSumTables {
   KernelFunction kernel;
   std::span<const double> coefficients;  // vectors x scores
   std::span<const double> intercept;     // scores
-  std::span<const double> norms;         // squared, of the vectors, as far as products are; empty unless RBF
+  std::span<const double>
+      norms;  // squared norms of the vectors over the columns of the products; empty unless RBF
 
   std::size_t scores() const { return intercept.size(); }
   std::size_t vectors() const { return scores() == 0 ? 0 : coefficients.size() / scores(); }
@@ -40,11 +41,11 @@ class VectorSum {
   const VectorSumTables& tables() const { return tables_; }
   std::size_t bytes() const { return tables_.bytes() + 4 * sizes_.size(); }
 
-  // `values` keeps the kernel's values from row to row.
+  // `values` caches kernel values from row to row.
   template <class Count>
   void of_overlaps(const Count* overlaps, std::size_t row_size, std::vector<double>& values,
                    double* out) const;
-  // `distances`: what has to be added to those that products and norms give (RBF), or nothing.
+  // `distances`: added to those that products and norms give (RBF), or null.
   void of_products(const double* products, double row_norm, const double* distances, double* out) const;
 
  private:

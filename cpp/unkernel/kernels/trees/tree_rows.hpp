@@ -22,11 +22,10 @@ namespace unkernel::kernels {
 
 // A visitor receives the values of Delta. It is a class with
 //   begin(i, group, scale)       node i of the tree has Delta = scale with all nodes of its group; returns a
-//   small
-//                                object that can stay in registers, which the visitor itself could not, with
+//                                small object that can stay in registers, which the visitor could not, with
 //     excess(lane, position, e)  except that Delta = scale (1 + e) with the node at that position of the
-//     block;
-//                                lanes 0 .. 3 take turns, so that additions need not wait for each other;
+//                                block; lanes 0 .. 3 take turns, so that additions need not wait for each
+//                                other;
 //   end(object)                  no more values for this node.
 
 class TreeRows {
