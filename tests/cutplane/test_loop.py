@@ -89,7 +89,7 @@ def test_the_dual_solver_refuses_what_does_not_fit():
         "on_progress": None,
     }
     for costs, duals in ((y[1:], np.zeros(0)), (y, np.zeros(3))):
-        with pytest.raises(ValueError, match="differ in number"):
+        with pytest.raises(ValueError, match="per row"):
             _core.train_dual(
                 rows=pack(X), intercept=0.0, squared=False, signed_costs=costs, duals=duals, **rest
             )

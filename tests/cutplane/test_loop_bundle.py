@@ -115,7 +115,7 @@ def test_a_bundle_refuses_what_does_not_fit():
     X, y, _ = make_rows(1)
     with pytest.raises(ValueError, match="differ in dimension"):
         minimise(X, _core.margin_oracle(y, squared=False), bundle=bundle)
-    with pytest.raises(ValueError, match="differ in number"):
+    with pytest.raises(ValueError, match="one label per row"):
         minimise(X, _core.margin_oracle(y[1:], squared=False))
 
 

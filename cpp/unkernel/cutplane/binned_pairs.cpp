@@ -58,7 +58,7 @@ void BinnedPairs::count(std::span<const double> scores, std::span<const double> 
   }
 }
 
-// Turns counts into cumulative counts, and sums up the pairs that are exactly k bins apart on the way.
+// Turns counts into cumulative counts, and sums the pairs that are exactly k bins apart.
 void BinnedPairs::accumulate() {
   const auto margin = static_cast<std::size_t>(bins_per_unit_);
   double ambiguous = 0.0;
@@ -86,7 +86,7 @@ double BinnedPairs::coefficients(std::span<const double> weights, std::span<doub
     const double all_lower = lower[bins_];
     for (std::size_t k = blocks_[b].begin; k < blocks_[b].end; ++k) {
       const std::size_t bin = bin_[k];
-      // Lower rows up to bin - k are in order; higher rows from bin + k on are.
+      // Lower rows up to bin - k are in order, and so are higher rows from bin + k on.
       const double not_below = all_lower - (bin >= margin ? lower[bin - margin + 1] : 0.0);
       const std::size_t beyond = std::min(bin + margin, bins_);
       const double not_above = everyone[beyond] - own[beyond];

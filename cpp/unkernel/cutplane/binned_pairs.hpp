@@ -1,13 +1,13 @@
-// Pairs of many rows counted by bins of their scores, without sorting them all.
+// Counts misordered pairs among many rows by bins of their scores, without sorting all scores.
 //
-// Scores are put into bins of width h = 1/k, so that the margin 1 is k bins. A pair (i above j) counts as in
-// order iff bin_j <= bin_i - k. Whatever pairs are chosen make a valid cut, so this one is; and it is nearly
-// the best: only pairs k bins apart are misjudged, by less than h each. Their number gives an upper bound of
-// the risk, so the gap stays certified.
+// Bins have width h = 1/k, so the margin 1 is k bins. A pair (i above j) counts as ordered iff bin_j <= bin_i
+// - k. Any choice of pairs gives a valid cut, so this one is valid; and it is nearly optimal, because only
+// pairs k bins apart are misjudged, by less than h each. Their number gives an upper bound of the risk, so
+// the gap stays certified.
 //
-// Rows lie by ascending rank, in blocks of consecutive ranks. Pairs of different blocks are counted by a
-// table of cumulative counts, blocks x bins; those inside a block of several ranks are left to whoever sorts
-// its rows. Costs O(n + blocks x bins). The table has 8 bytes an entry.
+// Rows are sorted by ascending rank, in blocks of consecutive ranks. Pairs of different blocks are counted
+// with a table of cumulative counts, blocks x bins; pairs within a block of several ranks must be counted by
+// sorting its rows. Costs O(n + blocks x bins). The table has 8 bytes per entry.
 #pragma once
 
 #include <cstddef>
@@ -23,20 +23,20 @@ struct RankBlock {
   bool several_ranks;
 };
 
-// Blocks of rows with ascending ranks: a rank each where there are few, else about equally many rows.
+// Blocks of rows with ascending ranks: one per rank if there are few ranks, else of about equal size.
 std::vector<RankBlock> rank_blocks(std::span<const std::int32_t> ascending_ranks);
 
 class BinnedPairs {
  public:
-  // Prepares the table for these scores, which lie as the blocks say. False where it would be too large: the
-  // scores are too far apart for bins of that width.
+  // Prepares the table for these scores, in the order of the blocks. False if it would be too large: the
+  // range of scores is too wide for bins of that width.
   bool prepare(std::span<const RankBlock> blocks, std::span<const double> scores,
                std::span<const double> weights, std::int64_t bins_per_unit);
 
-  // c+ - c- of each row, for pairs of different blocks; gives the sum of c+.
+  // Computes c+ - c- of each row, for pairs of different blocks; returns the sum of c+.
   double coefficients(std::span<const double> weights, std::span<double> result) const;
 
-  // By how much the risk may be larger than the chosen pairs say.
+  // By how much the risk may exceed that of the chosen pairs.
   double uncertainty() const { return uncertainty_; }
 
  private:

@@ -25,7 +25,7 @@ solve::Outcome train_dual(const PackedRows& rows, double intercept, solve::Loss 
   const std::size_t count = signed_costs.size();
   if (count != static_cast<std::size_t>(rows.rows()) || (!duals.empty() && duals.size() != count) ||
       weights.size() != view.dimension()) {
-    throw std::invalid_argument("labels, rows and weights differ in number");
+    throw std::invalid_argument("there must be one label and one weight per row");
   }
   std::ranges::fill(weights, 0.0);
   solve::Coordinates coordinates(count);

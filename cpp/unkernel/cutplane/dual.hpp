@@ -1,5 +1,5 @@
-// A linear SVM by dual coordinate descent on packed rows (solve/dual_problem.hpp): for rows in
-// memory it is often faster than cutting planes. Same problem, same gap.
+// A linear SVM by dual coordinate descent on packed rows (solve/dual_problem.hpp). For rows in memory it is
+// often faster than cutting planes, for the same problem and the same gap.
 #pragma once
 
 #include <span>
@@ -12,8 +12,8 @@
 
 namespace unkernel::cutplane {
 
-// `signed_costs` are C y_i cost_i, 0 for rows that do not count. `duals` (y_i a_i, empty for zeros) is where
-// to start, and is overwritten by where it ended.
+// `signed_costs` are C y_i cost_i, 0 for rows to ignore. `duals` (y_i a_i, empty for zeros) is the start, and
+// is overwritten by the result.
 solve::Outcome train_dual(const PackedRows& rows, double intercept, solve::Loss loss,
                           std::span<const double> signed_costs, const solve::DescentOptions& options,
                           std::vector<double>& duals, std::span<double> weights, const Progress& progress,

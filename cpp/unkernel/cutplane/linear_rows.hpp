@@ -1,5 +1,5 @@
-// Packed rows as the dual solver sees them (solve/row_view.hpp). The layout is opened at every row: one
-// well-predicted branch, and one solver in the binary instead of six.
+// Packed rows as a row view for the dual solver (solve/row_view.hpp). The layout is dispatched at every row,
+// which costs a well-predicted branch and avoids compiling the solver six times.
 #pragma once
 
 #include <cstddef>

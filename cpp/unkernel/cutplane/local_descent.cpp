@@ -13,8 +13,8 @@
 namespace unkernel::cutplane {
 namespace {
 
-constexpr std::int64_t most_parts = 2;    // more of them guess worse, and fewer leave threads without work
-constexpr std::int64_t least_blocks = 8;  // of a part
+constexpr std::int64_t most_parts = 2;    // more parts give a worse guess, fewer leave threads idle
+constexpr std::int64_t least_blocks = 8;  // per part
 
 template <class LossKind>
 class PartDescent {

@@ -1,12 +1,12 @@
-// A first guess for cutting planes: a few passes of dual coordinate descent over each part of the rows by
-// itself, and the mean of the parts' weights.
+// A first guess for cutting planes: a few passes of dual coordinate descent over each part of the rows
+// separately, then the mean of the weights of the parts.
 //
-// Each part p solves its own  min_w 1/2 |w|^2 + C sum over its rows of the losses,  roughly, from zero. Their
-// dual variables u together are a point of the whole dual, up to its scale, and so make a valid cut
-// (Fenchel):
+// Each part p roughly solves its own problem  min_w 1/2 |w|^2 + C sum over its rows of the losses,  from
+// zero. The dual variables u of all parts together are a feasible point of the whole dual up to scale, so
+// they give a valid cut (Fenchel):
 //   R(w) >= sum_i g_i(u_i) / C - (sum_i u_i x_i / C)'w        with g of solve/loss.hpp
-// Parts depend on the data only, and rows are visited in an order that a seeded generator decides: the guess
-// is the same for any number of threads.
+// Parts depend on the data only, and a seeded generator decides the order of the rows: the guess does not
+// depend on the number of threads.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ namespace unkernel::cutplane {
 
 inline constexpr int local_passes = 2;
 
-// Overwrites `weights` and `gradient`, and gives the cut's offset.
+// Overwrites `weights` and `gradient`, and returns the offset of the cut.
 double descend_locally(const RowStore& store, double intercept, const RowLosses& losses, double C,
                        Threads threads, std::span<double> weights, std::span<double> gradient);
 

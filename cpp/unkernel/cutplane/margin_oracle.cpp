@@ -12,7 +12,7 @@ namespace {
 
 using solve::LinePoint;
 
-constexpr std::int64_t grain = 1 << 14;  // rows that are summed before sums are summed
+constexpr std::int64_t grain = 1 << 14;  // rows per partial sum
 
 // constant + linear t + square t^2
 struct Parabola {
@@ -29,7 +29,7 @@ struct Parabola {
   }
 };
 
-// The margin that a row lacks, 1 - y s, at both ends of the line, and its cost.
+// The missing margin of a row, 1 - y s, at both ends of the line, and its cost.
 struct Lack {
   double here;
   double there;
@@ -58,10 +58,10 @@ struct SquaredHingeTerm {
   }  // loss + c s, s = y (1 - lack)
 };
 
-// What a piece of the rows says of a line.
+// What a piece of the rows contributes on a line.
 struct Piece {
-  Parabola always;          // of those that have a loss at both ends
-  std::size_t turning = 0;  // how many change sides
+  Parabola always;          // sum over rows with a loss at both ends
+  std::size_t turning = 0;  // number of rows with a loss at one end only
   LinePoint point;
   double offset = 0.0;
 };
@@ -121,7 +121,7 @@ class MarginOracle final : public Oracle {
     return {lack_at(costs_[i], here_[i]), lack_at(costs_[i], there_[i]), std::abs(costs_[i])};
   }
 
-  // In pieces of fixed size, so that sums are the same for any number of threads.
+  // Uses pieces of fixed size, so that sums do not depend on the number of threads.
   template <class Body>
   void each_piece(int threads, const Body& body) {
     parallel_ranges(threads, rows(), grain, [&](std::int64_t begin, std::int64_t end) {
@@ -136,7 +136,7 @@ class MarginOracle final : public Oracle {
       Lack* turning = turning_.data() + begin;
       for (std::size_t i = begin; i < end; ++i) {
         const Lack lack = lack_of(i);
-        // Written always and kept sometimes: which rows turn is not to be predicted.
+        // Always written, and kept only if it turns: a branch could not be predicted.
         *turning = lack;
         turning += (lack.here > 0.0) != (lack.there > 0.0);
         const bool always = std::min(lack.here, lack.there) > 0.0;
@@ -170,7 +170,7 @@ class MarginOracle final : public Oracle {
   std::span<const double> here_;
   std::span<const double> there_;
   bool sorted_ = false;
-  LargeVector<Lack> turning_;  // those of each piece from where the piece begins
+  LargeVector<Lack> turning_;  // those of each piece start where the piece starts
   std::vector<Piece> pieces_;
 };
 

@@ -1,12 +1,12 @@
-// The losses that count each row on its own:
+// Losses that are sums over single rows:
 //
 //   R(s) = sum_i cost_i loss(1 - y_i s_i),   loss(m) = max(m, 0) or max(m, 0)^2
 //
-// For the hinge this is the error-rate oracle of Joachims (2006): c_i = cost_i y_i where y_i s_i < 1, else 0.
+// For the hinge this is the error-rate oracle of Joachims (2006): c_i = cost_i y_i if y_i s_i < 1, else 0.
 //
-// On a line, a row that has a loss at both ends adds the same parabola everywhere between them, and one that
-// has none at either end adds nothing. So the first question sorts the rows, O(n), and the others touch only
-// those that change sides.
+// On a line, a row with a loss at both ends adds the same parabola everywhere in between, and a row without a
+// loss at either end adds nothing. So the first evaluation classifies the rows, O(n), and later ones visit
+// only the rows that have a loss at one end.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace unkernel::cutplane {
 
-// `signed_costs` are y_i cost_i; 0 for rows that do not count.
+// `signed_costs` are y_i cost_i; 0 for rows to ignore.
 std::unique_ptr<Oracle> margin_oracle(solve::Loss loss, std::vector<double> signed_costs);
 
 }  // namespace unkernel::cutplane

@@ -17,11 +17,11 @@ struct Table {
   double value = -std::numeric_limits<double>::infinity();
 };
 
-// The rows of one class by descending score. Sums are taken from the end in question, so that a huge score
-// that is not in a sum does not round it.
+// The rows of one class by descending score. Sums run from the respective end, so that a huge score outside
+// of a sum does not affect its rounding.
 struct SortedClass {
   std::vector<std::uint32_t> rows;
-  std::vector<double> sums;  // of the k first (raised) or of all but the k first (kept)
+  std::vector<double> sums;  // of the first k (raised), or of all but the first k (kept)
 
   std::int64_t count() const { return static_cast<std::int64_t>(rows.size()); }
   double sum(std::int64_t k) const { return sums[static_cast<std::size_t>(k)]; }
@@ -49,7 +49,7 @@ class MeasureOracle : public JointOracle {
   virtual double loss(std::int64_t kept, std::int64_t raised) const = 0;
   virtual Table worst_table() const = 0;
 
-  // n loss - (scores of positives that fall) + (scores of negatives that rise)
+  // n loss - (scores of positives that fall) + (scores of negatives that rise).
   Table table(std::int64_t kept, std::int64_t raised) const {
     return {kept, raised,
             static_cast<double>(rows()) * loss(kept, raised) - positives_.sum(kept) + negatives_.sum(raised)};
@@ -97,7 +97,7 @@ class F1Oracle final : public MeasureOracle {
   }
 
  private:
-  // Concave in the number raised: bisection finds the first step that does not rise.
+  // Concave in the number raised: bisection finds the first step that does not increase it.
   Table best_for(std::int64_t kept) const {
     std::int64_t low = 0;
     std::int64_t high = negatives();

@@ -1,15 +1,15 @@
-// Measures of a whole set of predictions, as SVMperf optimises them (Joachims 2005).
+// Performance measures of a whole set of predictions, optimised as in SVMperf (Joachims 2005).
 //
 //   R(s) = max(0, max over labelings y' of  [ n loss(y', y) - sum over rows with y'_i != y_i of y_i s_i ])
 //
-// n times the error rate as the loss would give the sum of hinge losses, so C means the same for every
-// measure. A loss that depends only on a, the positives that y' calls positive, and b, the negatives that it
-// calls positive, is maximised by keeping the a positives and calling positive the b negatives of highest
-// score.
+// With n times the error rate as the loss, this is the sum of hinge losses, so C has the same meaning for
+// every measure. Let the loss depend only on a, the number of positives that y' labels positive, and b, the
+// number of negatives that it labels positive. Then the maximum labels positive the a positives and the b
+// negatives with the highest scores.
 //
-//   f1                      1 - 2a / (P + a + b)     for each a concave in b: O(P log N) instead of the
-//   paper's O(P N) precision at k          1 - a / k, a + b = k     O(k) break-even point        the same
-//   with k = P      precision and recall are equal there
+//   f1                  1 - 2a / (P + a + b)     concave in b for each a: O(P log N), not O(P N) as in the
+//   paper precision at k      1 - a / k, a + b = k     O(k) break-even point    the same with k = P precision
+//   and recall are equal there
 //
 // all after sorting. P positives, N negatives, n = P + N.
 #pragma once

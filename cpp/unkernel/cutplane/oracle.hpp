@@ -1,9 +1,9 @@
-// Oracles: what a loss says of the scores of all rows.
+// Oracles: losses as functions of the scores of all rows.
 //
 // An oracle is a convex function R(s) of the scores s = (w'x_1, .., w'x_n). At any s it gives a subgradient
 // -c of R, and from it the cut that holds for every s':   R(s') >= offset - c's',   offset = R(s) + c's. In
-// terms of w the cut's gradient is X'c. Oracles know scores and labels, never rows: one serves rows in
-// memory, in files and on other machines alike.
+// terms of w, the gradient of the cut is X'c. Oracles see scores and labels, never rows, so they serve rows
+// in memory, in files and on other machines alike.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,17 @@ class Oracle {
  public:
   virtual ~Oracle() = default;
   virtual std::int64_t rows() const = 0;
-  // Questions are about the line between these scores from now on. They are not copied.
+  // Selects the line between these scores for later calls. The scores are not copied.
   virtual void face(std::span<const double> here, std::span<const double> there) = 0;
   // R, or a close upper bound of it, and its slope at here + step (there - here).
   virtual solve::LinePoint along(double step, int threads) = 0;
-  // Fills in c at that point and gives the offset.
+  // Computes c at that point and returns the offset.
   virtual double cut(double step, std::span<double> coefficients, int threads) = 0;
-  // The loss of each row, where rows count each on their own.
+  // The loss of each row, if the loss is a sum over single rows.
   virtual std::optional<RowLosses> row_losses() const { return std::nullopt; }
 };
 
-// A loss that looks at all scores together: it says what c is, and the line is searched by asking it.
+// A loss that depends on all scores jointly: it computes c, and the line search evaluates it at each step.
 class JointOracle : public Oracle {
  public:
   void face(std::span<const double> here, std::span<const double> there) final;
@@ -46,11 +46,11 @@ class JointOracle : public Oracle {
 
  protected:
   struct Evaluation {
-    double offset = 0.0;       // R(s) + c's, or a little less where c is not quite the best
+    double offset = 0.0;       // R(s) + c's, or slightly less if c is not optimal
     double uncertainty = 0.0;  // by how much at most
   };
 
-  // Fills in c.
+  // Computes c.
   virtual Evaluation evaluate(std::span<const double> scores, std::span<double> coefficients,
                               int threads) = 0;
 

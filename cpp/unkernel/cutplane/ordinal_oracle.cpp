@@ -12,7 +12,7 @@
 namespace unkernel::cutplane {
 namespace {
 
-// Weights by rank, and their sums over the ranks below one: O(log R) each.
+// Weights by rank, with sums over all lower ranks in O(log R).
 class RankSums {
  public:
   explicit RankSums(std::size_t ranks) : tree_(ranks + 1, 0.0) {}
@@ -37,7 +37,7 @@ class RankSums {
   double total_ = 0.0;
 };
 
-// The same where each class of pairs has a weight: the sum over all ranks, O(R).
+// The same if each pair of classes has a weight: sums over all ranks, O(R).
 class WeightedRankSums {
  public:
   WeightedRankSums(std::size_t ranks, std::span<const double> pair_weights)
@@ -64,8 +64,7 @@ class WeightedRankSums {
   std::vector<double> sums_;
 };
 
-// The rows of a group, one after another. Its ranks are numbered anew, so that a small group has a small
-// tree.
+// The contiguous rows of a group. Its ranks are renumbered, so that a small group has a small tree.
 struct Group {
   std::size_t begin;
   std::size_t end;
@@ -102,7 +101,7 @@ class GroupedRows {
   std::span<const std::int32_t> ranks_of(const Group& group) const { return part(ranks_, group); }
   std::span<const double> weights_of(const Group& group) const { return part(weights_, group); }
 
-  // Calls f(sums) with an empty structure for so many ranks.
+  // Calls f(sums) with an empty structure for `rank_count` ranks.
   template <class F>
   void with_sums(std::int32_t rank_count, const F& f) const {
     const auto ranks = static_cast<std::size_t>(rank_count);
@@ -121,11 +120,11 @@ class GroupedRows {
     return std::span(all).subspan(group.begin, group.end - group.begin);
   }
 
-  // Groups of one rank have no pairs and are left out.
+  // Groups with a single rank have no pairs and are left out.
   void add_group(std::size_t begin, std::size_t end, std::int32_t rank_count) {
     const auto ranks = std::span(ranks_).subspan(begin, end - begin);
     if (ranks.front() == ranks.back()) return;
-    // Weights of pairs are looked up by the ranks of all rows.
+    // Pair weights are indexed by the original ranks.
     if (pair_weights_.empty()) rank_count = number_anew(ranks);
     groups_.push_back({begin, end, rank_count});
   }
@@ -153,7 +152,7 @@ void check(const Ranking& ranking) {
   const bool fits = (ranking.groups.empty() || ranking.groups.size() == rows) &&
                     (ranking.weights.empty() || ranking.weights.size() == rows) &&
                     (ranking.pair_weights.empty() || ranking.pair_weights.size() == count * count);
-  if (!fits) throw std::invalid_argument("ranks, groups and weights differ in number");
+  if (!fits) throw std::invalid_argument("there must be one rank, one group and one weight per row");
   for (const std::int32_t rank : ranking.ranks) {
     if (rank < 0 || rank >= ranking.rank_count) throw std::invalid_argument("a rank is outside of its range");
   }
@@ -195,7 +194,8 @@ class OrdinalOracle final : public JointOracle {
   Evaluation evaluate(std::span<const double> scores, std::span<double> coefficients, int threads) override {
     std::ranges::fill(coefficients, 0.0);
     const auto count = static_cast<std::int64_t>(grouped_.groups().size());
-    const std::int64_t batch = std::max<std::int64_t>(1, count / 64);  // small groups are taken by the dozen
+    const std::int64_t batch =
+        std::max<std::int64_t>(1, count / 64);  // small groups are processed in batches
     std::vector<Evaluation> parts(static_cast<std::size_t>((count + batch - 1) / batch));
     spaces_.resize(static_cast<std::size_t>(std::max(threads, 1)));
     parallel_slots(threads, static_cast<std::int64_t>(parts.size()),
@@ -231,7 +231,7 @@ class OrdinalOracle final : public JointOracle {
     std::vector<double> weights;
   };
 
-  // Fills in the group's coefficients c+ - c-; the offset is the sum of c+, as each pair has margin 1.
+  // Computes the coefficients c+ - c- of the group; the offset is the sum of c+, as each pair has margin 1.
   Evaluation evaluate_group(std::size_t g, std::span<const double> scores, std::span<double> coefficients,
                             Workspace& space) const {
     const Group& group = grouped_.groups()[g];
@@ -246,7 +246,7 @@ class OrdinalOracle final : public JointOracle {
     return result;
   }
 
-  // Says false, and has done nothing, where bins would be too coarse or too many.
+  // Returns false, without effect, if bins would be too coarse or too many.
   bool evaluate_by_bins(std::size_t g, Workspace& space, Evaluation& result) const {
     const std::vector<RankBlock>& blocks = blocks_[g];
     if (blocks.empty()) return false;
@@ -263,11 +263,11 @@ class OrdinalOracle final : public JointOracle {
       }
       return true;
     }
-    std::ranges::fill(space.coefficients, 0.0);  // what bins that were too coarse have left
+    std::ranges::fill(space.coefficients, 0.0);  // clears what bins that were too coarse have written
     return false;
   }
 
-  // Adds the pairs among the rows begin .. end of the group, and gives the sum of c+.
+  // Adds the pairs among rows begin .. end of the group, and returns the sum of c+.
   double evaluate_by_sorting(const Group& group, std::size_t begin, std::size_t end, Workspace& space) const {
     const auto order = space.order.sort(std::span(space.scores).subspan(begin, end - begin));
     const auto ranks = grouped_.ranks_of(group);
@@ -302,10 +302,10 @@ class OrdinalOracle final : public JointOracle {
     }
   }
 
-  // A pair (i above j) is in order iff s_j <= s_i - 1. Both walks ask this with the same rounded s_i - 1: a
-  // pair that one of them counts and the other does not would make a cut that cuts off the optimum.
+  // A pair (i above j) is ordered iff s_j <= s_i - 1. Both sweeps use the same rounded s_i - 1: a pair that
+  // only one of them counts would make a cut that excludes the optimum.
 
-  // Of two sums of weights that are equal but for rounding, nothing.
+  // Zero for two sums of weights that are equal up to rounding.
   static double difference(double all, double part) { return all - part > 1e-14 * all ? all - part : 0.0; }
 
   template <class Sums, class Use>
@@ -339,9 +339,9 @@ class OrdinalOracle final : public JointOracle {
   std::int64_t rows_;
   double accuracy_;
   GroupedRows grouped_;
-  std::vector<std::vector<RankBlock>> blocks_;  // of each group; none where its rows are sorted
+  std::vector<std::vector<RankBlock>> blocks_;  // of each group; empty if its rows are sorted
   double scale_ = 0.0;
-  std::vector<Workspace> spaces_;  // one a thread
+  std::vector<Workspace> spaces_;  // one per thread
 };
 
 }  // namespace
@@ -353,7 +353,7 @@ std::unique_ptr<Oracle> ordinal_oracle(const Ranking& ranking, double accuracy) 
 
 PairCount count_pairs(const Ranking& ranking, std::span<const double> scores) {
   check(ranking);
-  if (scores.size() != ranking.ranks.size()) throw std::invalid_argument("scores and ranks differ in number");
+  if (scores.size() != ranking.ranks.size()) throw std::invalid_argument("there must be one score per rank");
   const GroupedRows grouped(ranking);
   PairCount result{all_pairs(grouped), 0.0};
   RadixArgsort sorter;
@@ -366,7 +366,7 @@ PairCount count_pairs(const Ranking& ranking, std::span<const double> scores) {
     for (const std::uint32_t i : rows) own.push_back(scores[i]);
     const auto order = sorter.sort(own);
     grouped.with_sums(group.ranks, [&](auto& sums) {
-      // Those of equal score first count as they stand below, then as they stand at it: on average half.
+      // Rows of equal score count once as if below and once as if above: half on average.
       for (std::size_t begin = 0; begin < order.size();) {
         std::size_t end = begin;
         while (end < order.size() && own[order[end]] == own[order[begin]]) ++end;

@@ -1,7 +1,7 @@
-// The two passes over training rows that everything here is made of: X w and X'c.
+// The two passes over training rows that cutting planes need: X w and X'c.
 //
-// Both are split into pieces that the data decides, never the threads, and pieces are summed in order: the
-// result is the same, bit for bit, on any number of threads.
+// Both are split into pieces that depend on the data, never on the threads, and pieces are summed in order.
+// So the result is bitwise the same for any number of threads.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ namespace unkernel::cutplane {
 
 struct Threads {
   int count;
-  const Monitor* monitor;  // asked now and then whether to stop
+  const Monitor* monitor;  // polled for cancellation
 };
 
 class Passes {
  public:
-  // `intercept` is the value of one more feature that all rows have; 0 for none. It is the last weight.
+  // `intercept` is the value of an additional constant feature; 0 for none. Its weight is the last one.
   Passes(const RowStore& store, double intercept, Threads threads);
 
   std::size_t dimension() const { return store_.features() + (intercept_ != 0.0 ? 1 : 0); }
@@ -31,7 +31,7 @@ class Passes {
   // scores = X w
   void scores(std::span<const double> weights, std::span<double> scores) const;
 
-  // result += X' c; rows whose c is 0 are not read.
+  // result += X' c; rows with c = 0 are not read.
   void add_transposed(std::span<const double> coefficients, std::span<double> result);
 
  private:
@@ -40,8 +40,8 @@ class Passes {
   Threads threads_;
   void add_piece(std::int64_t piece, std::span<const double> coefficients, std::span<double> sum) const;
 
-  std::vector<std::int64_t> pieces_;          // first block of each, and the end
-  std::vector<LargeVector<double>> buffers_;  // one a thread
+  std::vector<std::int64_t> pieces_;          // first block of each, then the end
+  std::vector<LargeVector<double>> buffers_;  // one per thread
 };
 
 }  // namespace unkernel::cutplane

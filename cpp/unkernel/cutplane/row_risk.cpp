@@ -14,7 +14,7 @@ RowRisk::RowRisk(const RowStore& store, double intercept, Oracle& oracle, Thread
       passes_(store, intercept, threads),
       oracle_(oracle),
       threads_(threads) {
-  if (oracle.rows() != store.rows()) throw std::invalid_argument("labels and rows differ in number");
+  if (oracle.rows() != store.rows()) throw std::invalid_argument("there must be one label per row");
   const auto rows = static_cast<std::size_t>(store.rows());
   here_.resize(rows);
   there_.resize(rows);
@@ -52,7 +52,7 @@ double RowRisk::cut(double step, std::span<double> gradient) {
 }
 
 bool RowRisk::update_pays() {
-  constexpr int most_updates = 32;  // each adds its rounding
+  constexpr int most_updates = 32;  // each adds rounding errors
   if (gradient_.empty() || updates_ == most_updates) return false;
   std::size_t changed = 0;
   std::size_t used = 0;

@@ -1,4 +1,4 @@
-// A risk over rows that this machine holds, in memory or in a file: passes over the rows, and an oracle.
+// A risk over rows on this machine, in memory or in a file: combines passes over the rows with an oracle.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace unkernel::cutplane {
 
-// 32 bytes a row: the scores here and there, and the coefficients of this cut and of the last one.
-// From one cut to the next few rows change sides, so the gradient is brought up to date by those alone where
-// that touches fewer rows.
+// 32 bytes per row: the scores at both points, and the coefficients of this cut and of the last one. Few rows
+// change sides from one cut to the next, so the gradient is updated with these rows alone if that reads fewer
+// rows.
 class RowRisk final : public solve::Risk {
  public:
   RowRisk(const RowStore& store, double intercept, Oracle& oracle, Threads threads);
@@ -39,7 +39,7 @@ class RowRisk final : public solve::Risk {
   LargeVector<double> coefficients_;
   LargeVector<double> before_;    // the coefficients of the last cut
   LargeVector<double> gradient_;  // and its gradient
-  int updates_ = 0;               // since it was last summed anew
+  int updates_ = 0;               // since it was last computed from scratch
 };
 
 }  // namespace unkernel::cutplane

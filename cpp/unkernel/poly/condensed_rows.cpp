@@ -19,8 +19,8 @@ using kernels::Key;
 
 Basis basis_of(const DistinctRows& examples) { return examples.binary() ? Basis::sets : Basis::monomials; }
 
-// Gives the conjunctions of one block numbers in the order they turn up. Small blocks use an array
-// over the block, large ones a hash map; both are reused from block to block.
+// Numbers the conjunctions of one block in order of appearance. Small blocks use an array over the block,
+// large ones a hash map; both are reused.
 class SegmentNumbers {
  public:
   void begin(Key block_size) {
@@ -29,7 +29,7 @@ class SegmentNumbers {
     if (use_array_ && array_.size() < block_size) array_.resize(block_size, 0);
     if (!use_array_) map_.clear();
   }
-  // The first number given out is 1: place 0 of a segment is the single feature.
+  // Numbers start at 1: place 0 of a segment is the single feature.
   std::uint32_t number(Key place) {
     std::uint32_t& slot = use_array_ ? array_[place] : map_[place];
     if (slot == 0) {
@@ -59,7 +59,7 @@ class Condenser {
   Condenser(const DistinctRows& examples, int degree, Records<Local>& records)
       : examples_(examples), index_(degree, basis_of(examples)), occurrences_(examples), records_(records) {}
 
-  // The keys of rank a's segment; also writes the places of all its non-zeros.
+  // Returns the keys of rank a's segment, and writes the places of all its non-zeros.
   void segment(std::uint64_t a, SegmentNumbers& numbers, std::vector<Key>& keys) {
     const Key block = index_.block(a);
     numbers.begin(index_.block(a + 1) - block);
@@ -73,7 +73,7 @@ class Condenser {
  private:
   using Place = Occurrences::Place;
 
-  // What of a row comes before the places of its feature at `position`.
+  // The length of a row's record before the places of its feature at `position`.
   std::int64_t places_before(std::int64_t position) const {
     return static_cast<std::int64_t>(index_.count(static_cast<std::uint64_t>(position))) - 1 - position;
   }
@@ -110,11 +110,11 @@ Columns checked(Columns columns) {
   return columns;
 }
 
-// Feature by feature: needs no memory per possible conjunction, so it serves when those are very many.
+// Feature by feature: needs no memory per possible conjunction, so it is used if these are very many.
 template <class Local>
 Columns condense_by_feature(const DistinctRows& examples, int degree, Records<Local>& records, int threads,
                             const Monitor& monitor) {
-  constexpr std::int64_t grain = 64;  // features a task; their keys are joined in order afterwards
+  constexpr std::int64_t grain = 64;  // features per task; their keys are joined in order afterwards
   const std::int64_t features = examples.used_features();
   std::vector<std::vector<Key>> keys(static_cast<std::size_t>((features + grain - 1) / grain));
   std::vector<std::int64_t> lengths(static_cast<std::size_t>(features));
@@ -140,12 +140,12 @@ Columns condense_by_feature(const DistinctRows& examples, int degree, Records<Lo
   return checked(std::move(columns));
 }
 
-// A set of keys that can also say how many of its members are smaller than a given one.
+// A set of keys that also counts how many of its members are smaller than a given one.
 class RankedBits {
  public:
   explicit RankedBits(Key size) : words_(size / 64 + 1), smaller_(words_.size()) {}
 
-  // Safe from several threads: a bit that is there already is only read.
+  // Thread-safe: a bit that is already set is only read.
   void insert(Key key) {
     const std::atomic_ref word(words_[key / 64]);
     const std::uint64_t bit = std::uint64_t{1} << (key % 64);
@@ -177,7 +177,8 @@ class RankedBits {
   LargeVector<std::uint32_t> smaller_;
 };
 
-// visit(a, key) for each conjunction of two or more of a row's features, in the order of the row's record.
+// Calls visit(a, key) for each conjunction of two or more features of a row, in the order of the row's
+// record.
 template <class Visit>
 void for_each_place(const DistinctRows& examples, const ConjunctionIndex& index,
                     const std::vector<Key>& blocks, std::int64_t i, const Visit& visit) {
@@ -194,8 +195,8 @@ void for_each_place(const DistinctRows& examples, const ConjunctionIndex& index,
   }
 }
 
-// Row by row, with one bit per possible conjunction: two passes, and the columns come out in order of their
-// keys.
+// Row by row, with one bit per possible conjunction: makes two passes, and numbers columns in the order of
+// their keys.
 template <class Local>
 Columns condense_by_row(const DistinctRows& examples, const ConjunctionIndex& index, Records<Local>& records,
                         int threads, const Monitor& monitor) {

@@ -1,13 +1,13 @@
-// phi(x) stored, by column numbers that count only the conjunctions that occur.
+// Stores phi(x) with column numbers for only those conjunctions that occur.
 //
-// All conjunctions with the same rarest feature share a *segment* of the weight vector, so a column
-// is stored as its place in the segment: 2 bytes per non-zero where no segment is longer than 65,536,
-// else 4. (Numbering all columns by frequency, which we tried first, made a pass a third slower:
-// what a row reads then lies scattered over the whole vector.) Values are never stored; they are
-// products of the x that the loops hold anyway.
+// All conjunctions with the same rarest feature share a *segment* of the weight vector, so a column is stored
+// as its place in the segment: 2 bytes per non-zero if no segment is longer than 65,536, else 4. (Numbering
+// all columns by frequency made a pass a third slower, because the weights of a row are then scattered over
+// the whole vector.) Values are not stored; they are products of the entries of x, which the loops hold
+// anyway.
 //
-// A row is one record, so that a visit in random order touches neighbouring cache lines only:
-//   its number of features m; where the segment of each begins; the places, feature by feature.
+// A row is one record, so that a visit in random order touches neighbouring cache lines only: its number of
+// features m; where the segment of each begins; the places, feature by feature.
 //
 // Memory   2 or 4 bytes per non-zero of phi, 4 per feature of x, 8 per conjunction that occurs.
 // Cost     one sequential and one random load per non-zero.
@@ -23,13 +23,13 @@
 
 namespace unkernel::poly {
 
-// Which conjunction stands in which column. Column 0 is the constant; segment r begins with rank r alone.
+// Maps columns to conjunctions. Column 0 is the constant; segment r begins with rank r alone.
 struct Columns {
   std::vector<std::int64_t> segments;  // used features + 1
   std::vector<kernels::Key> keys;      // one per column
 };
 
-// An upper bound of the longest segment: decides how wide the stored numbers must be.
+// An upper bound of the longest segment, which decides the width of the stored numbers.
 std::int64_t longest_segment(const DistinctRows& examples, int degree);
 
 // The records of all rows, in 4-byte words.
@@ -77,7 +77,7 @@ class CondensedRows : public KernelRows {
   void prefetch(std::int64_t i) const {
     const auto* first = reinterpret_cast<const char*>(records_[i]);
     const auto* last = reinterpret_cast<const char*>(records_[i + 1]);
-    // A long record is prefetched by the hardware once it is under way.
+    // The hardware prefetches the rest of a long record by itself.
     for (const auto* line = first; line < std::min(last, first + 512); line += 64) __builtin_prefetch(line);
     if constexpr (!Binary) __builtin_prefetch(values(i));
   }
@@ -111,7 +111,7 @@ class CondensedRows : public KernelRows {
  private:
   static std::size_t partners(std::size_t a) { return Binary ? a : a + 1; }
 
-  // Both walk `local` forward over the non-zeros whose rarest feature is the row's a-th.
+  // Both advance `local` over the non-zeros whose rarest feature is the row's a-th.
   static double dot_segment(const double* segment, const Local*& local, const double* x, std::size_t a) {
     const std::size_t pairs = partners(a);
     if constexpr (Binary) {

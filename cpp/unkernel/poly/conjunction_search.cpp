@@ -14,7 +14,7 @@ using kernels::Basis;
 using kernels::Conjunction;
 using kernels::Key;
 
-// The larger of the positive and the negative part of a sum, given it and the sum of absolute values.
+// The larger of the positive and the negative part of a sum, given the sum and that of the absolute values.
 double larger_side(double sum, double mass) { return 0.5 * (mass + std::abs(sum)); }
 
 }  // namespace
@@ -64,8 +64,8 @@ ConjunctionSearch::ConjunctionSearch(const DistinctRows& examples, const kernels
 
 // The candidates and buffers of one thread.
 struct ConjunctionSearch::Worker {
-  // A row that holds the prefix at hand, its features before the prefix's last one, and its weight times the
-  // prefix.
+  // A row that contains the current prefix, its features before the last one of the prefix, and its weight
+  // times the prefix.
   struct Prefixed {
     const std::int32_t* features;
     const double* values;
@@ -85,10 +85,10 @@ struct ConjunctionSearch::Worker {
     found.resize(request.most);
     floor = found.back().strength;
   }
-  // Whether nothing up to this bound can be wanted. The margin is for sums in another order.
+  // Whether no candidate up to this bound can be wanted. The margin allows for sums in another order.
   bool out_of_reach(double bound) const { return bound <= request.threshold || bound * (1.0 + 1e-9) < floor; }
 
-  // Adds up the rows' weights by feature, and their absolute values where asked for.
+  // Sums the rows' weights by feature and, if requested, their absolute values.
   template <bool Binary, bool Masses>
   void add(std::span<const Prefixed> summands) {
     for (const Prefixed& row : summands) {
@@ -103,7 +103,7 @@ struct ConjunctionSearch::Worker {
     }
   }
 
-  // visit(feature, sum, mass) for the features below `limit` that were added to; both become 0 again.
+  // Calls visit(feature, sum, mass) for the features below `limit` that have sums, and resets both to 0.
   template <class Visit>
   void drain(std::span<const Prefixed> summands, std::size_t limit, const Visit& visit) {
     const auto take = [&](std::size_t feature) {
@@ -126,10 +126,10 @@ struct ConjunctionSearch::Worker {
 
   SearchRequest request;
   std::vector<Candidate> found;
-  double floor = 0.0;  // the weakest of as many candidates as are wanted
+  double floor = 0.0;  // the weakest candidate, once as many as wanted have been found
   std::vector<double> sums, masses;
   std::vector<Prefixed> rows;        // with the first feature
-  std::vector<std::size_t> seconds;  // features whose triples must be looked at
+  std::vector<std::size_t> seconds;  // features whose triples must be examined
   std::vector<std::int32_t> starts;  // by feature: number of its rows, then where they begin in `pairs`
   std::vector<Prefixed> pairs;       // rows by second feature
 };
@@ -198,7 +198,7 @@ void ConjunctionSearch::visit_triples(std::size_t rank, Worker& worker) const {
   const Key triples = index_.block(rank) + index_.triples(rank);
   std::size_t begin = 0;
   for (const std::size_t b : worker.seconds) {
-    const auto end = static_cast<std::size_t>(starts[b]);  // moved there while filling
+    const auto end = static_cast<std::size_t>(starts[b]);  // advanced to its end while filling
     const std::span<const Worker::Prefixed> rows(worker.pairs.data() + begin, end - begin);
     begin = end;
     worker.add<Binary, false>(rows);
@@ -237,8 +237,7 @@ double ConjunctionSearch::value_at(const Occurrences::Place& place) const {
                                                    place.position)];
 }
 
-// Side by side with the feature's own rows, unless those are so many more that it is quicker to look into
-// each row.
+// Merges with the feature's own rows, unless these are so many more that a search in each row is faster.
 void ConjunctionSearch::keep_holders(std::size_t rank, std::vector<Held>& rows) const {
   constexpr std::size_t many = 8;
   const auto holders = occurrences_.of(rank);

@@ -1,20 +1,20 @@
-// Which conjunctions correlate most with a vector of row weights: the ones an l1-regularised model lacks.
+// Finds the conjunctions that correlate most with a vector of row weights: those that an l1-regularised model
+// lacks.
 //
-// For weights g_i (gradients of the loss by score) the strength of a conjunction T is |sum_i g_i phi_T(x_i)|,
-// phi_T = c_T m_T. All are visited feature by feature (their rarest one), then by the second: the sums of one
-// feature fit a small array, so that nothing is stored per conjunction, possible or not.
+// For weights g_i (gradients of the loss in the scores) the strength of a conjunction T is |sum_i g_i
+// phi_T(x_i)|, phi_T = c_T m_T. Conjunctions are visited by their rarest feature, then by the second: the
+// sums of one feature fit into a small array, so nothing is stored per conjunction.
 //
-// Pruning  The rows of a longer conjunction are some of those of its prefix, so no strength below a prefix
-// exceeds
-//          c * max(sum of positive, sum of negative g_i m_prefix(x_i)) * (largest |x|)^more. Where that is
-//          within the threshold, the prefix's rows are not walked: the answer is still that over all
-//          conjunctions. Rows with g_i = 0 cost nothing.
+// Pruning  The rows of a longer conjunction are a subset of those of its prefix, so no strength below a
+//          prefix exceeds c * max(sum of positive, sum of negative g_i m_prefix(x_i)) * (largest |x|)^more.
+//          If that is within the threshold, the rows of the prefix are skipped, and the result is still exact
+//          over all conjunctions. Rows with g_i = 0 cost nothing.
 //
 // Over sets (binary data) all monomials with the same support are equal columns up to their constants, and l1
-// gives weight to the one with the largest only: c_T is that constant.
+// gives weight only to the one with the largest constant, which is c_T.
 //
 // Cost     at most one addition per non-zero of phi; memory 8 bytes per entry of x, and 16 per feature and
-// thread.
+//          thread.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@
 
 namespace unkernel::poly {
 
-// c by what a conjunction looks like.
+// c as a function of the size and exponents of a conjunction.
 class LinearConstants {
  public:
   LinearConstants(const kernels::FeatureMap& map, bool binary);
@@ -50,16 +50,16 @@ struct Candidate {
 };
 
 struct SearchRequest {
-  double threshold;  // strengths up to here do not matter
-  std::size_t most;  // how many of the strongest are wanted
-  int threads;       // the answer does not depend on them
+  double threshold;  // strengths up to here are ignored
+  std::size_t most;  // how many of the strongest to return
+  int threads;       // the result does not depend on it
 };
 
 class ConjunctionSearch {
  public:
   ConjunctionSearch(const DistinctRows& examples, const kernels::FeatureMap& map);
 
-  // The strongest conjunctions beyond the threshold, the constant left out.
+  // The strongest conjunctions above the threshold, without the constant.
   std::vector<Candidate> strongest(std::span<const double> row_weights, const SearchRequest& request,
                                    const Monitor& monitor) const;
 
@@ -70,7 +70,7 @@ class ConjunctionSearch {
 
  private:
   struct Worker;
-  // A row that holds all features of a conjunction looked at so far, where its first one is, and their
+  // A row that contains all features of the current conjunction, the position of its first one, and their
   // product.
   struct Held {
     Occurrences::Place place;

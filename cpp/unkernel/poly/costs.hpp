@@ -1,4 +1,4 @@
-// What a row of examples costs: C times the weights, by class.
+// The costs of training rows: C times the weights, by class.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct CostFactors {
   double C;
   const std::vector<double>& class_weights;
 
-  // Throws unless it is positive and finite.
+  // Throws std::invalid_argument unless the cost is positive and finite.
   double of(const Label& label) const;
 };
 
@@ -22,7 +22,7 @@ struct CostFactors {
 std::vector<solve::Costs> costs_against_rest(const DistinctRows& examples, const CostFactors& factors,
                                              std::int64_t problem);
 
-// The logistic loss of two classes, or the softmax of more.
+// The logistic loss for two classes, or the softmax loss for more.
 std::unique_ptr<solve::ScoreLoss> logistic_loss_of(const DistinctRows& examples, const CostFactors& factors);
 
 }  // namespace unkernel::poly

@@ -43,7 +43,7 @@ class Distinct {
     return static_cast<std::size_t>(input_.offsets[static_cast<std::size_t>(row) + 1]);
   }
 
-  // One pass over the input in its own order: checks it, hashes it, counts what is not zero.
+  // One pass over the input in its own order: checks and hashes rows, and counts non-zeros.
   void scan_rows() {
     hashed_.resize(static_cast<std::size_t>(input_.rows()));
     sizes_.resize(static_cast<std::size_t>(input_.rows()));
@@ -53,7 +53,7 @@ class Distinct {
       for (std::int64_t row = first; row < last; ++row) {
         bool row_of_ones = true;
         scan_row(row, row_of_ones);
-        if (weight(row) > 0.0) ones = ones && row_of_ones;  // what does not count decides nothing
+        if (weight(row) > 0.0) ones = ones && row_of_ones;  // rows without weight have no influence
       }
       if (!ones) all_ones = false;
     });
@@ -105,8 +105,8 @@ class Distinct {
     return i == end(a) && j == end(b);
   }
 
-  // Equal rows stand together now. Unequal rows with one hash are possible in principle, so each
-  // run of one hash is split by comparing its rows with the first of what is left.
+  // Rows with equal hashes are contiguous now. Unequal rows may share a hash in principle, so each run of
+  // equal hashes is split by comparing its rows with the first of the remaining ones.
   void merge_equal_rows() {
     result_.label_offsets.push_back(0);
     for (std::size_t first = 0; first < hashed_.size();) {
@@ -148,7 +148,7 @@ class Distinct {
     result_.labels.push_back({code, weight});
   }
 
-  // Counts by column, in an array where the columns are few enough, else by sorting those that occur.
+  // Counts by column, in an array if columns are few enough, else by sorting those that occur.
   void number_features() {
     const auto nonzeros = static_cast<std::int64_t>(input_.columns.size());
     const bool dense = input_.features <= std::max<std::int64_t>(std::int64_t{1} << 20, 4 * nonzeros);
@@ -251,8 +251,8 @@ class Distinct {
   std::vector<HashedRow> hashed_;
   std::vector<std::int32_t> sizes_;    // non-zeros of each input row
   std::vector<std::int64_t> sources_;  // input row of each distinct row
-  std::vector<Index> occurring_;       // sorted columns, only where they are far too many for an array
-  std::vector<std::int32_t> ranks_;    // by column, or by place in occurring_
+  std::vector<Index> occurring_;       // sorted columns, only if there are too many for an array
+  std::vector<std::int32_t> ranks_;    // by column, or by index in occurring_
   DistinctRows result_;
 };
 

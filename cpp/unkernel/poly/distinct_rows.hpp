@@ -1,10 +1,10 @@
-// The training set in the one form that all of `poly` works on.
+// The training set in the form that all of `poly` works on.
 //
-// Rows with equal features become one row that carries, for each of its classes, the sum of their
-// weights; rows of weight zero vanish. Losses are counted with their weights, so the problem is the
-// same, only smaller: a fit on repeated rows and a fit on weighted rows are one and the same computation.
-// Rows are ordered by a hash of their content, so the order of the input does not matter either.
-// Features are renumbered by descending frequency among the distinct rows, ties by column.
+// Rows with equal features are merged into one row with the sum of their weights for each class; rows of
+// weight zero are dropped. Losses are multiplied by weights, so the problem is the same but smaller: fitting
+// repeated rows and fitting weighted rows are the same computation. Rows are ordered by a hash of their
+// content, so the order of the input does not matter either. Features are renumbered by descending frequency
+// among the distinct rows, ties by column.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace unkernel::poly {
 
-// Rows per piece of work where passes over all rows are shared among threads.
+// Rows per task in parallel passes over all rows.
 inline constexpr std::int64_t row_grain = 4096;
 
 struct Label {
@@ -30,7 +30,7 @@ struct DistinctRows {
   LargeVector<double> values;               // empty when every value is 1
   std::vector<std::int64_t> label_offsets;  // rows + 1
   std::vector<Label> labels;
-  std::vector<std::uint64_t> hashes;  // of features and values, ascending; the row's name in a warm start
+  std::vector<std::uint64_t> hashes;  // of features and values, ascending; identifies the row in a warm start
   std::vector<std::int64_t> columns;  // rank -> column of the input
 
   std::int64_t rows() const { return static_cast<std::int64_t>(hashes.size()); }
@@ -52,7 +52,7 @@ struct DistinctRows {
   }
 };
 
-// `weights` may be empty: all ones. Columns must be sorted and unique in each row; values finite.
+// `weights` may be empty for ones. Columns must be sorted and unique in each row; values finite.
 template <class Index>
 DistinctRows distinct_examples(const data::CsrView<Index, double>& input,
                                std::span<const std::int32_t> classes, std::span<const double> weights,

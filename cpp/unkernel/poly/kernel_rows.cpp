@@ -16,7 +16,7 @@ double KernelRows::squared_norm(std::int64_t i) const {
   return map_.kernel(p1, p2, p3);
 }
 
-// Each row is spread out once, then met by all rows before it.
+// Expands each row into a dense vector once, and takes its products with all rows before it.
 std::vector<double> KernelRows::gram(std::span<const std::int32_t> subset, int threads) const {
   const std::size_t count = subset.size();
   std::vector<double> matrix(count * count);

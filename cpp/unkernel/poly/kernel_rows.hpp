@@ -1,4 +1,4 @@
-// What on-the-fly and condensed rows have in common: the bare rows x and the kernel between them.
+// The common part of on-the-fly and condensed rows: the rows x and the kernel between them.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace unkernel::poly {
 
-// c^2 by what a monomial looks like. Over sets (binary data) no rank repeats and only the first
-// four are used.
+// c^2 by the exponents of a monomial. Over sets (binary data) no rank repeats and only the first four are
+// used.
 struct SquaredConstants {
   SquaredConstants(const kernels::FeatureMap& map, bool binary)
       : constant(map.monomial(0, 1)),

@@ -1,4 +1,4 @@
-// Where each feature occurs: row and position in the row, by feature; rows ascending.
+// For each feature, the rows and positions where it occurs; rows ascending.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// phi(x) computed from x whenever it is needed, against a dense table of all conjunctions
-// (a triangle for degree 2, a tetrahedron for degree 3).
+// Computes phi(x) from x on demand, with a dense table of weights for all possible conjunctions (a triangle
+// for degree 2, a tetrahedron for degree 3).
 //
-// Memory   8 bytes per conjunction *possible*, nothing per non-zero.
-// Cost     one load and one addition per conjunction of x; the table's cache misses decide.
+// Memory   8 bytes per *possible* conjunction, nothing per non-zero.
+// Cost     one load and one addition per conjunction of x; dominated by the cache misses of the table.
 #pragma once
 
 #include <cmath>
@@ -62,8 +62,7 @@ class OnTheFlyRows : public KernelRows {
     }
   }
 
-  // phi(x_i) itself, over the columns that occur. A step of 1 from zero leaves c^2 m in each place, and
-  // phi is c m.
+  // phi(x_i) over the columns that occur. A step of 1 from zero leaves c^2 m in each place, and phi is c m.
   solve::MappedRows mapped() const {
     solve::MappedRows rows;
     const std::vector<double> constants = column_constants();
@@ -86,7 +85,7 @@ class OnTheFlyRows : public KernelRows {
   }
 
  private:
-  // The columns of a row's non-zeros, ascending.
+  // Visits the columns of a row's non-zeros, ascending.
   template <class Visit>
   void for_each_column(std::int64_t i, const Visit& visit) const {
     const std::int32_t* f = features(i);
@@ -119,7 +118,7 @@ class OnTheFlyRows : public KernelRows {
 
   static std::size_t rank(std::int32_t feature) { return static_cast<std::size_t>(feature); }
 
-  // Position a itself belongs to its own pairs when ranks may repeat.
+  // If ranks may repeat, position a is its own partner.
   static std::size_t partners(std::size_t a) { return Binary ? a : a + 1; }
 
   double dot_block(const double* block, const std::int32_t* f, const double* x, std::size_t a) const {

@@ -24,7 +24,7 @@ std::unique_ptr<ScoreLoss> loss_of(const DistinctRows& examples, const SparseOpt
   return solve::squared_hinge_loss(costs_against_rest(examples, factors, problem));
 }
 
-// The conjunctions in use and their weights: one column each, in the order they entered.
+// The conjunctions in use and their weights: one column each, in the order of their addition.
 class WorkingSet {
  public:
   WorkingSet(const ConjunctionSearch& search, bool binary, double memory)
@@ -69,7 +69,7 @@ class SparseProblem {
         working_(search, binary, options.memory),
         solver_(working_.columns(), loss, options.penalty, seed, monitor) {}
 
-  // `first_score` says which of the start's scores is this problem's first.
+  // `first_score` is the index of this problem's first score among those of the start.
   void resume(const SparseStart& start, std::size_t first_score) {
     const std::size_t scores = start.constants.size();
     if (search_.constant_of(0) > 0.0) working_.add(0);
@@ -85,7 +85,7 @@ class SparseProblem {
 
   solve::Outcome solve(Progress progress) {
     solve::Outcome outcome;
-    outcome.dual_objective = 0.0;  // losses and penalties are never negative
+    outcome.dual_objective = 0.0;  // a lower bound, as losses and penalties are not negative
     solver_.evaluate();
     while (true) {
       const std::vector<Candidate> candidates = strongest_violators();
@@ -110,13 +110,13 @@ class SparseProblem {
       const bool reached = solver_.run(target, grown ? std::min(left, steps_a_round) : left,
                                        4 * added >= room && rough_pays());
       if (!grown && !reached && solver_.steps() < options_.max_steps) {
-        if (solver_.steps() == outcome.epochs) return outcome;  // rounding forbids more
+        if (solver_.steps() == outcome.epochs) return outcome;  // rounding errors prevent further progress
       }
     }
   }
 
   const std::vector<Key>& keys() const { return working_.keys(); }
-  // In score space, as models have them.
+  // In score space, as in models.
   double weight(std::size_t place, std::size_t output) const {
     return solver_.weights(output)[place] * working_.columns().scale(place);
   }
@@ -140,9 +140,9 @@ class SparseProblem {
     return count;
   }
 
-  // While as many columns are missing as may enter at once, good weights for those there are would be wasted.
-  // But under the squared hinge most rows soon have no curvature, and models without them are cheap to solve
-  // well.
+  // While the working set still grows by as many columns as allowed, accurate weights would be wasted. But
+  // under the squared hinge most rows soon have no curvature, and models without these rows are cheap to
+  // solve accurately.
   bool rough_pays() const { return options_.loss == SparseLoss::logistic; }
 
   std::size_t wanted() const {
@@ -150,9 +150,9 @@ class SparseProblem {
     return std::max(fewest, with_weights());
   }
 
-  // Of all outputs together, the strongest value of each conjunction; those of the working set among them.
+  // Over all outputs, the strongest value of each conjunction, including those of the working set.
   std::vector<Candidate> strongest_violators() {
-    const bool all = options_.penalty.l2 > 0.0;  // each violation costs something
+    const bool all = options_.penalty.l2 > 0.0;  // each violation affects the dual objective
     const std::size_t most = all ? std::size_t{1} << 60 : wanted() + working_.keys().size() + 1;
     const std::size_t rows = loss_.rows();
     std::vector<Candidate> candidates;
@@ -172,7 +172,7 @@ class SparseProblem {
   double dual_over_all(const std::vector<Candidate>& candidates) {
     double largest = candidates.empty() ? 0.0 : candidates.front().strength;
     const std::size_t rows = loss_.rows();
-    for (std::size_t output = 0; output < loss_.outputs(); ++output) {  // the constant is no candidate
+    for (std::size_t output = 0; output < loss_.outputs(); ++output) {  // the constant is not a candidate
       double sum = 0.0;
       for (const double gradient : solver_.gradients().subspan(output * rows, rows)) sum += gradient;
       const double strength = search_.constant_of(0) * std::abs(sum);
@@ -182,7 +182,7 @@ class SparseProblem {
     return solve::best_dual(loss_, solver_.gradients(), options_.penalty, strengths_, largest);
   }
 
-  // How many columns were added.
+  // Returns the number of columns added.
   std::size_t grow(const std::vector<Candidate>& candidates, std::size_t room) {
     std::size_t added = 0;
     for (const Candidate& candidate : candidates) {
@@ -194,7 +194,7 @@ class SparseProblem {
     return added;
   }
 
-  // A search costs little beside a step on many columns, and better columns help more than better weights.
+  // A search is cheap compared with a step on many columns, and better columns help more than better weights.
   static constexpr std::int64_t steps_a_round = 4;
 
   const ConjunctionSearch& search_;
@@ -213,7 +213,7 @@ struct Weighted {
   double weight;
 };
 
-// One row of weights a conjunction, by key.
+// One row of weights per conjunction, by key.
 void collect(std::vector<Weighted> entries, std::size_t scores, Trained& trained) {
   std::sort(entries.begin(), entries.end(),
             [](const Weighted& a, const Weighted& b) { return a.key < b.key; });

@@ -1,13 +1,12 @@
-// Sparse models: l1 (or elastic net) over all conjunctions, exactly, with only few of them ever stored.
+// Trains sparse models: l1 (or elastic net) over all conjunctions, exactly, while storing only few of them.
 //
 // Problem   min_w  sum_Tk [ l1 |w_Tk| + l2/2 w_Tk^2 ] + sum_i L_i(w'phi(x_i)),  L the squared hinge, eq. (17)
-// of Chang et
-//           al. 2010, or the logistic loss; more than two classes are trained one against the rest (squared
-//           hinge), or together by softmax (logistic)
-// Working   the model is solved on some conjunctions (proximal_newton.hpp), those that violate its optimality
-// set       condition most among all others are added (conjunction_search.hpp), twice as many as have
-// weights,
-//           until none matters. So a conjunction that cannot enter is never stored.
+//           of Chang et al. 2010, or the logistic loss; more than two classes are trained one against the
+//           rest (squared hinge), or jointly with softmax (logistic)
+// Method    a working set: the model is solved on some conjunctions (proximal_newton.hpp); those that violate
+//           their optimality condition most among all others are added (conjunction_search.hpp), twice as
+//           many as have weights, until no violation matters. So conjunctions that cannot enter are never
+//           stored.
 // Stop      (P - D) / P <= tolerance, where D certifies the optimum over *all* conjunctions.
 #pragma once
 
@@ -38,14 +37,14 @@ struct SparseOptions {
   int threads;
 };
 
-// Weights of an earlier model with the same numbering of features, as Trained has them; may be empty.
+// Weights of an earlier model with the same feature numbering, in the form of Trained; may be empty.
 struct SparseStart {
   std::span<const kernels::Key> keys;
   std::span<const double> weights;
   std::span<const double> constants;
 };
 
-// Trained::dimension is the number of conjunctions that were stored; it has no duals.
+// Trained::dimension is the number of stored conjunctions; there are no duals.
 Trained train_sparse(const DistinctRows& examples, const SparseOptions& options, const SparseStart& start,
                      Monitor& monitor);
 

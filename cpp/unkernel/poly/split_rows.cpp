@@ -13,7 +13,7 @@
 namespace unkernel::poly {
 namespace {
 
-// More values of R than this would not stay near the processor.
+// More values of R than this would not stay in the cache.
 constexpr std::int64_t most_codes = std::int64_t{1} << 20;
 
 std::span<const std::int32_t> features_of(const DistinctRows& examples, std::int64_t i) {
@@ -21,13 +21,13 @@ std::span<const std::int32_t> features_of(const DistinctRows& examples, std::int
   return std::span(examples.features).subspan(first, static_cast<std::size_t>(examples.row_size(i)));
 }
 
-// Features below `head`: they come first in a row.
+// The number of features below `head`, which come first in a row.
 std::int64_t common_size(const DistinctRows& examples, std::int64_t i, std::int64_t head) {
   const auto features = features_of(examples, i);
   return std::ranges::lower_bound(features, head) - features.begin();
 }
 
-// How many features two rows can share, at most: what the codes must tell apart.
+// The largest numbers of features that two rows can share, which the codes must represent.
 struct Overlaps {
   Overlaps(const DistinctRows& examples, std::int64_t head) {
     for (std::int64_t i = 0; i < examples.rows(); ++i) {
@@ -58,7 +58,7 @@ std::vector<std::int64_t> frequencies(const DistinctRows& examples) {
   return counts;
 }
 
-// Rows share features with themselves, too; a pair that shares several is counted several times here.
+// Includes pairs of a row with itself; counts a pair once per shared feature.
 double pairs_beyond(std::span<const std::int64_t> counts, std::int64_t head) {
   double pairs = 0.0;
   for (const std::int64_t count : counts.subspan(static_cast<std::size_t>(head))) {
@@ -88,7 +88,7 @@ SplitPlan plan_at(const DistinctRows& examples, std::span<const std::int64_t> co
   return plan;
 }
 
-// Only steps meet the pairs, and their loops run over neighbours in memory.
+// Only steps visit the pairs, in loops over contiguous memory.
 double time_of(const SplitPlan& plan) {
   constexpr double pair = 0.3;
   return plan.entries + pair * plan.pairs;
@@ -124,7 +124,7 @@ struct Postings {
   std::vector<std::int32_t> rows;
 };
 
-// Finds the rows that share rare features with a given one, and how many.
+// Finds the rows that share rare features with a given one, and how many they share.
 class Neighbours {
  public:
   Neighbours(const DistinctRows& examples, const Postings& postings)
@@ -136,8 +136,8 @@ class Neighbours {
     return count;
   }
 
-  // visit(row, how many rare features it shares), in an order that depends on the data alone.
-  // `ahead` is told of a row some visits before.
+  // Calls visit(row, number of shared rare features), in an order that depends on the data alone. `ahead` is
+  // called for a row some visits earlier.
   template <class Visit, class Ahead>
   void for_each(std::int64_t i, const Visit& visit, const Ahead& ahead) {
     for (const std::int32_t f : features_of(examples_, i)) {
@@ -162,8 +162,8 @@ class Neighbours {
   std::vector<std::int32_t> found_;
 };
 
-// The common features of all rows as sets of bits, one after another: to count what two rows share takes a
-// cache line or two.
+// The common features of all rows as contiguous bit sets: counting what two rows share takes one or two cache
+// lines.
 class CommonBits {
  public:
   CommonBits(const DistinctRows& examples, std::int64_t head)

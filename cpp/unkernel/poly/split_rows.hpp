@@ -1,26 +1,25 @@
-// phi(x) in two parts, for sets of features of which most are rare: words of a language, say.
+// Splits phi(x) into two parts, for binary features of which most are rare, such as words.
 //
-//   common   the conjunctions of the first `head` ranks: computed from x against a dense table (OnTheFlyRows)
-//   rare     the conjunctions with some rarer feature are never formed. What they add to a score,
+//   common   the conjunctions of the first `head` ranks: computed from x with a dense table (OnTheFlyRows)
+//   rare     the conjunctions with some rarer feature are never formed. Their contribution to a score,
 //
 //              s_i = sum_j u_j R(x_i, x_j),    R(x, z) = K(x, z) - K(x ∩ head, z ∩ head),
 //
 //            is kept up to date for every row: R is zero unless x_i and x_j share a rare feature, and few
 //            pairs do.
 //
-// The two add up to the kernel wherever the border lies, so it moves time and memory, never the result. A
-// rare feature of m rows has up to m C(|x|, 2) conjunctions to visit, but only m^2 pairs of rows.
+// The two parts add up to the kernel for every choice of `head`, so it trades time for memory without
+// changing the result. A rare feature of m rows has up to m C(|x|, 2) conjunctions, but only m^2 pairs of
+// rows.
 //
-// The vector that a solver holds has the dense table first, then s, a number per row. R depends on two small
-// numbers, how many common and how many rare features are shared; a pair is stored as the other row and a
-// code for these two.
+// The vector that a solver holds has the dense table first, then s, one number per row. R depends on two
+// small numbers, how many common and how many rare features are shared; a pair is stored as the other row and
+// a code for these two.
 //
-// Memory   8 bytes per conjunction *possible* of common features; 4 bytes (8 where the bits do not suffice)
-// per
-//          row and other row it shares a rare feature with; 4 bytes per feature of x.
+// Memory   8 bytes per *possible* conjunction of common features; 4 bytes (8 if the bits do not suffice) per
+//          row and other row that it shares a rare feature with; 4 bytes per feature of x.
 // Cost     of a score: one load and one addition per conjunction of the common features of x. A step also
-// pays
-//          one sequential load, one random load and one store per row that shares a rare feature.
+//          costs one sequential load, one random load and one store per row that shares a rare feature.
 #pragma once
 
 #include <cstdint>
@@ -41,14 +40,14 @@ struct SplitPlan {
   double bytes = std::numeric_limits<double>::infinity();  // of the weights of all problems, pairs and model
 };
 
-// The border that promises the fastest passes among those that fit into `memory` (0: no limit); where none
-// does, the one that needs least.
+// The `head` with the fastest expected passes that fits into `memory` (0: no limit); if none fits, the one
+// that needs least.
 SplitPlan plan_split(const DistinctRows& examples, int degree, int problems, double memory);
 
-// The rows, of common features alone.
+// The rows, restricted to common features.
 DistinctRows common_part(const DistinctRows& examples, std::int64_t head);
 
-// R(x_i, x_j) for all pairs of rows that share a rare feature, each row with itself included.
+// R(x_i, x_j) for all pairs of rows that share a rare feature, including each row with itself.
 template <class Word>
 class RareKernel {
  public:

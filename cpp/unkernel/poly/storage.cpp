@@ -17,8 +17,8 @@ double binomial(double n, int k) {
   return std::max(result, 0.0);
 }
 
-// Eq. (11): were all features equally likely, this many of the C(n, k) products of k different
-// features would occur at least once.
+// Eq. (11): if all features were equally likely, this many of the C(n, k) products of k different features
+// would occur at least once.
 double expected_products(const DistinctRows& examples, int k) {
   const auto n = static_cast<double>(examples.used_features());
   const double possible = binomial(n, k);
@@ -80,27 +80,28 @@ StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int p
   estimate.expected_columns = std::min(estimate.expected_columns, estimate.possible_columns);
   estimate.mapped_nonzeros = mean_mapped_size(examples, degree) * static_cast<double>(examples.rows());
 
-  const double vectors = std::max(problems, 1);  // all are kept until the model is made
+  const double vectors = std::max(problems, 1);  // all are kept until the model is built
   const double model = estimate.expected_columns * (8.0 + 8.0 * vectors);
   const double width = degree == 1 ? 0.0 : longest_segment(examples, degree) <= 65536 ? 2.0 : 4.0;
   estimate.on_the_fly_bytes = 8.0 * vectors * estimate.possible_columns + model;
-  // Columns and their keys, the model beside them, and the places where each feature occurs.
+  // Columns and their keys, the model, and the occurrences of each feature.
   estimate.condensed_bytes = width * estimate.mapped_nonzeros +
                              estimate.expected_columns * (16.0 + 8.0 * vectors) + model +
                              12.0 * static_cast<double>(examples.features.size());
   return estimate;
 }
 
-// Split rows give a model of support vectors, so they are taken only where there is no other way, or where
-// any other way would fill memory that others could use.
+// Split rows yield a model of support vectors, so they are used only if nothing else fits, or if anything
+// else would use a lot of memory.
 bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory) {
-  constexpr double much = 16e9;  // by estimates that are several times too high where features are rare
+  constexpr double much =
+      16e9;  // according to estimates that are several times too high if features are rare
   const double others = least_bytes_of_others(estimate);
   return wanted == Storage::split ||
          (wanted == Storage::automatic && (others > much || !fits(others, memory)));
 }
 
-// Its model is one of support vectors, which are sets, with a polynomial kernel.
+// The model consists of support vectors, which are sets, with a polynomial kernel.
 bool can_be_split(const DistinctRows& examples, const kernels::FeatureMap& map) {
   return map.degree >= 2 && map.kind == kernels::FeatureMap::Kind::kernel && examples.binary();
 }
@@ -127,8 +128,8 @@ Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double m
     if (!fits(estimate.split.bytes)) fail_for_memory("storage=\"split\"", estimate.split.bytes, memory);
     return wanted;
   }
-  // A table that stays near the processor beats everything; a larger one loses to the condensed
-  // rows, whose weights are few and close together.
+  // A table that fits into the cache is fastest; a larger one is slower than condensed rows, whose weights
+  // are few and close together.
   constexpr double near_table = 4e6;
   const bool table_is_near = 8.0 * estimate.possible_columns <= near_table;
   if (table_is_near && fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;

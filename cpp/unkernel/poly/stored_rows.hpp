@@ -1,4 +1,4 @@
-// The rows of a training set, mapped, in one of the storages: what the solvers are given.
+// The mapped rows of a training set in one of the storages, as solvers use them.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ class StoredRows {
   virtual ~StoredRows() = default;
   virtual const solve::RowPasses& passes() const = 0;
   virtual std::size_t dimension() const = 0;  // length of a weight vector
-  // Which conjunction stands in which column; none where the column is the conjunction's key itself.
+  // Maps columns to conjunctions; null if the column is the key of the conjunction.
   virtual const Columns* columns() const = 0;
 };
 
-// Holds a row view and its passes. The solvers' loops are compiled where this is made.
+// Holds a row view and its passes. Instantiating it compiles the solvers' loops for that view.
 template <class Rows>
 class StoredIn final : public StoredRows {
  public:

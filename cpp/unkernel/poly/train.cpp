@@ -39,7 +39,7 @@ solve::Coordinates coordinates_of(const DistinctRows& examples, const TrainOptio
   return coordinates;
 }
 
-// visit(i, duals of all problems) for the rows that an earlier fit knew.
+// Calls visit(i, duals of all problems) for the rows that an earlier fit has seen.
 template <class Visit>
 void for_known_rows(const DistinctRows& examples, const WarmStart& start, std::size_t problems,
                     const Visit& visit) {
@@ -51,7 +51,7 @@ void for_known_rows(const DistinctRows& examples, const WarmStart& start, std::s
   }
 }
 
-// Sets u where an earlier fit knew the row.
+// Sets u for the rows that an earlier fit has seen.
 void resume(const DistinctRows& examples, const WarmStart& start, std::int64_t problem, std::int64_t problems,
             bool boxed, solve::Coordinates& coordinates) {
   for_known_rows(examples, start, static_cast<std::size_t>(problems),
@@ -81,14 +81,14 @@ solve::Outcome solve_problem(const solve::RowPasses& rows, solve::Loss loss, sol
   return outcome;
 }
 
-// Few rows with long maps (small dense data) are solved on their kernel matrix, made once for all
-// classes; the weights are added up from the rows that matter in the end.
+// Few rows with long maps (small dense data) are solved on their kernel matrix, computed once for all
+// classes; the weights are then summed over the rows with non-zero duals.
 std::unique_ptr<solve::GramRows> kernel_matrix_if_it_pays(const solve::RowPasses& rows,
                                                           const TrainOptions& options, double problems) {
   constexpr double most_rows = 4096;  // 128 MiB
   constexpr double usual_epochs = 20;
   const auto count = static_cast<double>(rows.size());
-  const bool steps_are_cheaper = count <= 3.0 * rows.mean_map_size();  // its loops run over neighbours
+  const bool steps_are_cheaper = count <= 3.0 * rows.mean_map_size();  // its loops run over contiguous memory
   const bool pays_back = count * rows.mean_row_size() <= usual_epochs * problems * rows.mean_map_size();
   if (count > most_rows || !steps_are_cheaper || !pays_back) return nullptr;
   std::vector<std::int32_t> everyone(static_cast<std::size_t>(rows.size()));
@@ -112,7 +112,7 @@ void solve_all(const StoredRows& stored, const DistinctRows& examples, const Tra
                const WarmStart& start, Monitor& monitor, WeightVectors& vectors, Trained& trained) {
   const solve::RowPasses& rows = stored.passes();
   const auto problems = static_cast<std::int64_t>(vectors.size());
-  // Threads go to the problems first; what is left over speeds up each problem's full passes.
+  // Threads go to the problems first; the remaining ones speed up the full passes of each problem.
   const int threads_each =
       std::max(1, options.threads / static_cast<int>(std::min<std::int64_t>(problems, 1024)));
   const std::unique_ptr<solve::GramRows> gram =
@@ -140,7 +140,7 @@ void solve_all(const StoredRows& stored, const DistinctRows& examples, const Tra
   });
 }
 
-// Column numbers in the order of their keys: they are so already, except inside condensed segments.
+// Column numbers in the order of their keys: already sorted, except inside condensed segments.
 std::vector<std::pair<Key, std::size_t>> ordered_columns(const Columns& columns) {
   std::vector<std::pair<Key, std::size_t>> order;
   order.reserve(columns.keys.size());

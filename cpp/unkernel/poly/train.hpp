@@ -1,4 +1,4 @@
-// Training: distinct examples in, weights of conjunctions out.
+// Trains models: distinct rows in, weights of conjunctions out.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@ struct TrainOptions {
   int threads;
 };
 
-// Dual variables by the hash of their row, one per problem: what a later fit can start from.
+// Dual variables by the hash of their row, one per problem, from which a later fit can start.
 struct WarmStart {
   std::span<const std::uint64_t> hashes;  // sorted
   std::span<const double> duals;          // hashes x problems: the u of solve/loss.hpp
 };
 
-// With Storage::split there are no weights, constants neither: the duals say it all.
+// With Storage::split there are neither weights nor constants: the duals define the model.
 struct Trained {
   std::vector<kernels::Key>
       keys;  // ascending; only conjunctions with some non-zero weight, without the constant
@@ -42,21 +42,20 @@ struct Trained {
   std::vector<double> duals;      // rows x problems
   std::vector<solve::Outcome> outcomes;
   Storage storage = Storage::automatic;
-  std::size_t dimension = 0;  // length of a weight vector while training
+  std::size_t dimension = 0;  // length of a weight vector during training
 };
 
 // One problem for two classes (class 1 is positive), else one per class against the rest.
 int problem_count(int classes);
 
-// Weights are divided by powers of gamma on their way into the model: throws unless those are ordinary
-// numbers.
+// Weights are divided by powers of gamma for the model: throws unless these are normal numbers.
 void check_scale(const kernels::FeatureMap& map);
 
 Trained train(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
               Monitor& monitor);
 
-// l2-regularised logistic regression (solve/kernel_newton.hpp), several classes by softmax: max_epochs are
-// Newton steps, options.loss is not used.
+// l2-regularised logistic regression (solve/kernel_newton.hpp), with softmax for several classes: max_epochs
+// limits Newton steps; options.loss is ignored.
 Trained train_logistic(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
                        Monitor& monitor);
 

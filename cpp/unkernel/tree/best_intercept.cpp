@@ -20,7 +20,7 @@ BestIntercept best_intercept(std::span<const double> scores, std::span<const sig
     double cost;
   };
   std::vector<Corner> corners;
-  double slope = 0.0;  // far to the left: every positive example pulls to the right
+  double slope = 0.0;  // far to the left, every positive example pulls to the right
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (costs[i] <= 0.0) continue;
     corners.push_back({labels[i] - scores[i], costs[i]});
@@ -28,7 +28,7 @@ BestIntercept best_intercept(std::span<const double> scores, std::span<const sig
   }
   if (corners.empty()) return {};
   std::ranges::sort(corners, {}, &Corner::intercept);
-  // A positive example stops pulling, or a negative one begins to push, at its corner: either way the slope
+  // At its corner a positive example stops pulling, or a negative one starts pushing: either way the slope
   // rises.
   std::size_t k = 0;
   while (k + 1 < corners.size() && slope + corners[k].cost < 0.0) slope += corners[k++].cost;

@@ -1,5 +1,5 @@
-// The intercept that is best for given scores: min_b sum_i C_i max(0, 1 - y_i (s_i + b)), a sum of hinges in
-// one variable.
+// The best intercept for given scores: min_b sum_i C_i max(0, 1 - y_i (s_i + b)), a sum of hinges in one
+// variable.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct BestIntercept {
 double hinge_loss(std::span<const double> scores, std::span<const signed char> labels,
                   std::span<const double> costs, double intercept);
 
-// O(n log n): the slope changes at the corners b = y_i - s_i; where it changes sign is the minimum.
+// O(n log n): the slope changes at the corners b = y_i - s_i; the minimum is where it changes sign.
 BestIntercept best_intercept(std::span<const double> scores, std::span<const signed char> labels,
                              std::span<const double> costs);
 

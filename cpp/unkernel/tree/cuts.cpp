@@ -11,7 +11,7 @@
 namespace unkernel::tree {
 namespace {
 
-// Kernel values by the row.
+// Computes kernel values row by row.
 class RowCuts final : public KernelCuts {
  public:
   using KernelCuts::KernelCuts;

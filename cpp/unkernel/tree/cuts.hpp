@@ -1,4 +1,4 @@
-// Cuts of a sampled cutting-plane method over trees, and what is asked of them.
+// Cuts of a sampled cutting-plane method over trees, with the operations that the method needs.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 
 namespace unkernel::tree {
 
-// g = sum of coefficient_i phi(x_i); an example occurs once.
+// g = sum of coefficient_i phi(x_i); each example occurs once.
 struct Cut {
   std::vector<std::int32_t> examples;
   std::vector<double> coefficients;
   double offset = 0.0;
 };
 
-// Examples, ascending, with the coefficients that they have in w, over all cuts.
+// Examples, ascending, with their coefficients in w, summed over all cuts.
 struct WeightedExamples {
   std::vector<std::int32_t> examples;
   std::vector<double> coefficients;
@@ -39,14 +39,14 @@ class Cuts {
   virtual void score(std::span<const double> alphas, std::span<const std::int32_t> examples,
                      std::span<double> scores) = 0;
 
-  // Adds the cut; gives its inner products with all cuts, its own with itself last.
+  // Adds the cut; returns its inner products with all cuts, that with itself last.
   std::vector<double> add(Cut cut);
 
  protected:
-  // With all cuts, the newest among them.
+  // With all cuts, including the newest.
   virtual std::vector<double> products_of_newest() = 0;
 
-  // sum over the newest cut's examples of coefficient times score.
+  // The sum over the newest cut's examples of coefficient times score.
   double along_newest(std::span<const double> scores) const;
   WeightedExamples weighted_examples(std::span<const double> alphas) const;
 
@@ -57,7 +57,7 @@ class Cuts {
   std::vector<Cut> cuts_;
 };
 
-// Cuts that are asked for kernel values only.
+// Cuts that need kernel values only.
 class KernelCuts : public Cuts {
  public:
   using Cuts::Cuts;

@@ -22,12 +22,12 @@ using kernels::ExampleSet;
 
 constexpr std::size_t first_examples = 1024;  // of each labelling
 constexpr std::size_t fewest_to_add = 256;
-constexpr double finest_pairs = 1e-7;  // what kernels in single precision allow
-constexpr std::int64_t most_steps =
-    10'000'000;                          // of a round: kernels of very different sizes may never settle
-constexpr double largest_kernel = 1e30;  // that single precision can work with
+constexpr double finest_pairs = 1e-7;  // the limit of kernels in single precision
+// Per round: with kernels of very different magnitudes, the pair solver may never converge.
+constexpr std::int64_t most_steps = 10'000'000;
+constexpr double largest_kernel = 1e30;  // that single precision can handle
 
-// One labelling on its way.
+// The state of one labelling.
 struct Problem {
   Problem(const Labelling& given, bool with_intercept)
       : labels(given.labels),
@@ -36,7 +36,7 @@ struct Problem {
         scores(given.labels.size(), 0.0),
         fit_intercept(with_intercept) {}
 
-  // P, D and b at the scores of all examples.
+  // Computes P, D and b from the scores of all examples.
   void evaluate() {
     double squared = 0.0;
     double mass = 0.0;
@@ -56,7 +56,7 @@ struct Problem {
                                   : 0.0;
   }
 
-  // How far an example is from where its alpha allows it to be.
+  // By how much an example violates its optimality condition.
   double violation(std::size_t i) const {
     const double slack = 1.0 - labels[i] * (scores[i] + intercept);
     if (slack > 0.0) return alpha[i] < costs[i] ? slack : 0.0;
@@ -68,7 +68,7 @@ struct Problem {
   std::vector<double> alpha;
   std::vector<double> scores;
   bool fit_intercept;
-  bool settled = false;  // the gap is small enough by the scores at hand
+  bool settled = false;  // the gap is small enough according to the current scores
   bool announced = false;
   double intercept = 0.0;  // of the pair solver
   double pair_tolerance = 0.01;
@@ -109,7 +109,7 @@ class Decomposition {
       });
       score(open(), unworked());
       for (Problem* problem : open()) settle(*problem);
-      if (open().empty() || round == options_.max_rounds) certify();  // may find that some are open after all
+      if (open().empty() || round == options_.max_rounds) certify();  // may reopen some problems
       publish("training", round);
       if (open().empty()) break;
       const std::vector<std::int32_t> found = violators();
@@ -149,8 +149,8 @@ class Decomposition {
     problem.settled = problem.gap() <= options_.tolerance;
   }
 
-  // How exactly the pairs are solved next: more so as the gap closes, and where nobody else violates
-  // anything. False where all that can be done has been done: single precision allows no more.
+  // Sets the accuracy of the next pair solution: higher as the gap closes, and if no other example violates
+  // its condition. False if nothing more can be done within single precision.
   bool tighten(bool all_are_worked_with) {
     bool can_go_on = !all_are_worked_with;
     for (Problem* problem : open()) {
@@ -163,8 +163,8 @@ class Decomposition {
     return can_go_on;
   }
 
-  // All examples are scored with the weights that there are: the scores of those that were worked with come
-  // from a kernel matrix in single precision, and those of the others from alphas that may have moved since.
+  // Scores all examples with the current weights: the scores of the working set come from a kernel matrix in
+  // single precision, and those of the others may be outdated.
   void certify() {
     std::vector<Problem*> all;
     for (Problem& problem : problems_) all.push_back(&problem);
@@ -191,7 +191,7 @@ class Decomposition {
     monitor_.report(progress);
   }
 
-  // As many of either label as there are, up to half of what we begin with, evenly over the examples.
+  // As many examples of either label as there are, up to half of the initial size, evenly over the examples.
   std::vector<std::int32_t> first_choice() const {
     const std::size_t n = examples_->size;
     std::vector<bool> chosen(n, n <= square_.capacity() && n <= first_examples * problems_.size());
@@ -213,8 +213,8 @@ class Decomposition {
     return examples;
   }
 
-  // The examples that violate most, of all labellings; three quarters of what there is, at most, as most of
-  // those that violate early will not in the end.
+  // The examples with the largest violations over all labellings; at most three quarters of the working set,
+  // as most early violators will not violate in the end.
   std::vector<std::int32_t> violators() const {
     std::vector<double> worst(examples_->size, 0.0);
     for (const Problem& problem : problems_) {
@@ -241,8 +241,9 @@ class Decomposition {
     square_.add(std::span(examples).first(count), monitor_);
   }
 
-  // Drops those that need work least: at a bound and content there, the most content first; then those that
-  // have been worked with longest. What is dropped stays as it is, and comes back when it violates most.
+  // Drops the examples that need work least: at a bound and satisfied there, the most satisfied first; then
+  // those that have been in the working set longest. Dropped examples keep their values, and return when they
+  // violate most.
   void make_room(std::size_t wanted) {
     const auto examples = square_.examples();
     std::vector<double> content(examples.size(), std::numeric_limits<double>::infinity());
@@ -288,7 +289,7 @@ class Decomposition {
     }
   }
 
-  // The examples whose scores the pair solver does not keep.
+  // The examples whose scores the pair solver does not maintain.
   std::vector<std::int32_t> unworked() const {
     std::vector<std::int32_t> examples;
     for (std::size_t i = 0; i < examples_->size; ++i) {

@@ -1,14 +1,14 @@
-// Kernel SVMs over examples made of trees: the whole dual, with a certified gap.
+// Kernel SVMs over examples of trees: solves the whole dual, with a certified gap.
 //
 // Problem   min_{w,b}  P = 1/2 |w|^2 + sum_i C_i max(0, 1 - y_i (w'phi(x_i) + b)),  b not regularised (or 0)
 //           for each of several labellings of the same examples (one-vs-rest)
 // Method    decomposition. The kernel matrix of a working set of examples is in memory, and their dual is
 //           solved by SMO (solve/smo.hpp) while all other variables are fixed. Then one pass over the forest
-//           scores *all* examples with the current weights, for all labellings at once; that gives P, D and
+//           scores *all* examples with the current weights, for all labellings at once; this gives P, D and
 //           the examples that violate the optimality conditions most. These join the working set, and so on.
 //           A pass costs about as much as a few dozen rows of the kernel matrix, and the matrix need never
 //           hold more than the examples that end up near the margin.
-// Stop      (P - D) / P <= tolerance at the scores of a full pass, b the best one for them.
+// Stop      (P - D) / P <= tolerance for the scores of a full pass and the best b for them.
 #pragma once
 
 #include <cstddef>

@@ -16,10 +16,10 @@ using kernels::TreeRow;
 
 constexpr std::int64_t spreading_tasks = 4;  // fixed, so that sums do not depend on the number of threads
 
-// The nodes of all cuts, of one channel of trees, in two layers, each with an index: the first of most cuts,
-// the second of those that came since. The first is rebuilt only when the second has grown to a quarter of
-// it, so that the cost of a new cut depends on what is new in it. Both hold all descendants of their nodes; a
-// node that is in both has its weight in the first.
+// The nodes of all cuts, for one channel of trees, in two layers, each with an index: the first for most
+// cuts, the second for those added since. The first is rebuilt only when the second has grown to a quarter of
+// it, so that the cost of a new cut depends on what is new in it. Both contain all descendants of their
+// nodes; a node in both layers has its weight in the first.
 class CutForest {
  public:
   CutForest(const ExampleKernel& kernel, const ExampleSet& set, const kernels::TreeCounts& counts,
@@ -46,7 +46,7 @@ class CutForest {
     }
   }
 
-  // Adds the scores of examples for these weights of nodes of the forest.
+  // Adds the scores of examples for these weights of the forest's nodes.
   void add_scores(std::span<const double> weight_of, std::span<const std::int32_t> examples, int threads,
                   const Monitor& monitor, std::span<double> scores) {
     for (std::size_t k = 0; k < layers_.size(); ++k) {
@@ -106,7 +106,7 @@ class CutForest {
     layers_.push_back(std::move(layer));
   }
 
-  // Adds what one tree contributes to s(v) to each node v.
+  // Adds the contribution of one tree to s(v) for each node v.
   struct Spread {
     struct Node {
       void excess(std::int32_t, std::int32_t position, double value) { block[position] += weight * value; }
@@ -162,10 +162,10 @@ class CutForest {
   const kernels::TreeCounts& counts_;
   std::span<const std::int32_t> forest_groups_;
   std::vector<std::int32_t> settled_;  // examples of the first layer
-  std::vector<std::int32_t> recent_;   // and of the second
+  std::vector<std::int32_t> recent_;   // examples of the second layer
   std::vector<Layer> layers_;
-  std::vector<std::int32_t> owner_;  // of a node of the forest: the first layer that has it
-  std::vector<double> sums_;         // by node of the forest; right for those of the cuts
+  std::vector<std::int32_t> owner_;  // for each node of the forest: the first layer that contains it
+  std::vector<double> sums_;         // by node of the forest; valid for nodes of the cuts
 };
 
 class ForestCuts final : public Cuts {

@@ -1,5 +1,5 @@
-// Cuts over trees with one index of all their nodes: the scores of all cuts together, and the products of a
-// new cut with all others, each take one pass.
+// Cuts over trees with a common index of all their nodes: the scores of all cuts together, and the products
+// of a new cut with all others, take one pass each.
 #pragma once
 
 #include <memory>

@@ -23,7 +23,7 @@ class RowSink final : public kernels::GramSink {
   std::size_t stride_;
 };
 
-// Copies what is left of the diagonal in rows `begin` .. `end` - 1 to where it belongs above, tile by tile.
+// Mirrors the part left of the diagonal in rows `begin` .. `end` - 1 to above the diagonal, tile by tile.
 void mirror(float* values, std::size_t stride, std::size_t begin, std::size_t end, int threads) {
   parallel_for(threads, static_cast<std::int64_t>((end - begin + tile - 1) / tile), [&](std::int64_t part) {
     const std::size_t top = begin + static_cast<std::size_t>(part) * tile;
@@ -43,8 +43,8 @@ GramBlock::GramBlock(const kernels::ExampleKernel& kernel, const kernels::Exampl
                      std::size_t capacity, int threads)
     : kernel_(kernel), set_(set), capacity_(capacity), threads_(threads), place_(set.size, -1) {}
 
-// Rows lie as close as they can: what is between them would have to be cleared by the system, too. A square
-// that is large already is not copied again: both would be in memory.
+// Rows are packed without padding, which the system would have to zero, too. A large matrix is not copied
+// again, because both copies would be in memory.
 void GramBlock::make_wide(std::size_t size) {
   if (size <= stride_) return;
   const std::size_t stride = 2 * size > capacity_ ? capacity_ : (size + 15) / 16 * 16;
@@ -88,7 +88,7 @@ void GramBlock::keep(const std::vector<bool>& wanted) {
     }
   }
   examples_ = std::move(examples);
-  // Every value moves to the left or up, over values that have moved already.
+  // Every value moves left or up, over values that have already moved.
   float* values = values_.data();
   for (std::size_t i = 0; i < kept.size(); ++i) {
     for (std::size_t j = 0; j < kept.size(); ++j)

@@ -15,7 +15,7 @@ namespace unkernel::tree {
 
 class GramBlock {
  public:
-  // Room for so many examples of the set, at most; memory is taken as they come.
+  // Holds at most `capacity` examples of the set; memory is allocated as they are added.
   GramBlock(const kernels::ExampleKernel& kernel, const kernels::ExampleSet& set, std::size_t capacity,
             int threads);
 
@@ -23,13 +23,13 @@ class GramBlock {
   std::size_t capacity() const { return capacity_; }
   const float* values() const { return values_.data(); }
   std::size_t stride() const { return stride_; }
-  // Where an example is, or -1.
+  // The position of an example, or -1.
   std::int32_t place(std::int32_t example) const { return place_[static_cast<std::size_t>(example)]; }
   std::span<const std::int32_t> examples() const { return examples_; }
 
-  // Brings in examples that are not there; there must be room.
+  // Adds examples that are not present; there must be room.
   void add(std::span<const std::int32_t> examples, const Monitor& monitor);
-  // Keeps those that `wanted` says of each example, and drops the others.
+  // Keeps the examples that `wanted` marks, and drops the others.
   void keep(const std::vector<bool>& wanted);
 
  private:

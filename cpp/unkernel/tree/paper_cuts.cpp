@@ -15,7 +15,7 @@ using kernels::ExampleSet;
 
 constexpr std::int64_t examples_at_once = 16;
 
-// One index per cut; for scores, one of all cuts if `together`.
+// One index per cut; for scores, one index of all cuts if `together`.
 class DagCuts final : public Cuts {
  public:
   DagCuts(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, int threads,
@@ -58,7 +58,7 @@ class DagCuts final : public Cuts {
   std::vector<ExampleMachine> dags_;
 };
 
-// One kernel value after another.
+// Computes one kernel value at a time.
 class PairCuts final : public KernelCuts {
  public:
   using KernelCuts::KernelCuts;

@@ -1,6 +1,5 @@
-// The ways of computing cuts in Severyn & Moschitti (2011), kept to compare with: uSVM (one kernel value
-// after another), SDAG (one index per cut) and SDAG+ (one index of all cuts for scores, one per cut for
-// products).
+// The cut computations of Severyn & Moschitti (2011), kept for comparison: uSVM (one kernel value at a time),
+// SDAG (one index per cut) and SDAG+ (one index of all cuts for scores, one per cut for products).
 #pragma once
 
 #include <memory>

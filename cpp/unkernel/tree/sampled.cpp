@@ -13,7 +13,7 @@
 namespace unkernel::tree {
 namespace {
 
-// Draws examples, each as often as its importance says. Where all are wanted and all weigh the same, all are
+// Draws examples in proportion to their importance. If all are requested and have equal importance, all are
 // drawn.
 class Sampler {
  public:
@@ -50,12 +50,12 @@ class Sampler {
   Random random_;
 };
 
-// The small dual of all cuts, with a constant feature if an intercept is wanted.
+// The small dual of all cuts, with a constant feature if an intercept is requested.
 class CutProgram {
  public:
   CutProgram(double mass, bool fit_intercept) : mass_(mass), fit_intercept_(fit_intercept) {}
 
-  // `products` with all cuts, its own last; `pull` is the cut's sum of coefficients.
+  // `products` with all cuts, that with itself last; `pull` is the cut's sum of coefficients.
   void add(std::span<const double> products, double offset, double pull) {
     const std::size_t size = offsets_.size() + 1;
     std::vector<double> gram(size * size);
@@ -95,7 +95,7 @@ class CutProgram {
   }
   double objective() const { return 0.5 * squared_norm() + mass_ * slack(); }
   double dual_objective() const { return dual_objective_; }
-  // What is left to gain: 0 when the cuts' problem is solved.
+  // The remaining gain: 0 once the problem of the cuts is solved.
   double gap() const { return objective() - dual_objective_; }
   const std::vector<double>& alphas() const { return alphas_; }
 
@@ -114,7 +114,7 @@ class CutProgram {
   std::vector<double> alphas_;
 };
 
-// Those of the sample that are inside the margin, each once.
+// The examples of the sample that are inside the margin, each once.
 Cut most_violated_cut(std::span<const std::int32_t> sample, std::span<const double> scores, double intercept,
                       std::span<const signed char> labels) {
   Cut cut;
@@ -163,7 +163,7 @@ Trained train_sampled(const kernels::ExampleKernel& kernel,
     Cut cut = most_violated_cut(sample, scores, intercept, labelling.labels);
     const double slack = program.slack();
     const double violation = violation_of(cut, sample, scores, intercept);
-    // The slack means something only where the small dual has been solved.
+    // The slack is meaningful only if the small dual has been solved.
     trained.converged = round > 1 && violation <= slack + options.epsilon &&
                         program.gap() <= options.epsilon * options.C * total;
     if (!cut.examples.empty()) {

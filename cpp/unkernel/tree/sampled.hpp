@@ -1,21 +1,20 @@
-// Kernel SVMs over examples made of trees, by sampled cutting planes: approximate, for examples by the
-// million.
+// Kernel SVMs over examples of trees by sampled cutting planes: approximate, for millions of examples.
 //
 // Problem   min_w  1/2 |w|^2 + C/Z sum_i z_i max(0, 1 - y_i w'phi(x_i)),   Z = sum_i z_i   (importances z_i)
-//           phi has a constant feature if an intercept is wanted, which is regularised with the others
+//           phi has a constant feature if an intercept is requested; its weight is regularised like the
+//           others
 // Method    Yu & Joachims (2008), Severyn & Moschitti (2011), Algorithm 2: each round draws r examples,
-// example i
-//           with a probability proportional to z_i (by rejection, their Algorithm 3), and those inside the
-//           margin form a cut,
-//             g = 1/r sum y_i phi(x_i),   d = 1/r (how many);
+//           example i with a probability proportional to z_i (by rejection, their Algorithm 3), and those
+//           inside the margin form a cut,
+//             g = 1/r sum y_i phi(x_i),   d = 1/r (their number);
 //           then the small dual of all cuts is solved,
 //             max_a  d'a - 1/2 a'Ga,   a >= 0,  sum(a) <= C,   w = sum_t a_t g_t.
 // Stop      the new cut is violated by at most epsilon more than the cuts so far, d - w'g <= xi + epsilon,
-// and
-//           the small dual is solved to the same precision. Cuts are samples, so this is an estimate without
-//           a certificate.
+//           and the small dual is solved to the same precision. Cuts are samples, so this is an estimate
+//           without a certificate.
 //
-// Rounds do not depend on the number of examples. The same seed gives the same cuts on any number of threads.
+// The number of rounds does not depend on the number of examples. The same seed gives the same cuts on any
+// number of threads.
 #pragma once
 
 #include <cstddef>
@@ -31,17 +30,17 @@
 
 namespace unkernel::tree {
 
-// How scores and inner products of cuts are computed; what comes out is the same.
+// How scores and inner products of cuts are computed; the results are the same.
 enum class CutMethod {
-  forest,        // one index of all cuts; a new cut's products with all others in one pass
-  pairs,         // uSVM: one kernel value after another
-  dag_each,      // SDAG: an index for each cut
-  dag_together,  // SDAG+: one index of all cuts for scores, one for each for the products
-  kernels,       // kernel values by the row: for what is not a sum over nodes (products, vectors)
+  forest,        // one index of all cuts; the products of a new cut with all others in one pass
+  pairs,         // uSVM: one kernel value at a time
+  dag_each,      // SDAG: one index per cut
+  dag_together,  // SDAG+: one index of all cuts for scores, one per cut for products
+  kernels,       // kernel values row by row: for kernels that are not sums over nodes (products, vectors)
 };
 
 struct SampledOptions {
-  double C;  // times the sum of all importances
+  double C;  // multiplies the sum of all importances
   double epsilon;
   std::int64_t max_rounds;
   std::int64_t sample_size;
