@@ -223,7 +223,7 @@ def test_templates_of_bunsetsu_are_names_in_a_file(run, tmp_path):
     for text, reason in (
         ("# none\n", "t.txt: there is no template in it"),
         ("candidate.end\ncandidate.and\n", "t.txt:2:1: no such template: 'candidate.and'"),
-        ("candidate.end\n\ncandidate.end\n", "t.txt:3:1: the template 'candidate.end' is there twice"),
+        ("candidate.end\n\ncandidate.end\n", "t.txt:3:1: the template 'candidate.end' occurs twice"),
     ):
         (tmp_path / "t.txt").write_text(text)
         assert reason in run(*arguments, tmp_path / "t.txt", "-q").error()

@@ -159,7 +159,7 @@ def test_templates_that_there_are_not(name):
 
 
 def test_a_template_that_comes_twice():
-    with pytest.raises(ValueError, match="is there twice"):
+    with pytest.raises(ValueError, match="occurs twice"):
         fitted(templates=["modifier.particles", "between.distance", "modifier.particles"])
 
 

@@ -89,7 +89,7 @@ def test_comments_blank_lines_and_spaces():
         ("prefix0[0]", 1, "is no attribute"),
         ("suffix10[0]", 1, "is no attribute"),
         ("Word[0]", 1, "'Word' is no attribute"),
-        ("pos[1]", 1, "is there twice"),
+        ("pos[1]", 1, "occurs twice"),
         ("+".join(["word[0]"] * 9), 1, "joins at most 8 values"),
     ],
 )

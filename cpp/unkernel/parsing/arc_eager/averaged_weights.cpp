@@ -15,26 +15,26 @@ namespace {
 
 constexpr std::size_t smallest_table = 1 << 12;
 constexpr int column_bits = 21;
-constexpr std::size_t ahead = 8;  // so many places are fetched before they are needed
+constexpr std::size_t ahead = 8;  // prefetch distance
 constexpr double finest_unit = 1.0 / 1024.0;
 constexpr double most_units = std::numeric_limits<std::int16_t>::max();
 
 double rounded(double weight, double unit) { return std::nearbyint(weight / unit) * unit; }
 
-// The finest one by which the largest weight, or the difference of two, still fits 16 bits.
+// The finest unit for which the largest weight, or the difference of two, still fits into 16 bits.
 double unit_for(double largest, std::size_t classes) {
   double unit = finest_unit;
   while ((classes == 2 ? 2.0 : 1.0) * largest > unit * (most_units - 1.0)) unit *= 2.0;
   return unit;
 }
 
-// The columns of a conjunction, descending, each one more than it is; zeros behind them.
+// The columns of a conjunction plus one, descending, padded with zeros.
 std::array<std::uint64_t, 3> columns_of(std::uint64_t key) {
   constexpr std::uint64_t mask = (1 << column_bits) - 1;
   return {key >> 2 * column_bits, key >> column_bits & mask, key & mask};
 }
 
-// For each column that has a rank, one more than that; else 0.
+// For each column its rank plus one; 0 if it has no rank.
 std::vector<std::uint64_t> places_of(std::span<const std::int64_t> columns) {
   std::vector<std::uint64_t> ranks;
   for (std::size_t rank = 0; rank < columns.size(); ++rank) {
@@ -45,10 +45,10 @@ std::vector<std::uint64_t> places_of(std::span<const std::int64_t> columns) {
   return ranks;
 }
 
-// The number that engines know a conjunction by.
+// The number of a conjunction in engines.
 kernels::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks,
                        const kernels::ConjunctionIndex& index) {
-  std::uint64_t of[3] = {0, 0, 0};  // one more than each rank, descending
+  std::uint64_t of[3] = {0, 0, 0};  // each rank plus one, descending
   for (std::uint64_t column : columns_of(key)) {
     std::uint64_t rank = column == 0 ? 0 : ranks[column - 1];
     for (std::uint64_t& other : of) {
@@ -61,7 +61,7 @@ kernels::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks,
                     : first + index.triples(of[0] - 1) + index.triangle(of[1] - 1) + of[2] - 1;
 }
 
-// Columns by how many of the conjunctions they are part of.
+// Columns by the number of conjunctions that contain them.
 std::vector<std::int64_t> by_frequency(std::span<const std::uint64_t> keys) {
   std::vector<std::int64_t> times;
   for (const std::uint64_t key : keys) {
@@ -80,7 +80,7 @@ std::vector<std::int64_t> by_frequency(std::span<const std::uint64_t> keys) {
   return columns;
 }
 
-// A conjunction that a run does not have weighs nothing there.
+// A conjunction that is missing in a run counts with weight 0 there.
 RunAverages unrounded_mean(std::span<const RunAverages> runs, std::size_t classes) {
   RunAverages mean;
   for (const RunAverages& run : runs) mean.keys.insert(mean.keys.end(), run.keys.begin(), run.keys.end());
@@ -113,7 +113,7 @@ AveragedWeights::AveragedWeights(int degree, std::size_t classes, std::uint32_t 
   if (degree < 1 || degree > 3) throw std::invalid_argument("online learning takes a degree of 1, 2 or 3");
 }
 
-// Rows ascend, so the first column of a key is the largest, and the only one that may lie beyond the core.
+// Rows ascend, so the first column of a key is the largest, and the only one that may be outside the core.
 void AveragedWeights::list_keys(std::span<const std::int32_t> row) {
   const auto number = [&](std::size_t k) { return static_cast<Key>(row[k]) + 1; };
   row_keys_.assign(1, 0);
@@ -202,7 +202,7 @@ void AveragedWeights::update(std::size_t right, std::size_t wrong) {
   }
 }
 
-// One array after another: at no time are there two copies of all.
+// Grows one array at a time, so that two copies of everything are never in memory.
 void AveragedWeights::grow() {
   LargeVector<Entry> old(2 * entries_.size());
   old.swap(entries_);
@@ -239,7 +239,7 @@ RunAverages AveragedWeights::averages() const {
 
 ConjunctionWeights mean_of(std::span<const RunAverages> runs, int degree, std::size_t classes) {
   const RunAverages mean = unrounded_mean(runs, classes);
-  const std::size_t first = !mean.keys.empty() && mean.keys.front() == 0;  // behind the constant
+  const std::size_t first = !mean.keys.empty() && mean.keys.front() == 0;  // skips the constant
   ConjunctionWeights result;
   result.columns = by_frequency(std::span(mean.keys).subspan(first));
   const std::vector<std::uint64_t> ranks = places_of(result.columns);

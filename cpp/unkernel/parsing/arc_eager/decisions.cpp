@@ -9,7 +9,7 @@
 namespace unkernel::parsing {
 namespace {
 
-// A score for each class. Two classes share one score, which is positive for the second.
+// One score per class. Two classes share one score, which is positive for the second.
 class Scores {
  public:
   std::span<const double> operator()(const engines::Engine* engine, std::size_t classes,

@@ -11,7 +11,7 @@ namespace unkernel::parsing {
 namespace {
 
 constexpr FeatureValue no_value = -1;
-constexpr std::int32_t most_children = 3;  // more are counted as so many
+constexpr std::int32_t most_children = 3;  // larger numbers of children count as this one
 constexpr std::size_t distances = 8;
 
 // 1, 2, 3, 4, then ranges.
@@ -20,7 +20,7 @@ FeatureValue distance_class(std::int32_t distance) {
   return distance < 7 ? 4 : distance < 10 ? 5 : distance < 15 ? 6 : 7;
 }
 
-// The number of values that an attribute may have.
+// The number of values of an attribute.
 std::size_t range(Attribute attribute, const Vocabulary& vocabulary, std::size_t labels) {
   switch (attribute) {
     case Attribute::label: return std::max<std::size_t>(labels, 1);
@@ -32,7 +32,7 @@ std::size_t range(Attribute attribute, const Vocabulary& vocabulary, std::size_t
   }
 }
 
-// The value in a place of a template; negative if there is none.
+// The value at a place of a template; negative if there is none.
 FeatureValue value(const TemplateValue& place, const Situation& situation, std::span<const Word> words) {
   if (is_string(place.attribute)) return situation.symbols.of(place.attribute, words[place.address]);
   const Arc& arc = situation.arc;

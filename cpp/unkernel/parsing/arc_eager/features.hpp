@@ -1,10 +1,10 @@
-// Features of a parser's state: templates filled with values, as column numbers of a binary row.
+// Features of a parser's state: templates filled with values, as columns of a binary row.
 //
-// A feature is a template and the values in its places, which together are one number, the key. In training,
-// keys are counted; those that are frequent enough become columns. The columns of a template lie together, in
-// the order of the templates and by descending frequency, so that a row comes out in ascending order. What
-// was not seen in training is no feature. Looking up takes one load for a template of one value, and a probe
-// of a hash table for one of several.
+// A feature is a template with the values in its places, which together form one number, the key. Training
+// counts keys, and frequent ones become columns. The columns of a template are contiguous, in the order of
+// the templates and by descending frequency, so rows are created in ascending order. Features that training
+// has not seen are ignored. A lookup takes one load for a template with one value, and a probe of a hash
+// table for one with several.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,14 @@
 
 namespace unkernel::parsing {
 
-// A state between two transitions, or the arc of one that has been chosen.
+// A state between two transitions, or the arc of a chosen transition.
 struct Situation {
   const ArcEagerState& state;
   const SentenceSymbols& symbols;
   Arc arc;
 };
 
-// The columns of a situation, and the words at the templates' addresses; kept from one to the next.
+// The columns of a situation, and the words at the templates' addresses; buffers are reused.
 struct FeatureRow {
   std::vector<std::int32_t> columns;
   std::vector<Word> words;
@@ -42,20 +42,20 @@ class FeatureSpace {
 
   FeatureCounts no_counts() const { return FeatureCounts(set_.templates.size()); }
   void count(const Situation& situation, FeatureRow& row, FeatureCounts& counts) const;
-  // Gives columns to the keys that were counted so often.
+  // Assigns columns to the keys that were counted at least `min_count` times.
   void number(const FeatureCounts& counts, std::int64_t min_count);
 
   // The columns come in ascending order.
   void extract(const Situation& situation, FeatureRow& row) const;
 
   std::size_t columns() const { return keys_.size(); }
-  // Those before this one are joined with all others, those from it on only with these.
+  // Columns before this one are joined with all others, columns from it on only with those before.
   std::int32_t core_columns() const { return static_cast<std::int32_t>(begins_[set_.core]); }
   const TemplateSet& set() const { return set_; }
-  // The key of each column, and where the columns of each template begin; the last is where they end.
+  // The key of each column, and where the columns of each template begin, then their total number.
   const std::vector<FeatureKey>& keys() const { return keys_; }
   const std::vector<std::int64_t>& begins() const { return begins_; }
-  // As they were; throws std::invalid_argument if that cannot be.
+  // Restores stored keys; throws std::invalid_argument if they are inconsistent.
   void restore(std::span<const FeatureKey> keys, std::span<const std::int64_t> begins);
 
  private:

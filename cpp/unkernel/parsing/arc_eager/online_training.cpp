@@ -18,7 +18,7 @@ std::vector<AveragedWeights> weights_for(const DecisionParts& parts, const Featu
   return made;
 }
 
-// The best class but one; none where there is no other.
+// The best class other than `but`; none if there is no other.
 std::size_t best_other(std::span<const float> scores, std::size_t but) {
   std::size_t best = none;
   for (std::size_t k = 0; k < scores.size(); ++k) {
@@ -27,7 +27,7 @@ std::size_t best_other(std::span<const float> scores, std::size_t but) {
   return best;
 }
 
-// Scores by averages, for parsing between epochs.
+// Scores with averages, to parse between epochs.
 class AverageScorer {
  public:
   AverageScorer(std::vector<AveragedWeights>& moves, std::vector<AveragedWeights>& arcs)
@@ -63,7 +63,7 @@ OnlineTrainer::OnlineTrainer(const ArcEagerSpec& spec, const data::ColumnText& t
   const std::size_t columns = std::max(spec.move_features().columns(), spec.arc_features().columns());
   if (columns > static_cast<std::size_t>(AveragedWeights::most_columns)) {
     throw std::invalid_argument("the treebank has " + std::to_string(columns) +
-                                " features, and online learning takes at most " +
+                                " features, but online learning supports at most " +
                                 std::to_string(AveragedWeights::most_columns) + ": raise min_count");
   }
   std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -88,7 +88,7 @@ void OnlineTrainer::learn_sentence(std::size_t sentence, EpochCounts& counts, co
   }
 }
 
-// The move to go on with.
+// Returns the move to continue with.
 Move OnlineTrainer::learn_move(const LabelledTree& gold, EpochCounts& counts) {
   const ArcEagerState& state = room_.state;
   if (state.top() == no_word) return Move::shift;
@@ -121,7 +121,7 @@ Move OnlineTrainer::learn_move(const LabelledTree& gold, EpochCounts& counts) {
   return static_cast<Move>(classes[followed]);
 }
 
-// The label to go on with.
+// Returns the label to continue with.
 std::int32_t OnlineTrainer::learn_label(const LabelledTree& gold, const Arc& arc, EpochCounts& counts) {
   const std::size_t part = spec_.arc_part(arc, room_.symbols);
   const auto& classes = spec_.arcs().classes(part);

@@ -1,11 +1,11 @@
-// Training an arc-eager parser online, along its own mistakes.
+// Trains an arc-eager parser online, from its own mistakes.
 //
-// Sentence by sentence, in an order that is new in each epoch, the parser chooses a move; if that loses gold
-// arcs, the weights of the best move that loses fewest are raised and those of the best other one are lowered
-// (averaged_weights.hpp). A tie is a mistake too: the averages might break it the other way. From epoch
-// `gold_epochs` on, the state then follows the parser's own choice with probability `exploration`, so that it
-// learns what to do after mistakes: training with exploration by a dynamic oracle (Goldberg & Nivre 2012).
-// Labels are learnt on right arcs.
+// Sentence by sentence, in a new order in each epoch, the parser chooses a move. If that move loses gold
+// arcs, the weights of the best move that loses fewest are raised, and those of the best other move are
+// lowered (averaged_weights.hpp). A tie is a mistake too, because the averages might break it the other way.
+// From epoch `gold_epochs` on, the state then follows the parser's own choice with probability `exploration`,
+// so that it learns what to do after mistakes: training with exploration by a dynamic oracle (Goldberg &
+// Nivre 2012). Labels are learnt on correct arcs.
 //
 // The result depends on the seed alone.
 #pragma once
@@ -31,7 +31,7 @@ struct OnlineOptions {
   std::uint64_t seed;
 };
 
-// What an epoch saw.
+// Statistics of an epoch.
 struct EpochCounts {
   std::int64_t moves = 0;
   std::int64_t wrong_moves = 0;
@@ -41,13 +41,13 @@ struct EpochCounts {
 
 class OnlineTrainer {
  public:
-  // The spec has learnt from this text, which gave these trees; all three must outlive the trainer.
+  // The spec must have learnt from this text, which gave these trees; all three must outlive the trainer.
   OnlineTrainer(const ArcEagerSpec& spec, const data::ColumnText& text, std::span<const LabelledTree> trees,
                 const OnlineOptions& options);
 
   EpochCounts run_epoch(const Monitor& monitor);
   int epochs() const { return epochs_; }
-  // With the averages as they are now.
+  // Parses with the current averages.
   Parsed parse(const data::ColumnText& text, const Monitor& monitor);
 
   const std::vector<AveragedWeights>& moves() const { return moves_; }

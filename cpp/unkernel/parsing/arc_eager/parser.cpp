@@ -21,7 +21,7 @@ class PartScorer {
     if (engine_ != nullptr) engine_->score(engines::SparseRow<std::int32_t>{columns}, *worker_, out());
     return scores_;
   }
-  // Scores of which only the largest is certain to be the right one.
+  // Scores of which only the identity of the largest is reliable.
   std::span<const double> decide(std::span<const std::int32_t> columns) {
     if (engine_ != nullptr)
       engine_->score_until_decided(engines::SparseRow<std::int32_t>{columns}, *worker_, out());
@@ -64,7 +64,7 @@ void check(const DecisionParts& parts, std::span<const engines::Engine* const> e
   bool sound = engines.size() == parts.size();
   for (std::size_t part = 0; sound && part < parts.size(); ++part) {
     const std::size_t classes = parts.classes(part).size();
-    // No room is kept for the scores of a part that has nothing to choose.
+    // A part without a choice needs no buffer for scores.
     sound = classes == 1
                 ? engines[part] == nullptr
                 : engines[part] != nullptr && engines[part]->scores() == (classes == 2 ? 1 : classes);
@@ -96,7 +96,7 @@ Parsed parse(const ArcEagerSpec& spec, const ParserEngines& engines, const data:
   check(spec, engines);
   const auto tokens = static_cast<std::size_t>(text.tokens());
   Parsed parsed{std::vector<std::int32_t>(tokens), std::vector<std::int32_t>(tokens)};
-  constexpr std::int64_t grain = 64;  // sentences: a worker is made for each run of them
+  constexpr std::int64_t grain = 64;  // sentences per task, each with its own worker
   parallel_ranges(
       threads, text.sentences(), std::max(grain, text.sentences() / (8 * std::max(threads, 1))),
       [&](std::int64_t first, std::int64_t last) {
@@ -121,7 +121,7 @@ void check_same_sentences(const data::ColumnText& text, std::span<const Labelled
     same = static_cast<std::size_t>(text.first_token(sentence + 1) - text.first_token(sentence)) + 1 ==
            trees[s].heads.size();
   }
-  if (!same) throw std::invalid_argument("this is not the text that the parser has learnt from");
+  if (!same) throw std::invalid_argument("the parser has learnt from a different text");
 }
 
 OracleRows oracle_rows(const ArcEagerSpec& spec, const data::ColumnText& text,

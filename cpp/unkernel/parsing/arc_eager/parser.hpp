@@ -1,4 +1,4 @@
-// Greedy arc-eager parsing: one decision after another, none taken back.
+// Greedy arc-eager parsing: makes one decision after another, without backtracking.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace unkernel::parsing {
 
-// What a sentence needs while it is parsed, kept from one to the next.
+// The buffers for parsing a sentence, reused.
 struct ParseRoom {
   SentenceSymbols symbols;
   ArcEagerState state;
@@ -21,8 +21,7 @@ struct ParseRoom {
   LabelledTree tree;
 };
 
-// The move of the largest score among the valid ones; where the classifier knows none of those, the first
-// valid one.
+// The valid move with the largest score; if the classifier knows no valid move, the first valid one.
 template <class Score>
 Move best_move(const ArcEagerState& state, std::span<const std::int32_t> classes,
                std::span<const Score> scores) {
@@ -46,8 +45,8 @@ std::size_t best_class(std::span<const Score> scores) {
   return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
-// A Scorer has move_scores(part, columns): a score for each class of the part; and decided_moves and
-// decided_arcs, which may stop as soon as it is certain which score is the largest.
+// A Scorer has move_scores(part, columns), with one score per class of the part; and decided_moves and
+// decided_arcs, which may stop as soon as the largest score is certain.
 template <class Scorer>
 std::int32_t choose_label(const ArcEagerSpec& spec, Scorer& scorer, const Arc& arc, ParseRoom& room) {
   const std::size_t part = spec.arc_part(arc, room.symbols);
@@ -59,7 +58,7 @@ std::int32_t choose_label(const ArcEagerSpec& spec, Scorer& scorer, const Arc& a
 
 template <class Scorer>
 Move choose_move(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& room) {
-  if (room.state.top() == no_word) return Move::shift;  // nothing else is possible
+  if (room.state.top() == no_word) return Move::shift;  // the only valid move
   const std::size_t part = spec.move_part(room.state, room.symbols);
   spec.move_features().extract(before_move(room.state, room.symbols), room.row);
   const auto& classes = spec.moves().classes(part);
@@ -68,7 +67,7 @@ Move choose_move(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& room) {
   return best_move(room.state, std::span(classes), scorer.move_scores(part, room.row.columns));
 }
 
-// Parses the sentence whose symbols are in the room; its tree is there afterwards.
+// Parses the sentence whose symbols are in the room, and leaves its tree there.
 template <class Scorer>
 void parse(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& room) {
   ArcEagerState& state = room.state;
@@ -87,17 +86,17 @@ void parse(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& room) {
   deprojectivise(room.tree, spec.labels());
 }
 
-// One engine a part; null where a part has but one class.
+// One engine per part; null for a part with a single class.
 struct ParserEngines {
   std::vector<const engines::Engine*> moves;
   std::vector<const engines::Engine*> arcs;
 };
 
-// Throws std::invalid_argument unless every part has an engine with the scores that it needs.
+// Throws std::invalid_argument unless every part has an engine with the required number of scores.
 void check(const ArcEagerSpec& spec, const ParserEngines& engines);
 
 // For each token of the text: its head, counted from 1 in its sentence (0: the root), and the number of its
-// label. The same for any number of threads.
+// label. Does not depend on the number of threads.
 struct Parsed {
   std::vector<std::int32_t> heads;
   std::vector<std::int32_t> labels;
@@ -105,9 +104,8 @@ struct Parsed {
 Parsed parse(const ArcEagerSpec& spec, const ParserEngines& engines, const data::ColumnText& text,
              int threads, const Monitor& monitor);
 
-// The rows of the canonical moves of a treebank and of their arcs, to train classifiers on: the columns of
-// all rows one after another, where each row begins, its part and its class (as a place among the part's
-// classes).
+// Training rows from the canonical moves of a treebank and their arcs: the concatenated columns of all rows,
+// where each row begins, its part and its class (as an index into the part's classes).
 struct DecisionRows {
   std::vector<std::int64_t> offsets{0};
   std::vector<std::int32_t> columns;
@@ -122,7 +120,7 @@ struct OracleRows {
 OracleRows oracle_rows(const ArcEagerSpec& spec, const data::ColumnText& text,
                        std::span<const LabelledTree> trees, const Monitor& monitor);
 
-// Throws std::invalid_argument unless there is a tree for each sentence, of as many words.
+// Throws std::invalid_argument unless there is one tree per sentence, with the same number of words.
 void check_same_sentences(const data::ColumnText& text, std::span<const LabelledTree> trees);
 
 }  // namespace unkernel::parsing

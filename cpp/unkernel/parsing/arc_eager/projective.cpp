@@ -17,7 +17,7 @@ bool leads_to(const std::vector<Word>& heads, Word word, Word ancestor) {
   return word == ancestor;
 }
 
-// Whether some word below the arc does not hang from its head.
+// Whether some word below the arc does not descend from its head.
 bool crosses(const std::vector<Word>& heads, Word child) {
   const Word head = heads[place(child)];
   const Word first = std::min(child, head) + 1;
@@ -27,7 +27,7 @@ bool crosses(const std::vector<Word>& heads, Word child) {
   return false;
 }
 
-// Arcs to the root lie outside of everything: no word can be lifted above them.
+// Arcs to the root enclose everything: no word can be lifted above them.
 Word shortest_crossing(const std::vector<Word>& heads, const Monitor& monitor) {
   Word shortest = no_word;
   Word length = 0;
@@ -43,7 +43,7 @@ Word shortest_crossing(const std::vector<Word>& heads, const Monitor& monitor) {
   return shortest;
 }
 
-// The nearest word with this label below `head`, but not below `lifted`: by levels, each from left to right.
+// The nearest word with this label below `head`, but not below `lifted`: level by level, from left to right.
 Word nearest_below(const LabelledTree& tree, const LabelSet& labels, Word head, Word lifted,
                    std::int32_t label) {
   std::vector<Word> level{head};

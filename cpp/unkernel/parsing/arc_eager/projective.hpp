@@ -1,10 +1,10 @@
-// Trees whose arcs cross, made usable for a parser that cannot cross arcs (Nivre & Nilsson 2005, the head
-// scheme).
+// Makes non-projective trees projective for a parser that cannot cross arcs, and restores them (Nivre &
+// Nilsson 2005, the head scheme).
 //
-// The shortest arc that crosses another is lifted: its word is given to its head's head, until nothing
-// crosses. The word's label then says what it was lifted from, "nsubj↑acl": an nsubj whose true head is an
-// acl. After parsing, the word goes to the nearest acl below its head, from top to bottom and from left to
-// right; where there is none, it stays.
+// The shortest arc that crosses another is lifted: its word is attached to its head's head, until no arcs
+// cross. The label of the word then encodes where it was lifted from, "nsubj↑acl": an nsubj whose true head
+// is an acl. After parsing, the word moves to the nearest acl below its head, from top to bottom and from
+// left to right; if there is none, it stays.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@
 
 namespace unkernel::parsing {
 
-// Heads and labels by word; place 0 is not used.
+// Heads and labels by word; place 0 is unused.
 struct LabelledTree {
   std::vector<Word> heads;
   std::vector<std::int32_t> labels;
 };
 
-// Labels and their numbers; those of lifted words know what they are made of.
+// Labels and their numbers; the label of a lifted word refers to its components.
 class LabelSet {
  public:
   std::int32_t add(std::string_view name);
@@ -32,7 +32,7 @@ class LabelSet {
 
   std::size_t size() const { return parts_.size(); }
   std::string_view name(std::int32_t label) const { return names_.name(label); }
-  // The label itself; of a lifted word, the one it has without the mark.
+  // The label itself; for a lifted word, the label without the mark.
   std::int32_t plain(std::int32_t label) const { return parts_[static_cast<std::size_t>(label)].plain; }
   // The label of a lifted word's true head, or no_label.
   std::int32_t head_label(std::int32_t label) const { return parts_[static_cast<std::size_t>(label)].head; }
@@ -46,10 +46,10 @@ class LabelSet {
   std::vector<Parts> parts_;
 };
 
-// How many words were lifted. The tree must be one: each word leads to the root.
+// Returns the number of lifted words. The tree must be valid: every word leads to the root.
 std::size_t projectivise(LabelledTree& tree, LabelSet& labels, const Monitor& monitor);
 
-// Undoes that, as far as the labels tell; no label is a lifted one afterwards.
+// Undoes the lifting as far as the labels allow; afterwards no label is a lifted one.
 void deprojectivise(LabelledTree& tree, const LabelSet& labels);
 
 }  // namespace unkernel::parsing

@@ -11,7 +11,7 @@ namespace {
 
 namespace conll = data::conll;
 
-constexpr std::uint64_t class_bits = 20;  // of keys of counts: case, then class
+constexpr std::uint64_t class_bits = 20;  // of the keys of counts: case, then class
 constexpr std::int64_t fewest_lifted = 5;
 
 UsedAttributes with_tags(UsedAttributes used, const SpecOptions& options) {
@@ -110,8 +110,8 @@ std::vector<LabelledTree> ArcEagerSpec::read_trees(const data::ColumnText& text,
   return trees;
 }
 
-// Marks of what a word was lifted from are kept where they can be learnt; elsewhere the word just has another
-// head.
+// The marks of lifted words are kept only if they are frequent enough to learn; otherwise the word just gets
+// another head.
 void ArcEagerSpec::projectivise_all(std::span<LabelledTree> trees, const Monitor& monitor) {
   LabelSet all = labels_;
   for (LabelledTree& tree : trees) lifted_ += projectivise(tree, all, monitor);

@@ -1,9 +1,9 @@
 // Everything of an arc-eager parser but its weights: templates, strings, labels, features, and which
 // classifier decides what.
 //
-// Two kinds of decisions: the next move, and the label of an arc that a move makes. Each kind may be split
-// into parts by a tag (Yamada & Matsumoto 2003; section 5 of Chang et al.): a part has a classifier of its
-// own, and chooses among the classes that were seen in it.
+// There are two kinds of decisions: the next move, and the label of an arc that a move makes. Each kind may
+// be split into parts by a tag (Yamada & Matsumoto 2003; section 5 of Chang et al.): a part has its own
+// classifier, and chooses among the classes that occurred in it.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace unkernel::parsing {
 
-// Which part decides, and among which classes. Cases are what decisions are split by.
+// Which part decides, and among which classes. Decisions are split by their case.
 class DecisionParts {
  public:
   std::size_t size() const { return classes_.size(); }
@@ -29,13 +29,13 @@ class DecisionParts {
   std::size_t part_of(std::size_t of_case) const { return static_cast<std::size_t>(part_of_case_[of_case]); }
   const std::vector<std::int32_t>& part_of_case() const { return part_of_case_; }
 
-  // How often each class was seen in each case.
+  // How often each class occurred in each case.
   using Counts = FlatMap<std::uint64_t, std::int64_t>;
   static void count(std::size_t of_case, std::int32_t decision, Counts& counts);
-  // In training: a part for each case that occurs, the most frequent first, with its classes, ascending.
-  // Where nothing was counted, there is one part with the class `otherwise`.
+  // For training: creates one part per case that occurs, the most frequent first, with its ascending classes.
+  // If nothing was counted, there is one part with the class `otherwise`.
   void settle(const Counts& counts, std::size_t cases, std::int32_t otherwise);
-  // Throws std::invalid_argument unless every case has a part, and every part classes below `limit`.
+  // Throws std::invalid_argument unless every case has a part, and every part has classes below `limit`.
   void restore(std::vector<std::int32_t> part_of_case, std::vector<std::vector<std::int32_t>> classes,
                std::size_t cases, std::size_t limit);
 
@@ -56,8 +56,8 @@ class ArcEagerSpec {
   ArcEagerSpec(const ArcEagerSpec&) = delete;
   ArcEagerSpec& operator=(const ArcEagerSpec&) = delete;
 
-  // What a treebank holds of strings, labels, features and parts; gives its trees, made projective. Heads
-  // must be there.
+  // Learns strings, labels, features and parts from a treebank; returns its trees, made projective. The text
+  // must have heads.
   std::vector<LabelledTree> learn(const data::ColumnText& text, const Monitor& monitor);
 
   const SpecOptions& options() const { return options_; }
@@ -78,7 +78,7 @@ class ArcEagerSpec {
     return arcs_.part_of(arc_case(arc, symbols));
   }
 
-  // As a file holds it; restore() throws std::invalid_argument where that cannot be.
+  // The stored form; restore() throws std::invalid_argument if it is inconsistent.
   struct Stored {
     std::array<std::vector<std::string_view>, string_attributes> strings;
     std::vector<std::string_view> labels;
@@ -93,7 +93,7 @@ class ArcEagerSpec {
   void restore(const Stored& stored);
 
  private:
-  // Case 0 is that of tags which are not known.
+  // Case 0 is that of unknown tags.
   std::size_t move_case(const ArcEagerState& state, const SentenceSymbols& symbols) const {
     return options_.split_moves ? static_cast<std::size_t>(symbols.of(Attribute::xpos, state.next()) + 1) : 0;
   }
@@ -133,7 +133,7 @@ inline Situation of_arc(const ArcEagerState& state, const SentenceSymbols& symbo
   return {state, symbols, arc};
 }
 
-// Walks a tree along its canonical moves: visit(state, move) before each.
+// Follows the canonical moves of a tree: calls visit(state, move) before each.
 template <class Visit>
 void for_each_canonical_move(const LabelledTree& tree, ArcEagerState& state, const Visit& visit) {
   state.begin(tree.heads.size() - 1);

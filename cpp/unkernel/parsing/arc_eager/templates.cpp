@@ -40,7 +40,7 @@ constexpr std::pair<std::string_view, Base> label_bases[] = {{"head", Base::head
 constexpr TemplateLimits limits{.lowest_position = -1000, .highest_position = 1000, .most_joined = 4};
 constexpr std::size_t most_steps = 8;
 
-// Gives the names of a template text their meaning.
+// Interprets the names of a template text.
 class ArcTemplateReader {
  public:
   ArcTemplateReader(const std::string& file, std::string_view text) : text_(file, text, limits) {}
@@ -86,7 +86,7 @@ class ArcTemplateReader {
     for (const TemplatePath& path : line_->paths) made.values.push_back(read_value(path));
     const auto same = [&](const Template& other) { return other.values == made.values; };
     if (std::ranges::any_of(section_->templates, same))
-      fail(line_->column, message({"the feature '", made.text, "' is there twice"}));
+      fail(line_->column, message({"the feature '", made.text, "' occurs twice"}));
     section_->templates.push_back(std::move(made));
     section_->core += !beside_;
   }
@@ -131,7 +131,7 @@ class ArcTemplateReader {
     const bool of_moves = section_ == &read_.moves;
     const auto base = of_moves ? named(move_bases, name.text) : named(label_bases, name.text);
     if (!base)
-      fail(name.column, message({"'", name.text, "' is no address here: there are ",
+      fail(name.column, message({"'", name.text, "' is not an address here: there are ",
                                  of_moves ? listed(move_bases) : listed(label_bases)}));
     return *base;
   }

@@ -1,4 +1,4 @@
-// Feature templates: a readable file says which values of a parser's state become features.
+// Feature templates: a readable file defines which values of a parser's state become features.
 //
 //   [moves]                        features that choose the next transition
 //   stack.word                     the word on top of the stack
@@ -6,12 +6,12 @@
 //   stack.head.word                the word of the top's head
 //   stack.xpos + input.xpos        both together are one feature
 //   distance                       how far the next word is from the top
-//   [beside moves]                 more of them, which are joined with those above, and never with each other
+//   [beside moves]                 more of them, joined with those above, but never with each other
 //   stack.shape
 //   [labels]                       features that label an arc
 //   dependent[-1].xpos             the tag of the word before the dependent
 //
-// An address is `stack` or `input` (of moves), `head` or `dependent` (of labels), with a number that counts
+// An address is `stack` or `input` (for moves), `head` or `dependent` (for labels), with a number that counts
 // from the top, from the next word, or along the sentence; then any of the steps `head`, `left`, `left2`,
 // `right`, `right2` (the outermost children and those next to them), `before`, `after`. `#` begins a comment.
 #pragma once
@@ -26,7 +26,7 @@
 
 namespace unkernel::parsing {
 
-// Those up to `shape` are strings of the text; the rest are numbers that the state knows.
+// Attributes up to `shape` are strings of the text; the others are numbers from the state.
 enum class Attribute : std::uint8_t {
   form,
   word,  // the form in lower case, with 0 for every digit
@@ -67,7 +67,7 @@ struct Address {
 };
 
 struct TemplateValue {
-  std::size_t address;  // its number; of no meaning for distance and direction
+  std::size_t address;  // its number; unused for distance and direction
   Attribute attribute;
 
   bool operator==(const TemplateValue&) const = default;
@@ -78,11 +78,11 @@ struct Template {
   std::vector<TemplateValue> values;
 };
 
-// Addresses are listed once, however many templates name them.
+// Each address is listed once, however many templates use it.
 struct TemplateSet {
   std::vector<Address> addresses;
   std::vector<Template> templates;
-  std::size_t core = 0;  // templates that are joined with all; those behind them are joined with these only
+  std::size_t core = 0;  // templates that are joined with all; the later ones are joined with these only
 };
 
 struct ParserTemplates {
@@ -90,10 +90,10 @@ struct ParserTemplates {
   TemplateSet labels;
 };
 
-// Throws FormatError, which names the line and what would be right.
+// Throws FormatError with the line and what would be valid.
 ParserTemplates read_templates(const std::string& file, std::string_view text);
 
-// The word at an address; 0 where there is none. `arc` is what is being labelled.
+// The word at an address; 0 if there is none. `arc` is the arc being labelled.
 Word word_at(const ArcEagerState& state, const Arc& arc, const Address& address);
 
 }  // namespace unkernel::parsing

@@ -1,15 +1,15 @@
-// The arc-eager transition system (Nivre 2003), as in section 5 of Chang et al. 2010: a stack, the words that
-// are still to come, and the arcs made so far.
+// The arc-eager transition system (Nivre 2003), as in section 5 of Chang et al. 2010: a stack, the remaining
+// words, and the arcs made so far.
 //
 //   SHIFT      pushes the next word
 //   REDUCE     pops the top, which has a head
 //   LEFT-ARC   makes the next word the head of the top, which has none, and pops it
 //   RIGHT-ARC  makes the top the head of the next word, and pushes that
 //
-// One tree for any input: where the words have run out and the top has no head, it goes back to be the next
-// word (UNSHIFT of Nivre & Fernandez-Gonzalez 2014) and may not be shifted again unless it is alone; the last
-// word without a head is the root. Every word is shifted once, unshifted at most once, and popped: a sentence
-// of n words takes less than 4n transitions.
+// Every input yields one tree: if the words have run out and the top has no head, the top goes back to be the
+// next word (UNSHIFT of Nivre & Fernandez-Gonzalez 2014) and may not be shifted again unless it is alone; the
+// last word without a head is the root. Every word is shifted once, unshifted at most once, and popped: a
+// sentence of n words takes less than 4n transitions.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using Word = std::int32_t;
 constexpr Word no_word = 0;
 constexpr std::int32_t no_label = -1;
 
-// The gold head of each word; place 0 is not used.
+// The gold head of each word; place 0 is unused.
 using GoldHeads = std::span<const Word>;
 
 class ArcEagerState {
@@ -42,7 +42,7 @@ class ArcEagerState {
   bool finished() const { return next_ == end_ && stack_.empty(); }
 
   Word next() const { return next_ < end_ ? next_ : no_word; }
-  // The k-th of the words to come, counted from 0.
+  // The k-th remaining word, counted from 0.
   Word input(std::int32_t k) const { return next_ + k < end_ ? next_ + k : no_word; }
   // The k-th from the top.
   Word stack(std::int32_t k) const {
@@ -52,7 +52,7 @@ class ArcEagerState {
   Word top() const { return stack_.empty() ? no_word : stack_.back(); }
   std::span<const Word> stacked() const { return stack_; }
   Word end() const { return end_; }
-  // The next word has been on the stack before.
+  // Whether the next word has been on the stack before.
   bool unshifted() const { return unshifted_; }
 
   std::size_t words() const { return nodes_.size() - 1; }
@@ -75,7 +75,7 @@ class ArcEagerState {
     stack_.pop_back();
     settle();
   }
-  // Children come from the inside to the outside, on both sides.
+  // Children are attached from the inside to the outside, on both sides.
   void attach(Word head, Word child, std::int32_t label) {
     nodes_[place(child)].head = head;
     nodes_[place(child)].label = label;
@@ -106,7 +106,7 @@ class ArcEagerState {
   static std::size_t place(Word word) { return static_cast<std::size_t>(word); }
   const Node& node(Word word) const { return nodes_[place(word)]; }
 
-  // When the words have run out, what is left on the stack must still become one tree.
+  // When the words have run out, the words left on the stack must still become one tree.
   void settle() {
     while (next_ == end_ && !stack_.empty()) {
       const Word last = stack_.back();
@@ -128,10 +128,10 @@ class ArcEagerState {
 
 // --- The transitions -----------------------------------------------------------------------------------
 //
-// `cost` is how many gold arcs that could still be made cannot be made any more afterwards (Goldberg & Nivre
-// 2012): the dynamic oracle. It is exact for projective trees in the system without UNSHIFT: an arc that only
-// a word which goes back could still make counts as lost, so that no move waits for that. That a word is the
-// root counts as an arc.
+// `cost` is the number of gold arcs that are possible before the move and impossible afterwards (Goldberg &
+// Nivre 2012): the dynamic oracle. It is exact for projective trees in the system without UNSHIFT: an arc
+// that is possible only after an UNSHIFT counts as lost, so that no move waits for one. Being the root counts
+// as an arc.
 
 namespace oracle {
 
@@ -151,7 +151,8 @@ inline int children_to_come(const ArcEagerState& state, GoldHeads gold, Word par
   return static_cast<int>(std::count(first, gold.begin() + state.end(), parent));
 }
 
-// Whether the gold head, other than `offered`, can still be given: it is to come, or the word is the root.
+// Whether the word can still get its gold head, other than `offered`: the head is to come, or the word is the
+// root.
 inline bool awaits_other_head(const ArcEagerState& state, GoldHeads gold, Word word, Word offered) {
   const Word head = gold[static_cast<std::size_t>(word)];
   return head == no_word || (head != offered && head >= state.next() && head < state.end());
@@ -209,7 +210,7 @@ constexpr Move all_moves[move_count] = {Move::shift, Move::reduce, Move::left_ar
 
 constexpr bool makes_arc(Move move) { return move == Move::left_arc || move == Move::right_arc; }
 
-// What a LEFT-ARC or RIGHT-ARC would join.
+// The words that a LEFT-ARC or RIGHT-ARC would join.
 struct Arc {
   Word head;
   Word child;
@@ -249,8 +250,8 @@ inline void apply(ArcEagerState& state, Move move, std::int32_t label) {
   }
 }
 
-// The move of the canonical sequence: arcs as soon as they can be made, REDUCE only where it is needed. Among
-// moves that cost nothing, or least where none costs nothing.
+// The move of the canonical sequence: arcs as soon as possible, REDUCE only if necessary, among the moves of
+// lowest cost.
 inline Move canonical_move(const ArcEagerState& state, GoldHeads gold) {
   constexpr Move preference[] = {Move::left_arc, Move::right_arc, Move::shift, Move::reduce};
   Move best = Move::shift;

@@ -12,7 +12,7 @@ namespace {
 
 namespace conll = data::conll;
 
-// Made from the form; the other strings are columns of their own.
+// Derived from the form; the other strings have their own columns.
 constexpr Attribute derived_attributes[] = {Attribute::form,    Attribute::word,    Attribute::prefix1,
                                             Attribute::prefix2, Attribute::prefix3, Attribute::prefix4,
                                             Attribute::suffix1, Attribute::suffix2, Attribute::suffix3,
@@ -26,7 +26,7 @@ constexpr ColumnOf columns[] = {{Attribute::lemma, conll::lemma},
                                 {Attribute::xpos, conll::xpos},
                                 {Attribute::feats, conll::feats}};
 
-// A treebank without tags of its own has `_` there: the universal ones stand in.
+// A treebank without language-specific tags has `_` there: use the universal ones instead.
 std::string_view field_of(const data::ColumnText& text, std::int64_t token, int column) {
   const std::string_view field = text.field(token, column);
   return column == conll::xpos && field == "_" ? text.field(token, conll::upos) : field;
@@ -84,7 +84,7 @@ Vocabulary::Vocabulary(const UsedAttributes& used,
   for (std::size_t k = 0; k < string_attributes; ++k) {
     for (const std::string_view name : strings[k]) tables_[k].add(name);
     if (tables_[k].size() != strings[k].size())
-      throw std::invalid_argument("a string of the vocabulary is there twice");
+      throw std::invalid_argument("a string of the vocabulary occurs twice");
   }
   settle();
 }
@@ -109,8 +109,7 @@ void Vocabulary::learn(const data::ColumnText& text, std::int64_t sentence) {
   }
 }
 
-// Normalised words stand for the forms that are like them; so the most frequent forms are found without
-// deriving anything.
+// Precomputes what is derived from the forms seen in training, so that frequent forms need no derivation.
 void Vocabulary::settle() {
   forms_ = data::NameTable();
   of_forms_.clear();

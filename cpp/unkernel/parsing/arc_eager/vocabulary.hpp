@@ -1,8 +1,8 @@
-// The strings of a sentence as numbers.
+// Maps the strings of a sentence to numbers.
 //
-// Each attribute that the templates use has a table of the strings that were seen in training. A word of a
-// sentence then is a row of numbers; what is derived from its form is looked up once for every form that was
-// seen in training.
+// Each attribute that the templates use has a table of the strings seen in training. A word of a sentence is
+// then a row of numbers; the attributes derived from its form are looked up once for every form seen in
+// training.
 #pragma once
 
 #include <array>
@@ -21,17 +21,17 @@ namespace unkernel::parsing {
 
 using Symbol = std::int32_t;
 constexpr Symbol unknown_symbol = -1;
-constexpr Symbol absent_symbol = 0;  // of a word that is not there; the names of a table count from 1
+constexpr Symbol absent_symbol = 0;  // of a missing word; the names of a table count from 1
 
-// The value of a string attribute that is made from the form, in `room` if it is not a part of the form
-// itself.
+// The value of a string attribute that is derived from the form; stored in `room` if it is not a part of the
+// form.
 std::string_view derived(Attribute attribute, std::string_view form, std::string& room);
 
 // Which string attributes are in use.
 using UsedAttributes = std::array<bool, string_attributes>;
 UsedAttributes used_attributes(const ParserTemplates& templates);
 
-// For each attribute in use, a symbol for each word; word 0 is the one that is not there.
+// For each attribute in use, one symbol per word; word 0 is the missing word.
 class SentenceSymbols {
  public:
   void resize(std::size_t words) {
@@ -54,22 +54,22 @@ class SentenceSymbols {
 class Vocabulary {
  public:
   explicit Vocabulary(const UsedAttributes& used) : used_(used) {}
-  // From what strings() gave. Throws std::invalid_argument where strings are missing or there twice.
+  // Restores what strings() returned. Throws std::invalid_argument if strings are missing or repeated.
   Vocabulary(const UsedAttributes& used,
              const std::array<std::vector<std::string_view>, string_attributes>& strings);
 
-  // Adds what is not known yet.
+  // Adds strings that are not known yet.
   void learn(const data::ColumnText& text, std::int64_t sentence);
-  // To be called after the last learn().
+  // Must be called after the last learn().
   void settle();
-  // Strings that are not known get unknown_symbol.
+  // Unknown strings get unknown_symbol.
   void look_up(const data::ColumnText& text, std::int64_t sentence, SentenceSymbols& symbols) const;
 
   const UsedAttributes& used() const { return used_; }
   const data::NameTable& names(Attribute attribute) const {
     return tables_[static_cast<std::size_t>(attribute)];
   }
-  // One more than the largest symbol.
+  // The largest symbol plus one.
   std::size_t symbols(Attribute attribute) const { return names(attribute).size() + 1; }
 
  private:
@@ -79,7 +79,7 @@ class Vocabulary {
 
   UsedAttributes used_;
   std::array<data::NameTable, string_attributes> tables_;
-  // Forms that were seen, and what is derived from each: one after another, in the order of the attributes.
+  // The forms seen in training, and the strings derived from each, in the order of the attributes.
   data::NameTable forms_;
   std::vector<Symbol> of_forms_;
 };

@@ -86,7 +86,7 @@ struct Classified {
   std::string_view name;
   BunsetsuSymbols::Class which;
 };
-// As JUMAN, IPA and UniDic call them: parts of speech, then what comes below them.
+// Names in the tag sets of JUMAN, IPA and UniDic: parts of speech, then their subcategories.
 constexpr Classified classified[] = {
     {"特殊", BunsetsuSymbols::mark},      {"記号", BunsetsuSymbols::mark},
     {"補助記号", BunsetsuSymbols::mark},  {"助詞", BunsetsuSymbols::particle},
@@ -112,7 +112,7 @@ BunsetsuSymbols::BunsetsuSymbols(const BunsetsuText& text, const BunsetsuFeature
 
 namespace {
 
-// The last morpheme that is no mark; -1 if there is none.
+// The last morpheme that is not a punctuation mark; -1 if there is none.
 std::int64_t function_word(const BunsetsuSymbols& symbols, std::size_t bunsetsu) {
   const BunsetsuText& text = symbols.text();
   for (std::size_t m = text.first_morpheme(bunsetsu + 1); m-- > text.first_morpheme(bunsetsu);) {
@@ -135,7 +135,7 @@ UnknownPos unknown_pos(const BunsetsuSymbols& symbols, std::size_t most_examples
   const BunsetsuText& text = symbols.text();
   for (std::size_t s = 0; s < text.sentences(); ++s) {
     const std::size_t end = std::max(text.first_bunsetsu(s + 1), text.first_bunsetsu(s) + 1) - 1;
-    for (std::size_t b = text.first_bunsetsu(s); b < end; ++b) {  // nothing is asked about the last one
+    for (std::size_t b = text.first_bunsetsu(s); b < end; ++b) {  // the last one has no head to decide
       ++found.asked;
       const std::int64_t word = function_word(symbols, b);
       if (word < 0) continue;
@@ -226,7 +226,7 @@ void BunsetsuRows::read_morphemes(std::size_t begin, std::size_t end, Bunsetsu& 
   const std::int64_t content = made.words[static_cast<std::size_t>(BunsetsuWord::content)];
   made.content =
       content == no_morpheme ? -1 : text.symbol(static_cast<std::size_t>(content), MorphemeField::surface);
-  // Symbols that ascend give columns that do.
+  // Ascending symbols give ascending columns.
   const auto own = particles_.begin() + made.particles.begin;
   std::sort(own, particles_.end());
   particles_.erase(std::unique(own, particles_.end()), particles_.end());
@@ -250,7 +250,7 @@ void BunsetsuRows::fill_part(std::size_t number, BunsetsuRole role, Bunsetsu& ma
         break;
       case BunsetsuKind::particles: add_particles(t, made); break;
       case BunsetsuKind::distance:
-      case BunsetsuKind::same: break;  // of pairs alone
+      case BunsetsuKind::same: break;  // for pairs only
     }
   }
   part.end = static_cast<std::uint32_t>(columns_.size());

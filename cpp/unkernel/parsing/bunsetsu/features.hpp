@@ -1,11 +1,11 @@
-// Features of pairs of bunsetsu: what becomes which column of a row.
+// Features of pairs of bunsetsu, as columns of a row.
 //
-// Columns are numbered template by template, and templates are in the order in which a row is put together.
-// So rows come out in ascending order, as engines need them, without sorting. Whatever depends on one
-// bunsetsu alone is looked up once per bunsetsu; a row of a pair then takes four copies and a few
+// Columns are numbered template by template, and templates are in the order in which a row is assembled. So
+// rows are created in ascending order, as engines need them, without sorting. Whatever depends on one
+// bunsetsu alone is looked up once per bunsetsu; the row of a pair then takes four copies and a few
 // comparisons.
 //
-// Bytes   4 for each template and symbol, and the symbols' own.
+// Bytes   4 per template and symbol, plus the symbols themselves.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,11 @@ namespace unkernel::parsing {
 // The column of each value of each template.
 class BunsetsuFeatures {
  public:
-  // Column c, counted from begins[t] on up to begins[t + 1], is template t with the symbol values[c]; of one
-  // template, the symbols ascend. Checks all that; throws std::invalid_argument.
+  // Column c, from begins[t] to begins[t + 1], is template t with the symbol values[c]; the symbols of a
+  // template ascend. Throws std::invalid_argument if this does not hold.
   BunsetsuFeatures(std::vector<BunsetsuTemplate> templates, data::NameTable symbols,
                    std::vector<std::int32_t> begins, std::vector<std::int32_t> values);
-  // Every template with every name: what there might be before it is known what occurs.
+  // Every template with every name: all possible columns, before counting which ones occur.
   static BunsetsuFeatures all_of(std::vector<BunsetsuTemplate> templates, const data::NameTable& names);
   // The columns that get a new number, in the same order, and only the symbols that they need.
   BunsetsuFeatures only(std::span<const std::int32_t> renumbered) const;
@@ -39,13 +39,13 @@ class BunsetsuFeatures {
   std::span<const std::int32_t> begins() const { return begins_; }
   std::span<const std::int32_t> values() const { return values_; }
   std::size_t columns() const { return values_.size(); }
-  // Such as "modifier.content.surface=本".
+  // For example "modifier.content.surface=本".
   std::string name(std::size_t column) const;
 
   std::int32_t column(std::size_t which, std::int32_t symbol) const {
     return table_[static_cast<std::size_t>(symbol) * templates_.size() + which];
   }
-  // Of a category's value; no_column if it is unknown.
+  // The column of a category's value; no_column if it is unknown.
   std::int32_t column(std::size_t which, std::string_view value) const {
     const std::int32_t symbol = symbols_.find(value);
     return symbol < 0 ? no_column : column(which, symbol);
@@ -56,13 +56,13 @@ class BunsetsuFeatures {
   data::NameTable symbols_;
   std::vector<std::int32_t> begins_;
   std::vector<std::int32_t> values_;
-  // By symbol, then by template, unlike a FeatureIndex: the templates of one word find their columns side by
-  // side, which parses 10 % faster.
+  // By symbol, then by template, unlike a FeatureIndex: the columns of one word for all templates are
+  // adjacent, which makes parsing 10 % faster.
   std::vector<std::int32_t> table_;
 };
 
-// A text's symbols as the features know them, and what kinds of morphemes they make: found once for each
-// different string. Both must outlive it.
+// Maps the symbols of a text to those of the features, and to kinds of morphemes; computed once per distinct
+// string. Both arguments must outlive it.
 class BunsetsuSymbols {
  public:
   enum Class : std::uint8_t { mark = 1, particle = 2, comma = 4, period = 8, opening = 16, closing = 32 };
@@ -79,12 +79,12 @@ class BunsetsuSymbols {
  private:
   const data::BunsetsuText& text_;
   const BunsetsuFeatures& features_;
-  std::vector<std::int32_t> known_;  // -1: unknown
+  std::vector<std::int32_t> known_;  // -1 if unknown
   std::vector<std::uint8_t> classes_;
 };
 
-// How many bunsetsu have a function word whose part of speech is not among the features, and some of these
-// parts of speech. Empty if no template asks for it.
+// The number of bunsetsu whose function word has an unknown part of speech, and some of these parts of
+// speech. Empty if no template uses it.
 struct UnknownPos {
   std::size_t asked = 0;  // all bunsetsu but the last one of each sentence
   std::size_t bunsetsu = 0;
@@ -92,7 +92,7 @@ struct UnknownPos {
 };
 UnknownPos unknown_pos(const BunsetsuSymbols& symbols, std::size_t most_examples);
 
-// A sentence made ready to give rows. Kept from sentence to sentence, for its memory.
+// A sentence prepared to create rows. Reuse it from sentence to sentence to reuse its memory.
 class BunsetsuRows {
  public:
   explicit BunsetsuRows(const BunsetsuSymbols& symbols);
@@ -100,11 +100,11 @@ class BunsetsuRows {
   void load(std::size_t sentence);
   std::size_t size() const { return bunsetsu_.size(); }
 
-  // The next pairs have this candidate, and nothing depends on it yet.
+  // The next pairs have this candidate, on which nothing depends yet.
   void begin_candidate() { competitors_.clear(); }
-  // The bunsetsu depends on the candidate: so it competes with those to its left.
+  // The bunsetsu depends on the candidate, so it competes with those to its left.
   void add_dependent(std::size_t bunsetsu);
-  // Ascending columns. Valid until the next call.
+  // Ascending columns; valid until the next call.
   std::span<const std::int32_t> row(std::size_t modifier, std::size_t candidate);
 
  private:
@@ -117,15 +117,15 @@ class BunsetsuRows {
   // A bunsetsu: its words, marks and particles, and its columns in each role.
   struct Bunsetsu {
     std::int64_t words[bunsetsu_words];  // morphemes
-    std::int32_t content;                // the content word's symbol in the text, or -1
+    std::int32_t content;                // symbol of the content word in the text, or -1
     bool comma, period;
     std::int32_t openings, closings;
-    std::int32_t openings_before, closings_before;  // of the whole sentence
+    std::int32_t openings_before, closings_before;  // in the whole sentence before it
     Range particles;                                // symbols
     Range parts[bunsetsu_roles];                    // columns
-    Range competing;                                // columns of its particles, as those of a competitor
+    Range competing;                                // columns of its particles in the role of a competitor
   };
-  // What the templates of one property do.
+  // The columns of the templates of one property.
   struct Categories {
     std::int32_t yes, no;
     std::int32_t brackets[4], punctuation[4], distances[3];
@@ -146,7 +146,7 @@ class BunsetsuRows {
   const BunsetsuSymbols& symbols_;
   std::vector<Categories> categories_;              // of each template
   std::size_t first_template_[bunsetsu_roles + 2];  // of each role
-  std::size_t competing_template_;                  // or as many as there are
+  std::size_t competing_template_;                  // or the number of templates
   std::vector<Bunsetsu> bunsetsu_;
   std::vector<std::int32_t> particles_;
   std::vector<std::int32_t> columns_;

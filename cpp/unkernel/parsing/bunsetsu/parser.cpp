@@ -13,7 +13,7 @@ using data::no_head;
 
 BunsetsuDecisions bunsetsu_decisions(const BunsetsuText& text, std::span<const std::int32_t> heads,
                                      const BunsetsuFeatures& features) {
-  if (heads.size() != text.bunsetsu()) throw std::invalid_argument("there is not one head for each bunsetsu");
+  if (heads.size() != text.bunsetsu()) throw std::invalid_argument("there must be one head per bunsetsu");
   const BunsetsuSymbols symbols(text, features);
   BunsetsuRows rows(symbols);
   BunsetsuDecisions made;
@@ -47,7 +47,7 @@ BunsetsuTraining bunsetsu_training(const BunsetsuText& text, std::span<const std
 
 namespace {
 
-// What a thread needs to parse.
+// The buffers of one parsing thread.
 class Parsing {
  public:
   Parsing(const BunsetsuSymbols& symbols, const engines::Engine& engine)
@@ -85,7 +85,7 @@ std::vector<std::int32_t> parse_bunsetsu(const BunsetsuText& text, const Bunsets
   if (engine.scores() != 1)
     throw std::invalid_argument("a bunsetsu parser decides by one score, and this engine has " +
                                 std::to_string(engine.scores()));
-  constexpr std::int64_t fewest = 32;  // sentences that are worth a thread's worker
+  constexpr std::int64_t fewest = 32;  // sentences that justify a worker
   const auto sentences = static_cast<std::int64_t>(text.sentences());
   const std::int64_t grain = std::max(fewest, sentences / (8 * std::max(threads, 1)));
   std::vector<std::int32_t> heads(text.bunsetsu(), no_head);

@@ -27,7 +27,7 @@ constexpr Property pair_properties[] = {{"distance", BunsetsuKind::distance},
                                         {"brackets", BunsetsuKind::brackets},
                                         {"particles", BunsetsuKind::particles}};
 
-// Whether the name is one of them; then `value` is its place.
+// Whether the name is in the table; if so, `value` is its position.
 template <class Enum, std::size_t Count>
 bool find_name(const std::array<std::string_view, Count>& names, std::string_view name, Enum& value) {
   const auto found = std::ranges::find(names, name);
@@ -83,7 +83,7 @@ BunsetsuTemplate read_bunsetsu_template(std::string_view name) {
   BunsetsuTemplate read = new_template(name);
   try {
     if (read_path(read_template_path(name, limits), read)) return read;
-  } catch (const std::invalid_argument&) {  // it is not even a path
+  } catch (const std::invalid_argument&) {  // not even a path
   }
   throw std::invalid_argument(no_such_template(name));
 }
@@ -93,7 +93,7 @@ std::vector<BunsetsuTemplate> read_bunsetsu_templates(std::span<const std::strin
   for (const std::string& name : names) {
     templates.push_back(read_bunsetsu_template(name));
     if (std::ranges::count(templates, name, &BunsetsuTemplate::name) > 1)
-      throw std::invalid_argument(message({"the template '", name, "' is there twice"}));
+      throw std::invalid_argument(message({"the template '", name, "' occurs twice"}));
   }
   std::ranges::stable_sort(templates, {}, &BunsetsuTemplate::role);
   return templates;
@@ -108,7 +108,7 @@ std::vector<std::string> bunsetsu_template_names(const std::string& file, std::s
     if (!line.heading.empty() || !read_path(line.paths.front(), made))
       read.fail(line, line.column, no_such_template(name));
     if (std::ranges::find(names, name) != names.end())
-      read.fail(line, line.column, message({"the template '", name, "' is there twice"}));
+      read.fail(line, line.column, message({"the template '", name, "' occurs twice"}));
     names.push_back(name);
   }
   if (names.empty()) read.fail("there is no template in it: it should have one name per line");

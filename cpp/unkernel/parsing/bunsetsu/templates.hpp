@@ -1,14 +1,15 @@
-// Templates of features for a pair of bunsetsu, one of which may depend on the other.
+// Feature templates for a pair of bunsetsu, one of which may depend on the other.
 //
-// A template is named by whom it asks and what:
+// The name of a template states its role and its property:
 //   <role>.<word>.<field>   modifier.content.surface     a field of one of the bunsetsu's morphemes
 //   <role>.<property>       candidate.punctuation        beginning, end, brackets, punctuation, particles
 //   between.<property>      between.distance             distance, brackets, particles
 //   same.<role>.<role>      same.modifier.after          whether both have the same content word
 // Roles: the modifier, the candidate (for its head, to its right), the bunsetsu before the modifier and the
 // one after the candidate. Words: the first and the last morpheme; the function word, which is the last one
-// that is no mark; and the content word, which is the last one that is neither a mark nor a particle. These
-// are the "functional word" and the "head word" of Table 1 of Yoshinaga & Kitsuregawa (2009).
+// that is not a punctuation mark; and the content word, which is the last one that is neither a punctuation
+// mark nor a particle. These are the "functional word" and the "head word" of Table 1 of Yoshinaga &
+// Kitsuregawa (2009).
 #pragma once
 
 #include <cstddef>
@@ -35,20 +36,19 @@ struct BunsetsuTemplate {
   std::string name;
   BunsetsuRole role;
   BunsetsuKind kind;
-  BunsetsuWord word = BunsetsuWord::first;                             // of kind `word`
-  data::MorphemeField field = data::MorphemeField::surface;            // of kind `word`
-  BunsetsuRole left = BunsetsuRole::pair, right = BunsetsuRole::pair;  // of kind `same`
+  BunsetsuWord word = BunsetsuWord::first;                             // for the kind `word`
+  data::MorphemeField field = data::MorphemeField::surface;            // for the kind `word`
+  BunsetsuRole left = BunsetsuRole::pair, right = BunsetsuRole::pair;  // for the kind `same`
 };
 
-// Throws std::invalid_argument and says what there is.
+// Throws std::invalid_argument with the valid names.
 BunsetsuTemplate read_bunsetsu_template(std::string_view name);
-// In the order of their roles, as rows need them. Throws std::invalid_argument, also for a name that is there
-// twice.
+// In the order of their roles, as rows need them. Throws std::invalid_argument, also for repeated names.
 std::vector<BunsetsuTemplate> read_bunsetsu_templates(std::span<const std::string> names);
-// The names in a file, one per line, all of which are templates. Throws FormatError.
+// The names in a file, one per line, all of which must be templates. Throws FormatError.
 std::vector<std::string> bunsetsu_template_names(const std::string& file, std::string_view text);
 
-// The values of the kinds that are not words, each as it is called in a model.
+// The values of the kinds other than words, as they are called in a model.
 namespace bunsetsu_values {
 inline constexpr std::string_view yes = "yes";
 inline constexpr std::string_view no = "no";

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t sentences_at_once = 64;
 constexpr std::int32_t no_class = -1;
 
-// What a thread needs, kept from sentence to sentence.
+// The buffers of one thread, reused from sentence to sentence.
 class Decoder {
  public:
   Decoder(const data::ColumnText& text, const ChunkModel& model)
@@ -39,7 +39,7 @@ class Decoder {
   void score(std::size_t word) {
     model_.features.row(words_, word, row_);
     model_.engine.score(engines::SparseRow<std::int32_t>{row_}, *worker_, scores_.data());
-    if (model_.engine.scores() == 1) {  // of two classes there is one score, the second's
+    if (model_.engine.scores() == 1) {  // two classes have one score, that of the second
       scores_[1] = scores_[0];
       scores_[0] = -scores_[0];
     }
@@ -50,8 +50,8 @@ class Decoder {
                            : may_follow(model_.scheme, before, after);
   }
 
-  // The best that may stand here. A scheme whose training text had neither O nor single words in chunks may
-  // have none: then the word is outside.
+  // The best valid class here. If the training text had neither O nor single-word chunks, there may be none;
+  // then the word is outside.
   std::int32_t best_class(ChunkTag before, bool last) const {
     std::int32_t best = no_class;
     for (std::size_t k = 0; k < model_.classes.size(); ++k) {
@@ -77,7 +77,7 @@ void check(const ChunkModel& model) {
   const std::size_t scores = model.engine.scores();
   if (model.classes.size() < 2 ||
       (scores != model.classes.size() && !(scores == 1 && model.classes.size() == 2))) {
-    throw std::invalid_argument("the classifier's scores are not those of the tags");
+    throw std::invalid_argument("the classifier must have one score per tag");
   }
   for (const ChunkTag tag : model.classes) {
     if (tag < 0) throw std::invalid_argument("a tag is out of range");

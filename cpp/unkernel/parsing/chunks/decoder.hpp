@@ -1,4 +1,5 @@
-// Greedy chunking: word by word in the direction of reading, each answer a feature of those that follow.
+// Greedy chunking: word by word in reading direction, where each tag becomes a feature of the following
+// words.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,13 @@ namespace unkernel::parsing {
 struct ChunkModel {
   const ChunkFeatures& features;
   const engines::Engine& engine;
-  std::span<const ChunkTag> classes;  // the tags that the engine's scores belong to
+  std::span<const ChunkTag> classes;  // the tags of the engine's scores
   ChunkScheme scheme;
   bool backward;
 };
 
-// The tags of all words in IOB2. Of the answers that may stand beside the one before, the best is taken, so
-// that tags are always valid. Any number of threads gives the same.
+// The tags of all words in IOB2. Chooses the best tag that may follow the previous one, so that the result is
+// always valid. Does not depend on the number of threads.
 std::vector<ChunkTag> chunk_text(const data::ColumnText& text, const ChunkModel& model, int threads);
 
 }  // namespace unkernel::parsing

@@ -23,7 +23,7 @@ std::vector<ChunkTemplate> all_templates(const ChunkTemplates& templates) {
   return all;
 }
 
-// One more than the largest class whose tag a stored table has. Throws std::invalid_argument.
+// The largest class whose tag a stored table has, plus one. Throws std::invalid_argument.
 std::int32_t tags_in(const ChunkTableArrays& arrays, const ChunkTemplate& addresses, std::size_t tag) {
   std::uint64_t codes = first_code;
   const auto has_tag = [&](std::size_t place) { return addresses[place].attribute == tag; };
@@ -67,7 +67,7 @@ ChunkFeatures::ChunkFeatures(ChunkTemplates templates, std::vector<data::NameTab
                              std::span<const ChunkTableArrays> tables, std::int32_t features)
     : templates_(std::move(templates)), all_(all_templates(templates_)), values_(std::move(values)) {
   if (values_.size() != templates_.attributes.size() || tables.size() != all_.size() || features < 0)
-    throw std::invalid_argument("the tables of features are not those of the templates");
+    throw std::invalid_argument("the tables of features do not match the templates");
   for (std::size_t t = 0; t < all_.size(); ++t)
     tags_ = std::max(tags_, tags_in(tables[t], all_[t], values_.size()));
   index_ = new_index();
@@ -103,7 +103,7 @@ void ChunkFeatures::restore_table(std::size_t which, const ChunkTableArrays& arr
                                   std::vector<std::uint8_t>& found) {
   const ChunkTemplate& addresses = all_[which];
   if (arrays.joins.size() + 1 != addresses.size())
-    throw std::invalid_argument("a template joins another number of values than its table");
+    throw std::invalid_argument("a template and its table join different numbers of values");
   std::vector<FeatureValue> values(addresses.size());
   for (std::size_t number = 0; number < arrays.ids.size(); ++number) {
     const std::int32_t id = arrays.ids[number];
@@ -124,7 +124,7 @@ void ChunkFeatures::restore_table(std::size_t which, const ChunkTableArrays& arr
   }
 }
 
-// Numbers are given in the order of the features.
+// Numbers are assigned in the order of the features.
 void ChunkFeatures::store_table(std::size_t which, ChunkTableArrays& arrays) const {
   std::vector<FlatMap<std::uint64_t, std::int32_t>> numbers(arrays.joins.size());  // plus 1
   index_.for_each(which, [&](std::span<const FeatureValue> values, std::int32_t column) {
@@ -147,7 +147,7 @@ std::vector<ChunkTableArrays> ChunkFeatures::tables() const {
   std::vector<ChunkTableArrays> tables(all_.size());
   for (std::size_t t = 0; t < all_.size(); ++t) {
     tables[t].joins.resize(all_[t].size() - 1);
-    if (index_.templates() > 0) store_table(t, tables[t]);  // else nothing has been learned
+    if (index_.templates() > 0) store_table(t, tables[t]);  // otherwise nothing has been learned
   }
   return tables;
 }

@@ -1,8 +1,8 @@
 // Features of a chunker's decisions, and their numbers.
 //
-// A word's values are looked up once: each attribute has a table of the values that were seen in training,
-// and a value's code is its number there. A feature index (features/feature_index.hpp) gives templates with
-// their codes a column, in the order in which training has first seen them.
+// The values of a word are looked up once: each attribute has a table of the values seen in training, and the
+// code of a value is its number there. A feature index (features/feature_index.hpp) maps templates with their
+// codes to columns, numbered in the order in which training first met them.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,15 @@
 
 namespace unkernel::parsing {
 
-// Codes that stand for no value: of words before the first and behind the last, and of values not seen in
+// Codes that are not values: for words before the first and after the last, and for values not seen in
 // training.
 constexpr std::int32_t before_first = 0;
 constexpr std::int32_t behind_last = 1;
 constexpr std::int32_t first_code = 2;
 constexpr std::int32_t unknown = -1;
-constexpr std::int32_t most_chunk_classes = 1 << 16;  // so that no file makes tables without end
+constexpr std::int32_t most_chunk_classes = 1 << 16;  // a limit, so that no file can create huge tables
 
-// A sentence in the direction of reading: the codes of all attributes of its words, and of tags as far as
-// they are known.
+// A sentence in reading direction: the codes of all attributes of its words, and of the tags known so far.
 class ChunkSentence {
  public:
   void reset(std::size_t attributes, std::size_t words);
@@ -52,26 +51,26 @@ class ChunkSentence {
   std::size_t stride_ = 0;
 };
 
-// One template's part of ChunkFeatures, as files have it: a tree of joined values. A value joins the number
-// of what was joined before (at first: a code) with a code; a feature belongs to a number.
+// The part of ChunkFeatures for one template, as files store it: a tree of joined values. Each level joins
+// the number of the previous level (at first: a code) with a code; each final number has a feature.
 struct ChunkTableArrays {
   std::vector<std::vector<std::uint64_t>> joins;  // for each further value: (number << 32 | code) by number
-  std::vector<std::int32_t> ids;                  // the feature of a code, or of a last number; -1: none
+  std::vector<std::int32_t> ids;                  // the feature of a code, or of a final number; -1 for none
 };
 
 class ChunkFeatures {
  public:
   explicit ChunkFeatures(ChunkTemplates templates);
-  // As it was stored. Throws std::invalid_argument where the parts do not fit each other.
+  // Restores stored features. Throws std::invalid_argument if the parts are inconsistent.
   ChunkFeatures(ChunkTemplates templates, std::vector<data::NameTable> values,
                 std::span<const ChunkTableArrays> tables, std::int32_t features);
 
-  // Numbers the features of a text, in the order in which they first occur, and drops those that occur fewer
-  // than `min_count` times. `answers` are the classes of all words, which are the tags of those before.
+  // Numbers the features of a text in order of first occurrence, and drops those that occur fewer than
+  // `min_count` times. `answers` are the classes of all words, which serve as tags of previous words.
   FeatureRows learn(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward,
                     std::int64_t min_count);
 
-  // A sentence of a text, without tags.
+  // Reads a sentence of a text, without tags.
   void read(const data::ColumnText& text, std::int64_t sentence, bool backward, ChunkSentence& to,
             std::string& room) const;
   // The code of a class as a tag; `unknown` for classes that training has not seen.
@@ -80,7 +79,7 @@ class ChunkFeatures {
   }
   // The features of a word, ascending; all words before it must have tags.
   void row(const ChunkSentence& sentence, std::size_t word, std::vector<std::int32_t>& ids) const;
-  // The rows of all words of a text, in its order, as they are met while these answers are given; -1 is no
+  // The rows of all words of a text, in its order, as they arise while these answers are given; -1 for no
   // class.
   FeatureRows rows(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward) const;
 
@@ -88,14 +87,14 @@ class ChunkFeatures {
   const std::vector<data::NameTable>& values() const { return values_; }
   std::vector<ChunkTableArrays> tables() const;
   bool needs_pos() const { return known_pos() != nullptr; }
-  // The parts of speech that training has seen; null if the templates do not use them.
+  // The parts of speech seen in training; null if the templates do not use them.
   const data::NameTable* known_pos() const;
 
  private:
   template <class Number>
   void read_with(const data::ColumnText& text, std::int64_t sentence, bool backward, ChunkSentence& to,
                  std::string& room, const Number& number) const;
-  // The codes of a sentence's tags.
+  // Sets the codes of a sentence's tags.
   void set_tags(std::span<const std::int32_t> answers, bool backward, ChunkSentence& sentence) const;
   FeatureIndex new_index() const;
   void restore_table(std::size_t which, const ChunkTableArrays& arrays, std::int32_t features,
@@ -103,9 +102,9 @@ class ChunkFeatures {
   void store_table(std::size_t which, ChunkTableArrays& arrays) const;
 
   ChunkTemplates templates_;
-  std::vector<ChunkTemplate> all_;  // fixed ones, then dynamic ones; tags are the last attribute
+  std::vector<ChunkTemplate> all_;  // static ones, then dynamic ones; tags are the last attribute
   std::vector<data::NameTable> values_;
-  std::int32_t tags_ = 0;  // classes that training has seen
+  std::int32_t tags_ = 0;  // number of classes seen in training
   FeatureIndex index_;
 };
 

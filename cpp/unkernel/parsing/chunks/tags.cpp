@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view mark_letters = "BIES";
 
-// Letter and type of `B-NP`; `B` alone has the type of no name.
+// Letter and type of `B-NP`; a plain `B` has the type with the empty name.
 std::optional<ChunkTag> parse_tag(std::string_view name, data::NameTable& types) {
   if (name == "O") return outside;
   const std::size_t letter = mark_letters.find(name.front());
@@ -21,7 +21,7 @@ std::optional<ChunkTag> parse_tag(std::string_view name, data::NameTable& types)
 bool begins(ChunkTag tag) { return mark_of(tag) == ChunkMark::begin || mark_of(tag) == ChunkMark::single; }
 bool ends(ChunkTag tag) { return mark_of(tag) == ChunkMark::end || mark_of(tag) == ChunkMark::single; }
 
-// The tags of a chunk's first, inner and last tokens, where neighbours have no part in them.
+// The tags of a chunk's first, inner and last tokens, where they do not depend on neighbouring chunks.
 void write_chunk(const Chunk& chunk, ChunkScheme scheme, std::span<ChunkTag> tags) {
   std::fill(tags.begin() + static_cast<std::ptrdiff_t>(chunk.first),
             tags.begin() + static_cast<std::ptrdiff_t>(chunk.last), chunk_tag(ChunkMark::inside, chunk.type));
@@ -128,7 +128,7 @@ ChunkScore count_chunks(std::span<const std::int64_t> first_tokens, std::span<co
     find_chunks(found.subspan(first, size), in_answer);
     for (const Chunk& chunk : in_text) {
       ++score.types[static_cast<std::size_t>(chunk.type)].right;
-      // Both lists go from left to right, and chunks of a list do not overlap.
+      // Both lists are ordered from left to right, and the chunks of a list do not overlap.
       const auto same = std::ranges::lower_bound(in_answer, chunk.first, {}, &Chunk::first);
       if (same != in_answer.end() && *same == chunk)
         ++score.types[static_cast<std::size_t>(chunk.type)].correct;

@@ -1,15 +1,15 @@
-// Chunks as tags of tokens, in the ways that are in use, and their counts by the rules of CoNLL-2000.
+// Chunks as tags of tokens, in the common schemes, and their evaluation by the rules of CoNLL-2000.
 //
 //             a chunk's tokens   written as
-//   IOB1      I I I              B where the token before ends a chunk of the same type
+//   IOB1      I I I              B if the token before ends a chunk of the same type
 //   IOB2      B I I
-//   IOE1      I I I              E where the token behind begins a chunk of the same type
+//   IOE1      I I I              E if the token after begins a chunk of the same type
 //   IOE2      I I E
-//   IOBES     B I E              S where it is the only token
+//   IOBES     B I E              S if it is the only token
 //
-// A token outside of all chunks is O. Read, they are all the same: B and S begin a chunk, and so does
-// whatever comes after O, E, S or another type; E and S end one. These are the rules of the shared task's
-// scorer.
+// A token outside of all chunks is O. The reader accepts all schemes with the same rules: B and S begin a
+// chunk, and so does any token after O, E, S or another type; E and S end one. These are the rules of the
+// shared task's scorer.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ enum class ChunkScheme { iob1, iob2, ioe1, ioe2, iobes };
 
 enum class ChunkMark : std::int32_t { begin, inside, end, single };
 
-// A tag in one number: O is 0, others are their mark and the number of their type.
+// A tag as one number: 0 for O, else a combination of its mark and the number of its type.
 using ChunkTag = std::int32_t;
 constexpr ChunkTag outside = 0;
 constexpr std::int32_t marks = 4;
@@ -42,22 +42,22 @@ constexpr ChunkMark mark_of(ChunkTag tag) { return static_cast<ChunkMark>((tag -
 
 std::string name_of(ChunkTag tag, const data::NameTable& types);
 
-// The tags of a column, as they are written; types that are not in `types` are added. Throws FormatError.
+// The tags of a column as written; adds new types to `types`. Throws FormatError.
 std::vector<ChunkTag> read_chunk_tags(const data::ColumnText& text, int column, data::NameTable& types);
 
 struct Chunk {
   std::size_t first;
-  std::size_t last;  // one behind
+  std::size_t last;  // exclusive
   std::int32_t type;
   bool operator==(const Chunk&) const = default;
 };
 
 // The chunks of one sentence, from left to right.
 void find_chunks(std::span<const ChunkTag> tags, std::vector<Chunk>& chunks);
-// The tags of a sentence in another scheme; valid ones, whatever they were before.
+// Converts the tags of a sentence to another scheme; the result is valid for any input.
 void recode(std::span<ChunkTag> tags, ChunkScheme scheme, std::vector<Chunk>& room);
 
-// Whether the two may stand side by side in a sentence. Its ends count as `outside`.
+// Whether the two tags may be adjacent in a sentence. Its ends count as `outside`.
 bool may_follow(ChunkScheme scheme, ChunkTag left, ChunkTag right);
 
 // Chunks of one type: in the answers, in the text, and in both with the same words.

@@ -22,7 +22,7 @@ constexpr std::pair<std::string_view, ChunkAttributeKind> counted_names[] = {
 constexpr TemplateLimits limits{
     .lowest_position = -farthest_offset, .highest_position = farthest_offset, .most_joined = most_joined};
 
-// Gives the names of a template text their meaning.
+// Interprets the names of a template text.
 class ChunkTemplateReader {
  public:
   ChunkTemplateReader(std::string_view text, const std::string& file) : text_(file, text, limits) {}
@@ -44,7 +44,7 @@ class ChunkTemplateReader {
       text_.fail(line, line.column,
                  message({"there are more than ", std::to_string(most_templates), " templates"}));
     if (std::ranges::find(seen_, made) != seen_.end())
-      text_.fail(line, line.column, message({"the template '", joined_text(line), "' is there twice"}));
+      text_.fail(line, line.column, message({"the template '", joined_text(line), "' occurs twice"}));
     seen_.push_back(made);
     const bool dynamic = std::ranges::any_of(
         made, [](const ChunkAddress& address) { return address.attribute == tag_attribute; });

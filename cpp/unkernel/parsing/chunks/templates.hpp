@@ -1,13 +1,13 @@
-// Which features a chunker looks at, as a text that users write.
+// Feature templates of a chunker, as a text that users write.
 //
 //   word[-1]            the word before this one; # begins a comment
 //   suffix3[0]          the last three letters of this one
 //   word[0]+tag[-1]     both at once, as one feature
 //
-// A template a line. Attributes are word, lower (the word in small ASCII letters), pos, shape (X a capital, x
-// a small letter, d a digit; repeated ones once), prefix1 .. prefix9 and suffix1 .. suffix9 (of `lower`;
-// letters, not bytes) and tag, the answer given for a word before. Positions count in the direction of
-// reading: -1 is the word that was read just before, which is the one to the right where text is read
+// One template per line. Attributes are word, lower (the word with ASCII letters in lower case), pos, shape
+// (X an upper-case letter, x a lower-case letter, d a digit; runs collapsed), prefix1 .. prefix9 and suffix1
+// .. suffix9 (of `lower`; characters, not bytes) and tag, the tag assigned to a previous word. Positions
+// count in reading direction: -1 is the word read just before, which is the one to the right if text is read
 // backward.
 #pragma once
 
@@ -23,13 +23,13 @@ enum class ChunkAttributeKind { word, lower, pos, shape, prefix, suffix, tag };
 
 struct ChunkAttribute {
   ChunkAttributeKind kind;
-  int letters;  // of prefixes and suffixes, else 0
+  int letters;  // for prefixes and suffixes, else 0
   bool operator==(const ChunkAttribute&) const = default;
 };
 
-// One value that a template looks at.
+// One value that a template uses.
 struct ChunkAddress {
-  std::size_t attribute;  // its number in ChunkTemplates; of tags: tag_attribute
+  std::size_t attribute;  // its number in ChunkTemplates; for tags: tag_attribute
   int offset;
   bool operator==(const ChunkAddress&) const = default;
 };
@@ -42,15 +42,15 @@ constexpr std::size_t most_templates = 1000;
 using ChunkTemplate = std::vector<ChunkAddress>;
 
 struct ChunkTemplates {
-  std::vector<ChunkAttribute> attributes;  // those in use, but for tags
-  std::vector<ChunkTemplate> fixed;        // known before anything is answered
-  std::vector<ChunkTemplate> dynamic;      // those that look at tags
+  std::vector<ChunkAttribute> attributes;  // those in use, except tags
+  std::vector<ChunkTemplate> fixed;        // known before any tag is assigned
+  std::vector<ChunkTemplate> dynamic;      // those that use tags
 };
 
-// Throws FormatError that names file, line and column.
+// Throws FormatError with file, line and column.
 ChunkTemplates read_chunk_templates(std::string_view text, const std::string& file);
 
-// Appends the value that a word and its part of speech have.
+// Appends the attribute's value for a word and its part of speech.
 void append_value(const ChunkAttribute& attribute, std::string_view word, std::string_view pos,
                   std::string& to);
 

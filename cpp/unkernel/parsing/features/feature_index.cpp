@@ -52,7 +52,7 @@ void FeatureIndex::put(std::size_t which, std::span<const FeatureValue> values, 
     std::int32_t& number = number_for(table, [&](std::size_t k) { return values[k]; });
     known = std::exchange(number, column + 1) != 0;
   }
-  if (known) throw std::invalid_argument("a feature is there twice");
+  if (known) throw std::invalid_argument("a feature occurs twice");
   columns_ = std::max(columns_, column + 1);
 }
 
@@ -74,7 +74,7 @@ std::vector<FeatureIndex::Entry> FeatureIndex::entries(const Table& table) {
         found.push_back({{static_cast<FeatureValue>(value)}, table.columns_of_values[value]});
     }
   } else {
-    // The values that the numbers of a group stand for, group by group.
+    // The values that the numbers of a group represent, group by group.
     std::vector<Entry> before{{{}, 0}};
     for (const Group& group : table.groups) {
       FeatureKey keys = 1;  // per number of the group before

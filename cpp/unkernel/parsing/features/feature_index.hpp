@@ -1,12 +1,12 @@
-// The columns of features: (template, values) -> column, for all parsers.
+// Maps features, which are templates with values, to columns, for all parsers.
 //
 // A feature is a template with a value in each of its places; a value is a number below the range of its
-// place. The values of a feature are the digits of one number, its key. A template of one place looks its
-// columns up in an array; one of several places probes a hash table. Only where keys would need more than 63
-// bits, the places are cut into groups: the values of one group are replaced by a number, which is the first
-// digit of the next group's key.
+// place. The values of a feature are the digits of one number, its key. A template with one place looks up
+// its columns in an array; one with several places probes a hash table. Only if keys would need more than 63
+// bits, the places are divided into groups: the values of one group are replaced by a number, which is the
+// first digit of the next group's key.
 //
-// Bytes   4 per value for a template of one place, 24 to 48 per feature for the others.
+// Bytes   4 per value for a template with one place, 24 to 48 per feature for the others.
 // Query   one load, or one multiplication per place and one probe per group.
 #pragma once
 
@@ -20,7 +20,7 @@
 namespace unkernel::parsing {
 
 using FeatureKey = std::uint64_t;
-using FeatureValue = std::int64_t;  // negative: unknown, or of a word that is not there
+using FeatureValue = std::int64_t;  // negative: unknown, or of a missing word
 
 inline constexpr std::int32_t no_column = -1;
 
@@ -36,24 +36,24 @@ class FeatureIndex {
   std::int32_t columns() const { return columns_; }
   const TemplateRanges& ranges(std::size_t which) const { return tables_[which].ranges; }
 
-  // The column of the template `which` with value(k) in place k; no_column if a value is negative or
-  // the feature is not in the index.
+  // The column of the template `which` with value(k) in place k; no_column if a value is negative or the
+  // feature is not in the index.
   template <class Value>
   std::int32_t find(std::size_t which, const Value& value) const;
 
-  // The same; a feature that is not in the index gets the next column. No value may be negative.
+  // The same, but a feature that is not in the index gets the next column. No value may be negative.
   template <class Value>
   std::int32_t add(std::size_t which, const Value& value);
 
-  // Puts a feature at a column. Throws std::invalid_argument if the feature is there already, or a value is
-  // out of range.
+  // Inserts a feature with a given column. Throws std::invalid_argument if the feature exists already, or a
+  // value is out of range.
   void put(std::size_t which, std::span<const FeatureValue> values, std::int32_t column);
 
   // Column c becomes renumbered[c]; features that get no_column are removed.
   void renumber(std::span<const std::int32_t> renumbered);
 
-  // Whether the keys of a template fit into 63 bits. Only then it has these two: the key of values (false if
-  // one is negative), and the values of a key.
+  // Whether the keys of a template fit into 63 bits. If so, the next two functions apply: the key of values
+  // (false if one is negative), and the values of a key.
   bool has_keys(std::size_t which) const { return tables_[which].groups.size() == 1; }
   template <class Value>
   bool key_of(std::size_t which, const Value& value, FeatureKey& key) const {
@@ -62,7 +62,7 @@ class FeatureIndex {
   }
   std::vector<FeatureValue> values_of(std::size_t which, FeatureKey key) const;
 
-  // take(values, column) for all features of a template, by ascending column.
+  // Calls take(values, column) for all features of a template, by ascending column.
   template <class Take>
   void for_each(std::size_t which, const Take& take) const {
     for (const Entry& entry : entries(tables_[which])) take(std::span(entry.values), entry.column);
@@ -120,7 +120,7 @@ std::int32_t FeatureIndex::find(std::size_t which, const Value& value) const {
   return static_cast<std::int32_t>(key);
 }
 
-// Where the column of a template of several places is kept, plus 1; 0 if it is new.
+// The slot for the column (plus 1) of a template with several places; 0 if it is new.
 template <class Value>
 std::int32_t& FeatureIndex::number_for(Table& table, const Value& value) {
   FeatureKey key = 0;

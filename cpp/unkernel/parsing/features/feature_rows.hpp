@@ -1,4 +1,4 @@
-// Rows of features, all of value 1, and the removal of rare features.
+// Rows of binary features, and the removal of rare features.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct FeatureRows {
 std::vector<std::int32_t> frequent_columns(const FeatureRows& rows, std::size_t columns,
                                            std::int64_t min_count);
 
-// Column c becomes renumbered[c]; those that get no_column are removed. The order must stay the same.
+// Column c becomes renumbered[c]; columns that get no_column are removed. The order must stay the same.
 void renumber(FeatureRows& rows, std::span<const std::int32_t> renumbered);
 
 }  // namespace unkernel::parsing

@@ -19,7 +19,7 @@ struct Mistake {
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 bool ends_name(char c) { return is_space(c) || c == '.' || c == '+' || c == '[' || c == ']'; }
 
-// Reads one line without its comment; throws Mistake.
+// Parses one line without its comment; throws Mistake.
 class LineScanner {
  public:
   LineScanner(std::string_view line, const TemplateLimits& limits) : line_(line), limits_(limits) {
@@ -70,7 +70,7 @@ class LineScanner {
     while (at_ < line_.size() && is_space(line_[at_])) ++at_;
   }
 
-  // Whether this comes next, behind spaces.
+  // Whether this character comes next, after spaces.
   bool next_is(char wanted) {
     std::size_t next = at_;
     while (next < line_.size() && is_space(line_[next])) ++next;

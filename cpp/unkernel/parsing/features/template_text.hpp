@@ -1,12 +1,12 @@
-// The language that the feature templates of all parsers are written in.
+// Reads the language in which the feature templates of all parsers are written.
 //
-//   [moves]                    a heading; what it means is up to the parser
+//   [moves]                    a heading; its meaning depends on the parser
 //   stack[1].head.word         a path of names; the first one may have a position in brackets
 //   word[0] + pos[-1]          several paths, joined into one feature
 //   # a comment
 //
-// TemplateText splits a text into such lines, and each parser gives the names their meaning. Whatever is
-// wrong is a FormatError with its line and column.
+// TemplateText splits a text into such lines, and each parser interprets the names. Errors are FormatErrors
+// with line and column.
 #pragma once
 
 #include <algorithm>
@@ -27,16 +27,16 @@ struct TemplateName {
   std::int64_t column;
 };
 
-// Names with dots between them; the first one may have a position.
+// Names separated by dots; the first one may have a position.
 struct TemplatePath {
   std::vector<TemplateName> names;  // at least one; none is empty
   std::optional<std::int32_t> position;
   std::string_view text;
   std::int64_t column;      // of its first byte
-  std::int64_t end_column;  // behind its last byte
+  std::int64_t end_column;  // after its last byte
 };
 
-// A line that is not empty: a heading, or paths that are joined.
+// A line that is not empty: a heading, or joined paths.
 struct TemplateLine {
   std::int64_t number;
   std::int64_t column;
@@ -56,7 +56,7 @@ class TemplateText {
 
   const std::vector<TemplateLine>& lines() const { return lines_; }
 
-  // These throw FormatError: at a column of a line, and for the whole file.
+  // Both throw FormatError: at a column of a line, and for the whole file.
   [[noreturn]] void fail(const TemplateLine& line, std::int64_t column, const std::string& reason) const;
   [[noreturn]] void fail(const std::string& reason) const;
 
@@ -65,10 +65,10 @@ class TemplateText {
   std::vector<TemplateLine> lines_;
 };
 
-// A single path that is not in a file. Throws std::invalid_argument.
+// Reads a single path that is not in a file. Throws std::invalid_argument.
 TemplatePath read_template_path(std::string_view text, const TemplateLimits& limits);
 
-// One text of several, for messages.
+// Concatenates texts to a message.
 std::string message(std::initializer_list<std::string_view> texts);
 
 // The paths of a line as one text, such as "stack.xpos + input.xpos".
@@ -91,7 +91,7 @@ std::string listed(const std::pair<std::string_view, Value> (&names)[count]) {
   return list;
 }
 
-// The place of a value in a list, to which it is added if it is not there.
+// The position of a value in a list; appends the value if it is missing.
 template <class Value>
 std::size_t place_among(std::vector<Value>& all, const Value& wanted) {
   const auto found = std::ranges::find(all, wanted);

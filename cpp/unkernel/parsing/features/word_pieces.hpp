@@ -1,7 +1,7 @@
-// What features are made of a word's letters.
+// Features from the letters of a word.
 //
-// Only ASCII letters have a case here: no table of the world's letters is worth its size, tags say what is a
-// name.
+// Only ASCII letters have a case here: tags already tell names from other words, so a full table of Unicode
+// letters is not worth its size.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,12 @@ inline bool is_small(char c) { return c >= 'a' && c <= 'z'; }
 inline char small(char c) { return is_capital(c) ? static_cast<char>(c + ('a' - 'A')) : c; }
 
 struct ShapeOptions {
-  char beyond_ascii;    // stands for each byte that is not of ASCII
-  std::size_t longest;  // where shapes are cut
+  char beyond_ascii;    // replaces each byte that is not ASCII
+  std::size_t longest;  // the length at which shapes are cut off
 };
 
-// X for a capital, x for a small letter, d for a digit; repeated ones once, so that Xxxx-dd becomes Xx-d.
+// X for an upper-case letter, x for a lower-case letter, d for a digit; runs are collapsed, so Xxxx-dd
+// becomes Xx-d.
 inline void append_shape(std::string_view word, const ShapeOptions& options, std::string& to) {
   const std::size_t begin = to.size();
   for (const char c : word) {
