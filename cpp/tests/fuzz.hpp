@@ -1,5 +1,5 @@
-// What a fuzz target gives to its driver: libFuzzer's entry point, which ends the program
-// when a property does not hold, and inputs to start from.
+// What a fuzz target provides: libFuzzer's entry point, which aborts if a property does not hold, and seed
+// inputs.
 #pragma once
 
 #include <cstddef>

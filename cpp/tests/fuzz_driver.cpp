@@ -1,9 +1,9 @@
-// Runs any fuzz target on mutations of its seeds, without libFuzzer, the same ones each time.
+// Runs any fuzz target on reproducible mutations of its seeds, without libFuzzer.
 //
 //   fuzz_<room> [iterations = 20000] [seed = 1] [file ...]
 //
-// Files are tried as they are and then mutated too, so that 0 iterations replay a failure.
-// When the target fails, the input is left in fuzz-failure.bin.
+// Files are tried unchanged and then mutated too, so that 0 iterations replay a failure. If the target fails,
+// the input is written to fuzz-failure.bin.
 #include "fuzz.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 #include "unkernel/base/random.hpp"
 
-// Only there in a build with sanitizers, which do not run atexit when they find something.
+// Defined only in builds with sanitizers, which do not run atexit handlers after an error.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace {
@@ -49,7 +49,7 @@ void try_input(const std::string& input) {
   running = false;
 }
 
-// Pieces of text that readers of text formats stumble over.
+// Pieces of text that are difficult for readers of text formats.
 constexpr std::array<std::string_view, 24> tokens = {"0",
                                                      "1",
                                                      "-1",

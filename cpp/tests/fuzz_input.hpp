@@ -1,4 +1,4 @@
-// The bytes that a fuzz target was given, as text, and a seed of chance that hangs on nothing else.
+// The input of a fuzz target as text, and a random seed that depends on the input only.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,6 @@ class FuzzInput {
   }
 
  private:
-  // A copy of exactly this size lets the sanitizers see a read beyond the end.
+  // A copy of exactly this size lets the sanitizers detect reads beyond the end.
   std::vector<char> bytes_;
 };

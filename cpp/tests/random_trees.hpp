@@ -18,7 +18,7 @@ struct TreeKind {
   int depth;
   std::uint32_t widest;
   std::uint32_t labels;
-  bool clashes;  // words may be spelt like labels
+  bool clashes;  // words may be spelled like labels
 };
 
 inline std::string random_tree(unkernel::Random& random, const TreeKind& kind) {
@@ -49,7 +49,7 @@ inline std::string chain(std::size_t nodes) {
   return text + "x" + std::string(nodes, ')');
 }
 
-// One of each number from 0 on: which trees an example has where it has one, or all rows of something.
+// 0, 1, 2, ..: the offsets of examples with one tree each, or the numbers of all rows.
 template <class T>
 std::vector<T> numbers(std::size_t count) {
   std::vector<T> all(count);

@@ -1,4 +1,4 @@
-// Equality of numbers that were computed in different orders.
+// Approximate equality of numbers that were computed in different orders.
 #pragma once
 
 #include <algorithm>

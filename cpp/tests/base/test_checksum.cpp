@@ -1,4 +1,4 @@
-// The numbers are those that the xxhash package for Python gives.
+// The expected values come from the xxhash package for Python.
 #include "unkernel/base/checksum.hpp"
 
 #include <string_view>

@@ -18,7 +18,8 @@ void check_equal(Map& map, const Twin& twin) {
   CHECK(map.size() == twin.size());
 }
 
-// `range` small: most keys are met again. Large: nearly all are new, and the map grows many times.
+// With a small `range` most keys occur repeatedly; with a large one nearly all are new, and the map grows
+// many times.
 void add_random_keys(Map& map, Twin& twin, Random& random, int count, std::uint32_t range) {
   for (int i = 0; i < count; ++i) {
     const std::uint64_t key = std::uint64_t{random.below(range)} << (random.below(4) * 10);
@@ -48,7 +49,7 @@ void test_new_keys_have_the_value_zero() {
   CHECK(map.size() == 3 && map[0] == 7 && map[Map::no_key - 1] == 7);
 }
 
-// Whether clear keeps its room or gives it up, nothing of before may show.
+// Whether clear() keeps its memory or releases it, no old entry may remain.
 void test_clear_forgets_everything() {
   Random random(2);
   Map map;

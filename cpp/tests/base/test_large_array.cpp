@@ -13,7 +13,7 @@ using unkernel::LargeAllocator;
 using unkernel::LargeArray;
 using unkernel::LargeVector;
 
-// Leaves dirty memory behind, of the sizes that are asked for next.
+// Leaves dirty memory behind, of the sizes that are requested next.
 void litter(std::size_t bytes) {
   std::vector<char> dirt(bytes);
   std::memset(dirt.data(), 0xab, bytes);

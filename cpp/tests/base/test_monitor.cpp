@@ -55,13 +55,13 @@ void test_a_look_that_throws_stops_the_work() {
     supervise(monitor, work, [&](const Progress&) {
       if (++looks == 2) throw std::runtime_error("enough");
     });
-  } catch (const std::runtime_error& error) {  // the look's own, not Interrupted
+  } catch (const std::runtime_error& error) {  // the callback's own exception, not Interrupted
     message = error.what();
   }
   CHECK(message == "enough" && looks == 2 && work_was_interrupted && monitor.stopped());
 }
 
-// A worker that is slow to notice is not looked at again, and is waited for.
+// A worker that notices the stop late is waited for, and the callback is not called again.
 void test_slow_work_is_waited_for() {
   Monitor monitor;
   std::atomic<bool> done{false};
@@ -100,7 +100,7 @@ void test_the_look_sees_the_latest_report() {
   CHECK(seen);
 }
 
-// Work that is over at once: its first and its last report are seen all the same.
+// For work that ends immediately, the first and the last report are shown all the same.
 void test_the_first_and_the_last_report_are_seen() {
   for (int round = 0; round < 200; ++round) {
     Monitor monitor;

@@ -91,7 +91,7 @@ void test_uses_more_than_one_thread_and_the_callers() {
   std::atomic<int> arrived{0};
   std::set<std::thread::id> ids;
   std::mutex lock;
-  // Each of the four tasks waits for the other three: only four threads get through.
+  // Each of the four tasks waits for the other three, so this needs four threads.
   parallel_for(4, 4, [&](std::int64_t) {
     {
       const std::lock_guard guard(lock);
@@ -103,7 +103,7 @@ void test_uses_more_than_one_thread_and_the_callers() {
   CHECK(ids.size() == 4 && ids.contains(std::this_thread::get_id()));
 }
 
-// A buffer a slot is enough: no two tasks that run at the same time have the same one.
+// One buffer per slot is enough: tasks that run concurrently have different slots.
 void test_slots_are_not_shared() {
   for (const int threads : {1, 3, 8}) {
     std::vector<std::atomic<int>> inside(static_cast<std::size_t>(threads));
@@ -126,13 +126,13 @@ void test_turns_are_taken_in_order() {
       const Turn turn(turns, i);
       std::this_thread::sleep_for(std::chrono::microseconds(37 * i % 101));
       turn.wait();
-      order.push_back(i);  // one at a time, or this is a race
+      order.push_back(i);  // one task at a time, or this is a race
     });
     for (std::int64_t i = 0; i < 100; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
   }
 }
 
-// A task that fails before its turn, or in it, must not leave the others waiting.
+// A task that fails before or during its turn must not leave the others waiting.
 void test_a_failing_turn_does_not_block_those_behind() {
   for (const int threads : {1, 2, 8}) {
     for (const std::int64_t failing : {0, 1, 7, 99}) {
@@ -153,7 +153,7 @@ void test_a_failing_turn_does_not_block_those_behind() {
   }
 }
 
-// Where the system gives no more threads, those that there are do the work.
+// If the system provides no more threads, the existing ones do the work.
 void test_too_few_threads_are_no_error() {
 #ifndef UNDER_SANITIZER
   rlimit before{};

@@ -1,4 +1,4 @@
-// The order of doubles against a stable comparison sort: any range, any ties, any number.
+// RadixArgsort against a stable comparison sort: any range, any ties, any number of values.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -19,7 +19,7 @@ using Values = std::vector<double>;
 constexpr double largest = std::numeric_limits<double>::max();
 constexpr double smallest = std::numeric_limits<double>::denorm_min();
 
-// Around the number where it stops comparing, and well above.
+// Around the size below which it compares, and well above.
 const std::vector<std::size_t> sizes = {0, 1, 2, 255, 256, 257, 3000};
 
 std::vector<std::uint32_t> compared(const Values& values) {
@@ -58,7 +58,7 @@ void test_ties_stay_in_place() {
   check_drawn([](Random& random) { return random.below(2) == 0 ? 0.0 : -0.0; });
 }
 
-// Values that differ by less than 32 bits of the range can tell are compared.
+// Values that differ by less than the resolution of 32-bit keys are compared.
 void test_one_far_value_hides_the_others() {
   check_drawn([](Random& random) { return random.below(50) == 0 ? 1e300 : unit(random); });
   check_drawn([](Random& random) { return random.below(50) == 0 ? -1e12 : 1.0 + 0x1p-52 * random.below(9); });

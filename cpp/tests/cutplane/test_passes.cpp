@@ -69,8 +69,8 @@ void check_passes(const Layout& layout, const Shape& shape, double intercept) {
   }
 }
 
-// The narrow ones in 16 pieces or fewer, the wide ones in two: a piece must have several times more entries
-// than there are columns.
+// Narrow layouts have up to 16 pieces, wide ones two: a piece must have several times more entries than there
+// are columns.
 void test_all_layouts() {
   for (const Layout& layout : layouts) {
     const bool narrow = layout.columns == ColumnKind::narrow;
@@ -93,7 +93,7 @@ void test_adds_to_what_is_there() {
   passes.add_transposed(c, sums);
   const Vector plain = plain_transposed(rows, 1.0, c);
   for (std::size_t k = 0; k < 6; ++k) CHECK(sums[k] == 1000.0 + plain[k]);
-  passes.add_transposed(c, sums);  // buffers are used again
+  passes.add_transposed(c, sums);  // reuses the buffers
   for (std::size_t k = 0; k < 6; ++k) CHECK(sums[k] == 1000.0 + 2.0 * plain[k]);
 }
 
@@ -105,7 +105,7 @@ void test_no_rows() {
   CHECK(transposed_of(packed, 1.0, 2, {}) == Vector(5, 0.0));
 }
 
-// A store that fails at one block, like a file whose disk is gone.
+// A store that fails at one block, like a file on a disk that has been removed.
 class FailingStore final : public RowStore {
  public:
   FailingStore(const PackedRows& rows, std::int64_t broken) : rows_(rows), broken_(broken) {}

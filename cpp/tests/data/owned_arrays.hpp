@@ -1,4 +1,4 @@
-// A forest as arrays, as a file holds it.
+// Owns the arrays of a forest, as a file stores them.
 #pragma once
 
 #include <cstdint>

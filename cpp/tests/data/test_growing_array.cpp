@@ -14,7 +14,7 @@ void check_counts_up(const GrowingArray<std::int64_t>& array, std::size_t size) 
   for (std::size_t i = 0; i < size; ++i) CHECK(array.span()[i] == static_cast<std::int64_t>(i));
 }
 
-// Blocks move between malloc's heap and mappings on the way up and down.
+// Blocks move between the heap and mappings while they grow and shrink.
 void test_items_survive_growing_and_shrinking() {
   GrowingArray<std::int64_t> array;
   for (std::int64_t i = 0; i < 1'000'000; ++i) array.push_back(i);

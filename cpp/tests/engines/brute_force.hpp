@@ -1,4 +1,4 @@
-// Conjunctions the slow, obvious way: listed by plain loops, weighed by the formula of the kernel's
+// Conjunctions in the slow, obvious way: listed by plain loops, weighted by the formula of the kernel
 // expansion.
 #pragma once
 
@@ -51,7 +51,7 @@ inline std::vector<Ranks> all_conjunctions(std::uint64_t features, int degree, B
   return conjunctions(candidates, degree, basis);
 }
 
-// The number of a conjunction, by counting what stands before it.
+// The number of a conjunction, found by counting its predecessors.
 class Numbering {
  public:
   Numbering(std::uint64_t features, int degree, Basis basis)
@@ -139,7 +139,7 @@ inline double squared_constant(const FeatureMap& map, Basis basis, const Ranks& 
   return squared_constant(map, exponents);
 }
 
-// What a conjunction of these values counts: their product or, over sets, the mean over its monomials.
+// The factor of a conjunction with these values: their product or, over sets, the mean over its monomials.
 inline double factor(const FeatureMap& map, Basis basis, const std::vector<double>& values) {
   double total = 0.0;
   double share = 0.0;

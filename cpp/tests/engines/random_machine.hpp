@@ -1,4 +1,4 @@
-// Support vectors at random, and the plain sum of kernel values over them.
+// Random support vectors, and the plain sum of kernel values over them.
 #pragma once
 
 #include <cmath>
@@ -63,7 +63,7 @@ struct RandomMachine {
     return sum;
   }
 
-  // The size is what the value's rounding error is relative to.
+  // The rounding error of the value is relative to this size.
   static scoring::Sum kernel_value(const unkernel::kernels::KernelFunction& kernel,
                                    const scoring::Sum& product, double norms) {
     using Type = unkernel::kernels::KernelFunction::Type;
@@ -79,7 +79,7 @@ struct RandomMachine {
   }
 };
 
-// Rows over the machine's columns: in order and not, of ones and of other values, long, short and empty.
+// Rows over the machine's columns: ordered or not, with ones or other values, long, short and empty.
 template <class Index>
 Rows<Index> rows_to_score(const RowKind& kind, unkernel::Random& random) {
   Rows<Index> rows;

@@ -1,4 +1,5 @@
-// What tests of engines share: rows as users may give them, and scores beside those of a slow twin.
+// Helpers for tests of engines: rows as users may give them, and comparison of scores with those of a slow
+// twin.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ using unkernel::Random;
 using unkernel::engines::Engine;
 using unkernel::engines::SparseRow;
 
-// A sum, and the sum of its terms in size, which rounding is relative to.
+// A sum, and the sum of the absolute values of its terms, to which rounding errors are relative.
 struct Sum {
   double value = 0.0;
   double size = 0.0;
@@ -38,7 +39,7 @@ using Sums = std::vector<Sum>;               // by score
 using Row = std::map<std::int64_t, double>;  // column -> value
 using Entries = std::vector<std::pair<std::int64_t, double>>;
 
-// Of a column that occurs twice the values add up.
+// The values of a repeated column are added.
 template <class Index>
 Row row_of(const Rows<Index>& rows, std::size_t row) {
   Row result;
@@ -55,7 +56,7 @@ void add_entries(const Entries& entries, Rows<Index>& rows) {
   rows.offsets.push_back(static_cast<Index>(rows.columns.size()));
 }
 
-// In any order, some columns in two parts, and with columns that no model can know.
+// In any order, with some columns split in two, and with columns that no model has.
 template <class Index>
 void add_messy_row(Entries entries, std::int64_t unknown_column, Random& random, Rows<Index>& rows) {
   for (std::size_t k = 0, count = entries.size(); k < count; ++k) {
@@ -84,8 +85,8 @@ inline void check_near(std::span<const double> found, const Sums& expected, doub
   }
 }
 
-// A decision has the sign of the only score, or the largest where the scores have it, unless that lies in the
-// rounding.
+// A decision must have the sign of the only score, or the same largest score, unless that is within rounding
+// errors.
 inline void check_decision(std::span<const double> decision, const Sums& expected, double tolerance) {
   if (expected.size() == 1) {
     CHECK(std::abs(expected[0].value) <= 1e-9 + tolerance * expected[0].size ||
@@ -99,7 +100,8 @@ inline void check_decision(std::span<const double> decision, const Sums& expecte
   }
 }
 
-// slow(Row) gives Sums. All rows at once, and one by one with one worker, which also decides between scores.
+// slow(Row) returns Sums. Scores all rows at once, and one by one with one worker, which also decides between
+// scores.
 template <class Index, class Slow>
 void check_scores(const Engine& engine, const Rows<Index>& rows, double tolerance, const Slow& slow) {
   const std::size_t width = engine.scores();

@@ -1,4 +1,4 @@
-// Distinct examples against a map from rows to the weights of their classes.
+// DistinctRows against a map from rows to the weights of their classes.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -168,7 +168,7 @@ void test_stored_zeros_are_no_entries() {
   CHECK(weighed(examples) == expected);
 }
 
-// A row that does not count may not decide either whether the others are binary, or which features there are.
+// A row of weight zero must not influence whether the others are binary, or which features there are.
 void test_rows_of_weight_zero_leave_no_trace() {
   RandomRows<std::int32_t> rows = random_rows<std::int32_t>(50, {10, 5, true}, 6);
   const DistinctRows examples = rows.examples();

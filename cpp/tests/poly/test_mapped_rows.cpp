@@ -1,4 +1,4 @@
-// On-the-fly and condensed rows against the map written out, conjunction by conjunction.
+// On-the-fly and condensed rows against the explicit feature map.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -98,7 +98,7 @@ std::vector<Key> keys_of(const Rows& rows) {
   }
 }
 
-// A weight of its own for each conjunction, whatever its place.
+// A distinct weight for each conjunction, whatever its place.
 double weight_of(Key key) { return static_cast<double>(Random::mix(key + 1) >> 40) / (1 << 24) - 0.5; }
 
 template <class Rows>
@@ -152,7 +152,7 @@ void check_kernel(const Rows& rows, const Twin& twin) {
   CHECK(close(rows.mean_map_size() * static_cast<double>(rows.size()), mapped));
 }
 
-// One column for each conjunction that occurs; those of a rank stand together, itself first.
+// One column per conjunction that occurs; those of a rank are contiguous, the rank alone first.
 template <class Rows>
 void check_columns(const Rows& rows, const Twin& twin, std::int64_t used_features) {
   const auto& [segments, keys] = rows.columns();
@@ -212,8 +212,8 @@ void test_all_views_are_the_map() {
   }
 }
 
-// More conjunctions are possible than there could be bits for: they are numbered feature by feature.
-// From 1,450 features on, a block of degree 3 is too large for an array and is hashed.
+// With more possible conjunctions than bits, they are numbered feature by feature. From 1,450 features on, a
+// block of degree 3 is too large for an array and is hashed.
 template <int Degree, bool Binary>
 void test_a_huge_space_of_conjunctions(std::int64_t features, std::uint32_t longest) {
   RandomRows<std::int32_t> input;
@@ -236,7 +236,7 @@ void test_a_huge_space_of_conjunctions(std::int64_t features, std::uint32_t long
   check_condensed<Degree, Binary, std::uint32_t>(examples, map, twin);
 }
 
-// The bound that decides between two and four bytes a place must really be one.
+// The bound that decides between two and four bytes per place must be a true bound.
 void test_longest_segment() {
   for (const bool binary : {true, false}) {
     for (int degree = 2; degree <= 3; ++degree) {
@@ -261,7 +261,7 @@ void test_longest_segment() {
   }
 }
 
-// One long row: a segment of exactly 65,536 conjunctions, the most that two bytes number, or more.
+// One long row: a segment of exactly 65,536 conjunctions, the most that two bytes can number, or more.
 void test_two_bytes_reach_as_far_as_they_can() {
   RandomRows<std::int32_t> input;
   input.features = 362;

@@ -53,7 +53,7 @@ void check_against_the_rows() {
   const StorageEstimate estimate = estimate_storage(examples, Degree, 1);
   CHECK(estimate.possible_columns == static_cast<double>(on_the_fly.dimension()));
   CHECK(close(estimate.mapped_nonzeros, on_the_fly.mean_map_size() * static_cast<double>(examples.rows())));
-  // Features are not equally likely, so fewer conjunctions occur than eq. (11) expects; not many fewer.
+  // Features are not equally likely, so slightly fewer conjunctions occur than eq. (11) predicts.
   const auto found = static_cast<double>(condensed.dimension());
   CHECK(estimate.expected_columns >= found && estimate.expected_columns <= 4.0 * found);
   CHECK(estimate.expected_columns <= estimate.possible_columns);
@@ -93,14 +93,14 @@ void test_the_automatic_choice() {
   const auto automatic = [](const StorageEstimate& sizes, double memory) {
     return choose_storage(Storage::automatic, sizes, memory);
   };
-  // A table that stays near the processor always wins, if it fits.
+  // A table that fits into the cache always wins, if there is memory for it.
   CHECK(automatic(estimate(1e5, 2e6, 1e3), 0.0) == Storage::on_the_fly);
   CHECK(automatic(estimate(1e5, 2e6, 1e3), 1e6) == Storage::condensed);
   // A larger one loses to condensed rows, unless those are far larger still.
   CHECK(automatic(estimate(1e8, 1e9, 1e9), 0.0) == Storage::condensed);
   CHECK(automatic(estimate(1e8, 1e9, 3e9), 0.0) == Storage::condensed);
   CHECK(automatic(estimate(1e8, 1e9, 1e11), 0.0) == Storage::on_the_fly);
-  // Memory decides where only one fits.
+  // Memory decides if only one fits.
   CHECK(automatic(estimate(1e8, 1e9, 3e9), 2e9) == Storage::on_the_fly);
   CHECK(automatic(estimate(1e10, 1e11, 3e9), 4e9) == Storage::condensed);
   CHECK(automatic(estimate(1e7, 1e8, 1e9), 1e9) == Storage::on_the_fly);

@@ -56,7 +56,7 @@ class DenseRows {
   std::vector<double> entries_;
 };
 
-// The same, with a kernel. As long as it says that its map is long, the solver finishes on the Gram matrix.
+// The same with a kernel. While it reports a long map, the solver finishes on the Gram matrix.
 class DenseRowsWithKernel : public DenseRows {
  public:
   using DenseRows::DenseRows;
@@ -75,7 +75,7 @@ class DenseRowsWithKernel : public DenseRows {
   mutable int times_asked = 0;
 };
 
-// The same, with its map written out.
+// The same with its explicit map.
 class DenseRowsWithMap : public DenseRowsWithKernel {
  public:
   using DenseRowsWithKernel::DenseRowsWithKernel;
@@ -94,7 +94,7 @@ class DenseRowsWithMap : public DenseRowsWithKernel {
   }
 };
 
-// Labels by a noisy plane; every seventh row carries both, and costs differ.
+// Labels from a noisy plane; every seventh row has both labels, and costs differ.
 template <class Rows>
 Coordinates costs_for(const Rows& rows, double C, std::uint64_t seed) {
   Random random(seed);

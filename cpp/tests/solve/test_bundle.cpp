@@ -1,5 +1,5 @@
-// What a bundle of cuts promises, whatever it drops and merges: a bound, the weights that go with it, and
-// cuts that are still cuts.
+// The invariants of a bundle, whatever it drops and merges: a lower bound, the weights that attain it, and
+// valid cuts.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -31,7 +31,7 @@ double product(std::span<const double> a, std::span<const double> b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-// A risk that is itself a maximum of cuts, so that their being below it can be checked.
+// A risk that is itself a maximum of cuts, so that their validity can be checked.
 struct Cuts {
   explicit Cuts(std::size_t count, std::uint64_t seed) {
     Random random(seed);
@@ -112,7 +112,8 @@ void test_dual_and_primal_of_the_bound_meet() {
   }
 }
 
-// Between rounds the bound is that of the solution so far: merging cuts must not move it, nor the weights.
+// Between rounds the bound is that of the current solution: merging cuts must change neither it nor the
+// weights.
 void test_merging_keeps_the_bound_and_the_weights() {
   const Cuts cuts(60, 2);
   for (const std::size_t most_cuts : {4U, 5U, 9U}) {
@@ -148,7 +149,7 @@ void test_merged_cuts_are_cuts() {
   }
 }
 
-// A bundle too small to ask for is one of four.
+// A capacity that is too small is raised to four.
 void test_there_is_always_room_for_four() {
   const Cuts cuts(10, 5);
   Bundle bundle(dimension, 0);
@@ -159,7 +160,7 @@ void test_there_is_always_room_for_four() {
   }
 }
 
-// A cut far below the others never has mass; once it was idle for long, it goes where room is needed.
+// A cut far below the others never has mass; after several idle rounds it is dropped when room is needed.
 void test_idle_cuts_make_room() {
   Cuts cuts(6, 6);
   cuts.offsets[1] = cuts.offsets[3] = -100.0;

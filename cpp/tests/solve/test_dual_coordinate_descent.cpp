@@ -53,14 +53,14 @@ Solved<Rows> solve_it(const Rows& rows, const Coordinates& start, const DescentO
   return solved;
 }
 
-// Nothing the solver says is believed: feasibility, w, both objectives and the gap are computed anew.
+// Trusts nothing that the solver reports: recomputes feasibility, w, both objectives and the gap.
 template <class LossKind, class Rows>
 void check_certificate(const Rows& rows, const Coordinates& costs, const Solved<Rows>& solved) {
   for (std::size_t i = 0; i < costs.size(); ++i) {
     const Coordinate& c = solved.coordinates[i];
     CHECK(c.costs.positive == costs[i].costs.positive && c.costs.negative == costs[i].costs.negative);
     const double rounding =
-        1e-14 * (c.costs.positive + c.costs.negative);  // the growing box multiplies u and costs apart
+        1e-14 * (c.costs.positive + c.costs.negative);  // the growing box scales u and costs separately
     CHECK(c.u >= LossKind::low(c.costs) - rounding && c.u <= LossKind::high(c.costs) + rounding);
   }
   const std::vector<double> w = weights_of(rows, solved.coordinates);
@@ -69,7 +69,7 @@ void check_certificate(const Rows& rows, const Coordinates& costs, const Solved<
   CHECK(close(solved.outcome.dual_objective, dual<LossKind>(rows, solved.coordinates), 1e-8));
 }
 
-// The slow, obvious twin: the rows in turn, each by search in its range, until nothing moves.
+// The slow, obvious twin: visits rows in turn, each by a search in its range, until nothing moves.
 template <class LossKind, class Rows>
 double slow_optimum(const Rows& rows, Coordinates coordinates) {
   std::vector<double> w(rows.width(), 0.0);
@@ -118,7 +118,7 @@ void test_reaches_the_optimum() {
   }
 }
 
-// Long rows and high costs: the box is many steps wide, so it is grown (see grow_box).
+// Long rows and high costs: the box is many steps wide, so it grows (see grow_box).
 template <class LossKind>
 void test_reaches_the_optimum_where_the_box_is_wide() {
   for (const auto& [C, tolerance] : {std::pair{1.0, 1e-4}, std::pair{100.0, 1e-2}}) {
@@ -130,7 +130,7 @@ void test_reaches_the_optimum_where_the_box_is_wide() {
   }
 }
 
-// Shuffled in blocks, shrunk, slept; and certified by several threads to the same end.
+// With block shuffling, shrinking and sleeping; several threads certify the same result.
 template <class LossKind>
 void test_many_rows_and_any_number_of_threads() {
   const DenseRows rows(20'000, 6, 1.0, 5);
@@ -156,7 +156,7 @@ void test_kernel_space_ends_at_the_same_optimum() {
   CHECK(close(solved.outcome.objective, without.outcome.objective, 1e-6));
 }
 
-// Columns of very different sizes and large costs, which first-order steps would need ages for.
+// Columns of very different scales and large costs, for which first-order steps would take very long.
 template <class LossKind, class Rows>
 void test_second_order_ends_at_the_optimum(std::int64_t count, std::size_t width) {
   Rows rows(count, width, 1.0, 21);
@@ -195,7 +195,7 @@ void test_gram_rows_are_the_rows_themselves() {
   CHECK(gap >= -1e-9 && gap <= 1e-6 + 1e-9);
 }
 
-// From the end of one run the next has nothing left to do; from there with other costs, little.
+// A run that starts at the result of another has nothing left to do; with other costs, little.
 template <class LossKind>
 void test_warm_start_continues() {
   const DenseRows rows(300, 10, 1.0, 12);
@@ -254,7 +254,7 @@ void test_stops_when_it_is_told_to() {
   stopped.stop();
   CHECK_THROWS(solve_it<Hinge>(rows, costs, weights, options(1e-3), stopped), Interrupted);
 
-  // In the middle of its work, from another thread, on a problem that would take for ever.
+  // Stopped from another thread in the middle of a problem that would never end.
   Monitor monitor;
   std::string message;
   try {

@@ -21,7 +21,7 @@ using namespace dense_problem;
 
 using Matrix = std::vector<std::vector<double>>;
 
-// Gauss and Jordan, with the largest pivot of each column.
+// Gauss-Jordan elimination with partial pivoting.
 std::vector<double> eliminated(Matrix a, std::vector<double> b) {
   const std::size_t n = b.size();
   for (std::size_t k = 0; k < n; ++k) {
@@ -98,7 +98,7 @@ void check_equal(const std::vector<double>& a, const std::vector<double>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(close(a[i], b[i], 1e-7));
 }
 
-// Where a system says by how much u changes, the scores change accordingly: du = e - E df.
+// If a system returns the change of u, the scores change accordingly: du = e - E df.
 void check_change(const Change& change, const DenseRows& rows, const std::vector<double>& E,
                   const std::vector<double>& e, const std::vector<double>& expected) {
   check_equal(change.scores, expected);
@@ -155,7 +155,7 @@ void test_reaches_the_optimum() {
     for (NormalSystem* system :
          {static_cast<NormalSystem*>(&by_rows), static_cast<NormalSystem*>(&by_columns)}) {
       InteriorPoint solver(LossKind::loss_name, costs, *system, monitor);
-      if (!solver.run(1e-7)) {  // it may give up where rounding forbids more, but only there
+      if (!solver.run(1e-7)) {  // it may give up only if rounding errors prevent further progress
         CHECK(C > 100.0 && system == &by_columns);
         continue;
       }

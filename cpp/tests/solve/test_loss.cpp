@@ -17,7 +17,7 @@ using unkernel::solve::Costs;
 using unkernel::solve::Hinge;
 using unkernel::solve::SquaredHinge;
 
-// Where a concave function is largest, by ternary search.
+// The maximum of a concave function, by ternary search.
 double where_largest(const std::function<double(double)>& concave, double low, double high) {
   for (int i = 0; i < 300; ++i) {
     const double left = low + (high - low) / 3.0;
@@ -137,7 +137,7 @@ void test_slopes_are_those_of_the_dual() {
   }
 }
 
-// What the textbooks say of a row with one label.
+// The textbook steps for a row with one label.
 void test_known_steps() {
   CHECK(Hinge::best({1.0, 0.0}, 0.0, 2.0) == 0.5);
   CHECK(Hinge::best({0.25, 0.0}, 0.0, 2.0) == 0.25);

@@ -1,4 +1,5 @@
-// The small program against its optimality conditions, computed from scratch, and answers known by hand.
+// The small quadratic program against its optimality conditions, computed from scratch, and against known
+// answers.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,7 @@ using Vector = std::vector<double>;
 
 double uniform(Random& random) { return random.below(2001) / 1000.0 - 1.0; }
 
-// Cuts at random: G = gradients gradients', inside a wider array.
+// Random cuts: G = gradients gradients', inside a wider array.
 struct Cuts {
   Cuts(std::size_t count, std::size_t dimension, std::uint64_t seed)
       : size(count), stride(count + 3), gram(stride * stride, 99.0) {
@@ -55,7 +56,7 @@ struct Cuts {
     return sum;
   }
 
-  // The most that moving all mass to the steepest place could gain: at least what is missing to the optimum.
+  // The gain of moving all mass to the steepest place: an upper bound of the distance to the optimum.
   double missing(const Vector& a, double C) const {
     const Vector slope = slopes(a);
     double bound = 0.0;
@@ -109,14 +110,14 @@ void test_known_answers() {
   CHECK(solve({2.0}, {-1.0}, 10.0)[0] == 0.0);              // the slack has it all
   CHECK(close(solve({0.0}, {1.0}, 3.0)[0], 3.0, 1e-12));    // a cut without a gradient: no curvature
   CHECK(solve({0.0}, {-1.0}, 3.0)[0] == 0.0);
-  const Vector two = solve({1.0, 0.0, 0.0, 1.0}, {1.0, 1.0}, 1.0);  // two alike share
+  const Vector two = solve({1.0, 0.0, 0.0, 1.0}, {1.0, 1.0}, 1.0);  // two equal cuts share the mass
   CHECK(close(two[0], 0.5, 1e-9) && close(two[1], 0.5, 1e-9));
   const Vector same =
-      solve({1.0, 1.0, 1.0, 1.0}, {1.0, 2.0}, 1.0);  // the same gradient twice: the higher one
+      solve({1.0, 1.0, 1.0, 1.0}, {1.0, 2.0}, 1.0);  // the same gradient twice: the higher one wins
   CHECK(close(same[0], 0.0, 1e-9) && close(same[1], 1.0, 1e-9));
 }
 
-// Whenever it stops, its value is one that can be had; and asking for more is never worse.
+// Whenever it stops, its value is attained, and a higher accuracy never gives a worse one.
 void test_is_a_lower_bound_at_any_accuracy() {
   const Cuts cuts(12, 6, 77);
   Vector best(12, 0.0);
@@ -143,7 +144,7 @@ void test_starts_where_it_is_told_to() {
   CHECK(close(maximise_on_simplex(cuts.problem(1.0), elsewhere, 1e-9), optimum, 1e-8));
 }
 
-// Masses are sums of steps: they can be a rounding above C, and must come back.
+// Masses are sums of steps: rounding may push them above C, and they must be reduced.
 void test_a_little_too_much_mass_is_taken_back() {
   const Cuts cuts(3, 5, 79);
   Vector a{0.5, 0.5 + 1e-9, 1e-10};

@@ -1,5 +1,5 @@
-// Pair descent against conditions of optimality and a duality gap computed from scratch, and answers known by
-// hand.
+// Sequential minimal optimisation against optimality conditions and a duality gap computed from scratch, and
+// against known answers.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -75,7 +75,7 @@ void fill_square(Problem& problem, const std::vector<Vector>& points, Kernel kin
   const std::size_t n = points.size();
   problem.stride = n + 2;
   problem.square.assign(n * problem.stride,
-                        std::numeric_limits<float>::quiet_NaN());  // beyond a row: not to be read
+                        std::numeric_limits<float>::quiet_NaN());  // beyond a row: must not be read
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j)
       problem.square[i * problem.stride + j] = static_cast<float>(kernel_of(kind, points[i], points[j]));
@@ -124,7 +124,7 @@ Solution solve(const Problem& problem, double tolerance, bool bias = true) {
   return improve(problem, {tolerance, many_steps, bias}, Vector(problem.size(), 0.0));
 }
 
-// How large numbers are that cancel: what rounding is measured by.
+// The magnitude of the numbers that cancel, to which rounding errors are relative.
 double scale_of(const Problem& problem, const Vector& alpha) {
   double sum = 1.0;
   for (std::size_t i = 0; i < alpha.size(); ++i) sum += alpha[i] * std::max(problem.diagonal[i], 1.0);
@@ -169,7 +169,7 @@ double primal(const Problem& problem, const Solution& s) {
   return sum;
 }
 
-// The gap is at most sum_i C_i times a violation: a check of the bias too.
+// The gap is at most sum_i C_i times a violation, which also checks the bias.
 void check_optimal(const Problem& problem, const Solution& s, double tolerance, bool bias) {
   check_consistent(problem, s, bias);
   const double rounding = 1e-11 * scale_of(problem, s.alpha);
@@ -223,7 +223,8 @@ void test_known_answers() {
   CHECK(same.alpha[0] == 0.125 && same.alpha[1] == 0.125);
 }
 
-// With costs this small everyone is at its bound, exactly; the bias is in the middle of what is optimal.
+// With costs this small every variable is exactly at its bound; the bias is in the middle of the optimal
+// range.
 void test_all_at_bounds() {
   Problem problem = clouds({100, 3, Kernel::gaussian, 1.0, 7});
   for (std::size_t i = 0; i < problem.size(); ++i) {
@@ -268,7 +269,7 @@ void test_no_costs_and_no_rows() {
   }
 }
 
-// Each point three times, with whatever label and cost.
+// Each point three times, with any label and cost.
 void test_duplicates() {
   for (const Kernel kind : {Kernel::linear, Kernel::gaussian}) {
     Random random(11);
@@ -284,8 +285,8 @@ void test_duplicates() {
   }
 }
 
-// A linear kernel of rank two with noise a hundred times that of single precision: it is not positive any
-// more.
+// A linear kernel of rank two plus noise a hundred times that of single precision: no longer positive
+// semidefinite.
 void test_slightly_indefinite_kernels_end() {
   Problem problem = clouds({200, 2, Kernel::linear, 10.0, 12});
   Random random(13);
@@ -357,8 +358,8 @@ void test_starts_where_it_is_told_to() {
   }
 }
 
-// The others stay where they are and pull too: the start is out of balance by as much as they are, and stays
-// so.
+// The fixed variables contribute too: the start violates the equality constraint by their sum, and keeps that
+// value.
 void test_a_part_of_a_larger_problem() {
   const Problem whole = clouds({240, 3, Kernel::gaussian, 2.0, 21});
   std::vector<std::int32_t> rows;
@@ -387,7 +388,7 @@ void test_a_part_of_a_larger_problem() {
   }
 }
 
-// Wherever it stops, what it gives belongs together; and each step is worth something.
+// Wherever it stops, its results are consistent, and each step improves the objective.
 void test_stops_after_so_many_steps() {
   const Problem problem = clouds({400, 3, Kernel::gaussian, 2.0, 18});
   for (const bool bias : {true, false}) {

@@ -1,4 +1,4 @@
-// Learners over trees: what they certify, and that every way to compute cuts makes the same ones.
+// Learners over trees: their certificates hold, and all ways to compute cuts give the same ones.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,5 +1,5 @@
-// Whatever the bytes are, the reader refuses them with a FormatError or returns a proper
-// matrix, and the same on one thread, on three, and when the file comes in blocks.
+// For any bytes, the reader throws a FormatError or returns a valid matrix, and gives the same result on one
+// thread, on three threads, and when the file arrives in blocks.
 #include <cmath>
 #include <optional>
 #include <span>
@@ -23,7 +23,7 @@ using unkernel::data::SvmlightParser;
 using unkernel::data::ThreadPlan;
 
 struct Outcome {
-  std::string error;  // empty: the file was read
+  std::string error;  // empty if the file was read
   std::vector<double> labels;
   std::vector<std::int64_t> queries;
   std::vector<std::int64_t> offsets;

@@ -1,4 +1,4 @@
-// Rows for each of the six layouts, and their products the slow way.
+// Rows for each of the six layouts, and their products by plain loops.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Rows in a file answer as rows in memory do, and no file leads out of itself.
+// Rows in a file give the same results as rows in memory, and no file causes reads outside of it.
 #include "unkernel/data/rows/block_file.hpp"
 
 #include <unistd.h>
@@ -27,7 +27,7 @@ using namespace unkernel;
 using namespace unkernel::cutplane;
 using Examples = Rows<std::int32_t>;
 
-// A file that is gone when the test ends, however it ends.
+// A file that is removed when the test ends, however it ends.
 class TemporaryFile {
  public:
   TemporaryFile() : file_(std::tmpfile()) { CHECK(file_ != nullptr); }
@@ -91,7 +91,7 @@ Examples random_rows(std::size_t count, const RowKind& kind, Random& random) {
   rows.features = kind.features;
   for (std::size_t i = 0; i < count; ++i) {
     auto [columns, values] = random_row<std::int32_t>(kind, random);
-    for (double& value : values) value *= kind.binary ? 1.0 : 1.1;  // not held by single precision
+    for (double& value : values) value *= kind.binary ? 1.0 : 1.1;  // not representable in single precision
     rows.add(columns, values);
   }
   return rows;
@@ -200,7 +200,7 @@ void lease_all(const BlockFile& file) {
   }
 }
 
-// Damage that whoever did it has signed.
+// Recomputes the checksums after damage, as an attacker would.
 void sign(Blocks& blocks) {
   for (BlockEntry& entry : blocks.index) {
     const Layout layout{static_cast<ColumnKind>(entry.layout % 2), static_cast<ValueKind>(entry.layout / 2)};

@@ -1,4 +1,4 @@
-// How rows are packed: the narrowest layout that holds them, and nothing that does not fit.
+// Rows are packed in the narrowest layout that holds them, and invalid rows are rejected.
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -62,7 +62,8 @@ void test_values_take_the_least_that_holds_them() {
   CHECK(kind_of({16'777'217.0}, false) == ValueKind::full);
 }
 
-// Rounding is for the last digits: what single precision would make infinite or zero stays as it is.
+// Only digits may be rounded: values that single precision would turn into infinity or zero keep double
+// precision.
 void test_only_digits_are_rounded() {
   for (const double value : {1e300, -1e39, 1e-300, -1e-46, std::numeric_limits<double>::denorm_min()}) {
     CHECK(kind_of({0.1, value}, true) == ValueKind::full);
@@ -89,7 +90,7 @@ void test_columns_of_64_bits() {
   CHECK_THROWS(pack(one_row<std::int64_t>({5}, {1.0}, far + 1).view(), false, 1), std::invalid_argument);
 }
 
-// Also where the fault is in the last of several pieces that are looked at by themselves.
+// Also if the error is in the last of several pieces that are checked separately.
 void test_what_does_not_fit_is_refused() {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   const auto rows = rows_for(layouts[2], {50'000, 20, 6}, 1);

@@ -1,6 +1,6 @@
-// Whatever the bytes are: they are refused with a FormatError at one of their lines, or become sentences that
-// write the same bytes again; bad sentences can be skipped, always; and it is the same in whatever parts the
-// text comes.
+// For any bytes, the reader throws a FormatError at an existing line, or returns sentences that are written
+// back to the same bytes. Bad sentences can always be skipped, and the result does not depend on how the text
+// is split into parts.
 #include <algorithm>
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
-// Whatever the bytes are: a text of columns is refused with a FormatError at a line that it has, or its
-// sentences and fields are proper; what is written differs from what was read in the replaced columns only;
-// skipping leaves out just the sentences that are bad; and a text that comes in blocks is the same text.
+// For any bytes, the reader throws a FormatError at an existing line, or its sentences and fields are valid.
+// Written text differs from the input in the replaced columns only, skipping leaves out only bad sentences,
+// and the result does not depend on how the text is split into blocks.
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -21,7 +21,7 @@ using namespace unkernel::data;
 using unkernel::FormatError;
 using unkernel::Random;
 
-// All that was read, in lines that can be compared; what is skipped by its error.
+// All that was read, as lines that can be compared; skipped sentences by their error.
 std::vector<std::string> content(const ColumnText& text) {
   std::vector<std::string> lines;
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
@@ -71,7 +71,7 @@ void check_invariants(const ColumnText& text) {
 
 // --- Writing ----------------------------------------------------------------------------------------
 
-// A column as it is, in the form in which it is written.
+// A column with its own values, in the form that writing takes.
 struct OwnNames {
   OwnNames(const ColumnText& text, int column) {
     for (std::int64_t token = 0; token < text.tokens(); ++token) {
@@ -124,7 +124,7 @@ void check_writing(const ColumnText& text, Random& random) {
     const OwnNames last(text, text.columns() - 1);
     if (has_return(last)) return;
     CHECK(write_column(text, text.columns() - 1, last) == text.text());
-    if (!text.skipped().empty()) return;  // one that was bad may be good with another number of columns
+    if (!text.skipped().empty()) return;  // a bad sentence may be valid with another number of columns
     const ColumnText more = read_again(text, write_column(text, text.columns(), last));
     CHECK(more.columns() == text.columns() + 1 && more.tokens() == text.tokens());
     for (std::int64_t token = 0; token < text.tokens(); ++token) {
@@ -156,7 +156,7 @@ void check_blocks(const ColumnText& whole, Random& random) {
   }
   take(held.size());
   CHECK(lines == content(whole) && faults.size() == whole.skipped().size());
-  // How many columns a chunk should have had is known only after the first good one.
+  // The number of columns of a chunk is known only after the first valid one.
   CHECK(options.format == ColumnFormat::chunks || faults == errors(whole));
 }
 
@@ -164,7 +164,7 @@ void check_format(std::string_view bytes, ColumnFormat format, TreeCheck trees, 
   ColumnOptions options{format, 0, trees, true, 1};
   const ColumnText skipping(std::string(bytes), "fuzz", options);
   check_invariants(skipping);
-  // What is written is read without the check of trees, which would find again what it had skipped.
+  // Written text is read without the tree check, which would reject the skipped sentences again.
   if (trees == TreeCheck::none) check_writing(skipping, random);
   check_blocks(skipping, random);
   options.skip_bad_sentences = false;

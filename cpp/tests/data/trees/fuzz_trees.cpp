@@ -1,6 +1,6 @@
-// Whatever the bytes are: brackets are refused at a place inside the text, or make a tree that reads back
-// from what is written of it; lines are refused with a FormatError or make proper examples, and the same in
-// whatever pieces they come; and arrays are refused, or a forest that has these very arrays.
+// For any bytes: brackets are rejected at a position inside the text, or give a tree that is the same after
+// writing and reading it. Lines are rejected with a FormatError or give valid examples, the same for any
+// split into pieces. Arrays are rejected, or give a forest that has exactly these arrays.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -50,7 +50,7 @@ void check_brackets(std::string_view text) {
           std::size_t end = 0;
           const NodeId again = BracketReader(forest, WordStyle::apart).read(written, end);
           CHECK(end == written.size());
-          // A word with a blank in it, of the joined style, cannot be told from two.
+          // In joined style, a word with a blank in it looks like two words.
           CHECK(again == root || style == WordStyle::joined);
         }
       }
@@ -62,7 +62,7 @@ void check_brackets(std::string_view text) {
 // --- Lines ------------------------------------------------------------------------------------------
 
 struct Outcome {
-  std::string error;  // empty: the lines were read
+  std::string error;  // empty if the lines were read
   std::vector<std::string> names;
   std::vector<std::int32_t> labels;
   std::vector<std::int64_t> queries;
@@ -146,8 +146,8 @@ void check_lines(std::string_view text, Random& random) {
 
 // --- Arrays -----------------------------------------------------------------------------------------
 
-// The bytes as a forest that is nearly one: labels, arities and children that may be just out of range, and
-// offsets of which one may be anything.
+// Interprets the bytes as a nearly valid forest: labels, arities and children may be just out of range, and
+// one offset may be anything.
 void check_arrays(std::string_view text) {
   if (text.size() < 4) return;
   std::size_t at = 0;

@@ -1,4 +1,4 @@
-// Forests: every subtree once, whatever it is built from.
+// A forest stores every subtree once, whatever it is built from.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -38,7 +38,7 @@ void test_names_and_numbers() {
   std::map<std::string, std::int32_t> known;
   Random random(1);
   for (int i = 0; i < 50'000; ++i) {
-    // Short ones, ones of whole words of eight bytes, ones that differ in a byte of zero
+    // Short names, names with a multiple of eight bytes, and names that differ in a zero byte.
     std::string name(random.below(20), static_cast<char>(random.below(3)));
     if (random.below(2) == 0) name += std::to_string(random.below(20'000));
     const bool is_new = !known.contains(name);
@@ -97,8 +97,8 @@ void test_every_node_once() {
   CHECK(forest.find_production(forest.find_label("0"), Ids(9, 0)) == -1);
 }
 
-// What a chain, or a list of new words under new labels, gives the hash tables: one slot after another would
-// take minutes.
+// A chain, or a list of new words under new labels, must not fill consecutive slots of the hash tables: that
+// would take minutes.
 void test_nodes_that_come_in_pairs() {
   Forest forest;
   constexpr int many = 200'000;
@@ -156,7 +156,7 @@ void check_refused(std::string_view text, std::size_t offset) {
 void test_text_that_is_no_tree() {
   check_refused("", 0);
   check_refused("a", 0);
-  check_refused(" (A b)", 0);  // who calls skips blanks
+  check_refused(" (A b)", 0);  // the caller skips blanks
   check_refused(")", 0);
   check_refused("(", 0);
   check_refused("(A", 0);
@@ -255,7 +255,7 @@ void damage(std::vector<T>& values, Random& random) {
   }
 }
 
-// Refused, or a forest with these very arrays.
+// Damaged arrays are rejected, or give a forest with exactly these arrays.
 void test_damaged_arrays() {
   Random random(6);
   int restored = 0;

@@ -1,4 +1,4 @@
-// Groups of features beside all that a slow twin finds in the same rows, and the numbers of their sums.
+// Feature groups against a slow twin on the same rows, and the numbers of their sums.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -48,7 +48,7 @@ Table rows_of_slots(std::uint32_t slots, int count, Random& random) {
   return table;
 }
 
-// The rows that have each state of a group.
+// The number of rows in each state of a group.
 std::map<std::uint64_t, std::uint32_t> met(const Table& table, std::span<const std::uint32_t> group) {
   std::map<std::uint64_t, std::uint32_t> counts;
   for (std::size_t row = 0; row + 1 < table.begins.size(); ++row) {
@@ -96,7 +96,7 @@ void test_groups_of_slots() {
   }
 }
 
-// More sums than there may be at first are no reason to give up: merging slots makes them fewer.
+// Too many sums at first are no reason to give up: merging slots reduces them.
 void test_sums_become_fewer() {
   Random random(2);
   const Table table = rows_of_slots(10, 2000, random);
@@ -124,7 +124,7 @@ void test_nothing_to_group() {
 
 // --- Numbers ------------------------------------------------------------------------------------------
 
-// Every conjunction of states has a number of its own, and there are no others.
+// Every conjunction of states has a unique number, and all numbers are used.
 void check_numbers(const std::vector<std::uint32_t>& begins, int degree) {
   const StateIndex index(begins, degree);
   std::vector<std::set<std::size_t>> seen(static_cast<std::size_t>(degree));

@@ -1,5 +1,5 @@
-// Pairs with short weights: whatever is dense, whatever lies in buckets, scores are those of the loop over
-// all conjunctions.
+// The 16-bit engine: whatever is dense and whatever is in buckets, scores equal those of a loop over all
+// conjunctions.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -38,7 +38,7 @@ void round_weights(double unit, RandomModel& model) {
   for (double& value : model.intercept) value = unit * std::round(value / unit);
 }
 
-// Most pairs of the rows; none of two columns beyond the core.
+// Most pairs of the rows, but none of two columns outside the core.
 std::vector<Ranks> some_pairs(const RandomModel& model, const std::vector<Ranks>& rows, std::int64_t core,
                               Random& random) {
   std::vector<Ranks> chosen;
@@ -99,7 +99,7 @@ void test_many_features() {
   check_case<std::int64_t>({shape_of(200'000, std::int64_t{1} << 40, 5), 60, all_core}, {0, 1'000}, random);
 }
 
-// Sums of so many might not fit: longer rows go another way.
+// Longer rows take another path, because their sums might overflow.
 void test_long_rows() {
   Random random(4);
   check_case<std::int32_t>({shape_of(400, 400, 3), 330, all_core}, {0, 5'000, 100'000}, random);

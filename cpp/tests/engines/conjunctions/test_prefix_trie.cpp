@@ -1,4 +1,4 @@
-// Prefix tries beside a map of beginnings.
+// Prefix tries against a map of prefixes.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -59,8 +59,8 @@ bool has_child(const Counts& counts, const Prefix& prefix) {
          std::equal(prefix.begin(), prefix.end(), next->first.begin());
 }
 
-// What a leaf is taken by: the least first. Beginnings that are equal in all of this are counted, not
-// compared.
+// The order in which leaves are removed, the smallest first. Prefixes that are equal in all of these are
+// counted, not compared.
 using Order = std::tuple<double, std::int64_t, std::int64_t>;
 
 Order order_of(const Prefix& prefix, std::uint32_t count) {
@@ -79,7 +79,7 @@ void add(const Sequences& rows, Counts& counts) {
   }
 }
 
-// What is kept has the counts it should have, and was no worse a leaf than what was not.
+// Kept nodes have the correct counts, and none was a better leaf to remove than the removed ones.
 void check_kept(const Counts& kept, const Counts& all, std::size_t most_nodes) {
   CHECK(kept.size() == std::min(all.size(), most_nodes + 1));
   Order best_gone{-1.0, 0, 0};
@@ -111,7 +111,7 @@ void test_grows_and_prunes() {
       check(trie, 2, 9);
       const Counts kept = decoded(trie);
       check_kept(kept, all, most_nodes);
-      all = kept;  // what is gone is forgotten
+      all = kept;  // removed nodes lose their counts
       const PrefixTrie fewer = prune_trie(trie, most_nodes / 2, cost);
       check_kept(decoded(fewer), kept, most_nodes / 2);
     }
@@ -128,7 +128,7 @@ void test_longest_stored_prefix() {
     while (!kept.contains(longest)) longest.pop_back();
     const auto found = longest_stored_prefix(trie, {0, 0}, rows[i]);
     CHECK(found.length == longest.size() && trie.counts[found.node] == kept.at(longest));
-    for (std::size_t cut = 0; cut <= found.length; ++cut) {  // in two parts, as head and tail are
+    for (std::size_t cut = 0; cut <= found.length; ++cut) {  // in two parts, like head and tail
       const auto first = longest_stored_prefix(trie, {0, 0}, rows[i].first(cut));
       CHECK(first.length == cut);
       CHECK(longest_stored_prefix(trie, first, rows[i].subspan(cut)).node == found.node);

@@ -1,5 +1,5 @@
-// Tables as a damaged or hostile file could hold them: they are refused, or scoring with them stays inside.
-// What the scores are does not matter; the sanitizers say whether anything outside was read.
+// Tables from a damaged or hostile file: they are rejected, or scoring with them stays within their arrays.
+// The scores themselves do not matter; the sanitizers detect reads outside.
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -50,7 +50,7 @@ using unkernel::kernels::FeatureMap;
 using unkernel::kernels::KernelFunction;
 
 constexpr std::int64_t features = 12;
-constexpr int rounds = 150;  // for each of the sound tables
+constexpr int rounds = 150;  // for each of the valid tables
 
 // --- Damage -------------------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ T random_number(T old, Random& random) {
   }
 }
 
-// What is left has no spare room behind it, which a sanitizer would not see.
+// Leaves no spare capacity behind the data, which a sanitizer could not detect.
 template <class Array>
 void damage(Array& array, Random& random) {
   using T = typename Array::value_type;
@@ -98,7 +98,7 @@ void damage(Array& array, Random& random) {
   array = Array(changed.begin(), changed.end());
 }
 
-// An array of ranks may also come in the other width.
+// An array of ranks may also change its width.
 void damage(Keys<Owned>& keys, Random& random) {
   if (random.below(4) != 0) return std::visit([&](auto& ranks) { damage(ranks, random); }, keys);
   if (const auto* slim = std::get_if<LargeVector<std::uint16_t>>(&keys)) {
@@ -151,7 +151,7 @@ const Rows<std::int32_t>& all_rows() {
   return rows;
 }
 
-// Each row alone, so that rows of ones are scored as such.
+// Each row separately, so that rows of ones take their own path.
 void use(const Engine& engine) {
   const auto worker = engine.worker();
   std::vector<double> out(engine.scores());
@@ -221,7 +221,7 @@ void try_damaged(const Arrays& sound, Random& random, Outcomes& outcomes) {
   }
 }
 
-// Both happen, and often: else the damage would be of one kind only.
+// Both outcomes must occur often, or the damage would be of one kind only.
 void check_outcomes(const Outcomes& outcomes) {
   CHECK(outcomes.refused > rounds / 10 && outcomes.used > rounds / 10);
 }
@@ -270,7 +270,7 @@ void test_grouped_tables() {
   check_outcomes(outcomes);
 }
 
-// So many common features that rare ones are kept as lists.
+// Many common features, so that rare ones are stored as lists.
 void test_tables_of_items() {
   Random random(6);
   Outcomes outcomes;
@@ -367,7 +367,7 @@ void test_records_that_lead_outside() {
     stray.posting_records[static_cast<std::size_t>(bit / 64)] |= std::uint64_t{1} << bit % 64;
     CHECK_THROWS(check(borrow(stray)), std::invalid_argument);
   }
-  ConjunctionArrays same = sound;  // all records are of one vector, more than it can have
+  ConjunctionArrays same = sound;  // all records belong to one vector, which has too many then
   for (std::size_t end = sound.record_words(); end <= same.posting_records.size();
        end += sound.record_words())
     same.posting_records[end - 1] = 1;
@@ -377,7 +377,7 @@ void test_records_that_lead_outside() {
   CHECK_THROWS(check(borrow(unknown_vector)), std::invalid_argument);
 }
 
-// Sums so many that their number does not fit into 64 bits, or only seems to be small.
+// The number of sums exceeds 64 bits, or only appears to be small.
 void test_too_many_states() {
   ConjunctionArrays arrays = with_records();
   arrays.map.degree = 4;

@@ -48,12 +48,12 @@ struct Counted {
   double size = 0.0;    // lambda^productions and so on
   double number = 0.0;  // e(tau, node)
 };
-// Fragments as the reference twins write them: labels, and brackets around nodes that have children.
+// Fragments in the notation of the reference twins: labels, and brackets around nodes with children.
 using Fragments = std::map<std::string, Counted>;
 
 using Choices = std::vector<Fragments>;  // of a child each
 
-// All ways to write one choice of each, with products of sizes and numbers.
+// All combinations of one choice per child, with products of sizes and numbers.
 Fragments products(const std::string& label, const Choices& choices, double size, double number) {
   Fragments result{{"(" + label, {size, number}}};
   for (const Fragments& choice : choices) {
@@ -163,7 +163,7 @@ std::map<std::string, double> slow_occurrences(const TreeKernel& kernel, const F
   return sums;
 }
 
-// Without `(NN ...)`, as the slow way writes it.
+// Without `(NN ...)`, in the notation of the slow twin.
 std::string plain(const std::string& text) {
   static const std::regex unexpanded(R"(\(([^ ()]*) \.\.\.\))");
   return std::regex_replace(text, unexpanded, "$1");
@@ -262,7 +262,7 @@ void test_random_forests() {
       for (int i = 0; i < 3; ++i) others.add(random_tree(random, 3, widest, clashes));
       others.add("(A (Unheard of) b)");
       std::vector<double> coefficients(trees.roots.size() * scores);
-      // Few different ones, so that there are ties and sums of 0.
+      // Few distinct values, so that there are ties and sums of 0.
       for (double& one : coefficients) one = static_cast<double>(random.below(5)) - 2.0;
       const bool normalize = round % 2 == 0;
       const TreeWeights weights = weigh(kernel, trees, coefficients, scores, normalize);
@@ -276,7 +276,7 @@ void test_random_forests() {
   }
 }
 
-// Gaps, more ways than one to place a fragment, and no more than five children.
+// Gaps, several placements of a fragment, and no more than five children.
 void test_wide_partial_trees() {
   for (const double decay : {0.4, 1.0, 1.3}) {
     const TreeKernel kernel{TreeKernelKind::partial_tree, decay, 0.7};
@@ -291,7 +291,7 @@ void test_wide_partial_trees() {
   }
 }
 
-// A hundred equal children have 75 million subsequences of five: these are added up, not listed.
+// A hundred equal children have 75 million subsequences of five, which are summed, not listed.
 void test_many_equal_children() {
   std::string text = "(A";
   for (int i = 0; i < 100; ++i) text += " b";
@@ -382,8 +382,8 @@ std::string chain(int first, int depth, const std::string& word) {
   return text + word + std::string(static_cast<std::size_t>(depth - first), ')');
 }
 
-// Two chains that differ in their words only, and only their roots have weight: nothing but the whole chains
-// counts, and these are found at the end of a search that is as deep as they are.
+// Two chains that differ in their words only, with weights at their roots only: only the whole chains matter,
+// and the search must be as deep as they are to find them.
 void test_deep_chains() {
   constexpr int depth = 10000;
   for (const TreeKernelKind kind : kinds) {
@@ -407,7 +407,7 @@ void test_deep_chains() {
   }
 }
 
-// One label all the way down: very many fragments, all of them in very many places.
+// A chain with a single label: very many fragments, each with very many occurrences.
 void test_deep_repetition() {
   std::string text;
   for (int i = 0; i < 10000; ++i) text += "(A ";

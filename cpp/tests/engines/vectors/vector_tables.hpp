@@ -1,4 +1,4 @@
-// Tables of the engines that keep the support vectors, made the obvious way.
+// Tables for the engines that keep the support vectors, built in the obvious way.
 #pragma once
 
 #include <algorithm>

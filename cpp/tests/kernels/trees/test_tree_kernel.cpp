@@ -1,4 +1,4 @@
-// Kernels over an index of nodes against all pairs of nodes, and those against the recursions themselves.
+// Kernels computed with an index against all pairs of nodes, and these against the recursive definitions.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -105,7 +105,7 @@ class Recursion {
     return value;
   }
 
-  // Over all choices of equally many children of either, which are told by their bits.
+  // Sums over all choices of equal numbers of children from both sides, represented as bit sets.
   double partial_trees(NodeId a, NodeId b) {
     if (forest_.label(a) != forest_.label(b)) return 0.0;
     const auto [known, is_new] = known_.try_emplace({a, b}, 0.0);
@@ -244,7 +244,7 @@ void test_matrices_are_all_pairs() {
   }
 }
 
-// One production nearly everywhere, and the same below it: lists, their complements, ranges, whole blocks.
+// One production almost everywhere, and the same below it: lists, their complements, ranges, whole blocks.
 void test_blocks_of_which_most_match() {
   Random random(3);
   for (const TreeKernelKind kind : kinds) {
@@ -296,7 +296,7 @@ void check_scores(const TreeKernel& kernel, const Trees& support, const Trees& a
   const auto groups = index_groups(weights.index(), groups_in(kernel, asked.forest, support.forest));
   const TreeCounts counts = asked.count(kernel, true);
   const Monitor monitor;
-  Vector found(asked.roots.size() * scores, 0.5);  // scores are added to what is there
+  Vector found(asked.roots.size() * scores, 0.5);  // scores are added to existing values
   add_scores(weights, asked.forest, groups, counts, {}, 1, monitor, found);
   const Vector values = gram_by_pairs(kernel, asked, support, true);
   Vector expected(found.size(), 0.5);

@@ -1,6 +1,5 @@
-// Whatever the bytes are: templates are refused with a FormatError at a line that they have, or every feature
-// that was read says what it is: read again from its own text it is the same, and its addresses lead to words
-// of a state or to none.
+// For any bytes, templates are rejected with a FormatError at an existing line, or every feature is the same
+// when read again from its own text, and its addresses lead to words of a state or to none.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -35,7 +34,7 @@ void check_same(const TemplateSet& a, const TemplateSet& b) {
   }
 }
 
-// After some moves, `arc` being what would be labelled.
+// After some moves, with `arc` as the arc to label.
 void check_addresses(const TemplateSet& set, Random& random) {
   ArcEagerState state;
   state.begin(1 + random.below(6));

@@ -10,7 +10,7 @@
 
 namespace unkernel::parsing {
 
-// Place 0 is not used, as in GoldHeads.
+// Place 0 is unused, as in GoldHeads.
 using Heads = std::vector<Word>;
 
 inline Word head_of(const Heads& heads, Word word) { return heads[static_cast<std::size_t>(word)]; }
@@ -21,7 +21,7 @@ inline bool is_below(const Heads& heads, Word word, Word ancestor) {
   return word == ancestor;
 }
 
-// Every word leads to the only root.
+// Whether every word leads to the only root.
 inline bool is_one_tree(const Heads& heads) {
   if (std::count(heads.begin() + 1, heads.end(), no_word) != 1) return false;
   for (Word word = 1; word < static_cast<Word>(heads.size()); ++word) {
@@ -30,7 +30,7 @@ inline bool is_one_tree(const Heads& heads) {
   return true;
 }
 
-// All words between a word and its head hang from that head.
+// Whether all words between a word and its head descend from that head.
 inline bool is_projective(const Heads& heads) {
   for (Word word = 1; word < static_cast<Word>(heads.size()); ++word) {
     const Word head = head_of(heads, word);
@@ -42,7 +42,7 @@ inline bool is_projective(const Heads& heads) {
   return true;
 }
 
-// All trees of so many words.
+// All trees with this number of words.
 inline std::vector<Heads> all_trees(std::size_t words) {
   std::vector<Heads> trees;
   Heads heads(words + 1, 0);
@@ -61,7 +61,7 @@ inline std::vector<Heads> projective_trees(std::size_t words) {
   return trees;
 }
 
-// Any tree: words are taken in a random order, and each hangs from one that was taken before.
+// Any tree: takes words in random order and attaches each to an earlier one.
 inline Heads random_tree(std::size_t words, Random& random) {
   std::vector<Word> order(words);
   for (std::size_t k = 0; k < words; ++k) order[k] = static_cast<Word>(k) + 1;
@@ -72,7 +72,7 @@ inline Heads random_tree(std::size_t words, Random& random) {
   return heads;
 }
 
-// A projective one: the words [first, last) get a root, and so does each half beside it.
+// A projective tree: chooses a root for the words [first, last), and one for each half beside it.
 inline void hang_projectively(Word first, Word last, Word head, Heads& heads, Random& random) {
   while (first < last) {
     const Word end = first + 1 + static_cast<Word>(random.below(static_cast<std::uint32_t>(last - first)));

@@ -1,6 +1,6 @@
-// The transition system against its definition: whatever moves are made, one tree comes out; canonical moves
-// build every projective tree; and the oracle's costs are the gold arcs that an exhaustive search finds to be
-// lost.
+// The transition system against its definition: any sequence of moves gives one tree; canonical moves build
+// every projective tree; and the oracle's costs are the gold arcs that are lost according to an exhaustive
+// search.
 #include <map>
 #include <optional>
 #include <set>
@@ -77,7 +77,7 @@ void test_no_words() {
   CHECK(state.finished() && state.words() == 0 && state.next() == no_word && state.top() == no_word);
 }
 
-// The last word goes back when it has no head, and may not be shifted again.
+// The last word goes back if it has no head, and may not be shifted again.
 void test_unshift() {
   ArcEagerState state;
   state.begin(2);
@@ -118,7 +118,7 @@ void test_canonical_moves_build_every_projective_tree(Random& random) {
 
 // --- Costs by exhaustive search ----------------------------------------------------------------------
 
-// Arc-eager without UNSHIFT: it ends where the words have run out, and what has no head then is a root.
+// Arc-eager without UNSHIFT: ends when the words have run out; words without a head are roots then.
 struct PlainState {
   Word next;
   Word end;
@@ -151,7 +151,7 @@ std::optional<PlainState> after(PlainState state, Move move) {
   return state;
 }
 
-// The most gold heads, roots among them, that any continuation ends with.
+// The largest number of gold heads, including roots, over all continuations.
 class Search {
  public:
   explicit Search(const Heads& gold) : gold_(gold) {}
@@ -177,7 +177,7 @@ class Search {
   std::map<PlainState, int> known_;
 };
 
-// Of every state that moves lead to.
+// For every reachable state.
 void check_costs(const Heads& gold) {
   Search search(gold);
   std::set<std::pair<PlainState, bool>> seen;

@@ -1,5 +1,5 @@
-// Lifting makes any tree projective and marks what it lifted; putting back leaves one tree without marks, the
-// old one where a single word was lifted and labels tell words apart.
+// Lifting makes any tree projective and marks lifted words; undoing it gives one tree without marks, the
+// original one if a single word was lifted and labels are distinct.
 #include "unkernel/parsing/arc_eager/projective.hpp"
 
 #include <string>
@@ -18,7 +18,7 @@ LabelSet plain_labels(std::size_t count) {
   return labels;
 }
 
-// Labels by word, `count` different ones; a word's own where there are enough.
+// One of `count` labels per word; distinct labels if there are enough.
 LabelledTree labelled(const Heads& heads, std::size_t count, Random& random) {
   LabelledTree tree{heads, std::vector<std::int32_t>(heads.size(), no_label)};
   for (std::size_t word = 1; word < heads.size(); ++word) {
@@ -71,7 +71,7 @@ void check_tree(const Heads& heads, std::size_t label_count, Random& random) {
   if (lifted <= 1 && label_count >= heads.size()) CHECK(tree.heads == heads);
 }
 
-// Labels that no training gave: a parser may put marks anywhere.
+// Labels that did not occur in training: a parser may put marks anywhere.
 void check_any_marks(std::size_t words, Random& random) {
   LabelSet labels = plain_labels(3);
   for (std::int32_t label = 0; label < 3; ++label) {
@@ -110,7 +110,7 @@ void test_forests() {
   CHECK((tree.heads == Heads{0, 0, 0, 1}));
 }
 
-// A label of the treebank that looks like a mark is no mark.
+// A label of the treebank that looks like a mark is not a mark.
 void test_names_that_look_like_marks() {
   LabelSet labels;
   const std::int32_t like_a_mark = labels.add("a\u2191b");

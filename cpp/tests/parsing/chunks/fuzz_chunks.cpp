@@ -1,7 +1,6 @@
-// Whatever the bytes are, templates are refused with a FormatError or make proper rows of any text; and
-// whatever the text and the scores are, recoded tags are valid in every scheme, and answers are valid and the
-// same on one thread and on three. An input is templates, a line `%%`, and a text of words, parts of speech
-// and tags.
+// For any bytes, templates are rejected with a FormatError or give valid rows for any text. For any text and
+// scores, recoded tags are valid in every scheme, and decoded tags are valid and the same on one thread and
+// on three. An input consists of templates, a line `%%`, and a text of words, parts of speech and tags.
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -24,7 +23,7 @@ using unkernel::data::ColumnText;
 constexpr ChunkScheme schemes[] = {ChunkScheme::iob1, ChunkScheme::iob2, ChunkScheme::ioe1, ChunkScheme::ioe2,
                                    ChunkScheme::iobes};
 
-// Scores that depend on the row and on nothing else.
+// Scores that depend on the row only.
 class HashEngine final : public unkernel::engines::Engine {
  public:
   using Narrow = unkernel::data::CsrView<std::int32_t, double>;

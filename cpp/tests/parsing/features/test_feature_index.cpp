@@ -1,5 +1,5 @@
-// The index of features against a map of vectors, with templates of one place, of several, and of so many
-// values that their keys do not fit into 63 bits.
+// The feature index against a map of vectors, with templates of one place, of several places, and with keys
+// that exceed 63 bits.
 #include <cstdint>
 #include <map>
 #include <span>
