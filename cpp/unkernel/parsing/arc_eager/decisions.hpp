@@ -15,8 +15,8 @@ struct ParserDecisions {
   std::vector<std::int32_t> columns;
   std::vector<std::int8_t> labels;  // 1 for a label, 0 for a move
   std::vector<std::int32_t> sentences;
-  std::vector<std::int32_t> firsts,
-      seconds;  // words, counted from 1: of moves the top and the next one, of labels head and child
+  // Words, counted from 1: for moves the top and the next word, for labels head and child.
+  std::vector<std::int32_t> firsts, seconds;
   std::vector<std::int32_t> parts;
   std::vector<std::int32_t> chosen;  // the class
   std::vector<std::int8_t> valid;    // for moves: bit k tells whether move k was possible
