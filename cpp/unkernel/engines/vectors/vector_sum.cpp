@@ -1,11 +1,50 @@
 #include "unkernel/engines/vectors/vector_sum.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <stdexcept>
 
 namespace unkernel::engines {
 namespace {
+
+// Adds sum_j b[j][s] k[j] to out[s] for `Scores` scores, which stay in registers. Two sums per score, because
+// the additions of a single one would wait for each other.
+template <std::size_t Scores>
+void add_few_scores(const double* b, std::size_t width, std::span<const double> k, double* out) {
+  double even[Scores] = {}, odd[Scores] = {};
+  std::size_t j = 0;
+  for (; j + 2 <= k.size(); j += 2, b += 2 * width) {
+    for (std::size_t s = 0; s < Scores; ++s) even[s] += b[s] * k[j];
+    for (std::size_t s = 0; s < Scores; ++s) odd[s] += b[width + s] * k[j + 1];
+  }
+  if (j < k.size()) {
+    for (std::size_t s = 0; s < Scores; ++s) even[s] += b[s] * k[j];
+  }
+  for (std::size_t s = 0; s < Scores; ++s) out[s] += even[s] + odd[s];
+}
+
+// The same for more scores than registers hold: coefficients are read in the order of memory, four vectors at
+// a time, so that a score is loaded and stored once for all four.
+void add_many_scores(const double* b, std::size_t width, std::span<const double> k, double* out) {
+  std::size_t j = 0;
+  for (; j + 4 <= k.size(); j += 4, b += 4 * width) {
+    const double k0 = k[j], k1 = k[j + 1], k2 = k[j + 2], k3 = k[j + 3];
+    const double *b0 = b, *b1 = b0 + width, *b2 = b1 + width, *b3 = b2 + width;
+    for (std::size_t s = 0; s < width; ++s) out[s] += (b0[s] * k0 + b1[s] * k1) + (b2[s] * k2 + b3[s] * k3);
+  }
+  for (; j < k.size(); ++j, b += width) {
+    for (std::size_t s = 0; s < width; ++s) out[s] += b[s] * k[j];
+  }
+}
+
+void add_scores(const double* b, std::size_t width, std::span<const double> k, double* out) {
+  if (width >= 16) return add_many_scores(b, width, k, out);
+  std::size_t s = 0;
+  for (; s + 4 <= width; s += 4) add_few_scores<4>(b + s, width, k, out + s);
+  for (; s + 2 <= width; s += 2) add_few_scores<2>(b + s, width, k, out + s);
+  if (s < width) add_few_scores<1>(b + s, width, k, out + s);
+}
 
 // sum_j coefficients[j] value(j) for each score.
 template <class Value>
@@ -27,9 +66,11 @@ void weighted_sum(const VectorSumTables& tables, const Value& value, double* out
     out[0] += (s0 + s1) + (s2 + s3);
     return;
   }
-  for (std::size_t j = 0; j < vectors; ++j, b += width) {
-    const double k = value(j);
-    for (std::size_t s = 0; s < width; ++s) out[s] += b[s] * k;
+  std::array<double, 128> k;  // kernel values of some vectors; with their coefficients they stay in the cache
+  for (std::size_t first = 0; first < vectors; first += k.size()) {
+    const std::size_t count = std::min(k.size(), vectors - first);
+    for (std::size_t j = 0; j < count; ++j) k[j] = value(first + j);
+    add_scores(b + first * width, width, std::span(k).first(count), out);
   }
 }
 
