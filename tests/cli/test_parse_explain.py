@@ -40,6 +40,14 @@ def test_the_heaviest_conjunctions(run, trained):
             assert entry["part"].split(".")[0] == kind
             assert entry["class"] in parser.class_names(entry["part"])
             assert all(re.match(NAMES[task], name) for name in entry["features"])
+    listed = [entry for entries in found.values() for entry in entries]
+    for entry, one in zip(listed, parser.heaviest(4), strict=True):
+        assert entry == {
+            "features": list(one.features),
+            "class": one.for_class,
+            "weight": one.weight,
+            "part": one.part,
+        }
     shown = run("inspect", path, "--top", "4").out
     for kind in KINDS[task]:
         assert f"heaviest conjunctions of {kind}" in shown
@@ -69,7 +77,7 @@ def test_a_sentence_is_explained(run, trained):
     for one, decision in zip(told.json["decisions"], expected, strict=True):
         assert one["scores"] == decision.scores
         assert len(one["evidence"]) <= 2
-        total = one["constant"]["chosen"] + one["rest"]["chosen"]
+        total = one["intercept"]["chosen"] + one["rest"]["chosen"]
         total += sum(part["chosen"] for part in one["evidence"])
         assert total == pytest.approx(one["scores"][one["chosen"]])
     shown = run("explain", path, train, "--row", "2", "--top", "2").out

@@ -68,7 +68,7 @@ def test_explanations_of_a_parsers_decisions():
     X = task("arc_eager_ewt")[1]
     for k in range(0, 200, 10):
         found = fast.explain(X[[k]])
-        total = found.constant + found.rest + sum(c.value for c in found.contributions)
+        total = found.intercept + found.rest + sum(c.value for c in found.contributions)
         assert found.score == pytest.approx(total, rel=1e-10, abs=1e-12)
         assert found.score == pytest.approx(scores[k], rel=1e-9, abs=1e-9)
         assert found.n_conjunctions > len(found.contributions) == 10

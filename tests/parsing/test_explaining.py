@@ -35,7 +35,7 @@ def corpus_of(task, sentences=40, seed=0):
 
 
 def check_sums(parser, source, top):
-    """What is listed, the rest and the constant are the scores that the engines give."""
+    """What is listed, the rest and the intercept are the scores that the engines give."""
     rows = list(parser.model_._decided(source, None))
     found = parser.explain(source, top=top)
     assert len(found) == len(rows)
@@ -45,7 +45,7 @@ def check_sums(parser, source, top):
         assert list(one.scores) == parser.class_names(decided.part)
         np.testing.assert_allclose(list(one.scores.values()), expected, rtol=1e-9, atol=1e-7)
         for which, name in (("chosen", one.chosen), ("runner_up", one.runner_up)):
-            parts = [one.constant, *one.evidence, one.rest]
+            parts = [one.intercept, *one.evidence, one.rest]
             total = sum(getattr(part, which) for part in parts)
             np.testing.assert_allclose(total, one.scores.get(name, 0.0), rtol=1e-9, atol=1e-7)
         assert len(one.evidence) == (one.n_conjunctions if top is None else min(top, one.n_conjunctions))
@@ -300,7 +300,8 @@ def test_the_heaviest_conjunctions_have_names_and_classes(task):
         assert [abs(one.weight) for one in own] == sorted((abs(one.weight) for one in own), reverse=True)
         for one in own:
             name = parser.feature_names(one.part)
-            assert one.label == " & ".join(name(column) for column in one.columns)
+            assert one.features == tuple(name(column) for column in one.columns)
+            assert one.label == " & ".join(one.features)
             assert one.for_class in parser.class_names(one.part)
     assert parser.heaviest(0) == []
     with pytest.raises(ValueError, match="top must be"):

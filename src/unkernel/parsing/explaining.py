@@ -44,16 +44,19 @@ class HeavyConjunction(Heavy):
 
     Attributes
     ----------
+    features : tuple of str
+        The names of its features, such as ``("stack.xpos=NN", "input.word=of")``.
     part : str
         The classifier of ``parts_`` that has it.
     """
 
+    features: tuple[str, ...] = ()
     part: str = ""
 
 
 @dataclass(frozen=True)
 class ExplainedDecision:
-    """A decision of a parser. ``constant``, ``evidence`` and ``rest`` add up to the two scores.
+    """A decision of a parser. ``intercept``, ``evidence`` and ``rest`` add up to the two scores.
 
     Attributes
     ----------
@@ -76,7 +79,7 @@ class ExplainedDecision:
         Classes of a higher score that were not possible.
     evidence : list of Evidence
         The largest differences first.
-    constant, rest : Evidence
+    intercept, rest : Evidence
         What every decision gets, and the sum of all that is not listed; they have no features.
     n_conjunctions : int
         How many there are, listed or not.
@@ -92,7 +95,7 @@ class ExplainedDecision:
     scores: dict[str, float]
     barred: tuple[str, ...]
     evidence: list[Evidence] = field(repr=False)
-    constant: Evidence
+    intercept: Evidence
     rest: Evidence
     n_conjunctions: int
 
@@ -110,7 +113,7 @@ class ExplainedDecision:
 
     def __str__(self) -> str:
         others = self.n_conjunctions - len(self.evidence)
-        lines = [f"{self.question}: {self.answer}", f"  {self.constant}(constant)"]
+        lines = [f"{self.question}: {self.answer}", f"  {self.intercept}(intercept)"]
         lines += [f"  {one}" for one in self.evidence]
         return "\n".join([*lines, f"  {self.rest}({others:,} others)"])
 
@@ -141,8 +144,8 @@ def explained(
     if not classifier.exact:
         raise ValueError("a pruned parser decides approximately, and what it decides by does not add up")
     found = contributions_of_ones(classifier.model, np.asarray(row, np.int64))
-    values, constants = _by_class(found.values), _by_class(found.intercept[None, :])[0]
-    scores = constants + values.sum(axis=0)
+    values, intercept = _by_class(found.values), _by_class(found.intercept[None, :])[0]
+    scores = intercept + values.sum(axis=0)
     chosen, second, barred = _ranked(scores, decided)
     pair = np.zeros((len(values), 2))
     pair[:, 0] = values[:, chosen]
@@ -166,7 +169,7 @@ def explained(
             Evidence(tuple(map(feature_name, own)), *pair[place].tolist())
             for own, place in zip(columns, listed, strict=True)
         ],
-        constant=Evidence((), float(constants[chosen]), 0.0 if second is None else float(constants[second])),
+        intercept=Evidence((), float(intercept[chosen]), 0.0 if second is None else float(intercept[second])),
         rest=Evidence((), *rest.tolist()),
         n_conjunctions=len(order),
     )
@@ -191,8 +194,11 @@ def heavy_conjunctions(
         by_class = [-weights[0], weights[0]] if len(weights) == 1 else weights
         place = max(range(len(by_class)), key=lambda k: (abs(by_class[k]), by_class[k]))
         columns = tuple(sorted(column for column in padded if column >= 0))
-        label = " & ".join(map(feature_name, columns))
-        found.append(HeavyConjunction(label, by_class[place], classes[place], columns, part=part))
+        names = tuple(map(feature_name, columns))
+        label = " & ".join(names)
+        found.append(
+            HeavyConjunction(label, by_class[place], classes[place], columns, features=names, part=part)
+        )
     return found
 
 

@@ -12,8 +12,6 @@ from unkernel.cli.render.console import many
 from unkernel.cli.render.progress import Display
 from unkernel.data import read_chunks
 from unkernel.data.text.chunks import ChunkSentence
-from unkernel.engines import CompiledClassifier, compile
-from unkernel.engines.tables import CONJUNCTIONS
 from unkernel.parsing import ChunkModel, ExplainedDecision
 from unkernel.parsing.chunks.model import to_answer
 
@@ -58,7 +56,7 @@ def _explained(path: Path, parser: Parser, corpus: Any, top: int) -> list[Explai
 
 def _to_json(one: ExplainedDecision) -> dict[str, Any]:
     fields = dataclasses.asdict(one)
-    for name in ("constant", "rest"):
+    for name in ("intercept", "rest"):
         fields[name].pop("features")
     told = {name: value for name, value in fields.items() if name != "sentence"}
     return {"question": one.question} | told
@@ -80,40 +78,17 @@ def inspect_parser(path: Path, top: int, features: str | None, *, quiet: bool) -
 
 
 def heaviest_of_parser(parser: Parser, top: int, *, quiet: bool) -> dict[str, list[dict[str, Any]]]:
-    """For each kind of decisions, the conjunctions of the largest weights in any of its parts."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    names: dict[str, Any] = {}
-    with Display(quiet=quiet) as display, display.trying("listing") as on_try:
-        for part, classifier in parser.parts_.items():
-            on_try(part)
-            kind = part.partition(".")[0]
-            names.setdefault(kind, parser.feature_names(part))
-            classes = parser.class_names(part)
-            found.setdefault(kind, []).extend(_heaviest(part, classifier, top, classes, names[kind]))
-    return {
-        kind: sorted(entries, key=lambda entry: -abs(entry["weight"]))[:top]
-        for kind, entries in found.items()
-    }
-
-
-def _heaviest(
-    part: str, classifier: CompiledClassifier, top: int, classes: list[str], name: Any
-) -> list[dict[str, Any]]:
-    if classifier._tables.layout != CONJUNCTIONS:
-        expanded = compile(classifier.model, "expanded", measure=False)
-        assert isinstance(expanded, CompiledClassifier)
-        classifier = expanded
-    listing = classifier.heaviest_conjunctions(top)
-    entries = []
-    for padded, weights in zip(listing["columns"].tolist(), listing["weights"].tolist(), strict=True):
-        by_class = [-weights[0], weights[0]] if len(weights) == 1 else weights
-        place = max(range(len(by_class)), key=lambda k: (abs(by_class[k]), by_class[k]))
-        entries.append(
+    """What ``heaviest`` of a parser lists, for each kind of decisions, for JSON."""
+    with Display(quiet=quiet) as display, display.working("listing"):
+        listed = parser.heaviest(top)
+    found: dict[str, list[dict[str, Any]]] = {part.partition(".")[0]: [] for part in parser.parts_}
+    for one in listed:
+        found[one.part.partition(".")[0]].append(
             {
-                "features": [name(column) for column in sorted(c for c in padded if c >= 0)],
-                "class": classes[place],
-                "weight": by_class[place],
-                "part": part,
+                "features": list(one.features),
+                "class": one.for_class,
+                "weight": one.weight,
+                "part": one.part,
             }
         )
-    return entries
+    return found

@@ -36,7 +36,7 @@ def _print(one: dict[str, Any]) -> None:
     def both(part: dict[str, Any]) -> tuple[float, float]:
         return part["chosen"], part["runner_up"]
 
-    add(both(one["constant"]), "(constant)", "dim")
+    add(both(one["intercept"]), "(intercept)", "dim")
     for part in one["evidence"]:
         add(both(part), _JOINT.join(part["features"]))
     if others := one["n_conjunctions"] - len(one["evidence"]):
