@@ -11,6 +11,7 @@ from reference.parse_corpora import MAKERS, bunsetsu, chunks, treebank
 from unkernel import FormatError
 from unkernel.data import read_bunsetsu, read_chunks, read_conllu
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker, parse_stream
+from unkernel.parsing.tag_check import StreamCheck, TagFault
 
 READERS = {"trees": read_conllu, "bunsetsu": read_bunsetsu, "chunks": read_chunks}
 CLASSES = {"trees": ArcEagerParser, "bunsetsu": BunsetsuParser, "chunks": Chunker}
@@ -62,6 +63,70 @@ def test_a_stream_without_tags_is_an_error(parsers):
     stream = io.BytesIO(untagged(treebank(5, 1)).encode())
     with pytest.raises(ValueError, match="no word has a tag in column upos"):
         list(parse_stream(parsers["trees"], stream))
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """Streams come in pieces of a few sentences."""
+    monkeypatch.setattr("unkernel.parsing.streams._PIECE_BYTES", 500)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_a_stream_that_loses_its_tags_is_an_error(parsers):
+    """Its first blocks are answered, and then the block without tags is refused by its line."""
+    text = treebank(20, 1) + untagged(treebank(400, 2))
+    stream = parse_stream(parsers["trees"], io.BytesIO(text.encode()), block_bytes=1)
+    answered = []
+    with (
+        pytest.warns(UserWarning, match="of the tags|no word has a tag"),
+        pytest.raises(ValueError, match=r"from line [\d,]+ on: no word has a tag in column upos"),
+    ):
+        for part in stream:
+            answered.append(part.n_sentences)
+    assert sum(answered) >= 20
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("block_bytes", [1, 1500, 1 << 20])
+def test_a_sentence_without_tags_in_a_stream_is_at_most_a_warning(parsers, block_bytes):
+    """However a pipe cuts the text into blocks."""
+    text = treebank(30, 1) + untagged(treebank(1, 2)) + treebank(30, 3)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        stream = parse_stream(parsers["trees"], io.BytesIO(text.encode()), block_bytes=block_bytes)
+        assert sum(part.n_sentences for part in stream) == 61
+    assert len(caught) <= 1
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("task", CLASSES)
+def test_a_stream_warns_of_unknown_tags_once(task, parsers):
+    changes = {
+        "trees": ("\tNOUN\t", "\tNN\t"),
+        "chunks": (" NN ", " NOUN "),
+        "bunsetsu": ("助詞", "particle"),
+    }
+    text = MAKERS[task](20, 1) + MAKERS[task](40, 2).replace(*changes[task])
+    with pytest.warns(UserWarning) as caught:
+        list(parse_stream(parsers[task], io.BytesIO(text.encode()), block_bytes=1))
+    assert len(caught) == 1
+
+
+def test_checking_the_blocks_of_a_stream():
+    """Only blocks with words count; what is fatal is so at the beginning, or for many words in a row."""
+    missing, unknown = TagFault("none", fatal=True), TagFault("odd", fatal=False)
+    check = StreamCheck("text")
+    check([], 1, 0)
+    with pytest.raises(ValueError, match=r"^text: none"):
+        check([missing], 1, 5)
+    check = StreamCheck("text")
+    check([], 1, 5)
+    with pytest.warns(UserWarning, match="^text, from line 7 on: none"):
+        check([missing], 7, 600)
+    check([unknown], 700, 5)  # has tags, and there was a warning
+    check([missing], 800, 600)
+    with pytest.raises(ValueError, match="from line 1,500 on"):
+        check([missing], 1500, 600)
 
 
 def test_a_parser_that_had_no_tags_needs_none():

@@ -12,7 +12,7 @@ _ITEMS = "items"  # of dicts, whose keys JSON would turn into texts
 
 
 def stored_parameters(estimator: Any) -> dict[str, Any]:
-    """All parameters that are numbers, texts, paths, None, or dicts of these; others are left out.
+    """All parameters that are numbers, texts, paths, None, or lists or dicts of these; others are left out.
 
     So are those of one run: the same data and seed give the same file on any number of threads.
     """
@@ -40,7 +40,7 @@ def _to_json(value: Any) -> Any:
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    if isinstance(value, tuple):
+    if isinstance(value, list | tuple | np.ndarray):
         return [_to_json(part) for part in value]
     if isinstance(value, dict):
         return {_ITEMS: [[_to_json(key), _to_json(entry)] for key, entry in value.items()]}

@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
 from unkernel.errors import FormatError
+from unkernel.learners.parameters import stored_parameters
 from unkernel.parsing.explaining import ExplainedDecision, HeavyConjunction
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.reporting import OnStep, Reporter
@@ -145,10 +145,8 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
 
     def _plain_parameters(self) -> dict[str, Any]:
         """The parameters as JSON values, without those that concern only this run."""
-        stored = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
-        if isinstance(self.random_state, np.random.RandomState):
-            stored["random_state"] = None
-        del stored["n_jobs"]
+        stored = stored_parameters(self)
+        stored.setdefault("random_state", None)  # a generator, whose state is not stored
         return stored
 
     # --- For training ---------------------------------------------------------------------------------
@@ -180,12 +178,3 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
             "random_state": self.random_state,
         } | others
         return PolyLogisticRegression(**chosen) if self.learner == "logistic" else PolySVC(**chosen)
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as a JSON value."""
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(item) for item in value]
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    return value.item() if isinstance(value, np.generic) else value

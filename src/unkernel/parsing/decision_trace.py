@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel._core import ArcEagerSpec, recode_chunks
+from unkernel._core import ArcEagerSpec
 from unkernel.data.text.bunsetsu import BunsetsuCorpus
 from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.explaining import Decided
-
-if TYPE_CHECKING:
-    from unkernel.parsing.chunks.model import ChunkModel
 
 Row = NDArray[np.int32]
 
@@ -74,14 +71,13 @@ def decided_bunsetsu(
 
 
 def decided_chunks(
-    model: ChunkModel, corpus: ChunkCorpus, tags: NDArray[np.int32], part: str
+    corpus: ChunkCorpus,
+    answers: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    columns: Row,
+    part: str,
 ) -> Iterator[tuple[Decided, Row]]:
-    """The tag of every word that has one of the classes, in the order of the text."""
-    recoded = np.asarray(recode_chunks(corpus.offsets, tags, model.scheme))
-    answers = np.minimum(np.searchsorted(model.classes, recoded), len(model.classes) - 1)
-    answers = np.where(model.classes[answers] == recoded, answers, -1).astype(np.int32)
-    backward = model.direction == "backward"
-    offsets, columns = map(np.asarray, model.features.rows(corpus._text, answers, backward=backward))
+    """The tag of every word that has one of the classes (others are -1), in the order of the text."""
     for number, (place, word, form) in enumerate(_words(corpus)):
         if answers[number] >= 0:
             row = columns[offsets[number] : offsets[number + 1]]

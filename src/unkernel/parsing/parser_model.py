@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from unkernel.errors import FormatError
 from unkernel.models import container
+from unkernel.parsing.tag_check import TagFault, check_faults
 
 if TYPE_CHECKING:
     from unkernel.engines import CompiledClassifier
@@ -75,8 +76,8 @@ class ParserModel(ABC):
         """Answer, and compare with the answers that the text has."""
 
     @abstractmethod
-    def check_tags(self, corpus: Any) -> None:
-        """Raise ValueError if a corpus lacks the tags that training had; warn if many are unknown."""
+    def tag_faults(self, corpus: Any) -> list[TagFault]:
+        """What is wrong with the tags of a corpus: they are missing, or many were not in training."""
 
     @abstractmethod
     def _answered(self, corpus: Any, n_jobs: int | None) -> bytes:
@@ -100,6 +101,10 @@ class ParserModel(ABC):
     def nbytes(self) -> int:
         """Bytes of all compiled tables."""
         return sum(part.nbytes for part in self.parts_.values())
+
+    def check_tags(self, corpus: Any) -> None:
+        """Raise ValueError if a corpus lacks the tags that training had; warn if many are unknown."""
+        check_faults(corpus.name, self.tag_faults(corpus))
 
     def explain(self, source: Any, tags: Any = None, *, top: int | None = 10) -> list[ExplainedDecision]:
         """Why sentences get the answers that they get, decision by decision.

@@ -25,6 +25,7 @@ from unkernel.parsing.arc_eager.model import ArcEagerModel
 from unkernel.parsing.bunsetsu.model import BunsetsuModel
 from unkernel.parsing.chunks.model import ChunkModel, to_answer
 from unkernel.parsing.parser_model import ParserModel
+from unkernel.parsing.tag_check import StreamCheck
 
 if TYPE_CHECKING:
     from unkernel.parsing.base import BaseParser
@@ -94,6 +95,12 @@ def parse_stream(
     ------
     Parsed
 
+    Raises
+    ------
+    ValueError
+        Where the text has no tags and the training text had them, from its beginning or for a thousand words
+        and more. Many tags that were not in training are a ``UserWarning``, given once.
+
     Examples
     --------
     >>> import io
@@ -116,10 +123,10 @@ def _answers(
     model: ParserModel, source: Source, style: _Style, *, skip: bool, n_jobs: int | None, block_bytes: int
 ) -> Iterator[Parsed]:
     name, line = name_of(source), 1
+    check = StreamCheck(name)
     with contextlib.closing(_arriving(source, block_bytes)) as pieces:
-        for number, corpus in enumerate(style.corpora(pieces, name)):
-            if number == 0:
-                model.check_tags(corpus)
+        for corpus in style.corpora(pieces, name):
+            check(model.tag_faults(corpus), line, style.words(corpus))
             parsed = style.answer(model, corpus, _Place(name, line), n_jobs)
             if parsed.skipped and not skip:
                 yield _before(parsed, line, style)

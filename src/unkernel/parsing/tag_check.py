@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,26 @@ from numpy.typing import NDArray
 MISSING = "_"
 MANY = 0.1  # the share of unknown tags from which on there is a warning
 _EXAMPLES = 5
+_MANY_WORDS = 1000  # without tags, in the middle of a stream, that are no oversight any more
 
 
-def check_tags(
-    text: str, column: str, codes: NDArray[Any], names: list[str], *, known: Iterable[str], advice: str
-) -> None:
-    """Raise ValueError if no word has a tag in a column, and warn if many tags were not in training.
+@dataclass(frozen=True)
+class TagFault:
+    """What is wrong with the tags of a text."""
+
+    reason: str
+    fatal: bool  # no word has a tag, so that answers would be arbitrary
+
+
+def tag_fault(
+    column: str, codes: NDArray[Any], names: list[str], *, known: Iterable[str], advice: str
+) -> TagFault | None:
+    """Whether no word has a tag in a column, or many tags were not in training.
 
     Parameters
     ----------
-    text, column : str
-        What messages call them.
+    column : str
+        What messages call it.
     codes : ndarray of int
         The tag of each word, as a number in `names`.
     names : list of str
@@ -37,25 +47,59 @@ def check_tags(
     unknown = {tag: count for tag, count in counts.items() if count and tag not in tags}
     total = sum(counts.values())
     if not unknown:
-        return
+        return None
     trained = f"the training text has tags such as {examples_of(sorted(tags - {MISSING}))}"
     if unknown.get(MISSING) == total:
-        raise ValueError(f"{text}: no word has a tag in column {column}, and {trained}: {advice}")
-    warn_of_unknown(text, column, unknown, total, trained)
-
-
-def warn_of_unknown(text: str, column: str, unknown: dict[str, int], total: int, trained: str) -> None:
-    """Warn if the share of unknown tags is large."""
+        return TagFault(f"no word has a tag in column {column}, and {trained}: {advice}", fatal=True)
     share = sum(unknown.values()) / total
     if share < MANY:
-        return
+        return None
     frequent = sorted(unknown, key=lambda tag: (-unknown[tag], tag))
-    warnings.warn(
-        f"{text}: {share:.0%} of the tags in column {column} were not in the training text "
-        f"({examples_of(frequent)}): expect poor answers; {trained}",
-        UserWarning,
-        stacklevel=outside_package(),
+    reason = (
+        f"{share:.0%} of the tags in column {column} were not in the training text "
+        f"({examples_of(frequent)}): expect poor answers; {trained}"
     )
+    return TagFault(reason, fatal=False)
+
+
+def check_faults(text: str, faults: Iterable[TagFault]) -> None:
+    """Raise ValueError for what is fatal, and warn of the rest; `text` is what messages call the text."""
+    for fault in faults:
+        if fault.fatal:
+            raise ValueError(f"{text}: {fault.reason}")
+        warn_of(text, fault)
+
+
+def warn_of(text: str, fault: TagFault) -> None:
+    """Warn whoever called this package."""
+    warnings.warn(f"{text}: {fault.reason}", UserWarning, stacklevel=outside_package())
+
+
+class StreamCheck:
+    """Checks the tags of a stream, block by block, and warns at most once.
+
+    A stream that begins without tags is refused, and one that lacks them from some line on. Where blocks are
+    short, as those of a pipe may be, a few words without tags are only a reason to warn.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tagged = self._warned = False
+        self._without = 0  # words in a row, in blocks without tags
+
+    def __call__(self, faults: list[TagFault], line: int, words: int) -> None:
+        """Check a block that begins in a line."""
+        if not words:
+            return
+        fatal = [fault for fault in faults if fault.fatal]
+        self._without = self._without + words if fatal else 0
+        text = f"{self._text}, from line {line:,} on" if self._tagged else self._text
+        if fatal and (not self._tagged or self._without >= _MANY_WORDS):
+            check_faults(text, fatal)
+        if faults and not self._warned:
+            warn_of(text, faults[0])
+            self._warned = True
+        self._tagged = self._tagged or not fatal
 
 
 def examples_of(tags: list[str]) -> str:

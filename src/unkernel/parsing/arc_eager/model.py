@@ -26,7 +26,7 @@ from unkernel.parsing.stored_classifiers import (
     store_classifiers,
     unpacked_strings,
 )
-from unkernel.parsing.tag_check import MISSING, check_tags
+from unkernel.parsing.tag_check import MISSING, TagFault, tag_fault
 
 if TYPE_CHECKING:
     from unkernel.parsing.explaining import Decided
@@ -176,8 +176,9 @@ class ArcEagerModel(ParserModel):
         answers, seconds = self._answers(bank, n_jobs), time.process_time() - start
         return result_of(bank, bank._with_trees(*answers, self.labels_), seconds)
 
-    def check_tags(self, corpus: Treebank) -> None:
-        """Raise ValueError if no word has a tag of a kind that training had; warn if many are unknown."""
+    def tag_faults(self, corpus: Treebank) -> list[TagFault]:
+        """No word has a tag of a kind that training had, or many are unknown."""
+        found = []
         upos, upos_names = map(np.asarray, corpus.symbols("upos"))
         for column, attribute in _TAG_COLUMNS.items():
             known = self.spec.strings(attribute)
@@ -187,7 +188,8 @@ class ArcEagerModel(ParserModel):
             if column == "xpos":  # where they are missing, universal ones stand in, as in training
                 codes = codes[names[codes] != MISSING]
                 codes, names = (codes, names) if len(codes) else (upos, upos_names)
-            check_tags(corpus.name, column, codes, names.tolist(), known=known, advice=_TAG_ADVICE)
+            found.append(tag_fault(column, codes, names.tolist(), known=known, advice=_TAG_ADVICE))
+        return [fault for fault in found if fault is not None]
 
     def _answers(self, bank: Treebank, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         heads, relations = self.spec.parse(*self._engines(), bank._text, threads=thread_count(n_jobs))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -21,7 +20,7 @@ from unkernel.parsing.bunsetsu.result import BunsetsuResult, result_of
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.scoring import check_not_empty
 from unkernel.parsing.stored_classifiers import restore_classifiers, store_classifiers
-from unkernel.parsing.tag_check import MANY, examples_of, outside_package
+from unkernel.parsing.tag_check import MANY, TagFault, examples_of
 
 if TYPE_CHECKING:
     from unkernel.parsing.explaining import Decided
@@ -129,18 +128,17 @@ class BunsetsuModel(ParserModel):
         offsets, columns, labels = self.features.decisions(corpus._text, corpus.heads)
         return np.asarray(offsets), np.asarray(columns), np.asarray(labels)
 
-    def check_tags(self, corpus: BunsetsuCorpus) -> None:
-        """Warn if many function words have parts of speech that were not in training."""
+    def tag_faults(self, corpus: BunsetsuCorpus) -> list[TagFault]:
+        """Many function words have parts of speech that were not in training."""
         count, asked, examples = self.features.unknown_pos(corpus._text, most_examples=6)
-        if count >= max(MANY * asked, 1):
-            warnings.warn(
-                f"{corpus.name}: the last words of {count / asked:.0%} of the bunsetsu have "
-                "parts of speech that were not in the training text "
-                f"({examples_of(list(examples))}): expect poor answers; use the morphological analyser that "
-                "the training text was made with",
-                UserWarning,
-                stacklevel=outside_package(),
-            )
+        if count < max(MANY * asked, 1):
+            return []
+        reason = (
+            f"the last words of {count / asked:.0%} of the bunsetsu have parts of speech that were not in "
+            f"the training text ({examples_of(list(examples))}): expect poor answers; use the morphological "
+            "analyser that the training text was made with"
+        )
+        return [TagFault(reason, fatal=False)]
 
     def _heads(self, corpus: BunsetsuCorpus, n_jobs: int | None) -> NDArray[np.int32]:
         threads = thread_count(n_jobs)

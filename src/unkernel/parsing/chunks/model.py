@@ -16,6 +16,7 @@ from unkernel._core import (
     ColumnText,
     chunk_tag_names,
     chunk_text,
+    recode_chunks,
     restored_chunk_features,
 )
 from unkernel.data.files import Source
@@ -30,7 +31,7 @@ from unkernel.parsing.chunks.result import ChunkResult, result_of
 from unkernel.parsing.feature_names import ChunkFeatureNames
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.scoring import check_not_empty
-from unkernel.parsing.tag_check import check_tags
+from unkernel.parsing.tag_check import TagFault, tag_fault
 
 if TYPE_CHECKING:
     from unkernel.parsing.explaining import Decided
@@ -182,13 +183,15 @@ class ChunkModel(ParserModel):
         found = self.tags(corpus, n_jobs)
         return result_of(corpus, found, self.types, time.process_time() - start)
 
-    def check_tags(self, corpus: ChunkCorpus) -> None:
-        """Raise ValueError if the parts of speech are missing; warn if many were not in training."""
+    def tag_faults(self, corpus: ChunkCorpus) -> list[TagFault]:
+        """The parts of speech are missing, or many were not in training."""
         check_pos(self.features, corpus)
-        if self.features.needs_pos and corpus.n_words:
-            codes, names = corpus.symbols(_POS_COLUMN)
-            known = self.features.known_pos
-            check_tags(corpus.name, "2", np.asarray(codes), list(names), known=known, advice=_POS_ADVICE)
+        if not (self.features.needs_pos and corpus.n_words):
+            return []
+        codes, names = corpus.symbols(_POS_COLUMN)
+        known = self.features.known_pos
+        fault = tag_fault("2", np.asarray(codes), list(names), known=known, advice=_POS_ADVICE)
+        return [] if fault is None else [fault]
 
     def tags(self, corpus: ChunkCorpus, n_jobs: int | None = None) -> NDArray[np.int32]:
         """The tags of all words in IOB2, as numbers in ``tag_names``."""
@@ -213,7 +216,12 @@ class ChunkModel(ParserModel):
         self.check_tags(corpus)
         from unkernel.parsing.decision_trace import decided_chunks
 
-        return decided_chunks(self, corpus, self.tags(corpus), _TAGS)
+        recoded = np.asarray(recode_chunks(corpus.offsets, self.tags(corpus), self.scheme))
+        answers = np.minimum(np.searchsorted(self.classes, recoded), len(self.classes) - 1)
+        answers = np.where(self.classes[answers] == recoded, answers, -1).astype(np.int32)
+        backward = self.direction == "backward"
+        offsets, columns = map(np.asarray, self.features.rows(corpus._text, answers, backward=backward))
+        return decided_chunks(corpus, answers, offsets, columns, _TAGS)
 
     def _untagged(
         self, source: ChunkSource | Sequence[Sequence[str]], pos: Sequence[Sequence[str]] | None
