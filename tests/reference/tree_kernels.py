@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
@@ -78,7 +78,7 @@ def production(node):
 # --- By the recursions ------------------------------------------------------------------------------
 
 
-@cache
+@lru_cache(maxsize=8)  # a few: generated decays come once
 def make_delta(kind, decay, width_decay):
     """Delta(x, z) of nodes that `matching_pairs` yields; it remembers what it has computed."""
     if kind == "ptk":
@@ -130,18 +130,21 @@ def _partial_tree_delta(decay, width_decay):
     return delta
 
 
+@lru_cache(maxsize=1024)
+def grouped(tree, kind):
+    """The nodes of a tree, by what two nodes must share for their Delta not to be 0 by definition."""
+    groups = defaultdict(list)
+    for node in nodes(tree):
+        single = kind == "ptk" or (kind == "sst_bow" and is_leaf(node))
+        groups[node[0] if single else production(node)].append(node)
+    groups.pop(None, None)  # leaves match nothing
+    return groups
+
+
 def matching_pairs(a, b, kind):
     """The pairs of nodes whose Delta is not 0 by definition."""
-
-    def group(node):
-        if kind == "ptk":
-            return node[0]
-        return node[0] if kind == "sst_bow" and is_leaf(node) else production(node)
-
-    groups = defaultdict(list)
-    for z in nodes(b):
-        groups[group(z)].append(z)
-    return ((x, z) for x in nodes(a) if group(x) is not None for z in groups[group(x)])
+    left, right = grouped(a, kind), grouped(b, kind)
+    return ((x, z) for group in left.keys() & right.keys() for x in left[group] for z in right[group])
 
 
 def kernel(a, b, kind, decay=0.4, width_decay=0.4, *, normalize=False):
@@ -155,7 +158,7 @@ def kernel(a, b, kind, decay=0.4, width_decay=0.4, *, normalize=False):
     return value
 
 
-@cache
+@lru_cache(maxsize=1024)
 def squared_norm(tree, kind, decay, width_decay):
     return kernel(tree, tree, kind, decay, width_decay) or 1.0
 
