@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
+from pathlib import Path
 
 # Tests run in as many processes as there are processors: more threads in each would only wait for each other.
 # Set before numpy is imported, and inherited by the programs that tests start.
@@ -14,8 +16,43 @@ for library in ("OPENBLAS", "OMP", "MKL"):
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 # A busy machine takes its time: that is no failure.
 settings.register_profile("any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any_machine")
+
+# The files that take longest, for few tests each. Processes take whole files from one list: a long one at its
+# end would leave all others without work. An order only: nothing depends on it.
+LONGEST = (
+    "docs/test_code_blocks.py",
+    "cli/test_process.py",
+    "distributed/test_lost_workers.py",
+    "distributed/test_estimators.py",
+    "engines/test_compiled_files.py",
+    "cli/test_train_large.py",
+    "engines/test_tree_reference.py",
+    "engines/test_tree_kernels.py",
+    "parsing/test_parser_files.py",
+    "parsing/arc_eager/test_arc_real_data.py",
+    "parsing/arc_eager/test_arc_twins.py",
+    "cli/test_parse_run.py",
+    "tree/test_svc_errors.py",
+    "cutplane/test_checkpoints.py",
+    "test_demo.py",
+    "test_numpy_alone.py",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config.option, "loadscopereorder"):  # pytest-xdist would begin with the files of many tests
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, then those of many tests."""
+    tests = Path(__file__).parent
+    places = {tests / name: place for place, name in enumerate(LONGEST)}
+    counts = Counter(item.path for item in items)
+    items.sort(key=lambda item: (places.get(item.path, len(places)), -counts[item.path]))
