@@ -55,6 +55,12 @@ def small(templates, **options):
     return ArcEagerParser(**options).fit(BANK)
 
 
+@pytest.fixture(scope="module")
+def small_parser(templates):
+    """One that no test changes."""
+    return small(templates)
+
+
 def check_same(parser, other, bank=BANK):
     assert parser.parse(bank).to_bytes() == other.parse(bank).to_bytes()
     assert parser.labels_ == other.labels_
@@ -197,9 +203,9 @@ ONLY_OF_ESTIMATORS = ("an unknown parameter", "a bad parameter")
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_settings_that_do_not_fit_are_refused(what, templates, tmp_path):
+def test_settings_that_do_not_fit_are_refused(what, small_parser, tmp_path):
     path = tmp_path / "one.uk"
-    small(templates).save(path)
+    small_parser.save(path)
     damage.rewrite(path, lambda settings, arrays: HOSTILE[what](settings))
     with pytest.raises(FormatError):
         ArcEagerParser.load(path)
