@@ -60,7 +60,7 @@ class Figures:
 
     pass_seconds: float
     worker_seconds: float  # of processor time a pass, of the busiest worker
-    traffic: dict[str, float]  # bytes a pass and part
+    traffic: dict[str, float]  # bytes per pass and part
 
 
 def measure(learner: Any, blocks: list[Any], passes: int) -> Figures:
@@ -171,7 +171,7 @@ def main() -> None:
             f"{two.pass_seconds:.2f} ({two.worker_seconds:.2f}) | {ratio:.2f}x | {work_ratio:.2f}x |"
         )
 
-    print("\nbytes a pass and worker (2 workers):")
+    print("\nbytes per pass and worker (2 workers):")
     for name, (_, two) in found.items():
         print(f"  {name}: " + ", ".join(f"{what} {sent:,.0f}" for what, sent in two.traffic.items()))
 

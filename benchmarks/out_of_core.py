@@ -47,7 +47,7 @@ def passes(store: RowStore, jobs: int) -> dict[str, tuple[float, float]]:
 
 
 def read_speed() -> float:
-    """Bytes a second of adding up an array that no cache holds, on one core."""
+    """Bytes per second when one core sums an array that is larger than any cache."""
     array = np.ones(1 << 27)
     wall, _ = best_of(array.sum)
     return array.nbytes / wall

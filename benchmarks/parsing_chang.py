@@ -3,7 +3,7 @@
 As there: the templates of Table 8, labels predicted apart from moves, and a classifier for each tag of the
 next word. LIBSVM (scikit-learn's copy of it) learns from the very rows that ours learns from, with the same
 kernel (x'z + 1)^2: one class against another, as it does, for its own times; and one class against the rest,
-compiled by us, for its accuracy, as a parser needs a score a class.
+compiled by us, for its accuracy, as a parser needs one score per class.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def svc() -> SVC:
 
 
 def against_rest(part: Part) -> Any:
-    """LIBSVM's machines, one a class, as one model: all rows are candidates for its support vectors."""
+    """LIBSVM's machines, one per class, as one model: all rows are candidates for its support vectors."""
     X, y, own = part
     wanted = [1] if len(own) == 2 else range(len(own))  # two classes have one score, the second's
     coefficients, intercepts = np.zeros((X.shape[0], len(wanted))), np.zeros(len(wanted))
@@ -195,7 +195,7 @@ def against_rest(part: Part) -> Any:
 def decision_times(
     found: list[Part | None], rivals: list[Any], classifiers: list[Any]
 ) -> tuple[float, float]:
-    """Microseconds a decision of both, each part as often as it comes."""
+    """Microseconds per decision of both, each part weighted by how often it decides."""
     theirs = mine = rows = 0.0
     for part, rival, classifier in zip(found, rivals, classifiers, strict=True):
         if part is None:

@@ -421,7 +421,7 @@ BAGS = {
 
 
 def read(setting: Setting) -> None:
-    print("\n## Reading, one thread: MB of text a second of CPU time")
+    print("\n## Reading, one thread: MB of text per second of CPU time")
     rows = []
     for task in ("trec", "boundaries-100k" if setting.large else "boundaries-10k"):
         lines = file_of(task)
@@ -467,7 +467,7 @@ def kernels(setting: Setting) -> None:
     count = None if setting.large else 2000
     forest = Forest(list(examples_of("trec", "train")[1])[:count])
     n = len(forest)
-    print(f"\n## Kernel matrix of {n:,} questions ({n * n / 1e6:.1f} M values), one thread: ns a value")
+    print(f"\n## Kernel matrix of {n:,} questions ({n * n / 1e6:.1f} M values), one thread: ns per value")
     rows = []
     for kernel in KERNELS:
         gram = TreeKernel(kernel, decay=DECAY, n_jobs=1)

@@ -54,7 +54,7 @@ def tree_model(tmp_path, tree_files, run):
 
 @pytest.fixture
 def vector_files(golden):
-    """Several trees and vectors an example."""
+    """Several trees and vectors per example."""
     return golden / "svmlight-tk-multi.train.dat", golden / "svmlight-tk-multi.test.dat"
 
 

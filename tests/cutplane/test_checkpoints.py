@@ -124,7 +124,7 @@ def test_a_run_may_be_killed_again_and_again(folder, kill_after, monkeypatch):
             CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
         monkeypatch.undo()
         names = {path.name for path in (folder / "problem-0").iterdir()}
-        assert len(names) <= 4 * 5 + 1  # a cut a round and one at the start of each run; no others
+        assert len(names) <= 4 * 5 + 1  # one cut per round and one at the start of each run
     learner = CuttingPlaneSVC(checkpoint=folder, **HARD)
     assert passes_of_this_run(learner, X, y) < alone.n_iter_
     assert learner.objective_ == pytest.approx(alone.objective_, rel=1.1e-4)

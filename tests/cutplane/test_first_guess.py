@@ -8,7 +8,7 @@ from scipy import sparse
 
 from unkernel._core import Bundle, margin_oracle, minimise, pack_rows, train_dual
 
-ROWS = 70_000  # more than one block a part, and more than one part
+ROWS = 70_000  # more than one block per part, and more than one part
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from unkernel.models.kernel import Kernel
 
 EXACT = ("inverted", "bitsliced", "expanded", "split")
 EXPANDED = ("expanded", "split")
-CLASSES = {1: 2, 3: 3, 6: 4}  # by the number of scores, one a pair of classes
+CLASSES = {1: 2, 3: 3, 6: 4}  # by the number of scores, one per pair of classes
 
 
 def polynomial(degree, gamma=0.5, coef0=1.0):

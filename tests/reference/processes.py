@@ -30,7 +30,7 @@ def output_of(program: str, *arguments: object) -> str:
     return done.stdout
 
 
-# Says "ready" when a solver has been at work for a while: it calls twenty times a second.
+# Says "ready" when a solver has been at work for a while: it calls twenty times per second.
 ON_PROGRESS = """
 import itertools
 calls = itertools.count()

@@ -231,7 +231,7 @@ def kernel_by_fragments(a, b, kind, decay=0.4, width_decay=0.4):
 
 
 class TkModel(NamedTuple):
-    """A model of one tree an example; its score is sum_i coefficient_i K(tree_i, x) - threshold."""
+    """A model of one tree per example; its score is sum_i coefficient_i K(tree_i, x) - threshold."""
 
     kind: str
     decay: float
@@ -264,7 +264,7 @@ def read_tk_model(path):
 
 
 def read_tk_examples(path):
-    """The labels and trees of a file with one tree a line."""
+    """The labels and trees of a file with one tree per line."""
     return [example(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
 
 

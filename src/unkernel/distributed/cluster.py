@@ -45,7 +45,7 @@ class Cluster:
     client: Client
     parts: list[Future]
     rows: list[int]  # of each part
-    places: list[str] = field(default_factory=list)  # a worker's address, one a part
+    places: list[str] = field(default_factory=list)  # one worker address per part
     traffic: Counter[str] = field(default_factory=Counter)  # bytes by purpose
     recoveries: int = 0
     stopped: threading.Event = field(default_factory=threading.Event)

@@ -15,7 +15,7 @@ Vector = NDArray[np.float64]
 class PackedVector:
     """A vector of doubles; only those that are not 0, with their places, where that is smaller.
 
-    8 bytes an entry, or 12 (16 from 2^32 entries on) an entry that is not 0.
+    8 bytes per entry, or 12 (16 from 2^32 entries on) per nonzero entry.
     """
 
     length: int

@@ -186,7 +186,7 @@ class CompiledClassifier(CompiledEstimator):
     def decision_function(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Scores of each row.
 
-        One number a row for two classes; one per class; or, for models of LIBSVM with more classes, one per
+        One number per row for two classes; one per class; or, for models of LIBSVM with more classes, one per
         pair of classes, in LIBSVM's order. Those of a scikit-learn ``SVC`` have the shape that its
         ``decision_function_shape`` says.
 

@@ -79,7 +79,7 @@ class TreeResult:
         )
 
     def table(self) -> str:
-        """The relations, one a line."""
+        """The relations, one per line."""
         width = max([len("relation"), *(len(label.label) for label in self.per_label)])
         lines = [f"{'relation':{width}}   words  precision  recall"]
         for one in self.per_label:
