@@ -118,7 +118,7 @@ def test_shares_by_hand():
         "PP": (1, 1, 1),
     }
     assert "75.00     60.00     66.67" in str(result)
-    assert "a second" not in str(result)
+    assert "per second" not in str(result)
 
 
 def test_nothing_found_is_nothing_right():

@@ -89,7 +89,7 @@ class ChunkResult:
         ]
         if np.isfinite(self.tokens_per_second):
             lines[-1] += (
-                f"; {self.tokens_per_second:,.0f} words and {self.sentences_per_second:,.0f} sentences"
+                f"; {self.tokens_per_second:,.0f} words, {self.sentences_per_second:,.0f} sentences"
                 " per second"
             )
         return "\n".join(lines)
