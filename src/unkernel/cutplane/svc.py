@@ -119,7 +119,8 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         A folder where cuts are kept while training: a run that was killed goes on from its last pass when
         it is started again with the same rows. It is emptied when training ends.
     cache : path, default=None
-        Where the packed copy of training files is kept; None is beside the first of them.
+        The file for the packed copy of rows that are trained on from files; by default it lies beside the
+        first of these, with ``.rows`` after its name.
     n_jobs : int or None, default=None
         Threads; None is 1 and -1 is all. The result does not depend on it.
     random_state : int, RandomState or None, default=None

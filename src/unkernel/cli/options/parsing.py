@@ -14,15 +14,23 @@ class OnErrorName(StrEnum):
     skip = "skip"
 
 
-ParserFile = Annotated[Path, typer.Argument(metavar="MODEL", help="The file of a parser, such as en.uk.")]
+ParserFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", readable=False, help="The file of a parser, such as en.uk.")
+]
 TestFile = Annotated[
     str,
-    typer.Argument(metavar="FILE", help="Rows, trees or sentences with the right answers; - reads stdin."),
+    typer.Argument(
+        metavar="FILE",
+        help="Rows, trees or sentences with the right answers, such as test.svm or test.conllu; plain or "
+        ".gz, .xz, .bz2, .zst; - reads stdin.",
+    ),
 ]
 InputFile = Annotated[
     str,
     typer.Argument(
-        metavar="[FILE]", show_default=False, help="Sentences, plain or compressed; - or nothing reads stdin."
+        metavar="[FILE]",
+        show_default=False,
+        help="Sentences, such as raw.conllu, plain or .gz, .xz, .bz2, .zst; - or nothing reads stdin.",
     ),
 ]
 Output = Annotated[
@@ -49,6 +57,7 @@ Svg = Annotated[
     typer.Option(
         "--svg",
         metavar="PATH",
+        readable=False,
         help="Draw arcs: to a .svg file (one sentence), a .html page, or a folder, one numbered "
         "file per sentence. Columns are then written only with --output.",
     ),

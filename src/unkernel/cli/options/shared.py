@@ -1,4 +1,7 @@
-"""Options of several commands: names, types and what ``--help`` says. Defaults are not here."""
+"""Options of several commands: names, types and what ``--help`` says. Defaults are not here.
+
+Paths are declared with ``readable=False``: who opens them says what is wrong, and what to do.
+"""
 
 from __future__ import annotations
 
@@ -35,23 +38,23 @@ DataFile = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="Rows in the svmlight format, or trees where the model is one of trees, plain or .gz, .xz, "
-        ".bz2, .zst; - reads stdin.",
+        help="Rows in the svmlight format, such as rows.svm, or trees, such as questions.dat, where the "
+        "model is one of trees; plain or .gz, .xz, .bz2, .zst; - reads stdin.",
     ),
 ]
 ExplainedFile = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="Rows in the svmlight format; trees or sentences where the model is of these. Plain or "
-        "compressed; - reads stdin.",
+        help="Rows in the svmlight format, such as rows.svm; trees, such as questions.dat, or sentences, "
+        "such as test.conllu, where the model is of these. Plain or .gz, .xz, .bz2, .zst; - reads stdin.",
     ),
 ]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, such as model.uk.")]
 AnyModelFile = Annotated[
     Path,
     typer.Argument(
         metavar="MODEL",
+        readable=False,
         help="A .uk file, or a text model of LIBSVM, LIBLINEAR, SVMlight, SVM-light-TK or TinySVM, plain or "
         "compressed.",
     ),
@@ -60,6 +63,7 @@ SourceFile = Annotated[
     list[Path],
     typer.Argument(
         metavar="SOURCE",
+        readable=False,
         show_default=False,
         help="A text model of LIBSVM, LIBLINEAR, SVMlight, SVM-light-TK or TinySVM, plain or compressed, or "
         "a .uk file.",
@@ -182,7 +186,9 @@ Measure = Annotated[
 ]
 Plot = Annotated[
     Path | None,
-    typer.Option("--plot", metavar="FILE", help="Draw time against size: a .png, .svg or .pdf file."),
+    typer.Option(
+        "--plot", metavar="FILE", readable=False, help="Draw time against size: a .png, .svg or .pdf file."
+    ),
 ]
 Seconds = Annotated[
     float, typer.Option("--seconds", min=0.01, max=3600, help="How long each measurement may take.")

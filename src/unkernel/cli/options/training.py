@@ -24,14 +24,16 @@ RowFiles = Annotated[
     typer.Argument(
         metavar="DATA...",
         show_default=False,
-        help=f"Rows in the svmlight format, {_KINDS_OF_FILES} Several files, or patterns such as "
-        "'part-*.svm', with --out-of-core or --dask.",
+        help=f"Rows in the svmlight format, such as train.svm, {_KINDS_OF_FILES} Several files, or patterns "
+        "such as 'part-*.svm', with --out-of-core or --dask.",
     ),
 ]
 RowFile = Annotated[
     list[str],
     typer.Argument(
-        metavar="DATA", show_default=False, help=f"Rows in the svmlight format, {_KINDS_OF_FILES}"
+        metavar="DATA",
+        show_default=False,
+        help=f"Rows in the svmlight format, such as train.svm, {_KINDS_OF_FILES}",
     ),
 ]
 TreeFile = Annotated[
@@ -39,7 +41,7 @@ TreeFile = Annotated[
     typer.Argument(
         metavar="DATA",
         show_default=False,
-        help=f"Trees in the format of SVM-light-TK or KeLP, {_KINDS_OF_FILES}",
+        help=f"Trees in the format of SVM-light-TK or KeLP, such as questions.dat, {_KINDS_OF_FILES}",
     ),
 ]
 SentenceFile = Annotated[
@@ -47,7 +49,7 @@ SentenceFile = Annotated[
     typer.Argument(
         metavar="DATA",
         show_default=False,
-        help=f"Sentences with the right answers, {_KINDS_OF_FILES}",
+        help=f"Sentences with the right answers, such as train.conllu, {_KINDS_OF_FILES}",
     ),
 ]
 ModelOutput = Annotated[
@@ -56,6 +58,7 @@ ModelOutput = Annotated[
         "--output",
         "-o",
         metavar="MODEL",
+        readable=False,
         show_default="required",
         help="Where the model goes, such as model.uk. Replaces models of unkernel only.",
     ),
@@ -66,6 +69,7 @@ BestOutput = Annotated[
         "--output",
         "-o",
         metavar="MODEL",
+        readable=False,
         show_default="none",
         help="Train with the best parameters on all of DATA, and write the model there. Replaces models of "
         "unkernel only.",
