@@ -145,11 +145,11 @@ def test_files_that_are_not_there(run, files):
         ("bench", files.model, missing),
     ):
         assert run(*arguments).error() == f"{missing}: No such file or directory"
-    assert "directory" in run("train", "poly", files.folder, "-o", output).error()
-    assert "directory" in run("inspect", files.folder).error()
-    assert "directory" in run("compile", files.folder, "-o", output).error()
-    assert "directory" in run("explain", files.model, files.folder).error()
-    assert "directory" in run("inspect", files.model, "--features", files.folder).error()
+    assert "is a folder; name a file in it" in run("train", "poly", files.folder, "-o", output).error()
+    assert "is a folder; name a file in it" in run("inspect", files.folder).error()
+    assert "is a folder; name a file in it" in run("compile", files.folder, "-o", output).error()
+    assert "is a folder; name a file in it" in run("explain", files.model, files.folder).error()
+    assert "is a folder; name a file in it" in run("inspect", files.model, "--features", files.folder).error()
 
 
 def commands_that_write(files: Files) -> list[list[object]]:

@@ -245,7 +245,7 @@ def test_what_is_refused_of_parsers(run, tmp_path):
         (["parser", train, "--C", "1,2"], "--C is not for --learner online, but for svm and logistic"),
         (["parser", train, "--engine", "split"], "No such option"),
         (["parser", train, "--dev", tmp_path / "none"], "none: No such file"),
-        (["parser", train, "--dev", tmp_path / "other.svm"], "other.svm:1"),
+        (["parser", train, "--dev", tmp_path / "other.svm"], "other.svm holds rows, not sentences"),
         (["chunker", train], "for unkernel train parser"),
         (["parser", train, "-o", train], "train.conllu: is an input, too"),
         (["parser", train, "--plot", tmp_path / "p.svg", "--dev", tmp_path / "p.svg"], "is an input, too"),
@@ -296,7 +296,7 @@ def test_what_is_refused(run, train_file, linear_files, tmp_path):
         (["poly", train_file, "--out-of-core"], "No such option"),
         (
             ["poly", train_file, "-o", tmp_path / "x.svg", "--plot", tmp_path / "x.svg"],
-            "the model's name, too",
+            "is the name of two outputs",
         ),
         (["linear", *linear_files], "lin.t.svm: tune reads one file of rows; join them first"),
         (["poly", tmp_path / "missing"], "missing: No such file"),

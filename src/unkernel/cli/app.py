@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -151,10 +153,22 @@ def _where_help_is(error: Any) -> str:
 
 def _words_of(error: OSError | ValueError) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+        return _words_about(os.fsdecode(error.filename), error)
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error)
+
+
+def _words_about(file: str, error: OSError) -> str:
+    """What the system says of a file, with a remedy where there is one."""
+    if isinstance(error, IsADirectoryError) and error.strerror == os.strerror(errno.EISDIR):
+        return f"{file}: is a folder; name a file in it"
+    if isinstance(error, PermissionError) and error.strerror == os.strerror(error.errno or 0):
+        if os.path.exists(file):  # noqa: PTH110 (Path.exists may itself be refused)
+            return f"{file}: no permission to open it; allow that (chmod), or name another file"
+        folder = Path(file).parent
+        return f"{file}: the folder {folder} does not allow this; change its permissions, or use another one"
+    return f"{file}: {error.strerror}"
 
 
 def _settle_stdout() -> None:

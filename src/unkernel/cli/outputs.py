@@ -28,6 +28,14 @@ def check_model_output(output: Path, *inputs: str | Path | None, force: bool) ->
         )
 
 
+def check_different(*outputs: str | Path | None) -> None:
+    """Fail if two outputs of a command have the same place."""
+    places = [Path(output) for output in outputs if output is not None and output != "-"]
+    for number, output in enumerate(places):
+        if any(output.resolve() == other.resolve() for other in places[:number]):
+            raise ValueError(f"{output}: is the name of two outputs; give each its own")
+
+
 def check_output(output: Path, *inputs: str | Path | None, force: bool) -> None:
     """Fail now if what a command writes, other than a model, cannot or must not go to `output`."""
     check_place(output, *inputs)
@@ -43,15 +51,20 @@ def check_place(output: Path, *inputs: str | Path | None) -> None:
     if output.is_dir():
         raise ValueError(f"{output}: is a folder; name a file in it")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise ValueError(f"{output}: the folder {folder} does not allow writing")
-    if output.exists() and any(output.samefile(given) for given in _existing(inputs)):
+        raise ValueError(
+            f"{output}: the folder {folder} does not allow writing; name a file in another folder, or change "
+            "its permissions"
+        )
+    if output.is_file() and any(output.samefile(given) for given in _existing(inputs)):
         raise ValueError(f"{output}: is an input, too; give the output another name")
 
 
 def _existing(inputs: Sequence[str | Path | None]) -> Iterator[str]:
-    """The files that inputs name, alone or by a pattern such as ``part-*.svm``."""
+    """The files that inputs name, alone, by a pattern such as ``part-*.svm``, or by ``-`` as stdin."""
     for given in inputs:
-        if given is not None:
+        if str(given) == "-":
+            yield from ["/dev/stdin"] if Path("/dev/stdin").exists() else []
+        elif given is not None:
             yield from [str(given)] if Path(given).exists() else glob.glob(str(given))  # noqa: PTH207 (any depth)
 
 

@@ -24,6 +24,8 @@ VERSION = 1
 _LARGEST_HEADER = 1 << 24
 _LARGEST_RANK = 3
 _HEADER_ALIGNMENT = 64
+_SNIFFED_BYTES = 256
+_REMEDY = "copy or train it again"
 _DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
     "I64": np.dtype("<i8"),
@@ -84,16 +86,23 @@ def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, NDArray[Any]], di
     return kind, {key: _map(path, place, start) for key, place in places.items()}, settings
 
 
+def begins_as_model(begin: bytes) -> bool:
+    """Whether a file that begins so was written as a model of unkernel, be it whole or not."""
+    metadata = begin[8:_SNIFFED_BYTES]
+    return metadata.startswith(b'{"__metadata__"') and f'"{MAGIC}"'.encode() in metadata
+
+
 def _error(name: str, reason: str) -> FormatError:
     return FormatError(name, 0, 0, reason)
 
 
 def _read_header(name: str, prefix: bytes, file: Any, size: int) -> tuple[dict[str, Any], int]:
     if len(prefix) < 8:
-        raise _error(name, "not a model file: it is shorter than a header")
+        raise _error(name, f"not a model file: it is shorter than a header; {_REMEDY}")
     length = int.from_bytes(prefix, "little")
     if length > min(_LARGEST_HEADER, size - 8):
-        raise _error(name, "not a model file, or one that has been cut short")
+        cut = begins_as_model(prefix + file.read(_SNIFFED_BYTES))
+        raise _error(name, f"the model has been cut short; {_REMEDY}" if cut else "not a model file")
     try:
         header = json.loads(file.read(length).decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -140,7 +149,9 @@ class _Place(NamedTuple):
 
 def _place(name: str, key: str, entry: Any, room: int) -> _Place:
     """Where an array of the header lies, after a check that it fits into the file."""
-    problem = _error(name, f"array {key!r} does not lie inside the file: it has been cut short or damaged")
+    problem = _error(
+        name, f"array {key!r} does not lie inside the file: it has been cut short or damaged; {_REMEDY}"
+    )
     kind = entry.get("dtype") if isinstance(entry, dict) else None
     if not isinstance(kind, str) or kind not in _DTYPES:
         raise _error(name, f"array {key!r} is of a type that models do not have")

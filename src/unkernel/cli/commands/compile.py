@@ -15,7 +15,7 @@ from unkernel.cli.inputs.models import Opened, OpenedTrees, describe, describe_t
 from unkernel.cli.options import shared, training
 from unkernel.cli.options.help import flowing
 from unkernel.cli.options.wording import in_words_of_options
-from unkernel.cli.outputs import check_given, check_model_output, check_output
+from unkernel.cli.outputs import check_different, check_given, check_model_output, check_output
 from unkernel.cli.render.compiled import print_compiled
 from unkernel.cli.render.console import print_json, warn
 from unkernel.cli.render.progress import Display
@@ -82,7 +82,7 @@ def compile(
     with Display(quiet=quiet or json) as display:
         began = time.perf_counter()
         with display.working(f"reading {path.name}"):
-            opened = open_model(path)
+            opened = open_model(path, "compile")
         read = time.perf_counter()
         if isinstance(opened, OpenedTrees):
             given = {"--memory": memory, "--sample": sample, "--trie": trie, "--plot": plot}
@@ -151,12 +151,11 @@ def _check_for_trees(opened: OpenedTrees, engine: shared.EngineName, given: dict
 def _check_places(
     model: Path, plot: Path | None, inputs: Sequence[str | Path | None], *, force: bool
 ) -> None:
+    check_different(model, plot)
     check_model_output(model, *inputs, force=force)
     if plot is not None:
         plots.check_format(plot)
         check_output(plot, *inputs, force=force)
-        if plot.absolute() == model.absolute():
-            raise ValueError(f"{plot}: is the model's name, too; give the plot another one")
         plots.check_matplotlib()
 
 

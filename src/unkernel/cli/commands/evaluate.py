@@ -56,7 +56,9 @@ def evaluate(
         result = _evaluate_parser(model, file, of_rows, format, shared.threads(jobs), quiet=json)
     else:
         _check_not_given(model, of_parsers)
-        result = _evaluate_model(model, file, Asking(zero_based, shared.threads(jobs), ndcg_at, json))
+        result = _evaluate_model(
+            model, file, Asking("evaluate", zero_based, shared.threads(jobs), ndcg_at, json)
+        )
     if json:
         print_json(result)
     else:
@@ -67,21 +69,14 @@ def _evaluate_parser(
     model: Path, file: str, of_rows: dict[str, Any], format: Any, threads: int, *, quiet: bool
 ) -> dict[str, Any]:
     from unkernel.cli.inputs.parsers import open_parser
-    from unkernel.cli.inputs.sentences import (
-        Input,
-        check_options_of_rows,
-        raw_text_told,
-        reader,
-        task_of,
-    )
+    from unkernel.cli.inputs.sentences import Input, check_options_of_rows, reader, task_of
     from unkernel.cli.render.results import describe_result
 
     check_options_of_rows(model, of_rows)
     with Display(quiet=quiet) as display:
-        parser = open_parser(model)
-        task = task_of(parser)
-        with raw_text_told(task):
-            corpus = Input(file).read(reader(task, None if format is None else format.value), display)
+        parser = open_parser(model, "evaluate")
+        read = reader(task_of(parser), None if format is None else format.value)
+        corpus = Input(file).read(read, display)
         with display.working("parsing"):
             result = parser.evaluate(corpus, n_jobs=threads)
     return {"model": str(model), "data": file} | describe_result(result)

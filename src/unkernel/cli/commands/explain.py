@@ -76,7 +76,7 @@ def explain(
         check_options_of_rows(model, {"--of": of, "--features": features, "--zero-based": zero_based})
         found = explain_sentence(model, data, row, _TOP_OF_DECISIONS if top is None else top, quiet=json)
     else:
-        opened, top = open_model(model), _TOP if top is None else top
+        opened, top = open_model(model, "explain"), _TOP if top is None else top
         if isinstance(opened, OpenedTrees):
             _check_for_trees(opened, features, zero_based)
             found = _explain_tree(opened, data, row, top, of, quiet=json)

@@ -64,7 +64,7 @@ def inspect(
 
         found = inspect_parser(model, top, features, quiet=json)
     else:
-        opened = open_model(model)
+        opened = open_model(model, "inspect")
         if isinstance(opened, OpenedTrees):
             found = _inspect_trees(opened, top, features, quiet=json)
         else:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import typer
 
+from unkernel.cli.inputs.contents import check_holds_sentences
 from unkernel.cli.inputs.files import STANDARD_STREAM
 from unkernel.cli.inputs.parsers import open_parser
-from unkernel.cli.inputs.sentences import Task, raw_text_told, reader, task_of
+from unkernel.cli.inputs.sentences import Task, reader, task_of
 from unkernel.cli.options import parsing as own
 from unkernel.cli.options import shared, training
 from unkernel.cli.options.help import flowing
-from unkernel.cli.outputs import check_output
+from unkernel.cli.outputs import check_different, check_output
 from unkernel.cli.render.console import many, note, rate, seconds, warn
 from unkernel.cli.render.drawings import Sink, arcs, check_arcs, columns, drawings
 from unkernel.parsing import Parsed, parse_stream
@@ -58,7 +59,8 @@ def parse(
     [dim]$[/dim] zcat web.gz | unkernel parse en.uk --on-error skip | gzip > web.parsed.gz
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     _check_places(model, file, output, svg, force=force)
-    parser = open_parser(model)
+    parser = open_parser(model, "parse")
+    check_holds_sentences(file)
     task = task_of(parser)
     reader(task, None if format is None else format.value)
     sinks = _sinks(task, output, svg, draw=draw)
@@ -70,8 +72,7 @@ def parse(
         on_error="skip" if on_error == own.OnErrorName.skip else "raise",
         n_jobs=shared.threads(jobs),
     )
-    with raw_text_told(task):
-        _pass_on(stream, sinks, counts)
+    _pass_on(stream, sinks, counts)
     if counts.skipped:
         warn(f"{many(counts.skipped, 'sentence')} passed through without answers, as the lines above say")
     if not quiet:
@@ -119,7 +120,8 @@ def _sinks(
 
 
 def _check_places(model: Path, file: str, output: str | None, svg: Path | None, *, force: bool) -> None:
-    inputs: list[str | Path] = [model, *([] if file == STANDARD_STREAM else [file])]
+    inputs: list[str | Path] = [model, file]
+    check_different(output, svg)
     if output is not None and output != STANDARD_STREAM:
         check_output(Path(output), *inputs, force=force)
     if svg is not None:

@@ -81,7 +81,7 @@ def predict(
     [dim]$[/dim] zcat rows.gz | unkernel predict model.uk - -o - | sort | uniq -c
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     _check_output(output, model, data, scores=scores, probability=probability, json=json, force=force)
-    asking = Asking(zero_based, shared.threads(jobs), ndcg_at, quiet, probability)
+    asking = Asking("predict", zero_based, shared.threads(jobs), ndcg_at, quiet, probability)
     with Display(quiet=quiet or json) as display:
         answered = answer(model, data, display, asking)
         decision, raw = answered.decision, answered.raw
@@ -101,6 +101,7 @@ def predict(
 class Asking:
     """How a file is read and answered."""
 
+    command: str  # predict or evaluate
     zero_based: bool | None
     threads: int
     ndcg_at: int | None
@@ -121,7 +122,7 @@ class Answered:
 def answer(path: Path, data: str, display: Display, asking: Asking) -> Answered:
     """Ask a model about a file, and compare its answers with the labels there."""
     began = time.perf_counter()
-    opened = open_model(path)
+    opened = open_model(path, asking.command)
     if asking.probability:
         _check_probabilities(opened.model, path)
     if isinstance(opened, OpenedTrees):

@@ -107,11 +107,13 @@ def measuring_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def _train(learner_type: Any, given: dict[str, Any]) -> None:
+    from unkernel.cli.inputs.contents import check_no_model
     from unkernel.cli.learners.training import Request, train
     from unkernel.cli.render.console import print_json, warn
     from unkernel.cli.render.progress import Display
     from unkernel.cli.render.training import print_training
 
+    check_no_model(given["data"][0], f"{learner_type.unit}s")
     learner = learner_type(given_options(given, learner_type.options()))
     request = Request.of(f"train {learner.name}", given)
     with Display(quiet=given["quiet"] or given["json"], verbose=given["verbose"]) as display:

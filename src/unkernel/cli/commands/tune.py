@@ -78,6 +78,7 @@ def _parts(learner: Any) -> Parts:
     plot = typer.Option(
         "--plot",
         metavar="FILE",
+        readable=False,
         show_default="none",
         help="Draw the measure: a .png, .svg or .pdf file. Replaces no file without --force.",
     )
@@ -128,9 +129,10 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
 
 
 def _check_places(given: dict[str, Any]) -> None:
-    from unkernel.cli.outputs import check_model_output, check_output
+    from unkernel.cli.outputs import check_different, check_model_output, check_output
 
-    inputs = [name for name in (*given["data"], given.get("dev")) if name not in (None, "-")]
+    inputs = [*given["data"], given.get("dev")]
+    check_different(given["output"], given["plot"])
     if given["output"] is not None:
         check_model_output(given["output"], *inputs, force=given["force"])
     if given["plot"] is not None:
@@ -138,8 +140,6 @@ def _check_places(given: dict[str, Any]) -> None:
 
         plots.check_format(given["plot"])
         check_output(given["plot"], *inputs, force=given["force"])
-        if given["output"] is not None and given["plot"].absolute() == given["output"].absolute():
-            raise ValueError(f"{given['plot']}: is the model's name, too; give the plot another one")
         plots.check_matplotlib()
 
 

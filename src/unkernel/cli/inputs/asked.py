@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from unkernel.cli.inputs.models import Opened
-from unkernel.cli.inputs.trees import check_no_trees, trees_told
+from unkernel.cli.inputs.trees import check_holds_rows, trees_told
 from unkernel.cli.render.progress import Display
 from unkernel.data import SvmlightData
 from unkernel.models.rows import read_for
 
 
 def expect_rows(opened: Opened, file: str) -> None:
-    """Refuse trees that a model of rows is asked about, before it is made ready."""
-    check_no_trees(file, _answers_for_rows(opened))
+    """Refuse trees, or a model, that a model of rows is asked about, before it is made ready."""
+    check_holds_rows(file, _answers_for_rows(opened))
 
 
 def _answers_for_rows(opened: Opened) -> str:

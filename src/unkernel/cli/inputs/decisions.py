@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unkernel.cli.inputs.parsers import Parser, describe_parser, open_parser
-from unkernel.cli.inputs.sentences import Input, check_options_of_rows, raw_text_told, task_of
+from unkernel.cli.inputs.sentences import Input, check_options_of_rows, task_of
 from unkernel.cli.render.console import many
 from unkernel.cli.render.progress import Display
 from unkernel.data import read_chunks
@@ -24,7 +24,7 @@ _NOT_LISTED = "conjunctions of rare features, or of small weight, are not in the
 def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) -> dict[str, Any]:
     """Every decision on a sentence of a file, for JSON."""
     with Display(quiet=quiet) as display:
-        parser = open_parser(path)
+        parser = open_parser(path, "explain")
         corpus = _read(parser, data, display)
         if row >= len(corpus):
             raise ValueError(f"{data}: has {many(len(corpus), 'sentence')}, so there is no sentence {row:,}")
@@ -42,9 +42,7 @@ def _read(parser: Parser, data: str, display: Display) -> Any:
         return Input(data).read(
             lambda file: to_answer(read_chunks(file, tagged=False)._text, columns), display
         )
-    task = task_of(parser)
-    with raw_text_told(task):
-        return Input(data).read(task.read, display)
+    return Input(data).read(task_of(parser).read, display)
 
 
 def _explained(path: Path, parser: Parser, corpus: Any, top: int) -> list[ExplainedDecision]:
@@ -68,7 +66,7 @@ def _to_json(one: ExplainedDecision) -> dict[str, Any]:
 def inspect_parser(path: Path, top: int, features: str | None, *, quiet: bool) -> dict[str, Any]:
     """What a parser is and, with `top`, what it decides by, for JSON."""
     check_options_of_rows(path, {"--features": features})
-    parser = open_parser(path)
+    parser = open_parser(path, "inspect")
     found: dict[str, Any] = {"file": str(path), "file_bytes": path.stat().st_size} | describe_parser(parser)
     if not top:
         return found

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from unkernel.cli.inputs.contents import data_told
 from unkernel.cli.inputs.kinds import parser_words
 from unkernel.cli.render.console import note, size
 from unkernel.cli.render.progress import Display
@@ -65,10 +66,14 @@ class OpenedTrees:
     classifier: TreeClassifier
 
 
-def open_model(path: Path) -> Opened | OpenedTrees:
-    """Read a ``.uk`` file of any kind, or a model of another program; a ``FormatError`` if it is none."""
+def open_model(path: Path, command: str) -> Opened | OpenedTrees:
+    """Read the model of a command: a ``.uk`` file of any kind, or a model of another program.
+
+    Anything else is a ``FormatError``; of a file of rows, trees or sentences, it says how `command` is
+    written.
+    """
     _check_no_parser(path)
-    with _damage_named(path):
+    with data_told(path, command), _damage_named(path):
         if path.is_file() and is_compiled(path):  # what comes from a pipe can be read only once
             classifier = load(path)
             if isinstance(classifier, TreeClassifier):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from unkernel.cli.inputs.contents import check_no_model
 from unkernel.data.files import read_blocks
 from unkernel.errors import FormatError
 
@@ -12,6 +13,7 @@ def read_names(path: str | None, first_index: int) -> dict[int, str]:
     """The name of each column: one per line, or lines ``number<TAB>name`` that count as data files do."""
     if path is None:
         return {}
+    check_no_model(path, "names of features")
     lines = _lines(path)
     if lines and _is_number(lines[0].partition("\t")[0]) and "\t" in lines[0]:
         return _numbered(path, lines, first_index)

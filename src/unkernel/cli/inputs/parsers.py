@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unkernel import load
+from unkernel.cli.inputs.contents import data_told
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.tables import CONJUNCTIONS
 from unkernel.errors import FormatError
@@ -18,9 +19,10 @@ _LIFTED = "↑"  # marks the relations of lifted arcs, which are put back before
 Parser = ParserModel
 
 
-def open_parser(path: Path) -> Parser:
-    """Read the file of a parser; a ``FormatError`` if it is none."""
-    loaded = load(path)
+def open_parser(path: Path, command: str) -> Parser:
+    """Read the parser of a command; a ``FormatError`` if the file is none."""
+    with data_told(path, command):
+        loaded = load(path)
     if not isinstance(loaded, Parser):
         raise FormatError(
             os.fspath(path), 0, 0, "a model of rows or trees, and no parser: unkernel predict answers with it"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels, only_known_features
-from unkernel.cli.inputs.trees import TreeExamples, check_no_trees, trees_told
+from unkernel.cli.inputs.trees import TreeExamples, check_holds_rows, trees_told
 from unkernel.cli.render.console import many, size
 from unkernel.cli.render.progress import Display
 from unkernel.data import SvmlightData, read_svmlight
@@ -180,7 +180,7 @@ def read(
     file: str, display: Display, jobs: int | None, zero_based: Any, n_features: int | None = None
 ) -> MemoryRows:
     """Read a file into memory."""
-    check_no_trees(file, _WITH_TREES)
+    check_holds_rows(file, _WITH_TREES)
     began = time.perf_counter()
     with display.reading(file) as stream, trees_told(_WITH_TREES):
         data = read_svmlight(stream, n_features=n_features, zero_based=zero_based, n_jobs=jobs)
@@ -194,11 +194,18 @@ def read_test(file: str, display: Display, jobs: int | None, rows: AnyRows) -> M
     return dataclasses.replace(tests, data=dataclasses.replace(tests.data, X=known))
 
 
+def check_files(files: Sequence[str]) -> None:
+    """Files to stream, and patterns: all of rows, as far as their first bytes tell."""
+    for file in files:
+        for found in [file] if Path(file).exists() else glob.glob(file):  # noqa: PTH207 (any depth)
+            check_holds_rows(found, _WITH_TREES)
+
+
 def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any) -> PackedRows:
     """Pack files into the estimator's cache, if that is not done already."""
     from unkernel.cutplane.training import rows_in_files
 
-    check_no_trees(files[0], _WITH_TREES)
+    check_files(files)
     began = time.perf_counter()
     source = source_of(files)
     with display.packing(shown(files)) as on_reading, _cache_as_option():

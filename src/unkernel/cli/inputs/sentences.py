@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import io
-import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from unkernel.cli.inputs.contents import beginning, check_holds_sentences, sentences_in
 from unkernel.cli.inputs.files import STANDARD_STREAM
 from unkernel.cli.inputs.parsers import Parser
 from unkernel.cli.render.progress import Display
 from unkernel.data import read_bunsetsu, read_chunks, read_conllu, read_conllx
-from unkernel.data.files import read_blocks
-from unkernel.errors import FormatError
 
 if TYPE_CHECKING:
     from unkernel.parsing.base import BaseParser
 
-_SNIFFED_BYTES = 1 << 16
-_BUNSETSU = re.compile(rb"\* \d+ -?\d+[A-Z]")
-_WORD = re.compile(rb"\d+([-.]\d+)?\t")
-_TAG = re.compile(rb"O|[BIES](-.*)?")
-_TREE_COLUMNS = 10
+_NAMES = {"dependency trees": "trees"}  # of tasks, where files are called otherwise
 _TREES_SUFFIX = ".conllu"  # or .conllu.gz
 
 
@@ -75,21 +68,6 @@ def reader(task: Task, format: str | None) -> Callable[[Any], Any]:
     return read_conllx if format == "conllx" else task.read
 
 
-@contextlib.contextmanager
-def raw_text_told(task: Task) -> Iterator[None]:
-    """Who gives raw text to a parser of trees is told what is missing."""
-    try:
-        yield
-    except FormatError as error:
-        if task.name != "trees" or not error.reason.startswith("1 column instead of"):
-            raise
-        reason = (
-            f"{error.reason}; raw text cannot be parsed: give CoNLL-U, one word per line with its part of "
-            "speech, as a tokenizer and a tagger write it"
-        )
-        raise FormatError(error.file, error.line, error.column, reason) from error
-
-
 def check_options_of_rows(path: Path, given: dict[str, Any]) -> None:
     """Options that say nothing to a parser."""
     for option, value in given.items():
@@ -99,25 +77,8 @@ def check_options_of_rows(path: Path, given: dict[str, Any]) -> None:
 
 def guess(begin: bytes) -> Task | None:
     """What a file holds, by its first lines."""
-    lines = _lines(begin)
-    if any(line == b"EOS" or _BUNSETSU.match(line) for line in lines):
-        return TASKS["bunsetsu"]
-    first = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
-    if _WORD.match(first) and first.count(b"\t") == _TREE_COLUMNS - 1:
-        return TASKS["trees"]
-    words = [line.split() for line in lines[:-1] if line.strip()]  # the last line may be cut
-    tags = sum(_is_tag(fields[-1]) for fields in words)
-    widths = {len(fields) for fields in words}
-    is_chunks = len(widths) == 1 and widths.pop() > 1 and 2 * tags > len(words)
-    return TASKS["chunks"] if is_chunks else None
-
-
-def _is_tag(field: bytes) -> bool:
-    return _TAG.fullmatch(field) is not None
-
-
-def _lines(begin: bytes) -> list[bytes]:
-    return [line.rstrip(b"\r") for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+    found = sentences_in(begin)
+    return None if found is None else TASKS[_NAMES.get(found, found)]
 
 
 class Input:
@@ -129,14 +90,14 @@ class Input:
 
     def task(self) -> Task | None:
         """What the file seems to hold, by its name or its first lines; None where these do not tell."""
-        with contextlib.closing(read_blocks(self._source(), _SNIFFED_BYTES)) as blocks:  # type: ignore[type-var]
-            begin: bytes = next(blocks, b"")
+        begin = beginning(self._source())
         if begin and _TREES_SUFFIX in Path(self.name).name.lower():
             return TASKS["trees"]
         return guess(begin)
 
     def read(self, read: Callable[[Any], Any], display: Display) -> Any:
         """The corpus, with a bar of how much of it has been read."""
+        check_holds_sentences(self.name)
         if self._bytes is not None:
             return read(self._source())
         with display.reading(self.name) as file:

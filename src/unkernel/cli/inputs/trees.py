@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,16 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.cli.inputs.contents import beginning, check_no_model
+from unkernel.cli.inputs.contents import holds_trees as _begins_with_trees
 from unkernel.cli.inputs.files import class_labels
 from unkernel.cli.render.progress import Display
 from unkernel.data import TreeData, read_trees
-from unkernel.data.files import read_blocks
 from unkernel.errors import FormatError
 from unkernel.models import TreeModel
 
 _SUFFIXES = {".klp", ".conllu"}  # of files that hold nothing but trees
-_MARK = re.compile(rb"\|B[TVS](:[^|\s]*)?\|")  # what begins a tree, a vector or a string
-_SNIFFED_BYTES = 1 << 16
 _A_LINE = "a line is, for example: 1 |BT| (S (NP dogs) (VP bark)) |ET|"
 
 
@@ -31,22 +29,14 @@ def holds_trees(file: str) -> bool:
 
     Nothing is said about what cannot be read twice or at all.
     """
-    path = Path(file)
-    if not path.is_file():
+    if not Path(file).is_file():
         return False
-    if _SUFFIXES & set(PurePath(file).suffixes):
-        return True
-    with contextlib.suppress(OSError, FormatError):
-        with contextlib.closing(read_blocks(path, _SNIFFED_BYTES)) as blocks:  # type: ignore[type-var]
-            begin: bytes = next(blocks, b"")
-        lines = (line.strip() for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n"))
-        first = next((line for line in lines if line and not line.startswith(b"#")), b"")
-        return first.startswith(b"(") or _MARK.search(first.partition(b"#")[0]) is not None
-    return False
+    return bool(_SUFFIXES & set(PurePath(file).suffixes)) or _begins_with_trees(beginning(file))
 
 
-def check_no_trees(file: str, remedy: str) -> None:
-    """Where rows are expected."""
+def check_holds_rows(file: str, remedy: str) -> None:
+    """Where rows are expected: neither a model nor trees, as far as the first bytes tell."""
+    check_no_model(file, "rows")
     if holds_trees(file):
         raise ValueError(f"{file}: holds trees, and not rows of features; {remedy}")
 
@@ -125,6 +115,7 @@ class TreeExamples:
 
 def read(file: str, display: Display) -> TreeExamples:
     """Read a file into memory."""
+    check_no_model(file, "trees")
     began = time.perf_counter()
     with display.reading(file) as stream:
         data = read_trees(stream)

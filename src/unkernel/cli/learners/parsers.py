@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from unkernel.cli.inputs.contents import check_no_model
 from unkernel.cli.inputs.parsers import describe_parser
 from unkernel.cli.inputs.sentences import Input, Task, reader
 from unkernel.cli.learners import PARSERS
@@ -75,6 +76,7 @@ def options_of(estimator: type) -> list[DerivedOption]:
 def train(kind: str, task: Task, given: dict[str, Any]) -> None:
     """What ``unkernel train parser``, ``bunsetsu`` and ``chunker`` do."""
     began = time.perf_counter()
+    check_no_model(given["data"][0], "sentences")
     output = check_given(given["output"], f"train {kind}", given["data"])
     (data, *others), dev, trie = given["data"], given["dev"], given.get("trie")
     if others:
@@ -148,7 +150,7 @@ def _check_for_learner(learner: str, given: list[str]) -> None:
 def _check_places(output: Path, *inputs: str | None, force: bool) -> None:
     if inputs.count(_STANDARD_STREAM) > 1:
         raise ValueError("stdin can be read only once: give DATA or --dev a file")
-    check_model_output(output, *(name for name in inputs if name != _STANDARD_STREAM), force=force)
+    check_model_output(output, *inputs, force=force)
 
 
 def fit_parser(parser: BaseParser, corpus: Any, dev: Any, display: Display) -> tuple[float, list[str]]:

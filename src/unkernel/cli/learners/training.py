@@ -20,7 +20,7 @@ from unkernel.cli.learners.cluster import check_address, moved
 from unkernel.cli.learners.crossval import Validation, cross_validate, folds_of, summary
 from unkernel.cli.options import shared
 from unkernel.cli.options.derived import check_parameters, flag
-from unkernel.cli.outputs import check_given, check_model_output, check_place
+from unkernel.cli.outputs import check_different, check_given, check_model_output, check_place
 from unkernel.cli.render.console import note, peak_memory
 from unkernel.cli.render.progress import Display
 from unkernel.engines import compile
@@ -59,7 +59,12 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
     began = time.perf_counter()
     given, threads = learner.given, request.threads
     check_sources(learner, request.data, request.zero_based)
-    check_model_output(request.output, *request.data, request.test, force=request.force)
+    inputs = [*request.data, request.test]
+    packed = given.get("cache", f"{request.data[0]}.rows") if "out_of_core" in given else None
+    check_different(request.output, packed, given.get("checkpoint"))
+    check_model_output(request.output, *inputs, force=request.force)
+    if "cache" in given:
+        check_place(Path(given["cache"]), *inputs)
     _check_checkpoint(given.get("checkpoint"))
     local = learner.estimator(**learner.parameters(threads))
     check_parameters(local)
@@ -138,6 +143,7 @@ def open_examples(
     if learner.unit == "tree":
         return _trees.read_labelled(data[0], display)
     if "dask" in given:
+        _rows.check_files(data)
         return DistantRows(_rows.shown(data), _rows.source_of(data), estimator, counting)
     if "out_of_core" not in given:
         return _rows.read(data[0], display, estimator.n_jobs, counting, given.get("n_features"))

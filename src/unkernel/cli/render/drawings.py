@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import html
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +21,7 @@ from unkernel.parsing import Parsed
 Sink = Callable[[Parsed], object]
 _PAGE = ".html"
 _PICTURE = ".svg"
-_NUMBERED = "[0-9]" * 6 + _PICTURE  # of a folder
+_NUMBERED = re.compile(rf"[0-9]{{6,}}\{_PICTURE}")  # of a folder
 _HEAD = """<!DOCTYPE html>
 <html><head><meta charset="utf-8"><title>{title}</title>
 <style>body {{ font-family: sans-serif; margin: 2em }} figure {{ margin: 0 0 2em; overflow-x: auto }}</style>
@@ -65,7 +66,9 @@ def check_arcs(path: Path, *inputs: str | Path, force: bool) -> None:
         raise ValueError(f"{path}: is a file; --svg takes a folder, or a name that ends in .svg or .html")
     elif not path.is_dir():
         check_place(path)
-    elif not force and any(path.glob(_NUMBERED)):
+    elif any(_NUMBERED.fullmatch(one.name) and one.parent.samefile(path) for one in map(Path, inputs)):
+        raise ValueError(f"{path}: has an input among its pictures; name another folder")
+    elif not force and any(_NUMBERED.fullmatch(one.name) for one in path.iterdir()):
         raise ValueError(f"{path}: has pictures already; name another folder, or replace them with --force")
 
 

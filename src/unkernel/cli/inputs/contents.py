@@ -1,0 +1,138 @@
+"""What a file holds, by its first bytes, for messages about files that were mixed up."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from unkernel.data.files import read_blocks
+from unkernel.errors import FormatError
+from unkernel.models.container import begins_as_model
+
+_SNIFFED_BYTES = 1 << 16
+_TREE = re.compile(rb"\|B[TVS](:[^|\s]*)?\|")  # what begins a tree, a vector or a string
+_NUMBER = rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
+_ROW = re.compile(_NUMBER + rb"(\s+qid:\d+)?(\s+\d+:\S+)*\s*(#.*)?")
+_LINES_OF_ROWS = 5  # that tell
+_BUNSETSU = re.compile(rb"\* \d+ -?\d+[A-Z]")
+_WORD = re.compile(rb"\d+([-.]\d+)?\t")
+_TAG = re.compile(rb"O|[BIES](-.*)?")
+_TREE_COLUMNS = 10
+# How models of other programs begin.
+_OTHER_MODELS = (b"svm_type ", b"kernel_type ", b"solver_type ", b"SVM-light ", b"TinySVM Version", b"opal #")
+
+# What commands read as a model, and how they are written.
+_MODEL_FIRST = {
+    "predict": "unkernel predict MODEL DATA",
+    "evaluate": "unkernel evaluate MODEL FILE",
+    "explain": "unkernel explain MODEL DATA",
+    "bench": "unkernel bench MODEL DATA",
+    "parse": "unkernel parse MODEL [FILE]",
+}
+_TRAINED_BY = {
+    "rows": "poly",
+    "trees": "tree",
+    "dependency trees": "parser",
+    "bunsetsu": "bunsetsu",
+    "chunks": "chunker",
+}
+
+
+def beginning(file: str | Path | IO[bytes]) -> bytes:
+    """The first bytes of a file, decompressed; none of what cannot be read, or can be read only once."""
+    if isinstance(file, str | Path) and not Path(file).is_file():
+        return b""
+    try:
+        with contextlib.closing(read_blocks(file, _SNIFFED_BYTES)) as blocks:  # type: ignore[type-var]
+            begin: bytes = next(blocks, b"")
+    except (OSError, FormatError):
+        return b""
+    return begin
+
+
+# --- Models where data should be ----------------------------------------------------------------------
+
+
+def check_no_model(file: str, expected: str) -> None:
+    """Where rows, trees or sentences are expected."""
+    begin = beginning(file)
+    if begins_as_model(begin):
+        whose = "unkernel"
+    elif begin.startswith(_OTHER_MODELS):
+        whose = "another program"
+    else:
+        return
+    raise ValueError(f"{file} is a model of {whose}, not {expected}; name the file with the {expected}")
+
+
+def check_holds_sentences(file: str) -> None:
+    """Where sentences are expected: neither a model nor rows, as far as the first bytes tell."""
+    check_no_model(file, "sentences")
+    if holds_rows(beginning(file)):
+        raise ValueError(f"{file} holds rows, not sentences; name the file with the sentences")
+
+
+# --- Data where a model should be ---------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def data_told(path: Path, command: str) -> Iterator[None]:
+    """Who gives a file of rows, trees or sentences as a model is told how `command` is written."""
+    try:
+        yield
+    except FormatError as error:
+        held = data_in(beginning(path))
+        if held is None:
+            raise
+        words = held if held in ("rows", "trees") else f"sentences with {held}"
+        raise ValueError(f"{path} holds {words}, not a model: {_remedy(path, command, held)}") from error
+
+
+def _remedy(path: Path, command: str, held: str) -> str:
+    if command in _MODEL_FIRST:
+        return f"the MODEL comes first: {_MODEL_FIRST[command]}"
+    return f"train one first: unkernel train {_TRAINED_BY[held]} {path} -o model.uk"
+
+
+def data_in(begin: bytes) -> str | None:
+    """Whether a file that begins so holds ``"rows"``, ``"trees"`` or sentences, and of which kind."""
+    if holds_trees(begin):
+        return "trees"
+    return "rows" if holds_rows(begin) else sentences_in(begin)
+
+
+def holds_rows(begin: bytes) -> bool:
+    """Whether the first lines are labels with features."""
+    lines = [line.strip() for line in lines_of(begin)[:-1]]  # the last line may be cut
+    rows = [line for line in lines if line and not line.startswith(b"#")][:_LINES_OF_ROWS]
+    return any(b":" in line for line in rows) and all(map(_ROW.fullmatch, rows))
+
+
+def holds_trees(begin: bytes) -> bool:
+    """Whether the first line that is no comment has a tree."""
+    lines = (line.strip() for line in lines_of(begin))
+    first = next((line for line in lines if line and not line.startswith(b"#")), b"")
+    return first.startswith(b"(") or _TREE.search(first.partition(b"#")[0]) is not None
+
+
+def sentences_in(begin: bytes) -> str | None:
+    """``"dependency trees"``, ``"bunsetsu"`` or ``"chunks"``, whichever sentences a file begins with."""
+    lines = lines_of(begin)
+    if any(line == b"EOS" or _BUNSETSU.match(line) for line in lines):
+        return "bunsetsu"
+    first = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
+    if _WORD.match(first) and first.count(b"\t") == _TREE_COLUMNS - 1:
+        return "dependency trees"
+    words = [line.split() for line in lines[:-1] if line.strip()]  # the last line may be cut
+    tags = sum(_TAG.fullmatch(fields[-1]) is not None for fields in words)
+    widths = {len(fields) for fields in words}
+    is_chunks = len(widths) == 1 and widths.pop() > 1 and 2 * tags > len(words)
+    return "chunks" if is_chunks else None
+
+
+def lines_of(begin: bytes) -> list[bytes]:
+    """Lines without their ends."""
+    return [line.rstrip(b"\r") for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n")]

@@ -1,0 +1,413 @@
+"""Files that were mixed up, folders, locked places: one line names the file and says what to do."""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from reference.parse_corpora import bunsetsu, chunks, treebank
+from unkernel.cli.inputs.contents import data_in
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+TREES = "1 |BT| (S (NP dogs) (VP bark)) |ET|\n-1 |BT| (S (NP cats) (VP sleep)) |ET|\n" * 5
+ROWS = "1 1:1 2:1\n-1 3:1\n1 1:1\n-1 2:1 3:1\n" * 5
+DATA = {
+    "rows.svm": (ROWS, "rows", "poly"),
+    "trees.dat": (TREES, "trees", "tree"),
+    "train.conllu": (treebank(12, 0), "sentences with dependency trees", "parser"),
+    "train.knp": (bunsetsu(30, 0), "sentences with bunsetsu", "bunsetsu"),
+    "chunks.txt": (chunks(30, 0), "sentences with chunks", "chunker"),
+}
+MODEL_FIRST = {
+    "predict": "unkernel predict MODEL DATA",
+    "evaluate": "unkernel evaluate MODEL FILE",
+    "explain": "unkernel explain MODEL DATA",
+    "bench": "unkernel bench MODEL DATA",
+    "parse": "unkernel parse MODEL [FILE]",
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A folder with one file of each kind of data, and models of rows, trees and sentences."""
+    from unkernel.cli import main
+
+    folder = tmp_path_factory.mktemp("made")
+    for name, (text, _, _) in DATA.items():
+        (folder / name).write_text(text)
+    for kind, name in (("poly", "rows.svm"), ("tree", "trees.dat"), ("parser", "train.conllu")):
+        assert main(["train", kind, str(folder / name), "-o", str(folder / f"{kind}.uk"), "-q"]) == 0
+    (folder / "folder").mkdir()
+    return folder
+
+
+@pytest.fixture
+def files(made, monkeypatch):
+    """The folder, which a failing command must leave as it is, to work in."""
+    monkeypatch.chdir(made)
+
+    def contents() -> dict[Path, bytes | None]:
+        return {path: path.read_bytes() if path.is_file() else None for path in made.rglob("*")}
+
+    before = contents()
+    yield made
+    assert contents() == before
+
+
+# --- A model and data in each other's place -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("command", MODEL_FIRST)
+def test_data_where_the_model_should_be(run, files, command, name):
+    told = f"{name} holds {DATA[name][1]}, not a model: the MODEL comes first: {MODEL_FIRST[command]}"
+    assert run(command, name, "poly.uk").error() == told
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_data_given_to_commands_that_read_nothing_but_a_model(run, files, name):
+    _, held, kind = DATA[name]
+    told = f"{name} holds {held}, not a model: train one first: unkernel train {kind} {name} -o model.uk"
+    assert run("inspect", name).error() == told
+    assert run("compile", name, "-o", "x.uk").error() == told
+
+
+def test_swapped_arguments_with_an_output(run, files):
+    told = "rows.svm holds rows, not a model: the MODEL comes first: unkernel predict MODEL DATA"
+    assert run("predict", "rows.svm", "poly.uk", "-o", "out.txt", "--json").error() == told
+
+
+@pytest.mark.parametrize(
+    "kind", ["poly", "logistic", "linear", "rank", "tree", "parser", "bunsetsu", "chunker"]
+)
+def test_a_model_to_train_on(run, files, kind):
+    expected = {"tree": "trees", "parser": "sentences", "bunsetsu": "sentences", "chunker": "sentences"}
+    held = expected.get(kind, "rows")
+    told = f"poly.uk is a model of unkernel, not {held}; name the file with the {held}"
+    assert run("train", kind, "poly.uk").error() == told
+    assert run("train", kind, "poly.uk", "-o", "x.uk").error() == told
+    assert run("tune", kind, "poly.uk").error() == told
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("predict poly.uk tree.uk", "rows"),
+        ("evaluate poly.uk tree.uk", "rows"),
+        ("explain poly.uk tree.uk", "rows"),
+        ("bench poly.uk tree.uk", "rows"),
+        ("predict tree.uk tree.uk", "trees"),
+        ("evaluate parser.uk tree.uk", "sentences"),
+        ("explain parser.uk tree.uk", "sentences"),
+        ("parse parser.uk tree.uk", "sentences"),
+        ("compile poly.uk -o x.uk --sample tree.uk", "rows"),
+        ("compile poly.uk -o x.uk --trie tree.uk", "rows"),
+        ("train poly rows.svm -o x.uk --test tree.uk", "rows"),
+        ("train linear tree.uk -o x.uk --out-of-core", "rows"),
+        ("train linear rows.svm tree.uk -o x.uk --out-of-core", "rows"),
+        ("train linear tree.u* -o x.uk --out-of-core", "rows"),
+        ("train parser train.conllu -o x.uk --dev tree.uk", "sentences"),
+        ("explain poly.uk rows.svm --features tree.uk", "names of features"),
+        ("inspect poly.uk --features tree.uk", "names of features"),
+    ],
+)
+def test_a_model_where_data_should_be(run, files, command, expected):
+    told = f"tree.uk is a model of unkernel, not {expected}; name the file with the {expected}"
+    assert run(*command.split()).error() == told
+
+
+def test_a_model_of_another_program_to_train_on(run, files):
+    model = GOLDEN / "libsvm-poly2.model"
+    told = f"{model} is a model of another program, not rows; name the file with the rows"
+    assert run("train", "poly", model, "-o", "x.uk").error() == told
+
+
+@pytest.mark.parametrize("command", ["evaluate parser.uk", "explain parser.uk", "parse parser.uk"])
+def test_rows_for_a_parser(run, files, command):
+    told = "rows.svm holds rows, not sentences; name the file with the sentences"
+    assert run(*command.split(), "rows.svm").error() == told
+    assert run("train", "parser", "rows.svm", "-o", "x.uk").error() == told
+
+
+def test_what_a_file_holds():
+    for text, words, _ in DATA.values():
+        assert words.endswith(data_in(text.encode()))
+        assert words.endswith(data_in(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()))
+    assert data_in(b"# remark\n\n2\n-1 qid:3 1:0.5 # a row\n1e-3 7:1\n") == "rows"
+    for no_data in (b"", b"1\n2\n", b"a letter: to you\n", b"svm_type c_svc\n1 1:1\n", b"\x00\xff\x00\n"):
+        assert data_in(no_data) is None
+
+
+# --- Models that are cut short ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.99])
+@pytest.mark.parametrize("model", ["poly.uk", "tree.uk", "parser.uk"])
+def test_a_model_that_was_cut_short_says_what_to_do(run, made, tmp_path, model, share):
+    data = (made / model).read_bytes()
+    cut = tmp_path / "cut.uk"
+    cut.write_bytes(data[: max(int(share * len(data)), 100)])
+    rows, sentences = made / "rows.svm", made / "train.conllu"
+    for command in (
+        ("inspect", cut),
+        ("predict", cut, rows),
+        ("evaluate", cut, rows),
+        ("explain", cut, rows),
+        ("bench", cut, rows),
+        ("compile", cut, "-o", tmp_path / "x.uk"),
+        ("parse", cut, sentences, "-o", tmp_path / "x.conllu"),
+    ):
+        message = run(*command).error()
+        assert message.startswith(f"{cut}: ")
+        assert "has been cut short" in message
+        assert message.endswith("; copy or train it again")
+    assert list(tmp_path.iterdir()) == [cut]
+
+
+# --- Folders and permissions --------------------------------------------------------------------------
+
+READING = [
+    "inspect X",
+    "predict X rows.svm",
+    "predict poly.uk X",
+    "predict tree.uk X",
+    "evaluate X rows.svm",
+    "evaluate poly.uk X",
+    "evaluate parser.uk X",
+    "explain X rows.svm",
+    "explain poly.uk X",
+    "explain parser.uk X",
+    "explain poly.uk rows.svm --features X",
+    "bench X rows.svm",
+    "bench poly.uk X",
+    "compile X -o x.uk",
+    "compile poly.uk -o x.uk --sample X",
+    "compile poly.uk -o x.uk --trie X",
+    "parse X train.conllu",
+    "parse parser.uk X",
+    "train poly X -o x.uk",
+    "train poly rows.svm -o x.uk --test X",
+    "train linear X -o x.uk --out-of-core",
+    "train tree X -o x.uk",
+    "train parser X -o x.uk",
+    "train parser train.conllu -o x.uk --dev X",
+    "tune poly X",
+    "tune tree X",
+    "tune parser X",
+]
+WRITING = [
+    "predict poly.uk rows.svm -o X",
+    "parse parser.uk train.conllu -o X",
+    "compile poly.uk -o X",
+    "train poly rows.svm -o X",
+    "train tree trees.dat -o X",
+    "train parser train.conllu -o X",
+    "train linear rows.svm -o x.uk --out-of-core --cache X",
+    "tune poly rows.svm -o X",
+    "tune parser train.conllu -o X",
+]
+DRAWING = [
+    "parse parser.uk train.conllu --svg X.svg",
+    "parse parser.uk train.conllu --svg X.html",
+    "compile poly.uk -o x.uk --plot X.svg",
+    "tune poly rows.svm --plot X.svg",
+]
+
+
+def words(command: str, path: str) -> list[str]:
+    return command.replace("X", path).split()
+
+
+@pytest.mark.parametrize("command", READING + WRITING)
+def test_a_folder_where_a_file_should_be(run, files, command):
+    assert run(*words(command, "folder")).error() == "folder: is a folder; name a file in it"
+
+
+@pytest.fixture
+def locked(monkeypatch):
+    """Files with 'locked' in their names cannot be opened, and such folders not be written to.
+
+    Root may do all this, so that modes of files alone would test nothing.
+    """
+    real_open, real_access = io.open, os.access
+
+    def refusing_open(file, *arguments, **options):
+        if not isinstance(file, int) and "locked" in os.fspath(file):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(file))
+        return real_open(file, *arguments, **options)
+
+    monkeypatch.setattr(io, "open", refusing_open)
+    monkeypatch.setattr(builtins, "open", refusing_open)
+    monkeypatch.setattr(
+        os,
+        "access",
+        lambda path, *rest, **more: "locked" not in str(path) and real_access(path, *rest, **more),
+    )
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_file_without_permission(run, files, locked, tmp_path, command):
+    path = tmp_path / "locked"
+    (tmp_path / "rows").write_text(ROWS)
+    (tmp_path / "rows").rename(path)
+    told = f"{path}: no permission to open it; allow that (chmod), or name another file"
+    assert run(*words(command, str(path))).error() == told
+
+
+@pytest.mark.parametrize("command", WRITING + DRAWING)
+def test_an_output_folder_without_permission(run, files, locked, tmp_path, command):
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    message = run(*words(command, f"{folder}/new")).error()
+    assert message.startswith(f"{folder}/new")
+    assert f"the folder {folder} does not allow writing; name a file in another folder" in message
+    assert list(folder.iterdir()) == []
+
+
+def test_a_folder_that_refuses_only_when_it_is_written_to(run, files, tmp_path, monkeypatch):
+    """Some file systems say that they allow it."""
+
+    def refuse(path, *_: object, **__: object):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr("unkernel.data.files.os.urandom", lambda _: refuse(tmp_path / "x.uk"))
+    message = run("train", "poly", "rows.svm", "-o", tmp_path / "x.uk").error()
+    assert message.startswith(f"{tmp_path / 'x.uk'}: the folder {tmp_path} does not allow this; change its")
+
+
+# --- An output that is an input, or another output ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("predict poly.uk rows.svm -o rows.svm", "rows.svm"),
+        ("predict poly.uk rows.svm -o poly.uk", "poly.uk"),
+        ("predict tree.uk trees.dat -o trees.dat", "trees.dat"),
+        ("parse parser.uk train.conllu -o train.conllu", "train.conllu"),
+        ("parse parser.uk train.conllu -o parser.uk", "parser.uk"),
+        ("compile poly.uk -o poly.uk", "poly.uk"),
+        ("compile poly.uk -o rows.svm --sample rows.svm", "rows.svm"),
+        ("compile poly.uk -o rows.svm --trie rows.svm", "rows.svm"),
+        *(
+            (f"train {kind} rows.svm -o rows.svm", "rows.svm")
+            for kind in ("poly", "logistic", "linear", "rank")
+        ),
+        ("train poly rows.svm -o trees.dat --test trees.dat", "trees.dat"),
+        ("train linear rows.svm -o rows.svm --out-of-core", "rows.svm"),
+        ("train linear rows.svm -o x.uk --out-of-core --cache rows.svm", "rows.svm"),
+        ("train linear rows.svm -o x.uk --out-of-core --test trees.dat --cache trees.dat", "trees.dat"),
+        ("train tree trees.dat -o trees.dat", "trees.dat"),
+        ("train parser train.conllu -o train.conllu", "train.conllu"),
+        ("train parser train.conllu -o rows.svm --dev rows.svm", "rows.svm"),
+        ("train bunsetsu train.knp -o rows.svm --trie rows.svm --engine split", "rows.svm"),
+        ("train chunker chunks.txt -o chunks.txt", "chunks.txt"),
+        ("tune poly rows.svm -o rows.svm", "rows.svm"),
+        ("tune tree trees.dat -o trees.dat", "trees.dat"),
+        ("tune parser train.conllu -o train.conllu", "train.conllu"),
+        ("tune parser train.conllu -o rows.svm --dev rows.svm", "rows.svm"),
+    ],
+)
+def test_an_output_that_is_an_input(run, files, command, name):
+    assert run(*command.split()).code == 2
+    if "--cache" not in command:
+        command += " --force"
+    assert run(*command.split()).error() == f"{name}: is an input, too; give the output another name"
+
+
+def test_pictures_that_are_an_input(run, files, tmp_path):
+    for name in ("in.svg", "in.html"):
+        path = tmp_path / name
+        path.write_text(treebank(1, 0))
+        told = f"{path}: is an input, too; give the output another name"
+        assert run("parse", "parser.uk", path, "--svg", path, "--force").error() == told
+    for name, command in (
+        ("in.svg", ["compile", "poly.uk", "-o", tmp_path / "x.uk", "--sample"]),
+        ("in.svg", ["tune", "poly"]),
+    ):
+        path = tmp_path / name
+        path.write_text(ROWS)
+        told = f"{path}: is an input, too; give the output another name"
+        assert run(*command, path, "--plot", path, "--force").error() == told
+    numbered = tmp_path / "000001.svg"
+    numbered.write_text(treebank(1, 0))
+    told = f"{tmp_path}: has an input among its pictures; name another folder"
+    assert run("parse", "parser.uk", numbered, "--svg", tmp_path, "--force").error() == told
+
+
+def test_an_output_that_is_stdin(run, files, tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text(ROWS)
+    with path.open("rb") as file:
+        kept = os.dup(0)
+        os.dup2(file.fileno(), 0)
+    try:
+        for command in (["predict", "poly.uk", "-"], ["train", "poly", "-"], ["parse", "parser.uk"]):
+            told = f"{path}: is an input, too; give the output another name"
+            assert run(*command, "-o", path, "--force").error() == told
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "parse parser.uk train.conllu -o x.svg --svg x.svg",
+        "parse parser.uk train.conllu -o folder/../x.svg --svg x.svg",
+        "compile poly.uk -o x.svg --plot x.svg",
+        "tune poly rows.svm -o x.svg --plot x.svg",
+        "train linear rows.svm -o x.svg --checkpoint x.svg",
+        "train rank rows.svm -o x.svg --out-of-core --cache x.svg",
+    ],
+)
+def test_two_outputs_of_one_name(run, files, command):
+    assert run(*command.split(), "--force").error() == "x.svg: is the name of two outputs; give each its own"
+
+
+def test_a_model_in_the_place_of_the_packed_rows(run, files):
+    told = "rows.svm.rows: is the name of two outputs; give each its own"
+    assert run("train", "linear", "rows.svm", "-o", "rows.svm.rows", "--out-of-core").error() == told
+
+
+# --- Help ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "example"),
+    [
+        ("predict", "such as rows.svm"),
+        ("evaluate", "such as test.svm or test.conllu"),
+        ("explain", "such as test.conllu"),
+        ("bench", "such as questions.dat"),
+        ("parse", "such as raw.conllu"),
+        ("compile", "unkernel compile libsvm.model -o model.uk"),
+        *((f"{c} {kind}", "such as train.svm") for c in ("train", "tune") for kind in ("poly", "logistic")),
+        *((f"{c} {kind}", "such as train.svm") for c in ("train", "tune") for kind in ("linear", "rank")),
+        *((f"{c} tree", "such as questions.dat") for c in ("train", "tune")),
+        *(
+            (f"{c} {kind}", "such as train.")
+            for c in ("train", "tune")
+            for kind in ("parser", "bunsetsu", "chunker")
+        ),
+    ],
+)
+def test_the_help_of_data_has_an_example(run, monkeypatch, command, example):
+    monkeypatch.setenv("COLUMNS", "400")
+    assert example in run(*command.split(), "--help").out
+
+
+@pytest.mark.parametrize("kind", ["linear", "rank"])
+def test_the_help_of_the_packed_copy(run, monkeypatch, kind):
+    monkeypatch.setenv("COLUMNS", "400")
+    shown = run("train", kind, "--help").out
+    assert (
+        "The file for the packed copy of rows that are trained on from files; by default it lies beside"
+        in shown
+    )
+    assert "None is" not in shown
