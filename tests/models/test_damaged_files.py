@@ -152,7 +152,7 @@ REFUSED = {
     "feature_map": [None, "", "rbf", "\ud800", ["kernel"], {}],
     "gamma": [None, True, 0, -1.0, float("nan"), float("inf"), 10**400, "1", []],
     "coef0": [None, True, -1, -1e-300, float("nan"), float("inf"), 10**400, "1", []],
-    "n_features": [None, True, 0, -1, 1, 6.0, 1 << 62, 1 << 64, 10**400, "6", []],
+    "n_features": [None, True, 0, -1, 1, 6.0, 1 << 63, 1 << 64, 10**400, "6", []],
     "origin": [None, [], "x", 1],
 }
 
@@ -424,11 +424,11 @@ def test_nothing_is_allocated_because_a_file_says_so(tmp_path):
         "wide-label": uk_bytes(
             SMALL, settings={"classes": {"dtype": "<U400000000", "values": ["a", "b", "a"]}}
         ),
-        "features": uk_bytes(SMALL, settings={"n_features": (1 << 63) - 1}),
+        "features": uk_bytes(SMALL, settings={"n_features": 1 << 63}),
         "degree": uk_bytes(SMALL, settings={"degree": 3}, arrays={"keys": SMALL.keys + np.uint64(1 << 60)}),
     }
     fine = {
-        "features-that-are-fine": uk_bytes(SMALL, settings={"n_features": 1 << 61}),
+        "features-that-are-fine": uk_bytes(SMALL, settings={"n_features": (1 << 63) - 2}),
         "width-that-is-fine": uk_bytes(
             SMALL, settings={"classes": {"dtype": "<U500000000", "values": ["a", "b", "c"]}}
         ),

@@ -201,7 +201,7 @@ SETTINGS = {
     "degree": [..., -1, 2.0, 2**40, True],
     "gamma": [..., "1", float("nan"), float("inf"), 10**400, None],
     "coef0": [..., float("-inf"), True],
-    "n_features": [..., -1, 2**62, 5.0, 4, True],
+    "n_features": [..., -1, 2**63, 5.0, 4, True],
     "fixed_width": [..., 1, None],
     "decision": [..., None, {}, [], {"scheme": "binary"}],
     "origin": [..., None, []],

@@ -121,7 +121,7 @@ class ConjunctionModel(Model):
             ),
             gamma=container.number(name, settings, "gamma", lambda v: v > 0),
             coef0=container.number(name, settings, "coef0", lambda v: v >= 0),
-            n_features=container.setting(name, settings, "n_features", int, lambda v: 0 < v < 1 << 62),
+            n_features=container.setting(name, settings, "n_features", int, lambda v: 0 < v < 1 << 63),
             columns=arrays["columns"],
             keys=arrays["keys"],
             weights=arrays["weights"],

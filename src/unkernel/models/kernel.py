@@ -183,7 +183,7 @@ class KernelModel(DecidedModel):
 
     @classmethod
     def _from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
-        n_features = container.setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 62)
+        n_features = container.setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 63)
         return cls(
             kernel=_kernel_from(name, settings),
             vectors=_vectors_from(name, arrays, n_features),

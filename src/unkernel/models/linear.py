@@ -89,7 +89,7 @@ class LinearModel(DecidedModel):
             weights=container.finite_array(name, arrays, "weights", 2),
             intercept=container.finite_array(name, arrays, "intercepts", 1),
             decision=_decision_from(name, settings),
-            n_features=container.setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 62),
+            n_features=container.setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 63),
             fixed_width=container.setting(name, settings, "fixed_width", bool, lambda v: True),
             origin=container.setting(name, settings, "origin", dict, lambda v: True),
         )
