@@ -6,6 +6,7 @@ Imports are the business of import-linter (pyproject.toml); it does not look int
 from __future__ import annotations
 
 import ast
+import graphlib
 import re
 import tomllib
 from collections.abc import Iterator
@@ -100,3 +101,62 @@ def test_every_registered_kind_has_a_loader():
         assert kind.name == name
         assert kind.description.startswith("a ")
         assert callable(kind._resolved())
+
+
+# --- Circles ------------------------------------------------------------------------------------------
+
+
+def imports(path: Path) -> Iterator[tuple[str, str | None]]:
+    """Modules and names that a file imports, inside functions too; not what only type checkers see."""
+
+    def visit(node: ast.AST) -> Iterator[tuple[str, str | None]]:
+        if isinstance(node, ast.Import):
+            yield from ((name.name, None) for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((str(node.module), name.name) for name in node.names)
+        only_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for child in node.orelse if only_types else ast.iter_child_nodes(node):
+            yield from visit(child)
+
+    yield from visit(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def lazy_sources(path: Path) -> dict[str, str]:
+    """Where the lazy names of a package are defined."""
+    if path not in LAZY:
+        return {}
+    found = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    tables = (node for node in found if isinstance(node, ast.ImportFrom))
+    return {name.name: str(node.module) for node in tables for name in node.names}
+
+
+def import_graph(source: Path) -> dict[str, set[str]]:
+    """The modules of a package, each with those that it imports."""
+    paths = {
+        ".".join(path.relative_to(source.parent).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in source.rglob("*.py")
+    }
+
+    def module_of(module: str, name: str | None) -> str:
+        if f"{module}.{name}" in paths:
+            return f"{module}.{name}"
+        return lazy_sources(paths[module]).get(str(name), module) if module in paths else module
+
+    return {
+        own: {module_of(*one) for one in imports(path)} & paths.keys() - {own} for own, path in paths.items()
+    }
+
+
+def test_no_module_imports_itself_through_others():
+    graphlib.TopologicalSorter(import_graph(SOURCE)).prepare()  # raises CycleError, which names the circle
+
+
+def test_a_circle_through_a_function_is_found(tmp_path):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "a.py").write_text("from package.b import f\n")
+    (package / "b.py").write_text("def f():\n    from package import a\n")
+    with pytest.raises(graphlib.CycleError, match=r"package\.[ab]"):
+        graphlib.TopologicalSorter(import_graph(package)).prepare()
+    (package / "b.py").write_text("if TYPE_CHECKING:\n    from package import a\n")
+    graphlib.TopologicalSorter(import_graph(package)).prepare()

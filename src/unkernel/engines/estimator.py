@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unkernel.errors import FormatError
+from unkernel.models import container, registry
 from unkernel.models.decision import Decision
 
 _TYPES = {"regression": "regressor", "one_class": "outlier_detector"}  # the other schemes are classifiers
@@ -51,9 +52,8 @@ class CompiledEstimator:
         FormatError
             If the file is damaged, or holds something else.
         """
-        from unkernel.engines.loading import load
-
-        found = load(path)
+        kind, arrays, settings = container.read(path)
+        found = registry.kind_of(os.fspath(path), kind).load(os.fspath(path), arrays, settings)
         if not isinstance(found, cls):
             raise FormatError(os.fspath(path), 0, 0, f"holds a {type(found).__name__}, not a {cls.__name__}")
         return found
