@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from dataclasses import replace
 
@@ -10,9 +11,9 @@ import pandas as pd
 import pytest
 
 import unkernel
-from unkernel import CuttingPlaneSVC, FormatError, PolyLogisticRegression, PolySVC, RankSVM, TreeSVC
+from unkernel import CuttingPlaneSVC, Forest, FormatError, PolyLogisticRegression, PolySVC, RankSVM, TreeSVC
 from unkernel.engines import Heavy
-from unkernel.models import load_model
+from unkernel.models import ExampleKernel, load_model
 
 NAMES = ["height", "width", "depth", "age"]
 
@@ -144,6 +145,84 @@ def test_a_path_of_trees_is_its_single_fits():
     for fitted, C in zip(path, [0.5, 5.0], strict=True):
         alone = TreeSVC(C=C).fit(TREES, KINDS)
         np.testing.assert_array_equal(fitted.decision_function(TREES), alone.decision_function(TREES))
+
+
+def counted(monkeypatch) -> dict[str, int]:
+    """How often trees are parsed, and counted and indexed for a kernel."""
+    calls = {"parsed": 0, "counted": 0}
+    parse, count = Forest.__init__, ExampleKernel.examples
+
+    def parsing(self, *arguments, **options):
+        calls["parsed"] += 1
+        parse(self, *arguments, **options)
+
+    def counting(self, *arguments, indexed=False, **options):
+        calls["counted"] += indexed
+        return count(self, *arguments, indexed=indexed, **options)
+
+    monkeypatch.setattr(Forest, "__init__", parsing)
+    monkeypatch.setattr(ExampleKernel, "examples", counting)
+    return calls
+
+
+@pytest.mark.parametrize("solver", ["exact", "sampled"])
+@pytest.mark.parametrize("given", [list, tuple, Forest])
+def test_a_learner_of_trees_keeps_what_no_cost_changes(monkeypatch, solver, given):
+    calls = counted(monkeypatch)
+
+    def work_of_fit(kinds=KINDS, **parameters):
+        trees = X if given is Forest else given(TREES)  # an equal list is enough
+        before = dict(calls)
+        warm.set_params(**parameters).fit(trees, kinds)
+        return {name: calls[name] - before[name] for name in calls}
+
+    settings = {"solver": solver, "random_state": 0}
+    X = given(TREES)
+    warm = TreeSVC(warm_start=True, **settings)
+    parsing = 0 if given is Forest else 1
+    assert work_of_fit(C=0.5) == {"parsed": parsing, "counted": 1}
+    for C in (5.0, 0.5):
+        assert work_of_fit(C=C) == {"parsed": 0, "counted": 0}
+        alone = TreeSVC(C=C, **settings).fit(X, KINDS)
+        np.testing.assert_array_equal(warm.decision_function(TREES), alone.decision_function(TREES))
+    assert work_of_fit([kind.upper() for kind in KINDS]) == {"parsed": 0, "counted": 0}
+    assert warm.classes_.tolist() == ["NP", "S", "X"]
+    assert work_of_fit(decay=0.2) == {"parsed": 0, "counted": 1}  # another kernel on the same trees
+    for _ in range(2):
+        assert work_of_fit(warm_start=False) == {"parsed": parsing, "counted": 1}
+
+
+def test_a_warm_start_notices_other_trees():
+    warm = TreeSVC(warm_start=True).fit(TREES, KINDS)
+    longer = [*TREES, "(Q (WRB when) (VBZ is) (NP it))"]
+    for trees, kinds in ((TREES[:-1], KINDS[:-1]), (longer, [*KINDS, KINDS[0]])):
+        alone = TreeSVC().fit(trees, kinds)
+        np.testing.assert_array_equal(
+            warm.fit(trees, kinds).decision_function(longer), alone.decision_function(longer)
+        )
+    forest = Forest(TREES)
+    warm.fit(forest, KINDS)
+    forest.extend(longer[-1:])
+    np.testing.assert_allclose(
+        warm.fit(forest, [*KINDS, KINDS[0]]).decision_function(longer), alone.decision_function(longer)
+    )
+    changing = list(TREES)
+    warm.fit(changing, KINDS)
+    changing[0] = longer[-1]
+    alone = TreeSVC().fit(changing, KINDS)
+    np.testing.assert_array_equal(
+        warm.fit(changing, KINDS).decision_function(longer), alone.decision_function(longer)
+    )
+
+
+def test_a_learner_of_trees_leaves_without_what_it_keeps():
+    warm = TreeSVC(warm_start=True).fit(TREES, KINDS)
+    copied = pickle.loads(pickle.dumps(warm))
+    assert not hasattr(copied, "_kept")
+    assert len(pickle.dumps(warm)) == len(pickle.dumps(TreeSVC(warm_start=True).fit(TREES, KINDS)))
+    np.testing.assert_array_equal(
+        copied.fit(TREES, KINDS).decision_function(TREES), warm.decision_function(TREES)
+    )
 
 
 def test_a_ranker_starts_from_its_last_weights():

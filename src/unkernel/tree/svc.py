@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, cast
 
@@ -25,29 +24,11 @@ from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, class_codes, class_weights
 from unkernel.models import Decision, ExampleKernel, Kernel, TreeModel
 from unkernel.models.tree import COMBINATIONS, LEAST_DECAY, PAIRINGS, TREE_KERNELS, VECTOR_KERNELS
+from unkernel.tree.training_trees import KeptTrees, TrainingTrees, TreeTargets
 
 _EXAMPLES_FOR_SAMPLING = 500_000  # from so many on, "auto" samples
 _MOST_SQUARE_BYTES = 1 << 30  # for the kernel matrix of the examples that are worked with
 _SHARE_OF_MEMORY = 4
-
-
-@dataclass(frozen=True, eq=False)
-class TreeTargets:
-    """What is to be learned: each example's class and weight, and the class that each problem is about."""
-
-    codes: NDArray[np.int32]
-    importance: NDArray[np.float64]
-    positives: list[int]
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingTrees:
-    """Examples made ready for the solvers."""
-
-    forest: Forest
-    kernel: ExampleKernel
-    examples: ExampleSet
-    targets: TreeTargets
 
 
 class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
@@ -107,6 +88,10 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         Rounds, at most.
     class_weight : dict, "balanced" or None, default=None
         Factors of C, by class; "balanced" makes all classes weigh the same.
+    warm_start : bool, default=False
+        Keep what does not depend on C and y: the next fit on the same :class:`~unkernel.Forest`, or on an
+        equal list of texts, uses the parsed trees again and, if the kernel is the same, all that was counted
+        and indexed in them. The solver begins anew each time, so the result is that of a single fit.
     n_jobs : int or None, default=None
         Threads; None is 1 and -1 is all. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -161,6 +146,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -189,6 +175,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         tol: float = 1e-3,
         max_iter: int = 1000,
         class_weight: dict[Any, float] | str | None = None,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -213,6 +200,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         self.tol = tol
         self.max_iter = max_iter
         self.class_weight = class_weight
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -254,8 +242,8 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
     ) -> list[Self]:
         """Fit for several values of C.
 
-        The trees are read and indexed once. Each C is then solved from the beginning: the solvers of trees
-        have no warm start.
+        The trees are parsed, counted and indexed once. Each C is then solved from the beginning, as the
+        solvers of trees do not start from a solution: every result is that of a single fit.
 
         Parameters
         ----------
@@ -278,7 +266,8 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         return fitted
 
     def _training_trees(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingTrees:
-        forest = as_forest(X)
+        kept: KeptTrees | None = getattr(self, "_kept", None) if self.warm_start else None
+        forest = as_forest(X) if kept is None else kept.forest_of(X)
         labels = column_or_1d(y, warn=True)
         check_consistent_length(forest, labels)
         check_classification_targets(labels)
@@ -287,10 +276,17 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         factors = np.array(class_weights(self.class_weight, classes, codes, weights))
         importance = factors[codes] * (1.0 if weights is None else weights)
         kernel = self._example_kernel(forest)
-        examples = kernel.examples(forest, indexed=True, threads=thread_count(self.n_jobs))
+        examples = None if kept is None else kept.examples_of(forest, kernel)
+        if examples is None:
+            examples = kernel.examples(forest, indexed=True, threads=thread_count(self.n_jobs))
+        self._kept = KeptTrees.of(X, forest, kernel, examples) if self.warm_start else None
         self.classes_ = classes
         positives = [1] if len(classes) == 2 else list(range(len(classes)))  # each against all others
         return TrainingTrees(forest, kernel, examples, TreeTargets(codes, importance, positives))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is kept for the next fit: it can be made again, and is larger than the model."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
 
     def _learn(self, trees: TrainingTrees, on_progress: OnProgress | None) -> None:
         solver = self._choose_solver(len(trees.forest))
