@@ -143,6 +143,8 @@ def test_arcs(run, models, tmp_path, task):
     assert page.count("<figure>") == page.count("<svg ") == 3
     assert page.endswith("</html>\n")
     assert "more than one sentence" in run(*command, tmp_path / "one.svg").error()
+    assert "pictures are SVG" in run(*command, tmp_path / "one.png").error()
+    assert not (tmp_path / "one.png").exists()
     path.write_text(MAKERS[task](1, 0))
     assert run(*command, tmp_path / "one.svg", "-o", "-").out == answered(models[task], path)
     assert (tmp_path / "one.svg").read_text().startswith("<svg ")

@@ -99,6 +99,13 @@ def test_class_weights_are_those_of_liblinear(solver, class_weight):
     assert clf.objective_ == pytest.approx(check_against(clf, peer, X, 2.0 * y - 1, costs), rel=1e-9)
 
 
+@pytest.mark.parametrize("weight", [-2.0, np.nan, np.inf])
+def test_class_weights_are_not_negative(weight):
+    X, y = [[0.0], [1.0]], [0, 1]
+    with pytest.raises(ValueError, match=r"class_weight of 1 is .*: it must be 0 or a positive number"):
+        CuttingPlaneSVC(class_weight={1: weight}).fit(X, y)
+
+
 @pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_many_classes_are_one_against_the_rest(solver, loss):

@@ -72,6 +72,11 @@ def test_columns_of_a_table_in_another_order():
     assert np.array_equal(fast.predict(table), fast.predict(BITS))
     with pytest.raises(ValueError, match="do not have the names, in the order"):
         fast.predict(table[list("bacde")])
+    with pytest.raises(ValueError, match="do not have the names, in the order"):
+        fast.explain(table[list("bacde")][:1])
+    with pytest.raises(ValueError, match="do not have the names, in the order"):
+        fast.explain(table[list("bacde")].iloc[0])
+    assert fast.explain(table.iloc[0]).score == pytest.approx(fast.decision_function(table[:1])[0])
 
 
 def test_what_kind_of_estimator_it_is():

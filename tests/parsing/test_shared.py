@@ -19,6 +19,8 @@ from unkernel.data import Treebank, read_bunsetsu, read_chunks, read_conllu
 from unkernel.models import container
 from unkernel.models.load import COMPILED
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker, Step
+from unkernel.parsing.arc_eager.model import treebank_of
+from unkernel.parsing.given_texts import check_is_no_sentence
 from unkernel.parsing.scoring import per_second, percentage
 from unkernel.parsing.template_files import read_templates
 
@@ -153,3 +155,16 @@ def test_a_class_reads_files_of_its_own_kind_only(tmp_path):
     assert ArcEagerParser.load(tmp_path / "p.uk").parse(bank) == parser.parse(bank)
     with pytest.raises(FormatError, match=r"p\.uk: a file of kind 'arc_eager_parser', which is no chunker"):
         Chunker.load(tmp_path / "p.uk")
+
+
+def test_a_sentence_is_not_the_name_of_a_file(tmp_path):
+    """Whoever hands over raw text is told what is missing; files may have blanks in their names."""
+    check_is_no_sentence(["They", "saw", "it"])
+    check_is_no_sentence("en.conllu")
+    spaced = tmp_path / "my text.conllu"
+    with pytest.raises(ValueError, match=r"is not a file\. A text must be split into words"):
+        check_is_no_sentence(str(spaced))
+    spaced.write_text("", encoding="utf-8")
+    check_is_no_sentence(str(spaced))
+    with pytest.raises(ValueError, match=r"'They saw it' is not a file"):
+        treebank_of("They saw it")

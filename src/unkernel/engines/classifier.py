@@ -231,9 +231,10 @@ class CompiledClassifier(CompiledEstimator):
         return rows
 
     def _check_names(self, X: Any) -> None:
-        """Check that a table has the column names of training, in the same order."""
+        """Check that a table, or one of its rows, has the column names of training, in the same order."""
         trained = self.model.origin.get("feature_names")
-        given = getattr(X, "columns", None)
+        is_row = getattr(X, "ndim", 2) == 1 and hasattr(X, "to_numpy")  # a Series of pandas
+        given = getattr(X, "index" if is_row else "columns", None)
         if trained is None or given is None or not all(isinstance(name, str) for name in given):
             return
         if list(given) != trained:
@@ -316,6 +317,7 @@ class CompiledClassifier(CompiledEstimator):
             )
         from unkernel.engines.explaining import explain
 
+        self._check_names(row)
         return explain(self.model, row, top, of=of, names=names)
 
     def heaviest(self, top: int = 10) -> list[Heavy]:

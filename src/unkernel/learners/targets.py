@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -49,4 +50,8 @@ def class_weights(
     unknown = set(class_weight) - set(classes.tolist())
     if unknown:
         raise ValueError(f"class_weight names classes that do not occur: {sorted(map(str, unknown))}")
-    return [float(class_weight.get(label, 1.0)) for label in classes.tolist()]
+    found = [float(class_weight.get(label, 1.0)) for label in classes.tolist()]
+    for label, weight in zip(classes.tolist(), found, strict=True):
+        if not 0 <= weight < math.inf:
+            raise ValueError(f"class_weight of {label!r} is {weight:g}: it must be 0 or a positive number")
+    return found

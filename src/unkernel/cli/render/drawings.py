@@ -19,6 +19,7 @@ from unkernel.data.text.chunks import ChunkSentence
 from unkernel.parsing import Parsed
 
 Sink = Callable[[Parsed], object]
+_OTHER_PICTURES = (".png", ".pdf", ".jpg", ".jpeg", ".gif")
 _PAGE = ".html"
 _PICTURE = ".svg"
 _NUMBERED = re.compile(rf"[0-9]{{6,}}\{_PICTURE}")  # of a folder
@@ -65,6 +66,8 @@ def check_arcs(path: Path, *inputs: str | Path, force: bool) -> None:
     elif path.exists() and not path.is_dir():
         raise ValueError(f"{path}: is a file; --svg takes a folder, or a name that ends in .svg or .html")
     elif not path.is_dir():
+        if path.suffix.lower() in _OTHER_PICTURES:
+            raise ValueError(f"{path}: pictures are SVG; name a folder, or a file that ends in .svg or .html")
         check_place(path)
     elif any(_NUMBERED.fullmatch(one.name) and one.parent.samefile(path) for one in map(Path, inputs)):
         raise ValueError(f"{path}: has an input among its pictures; name another folder")

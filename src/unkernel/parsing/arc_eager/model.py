@@ -18,6 +18,7 @@ from unkernel.engines.classifier import CompiledClassifier
 from unkernel.models import container
 from unkernel.parsing.arc_eager.result import TreeResult, result_of
 from unkernel.parsing.feature_names import ArcFeatureNames
+from unkernel.parsing.given_texts import check_is_no_sentence
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.scoring import check_not_empty
 from unkernel.parsing.stored_classifiers import (
@@ -256,6 +257,7 @@ def treebank_of(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
         return Treebank.from_words(source, tags, xpos=xpos)
     if tags is not None or xpos is not None:
         raise ValueError("tags are given with lists of words; a treebank has columns for them")
+    check_is_no_sentence(source)
     return source if isinstance(source, Treebank) else read_conllu(source)
 
 

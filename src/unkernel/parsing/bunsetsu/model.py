@@ -17,6 +17,7 @@ from unkernel.engines.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.parsing.bunsetsu.result import BunsetsuResult, result_of
+from unkernel.parsing.given_texts import check_is_no_sentence
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.scoring import check_not_empty
 from unkernel.parsing.stored_classifiers import restore_classifiers, store_classifiers
@@ -90,6 +91,7 @@ class BunsetsuModel(ParserModel):
         -------
         BunsetsuCorpus
         """
+        check_is_no_sentence(source)
         corpus = bunsetsu_corpus(source)
         self.check_tags(corpus)
         return corpus.with_heads(self._heads(corpus, n_jobs))

@@ -29,6 +29,7 @@ from unkernel.models import KernelModel, TreeModel, container
 from unkernel.models.load import COMPILED, model_from, model_part
 from unkernel.parsing.chunks.result import ChunkResult, result_of
 from unkernel.parsing.feature_names import ChunkFeatureNames
+from unkernel.parsing.given_texts import check_is_no_sentence
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.scoring import check_not_empty
 from unkernel.parsing.tag_check import TagFault, tag_fault
@@ -233,6 +234,7 @@ class ChunkModel(ParserModel):
             raise ValueError("tags go with lists of words; a text has parts of speech in its second column")
         if isinstance(source, ChunkCorpus):
             return source
+        check_is_no_sentence(source)
         return to_answer(read_chunks(cast(Source, source), tagged=False)._text, self.columns)
 
     # --- Files ----------------------------------------------------------------------------------------
