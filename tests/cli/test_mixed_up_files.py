@@ -411,3 +411,10 @@ def test_the_help_of_the_packed_copy(run, monkeypatch, kind):
         in shown
     )
     assert "None is" not in shown
+
+
+def test_a_model_does_not_go_to_standard_output(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.svm").write_text("1 1:1\n-1 2:1\n", encoding="utf-8")
+    assert "name a file" in run("train", "poly", "rows.svm", "-o", "-").error()
+    assert not (tmp_path / "-").exists()

@@ -45,6 +45,8 @@ def check_output(output: Path, *inputs: str | Path | None, force: bool) -> None:
 
 def check_place(output: Path, *inputs: str | Path | None) -> None:
     """Fail if `output` cannot become a file, or is one of the inputs."""
+    if str(output) == "-":
+        raise ValueError("-: this cannot be written to standard output; name a file")
     folder = output.parent
     if not folder.is_dir():
         raise ValueError(f"{output}: there is no folder {folder} to write to")
