@@ -63,9 +63,10 @@ def load(
     >>> parser = load("en.uk")  # doctest: +SKIP
     >>> parser.parse("raw.conllu")  # doctest: +SKIP
     """
+    from unkernel.data.files import name_of
     from unkernel.models import container  # brings numpy in
 
-    name = os.fspath(path)
+    name = name_of(path)
     kind, arrays, settings = container.read(path)
     loaded: CompiledClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel
     loaded = registry.kind_of(name, kind).load(name, arrays, settings)

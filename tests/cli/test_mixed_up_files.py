@@ -6,6 +6,7 @@ import builtins
 import errno
 import io
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -418,3 +419,14 @@ def test_a_model_does_not_go_to_standard_output(run, tmp_path, monkeypatch):
     (tmp_path / "rows.svm").write_text("1 1:1\n-1 2:1\n", encoding="utf-8")
     assert "name a file" in run("train", "poly", "rows.svm", "-o", "-").error()
     assert not (tmp_path / "-").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux")
+def test_names_that_are_no_utf8(run, tmp_path):
+    rows = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.svm"))
+    rows.write_text("1 1:1\n-1 2:1\n1 1:1\n-1 2:1\n", encoding="utf-8")
+    model = rows.with_suffix(".uk")
+    assert run("train", "poly", rows, "-o", model, "-q").code == 0
+    assert run("predict", model, rows).code == 0
+    rows.write_text("1 1:nonsense\n", encoding="utf-8")
+    assert "caf" in run("predict", model, rows).error()

@@ -28,11 +28,11 @@ class _Readable(Protocol):
 
 
 def name_of(source: Source) -> str:
-    """What error messages call the file."""
-    if isinstance(source, str | os.PathLike):
-        return os.fspath(source)
-    name = getattr(source, "name", None)
-    return name if isinstance(name, str) else "<stream>"
+    """What error messages call the file. Bytes of its name that are no UTF-8 are shown as a question mark."""
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else getattr(source, "name", None)
+    if not isinstance(name, str):
+        return "<stream>"
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def read_blocks(source: Source, size: int = BLOCK_BYTES, *, wait: bool = True) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unkernel.data.files import name_of
 from unkernel.errors import FormatError
 from unkernel.models import container, registry
 from unkernel.models.decision import Decision
@@ -53,9 +54,9 @@ class CompiledEstimator:
             If the file is damaged, or holds something else.
         """
         kind, arrays, settings = container.read(path)
-        found = registry.kind_of(os.fspath(path), kind).load(os.fspath(path), arrays, settings)
+        found = registry.kind_of(name_of(path), kind).load(name_of(path), arrays, settings)
         if not isinstance(found, cls):
-            raise FormatError(os.fspath(path), 0, 0, f"holds a {type(found).__name__}, not a {cls.__name__}")
+            raise FormatError(name_of(path), 0, 0, f"holds a {type(found).__name__}, not a {cls.__name__}")
         return found
 
     def set_params(self, **params: Any) -> Self:

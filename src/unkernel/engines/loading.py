@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
+from unkernel.data.files import name_of
 from unkernel.engines.candidates import Candidate
 from unkernel.engines.classifier import ENGINE, CompiledClassifier, Model
 from unkernel.engines.int16 import int16_tables
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
     """``unkernel.load`` for classifiers only: parsers and chunkers are an error."""
     kind, arrays, settings = container.read(path)
-    return classifier_from(os.fspath(path), arrays, settings, kind=kind)
+    return classifier_from(name_of(path), arrays, settings, kind=kind)
 
 
 def classifier_from(

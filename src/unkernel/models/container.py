@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data.files import replaced
+from unkernel.data.files import name_of, replaced
 from unkernel.errors import FormatError
 
 MAGIC = "unkernel"
@@ -75,7 +75,7 @@ def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Map
 
 def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
     """Map a model file: its kind, its arrays (read-only, not yet in memory) and its settings."""
-    name = os.fspath(path)
+    name = name_of(path)
     with open(path, "rb") as file:  # noqa: PTH123 (any PathLike, not only Path)
         size = os.fstat(file.fileno()).st_size
         header, start = _read_header(name, file.read(8), file, size)

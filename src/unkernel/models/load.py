@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from unkernel.data.files import name_of
 from unkernel.errors import FormatError
 from unkernel.models import container, registry
 
@@ -33,7 +34,7 @@ _MODEL = "model."
 def load_model(path: str | os.PathLike[str]) -> Model:
     """Read the model in a ``.uk`` file. Its arrays stay on disk until they are used."""
     kind, arrays, settings = container.read(path)
-    return model_from(os.fspath(path), kind, arrays, settings)
+    return model_from(name_of(path), kind, arrays, settings)
 
 
 def model_from(name: str, kind: Any, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Model:

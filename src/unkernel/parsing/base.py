@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from unkernel.data.files import name_of
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
 from unkernel.errors import FormatError
@@ -121,7 +122,7 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
         FormatError
             If the file is of another kind, or is damaged.
         """
-        return cls._of(cls.model_class.load(path), os.fspath(path))
+        return cls._of(cls.model_class.load(path), name_of(path))
 
     @classmethod
     def from_container(cls, name: str, arrays: Arrays, settings: dict[str, Any]) -> Self:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.data.files import name_of
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.parsing.tag_check import TagFault, check_faults
@@ -189,7 +190,7 @@ class ParserModel(ABC):
         FormatError
             If the file is of another kind, or is damaged.
         """
-        name = os.fspath(path)
+        name = name_of(path)
         kind, arrays, settings = container.read(path)
         if kind != cls.kind:
             raise FormatError(name, 0, 0, f"a file of kind {kind!r}, which is no {cls.noun}")
