@@ -91,10 +91,7 @@ class Packed:
 
     @staticmethod
     def of(X: sparse.csr_matrix) -> Packed:
-        arrays = {"offsets": X.indptr, "columns": X.indices, "values": X.data}
-        seconds, (rows, columns) = clocked(
-            lambda: pack_rows_by_frequency(**arrays, features=X.shape[1], may_round=True, threads=1)
-        )
+        seconds, (rows, columns) = clocked(lambda: pack_rows_by_frequency(X, may_round=True, threads=1))
         return Packed(rows, columns, X.shape[1], seconds)
 
     def run(self, solve: Callable[[PackedRows], dict]) -> Run:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "csr_rows.hpp"
 #include "rows.hpp"
 #include "tables.hpp"
 #include "unkernel/engines/conjunctions/conjunction_engine.hpp"
@@ -72,18 +73,13 @@ class BoundEngine {
   // Under the interpreter's lock there is one caller at a time, so one worker will do.
   nb::object score_one(nb::handle ids, nb::handle values) { return one_.score(ids, values); }
 
-  template <class Index>
-  nb::ndarray<nb::numpy, double> score(Array<Index> offsets, Array<Index> columns, Array<double> values,
-                                       int threads) const {
-    return scores_of(csr_view(offsets, columns, values, 0),
-                     [&](const auto& rows, auto out) { engine_->score(rows, out, threads); });
+  nb::ndarray<nb::numpy, double> score(const CsrRows& rows, int threads) const {
+    return scores_of(rows, [&](const auto& view, auto out) { engine_->score(view, out, threads); });
   }
   // Scores that are only good for decisions.
-  template <class Index>
-  nb::ndarray<nb::numpy, double> score_until_decided(Array<Index> offsets, Array<Index> columns,
-                                                     Array<double> values, int threads) const {
-    return scores_of(csr_view(offsets, columns, values, 0),
-                     [&](const auto& rows, auto out) { engine_->score_until_decided(rows, out, threads); });
+  nb::ndarray<nb::numpy, double> score_until_decided(const CsrRows& rows, int threads) const {
+    return scores_of(rows,
+                     [&](const auto& view, auto out) { engine_->score_until_decided(view, out, threads); });
   }
 
   // --- The prefix trie ---
@@ -117,9 +113,8 @@ class BoundEngine {
   }
 
   // Rows are scored with the old trie until the new one is there.
-  void grow_trie(Array<std::int32_t> offsets, Array<std::int32_t> columns, Array<double> values,
-                 std::size_t most_nodes, const std::string& saving, int threads) {
-    const auto rows = csr_view(offsets, columns, values, 0);
+  void grow_trie(const CsrRows& given, std::size_t most_nodes, const std::string& saving, int threads) {
+    const auto rows = given.narrow();
     watched(
         [&](Monitor& monitor) {
           const auto old = conjunctions().trie();
@@ -138,14 +133,17 @@ class BoundEngine {
   }
 
  private:
-  template <class Rows, class Fill>
-  nb::ndarray<nb::numpy, double> scores_of(const Rows& rows, const Fill& fill) const {
-    std::vector<double> out(static_cast<std::size_t>(rows.rows()) * engine_->scores());
-    {
+  template <class Fill>
+  nb::ndarray<nb::numpy, double> scores_of(const CsrRows& rows, const Fill& fill) const {
+    std::vector<double> out;
+    std::size_t count = 0;
+    rows.visit([&](const auto& view) {
+      count = static_cast<std::size_t>(view.rows());
+      out.resize(count * engine_->scores());
       const nb::gil_scoped_release unlocked;
-      fill(rows, std::span<double>(out));
-    }
-    return to_numpy(std::move(out), {static_cast<std::size_t>(rows.rows()), engine_->scores()});
+      fill(view, std::span<double>(out));
+    });
+    return to_numpy(std::move(out), {count, engine_->scores()});
   }
 
   static engines::Saving saving_of(const std::string& name) {

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "bindings.hpp"
+#include "csr_rows.hpp"
 #include "unkernel/base/checksum.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/cutplane/dual.hpp"
@@ -43,26 +44,22 @@ std::span<T> mutable_view(const MutableArray<T>& array) {
 
 // --- Rows ------------------------------------------------------------------------------------------------
 
-template <class Index>
-std::unique_ptr<PackedRows> pack(Array<Index> offsets, Array<Index> columns, Array<double> values,
-                                 std::int64_t features, bool may_round, int threads) {
-  const auto rows = csr_view(offsets, columns, values, features);
-  const nb::gil_scoped_release unlocked;
-  return std::make_unique<PackedRows>(cutplane::pack(rows, may_round, threads));
+std::unique_ptr<PackedRows> pack(const CsrRows& rows, bool may_round, int threads) {
+  return rows.visit([&](const auto& matrix) {
+    const nb::gil_scoped_release unlocked;
+    return std::make_unique<PackedRows>(cutplane::pack(matrix, may_round, threads));
+  });
 }
 
-template <class Index>
-nb::typed<nb::tuple, PackedRows, nb::any> pack_by_frequency(Array<Index> offsets, Array<Index> columns,
-                                                            Array<double> values, std::int64_t features,
-                                                            bool may_round, int threads) {
-  const auto rows = csr_view(offsets, columns, values, features);
+nb::typed<nb::tuple, PackedRows, nb::any> pack_by_frequency(const CsrRows& rows, bool may_round,
+                                                            int threads) {
   std::unique_ptr<PackedRows> packed;
   cutplane::Numbering numbering;
-  {
+  rows.visit([&](const auto& matrix) {
     const nb::gil_scoped_release unlocked;
-    numbering = cutplane::number_by_frequency(rows, threads);
-    packed = std::make_unique<PackedRows>(cutplane::pack(rows, numbering, may_round, threads));
-  }
+    numbering = cutplane::number_by_frequency(matrix, threads);
+    packed = std::make_unique<PackedRows>(cutplane::pack(matrix, numbering, may_round, threads));
+  });
   return nb::typed<nb::tuple, PackedRows, nb::any>(
       nb::make_tuple(std::move(packed), to_numpy(std::move(numbering.column_of))));
 }
@@ -107,14 +104,9 @@ void bind_rows(nb::module_& module) {
           },
           nb::arg("coefficients"), nb::arg("intercept"), nb::arg("threads"));
   nb::class_<PackedRows, RowStore>(module, "PackedRows").def_prop_ro("nbytes", &PackedRows::bytes);
-  const auto bind_pack = [&](const char* name, auto* function) {
-    module.def(name, function, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
-               nb::arg("features"), nb::arg("may_round"), nb::arg("threads"));
-  };
-  bind_pack("pack_rows", &pack<std::int32_t>);
-  bind_pack("pack_rows", &pack<std::int64_t>);
-  bind_pack("pack_rows_by_frequency", &pack_by_frequency<std::int32_t>);
-  bind_pack("pack_rows_by_frequency", &pack_by_frequency<std::int64_t>);
+  module.def("pack_rows", &pack, nb::arg("rows"), nb::kw_only(), nb::arg("may_round"), nb::arg("threads"));
+  module.def("pack_rows_by_frequency", &pack_by_frequency, nb::arg("rows"), nb::kw_only(),
+             nb::arg("may_round"), nb::arg("threads"));
 }
 
 // --- Rows in files ---------------------------------------------------------------------------------------
@@ -140,12 +132,11 @@ std::vector<std::int64_t> index_numbers(const cutplane::BlockPacker& packer) {
   return numbers;
 }
 
-template <class Index>
-void add_to_blocks(cutplane::BlockPacker& packer, Array<Index> offsets, Array<Index> columns,
-                   Array<double> values, std::int64_t features) {
-  const auto rows = csr_view(offsets, columns, values, features);
-  const nb::gil_scoped_release unlocked;
-  packer.add(rows);
+void add_to_blocks(cutplane::BlockPacker& packer, const CsrRows& rows) {
+  rows.visit([&](const auto& matrix) {
+    const nb::gil_scoped_release unlocked;
+    packer.add(matrix);
+  });
 }
 
 void bind_row_files(nb::module_& module) {
@@ -160,12 +151,9 @@ void bind_row_files(nb::module_& module) {
           },
           nb::arg("file"), nb::kw_only(), nb::arg("descriptor"), nb::arg("end"), nb::arg("features"),
           nb::arg("index"));
-  const auto bind_add = [](nb::class_<BlockPacker>& packer, auto* function) {
-    packer.def("add", function, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
-               nb::arg("features"));
-  };
-  nb::class_<BlockPacker> packer(module, "BlockPacker", "Rows on their way into a file of blocks.");
-  packer.def(nb::init<bool>(), nb::kw_only(), nb::arg("may_round"))
+  nb::class_<BlockPacker>(module, "BlockPacker", "Rows on their way into a file of blocks.")
+      .def(nb::init<bool>(), nb::kw_only(), nb::arg("may_round"))
+      .def("add", &add_to_blocks, nb::arg("rows"))
       .def("finish", &BlockPacker::finish)
       .def(
           "take", [](BlockPacker& self) { return to_numpy(self.take()); }, nb::rv_policy::move)
@@ -174,8 +162,6 @@ void bind_row_files(nb::module_& module) {
       .def_prop_ro("end", &BlockPacker::end)
       .def_prop_ro("entries", &BlockPacker::entries)
       .def_prop_ro("rounded", &BlockPacker::rounded);
-  bind_add(packer, &add_to_blocks<std::int32_t>);
-  bind_add(packer, &add_to_blocks<std::int64_t>);
   module.def("checksum", [](Array<std::uint8_t> bytes) { return checksum(view(bytes)); }, nb::arg("bytes"));
 }
 

@@ -1,9 +1,9 @@
-#include "bindings.hpp"
-
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "bindings.hpp"
+#include "csr_rows.hpp"
 #include "unkernel/data/rows/svmlight.hpp"
 
 namespace unkernel::bindings {
@@ -80,33 +80,23 @@ void bind_parser(nb::module_& module) {
                    [](const SvmlightParser& self) { return self.counts().largest_index_line; });
 }
 
-template <class Index>
-nb::bytes format_rows(const Array<Index>& offsets, const Array<Index>& columns, const Array<double>& values,
-                      const Array<double>& labels, const Array<std::int64_t>& queries,
+nb::bytes format_rows(const CsrRows& rows, const Array<double>& labels, const Array<std::int64_t>& queries,
                       std::int64_t first_index, std::int64_t begin, std::int64_t end) {
-  const data::SvmlightRows<Index> rows{
-      view(labels), view(queries), {view(offsets), view(columns), view(values), 0}, first_index};
   data::GrowingArray<char> text;
-  {
+  rows.visit_unchecked([&]<class Index>(const data::CsrView<Index, double>& matrix) {
     const nb::gil_scoped_release unlocked;
-    text = data::format_svmlight(rows, begin, end);
-  }
+    const data::SvmlightRows<Index> labelled{view(labels), view(queries), matrix, first_index};
+    text = data::format_svmlight(labelled, begin, end);
+  });
   return nb::bytes(text.data(), text.size());
-}
-
-template <class Index>
-void bind_format(nb::module_& module) {
-  module.def("format_svmlight", &format_rows<Index>, nb::arg("offsets"), nb::arg("columns"),
-             nb::arg("values"), nb::arg("labels"), nb::arg("queries"), nb::arg("first_index"),
-             nb::arg("begin"), nb::arg("end"));
 }
 
 }  // namespace
 
 void bind_data(nb::module_& module) {
   bind_parser(module);
-  bind_format<std::int32_t>(module);
-  bind_format<std::int64_t>(module);
+  module.def("format_svmlight", &format_rows, nb::arg("rows"), nb::arg("labels"), nb::arg("queries"),
+             nb::arg("first_index"), nb::arg("begin"), nb::arg("end"));
 }
 
 }  // namespace unkernel::bindings

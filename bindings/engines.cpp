@@ -292,21 +292,15 @@ void bind_engines(nb::module_& module) {
   nb::class_<BoundEngine>(module, "Engine")
       .def_prop_ro("nbytes", [](const BoundEngine& self) { return self.engine().bytes(); })
       .def_prop_ro("scores", [](const BoundEngine& self) { return self.engine().scores(); })
-      .def("score", &BoundEngine::score<std::int32_t>, nb::arg("offsets"), nb::arg("columns"),
-           nb::arg("values"), nb::arg("threads"))
-      .def("score", &BoundEngine::score<std::int64_t>, nb::arg("offsets"), nb::arg("columns"),
-           nb::arg("values"), nb::arg("threads"))
-      .def("score_until_decided", &BoundEngine::score_until_decided<std::int32_t>, nb::arg("offsets"),
-           nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
-      .def("score_until_decided", &BoundEngine::score_until_decided<std::int64_t>, nb::arg("offsets"),
-           nb::arg("columns"), nb::arg("values"), nb::arg("threads"))
+      .def("score", &BoundEngine::score, nb::arg("rows"), nb::arg("threads"))
+      .def("score_until_decided", &BoundEngine::score_until_decided, nb::arg("rows"), nb::arg("threads"))
       .def("score_one", &BoundEngine::score_one, nb::arg("ids"), nb::arg("values").none() = nb::none())
       .def_prop_ro("trie_nodes", &BoundEngine::trie_nodes)
       .def("trie", &BoundEngine::trie)
       .def("set_trie", &BoundEngine::set_trie, nb::arg("trie"))
       .def("drop_trie", &BoundEngine::drop_trie)
-      .def("grow_trie", &BoundEngine::grow_trie, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"),
-           nb::arg("values"), nb::arg("most_nodes"), nb::arg("saving"), nb::arg("threads"))
+      .def("grow_trie", &BoundEngine::grow_trie, nb::arg("rows"), nb::kw_only(), nb::arg("most_nodes"),
+           nb::arg("saving"), nb::arg("threads"))
       .def("prune_trie", &BoundEngine::prune_trie, nb::kw_only(), nb::arg("most_nodes"), nb::arg("saving"))
       .def(
           "worker", [](const BoundEngine& self) { return std::make_unique<RowScorer>(self.engine()); },

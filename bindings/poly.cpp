@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "bindings.hpp"
+#include "csr_rows.hpp"
 #include "unkernel/poly/sparse_train.hpp"
 #include "unkernel/poly/train.hpp"
 
@@ -14,16 +15,15 @@ using poly::DistinctRows;
 using poly::Storage;
 using poly::Trained;
 
-template <class Index>
-DistinctRows distinct(Array<Index> offsets, Array<Index> columns, Array<double> values, std::int64_t features,
-                      Array<std::int32_t> classes, Array<double> weights, int threads) {
-  const auto rows = csr_view(offsets, columns, values, features);
-  if (static_cast<std::int64_t>(classes.size()) != rows.rows() ||
-      (weights.size() > 0 && weights.size() != classes.size())) {
-    throw std::invalid_argument("labels, weights and rows differ in number");
-  }
-  const nb::gil_scoped_release unlocked;
-  return poly::distinct_examples(rows, view(classes), view(weights), threads);
+DistinctRows distinct(const CsrRows& rows, Array<std::int32_t> classes, Array<double> weights, int threads) {
+  return rows.visit([&](const auto& matrix) {
+    if (static_cast<std::int64_t>(classes.size()) != matrix.rows() ||
+        (weights.size() > 0 && weights.size() != classes.size())) {
+      throw std::invalid_argument("labels, weights and rows differ in number");
+    }
+    const nb::gil_scoped_release unlocked;
+    return poly::distinct_examples(matrix, view(classes), view(weights), threads);
+  });
 }
 
 const char* const storage_names[] = {"auto", "on_the_fly", "condensed", "split"};
@@ -205,14 +205,8 @@ void bind_poly(nb::module_& module) {
           nb::arg("start_keys"), nb::arg("start_weights"), nb::arg("start_constants"),
           nb::arg("on_progress").none());
 
-  for (const bool wide : {false, true}) {
-    const auto bind = [&](auto* function) {
-      module.def("distinct_examples", function, nb::kw_only(), nb::arg("offsets"), nb::arg("columns"),
-                 nb::arg("values"), nb::arg("features"), nb::arg("classes"), nb::arg("weights"),
-                 nb::arg("threads"));
-    };
-    wide ? bind(&distinct<std::int64_t>) : bind(&distinct<std::int32_t>);
-  }
+  module.def("distinct_examples", &distinct, nb::arg("rows"), nb::kw_only(), nb::arg("classes"),
+             nb::arg("weights"), nb::arg("threads"));
 }
 
 }  // namespace unkernel::bindings

@@ -252,14 +252,8 @@ def test_threads_do_not_change_a_bit(kind):
 def test_packed_rows_multiply_like_the_matrix(intercept, index):
     rng = np.random.default_rng(14)
     X = sparse.random(5000, 30, density=0.3, random_state=2, format="csr")
-    rows = _core.pack_rows(
-        offsets=X.indptr.astype(index),
-        columns=X.indices.astype(index),
-        values=X.data,
-        features=30,
-        may_round=False,
-        threads=2,
-    )
+    X.indptr, X.indices = X.indptr.astype(index), X.indices.astype(index)
+    rows = _core.pack_rows(X, may_round=False, threads=2)
     assert (rows.rows, rows.features, rows.entries) == (5000, 30, X.nnz)
     wide = reference.with_constant(X.toarray(), intercept)
     w, c = rng.normal(size=wide.shape[1]), rng.normal(size=5000)

@@ -182,12 +182,12 @@ def test_trained_models(*, seed, degree, classes, feature_map, features, sums, b
     assert not features or by_frequency or groups_of(tables)
     engine = tables.engine()
     for rows in (sparse.csr_matrix(X), sparse.csr_matrix(X * rng.normal(size=X.shape))):
-        expected = plain.score(rows.indptr, rows.indices, rows.data, 1)
+        expected = plain.score(rows, 1)
         sizes = (
             np.abs(model.intercept).sum() + np.abs(model.weights).sum() * max(1, abs(rows).max()) ** degree
         )
         for threads in (1, 2):
-            found = engine.score(rows.indptr, rows.indices, rows.data, threads)
+            found = engine.score(rows, threads)
             assert np.abs(np.asarray(found) - expected).max() <= 1e-13 * sizes
 
 
@@ -196,10 +196,10 @@ def test_pruned_weights_can_be_grouped(degree):
     model = make_slots_model(5, degree, scores=2)
     X = sparse.csr_matrix(rows_like(model))
     plain, other, by_frequency = (
-        expanded(model, head, threshold=0.8).engine().score(X.indptr, X.indices, X.data, 1)
+        expanded(model, head, threshold=0.8).engine().score(X, 1)
         for head in (Head(), Head(grouped=10, sum_bytes=1e5), Head(by_frequency=True))
     )
-    exact = expanded(model, Head()).engine().score(X.indptr, X.indices, X.data, 1)
+    exact = expanded(model, Head()).engine().score(X, 1)
     assert np.abs(np.asarray(exact) - plain).max() > 1e-3
     np.testing.assert_allclose(other, plain, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(by_frequency, plain, rtol=1e-11, atol=1e-11)
@@ -214,7 +214,7 @@ def test_many_rows_on_two_threads():
     ):
         assert_engine(tables.engine(), model, X, threads=(1, 2, 3))
         rows = sparse.csr_matrix(X)
-        one, two = (tables.engine().score(rows.indptr, rows.indices, rows.data, n) for n in (1, 2))
+        one, two = (tables.engine().score(rows, n) for n in (1, 2))
         assert np.array_equal(one, two)
 
 

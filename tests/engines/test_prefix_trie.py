@@ -165,9 +165,9 @@ def test_trained_models(seed, degree, classes, limit, nbytes):
     grow(engine, sparse.csr_matrix(X[:25]), limit, "counted", 1)
     sizes = np.abs(model.intercept).sum() + np.abs(model.weights).sum()
     for rows, scale in ((sparse.csr_matrix(X), 1.0), (sparse.csr_matrix(X * rng.random(X.shape)), 1.0)):
-        expected = np.asarray(plain.score(rows.indptr, rows.indices, rows.data, 1))
+        expected = np.asarray(plain.score(rows, 1))
         for threads in (1, 2):
-            found = engine.score(rows.indptr, rows.indices, rows.data, threads)
+            found = engine.score(rows, threads)
             assert np.abs(np.asarray(found) - expected).max() <= 1e-13 * sizes * scale
 
 
@@ -176,10 +176,10 @@ def test_tries_over_pruned_weights(scores):
     model = make_slots_model(5, 3, scores=scores)
     X = sparse.csr_matrix(rows_like(model))
     engine = by_frequency(model, 300, threshold=0.8).engine()
-    without = np.asarray(engine.score(X.indptr, X.indices, X.data, 1))
+    without = np.asarray(engine.score(X, 1))
     grow(engine, sparse.csr_matrix(typical(model)), 70, "entries", 1)
     assert engine.trie_nodes == 70
-    found = engine.score(X.indptr, X.indices, X.data, 1)
+    found = engine.score(X, 1)
     np.testing.assert_allclose(found, without, rtol=1e-11, atol=1e-11)
 
 

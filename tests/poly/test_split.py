@@ -125,10 +125,7 @@ def test_warm_start_resumes():
 
 
 def examples_of(X, y):
-    return distinct_examples(
-        offsets=X.indptr, columns=X.indices, values=X.data, features=X.shape[1],
-        classes=y.astype(np.int32), weights=np.empty(0), threads=1,
-    )  # fmt: skip
+    return distinct_examples(X, classes=y.astype(np.int32), weights=np.empty(0), threads=1)
 
 
 def test_auto_takes_it_where_nothing_else_fits(monkeypatch):

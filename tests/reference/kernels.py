@@ -8,6 +8,7 @@ from itertools import combinations, combinations_with_replacement, pairwise
 import numpy as np
 from scipy import sparse
 
+from unkernel.data.rows.csr import CsrRows
 from unkernel.models import Decision, KernelModel
 from unkernel.models.kernel import Kernel
 
@@ -155,8 +156,9 @@ def assert_engine(engine, model, X, tolerance=1e-12, *, threads=(1, 2)):
         assert (np.abs(found - model.scores(X)) <= tolerance * sizes(model, np.abs(X))).all()
 
     for count in threads:
-        close(engine.score(rows.indptr, rows.indices, rows.data, count), X)
-    close(engine.score(rows.indptr, rows.indices[order], rows.data[order], 1), X)
+        close(engine.score(rows, count), X)
+    disordered = CsrRows(rows.indptr, rows.indices[order], rows.data[order], rows.shape)
+    close(engine.score(disordered, 1), X)
     worker = engine.worker()
     for one in (engine.score_one, worker.score_one):
         close([one(rows.indices[places], rows.data[places]) for places in mixed], X)

@@ -13,14 +13,7 @@ from unkernel import _core
 
 def pack(X, *, may_round=False, threads=1):
     X = sparse.csr_matrix(X)
-    return _core.pack_rows(
-        offsets=X.indptr,
-        columns=X.indices,
-        values=X.data.astype(float),
-        features=X.shape[1],
-        may_round=may_round,
-        threads=threads,
-    )
+    return _core.pack_rows(X, may_round=may_round, threads=threads)
 
 
 def usual_options(dimension, most_cuts):

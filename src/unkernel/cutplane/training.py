@@ -79,14 +79,7 @@ def rows_in_memory(X: Any, tol: float, threads: int, *, identify: bool) -> Train
     """Pack a matrix."""
     rows = canonical_rows(X)
     _check_too_wide(rows.shape[1], _BYTES_A_COLUMN_IN_MEMORY)
-    store, columns = pack_rows_by_frequency(
-        offsets=rows.indptr,
-        columns=rows.indices,
-        values=rows.data,
-        features=rows.shape[1],
-        may_round=may_round(tol),
-        threads=threads,
-    )
+    store, columns = pack_rows_by_frequency(rows, may_round=may_round(tol), threads=threads)
     identity = {"shape": list(rows.shape), "entries": int(rows.nnz)}
     if identify:
         identity["checksum"] = checksum([rows.indptr, rows.indices, rows.data])

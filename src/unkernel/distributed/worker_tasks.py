@@ -236,14 +236,7 @@ def _packed_rows(blocks: list[Block], packing: Packing) -> RowStore:
         shifted.append(sparse.csr_matrix((X.data, indices, X.indptr), shape=shape, copy=False))
     whole = shifted[0] if len(shifted) == 1 else sparse.vstack(shifted, format="csr")
     rows = canonical_rows(whole)
-    return pack_rows(
-        offsets=rows.indptr,
-        columns=rows.indices,
-        values=rows.data,
-        features=packing.n_features,
-        may_round=packing.may_round,
-        threads=packing.threads or 1,
-    )
+    return pack_rows(rows, may_round=packing.may_round, threads=packing.threads or 1)
 
 
 # --- Tasks -----------------------------------------------------------------------------------------------

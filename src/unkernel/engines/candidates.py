@@ -156,7 +156,7 @@ def measure(engine: Any, rows: Any, seconds: float = _MEASURED_SECONDS) -> float
 
 def _seconds(engine: Any, rows: Any) -> float:
     begin = time.thread_time()
-    engine.score(rows.indptr, rows.indices, rows.data, 1)
+    engine.score(rows, 1)
     return time.thread_time() - begin
 
 

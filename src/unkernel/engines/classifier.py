@@ -249,7 +249,7 @@ class CompiledClassifier(CompiledEstimator):
         With ``until_decided``, only the sign of a single score and the largest of several are right.
         """
         score = self._engine.score_until_decided if until_decided else self._engine.score
-        scores = np.asarray(score(rows.indptr, rows.indices, rows.data, threads))
+        scores = np.asarray(score(rows, threads))
         if not np.isfinite(scores).all():
             raise ValueError(
                 "a score is not finite: the values of X are too large for the kernel; scale them"

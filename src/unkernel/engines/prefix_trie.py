@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import Engine
-from unkernel.data.rows.csr import stacked
+from unkernel.data.rows.csr import narrow, stacked
 from unkernel.data.threads import thread_count
 
 SAVINGS = ("counted", "entries")
@@ -64,16 +64,7 @@ def check_limit(nodes: Any, name: str) -> int:
 
 def grow(engine: Engine, rows: Any, most_nodes: int, saving: str, threads: int) -> None:
     """Add the prefixes of CSR rows, then remove the nodes that save least."""
-    if rows.nnz > np.iinfo(np.int32).max:
-        raise ValueError("rows with more than 2^31 entries are too many at once; grow from some at a time")
-    engine.grow_trie(
-        offsets=np.ascontiguousarray(rows.indptr, np.int32),
-        columns=np.ascontiguousarray(np.minimum(rows.indices, np.iinfo(np.int32).max), np.int32),
-        values=np.ascontiguousarray(rows.data, np.float64),
-        most_nodes=int(most_nodes),
-        saving=saving,
-        threads=threads,
-    )
+    engine.grow_trie(narrow(rows), most_nodes=int(most_nodes), saving=saving, threads=threads)
 
 
 class PrefixTrie:

@@ -199,7 +199,7 @@ def _with_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
         return Trial(replace(trial.candidate, note="there are no rows to compare on"), trial.tables)
     decision = machine.model.decision
     given, right = (
-        np.asarray(engine.score(sample.indptr, sample.indices, sample.data, 1))
+        np.asarray(engine.score(sample, 1))
         for engine in (trial.tables.engine(), build.inverted(machine).engine())
     )
     if decision.scheme == "regression":

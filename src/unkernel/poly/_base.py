@@ -17,7 +17,7 @@ from sklearn.utils.validation import validate_data
 
 from unkernel._core import DistinctRows, distinct_examples
 from unkernel.data.memory import available_bytes
-from unkernel.data.rows.csr import canonical_rows
+from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.threads import thread_count
 from unkernel.learners.base import Model, Outcome, RowLearner, frozen
 from unkernel.learners.progress import OnProgress
@@ -159,13 +159,10 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         return Start(getattr(self, "_duals", None), getattr(self, "model_", None))
 
     def _distinct(
-        self, rows: Any, codes: NDArray[np.int32], weights: NDArray[np.float64] | None
+        self, rows: CsrRows, codes: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> DistinctRows:
         return distinct_examples(
-            offsets=rows.indptr,
-            columns=rows.indices,
-            values=rows.data,
-            features=rows.shape[1],
+            rows,
             classes=codes,
             weights=np.empty(0) if weights is None else weights,
             threads=thread_count(self.n_jobs),

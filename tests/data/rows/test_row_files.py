@@ -22,6 +22,7 @@ from reference.row_damage import damaged, damaged_footer
 from unkernel._core import pack_rows
 from unkernel.data import read_svmlight, write_svmlight
 from unkernel.data.rows import row_files
+from unkernel.data.rows.csr import CsrRows
 from unkernel.data.rows.row_files import open_rows
 from unkernel.errors import FormatError
 
@@ -45,14 +46,8 @@ def svm(tmp_path):
 def in_memory(X, *, zero_based=False, may_round=True):
     """The same rows, packed in memory, with the file's own indices."""
     first = 0 if zero_based else 1
-    return pack_rows(
-        offsets=X.indptr,
-        columns=X.indices + np.int32(first),
-        values=X.data,
-        features=X.shape[1] + first,
-        may_round=may_round,
-        threads=1,
-    )
+    rows = CsrRows(X.indptr, X.indices + np.int32(first), X.data, (X.shape[0], X.shape[1] + first))
+    return pack_rows(rows, may_round=may_round, threads=1)
 
 
 def assert_same_passes(stored, expected):

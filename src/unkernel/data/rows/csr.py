@@ -153,6 +153,18 @@ def stacked(parts: Sequence[CsrRows]) -> CsrRows:
     )
 
 
+def narrow(rows: Any) -> CsrRows:
+    """Rows with 32-bit indices, for what only looks for columns that it knows.
+
+    Columns that 32 bits cannot hold all become the largest number that they can; more entries than that are a
+    ``ValueError``.
+    """
+    if rows.nnz > _LARGEST_INT32:
+        raise ValueError("rows with more than 2^31 entries are too many at once; take some at a time")
+    columns = np.minimum(rows.indices, _LARGEST_INT32)
+    return CsrRows.of(rows.indptr, columns, rows.data, min(rows.shape[1], _LARGEST_INT32))
+
+
 def is_sparse(X: Any) -> bool:
     """Whether X is a sparse matrix or array of scipy, which only exists where scipy has been imported."""
     scipy_sparse = sys.modules.get("scipy.sparse")

@@ -70,14 +70,7 @@ class RowWriter:
         file.write(_MAGIC.ljust(_FIRST_BLOCK, b"\0"))
 
     def add(self, part: SvmlightPart) -> None:
-        X = part.X
-        index_type = np.int32 if X.indptr.dtype == X.indices.dtype == np.int32 else np.int64
-        self._packer.add(
-            offsets=X.indptr.astype(index_type, copy=False),
-            columns=X.indices.astype(index_type, copy=False),
-            values=X.data,
-            features=X.shape[1],
-        )
+        self._packer.add(part.X)
         self._file.write(self._packer.take().data)
         self._labels.append(part.y)
         if part.qid is not None:

@@ -323,12 +323,11 @@ def write_svmlight(
     for what, count in (("y", len(labels)), ("qid", len(labels) if qid is None else len(queries))):
         if count != matrix.shape[0]:
             raise ValueError(f"X has {matrix.shape[0]} rows and {what} has {count}: inconsistent lengths")
-    offsets = matrix.indptr
-    arrays = (offsets, matrix.indices, matrix.data, labels, queries, 0 if zero_based else 1)
+    arrays = (matrix, labels, queries, 0 if zero_based else 1)
     with writing(path_or_file) as write:
         if comment is not None:
             write("".join(f"# {line}\n" for line in comment.splitlines()).encode())
-        for begin, end in _row_blocks(offsets):
+        for begin, end in _row_blocks(matrix.indptr):
             write(format_svmlight(*arrays, begin, end))
 
 

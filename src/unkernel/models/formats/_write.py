@@ -35,16 +35,12 @@ def labels_as_integers(classes: NDArray[Any]) -> list[int]:
 
 def vector_lines(matrix: CsrRows, coefficients: NDArray[np.float64], first_index: int) -> Iterator[bytes]:
     """Lines ``coefficient ... index:value ...`` in blocks."""
-    index_type = np.int32 if matrix.indptr.dtype == matrix.indices.dtype == np.int32 else np.int64
-    offsets: Any = matrix.indptr.astype(index_type)
-    columns: Any = matrix.indices.astype(index_type)
     *first, last = np.ascontiguousarray(coefficients.T)
     width = len(first) + 1 + matrix.nnz / max(1, matrix.shape[0])
     step = max(1, int(_NUMBERS_PER_BLOCK / width))
-    values = np.ascontiguousarray(matrix.data)
     for begin in range(0, matrix.shape[0], step):
         end = min(begin + step, matrix.shape[0])
-        lines = format_svmlight(offsets, columns, values, last, _NO_QUERIES, first_index, begin, end)
+        lines = format_svmlight(matrix, last, _NO_QUERIES, first_index, begin, end)
         yield _with_first(np.array([column[begin:end] for column in first]), lines) if first else lines
 
 
@@ -52,9 +48,7 @@ def _with_first(coefficients: NDArray[np.float64], lines: bytes) -> bytes:
     """The lines with further coefficients in front."""
     count = coefficients.size
     texts = format_svmlight(
-        np.zeros(count + 1, dtype=np.int32),
-        np.empty(0, dtype=np.int32),
-        np.empty(0),
+        CsrRows.of(np.zeros(count + 1), [], [], 0),
         np.ascontiguousarray(coefficients.T).reshape(-1),
         _NO_QUERIES,
         0,

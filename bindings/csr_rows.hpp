@@ -1,0 +1,62 @@
+// Sparse rows from Python: an object with the attributes indptr, indices, data and shape of a CSR matrix.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+
+#include "bindings.hpp"
+
+namespace unkernel::bindings {
+
+// Keeps the arrays alive. Both index arrays are read as 32-bit integers if both have these, else as 64-bit
+// ones.
+class CsrRows {
+ public:
+  // False where the object is not a CSR matrix of numbers. With `convert`, arrays of other layouts are
+  // copied.
+  bool read(nb::handle rows, bool convert) noexcept;
+
+  // Calls `use` with a view of the rows that does not lead out of the arrays.
+  template <class Use>
+  decltype(auto) visit(const Use& use) const {
+    return wide_ ? use(csr_view(wide_offsets_, wide_columns_, values_, features_)) : use(narrow());
+  }
+  // The same, for what checks the rows itself.
+  template <class Use>
+  decltype(auto) visit_unchecked(const Use& use) const {
+    using data::CsrView;
+    return wide_
+               ? use(CsrView<std::int64_t, double>{view(wide_offsets_), view(wide_columns_), view(values_),
+                                                   features_})
+               : use(CsrView<std::int32_t, double>{view(offsets_), view(columns_), view(values_), features_});
+  }
+  // For what takes no other rows.
+  data::CsrView<std::int32_t, double> narrow() const {
+    if (wide_) throw std::invalid_argument("these rows must have indices of 32 bits");
+    return csr_view(offsets_, columns_, values_, features_);
+  }
+
+ private:
+  bool read_indices(nb::handle offsets, nb::handle columns, bool convert) noexcept;
+
+  bool wide_ = false;
+  Array<std::int32_t> offsets_, columns_;
+  Array<std::int64_t> wide_offsets_, wide_columns_;
+  Array<double> values_;
+  std::int64_t features_ = 0;
+};
+
+}  // namespace unkernel::bindings
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<unkernel::bindings::CsrRows> {
+  NB_TYPE_CASTER(unkernel::bindings::CsrRows, const_name("unkernel.data.rows.csr.CsrRows"))
+
+  bool from_python(handle rows, std::uint32_t flags, cleanup_list*) noexcept {
+    return value.read(rows, (flags & cast_flags::convert) != 0);
+  }
+};
+
+}  // namespace nanobind::detail

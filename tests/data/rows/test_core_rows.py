@@ -1,0 +1,116 @@
+"""Sparse rows at the border of the core: what is read, and what is refused."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from unkernel._core import BlockPacker, format_svmlight, pack_rows
+from unkernel.data.rows.csr import CsrRows, narrow
+
+WEIGHTS = np.array([1.0, 10.0, 100.0, 1000.0])
+DENSE = np.array([[0.0, 2.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0], [3.0, 0.0, 4.0, 0.0]])
+
+
+def given(**changed):
+    X = sparse.csr_matrix(DENSE)
+    arrays = {"indptr": X.indptr, "indices": X.indices, "data": X.data, "shape": X.shape}
+    return SimpleNamespace(**{**arrays, **changed})
+
+
+def scores(rows):
+    return pack_rows(rows, may_round=False, threads=1).scores(WEIGHTS, 0.0, 1)
+
+
+@pytest.mark.parametrize("offsets", [np.int32, np.int64])
+@pytest.mark.parametrize("columns", [np.int32, np.int64])
+@pytest.mark.parametrize("step", [1, 2])
+def test_both_index_types_mixed_and_with_gaps(offsets, columns, step):
+    X = sparse.csr_matrix(DENSE)
+    rows = given(
+        indptr=np.repeat(X.indptr.astype(offsets), step)[::step],
+        indices=np.repeat(X.indices.astype(columns), step)[::step],
+        data=np.repeat(X.data, step)[::step],
+    )
+    np.testing.assert_array_equal(scores(rows), DENSE @ WEIGHTS)
+
+
+@pytest.mark.parametrize(
+    "kind", [sparse.csr_matrix, sparse.csr_array, lambda X: sparse.csr_matrix(X, dtype="f")]
+)
+def test_matrices_of_scipy(kind):
+    np.testing.assert_array_equal(scores(kind(DENSE)), DENSE @ WEIGHTS)
+
+
+@pytest.mark.parametrize("name", ["indptr", "indices"])
+@pytest.mark.parametrize("dtype", [float, np.uint64, np.int16, bool])
+def test_indices_of_other_types_are_refused(name, dtype):
+    rows = given(**{name: getattr(given(), name).astype(dtype)})
+    with pytest.raises(TypeError, match="CsrRows"):
+        scores(rows)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"indptr": None},
+        {"indices": np.zeros((2, 2), np.int32)},
+        {"data": "abcd"},
+        {"shape": 4},
+        {"shape": (3,)},
+        {"shape": (3, -1)},
+        {"shape": (3, 2**70)},
+        {"shape": (3, None)},
+    ],
+)
+def test_what_is_not_a_matrix(changed):
+    with pytest.raises(TypeError, match="CsrRows"):
+        scores(given(**changed))
+
+
+@pytest.mark.parametrize("missing", ["indptr", "indices", "data", "shape"])
+def test_a_missing_attribute(missing):
+    rows = given()
+    delattr(rows, missing)
+    with pytest.raises(TypeError, match="CsrRows"):
+        scores(rows)
+
+
+@pytest.mark.parametrize(
+    "indptr", [[], [1, 2, 2, 4], [0, 2, 1, 4], [0, 2, 2, 3], [0, 2, 2, 5], [0, -1, 2, 4], [0, 9, 2, 4]]
+)
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_offsets_that_lead_out_of_the_arrays(indptr, dtype):
+    rows = given(indptr=np.array(indptr, dtype), indices=given().indices.astype(dtype))
+    with pytest.raises(ValueError, match="index pointer"):
+        scores(rows)
+    with pytest.raises(ValueError, match="index pointer"):
+        BlockPacker(may_round=False).add(rows)
+
+
+def test_fewer_values_than_columns():
+    with pytest.raises(ValueError, match="index pointer"):
+        scores(given(data=np.ones(3)))
+
+
+@pytest.mark.parametrize("begin, end", [(-1, 2), (0, 4), (2, 1)])
+def test_ranges_that_lead_out_of_the_rows(begin, end):
+    with pytest.raises((ValueError, IndexError)):
+        format_svmlight(given(), np.ones(3), np.empty(0, np.int64), 1, begin, end)
+
+
+def test_narrow_rows_keep_what_fits():
+    wide = CsrRows(np.array([0, 1, 3]), np.array([5, 7, 2**40]), np.array([1.0, 2.0, 3.0]), (2, 2**40 + 1))
+    rows = narrow(wide)
+    assert rows.indptr.dtype == rows.indices.dtype == np.int32
+    assert rows.indptr.tolist() == [0, 1, 3]
+    assert rows.indices.tolist() == [5, 7, 2**31 - 1]
+    assert rows.shape == (2, 2**31 - 1)
+
+
+def test_too_many_entries_to_narrow():
+    with pytest.raises(ValueError, match=r"2\^31"):
+        narrow(SimpleNamespace(nnz=2**31))
