@@ -138,7 +138,7 @@ Table mean_weights(const nb::typed<nb::list, Table>& tables, int degree, std::si
   }
   return table_of(std::pair{"columns", std::move(mean.columns)}, std::pair{"keys", std::move(mean.keys)},
                   std::pair{"weights", std::move(mean.weights)},
-                  std::pair{"constants", std::move(mean.constants)});
+                  std::pair{"intercept", std::move(mean.intercept)});
 }
 
 Table as_table(parsing::DecisionRows&& rows) {

@@ -5,6 +5,7 @@
 
 #include "bindings.hpp"
 #include "bound_engine.hpp"
+#include "options.hpp"
 #include "tables.hpp"
 #include "unkernel/engines/conjunctions/expansion.hpp"
 #include "unkernel/engines/conjunctions/heaviest_conjunctions.hpp"
@@ -83,9 +84,11 @@ Table as_table(ConjunctionArrays&& arrays) {
   return table;
 }
 
+kernels::Basis basis_of(bool sets) { return sets ? kernels::Basis::sets : kernels::Basis::monomials; }
+
 ConjunctionTables conjunction_tables(const nb::dict& table, bool sets, const kernels::FeatureMap& map) {
   const auto number = [&](const char* name) { return nb::cast<std::uint32_t>(item(table, name)); };
-  ConjunctionTables tables{sets ? kernels::Basis::sets : kernels::Basis::monomials,
+  ConjunctionTables tables{basis_of(sets),
                            map,
                            number("fused"),
                            number("head"),
@@ -124,18 +127,91 @@ engines::VectorSumTables vector_sum(const nb::dict& table, const kernels::Kernel
           array<double>(table, "norms")};
 }
 
-engines::ConjunctionWeights conjunction_weights(bool sets, const kernels::FeatureMap& map,
-                                                std::int64_t features, const Array<std::int64_t>& columns,
-                                                const Array<std::uint64_t>& keys,
-                                                const Array<double>& weights,
-                                                const Array<double>& intercept) {
-  return {sets ? kernels::Basis::sets : kernels::Basis::monomials,
-          map,
-          features,
-          view(columns),
-          view(keys),
-          view(weights),
-          view(intercept)};
+// Weights of conjunctions, with the names that they have in models; weights and intercept are flat.
+struct GivenWeights {
+  explicit GivenWeights(const Options& model)
+      : features(model.integer<std::int64_t>("n_features")),
+        columns(model.array<std::int64_t>("columns")),
+        keys(model.array<std::uint64_t>("keys")),
+        weights(model.array<double>("weights")),
+        intercept(model.array<double>("intercept")) {}
+
+  engines::ConjunctionWeights with(bool sets, const kernels::FeatureMap& map) const {
+    return {basis_of(sets), map, features, view(columns), view(keys), view(weights), view(intercept)};
+  }
+
+  std::int64_t features;
+  Array<std::int64_t> columns;
+  Array<std::uint64_t> keys;
+  Array<double> weights;
+  Array<double> intercept;
+};
+
+engines::HeadPlan head_plan(const Options& head) {
+  return {head.integer<std::uint32_t>("fused"), head.integer<std::uint64_t>("ranks"),
+          head.flag("by_frequency")};
+}
+
+engines::GroupPlan group_plan(const Options& head) {
+  return {head.integer<std::uint32_t>("grouped"), head.real("most_sums")};
+}
+
+Table expand_vectors(const CsrRows& vectors, const Array<double>& coefficients,
+                     const Array<double>& intercept, const kernels::FeatureMap& map, bool sets,
+                     nb::object head, nb::object limits, int threads) {
+  const engines::SupportVectors machine{vectors.narrow(), view(coefficients), view(intercept)};
+  for (const std::int32_t column : machine.rows.columns) {
+    if (column < 0 || column >= machine.rows.features)
+      throw std::invalid_argument("a column index is outside the matrix");
+  }
+  if (intercept.size() == 0 ||
+      coefficients.size() != static_cast<std::size_t>(machine.rows.rows()) * intercept.size()) {
+    throw std::invalid_argument("coefficients, intercept and support vectors differ in number");
+  }
+  const Options limit(limits);
+  const engines::ExpansionPlan plan{map,
+                                    basis_of(sets),
+                                    head_plan(Options(head)),
+                                    group_plan(Options(head)),
+                                    limit.integer<std::uint32_t>("rare_below"),
+                                    limit.real("threshold"),
+                                    limit.real("most_bytes")};
+  ConjunctionArrays arrays;
+  watched([&](Monitor& monitor) { arrays = engines::expand(machine, plan, threads, monitor); }, nullptr);
+  return as_table(std::move(arrays));
+}
+
+Table arrange_weights(nb::object weights, const kernels::FeatureMap& map, bool sets, nb::object head,
+                      const CsrRows& sample, int threads) {
+  const GivenWeights given{Options(weights)};
+  const auto model = given.with(sets, map);
+  const auto rows = sample.narrow();
+  const auto zones = head_plan(Options(head));
+  const auto groups = group_plan(Options(head));
+  ConjunctionArrays arrays;
+  {
+    const nb::gil_scoped_release unlocked;
+    arrays = engines::arrange(model, zones, groups, rows, threads);
+  }
+  return as_table(std::move(arrays));
+}
+
+Table heaviest_of(const Table& table, const kernels::FeatureMap& map, bool sets, std::size_t top) {
+  const ConjunctionTables tables = conjunction_tables(table, sets, map);
+  engines::check(tables);
+  engines::HeaviestConjunctions listing;
+  {
+    const nb::gil_scoped_release unlocked;
+    listing = engines::list_heaviest(tables, top);
+  }
+  const std::size_t listed = listing.columns.size() / engines::most_degree;
+  nb::list counts;
+  for (const std::uint64_t count : listing.counts) counts.append(count);
+  Table result;
+  result["counts"] = counts;
+  result["columns"] = to_numpy(std::move(listing.columns), {listed, engines::most_degree});
+  result["weights"] = to_numpy(std::move(listing.weights), {listed, tables.scores()});
+  return result;
 }
 
 void bind_builders(nb::module_& module) {
@@ -143,110 +219,32 @@ void bind_builders(nb::module_& module) {
   module.def(
       "head_within",
       [](double bytes, int degree, bool sets, std::uint32_t fused, std::size_t scores, std::uint64_t used) {
-        return engines::head_within(
-            bytes, HeadIndex(degree, sets ? kernels::Basis::sets : kernels::Basis::monomials), fused, scores,
-            used);
+        return engines::head_within(bytes, HeadIndex(degree, basis_of(sets)), fused, scores, used);
       },
       nb::kw_only(), nb::arg("bytes"), nb::arg("degree"), nb::arg("sets"), nb::arg("fused"),
       nb::arg("scores"), nb::arg("used"));
-  module.def(
-      "expand",
-      [](Array<std::int32_t> offsets, Array<std::int32_t> columns, Array<double> values,
-         std::int64_t features, Array<double> coefficients, Array<double> intercept, bool sets, int degree,
-         double gamma, double coef0, std::uint32_t fused, std::uint64_t head, bool by_frequency,
-         std::uint32_t grouped, double most_sums, std::uint32_t rare_below, double threshold,
-         double most_bytes, int threads) {
-        const engines::SupportVectors machine{csr_view(offsets, columns, values, features),
-                                              view(coefficients), view(intercept)};
-        for (const std::int32_t column : machine.rows.columns) {
-          if (column < 0 || column >= features)
-            throw std::invalid_argument("a column index is outside the matrix");
-        }
-        if (intercept.size() == 0 ||
-            coefficients.size() != static_cast<std::size_t>(machine.rows.rows()) * intercept.size()) {
-          throw std::invalid_argument("coefficients, intercept and support vectors differ in number");
-        }
-        const engines::ExpansionPlan plan{feature_map(degree, "kernel", gamma, coef0),
-                                          sets ? kernels::Basis::sets : kernels::Basis::monomials,
-                                          {fused, head, by_frequency},
-                                          {grouped, most_sums},
-                                          rare_below,
-                                          threshold,
-                                          most_bytes};
-        ConjunctionArrays arrays;
-        watched([&](Monitor& monitor) { arrays = engines::expand(machine, plan, threads, monitor); },
-                nullptr);
-        return as_table(std::move(arrays));
-      },
-      nb::kw_only(), nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("features"),
-      nb::arg("coefficients"), nb::arg("intercepts"), nb::arg("sets"), nb::arg("degree"), nb::arg("gamma"),
-      nb::arg("coef0"), nb::arg("fused"), nb::arg("head"), nb::arg("by_frequency"), nb::arg("grouped"),
-      nb::arg("most_sums"), nb::arg("rare_below"), nb::arg("threshold"), nb::arg("most_bytes"),
-      nb::arg("threads"));
-  module.def(
-      "arrange",
-      [](bool sets, int degree, const std::string& map, double gamma, double coef0, std::int64_t features,
-         Array<std::int64_t> columns, Array<std::uint64_t> keys, Array<double> weights,
-         Array<double> intercept, std::uint32_t fused, std::uint64_t head, bool by_frequency,
-         std::uint32_t grouped, double most_sums, Array<std::int32_t> sample_offsets,
-         Array<std::int32_t> sample_columns, Array<double> sample_values, int threads) {
-        const auto model = conjunction_weights(sets, feature_map(degree, map, gamma, coef0), features,
-                                               columns, keys, weights, intercept);
-        const auto sample = csr_view(sample_offsets, sample_columns, sample_values, 0);
-        ConjunctionArrays arrays;
-        {
-          const nb::gil_scoped_release unlocked;
-          arrays =
-              engines::arrange(model, {fused, head, by_frequency}, {grouped, most_sums}, sample, threads);
-        }
-        return as_table(std::move(arrays));
-      },
-      nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"),
-      nb::arg("features"), nb::arg("columns"), nb::arg("keys"), nb::arg("weights"), nb::arg("constants"),
-      nb::arg("fused"), nb::arg("head"), nb::arg("by_frequency"), nb::arg("grouped"), nb::arg("most_sums"),
-      nb::arg("sample_offsets"), nb::arg("sample_columns"), nb::arg("sample_values"), nb::arg("threads"));
-  module.def(
-      "list_heaviest",
-      [](const Table& table, bool sets, int degree, const std::string& map, double gamma, double coef0,
-         std::size_t top) {
-        const ConjunctionTables tables =
-            conjunction_tables(table, sets, feature_map(degree, map, gamma, coef0));
-        engines::check(tables);
-        engines::HeaviestConjunctions listing;
-        {
-          const nb::gil_scoped_release unlocked;
-          listing = engines::list_heaviest(tables, top);
-        }
-        const std::size_t listed = listing.columns.size() / engines::most_degree;
-        nb::list counts;
-        for (const std::uint64_t count : listing.counts) counts.append(count);
-        Table result;
-        result["counts"] = counts;
-        result["columns"] = to_numpy(std::move(listing.columns), {listed, engines::most_degree});
-        result["weights"] = to_numpy(std::move(listing.weights), {listed, tables.scores()});
-        return result;
-      },
-      nb::arg("tables"), nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"),
-      nb::arg("coef0"), nb::arg("top"));
+  module.def("expand", &expand_vectors, nb::arg("vectors"), nb::kw_only(), nb::arg("coefficients"),
+             nb::arg("intercept"), nb::arg("feature_map"), nb::arg("sets"), nb::arg("head"),
+             nb::arg("limits"), nb::arg("threads"));
+  module.def("arrange", &arrange_weights, nb::arg("weights"), nb::kw_only(), nb::arg("feature_map"),
+             nb::arg("sets"), nb::arg("head"), nb::arg("sample"), nb::arg("threads"));
+  module.def("list_heaviest", &heaviest_of, nb::arg("tables"), nb::kw_only(), nb::arg("feature_map"),
+             nb::arg("sets"), nb::arg("top"));
 }
 
 void bind_makers(nb::module_& module) {
   module.def(
       "conjunction_engine",
-      [](const Table& tables, bool sets, int degree, const std::string& map, double gamma, double coef0) {
-        return std::make_unique<BoundEngine>(engines::make_conjunction_engine(conjunction_tables(
-                                                 tables, sets, feature_map(degree, map, gamma, coef0))),
-                                             tables);
+      [](const Table& tables, const kernels::FeatureMap& map, bool sets) {
+        return std::make_unique<BoundEngine>(
+            engines::make_conjunction_engine(conjunction_tables(tables, sets, map)), tables);
       },
-      nb::arg("tables"), nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"),
-      nb::arg("coef0"));
+      nb::arg("tables"), nb::kw_only(), nb::arg("feature_map"), nb::arg("sets"));
   module.def(
       "int16_pair_engine",
-      [](bool sets, int degree, const std::string& map, double gamma, double coef0, std::int64_t features,
-         Array<std::int64_t> columns, Array<std::uint64_t> keys, Array<double> weights,
-         Array<double> intercept) -> std::unique_ptr<BoundEngine> {
-        const auto model = conjunction_weights(sets, feature_map(degree, map, gamma, coef0), features,
-                                               columns, keys, weights, intercept);
+      [](nb::object weights, const kernels::FeatureMap& map, bool sets) -> std::unique_ptr<BoundEngine> {
+        const GivenWeights given{Options(weights)};
+        const auto model = given.with(sets, map);
         std::unique_ptr<engines::Engine> engine;
         {
           const nb::gil_scoped_release unlocked;
@@ -254,8 +252,7 @@ void bind_makers(nb::module_& module) {
         }
         return engine == nullptr ? nullptr : std::make_unique<BoundEngine>(std::move(engine), nb::none());
       },
-      nb::kw_only(), nb::arg("sets"), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"),
-      nb::arg("features"), nb::arg("columns"), nb::arg("keys"), nb::arg("weights"), nb::arg("constants"));
+      nb::arg("weights"), nb::kw_only(), nb::arg("feature_map"), nb::arg("sets"));
   module.def(
       "inverted_engine",
       [](const Table& tables, const std::string& kernel, int degree, double gamma, double coef0) {
@@ -287,6 +284,13 @@ void bind_makers(nb::module_& module) {
 }  // namespace
 
 void bind_engines(nb::module_& module) {
+  nb::class_<kernels::FeatureMap>(module, "FeatureMap", "A polynomial feature map.")
+      .def(
+          "__init__",
+          [](kernels::FeatureMap* self, int degree, const std::string& kind, double gamma, double coef0) {
+            new (self) kernels::FeatureMap(feature_map(degree, kind, gamma, coef0));
+          },
+          nb::kw_only(), nb::arg("degree"), nb::arg("kind"), nb::arg("gamma"), nb::arg("coef0"));
   nb::class_<RowScorer>(module, "Worker")
       .def("score_one", &RowScorer::score, nb::arg("ids"), nb::arg("values").none() = nb::none());
   nb::class_<BoundEngine>(module, "Engine")

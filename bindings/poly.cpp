@@ -5,6 +5,7 @@
 
 #include "bindings.hpp"
 #include "csr_rows.hpp"
+#include "options.hpp"
 #include "unkernel/poly/sparse_train.hpp"
 #include "unkernel/poly/train.hpp"
 
@@ -43,6 +44,22 @@ solve::Loss loss_named(const std::string& name) {
 
 using Table = nb::typed<nb::dict, nb::str, nb::any>;
 
+bool is_logistic(const Options& given) { return given.text("loss") == "logistic"; }
+
+poly::TrainOptions train_options(const Options& given, const kernels::FeatureMap& map,
+                                 std::vector<double>&& class_weights) {
+  return {map,
+          is_logistic(given) ? solve::Loss::hinge : loss_named(given.text("loss")),
+          given.real("C"),
+          std::move(class_weights),
+          storage_named(given.text("storage")),
+          given.real("memory"),
+          given.real("tolerance"),
+          given.integer<std::int64_t>("max_epochs"),
+          given.integer<std::uint64_t>("seed"),
+          given.integer<int>("threads")};
+}
+
 Trained train(const DistinctRows& examples, const poly::TrainOptions& options, bool logistic,
               Array<std::uint64_t> start_hashes, Array<double> start_duals, const OnProgress& on_progress) {
   Trained trained;
@@ -62,15 +79,29 @@ poly::SparseLoss sparse_loss_named(const std::string& name) {
   throw std::invalid_argument("loss must be 'squared_hinge' or 'logistic'");
 }
 
+poly::SparseOptions sparse_options(const Options& given, const kernels::FeatureMap& map,
+                                   std::vector<double>&& class_weights) {
+  return {map,
+          sparse_loss_named(given.text("loss")),
+          {given.real("l1"), given.real("l2")},
+          given.real("C"),
+          std::move(class_weights),
+          given.real("memory"),
+          given.real("tolerance"),
+          given.integer<std::int64_t>("max_steps"),
+          given.integer<std::uint64_t>("seed"),
+          given.integer<int>("threads")};
+}
+
 Trained train_sparse(const DistinctRows& examples, const poly::SparseOptions& options,
                      Array<std::uint64_t> start_keys, Array<double> start_weights,
-                     Array<double> start_constants, const OnProgress& on_progress) {
-  const poly::SparseStart start{view(start_keys), view(start_weights), view(start_constants)};
+                     Array<double> start_intercept, const OnProgress& on_progress) {
+  const poly::SparseStart start{view(start_keys), view(start_weights), view(start_intercept)};
   const auto scores =
       static_cast<std::size_t>(poly::problem_count(static_cast<int>(options.class_weights.size())));
-  if (!start.constants.empty() && start.constants.size() != scores)
+  if (!start.intercept.empty() && start.intercept.size() != scores)
     throw std::invalid_argument("the start has other classes");
-  if (start.weights.size() != start.keys.size() * start.constants.size())
+  if (start.weights.size() != start.keys.size() * start.intercept.size())
     throw std::invalid_argument("the start's weights do not fit its keys");
   Trained trained;
   watched([&](Monitor& monitor) { trained = poly::train_sparse(examples, options, start, monitor); },
@@ -88,8 +119,8 @@ nb::list outcomes_of(const Trained& trained) {
 }
 
 Table as_dict(Trained&& trained, std::size_t rows) {
-  // A split has no constants of its own; softmax is one problem of several scores.
-  const std::size_t problems = std::max(trained.outcomes.size(), trained.constants.size());
+  // A split has no intercept of its own; softmax is one problem of several scores.
+  const std::size_t problems = std::max(trained.outcomes.size(), trained.intercept.size());
   const std::size_t conjunctions = trained.keys.size();
   Table result;
   result["outcomes"] = outcomes_of(trained);
@@ -97,7 +128,7 @@ Table as_dict(Trained&& trained, std::size_t rows) {
   result["dimension"] = trained.dimension;
   result["keys"] = to_numpy(std::move(trained.keys));
   result["weights"] = to_numpy(std::move(trained.weights), {conjunctions, problems});
-  result["constants"] = to_numpy(std::move(trained.constants));
+  result["intercept"] = to_numpy(std::move(trained.intercept));
   if (!trained.duals.empty()) result["duals"] = to_numpy(std::move(trained.duals), {rows, problems});
   return result;
 }
@@ -156,53 +187,28 @@ void bind_poly(nb::module_& module) {
       .def("estimate_storage", &estimate, nb::arg("degree"), nb::arg("problems"), nb::arg("memory"))
       .def(
           "train",
-          [](const DistinctRows& self, int degree, const std::string& map, double gamma, double coef0,
-             const std::string& loss, double C, std::vector<double> class_weights, const std::string& storage,
-             double memory, double tolerance, std::int64_t max_epochs, std::uint64_t seed, int threads,
-             Array<std::uint64_t> start_hashes, Array<double> start_duals, const OnProgress& on_progress) {
-            const bool logistic = loss == "logistic";
-            const poly::TrainOptions options{feature_map(degree, map, gamma, coef0),
-                                             logistic ? solve::Loss::hinge : loss_named(loss),
-                                             C,
-                                             std::move(class_weights),
-                                             storage_named(storage),
-                                             memory,
-                                             tolerance,
-                                             max_epochs,
-                                             seed,
-                                             threads};
-            Trained trained = train(self, options, logistic, start_hashes, start_duals, on_progress);
+          [](const DistinctRows& self, nb::object options, const kernels::FeatureMap& map,
+             std::vector<double> class_weights, Array<std::uint64_t> start_hashes, Array<double> start_duals,
+             const OnProgress& on_progress) {
+            const Options given(options);
+            Trained trained = train(self, train_options(given, map, std::move(class_weights)),
+                                    is_logistic(given), start_hashes, start_duals, on_progress);
             return as_dict(std::move(trained), static_cast<std::size_t>(self.rows()));
           },
-          nb::kw_only(), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"),
-          nb::arg("loss"), nb::arg("C"), nb::arg("class_weights"), nb::arg("storage"), nb::arg("memory"),
-          nb::arg("tolerance"), nb::arg("max_epochs"), nb::arg("seed"), nb::arg("threads"),
+          nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::arg("class_weights"),
           nb::arg("start_hashes"), nb::arg("start_duals"), nb::arg("on_progress").none())
       .def(
           "train_sparse",
-          [](const DistinctRows& self, int degree, const std::string& map, double gamma, double coef0,
-             const std::string& loss, double l1, double l2, double C, std::vector<double> class_weights,
-             double memory, double tolerance, std::int64_t max_steps, std::uint64_t seed, int threads,
-             Array<std::uint64_t> start_keys, Array<double> start_weights, Array<double> start_constants,
-             const OnProgress& on_progress) {
-            const poly::SparseOptions options{feature_map(degree, map, gamma, coef0),
-                                              sparse_loss_named(loss),
-                                              {l1, l2},
-                                              C,
-                                              std::move(class_weights),
-                                              memory,
-                                              tolerance,
-                                              max_steps,
-                                              seed,
-                                              threads};
+          [](const DistinctRows& self, nb::object options, const kernels::FeatureMap& map,
+             std::vector<double> class_weights, Array<std::uint64_t> start_keys, Array<double> start_weights,
+             Array<double> start_intercept, const OnProgress& on_progress) {
             Trained trained =
-                train_sparse(self, options, start_keys, start_weights, start_constants, on_progress);
+                train_sparse(self, sparse_options(Options(options), map, std::move(class_weights)),
+                             start_keys, start_weights, start_intercept, on_progress);
             return as_dict(std::move(trained), static_cast<std::size_t>(self.rows()));
           },
-          nb::kw_only(), nb::arg("degree"), nb::arg("map"), nb::arg("gamma"), nb::arg("coef0"),
-          nb::arg("loss"), nb::arg("l1"), nb::arg("l2"), nb::arg("C"), nb::arg("class_weights"),
-          nb::arg("memory"), nb::arg("tolerance"), nb::arg("max_steps"), nb::arg("seed"), nb::arg("threads"),
-          nb::arg("start_keys"), nb::arg("start_weights"), nb::arg("start_constants"),
+          nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::arg("class_weights"),
+          nb::arg("start_keys"), nb::arg("start_weights"), nb::arg("start_intercept"),
           nb::arg("on_progress").none());
 
   module.def("distinct_examples", &distinct, nb::arg("rows"), nb::kw_only(), nb::arg("classes"),

@@ -67,7 +67,7 @@ class Weights:
 
 
 def mean(runs):
-    """Of some runs: columns by how many conjunctions have them; weights by conjunction; constants."""
+    """Of some runs: columns by how many conjunctions have them; weights by conjunction; the intercept."""
     kept = dict.fromkeys(c for run in runs for c in run.kept())
     averages = {c: sum(_average(run, c) / len(runs) for run in runs) for c in kept}
     unit = _unit(averages.values(), runs[0].n_classes)
@@ -76,8 +76,8 @@ def mean(runs):
     rank = {column: place for place, column in enumerate(columns)}
     stored = {c: _stored(average, unit) for c, average in averages.items()}
     numbers = {number([rank[column] for column in c], runs[0].degree, True): stored[c] for c in kept if c}
-    constants = stored.get((), _stored(np.zeros(runs[0].n_classes), unit))
-    return columns, dict(sorted(numbers.items())), constants
+    intercept = stored.get((), _stored(np.zeros(runs[0].n_classes), unit))
+    return columns, dict(sorted(numbers.items())), intercept
 
 
 def _average(run, conjunction):

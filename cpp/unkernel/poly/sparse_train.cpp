@@ -71,10 +71,10 @@ class SparseProblem {
 
   // `first_score` is the index of this problem's first score among those of the start.
   void resume(const SparseStart& start, std::size_t first_score) {
-    const std::size_t scores = start.constants.size();
+    const std::size_t scores = start.intercept.size();
     if (search_.constant_of(0) > 0.0) working_.add(0);
     for (std::size_t output = 0; output < loss_.outputs() && scores > 0; ++output) {
-      set(0, output, start.constants[first_score + output]);
+      set(0, output, start.intercept[first_score + output]);
     }
     for (std::size_t k = 0; k < start.keys.size(); ++k) {
       for (std::size_t output = 0; output < loss_.outputs(); ++output) {
@@ -217,10 +217,10 @@ struct Weighted {
 void collect(std::vector<Weighted> entries, std::size_t scores, Trained& trained) {
   std::sort(entries.begin(), entries.end(),
             [](const Weighted& a, const Weighted& b) { return a.key < b.key; });
-  trained.constants.assign(scores, 0.0);
+  trained.intercept.assign(scores, 0.0);
   for (const Weighted& entry : entries) {
     if (entry.key == 0) {
-      trained.constants[entry.score] = entry.weight;
+      trained.intercept[entry.score] = entry.weight;
       continue;
     }
     if (trained.keys.empty() || trained.keys.back() != entry.key) {

@@ -41,7 +41,7 @@ struct SparseOptions {
 struct SparseStart {
   std::span<const kernels::Key> keys;
   std::span<const double> weights;
-  std::span<const double> constants;
+  std::span<const double> intercept;
 };
 
 // Trained::dimension is the number of stored conjunctions; there are no duals.

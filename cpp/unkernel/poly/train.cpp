@@ -162,7 +162,7 @@ void append_if_used(Key key, std::size_t column, const WeightVectors& vectors, T
 }
 
 void extract(const StoredRows& rows, const WeightVectors& vectors, Trained& trained) {
-  for (const auto& vector : vectors) trained.constants.push_back(vector.data()[0]);
+  for (const auto& vector : vectors) trained.intercept.push_back(vector.data()[0]);
   if (rows.columns() != nullptr) {
     for (const auto& [key, column] : ordered_columns(*rows.columns())) {
       append_if_used(key, column, vectors, trained);

@@ -33,12 +33,12 @@ struct WarmStart {
   std::span<const double> duals;          // hashes x problems: the u of solve/loss.hpp
 };
 
-// With Storage::split there are neither weights nor constants: the duals define the model.
+// With Storage::split there are neither weights nor an intercept: the duals define the model.
 struct Trained {
   std::vector<kernels::Key>
       keys;  // ascending; only conjunctions with some non-zero weight, without the constant
   std::vector<double> weights;    // keys x problems
-  std::vector<double> constants;  // one per problem
+  std::vector<double> intercept;  // one per problem
   std::vector<double> duals;      // rows x problems
   std::vector<solve::Outcome> outcomes;
   Storage storage = Storage::automatic;

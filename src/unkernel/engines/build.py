@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import arrange, expand, head_within
-from unkernel.engines.tables import BITSLICED, CONJUNCTIONS, INVERTED, Tables
+from unkernel.data.rows.csr import CsrRows, narrow
+from unkernel.engines.tables import (
+    BITSLICED,
+    CONJUNCTIONS,
+    INVERTED,
+    ConjunctionWeights,
+    Tables,
+    map_arguments,
+)
 from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
 from unkernel.models.rows import distinct, squared_norms
 
@@ -50,10 +58,10 @@ def simplified(model: Model) -> Model:
     if model.n_features > max(1 << 20, 8 * model.vectors.nnz):  # a file may use index 10^18
         return replace(model, kernel=Kernel("polynomial", 1, gamma, coef0))
     weights = gamma * model.vectors.transposed_product(model.coefficients)
-    intercepts = model.intercept + coef0 * model.coefficients.sum(axis=0)
+    intercept = model.intercept + coef0 * model.coefficients.sum(axis=0)
     return LinearModel(
         weights.reshape(model.n_features, model.n_scores),
-        intercepts,
+        intercept,
         model.decision,
         model.n_features,
         model.fixed_width,
@@ -192,24 +200,7 @@ def expanded(
     model, kernel = machine.model, machine.model.kernel
     sets = machine.sets if sets is None else sets
     dense = replace(head, nbytes=min(head.nbytes, most_bytes))
-    ranks = _head_ranks(dense, kernel.degree, sets, model.n_scores, len(machine.used))
-    built = expand(
-        offsets=machine.offsets,
-        columns=machine.columns,
-        values=np.ascontiguousarray(model.vectors.data),
-        features=len(machine.used),
-        coefficients=np.ascontiguousarray(model.coefficients).reshape(-1),
-        intercepts=np.ascontiguousarray(model.intercept),
-        sets=sets,
-        degree=kernel.degree,
-        gamma=float(kernel.gamma),
-        coef0=float(kernel.coef0),
-        **ranks,
-        rare_below=rare_below,
-        threshold=threshold,
-        most_bytes=most_bytes,
-        threads=threads,
-    )
+    layout = _head_layout(dense, kernel.degree, sets, model.n_scores, len(machine.used))
     parameters = {
         "sets": sets,
         "degree": kernel.degree,
@@ -217,6 +208,15 @@ def expanded(
         "gamma": float(kernel.gamma),
         "coef0": float(kernel.coef0),
     }
+    built = expand(
+        CsrRows.of(machine.offsets, machine.columns, model.vectors.data, len(machine.used)),
+        coefficients=np.ascontiguousarray(model.coefficients).reshape(-1),
+        intercept=np.ascontiguousarray(model.intercept),
+        **map_arguments(parameters),
+        head=layout,
+        limits=Limits(rare_below, float(threshold), float(most_bytes)),
+        threads=threads,
+    )
     tables = Tables.of(CONJUNCTIONS, parameters, built)
     tables.arrays["columns"] = machine.used[tables.arrays["columns"]]
     return tables
@@ -318,11 +318,13 @@ def linear(model: LinearModel) -> Tables:
     # At degree 1 a feature counts with its value: the same tables serve binary and real rows.
     return _arranged(
         {"sets": True, "degree": 1, "map": "kernel", "gamma": 1.0, "coef0": 0.0},
-        columns=used.astype(np.int64),
-        keys=np.arange(1, len(used) + 1, dtype=np.uint64),
-        weights=model.weights[used],
-        constants=model.intercept,
-        features=max(model.n_features, 1),
+        ConjunctionWeights.of(
+            used.astype(np.int64),
+            np.arange(1, len(used) + 1, dtype=np.uint64),
+            model.weights[used],
+            model.intercept,
+            max(model.n_features, 1),
+        ),
         head=Head(nbytes=np.inf),
     )
 
@@ -331,11 +333,7 @@ def conjunctions(model: ConjunctionModel, *, head: Head, sample: Any = None, thr
     """The weights of a trained model; groups of features are found from the rows of the sample."""
     return _arranged(
         _parameters(model),
-        columns=model.columns,
-        keys=model.keys,
-        weights=model.weights,
-        constants=model.intercept,
-        features=model.n_features,
+        ConjunctionWeights.of(model.columns, model.keys, model.weights, model.intercept, model.n_features),
         head=head,
         sample=sample,
         threads=threads,
@@ -366,47 +364,52 @@ def dense_entries(ranks: int, degree: int) -> int:
     return sum(math.comb(ranks, size) for size in range(degree + 1))
 
 
-def _head_ranks(head: Head, degree: int, sets: bool, scores: int, used: int) -> dict[str, Any]:
-    """The arguments of the native builders that describe the head."""
+@dataclass(frozen=True)
+class HeadLayout:
+    """The head as the core reads it: how many ranks it has, and which of them are fused or grouped."""
+
+    fused: int
+    ranks: int
+    by_frequency: bool
+    grouped: int
+    most_sums: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the core leaves out of an expansion: rare features, light conjunctions, too large tables."""
+
+    rare_below: int
+    threshold: float
+    most_bytes: float
+
+
+def _head_layout(head: Head, degree: int, sets: bool, scores: int, used: int) -> HeadLayout:
     fused = head.fused if sets else 0
     ranks = head_within(bytes=head.nbytes, degree=degree, sets=sets, fused=fused, scores=scores, used=used)
-    return {
-        "fused": fused,
-        "head": int(ranks),
-        "by_frequency": head.by_frequency,
-        "grouped": head.grouped if sets else 0,
-        "most_sums": head.sum_bytes / (8 * scores),
-    }
+    return HeadLayout(
+        fused=fused,
+        ranks=int(ranks),
+        by_frequency=head.by_frequency,
+        grouped=head.grouped if sets else 0,
+        most_sums=head.sum_bytes / (8 * scores),
+    )
 
 
 def _arranged(
     parameters: dict[str, Any],
+    weights: ConjunctionWeights,
     *,
-    columns: NDArray[np.int64],
-    keys: NDArray[np.uint64],
-    weights: NDArray[np.float64],
-    constants: NDArray[np.float64],
-    features: int,
     head: Head,
     sample: Any = None,
     threads: int = 1,
 ) -> Tables:
-    ranks = _head_ranks(head, parameters["degree"], parameters["sets"], len(constants), len(columns))
+    degree, sets = parameters["degree"], parameters["sets"]
     built = arrange(
-        sets=parameters["sets"],
-        degree=parameters["degree"],
-        map=parameters["map"],
-        gamma=parameters["gamma"],
-        coef0=parameters["coef0"],
-        features=features,
-        columns=np.ascontiguousarray(columns),
-        keys=np.ascontiguousarray(keys),
-        weights=np.ascontiguousarray(weights).reshape(-1),
-        constants=np.ascontiguousarray(constants),
-        **ranks,
-        sample_offsets=np.zeros(1, np.int32) if sample is None else sample.indptr.astype(np.int32),
-        sample_columns=np.empty(0, np.int32) if sample is None else sample.indices.astype(np.int32),
-        sample_values=np.empty(0) if sample is None else sample.data,
+        weights,
+        **map_arguments(parameters),
+        head=_head_layout(head, degree, sets, len(weights.intercept), len(weights.columns)),
+        sample=CsrRows.of(np.zeros(1), [], [], 0) if sample is None else narrow(sample),
         threads=threads,
     )
     return Tables.of(CONJUNCTIONS, parameters, built)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import (
     Engine,
+    FeatureMap,
     bitsliced_engine,
     conjunction_engine,
     int16_pair_engine,
@@ -38,17 +39,49 @@ _NUMBERS: dict[str, tuple[str, ...]] = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class ConjunctionWeights:
+    """Weights of conjunctions as the core reads them, with the names of a ``ConjunctionModel``."""
+
+    columns: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    weights: NDArray[np.float64]  # keys x scores, flat
+    intercept: NDArray[np.float64]
+    n_features: int
+
+    @classmethod
+    def of(cls, columns: Any, keys: Any, weights: Any, intercept: Any, n_features: int) -> ConjunctionWeights:
+        """With weights of any shape."""
+        columns, keys, intercept = (np.ascontiguousarray(array) for array in (columns, keys, intercept))
+        return cls(columns, keys, np.ascontiguousarray(weights).reshape(-1), intercept, int(n_features))
+
+
+def map_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What makers of conjunction engines are given of the parameters in a file."""
+    feature_map = FeatureMap(
+        degree=parameters["degree"],
+        kind=parameters["map"],
+        gamma=parameters["gamma"],
+        coef0=parameters["coef0"],
+    )
+    return {"feature_map": feature_map, "sets": parameters["sets"]}
+
+
+def _conjunction_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
+    return conjunction_engine(arrays, **map_arguments(parameters))
+
+
 def _int16_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
-    given = {name: arrays[name] for name in ("columns", "keys", "constants")}
-    weights = np.ascontiguousarray(arrays["weights"]).reshape(-1)
-    engine = int16_pair_engine(**parameters, **given, weights=weights, features=int(arrays["features"][0]))
+    columns, keys, values, intercept = (arrays[name] for name in ("columns", "keys", "weights", "constants"))
+    weights = ConjunctionWeights.of(columns, keys, values, intercept, int(arrays["features"][0]))
+    engine = int16_pair_engine(weights, **map_arguments(parameters))
     if engine is None:
         raise ValueError("the model does not fit the int16 engine")
     return engine
 
 
 _MAKERS: dict[str, Callable[..., Engine]] = {
-    CONJUNCTIONS: conjunction_engine,
+    CONJUNCTIONS: _conjunction_engine,
     INT16: _int16_engine,
     INVERTED: inverted_engine,
     BITSLICED: bitsliced_engine,
@@ -115,7 +148,7 @@ class Tables:
 
     def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
         """The heaviest conjunctions in the tables, and how many there are of each size."""
-        return dict(list_heaviest({**self.arrays, **self.numbers}, **self.parameters, top=top))
+        return dict(list_heaviest({**self.arrays, **self.numbers}, **map_arguments(self.parameters), top=top))
 
     def to_json(self) -> dict[str, Any]:
         """All but the arrays."""

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from unkernel._core import DistinctRows, distinct_examples
+from unkernel._core import DistinctRows, FeatureMap, distinct_examples
 from unkernel.data.memory import available_bytes
 from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.threads import thread_count
@@ -24,6 +24,7 @@ from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, class_codes, class_weights
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
 from unkernel.models.decision import Softmax
+from unkernel.poly.options import RowOptions, SparseOptions
 
 
 @dataclass(frozen=True)
@@ -176,13 +177,10 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         spread = float(self.n_features_in_ * rows.variance(self.n_features_in_))
         return 1.0 / spread if spread > 0 else 1.0
 
-    def _map(self) -> dict[str, Any]:
-        return {
-            "degree": int(self.degree),
-            "map": self.feature_map,
-            "gamma": self.gamma_,
-            "coef0": float(self.coef0),
-        }
+    def _map(self) -> FeatureMap:
+        return FeatureMap(
+            degree=int(self.degree), kind=self.feature_map, gamma=self.gamma_, coef0=float(self.coef0)
+        )
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -195,18 +193,21 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         former = start.duals
         if former is not None and not np.array_equal(former.classes, self.classes_):
             former = None
+        options = RowOptions(
+            loss=loss,
+            C=float(self.C),
+            storage=self.storage,
+            memory=float(available_bytes()),
+            tolerance=float(self.tol),
+            max_epochs=int(self.max_iter),
+            seed=self._seed(),
+            threads=thread_count(self.n_jobs),
+        )
         return dict(
             training_set.rows.train(
-                **self._map(),
-                loss=loss,
-                C=float(self.C),
+                options,
+                feature_map=self._map(),
                 class_weights=training_set.factors,
-                storage=self.storage,
-                memory=float(available_bytes()),
-                tolerance=float(self.tol),
-                max_epochs=int(self.max_iter),
-                seed=self._seed(),
-                threads=thread_count(self.n_jobs),
                 start_hashes=former.hashes if former else np.empty(0, np.uint64),
                 start_duals=former.duals.reshape(-1) if former else np.empty(0),
                 on_progress=self._reporter(on_progress, "rows"),
@@ -226,22 +227,25 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         """The weights of a penalty with an l1 part, column by column."""
         self._steps = "Newton steps"
         former = self._same_conjunctions(start.model, training_set.rows)
+        options = SparseOptions(
+            loss=loss,
+            l1=float(l1),
+            l2=float(l2),
+            C=float(self.C),
+            memory=float(available_bytes()),
+            tolerance=float(self.tol),
+            max_steps=int(self.max_iter),
+            seed=self._seed(),
+            threads=thread_count(self.n_jobs),
+        )
         return dict(
             training_set.rows.train_sparse(
-                **self._map(),
-                loss=loss,
-                l1=l1,
-                l2=l2,
-                C=float(self.C),
+                options,
+                feature_map=self._map(),
                 class_weights=training_set.factors,
-                memory=float(available_bytes()),
-                tolerance=float(self.tol),
-                max_steps=int(self.max_iter),
-                seed=self._seed(),
-                threads=thread_count(self.n_jobs),
                 start_keys=former.keys if former else np.empty(0, np.uint64),
                 start_weights=former.weights.reshape(-1) if former else np.empty(0),
-                start_constants=former.intercept if former else np.empty(0),
+                start_intercept=former.intercept if former else np.empty(0),
                 on_progress=self._reporter(on_progress, "conjunctions"),
             )
         )
@@ -273,7 +277,7 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
             columns=frozen(rows.columns),
             keys=frozen(trained["keys"]),
             weights=frozen(trained["weights"]),
-            intercept=frozen(trained["constants"]),
+            intercept=frozen(trained["intercept"]),
             classes=self.classes_,
             probability=self._probability,
             origin=origin,

@@ -114,11 +114,11 @@ def test_rows_of_canonical_moves(text, bank, split, min_count):
 def check_weights(runs, twins):
     first = twins[0]
     part = mean_weights(runs, degree=first.degree, classes=first.n_classes)
-    columns, numbers, constants = mean(twins)
+    columns, numbers, intercept = mean(twins)
     assert part["columns"].tolist() == columns
     assert part["keys"].tolist() == list(numbers)
-    assert part["weights"].reshape(len(numbers), len(constants)).tolist() == list(numbers.values())
-    assert part["constants"].tolist() == constants
+    assert part["weights"].reshape(len(numbers), len(intercept)).tolist() == list(numbers.values())
+    assert part["intercept"].tolist() == intercept
 
 
 @settings(deadline=None, max_examples=40)

@@ -260,8 +260,8 @@ ConjunctionWeights mean_of(std::span<const RunAverages> runs, int degree, std::s
     result.keys.push_back(key);
     append(k, result.weights);
   }
-  result.constants.assign(first == 0 ? (classes == 2 ? 1 : classes) : 0, 0.0);
-  if (first > 0) append(0, result.constants);
+  result.intercept.assign(first == 0 ? (classes == 2 ? 1 : classes) : 0, 0.0);
+  if (first > 0) append(0, result.intercept);
   return result;
 }
 

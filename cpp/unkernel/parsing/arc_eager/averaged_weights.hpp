@@ -26,7 +26,7 @@ struct ConjunctionWeights {
   std::vector<std::int64_t> columns;  // of each rank
   std::vector<std::uint64_t> keys;    // ascending
   std::vector<double> weights;        // keys x classes
-  std::vector<double> constants;
+  std::vector<double> intercept;
 };
 
 // The averages of one run; the keys are those of AveragedWeights, ascending. The constant, if any, has key 0.

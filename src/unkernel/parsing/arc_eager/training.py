@@ -107,7 +107,7 @@ class OnlineLearner:
     def _from_weights(self, runs: list[Weights], classes: NDArray[Any], columns: int) -> CompiledClassifier:
         part = mean_weights(runs, degree=self.degree, classes=len(classes))
         keys = np.asarray(part["keys"])
-        constants = np.asarray(part["constants"])
+        intercept = np.asarray(part["intercept"])
         model = ConjunctionModel(
             degree=self.degree,
             sets=True,
@@ -117,8 +117,8 @@ class OnlineLearner:
             n_features=max(columns, 1),
             columns=np.asarray(part["columns"]),
             keys=keys,
-            weights=np.asarray(part["weights"]).reshape(len(keys), len(constants)),
-            intercept=constants,
+            weights=np.asarray(part["weights"]).reshape(len(keys), len(intercept)),
+            intercept=intercept,
             classes=classes,
             origin={"learner": "ArcEagerParser"},
         )

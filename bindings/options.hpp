@@ -1,0 +1,50 @@
+// Options that Python keeps together: the attributes of an object, read by name.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include "bindings.hpp"
+
+namespace unkernel::bindings {
+
+// A missing attribute is an AttributeError; one of another type, or outside of the range, a TypeError.
+class Options {
+ public:
+  explicit Options(nb::handle object) : object_(nb::borrow(object)) {}
+
+  double real(const char* name) const;
+  bool flag(const char* name) const;
+  std::string text(const char* name) const;
+
+  // A whole number that the type can hold; of unsigned 64-bit numbers, those below 2^63.
+  template <class T>
+  T integer(const char* name) const {
+    static_assert(std::is_integral_v<T>);
+    constexpr std::uint64_t most = std::numeric_limits<T>::max();
+    constexpr std::uint64_t most_signed = std::numeric_limits<std::int64_t>::max();
+    return static_cast<T>(integer_within(name, static_cast<std::int64_t>(std::numeric_limits<T>::min()),
+                                         static_cast<std::int64_t>(std::min(most, most_signed))));
+  }
+
+  // Keeps its memory alive as long as the object does not get another array.
+  template <class T>
+  Array<T> array(const char* name) const {
+    Array<T> found;
+    if (!nb::try_cast<Array<T>>(attribute(name), found, true))
+      fail(name, "a contiguous array of the right type");
+    return found;
+  }
+
+ private:
+  nb::object attribute(const char* name) const;
+  std::int64_t integer_within(const char* name, std::int64_t least, std::int64_t most) const;
+  [[noreturn]] static void fail(const char* name, const char* expected);
+
+  nb::object object_;
+};
+
+}  // namespace unkernel::bindings
