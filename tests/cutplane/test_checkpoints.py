@@ -14,6 +14,7 @@ from reference.damage import joined, parts, settings_of, with_settings
 from reference.patience import wait_for
 from unkernel import CuttingPlaneSVC, FormatError, RankSVM, write_svmlight
 from unkernel.cutplane.checkpoints import Checkpoint
+from unkernel.models import container
 
 HARD = {"C": 1.0, "tol": 1e-4}
 
@@ -213,6 +214,18 @@ def test_other_rows_labels_and_losses_are_refused(killed, folder, change):
     with pytest.raises(ValueError, match=r"kept.*problem-0: the checkpoint is of other rows"):
         change(learner, X, y)
     assert {path: path.read_bytes() for path in (folder / "problem-0").iterdir()} == before
+
+
+def test_checkpoints_of_earlier_versions_are_refused(killed, folder):
+    learner, X, y = killed
+    path = folder / "problem-0" / "state.uk"
+    kind, arrays, settings = container.read(path)
+    del settings["checksums"]
+    container.write(path, kind, {name: np.array(array) for name, array in arrays.items()}, settings)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"problem-0: the checkpoint is of an earlier version.*delete"):
+        learner.fit(X, y)
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from unkernel.models import container
 
 _KIND = "checkpoint"
 _STATE = "state.uk"
+_CHECKSUMS = "xxh64"  # of rows and labels in identities; earlier versions had others, and named none
 
 Observer = Callable[[NDArray[np.float64], float, float, int], None]
 
@@ -61,7 +62,7 @@ class Checkpoint:
         Raises
         ------
         ValueError
-            If what is stored belongs to other rows, labels or losses.
+            If what is stored belongs to other rows, labels or losses, or was written by an earlier version.
         FormatError
             If it is damaged.
         """
@@ -69,6 +70,11 @@ class Checkpoint:
         if not path.exists():
             return None
         arrays, settings = _read(path)
+        if settings.get("checksums") != _CHECKSUMS:
+            raise ValueError(
+                f"{self.folder}: the checkpoint is of an earlier version of unkernel, which this one cannot "
+                "compare with the rows; delete the folder, or give another one"
+            )
         if settings.get("identity") != self.identity:
             raise ValueError(
                 f"{self.folder}: the checkpoint is of other rows, labels or another loss; delete the folder, "
@@ -112,6 +118,7 @@ class Checkpoint:
             arrays = {"weights": weights, "masses": bundle.masses, "offsets": bundle.offsets}
             settings = {
                 "identity": self.identity,
+                "checksums": _CHECKSUMS,
                 "cuts": files,
                 "rounds": rounds_before + rounds,
                 "objective": objective,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,6 +15,7 @@ from unkernel.cutplane.checkpoints import Checkpoint
 from unkernel.data.memory import available_bytes
 from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.rows.row_files import RowFile, open_rows
+from unkernel.data.rows.row_format import checksum_of
 from unkernel.learners.base import Outcome
 from unkernel.learners.progress import OnProgress
 
@@ -166,10 +166,8 @@ def pair_accuracy(tol: float) -> float:
 
 def checksum(arrays: Iterable[NDArray[Any]]) -> int:
     """A number that changes when the arrays do."""
-    total = 0
-    for array in arrays:
-        total = zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data, total)
-    return total
+    sums = [checksum_of(np.ascontiguousarray(array).reshape(-1)) for array in arrays]
+    return checksum_of(np.array(sums, np.uint64))
 
 
 @dataclass(frozen=True, eq=False)
