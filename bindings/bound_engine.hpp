@@ -10,7 +10,7 @@
 
 #include "bindings.hpp"
 #include "csr_rows.hpp"
-#include "rows.hpp"
+#include "feature_ids.hpp"
 #include "tables.hpp"
 #include "unkernel/engines/conjunctions/conjunction_engine.hpp"
 

@@ -1,4 +1,4 @@
-#include "rows.hpp"
+#include "feature_ids.hpp"
 
 #include <cstring>
 #include <stdexcept>
