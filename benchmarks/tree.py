@@ -40,6 +40,7 @@ from tree_tasks import CACHE, example_lines, examples_of, file_of, leaf_pairs, l
 from unkernel import Forest, TreeKernel, TreeSVC, datasets, load, read_trees
 from unkernel._core import train_sampled_trees
 from unkernel.models import ExampleKernel
+from unkernel.tree.options import SampledOptions
 
 DECAY, C = 0.4, 1.0
 QUESTIONS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
@@ -243,10 +244,12 @@ class SampledProblem:
         """Stops after so many rounds and not before, so that all methods do the same."""
         return clocked(
             lambda: train_sampled_trees(
+                SampledOptions(
+                    imbalance=1.0, C=C, epsilon=1e-12, max_rounds=rounds, sample_size=sample_size,
+                    fit_intercept=True, seed=1, method=method, threads=threads,
+                ),
                 kernel=self.kernel, set=self.examples, codes=self.codes, costs=np.ones(len(self.codes)),
-                positive=1, problem=0, problems=1, imbalance=1.0, C=C, epsilon=1e-12, max_rounds=rounds,
-                sample_size=sample_size, fit_intercept=True, seed=1, method=method, threads=threads,
-                on_progress=None,
+                positive=1, on_progress=None,
             )
         )  # fmt: skip
 

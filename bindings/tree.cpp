@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 
+#include "options.hpp"
 #include "tables.hpp"
 #include "trees.hpp"
 #include "unkernel/tree/exact.hpp"
@@ -56,12 +57,16 @@ Table trained_table(tree::Trained&& trained) {
   return table;
 }
 
-nb::typed<nb::list, Table> train_exact(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set,
-                                       const Array<std::int32_t>& codes, const Array<double>& costs,
-                                       const std::vector<std::int32_t>& positives, double imbalance,
-                                       double tolerance, std::int64_t max_rounds, bool fit_intercept,
-                                       std::size_t memory, int threads, const OnProgress& on_progress) {
+nb::typed<nb::list, Table> train_exact(nb::object given, const ExampleKernel& kernel,
+                                       std::shared_ptr<ExampleSet> set, const Array<std::int32_t>& codes,
+                                       const Array<double>& costs, const std::vector<std::int32_t>& positives,
+                                       const OnProgress& on_progress) {
   check_targets(*set, codes, costs);
+  const Options options(given);
+  const tree::ExactOptions solver{options.real("tolerance"), options.integer<std::int64_t>("max_rounds"),
+                                  options.flag("fit_intercept"), options.integer<std::size_t>("memory"),
+                                  options.integer<int>("threads")};
+  const double imbalance = options.real("imbalance");
   std::vector<tree::Labelling> labellings;
   for (const std::int32_t positive : positives)
     labellings.push_back(labelling(view(codes), view(costs), positive, imbalance));
@@ -69,8 +74,7 @@ nb::typed<nb::list, Table> train_exact(const ExampleKernel& kernel, std::shared_
   watched(
       [&](Monitor& monitor) {
         const ReadingLock reading(set->forest->gate());
-        trained = tree::train_exact(kernel, set, labellings,
-                                    {tolerance, max_rounds, fit_intercept, memory, threads}, monitor);
+        trained = tree::train_exact(kernel, set, labellings, solver, monitor);
       },
       on_progress);
   nb::typed<nb::list, Table> tables;
@@ -89,23 +93,28 @@ tree::CutMethod cut_method(const std::string& name) {
       "cuts are computed by 'forest', 'usvm', 'sdag', 'sdag+' or 'kernels', not by '" + name + "'");
 }
 
-Table train_sampled(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set,
+Table train_sampled(nb::object given, const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set,
                     const Array<std::int32_t>& codes, const Array<double>& costs, std::int32_t positive,
-                    std::int64_t problem, std::int64_t problems, double imbalance, double C, double epsilon,
-                    std::int64_t max_rounds, std::int64_t sample_size, bool fit_intercept, std::uint64_t seed,
-                    const std::string& method, int threads, const OnProgress& on_progress) {
+                    const OnProgress& on_progress) {
   check_targets(*set, codes, costs);
-  const tree::Labelling examples = labelling(view(codes), view(costs), positive, imbalance);
-  const tree::SampledOptions options{
-      C, epsilon, max_rounds, sample_size, fit_intercept, seed, cut_method(method), threads};
+  const Options options(given);
+  const tree::Labelling examples = labelling(view(codes), view(costs), positive, options.real("imbalance"));
+  const tree::SampledOptions solver{options.real("C"),
+                                    options.real("epsilon"),
+                                    options.integer<std::int64_t>("max_rounds"),
+                                    options.integer<std::int64_t>("sample_size"),
+                                    options.flag("fit_intercept"),
+                                    options.integer<std::uint64_t>("seed"),
+                                    cut_method(options.text("method")),
+                                    options.integer<int>("threads")};
   Progress progress;
-  progress.problem = problem;
-  progress.problems = problems;
+  progress.problem = options.integer<std::int64_t>("problem");
+  progress.problems = options.integer<std::int64_t>("problems");
   tree::Trained trained;
   watched(
       [&](Monitor& monitor) {
         const ReadingLock reading(set->forest->gate());
-        trained = tree::train_sampled(kernel, set, examples, options, progress, monitor);
+        trained = tree::train_sampled(kernel, set, examples, solver, progress, monitor);
       },
       on_progress);
   return trained_table(std::move(trained));
@@ -114,15 +123,12 @@ Table train_sampled(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set
 }  // namespace
 
 void bind_tree_learners(nb::module_& module) {
-  module.def("train_exact_trees", &train_exact, nb::arg("kernel"), nb::arg("set"), nb::arg("codes"),
-             nb::arg("costs"), nb::arg("positives"), nb::arg("imbalance"), nb::arg("tolerance"),
-             nb::arg("max_rounds"), nb::arg("fit_intercept"), nb::arg("memory"), nb::arg("threads"),
+  module.def("train_exact_trees", &train_exact, nb::arg("options"), nb::kw_only(), nb::arg("kernel"),
+             nb::arg("set"), nb::arg("codes"), nb::arg("costs"), nb::arg("positives"),
              nb::arg("on_progress").none());
-  module.def("train_sampled_trees", &train_sampled, nb::arg("kernel"), nb::arg("set"), nb::arg("codes"),
-             nb::arg("costs"), nb::arg("positive"), nb::arg("problem"), nb::arg("problems"),
-             nb::arg("imbalance"), nb::arg("C"), nb::arg("epsilon"), nb::arg("max_rounds"),
-             nb::arg("sample_size"), nb::arg("fit_intercept"), nb::arg("seed"), nb::arg("method"),
-             nb::arg("threads"), nb::arg("on_progress").none());
+  module.def("train_sampled_trees", &train_sampled, nb::arg("options"), nb::kw_only(), nb::arg("kernel"),
+             nb::arg("set"), nb::arg("codes"), nb::arg("costs"), nb::arg("positive"),
+             nb::arg("on_progress").none());
 }
 
 void bind_tree(nb::module_& module) {

@@ -13,6 +13,7 @@ from reference.tree_kernels import KINDS
 from unkernel import Forest, TreeKernel, TreeSVC
 from unkernel._core import train_sampled_trees
 from unkernel.models import ExampleKernel, Kernel
+from unkernel.tree.options import SampledOptions
 
 METHODS = ("forest", "usvm", "sdag", "sdag+", "kernels")
 every_kernel = pytest.mark.parametrize("kind", KINDS)
@@ -20,13 +21,18 @@ every_kernel = pytest.mark.parametrize("kind", KINDS)
 
 def train(forest, y, *, kernel=None, costs=None, method="forest", threads=1, **options):
     kernel = kernel or ExampleKernel()
+    on_progress, positive = options.pop("on_progress", None), options.pop("positive", 1)
+    usual = {"imbalance": 1.0, "C": 1.0, "epsilon": 1e-3, "max_rounds": 40, "sample_size": 60}
+    usual |= {"fit_intercept": True, "seed": 1, "method": method, "threads": threads}
     outcome = train_sampled_trees(
-        kernel=kernel.core(), set=kernel.examples(forest, indexed=True), codes=np.asarray(y, np.int32),
-        costs=np.ones(len(y)) if costs is None else np.asarray(costs, float), method=method, threads=threads,
-        **{"positive": 1, "problem": 0, "problems": 1, "imbalance": 1.0, "C": 1.0, "epsilon": 1e-3,
-           "max_rounds": 40, "sample_size": 60, "fit_intercept": True,
-           "seed": 1, "on_progress": None} | options,
-    )  # fmt: skip
+        SampledOptions(**usual | options),
+        kernel=kernel.core(),
+        set=kernel.examples(forest, indexed=True),
+        codes=np.asarray(y, np.int32),
+        costs=np.ones(len(y)) if costs is None else np.asarray(costs, float),
+        positive=positive,
+        on_progress=on_progress,
+    )
     return dict(outcome)
 
 
@@ -247,3 +253,11 @@ def test_says_how_it_ended():
     assert 0 <= clf.gap_ < 0.05
     assert clf.objective_ > 0
     assert clf.to_model().origin["solver"] == "sampled"
+
+
+@pytest.mark.parametrize(
+    "name, value", [("C", "1"), ("max_rounds", 1.5), ("fit_intercept", 1), ("seed", -1), ("method", None)]
+)
+def test_options_of_other_types_are_refused(name, value):
+    with pytest.raises(TypeError, match=f"option '{name}' must be"):
+        train(Forest(["(A b)", "(A c)"]), [0, 1], **{name: value})

@@ -19,6 +19,7 @@ from reference.tree_kernels import KINDS
 from unkernel import Forest, TreeKernel, TreeSVC
 from unkernel._core import train_exact_trees
 from unkernel.models import ExampleKernel, Kernel
+from unkernel.tree.options import ExactOptions
 
 every_kernel = pytest.mark.parametrize("kind", KINDS)
 TIGHT = 1e-5
@@ -218,12 +219,18 @@ def test_a_class_of_one_tree():
 
 def train(texts, y, *, C=1.0, memory=1 << 30, threads=1, kernel=None, positives=(1,), rounds=1000, **options):
     kernel = kernel or ExampleKernel()
+    on_progress = options.pop("on_progress", None)
+    usual = {"imbalance": 1.0, "tolerance": 1e-5, "max_rounds": rounds, "fit_intercept": True}
+    usual |= {"memory": memory, "threads": threads}
     outcomes = train_exact_trees(
-        kernel=kernel.core(), set=kernel.examples(Forest(texts), indexed=True), codes=np.asarray(y, np.int32),
-        costs=np.full(len(y), float(C)), positives=list(positives),
-        **{"imbalance": 1.0, "tolerance": 1e-5, "max_rounds": rounds, "fit_intercept": True, "memory": memory,
-           "threads": threads, "on_progress": None} | options,
-    )  # fmt: skip
+        ExactOptions(**usual | options),
+        kernel=kernel.core(),
+        set=kernel.examples(Forest(texts), indexed=True),
+        codes=np.asarray(y, np.int32),
+        costs=np.full(len(y), float(C)),
+        positives=list(positives),
+        on_progress=on_progress,
+    )
     return [dict(one) for one in outcomes]
 
 

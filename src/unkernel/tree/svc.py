@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, cast
 
@@ -24,6 +25,7 @@ from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, class_codes, class_weights
 from unkernel.models import Decision, ExampleKernel, Kernel, TreeModel
 from unkernel.models.tree import COMBINATIONS, LEAST_DECAY, PAIRINGS, TREE_KERNELS, VECTOR_KERNELS
+from unkernel.tree.options import ExactOptions, SampledOptions
 from unkernel.tree.training_trees import KeptTrees, TrainingTrees, TreeTargets
 
 _EXAMPLES_FOR_SAMPLING = 500_000  # from so many on, "auto" samples
@@ -325,18 +327,21 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         self, kernel: ExampleKernel, examples: ExampleSet, targets: TreeTargets, on_progress: OnProgress
     ) -> list[dict[str, Any]]:
         free = available_bytes()
-        trained = train_exact_trees(
-            kernel=kernel.core(),
-            set=examples,
-            codes=targets.codes,
-            costs=float(self.C) * targets.importance,
-            positives=targets.positives,
+        options = ExactOptions(
             imbalance=float(self.imbalance),
             tolerance=float(self.tol),
             max_rounds=int(self.max_iter),
             fit_intercept=bool(self.fit_intercept),
             memory=int(min(_MOST_SQUARE_BYTES, free / _SHARE_OF_MEMORY if free else _MOST_SQUARE_BYTES)),
             threads=thread_count(self.n_jobs),
+        )
+        trained = train_exact_trees(
+            options,
+            kernel=kernel.core(),
+            set=examples,
+            codes=targets.codes,
+            costs=float(self.C) * targets.importance,
+            positives=targets.positives,
             on_progress=on_progress,
         )
         return [dict(one) for one in trained]
@@ -344,26 +349,27 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
     def _train_sampled(
         self, kernel: ExampleKernel, examples: ExampleSet, targets: TreeTargets, on_progress: OnProgress
     ) -> list[dict[str, Any]]:
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        options = SampledOptions(
+            imbalance=float(self.imbalance),
+            C=float(self.C),
+            epsilon=float(self.tol),
+            max_rounds=int(self.max_iter),
+            sample_size=int(self.sample_size),
+            fit_intercept=bool(self.fit_intercept),
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            method="forest" if kernel.combination == "trees" else "kernels",
+            threads=thread_count(self.n_jobs),
+            problems=len(targets.positives),
+        )
         return [
             dict(
                 train_sampled_trees(
+                    replace(options, problem=problem, seed=options.seed + problem),
                     kernel=kernel.core(),
                     set=examples,
                     codes=targets.codes,
                     costs=targets.importance,
                     positive=positive,
-                    problem=problem,
-                    problems=len(targets.positives),
-                    imbalance=float(self.imbalance),
-                    C=float(self.C),
-                    epsilon=float(self.tol),
-                    max_rounds=int(self.max_iter),
-                    sample_size=int(self.sample_size),
-                    fit_intercept=bool(self.fit_intercept),
-                    seed=seed + problem,
-                    method="forest" if kernel.combination == "trees" else "kernels",
-                    threads=thread_count(self.n_jobs),
                     on_progress=on_progress,
                 )
             )

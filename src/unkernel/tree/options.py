@@ -1,0 +1,34 @@
+"""Options of training on trees, as the core reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ExactOptions:
+    """Options of training on all kernel values that are needed."""
+
+    imbalance: float
+    tolerance: float
+    max_rounds: int
+    fit_intercept: bool
+    memory: int  # bytes for kernel values
+    threads: int
+
+
+@dataclass(frozen=True)
+class SampledOptions:
+    """Options of training with sampled cuts, for one of several problems."""
+
+    imbalance: float
+    C: float
+    epsilon: float
+    max_rounds: int
+    sample_size: int
+    fit_intercept: bool
+    seed: int
+    method: str  # how cuts are computed
+    threads: int
+    problem: int = 0
+    problems: int = 1
