@@ -162,7 +162,7 @@ class CompiledClassifier(CompiledEstimator):
         return trie
 
     def _make_engine(self) -> Engine:
-        tables = int16_tables(self.model) if self.engine == INT16 else self._tables
+        tables = int16_tables(self.model, fits=self.chosen is None) if self.engine == INT16 else self._tables
         return tables.engine()
 
     def _make_trie(self) -> PrefixTrie | None:

@@ -12,6 +12,7 @@ from unkernel.engines.tables import INT16, Tables
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 
 _LARGEST = float(np.iinfo(np.int16).max)
+_ORDINARY = 900  # smaller exponents have powers of two that are ordinary numbers
 _CHUNK = 1 << 16  # weights that are checked at a time; one that does not fit ends the check
 
 
@@ -32,9 +33,12 @@ def int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> str |
     return None
 
 
-def int16_tables(model: KernelModel | LinearModel | ConjunctionModel) -> Tables:
-    """What the ``int16`` engine reads; a ``ValueError`` where it cannot hold the model."""
-    obstacle = int16_obstacle(model)
+def int16_tables(model: KernelModel | LinearModel | ConjunctionModel, *, fits: bool = False) -> Tables:
+    """What the ``int16`` engine reads; a ``ValueError`` where it cannot hold the model.
+
+    Give ``fits=True`` where ``int16_obstacle`` has found none: looking at all weights takes time.
+    """
+    obstacle = None if fits else int16_obstacle(model)
     if obstacle is not None:
         raise ValueError(f"engine='int16' needs {obstacle}; use engine='auto'")
     assert isinstance(model, ConjunctionModel)
@@ -66,7 +70,14 @@ def _fits(parts: list[NDArray[np.float64]]) -> bool:
     for part in parts:
         for begin in range(0, len(part), _CHUNK):
             weights = part[begin : begin + _CHUNK]
-            multiples = np.ldexp(weights, -exponent)
-            if not np.array_equal(multiples, np.rint(multiples)) or (weights[multiples == 0] != 0).any():
+            multiples = _divided(weights, exponent)
+            if not (np.rint(multiples) == multiples).all() or (weights[multiples == 0] != 0).any():
                 return False
     return True
+
+
+def _divided(weights: NDArray[np.float64], exponent: int) -> NDArray[np.float64]:
+    """The weights divided by a power of two, exactly."""
+    if abs(exponent) < _ORDINARY:
+        return weights * float(np.ldexp(1.0, -exponent))
+    return np.ldexp(weights, -exponent)  # slow, and right where the power itself is no number
