@@ -41,6 +41,7 @@ from unkernel._core import (
     pack_rows_by_frequency,
     train_dual,
 )
+from unkernel.cutplane.options import DualOptions, LoopOptions
 from zipf_rows import ranks_of, zipf_rows
 
 GAPS = (1e-2, 1e-3)
@@ -103,16 +104,17 @@ class Packed:
 
 def by_dual(rows: PackedRows, task: Linear, tol: float, epochs: int = 1000) -> dict:
     return train_dual(
+        DualOptions(tolerance=tol, max_epochs=epochs, seed=1, threads=1),
         rows=rows, intercept=0.0, squared=False, signed_costs=task.C * task.y, duals=np.empty(0),
-        tolerance=tol, max_epochs=epochs, seed=1, threads=1, problem=0, problems=1, on_progress=None,
+        on_progress=None,
     )  # fmt: skip
 
 
 def by_cuts(rows: PackedRows, oracle: Any, C: float, tol: float) -> dict:
     return minimise(
+        LoopOptions(C=C, tolerance=tol, max_rounds=5000, threads=1),
         rows=rows, oracle=oracle, intercept=0.0, bundle=Bundle(rows.features, 200),
-        start=np.zeros(rows.features), C=C, tolerance=tol, max_rounds=5000, threads=1, problem=0, problems=1,
-        on_progress=None, observe=None,
+        start=np.zeros(rows.features), on_progress=None, observe=None,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@
 
 #include "bindings.hpp"
 #include "csr_rows.hpp"
+#include "options.hpp"
 #include "unkernel/base/checksum.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/cutplane/dual.hpp"
@@ -301,14 +302,20 @@ struct LoopOptions {
   Progress progress;
 };
 
-LoopOptions loop_options(double C, double tolerance, std::int64_t max_rounds, int threads,
-                         std::int64_t problem, std::int64_t problems) {
+Progress progress_of(const Options& options) {
   Progress progress;
   progress.stage = "training";
-  progress.problem = problem;
-  progress.problems = problems;
-  progress.finished = problem;
-  return {{C, tolerance, max_rounds, threads}, progress};
+  progress.problem = options.integer<std::int64_t>("problem");
+  progress.problems = options.integer<std::int64_t>("problems");
+  return progress;
+}
+
+LoopOptions loop_options(const Options& options) {
+  Progress progress = progress_of(options);
+  progress.finished = progress.problem;
+  return {{options.real("C"), options.real("tolerance"), options.integer<std::int64_t>("max_rounds"),
+           options.integer<int>("threads")},
+          progress};
 }
 
 solve::OneSlackOutcome minimise(solve::Risk& risk, const LoopOptions& options, Bundle& bundle,
@@ -387,62 +394,57 @@ void bind_loop(nb::module_& module) {
           nb::rv_policy::move);
   module.def(
       "minimise",
-      [](const RowStore& rows, Oracle& oracle, double intercept, Bundle& bundle, Array<double> start,
-         double C, double tolerance, std::int64_t max_rounds, int threads, std::int64_t problem,
-         std::int64_t problems, const OnProgress& on_progress, const Observe& observe) {
+      [](nb::object given, const RowStore& rows, Oracle& oracle, double intercept, Bundle& bundle,
+         Array<double> start, const OnProgress& on_progress, const Observe& observe) {
+        const LoopOptions options = loop_options(Options(given));
         return run_loop(start, on_progress, [&](std::vector<double>& weights, Monitor& monitor) {
-          cutplane::RowRisk risk(rows, intercept, oracle, {threads, &monitor});
-          return minimise(risk, loop_options(C, tolerance, max_rounds, threads, problem, problems), bundle,
-                          weights, monitor, observe);
+          cutplane::RowRisk risk(rows, intercept, oracle, {options.solver.threads, &monitor});
+          return minimise(risk, options, bundle, weights, monitor, observe);
         });
       },
-      nb::kw_only(), nb::arg("rows"), nb::arg("oracle"), nb::arg("intercept"), nb::arg("bundle"),
-      nb::arg("start"), nb::arg("C"), nb::arg("tolerance"), nb::arg("max_rounds"), nb::arg("threads"),
-      nb::arg("problem"), nb::arg("problems"), nb::arg("on_progress").none(), nb::arg("observe").none());
+      nb::arg("options"), nb::kw_only(), nb::arg("rows"), nb::arg("oracle"), nb::arg("intercept"),
+      nb::arg("bundle"), nb::arg("start"), nb::arg("on_progress").none(), nb::arg("observe").none());
   module.def(
       "minimise_distant",
-      [](nb::object risk, std::size_t steps_at_once, Bundle& bundle, Array<double> start, double C,
-         double tolerance, std::int64_t max_rounds, int threads, std::int64_t problem, std::int64_t problems,
+      [](nb::object given, nb::object risk, std::size_t steps_at_once, Bundle& bundle, Array<double> start,
          const OnProgress& on_progress, const Observe& observe) {
+        const LoopOptions options = loop_options(Options(given));
         DistantRisk distant(start.size(), std::move(risk), steps_at_once);
         return run_loop(start, on_progress, [&](std::vector<double>& weights, Monitor& monitor) {
-          return minimise(distant, loop_options(C, tolerance, max_rounds, threads, problem, problems), bundle,
-                          weights, monitor, observe);
+          return minimise(distant, options, bundle, weights, monitor, observe);
         });
       },
-      nb::kw_only(), nb::arg("risk"), nb::arg("steps_at_once"), nb::arg("bundle"), nb::arg("start"),
-      nb::arg("C"), nb::arg("tolerance"), nb::arg("max_rounds"), nb::arg("threads"), nb::arg("problem"),
-      nb::arg("problems"), nb::arg("on_progress").none(), nb::arg("observe").none());
+      nb::arg("options"), nb::kw_only(), nb::arg("risk"), nb::arg("steps_at_once"), nb::arg("bundle"),
+      nb::arg("start"), nb::arg("on_progress").none(), nb::arg("observe").none());
+}
+
+Table dual(nb::object given, const PackedRows& rows, double intercept, bool squared,
+           Array<double> signed_costs, Array<double> duals, const OnProgress& on_progress) {
+  const Options options(given);
+  const double tolerance = options.real("tolerance");
+  const auto max_epochs = options.integer<std::int64_t>("max_epochs");
+  const auto seed = options.integer<std::uint64_t>("seed");
+  const int threads = options.integer<int>("threads");
+  const Progress progress = progress_of(options);
+  std::vector<double> ended(duals.data(), duals.data() + duals.size());
+  std::vector<double> weights(rows.features() + (intercept != 0.0 ? 1 : 0));
+  solve::Outcome outcome;
+  watched(
+      [&](Monitor& monitor) {
+        outcome =
+            cutplane::train_dual(rows, intercept, loss_of(squared), view(signed_costs),
+                                 {tolerance, max_epochs, seed, threads}, ended, weights, progress, monitor);
+      },
+      on_progress);
+  Table result = table_of(outcome, outcome.epochs);
+  result["weights"] = to_numpy(std::move(weights));
+  result["duals"] = to_numpy(std::move(ended));
+  return result;
 }
 
 void bind_dual(nb::module_& module) {
-  module.def(
-      "train_dual",
-      [](const PackedRows& rows, double intercept, bool squared, Array<double> signed_costs,
-         Array<double> duals, double tolerance, std::int64_t max_epochs, std::uint64_t seed, int threads,
-         std::int64_t problem, std::int64_t problems, const OnProgress& on_progress) {
-        std::vector<double> ended(duals.data(), duals.data() + duals.size());
-        std::vector<double> weights(rows.features() + (intercept != 0.0 ? 1 : 0));
-        solve::Outcome outcome;
-        watched(
-            [&](Monitor& monitor) {
-              Progress progress;
-              progress.stage = "training";
-              progress.problem = problem;
-              progress.problems = problems;
-              outcome = cutplane::train_dual(rows, intercept, loss_of(squared), view(signed_costs),
-                                             {tolerance, max_epochs, seed, threads}, ended, weights, progress,
-                                             monitor);
-            },
-            on_progress);
-        Table result = table_of(outcome, outcome.epochs);
-        result["weights"] = to_numpy(std::move(weights));
-        result["duals"] = to_numpy(std::move(ended));
-        return result;
-      },
-      nb::kw_only(), nb::arg("rows"), nb::arg("intercept"), nb::arg("squared"), nb::arg("signed_costs"),
-      nb::arg("duals"), nb::arg("tolerance"), nb::arg("max_epochs"), nb::arg("seed"), nb::arg("threads"),
-      nb::arg("problem"), nb::arg("problems"), nb::arg("on_progress").none());
+  module.def("train_dual", &dual, nb::arg("options"), nb::kw_only(), nb::arg("rows"), nb::arg("intercept"),
+             nb::arg("squared"), nb::arg("signed_costs"), nb::arg("duals"), nb::arg("on_progress").none());
 }
 
 }  // namespace

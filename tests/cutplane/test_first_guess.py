@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from unkernel._core import Bundle, margin_oracle, minimise, pack_rows, train_dual
+from unkernel.cutplane.options import DualOptions, LoopOptions
 
 ROWS = 70_000  # more than one block per part, and more than one part
 
@@ -27,9 +28,9 @@ def by_cuts(problem, *, squared, intercept, threads=1, rounds=1000, tol=1e-4, st
     dimension = store.features + (intercept != 0)
     bundle = Bundle(dimension, 100)
     ended = minimise(
+        LoopOptions(C=0.05, tolerance=tol, max_rounds=rounds, threads=threads),
         rows=store, oracle=margin_oracle(costs, squared=squared), intercept=intercept, bundle=bundle,
-        start=np.full(dimension, start), C=0.05, tolerance=tol, max_rounds=rounds, threads=threads,
-        problem=0, problems=1, on_progress=None, observe=None,
+        start=np.full(dimension, start), on_progress=None, observe=None,
     )  # fmt: skip
     return ended, bundle
 
@@ -37,8 +38,9 @@ def by_cuts(problem, *, squared, intercept, threads=1, rounds=1000, tol=1e-4, st
 def optimum(problem, *, squared, intercept):
     store, costs = problem
     return train_dual(
+        DualOptions(tolerance=1e-8, max_epochs=20_000, seed=0, threads=1),
         rows=store, intercept=intercept, squared=squared, signed_costs=0.05 * costs, duals=np.empty(0),
-        tolerance=1e-8, max_epochs=20_000, seed=0, threads=1, problem=0, problems=1, on_progress=None,
+        on_progress=None,
     )  # fmt: skip
 
 

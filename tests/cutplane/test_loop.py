@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,7 @@ from reference.loops import (
     pack,
 )
 from unkernel import _core
+from unkernel.cutplane.options import DualOptions
 
 # --- Rows by themselves ------------------------------------------------------------------------------
 
@@ -47,52 +50,29 @@ def test_cutting_planes_and_the_dual_solver_agree(squared, intercept):
     X, y, _ = make_rows(2, rows=200)
     y[::17] = 0.0  # rows that do not count
     cut = minimise(X, _core.margin_oracle(y, squared=squared), intercept=intercept, C=0.5)
-    options = {
-        "tolerance": 1e-7,
-        "max_epochs": 10_000,
-        "seed": 1,
-        "threads": 1,
-        "problem": 0,
-        "problems": 1,
-        "on_progress": None,
-    }
-    dual = _core.train_dual(
-        rows=pack(X), intercept=intercept, squared=squared, signed_costs=0.5 * y, duals=np.zeros(0), **options
-    )
+    options = DualOptions(tolerance=1e-7, max_epochs=10_000, seed=1, threads=1)
+    rest = {"rows": pack(X), "intercept": intercept, "squared": squared, "signed_costs": 0.5 * y}
+    dual = _core.train_dual(options, **rest, duals=np.zeros(0), on_progress=None)
     assert dual["converged"]
     assert dual["objective"] == pytest.approx(cut["objective"], rel=2e-6)
     assert cut["bound"] <= dual["objective"] * (1 + 1e-9)
     assert dual["bound"] <= cut["objective"] * (1 + 1e-9)
     wide = reference.with_constant(X, intercept)
     np.testing.assert_allclose(dual["weights"], wide.T @ dual["duals"], atol=1e-9)
-    again = _core.train_dual(
-        rows=pack(X),
-        intercept=intercept,
-        squared=squared,
-        signed_costs=0.5 * y,
-        duals=dual["duals"],
-        **options,
-    )
+    again = _core.train_dual(options, **rest, duals=dual["duals"], on_progress=None)
     assert again["rounds"] <= 3
     assert again["objective"] == pytest.approx(dual["objective"], rel=1e-6)
 
 
 def test_the_dual_solver_refuses_what_does_not_fit():
     X, y, _ = make_rows(2)
-    rest = {
-        "tolerance": 1e-3,
-        "max_epochs": 10,
-        "seed": 1,
-        "threads": 1,
-        "problem": 0,
-        "problems": 1,
-        "on_progress": None,
-    }
+    options = DualOptions(tolerance=1e-3, max_epochs=10, seed=1, threads=1)
+    rest = {"rows": pack(X), "intercept": 0.0, "squared": False, "on_progress": None}
     for costs, duals in ((y[1:], np.zeros(0)), (y, np.zeros(3))):
         with pytest.raises(ValueError, match="per row"):
-            _core.train_dual(
-                rows=pack(X), intercept=0.0, squared=False, signed_costs=costs, duals=duals, **rest
-            )
+            _core.train_dual(options, **rest, signed_costs=costs, duals=duals)
+    with pytest.raises(TypeError, match="option 'seed' must be"):
+        _core.train_dual(replace(options, seed=-1), **rest, signed_costs=y, duals=np.zeros(0))
 
 
 # --- Pairs -------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from sklearn.svm import LinearSVC
 
 from reference import cutting_planes as reference
 from unkernel import _core
+from unkernel.cutplane.options import LoopOptions
 
 
 def pack(X, *, may_round=False, threads=1):
@@ -20,15 +21,15 @@ def usual_options(dimension, most_cuts):
     return {
         "bundle": _core.Bundle(dimension, most_cuts),
         "start": np.zeros(dimension),
-        "C": 1.0,
-        "tolerance": 1e-6,
-        "max_rounds": 2000,
-        "threads": 1,
-        "problem": 0,
-        "problems": 1,
         "on_progress": None,
         "observe": None,
     }
+
+
+def loop_options(options):
+    """Takes those of the loop out of all options."""
+    usual = {"C": 1.0, "tolerance": 1e-6, "max_rounds": 2000, "threads": 1, "problem": 0, "problems": 1}
+    return LoopOptions(**{name: options.pop(name, value) for name, value in usual.items()})
 
 
 def minimise(X, oracle, **options):
@@ -37,12 +38,13 @@ def minimise(X, oracle, **options):
     intercept = options.pop("intercept", 0.0)
     dimension = rows.features + bool(intercept)
     loop = usual_options(dimension, options.pop("most_cuts", 200))
-    return _core.minimise(rows=rows, oracle=oracle, intercept=intercept, **{**loop, **options})
+    given = loop_options(options)
+    return _core.minimise(given, rows=rows, oracle=oracle, intercept=intercept, **{**loop, **options})
 
 
 def minimise_distant(risk, dimension, **options):
     loop = {"steps_at_once": 1} | usual_options(dimension, 200)
-    return _core.minimise_distant(risk=risk, **{**loop, **options})
+    return _core.minimise_distant(loop_options(options), risk=risk, **{**loop, **options})
 
 
 def make_rows(seed, *, rows=80, features=6):

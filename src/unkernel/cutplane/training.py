@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import Bundle, Oracle, PackedRows, RowStore, minimise, pack_rows_by_frequency, train_dual
 from unkernel.cutplane.checkpoints import Checkpoint
+from unkernel.cutplane.options import DualOptions, LoopOptions
 from unkernel.data.memory import available_bytes
 from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.rows.row_files import RowFile, open_rows
@@ -212,9 +213,9 @@ class Minimiser(Protocol):
         """The number of weights."""
 
     def run(
-        self, oracle: Any, bundle: Bundle, start: Weights, place: tuple[int, int], **options: Any
+        self, oracle: Any, bundle: Bundle, start: Weights, options: LoopOptions, **observers: Any
     ) -> dict[str, Any]:
-        """What the core's ``minimise`` returns."""
+        """What the core's ``minimise`` returns; the observers are ``on_progress`` and ``observe``."""
 
     def scores(self, weights: Weights, threads: int) -> Weights:
         """The score of each row."""
@@ -233,20 +234,18 @@ class LocalMinimiser:
         return int(self.rows.store.features) + (self.intercept != 0)
 
     def run(
-        self, oracle: Oracle, bundle: Bundle, start: Weights, place: tuple[int, int], **options: Any
+        self, oracle: Oracle, bundle: Bundle, start: Weights, options: LoopOptions, **observers: Any
     ) -> dict[str, Any]:
-        """What the core's ``minimise`` returns."""
-        problem, problems = place
+        """What the core's ``minimise`` returns; the observers are ``on_progress`` and ``observe``."""
         return dict(
             minimise(
+                options,
                 rows=self.rows.store,
                 oracle=oracle,
                 intercept=self.intercept,
                 bundle=bundle,
                 start=start,
-                problem=problem,
-                problems=problems,
-                **options,
+                **observers,
             )
         )
 
@@ -276,11 +275,7 @@ def solve_by_cuts(
         oracle,
         bundle,
         begin,
-        place,
-        C=options.C,
-        tolerance=options.tol,
-        max_rounds=max(options.max_iter - rounds, 0),
-        threads=options.threads,
+        LoopOptions(options.C, options.tol, max(options.max_iter - rounds, 0), options.threads, *place),
         on_progress=options.on_progress,
         observe=None if kept is None else kept.observer(bundle, rounds),
     )
@@ -299,17 +294,12 @@ def solve_by_dual(
     """Dual coordinate descent on rows in memory."""
     assert isinstance(rows.store, PackedRows)
     ended = train_dual(
+        DualOptions(options.tol, options.max_iter, seed, options.threads, *place),
         rows=rows.store,
         intercept=options.intercept,
         squared=squared,
         signed_costs=options.C * signed_costs,
         duals=np.empty(0),
-        tolerance=options.tol,
-        max_epochs=options.max_iter,
-        seed=seed,
-        threads=options.threads,
-        problem=place[0],
-        problems=place[1],
         on_progress=options.on_progress,
     )
     return _solution(dict(ended), 0)

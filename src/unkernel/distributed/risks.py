@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from unkernel._core import Bundle, Oracle, minimise_distant
+from unkernel.cutplane.options import LoopOptions
 from unkernel.distributed.cluster import Cluster, Interrupted, Spread
 from unkernel.distributed.line import STEPS_AT_ONCE, points_in_table
 from unkernel.distributed.wire import Answer, Vector, packed
@@ -146,24 +147,23 @@ class ClusterMinimiser:
     dimension: int
 
     def run(
-        self, oracle: Oracle | Problem, bundle: Bundle, start: Vector, place: tuple[int, int], **options: Any
+        self, oracle: Oracle | Problem, bundle: Bundle, start: Vector, options: LoopOptions, **observers: Any
     ) -> dict[str, Any]:
         """What the core's ``minimise_distant`` returns."""
         risk: SeparableRisk | JointRisk
         if isinstance(oracle, Problem):
             risk = SeparableRisk(self.cluster, oracle, self.dimension)
         else:
-            risk = JointRisk(self.cluster, oracle, self.dimension, options["threads"])
+            risk = JointRisk(self.cluster, oracle, self.dimension, options.threads)
         return interruptible(
             lambda: dict(
                 minimise_distant(
+                    options,
                     risk=risk,
                     steps_at_once=risk.steps_at_once,
                     bundle=bundle,
                     start=start,
-                    problem=place[0],
-                    problems=place[1],
-                    **options,
+                    **observers,
                 )
             ),
             self.cluster.stopped,

@@ -1,0 +1,29 @@
+"""Options of the solvers, as the core reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LoopOptions:
+    """Options of the one-slack loop, for one of several problems."""
+
+    C: float
+    tolerance: float
+    max_rounds: int
+    threads: int
+    problem: int = 0
+    problems: int = 1
+
+
+@dataclass(frozen=True)
+class DualOptions:
+    """Options of dual coordinate descent, for one of several problems."""
+
+    tolerance: float
+    max_epochs: int
+    seed: int
+    threads: int
+    problem: int = 0
+    problems: int = 1
