@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +22,10 @@ from unkernel.poly import PolyLogisticRegression, PolySVC
 _OF_SUPPORT_VECTORS = ("inverted", "bitsliced", "split", "pruned")  # engines that need support vectors
 
 
-class BaseParser(BaseEstimator):  # type: ignore[misc]
+Source = TypeVar("Source")  # what a parser reads sentences from
+
+
+class BaseParser(BaseEstimator, Generic[Source]):  # type: ignore[misc]
     """Fits a :class:`ParserModel`, which it keeps as ``model_``, and answers with it."""
 
     model_class: ClassVar[type[ParserModel]]
@@ -151,6 +154,35 @@ class BaseParser(BaseEstimator):  # type: ignore[misc]
         return stored
 
     # --- For training ---------------------------------------------------------------------------------
+
+    def fit(self, source: Source, *, dev: Source | None = None) -> Self:
+        """Learn from sentences with the right answers.
+
+        Parameters
+        ----------
+        source : path, open file or corpus
+            Plain or compressed. :class:`ArcEagerParser` reads CoNLL-U (for CoNLL-X, give the result of
+            :func:`~unkernel.data.read_conllx`), :class:`BunsetsuParser` the format of KNP and CaboCha, and
+            :class:`Chunker` one word per line, its part of speech in the second column and its tag in the
+            last.
+        dev : path, open file or corpus, default=None
+            Other sentences, to measure on when training has ended: see ``dev_result_``. The online learner of
+            :class:`ArcEagerParser` chooses its best epoch with them.
+        """
+        fitted: Self = self.fit_reporting(source, dev)
+        return fitted
+
+    def fit_reporting(
+        self, source: Source, dev: Source | None = None, *, on_progress: OnStep | None = None
+    ) -> Self:
+        """``fit``, with a callback that gets every :class:`~unkernel.parsing.Step`."""
+        raise NotImplementedError
+
+    def _measure(self, corpus: Any, report: Reporter) -> None:
+        """Set ``dev_result_`` to what the parser reaches on other sentences; None where there are none."""
+        self.dev_result_ = None if corpus is None else self.evaluate(corpus)
+        if corpus is not None:
+            report(f"on {corpus.name}: {self.dev_result_}")
 
     def _reporter(self, on_progress: OnStep | None) -> Reporter:
         return Reporter(type(self).__name__, self.verbose, on_progress)

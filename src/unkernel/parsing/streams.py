@@ -66,7 +66,7 @@ class Parsed:
 
 
 def parse_stream(
-    parser: ParserModel | BaseParser,
+    parser: ParserModel | BaseParser[Any],
     source: Source,
     *,
     format: TreebankFormat = "conllu",

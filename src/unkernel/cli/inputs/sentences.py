@@ -36,9 +36,9 @@ class Task:
     read: Callable[[Any], Any]  # a corpus with right answers
 
     @property
-    def estimator(self) -> type[BaseParser]:
+    def estimator(self) -> type[BaseParser[Any]]:
         """What learns; only now is it imported, as answering does not need it."""
-        found: type[BaseParser] = getattr(importlib.import_module("unkernel.parsing"), self.learner)
+        found: type[BaseParser[Any]] = getattr(importlib.import_module("unkernel.parsing"), self.learner)
         return found
 
     def count(self, corpus: Any) -> int:

@@ -122,7 +122,7 @@ def read_corpus(task: Task, source: Input, read: Any, display: Display) -> Any:
         raise FormatError(error.file, error.line, error.column, reason) from error
 
 
-def new_parser(task: Task, given: dict[str, Any], threads: int) -> BaseParser:
+def new_parser(task: Task, given: dict[str, Any], threads: int) -> BaseParser[Any]:
     """With options that all say something to its learner."""
     options = options_of(task.estimator)
     _check_for_learner(
@@ -153,7 +153,7 @@ def _check_places(output: Path, *inputs: str | None, force: bool) -> None:
     check_model_output(output, *inputs, force=force)
 
 
-def fit_parser(parser: BaseParser, corpus: Any, dev: Any, display: Display) -> tuple[float, list[str]]:
+def fit_parser(parser: BaseParser[Any], corpus: Any, dev: Any, display: Display) -> tuple[float, list[str]]:
     """Train; how long that took, and what the learner warned of."""
     began = time.perf_counter()
     with display.steps(parser.tol) as on_progress, warnings.catch_warnings(record=True) as caught:
@@ -162,7 +162,7 @@ def fit_parser(parser: BaseParser, corpus: Any, dev: Any, display: Display) -> t
     return time.perf_counter() - began, [str(warning.message) for warning in caught]
 
 
-def _describe_training(parser: BaseParser, dev: str | None) -> dict[str, Any]:
+def _describe_training(parser: BaseParser[Any], dev: str | None) -> dict[str, Any]:
     measured = parser.dev_result_
     return {
         "epochs": getattr(parser, "epochs_", None),

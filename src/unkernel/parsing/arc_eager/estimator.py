@@ -32,7 +32,7 @@ from unkernel.parsing.template_files import read_templates
 _TEMPLATES = {"default": "arc_eager.txt", "rich": "arc_eager_rich.txt", "chang": "chang.txt"}
 
 
-class ArcEagerParser(BaseParser):
+class ArcEagerParser(BaseParser[TreebankSource]):
     """Finds the dependency tree of a sentence in one pass from left to right.
 
     Words go over a stack, and a classifier on conjunctions of features decides at each step whether to shift
@@ -167,24 +167,10 @@ class ArcEagerParser(BaseParser):
 
     # --- Training -------------------------------------------------------------------------------------
 
-    def fit(self, source: TreebankSource, *, dev: TreebankSource | None = None) -> Self:
-        """Learn from a treebank.
-
-        Parameters
-        ----------
-        source : path, open file or Treebank
-            CoNLL-U; for a treebank in CoNLL-X, give the result of :func:`~unkernel.data.read_conllx`.
-        dev : path, open file or Treebank, default=None
-            Another treebank, to choose the best epoch with and to measure on: see ``dev_result_``.
-        """
-        fitted: Self = self.fit_reporting(source, dev)
-        return fitted
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit_reporting(
         self, source: TreebankSource, dev: TreebankSource | None = None, *, on_progress: OnStep | None = None
     ) -> Self:
-        """``fit``, with a callback that gets every :class:`~unkernel.parsing.Step`."""
         report = self._reporter(on_progress)
         self._check_parameters()
         bank = with_gold_trees(source)
@@ -201,9 +187,7 @@ class ArcEagerParser(BaseParser):
         self.best_epochs_: list[int] = []
         moves, labels = self._learn(spec, bank, dev_bank, report)
         self.model_ = ArcEagerModel(spec, template_text, moves, labels, self._plain_parameters())
-        self.dev_result_ = None if dev_bank is None else self.evaluate(dev_bank)
-        if self.dev_result_ is not None:
-            report(str(self.dev_result_))
+        self._measure(dev_bank, report)
         return self
 
     def _learn(

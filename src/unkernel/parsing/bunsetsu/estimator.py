@@ -37,7 +37,7 @@ def default_cost(learner: str, degree: int) -> float:
     return usual[degree]
 
 
-class BunsetsuParser(BaseParser):
+class BunsetsuParser(BaseParser[BunsetsuSource]):
     """A dependency parser for Japanese: Sassano's linear-time algorithm, deciding with a polynomial kernel.
 
     From left to right, it is decided of pairs of bunsetsu whether the left one depends on the right one; so
@@ -160,23 +160,10 @@ class BunsetsuParser(BaseParser):
 
     # --- Training -------------------------------------------------------------------------------------
 
-    def fit(self, source: BunsetsuSource, *, dev: BunsetsuSource | None = None) -> Self:
-        """Train on sentences with their dependencies.
-
-        Parameters
-        ----------
-        source : path, file object or BunsetsuCorpus
-        dev : path, file object or BunsetsuCorpus, default=None
-            Sentences to measure on when training has ended: see ``dev_result_``.
-        """
-        fitted: Self = self.fit_reporting(source, dev)
-        return fitted
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit_reporting(
         self, source: BunsetsuSource, dev: BunsetsuSource | None = None, *, on_progress: OnStep | None = None
     ) -> Self:
-        """``fit``, with a callback that gets every :class:`~unkernel.parsing.Step`."""
         report = self._reporter(on_progress)
         self._check_parameters()
         corpus = bunsetsu_corpus(source)
@@ -193,9 +180,7 @@ class BunsetsuParser(BaseParser):
         trained = model_of(self._trained(X, y, report))
         self.model_ = self._compiled(trained, X, features)
         report(f"engine {self.classifier_.engine}, {self.classifier_.nbytes / 1e6:.0f} MB")
-        self.dev_result_ = None if dev_corpus is None else self.evaluate(dev_corpus)
-        if dev_corpus is not None:
-            report(f"dev: {self.dev_result_}")
+        self._measure(dev_corpus, report)
         return self
 
     def _check_parameters(self) -> None:

@@ -37,7 +37,7 @@ from unkernel.poly import PolyLogisticRegression, PolySVC
 _TEMPLATES = {"default": "chunk.txt", "yamcha": "yamcha.txt"}
 
 
-class Chunker(BaseParser):
+class Chunker(BaseParser[ChunkSource]):
     """Finds phrases: tags words one after another, each answer a feature of the next ones.
 
     The way of Kudo and Matsumoto (2001): a kernel machine decides from the words and parts of speech around a
@@ -150,33 +150,16 @@ class Chunker(BaseParser):
 
     # --- Training -------------------------------------------------------------------------------------
 
-    def fit(self, source: ChunkSource, *, dev: ChunkSource | None = None) -> Self:
-        """Learn from a tagged text.
-
-        Parameters
-        ----------
-        source : path, open file or ChunkCorpus
-            One word per line; its part of speech in the second column, its tag in the last.
-        dev : path, open file or ChunkCorpus, default=None
-            Another text, to measure on what was learned: see ``dev_result_``.
-        """
-        fitted: Self = self.fit_reporting(source, dev)
-        return fitted
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit_reporting(
         self, source: ChunkSource, dev: ChunkSource | None = None, *, on_progress: OnStep | None = None
     ) -> Self:
-        """``fit``, with a callback that gets every :class:`~unkernel.parsing.Step`."""
         report = self._reporter(on_progress)
         self._check_parameters()
         corpus = tagged_corpus(source)
         dev_corpus = None if dev is None else measurable(dev)
-        model = self._learned(corpus, report)
-        self.model_, self.dev_result_ = model, None
-        if dev_corpus is not None:
-            self.dev_result_ = self.evaluate(dev_corpus)
-            report(f"on {dev_corpus.name}: {self.dev_result_}")
+        self.model_ = self._learned(corpus, report)
+        self._measure(dev_corpus, report)
         return self
 
     def _learned(self, corpus: ChunkCorpus, report: Reporter) -> ChunkModel:
