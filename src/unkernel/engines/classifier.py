@@ -20,7 +20,7 @@ from unkernel.engines.estimator import CompiledEstimator, available_if
 from unkernel.engines.int16 import int16_obstacle, int16_tables
 from unkernel.engines.prefix_trie import PrefixTrie, limit_of, stored_trie, without_trie
 from unkernel.engines.tables import CONJUNCTIONS, INT16, Tables
-from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel, container
+from unkernel.models import ConjunctionModel, KernelModel, LinearModel, container
 from unkernel.models.load import COMPILED, model_part
 from unkernel.models.rows import check_width
 
@@ -81,6 +81,7 @@ class CompiledClassifier(CompiledEstimator):
     True
     """
 
+    model: Model
     _parameter_names = ("model", "tables", "candidates")
 
     def __init__(
@@ -94,16 +95,6 @@ class CompiledClassifier(CompiledEstimator):
         self.candidates = candidates
 
     # --- What it is -----------------------------------------------------------------------------------
-
-    @property
-    def decision(self) -> Decision:
-        """How scores become answers."""
-        return self.model.decision
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The classes, in the model's own order."""
-        return self.decision.classes
 
     @property
     def n_features_in_(self) -> int:

@@ -30,7 +30,18 @@ class CompiledEstimator:
     _parameter_names: ClassVar[tuple[str, ...]]  # of the constructor
     _takes_rows: ClassVar[bool] = True  # tables of numbers; otherwise lists of trees
 
-    decision: Any  # a Decision; a property in subclasses
+    model: Any  # what answers
+
+    @property
+    def decision(self) -> Decision:
+        """How scores become answers."""
+        decision: Decision = self.model.decision
+        return decision
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, in the model's own order."""
+        return self.decision.classes
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The answers of the model."""
@@ -71,7 +82,7 @@ class CompiledEstimator:
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The share of examples whose class is right (for regression models: R squared)."""
-        decision: Decision = self.decision
+        decision = self.decision
         if decision.ranking:
             raise ValueError(
                 "this model ranks rows, so classes or values do not score it: ordered_pairs says how many "

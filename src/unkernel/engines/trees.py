@@ -17,7 +17,6 @@ from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines.estimator import CompiledEstimator
 from unkernel.engines.fragments import Fragment, Search, TreeExplanation
-from unkernel.models import Decision
 from unkernel.models.tree import TreeModel
 
 if TYPE_CHECKING:
@@ -48,6 +47,7 @@ class TreeClassifier(CompiledEstimator):
     array(['S'], dtype='<U2')
     """
 
+    model: TreeModel
     _parameter_names = ("model",)
     _takes_rows = False
 
@@ -55,16 +55,6 @@ class TreeClassifier(CompiledEstimator):
         self.model = model
 
     # --- What it is -----------------------------------------------------------------------------------
-
-    @property
-    def decision(self) -> Decision:
-        """How scores become answers."""
-        return self.model.decision
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The classes, in the model's own order."""
-        return self.decision.classes
 
     @property
     def engine(self) -> str:
