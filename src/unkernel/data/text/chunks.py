@@ -96,13 +96,9 @@ class ChunkSentence(ColumnSentence):
     def __repr__(self) -> str:
         return f"<ChunkSentence of {len(self)} words: {' '.join(self.words)!r}>"
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ChunkSentence):
-            return NotImplemented
-        return self._tagged == other._tagged and self.columns == other.columns
-
-    def __hash__(self) -> int:
-        return hash(tuple(self.words))
+    @property
+    def _content(self) -> tuple[Any, ...]:
+        return self._tagged, *map(tuple, self.columns)
 
     def __reduce__(self) -> tuple[Any, ...]:
         lines = self._source.sentence_text(self._number)

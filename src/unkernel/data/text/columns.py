@@ -150,6 +150,19 @@ class ColumnSentence:
         """Give the lines of the file, comments included."""
         return self._source.sentence_text(self._number).decode()
 
+    @property
+    def _content(self) -> tuple[Any, ...]:
+        """What makes two sentences equal; can be hashed."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
 
 _Sentence = TypeVar("_Sentence")
 

@@ -193,13 +193,9 @@ class Sentence(ColumnSentence):
     def __repr__(self) -> str:
         return f"<Sentence of {len(self)} words: {self.text!r}>"
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sentence):
-            return NotImplemented
-        return self.words == other.words and self.comments == other.comments
-
-    def __hash__(self) -> int:
-        return hash((self.words, self.comments))
+    @property
+    def _content(self) -> tuple[Any, ...]:
+        return self.words, self.comments
 
     def __reduce__(self) -> tuple[Any, ...]:
         lines = self._source.sentence_text(self._number)

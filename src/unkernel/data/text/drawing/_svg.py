@@ -57,15 +57,8 @@ def draw_svg(
 
     Parameters
     ----------
-    words : Sentence, or sequence of str
-        A sentence has all the rest.
-    heads : sequence of int, optional
-        Numbers of words.
-    labels, tags : sequence of str, optional
-        Relations and parts of speech; ``_`` is none.
-    base : {1, 0}, default=1
-        The number of the first word. With 1, a root has the head 0 and a word without a head -1; with 0, -1
-        and -2.
+    words, heads, labels, tags, base
+        As in :func:`draw_text`: a sentence, or words with what is known of them.
 
     Returns
     -------
