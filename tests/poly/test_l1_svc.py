@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -19,6 +18,7 @@ import unkernel.poly._base as base_module
 from reference import poly as reference
 from reference import poly_problems
 from reference import sparse as twin
+from reference.poly_problems import wide_problem
 from unkernel import PolySVC
 
 
@@ -91,16 +91,6 @@ def test_objective_and_weights_equal_liblinears():
     assert clf.objective_ == pytest.approx(theirs, rel=1e-5)
     assert clf.decision_function(X) == pytest.approx(Phi @ w, abs=1e-3)
     assert clf.to_model().n_conjunctions + 1 == pytest.approx((w != 0).sum(), abs=1)
-
-
-def wide_problem(binary, classes=2, rows=600, features=150):
-    rng = np.random.default_rng(2)
-    X = sparse.random(rows, features, density=0.06, format="csr", random_state=rng)
-    if binary:
-        X.data[:] = 1
-    w = rng.normal(size=features)
-    y = np.digitize(X @ w, np.quantile(X @ w, np.linspace(0, 1, classes + 1)[1:-1]))
-    return X, y
 
 
 @pytest.mark.parametrize("degree", [2, 3])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -19,22 +18,13 @@ import unkernel
 from reference import poly as reference
 from reference import poly_problems
 from reference import sparse as twin
+from reference.poly_problems import wide_problem
 from reference.processes import check_interrupt, needs_sigint
 from unkernel import PolyLogisticRegression
 
 SHARES = {"l1": (1.0, 0.0), "l2": (0.0, 1.0), "elasticnet": (0.3, 0.7)}
 PENALTIES = ["l1", "l2", "elasticnet"]
 make_problem = functools.partial(poly_problems.make_problem, rows=40, features=5)
-
-
-def wide_problem(binary, classes=2, rows=600, features=150):
-    rng = np.random.default_rng(2)
-    X = sparse.random(rows, features, density=0.06, format="csr", random_state=rng)
-    if binary:
-        X.data[:] = 1
-    w = rng.normal(size=features)
-    y = np.digitize(X @ w, np.quantile(X @ w, np.linspace(0, 1, classes + 1)[1:-1]))
-    return X, y
 
 
 def kind_of(classes):
