@@ -150,6 +150,16 @@ def test_queries_stay_whole(run, rank_files):
     assert "fewer queries than the 40 folds" in run("tune", "rank", rank_files[0], "--cv", "40").error()
 
 
+def test_two_classes_that_are_texts(run, tmp_path):
+    trees = tmp_path / "trees.dat"
+    lines = ["yes |BT| (S (NP a)) |ET|", "no |BT| (S (VP go)) |ET|"] * 8
+    trees.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert run("train", "tree", trees, "-o", tmp_path / "m.uk", "--cv", "3").code == 0
+    found = run("tune", "tree", trees, "--C", "1,10", "--cv", "3", "--json").json
+    assert found["settings"][0]["measures"]["accuracy"]["mean"] == 1.0
+    assert "positive_class" not in found["settings"][0]["measures"]
+
+
 def test_trees(run, golden):
     options = ["--kernel", "sst,st", "--C", "1", "--cv", "2", "--json"]
     found = run("tune", "tree", golden / "trees.train.dat", *options).json

@@ -25,6 +25,7 @@ Settings = Mapping[str, Any]
 Fold = Callable[[], tuple[Any, Any]]  # gives the examples to train on, and those that are held out
 
 SMALLER_IS_BETTER = frozenset({"log_loss"})
+_NAMES = frozenset({"positive_class"})  # what measures are of: nothing that has a mean
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,6 +192,7 @@ def summary(results: Sequence[Validated], measures: Sequence[str]) -> list[dict[
             "measures": {
                 name: {"mean": one.mean(name), "std": one.deviation(name)}
                 for name in measures
+                if name not in _NAMES
                 if one.known(name)
             },
             "folds": len(one.values),
