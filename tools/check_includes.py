@@ -1,6 +1,6 @@
 """Check that the C++ core keeps its order: rooms include one way, and know no Python.
 
-    base < data < kernels < engines | solve < poly | cutplane | tree < parsing
+    base < data < kernels | records < engines | solve < poly | cutplane | tree < parsing
 
 A room may include itself and the rooms below it; rooms beside each other do not know each other. Learners
 (poly, cutplane, tree) do not include engines either: what both need is in kernels.
@@ -21,7 +21,7 @@ LEARNERS = ("poly", "cutplane", "tree")
 LAYERS = (
     ("base",),
     ("data",),
-    ("kernels",),
+    ("kernels", "records"),
     ("engines", "solve"),
     LEARNERS,
     ("parsing",),

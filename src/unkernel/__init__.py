@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from unkernel.engines import CompiledClassifier, TreeClassifier, TreeKernel, compile
     from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel, read_model, write_model
     from unkernel.poly import PolyLogisticRegression, PolySVC
+    from unkernel.records import RecordEncoder
     from unkernel.tree import TreeSVC
 else:
-    _ROOMS = ("cutplane", "data", "engines", "learners", "models", "parsing", "poly", "tree")
+    _ROOMS = ("cutplane", "data", "engines", "learners", "models", "parsing", "poly", "records", "tree")
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
@@ -35,6 +36,7 @@ else:
             "PolyLogisticRegression": "unkernel.poly.logistic",
             "PolySVC": "unkernel.poly.svc",
             "RankSVM": "unkernel.cutplane.rank",
+            "RecordEncoder": "unkernel.records.encoder",
             "TreeClassifier": "unkernel.engines.trees",
             "TreeKernel": "unkernel.engines.tree_kernel",
             "TreeModel": "unkernel.models.tree",
@@ -62,6 +64,7 @@ __all__ = [
     "PolyLogisticRegression",
     "PolySVC",
     "RankSVM",
+    "RecordEncoder",
     "TreeClassifier",
     "TreeKernel",
     "TreeModel",

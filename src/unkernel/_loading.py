@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from unkernel.models import registry
 
 if TYPE_CHECKING:
-    from unkernel.engines import CompiledClassifier, TreeClassifier
+    from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
     from unkernel.parsing import ArcEagerModel, BunsetsuModel, ChunkModel
 
 # What the metadata of a file calls it: what it holds, in words, and what reads it.
@@ -18,6 +18,7 @@ _KINDS = {
     "kernel": ("a model of support vectors", "unkernel.engines.loading:load_kernel"),
     "linear": ("a linear model", "unkernel.engines.loading:load_linear"),
     "tree": ("a model of trees", "unkernel.engines.loading:load_tree"),
+    "records": ("a classifier of records", "unkernel.engines.records:RecordClassifier.from_container"),
     "arc_eager_parser": (
         "a parser of dependencies",
         "unkernel.parsing.arc_eager.model:ArcEagerModel.from_container",
@@ -35,7 +36,7 @@ for _name, (_description, _loader) in _KINDS.items():
 
 def load(
     path: str | os.PathLike[str],
-) -> CompiledClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel:
+) -> CompiledClassifier | RecordClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel:
     """Read a ``.uk`` file and make it ready: a classifier, a parser or a chunker.
 
     A file that ``compile`` made is mapped into memory, and so shared among the processes that load it.
@@ -47,7 +48,7 @@ def load(
 
     Returns
     -------
-    CompiledClassifier, TreeClassifier, ArcEagerModel, BunsetsuModel or ChunkModel
+    CompiledClassifier, RecordClassifier, TreeClassifier, ArcEagerModel, BunsetsuModel or ChunkModel
 
     Raises
     ------
@@ -68,6 +69,8 @@ def load(
 
     name = name_of(path)
     kind, arrays, settings = container.read(path)
-    loaded: CompiledClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel
+    loaded: (
+        CompiledClassifier | RecordClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel
+    )
     loaded = registry.kind_of(name, kind).load(name, arrays, settings)
     return loaded

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from unkernel.engines.explaining import Contribution, Explanation, Heavy
     from unkernel.engines.fragments import Fragment, TreeExplanation
     from unkernel.engines.loading import load
+    from unkernel.engines.records import RecordClassifier
     from unkernel.engines.tree_kernel import TreeKernel
     from unkernel.engines.trees import TreeClassifier
 else:
@@ -24,6 +25,7 @@ else:
             "Fragment": "unkernel.engines.fragments",
             "Heavy": "unkernel.engines.explaining",
             "OneRowScorer": "unkernel.engines.classifier",
+            "RecordClassifier": "unkernel.engines.records",
             "TreeClassifier": "unkernel.engines.trees",
             "TreeExplanation": "unkernel.engines.fragments",
             "TreeKernel": "unkernel.engines.tree_kernel",
@@ -40,6 +42,7 @@ __all__ = [
     "Fragment",
     "Heavy",
     "OneRowScorer",
+    "RecordClassifier",
     "TreeClassifier",
     "TreeExplanation",
     "TreeKernel",

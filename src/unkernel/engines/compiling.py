@@ -24,10 +24,11 @@ from unkernel.engines.compile_options import (
 )
 from unkernel.engines.measured_rows import rows_to_measure_on
 from unkernel.engines.search import candidates
-from unkernel.engines.sources import Model, model_of
+from unkernel.engines.sources import Model, model_of, pipeline_of
 from unkernel.models import TreeModel
 
 if TYPE_CHECKING:
+    from unkernel.engines.records import RecordClassifier
     from unkernel.engines.trees import TreeClassifier
 
 
@@ -44,7 +45,7 @@ def compile(
     measure: bool = True,
     n_jobs: int | None = None,
     on_progress: OnProgress | None = None,
-) -> CompiledClassifier | TreeClassifier:
+) -> CompiledClassifier | TreeClassifier | RecordClassifier:
     """Turn a model into a classifier that answers in microseconds.
 
     Parameters
@@ -104,6 +105,24 @@ def compile(
     >>> bool((fast.predict(X > 7) == svc.predict(X > 7)).all())
     True
     """
+    pipeline = pipeline_of(source)
+    if pipeline is not None:
+        from unkernel.engines.pipelines import compile_pipeline
+
+        return compile_pipeline(
+            pipeline,
+            engine,
+            sample,
+            compile,
+            memory=memory,
+            rare=rare,
+            threshold=threshold,
+            trie=trie,
+            trie_nodes=trie_nodes,
+            measure=measure,
+            n_jobs=n_jobs,
+            on_progress=on_progress,
+        )
     check_options(engine, rare, threshold)
     check_trie(engine, trie, trie_nodes, measure=measure)
     options = CompileOptions(

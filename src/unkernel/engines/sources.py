@@ -24,3 +24,11 @@ def model_of(source: Any) -> Model | TreeModel:
     from unkernel.models.sklearn import from_estimator
 
     return from_estimator(source)
+
+
+def pipeline_of(source: Any) -> Any:
+    """The pipeline that `source` is, or that a search found; None if there is none."""
+    names = {kind.__name__ for kind in type(source).__mro__ if kind.__module__.startswith("sklearn.")}
+    if "BaseSearchCV" in names and hasattr(source, "best_estimator_"):
+        return pipeline_of(source.best_estimator_)
+    return source if "Pipeline" in names else None

@@ -1,0 +1,511 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bindings.hpp"
+#include "bound_engine.hpp"
+#include "tables.hpp"
+#include "unkernel/records/category_steps.hpp"
+#include "unkernel/records/encode_rows.hpp"
+#include "unkernel/records/number_steps.hpp"
+#include "unkernel/records/text_steps.hpp"
+#include "unkernel/records/vector_steps.hpp"
+
+namespace unkernel::bindings {
+namespace {
+
+using records::Cell;
+using records::CellKind;
+
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+std::string python_type(nb::handle object) { return nb::cast<std::string>(object.type().attr("__name__")); }
+
+// What a record's cells point to, if not into the record itself.
+struct CellRoom {
+  std::vector<Cell> cells;
+  std::vector<std::vector<std::string_view>> strings;  // by column
+  std::vector<std::vector<records::Pair>> pairs;       // by column
+  std::vector<nb::object> kept;                        // objects that cells point into
+};
+
+// What the cells of a table's columns point to.
+struct TableRoom {
+  CellRoom one;
+  std::vector<std::unique_ptr<std::vector<std::string_view>>> strings;
+  std::vector<std::unique_ptr<std::vector<records::Pair>>> pairs;
+};
+
+// What the bindings know of a column.
+struct ColumnRule {
+  nb::object name;      // as a key of records
+  bool required;        // a record without it is an error
+  nb::object analyzer;  // a function from a text that is not ASCII to its n-grams, or None
+};
+
+class BoundPlan {
+ public:
+  // `whole`: the record itself is the value of the only column.
+  BoundPlan(const Names& columns, const std::vector<bool>& required, const nb::list& analyzers, bool whole,
+            bool ignores_unknown_keys)
+      : plan_(texts(columns)), whole_(whole), ignores_unknown_keys_(ignores_unknown_keys) {
+    records::check_plan(required.size() == columns.size() && analyzers.size() == columns.size() &&
+                            (!whole || columns.size() == 1),
+                        "the columns do not fit each other");
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      PyObject* name = nb::object(columns[k]).release().ptr();
+      PyUnicode_InternInPlace(&name);
+      rules_.push_back({nb::steal(name), required[k], nb::object(analyzers[k])});
+    }
+  }
+
+  BoundPlan(const BoundPlan&) = delete;
+  BoundPlan& operator=(const BoundPlan&) = delete;
+
+  records::Plan& plan() { return plan_; }
+  const records::Plan& plan() const { return plan_; }
+
+  // Reads a record: a dict, or a list or tuple by position. The cells live as long as the record and the
+  // room.
+  void read(nb::handle record, CellRoom& room) const {
+    room.cells.assign(rules_.size(), {});
+    room.strings.resize(rules_.size());
+    room.pairs.resize(rules_.size());
+    room.kept.clear();
+    if (whole_) {
+      read_cell(record, 0, room);
+    } else if (PyDict_Check(record.ptr()) != 0) {
+      read_dict(record, room);
+    } else {
+      read_sequence(record, room);
+    }
+  }
+
+  // A column of Python objects.
+  records::CellColumn read_column(const nb::list& values, std::size_t column, TableRoom& room) const {
+    records::CellColumn read;
+    for (const nb::handle value : values) {
+      room.one.cells.assign(rules_.size(), {});
+      room.one.strings.assign(rules_.size(), {});
+      room.one.pairs.assign(rules_.size(), {});
+      read_cell(value, column, room.one);
+      Cell cell = room.one.cells[column];
+      if (cell.kind() == CellKind::strings) {
+        room.strings.push_back(
+            std::make_unique<std::vector<std::string_view>>(std::move(room.one.strings[column])));
+        cell = Cell::of(std::span<const std::string_view>(*room.strings.back()));
+      } else if (cell.kind() == CellKind::pairs) {
+        room.pairs.push_back(std::make_unique<std::vector<records::Pair>>(std::move(room.one.pairs[column])));
+        cell = Cell::of(std::span<const records::Pair>(*room.pairs.back()));
+      }
+      read.cells.push_back(cell);
+    }
+    return read;
+  }
+
+ private:
+  static std::vector<std::string> texts(const Names& names) {
+    std::vector<std::string> all;
+    for (const nb::handle name : names) all.push_back(nb::cast<std::string>(name));
+    return all;
+  }
+
+  void read_dict(nb::handle record, CellRoom& room) const {
+    Py_ssize_t found = 0;
+    for (std::size_t k = 0; k < rules_.size(); ++k) {
+      PyObject* value = PyDict_GetItemWithError(record.ptr(), rules_[k].name.ptr());
+      if (value == nullptr) {
+        if (PyErr_Occurred() != nullptr) throw nb::python_error();
+        if (rules_[k].required) throw std::invalid_argument("the record has no column '" + name(k) + "'");
+        continue;
+      }
+      ++found;
+      read_cell(value, k, room);
+    }
+    if (!ignores_unknown_keys_ && found < PyDict_Size(record.ptr())) fail_unknown_key(record);
+  }
+
+  void read_sequence(nb::handle record, CellRoom& room) const {
+    if (PyList_Check(record.ptr()) == 0 && PyTuple_Check(record.ptr()) == 0)
+      throw nb::type_error(
+          ("a record is a dict, or a list of one value per column, not a " + python_type(record)).c_str());
+    if (nb::len(record) != rules_.size())
+      throw std::invalid_argument("the record has " + std::to_string(nb::len(record)) +
+                                  " values, and the model " + std::to_string(rules_.size()) + " columns");
+    for (std::size_t k = 0; k < rules_.size(); ++k) {
+      const nb::object value = record[k];
+      room.kept.push_back(value);
+      read_cell(value, k, room);
+    }
+  }
+
+  void fail_unknown_key(nb::handle record) const {
+    for (const auto& [key, value] : nb::borrow<nb::dict>(record)) {
+      const bool known = std::any_of(rules_.begin(), rules_.end(),
+                                     [&](const ColumnRule& rule) { return rule.name.equal(key); });
+      if (!known)
+        throw std::invalid_argument("the record has a column " + nb::cast<std::string>(nb::repr(key)) +
+                                    " that the model does not know");
+    }
+  }
+
+  std::string name(std::size_t column) const { return std::string(plan_.columns()[column]); }
+
+  [[noreturn]] void fail(std::size_t column, const std::string& what) const {
+    throw std::invalid_argument("column '" + name(column) + "': " + what);
+  }
+
+  std::string_view utf8(nb::handle text, std::size_t column) const {
+    Py_ssize_t size = 0;
+    const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+    if (bytes != nullptr) return {bytes, static_cast<std::size_t>(size)};
+    PyErr_Clear();
+    fail(column, "the string has a lone surrogate, which is no character");
+  }
+
+  void read_cell(nb::handle value, std::size_t column, CellRoom& room) const {
+    PyObject* object = value.ptr();
+    Cell& cell = room.cells[column];
+    if (PyUnicode_Check(object) != 0) {
+      cell = Cell::of(utf8(value, column));
+      if (!rules_[column].analyzer.is_none() && !is_ascii(cell.text()))
+        read_strings(rules_[column].analyzer(value), column, room);
+    } else if (PyFloat_Check(object) != 0) {
+      cell = Cell::of(PyFloat_AsDouble(object));
+    } else if (value.is_none()) {
+      cell = Cell::none();
+    } else if (PyList_Check(object) != 0 || PyTuple_Check(object) != 0 || PyAnySet_Check(object) != 0) {
+      read_strings(nb::list(nb::borrow(value)), column, room);
+    } else if (PyDict_Check(object) != 0) {
+      read_pairs(value, column, room);
+    } else {
+      cell = number(value, column);
+    }
+  }
+
+  // Anything that float() takes, but for strings.
+  Cell number(nb::handle value, std::size_t column) const {
+    const double read = PyLong_Check(value.ptr()) != 0 ? PyLong_AsDouble(value.ptr()) : converted(value);
+    if (read != -1.0 || PyErr_Occurred() == nullptr) return Cell::of(read);
+    PyErr_Clear();
+    if (python_type(value) == "NAType") return Cell::none();  // pandas.NA
+    fail(column, "expected a number or a string, got a " + python_type(value));
+  }
+  static double converted(nb::handle value) {
+    if (PyBytes_Check(value.ptr()) != 0 || PyByteArray_Check(value.ptr()) != 0) {
+      PyErr_SetString(PyExc_TypeError, "bytes");
+      return -1.0;
+    }
+    const nb::object real = nb::steal(PyNumber_Float(value.ptr()));
+    return real.is_valid() ? PyFloat_AsDouble(real.ptr()) : -1.0;
+  }
+
+  void read_strings(nb::object list, std::size_t column, CellRoom& room) const {
+    std::vector<std::string_view>& strings = room.strings[column];
+    strings.clear();
+    for (const nb::handle item : list) {
+      if (PyUnicode_Check(item.ptr()) == 0)
+        fail(column, "a list must hold strings, and has a " + python_type(item));
+      strings.push_back(utf8(item, column));
+    }
+    room.kept.push_back(std::move(list));
+    room.cells[column] = Cell::of(std::span<const std::string_view>(strings));
+  }
+
+  void read_pairs(nb::handle dict, std::size_t column, CellRoom& room) const {
+    std::vector<records::Pair>& pairs = room.pairs[column];
+    pairs.clear();
+    const nb::object kept = nb::module_::import_("builtins").attr("list")(dict.attr("items")());
+    for (const nb::handle item : kept) {
+      const nb::handle key = nb::object(item[0]);
+      const nb::handle value = nb::object(item[1]);
+      if (PyUnicode_Check(key.ptr()) == 0) fail(column, "the keys of a dict must be strings");
+      add_pair(utf8(key, column), value, column, pairs);
+    }
+    room.kept.push_back(kept);
+    room.cells[column] = Cell::of(std::span<const records::Pair>(pairs));
+  }
+
+  void add_pair(std::string_view key, nb::handle value, std::size_t column,
+                std::vector<records::Pair>& pairs) const {
+    if (PyUnicode_Check(value.ptr()) != 0) {
+      pairs.push_back({key, Cell::of(utf8(value, column))});
+    } else if (PyList_Check(value.ptr()) != 0 || PyTuple_Check(value.ptr()) != 0) {
+      for (const nb::handle item : value) {
+        if (PyUnicode_Check(item.ptr()) == 0)
+          fail(column, "the list of '" + std::string(key) + "' must hold strings");
+        pairs.push_back({key, Cell::of(utf8(item, column))});
+      }
+    } else if (value.is_none()) {
+      fail(column, "the value of '" + std::string(key) + "' is None, not a number or a string");
+    } else {
+      pairs.push_back({key, number(value, column)});
+    }
+  }
+
+  records::Plan plan_;
+  std::vector<ColumnRule> rules_;
+  bool whole_;
+  bool ignores_unknown_keys_;
+};
+
+// --- Steps from Python
+// ---------------------------------------------------------------------------------------
+
+template <class T>
+std::vector<T> values(const nb::dict& table, const char* name) {
+  const std::span<const T> found = array<T>(table, name);
+  return {found.begin(), found.end()};
+}
+
+template <class T>
+T option(const nb::dict& table, const char* name) {
+  return nb::cast<T>(item(table, name));
+}
+
+data::NameTable names(const nb::dict& table, const char* bytes, const char* ends) {
+  const std::span<const std::uint8_t> text = array<std::uint8_t>(table, bytes);
+  return data::NameTable::of({reinterpret_cast<const char*>(text.data()), text.size()},
+                             array<std::int64_t>(table, ends));
+}
+
+std::vector<std::int32_t> columns_of(const records::Plan& plan, const nb::dict& table) {
+  std::vector<std::int32_t> columns = values<std::int32_t>(table, "columns");
+  const auto most = static_cast<std::int32_t>(plan.columns().size());
+  for (const std::int32_t column : columns)
+    records::check_plan(column >= 0 && column < most, "a step reads a column that there is not");
+  return columns;
+}
+
+records::Categories categories_of(const nb::dict& table) {
+  records::Categories::Codes codes{
+      values<std::int32_t>(table, "string_codes"), values<std::int32_t>(table, "number_codes"),
+      option<std::int32_t>(table, "none"),         option<std::int32_t>(table, "nan"),
+      option<std::int32_t>(table, "absent"),       option<std::int32_t>(table, "unknown")};
+  return {names(table, "strings", "string_ends"), values<double>(table, "numbers"), std::move(codes)};
+}
+
+std::vector<records::Categories> all_categories(const nb::dict& table) {
+  std::vector<records::Categories> all;
+  for (const nb::handle one : option<nb::list>(table, "categories"))
+    all.push_back(categories_of(nb::cast<nb::dict>(one)));
+  return all;
+}
+
+records::Vocabulary vocabulary_of(const nb::dict& table) {
+  const auto width = option<std::int32_t>(table, "width");
+  if (option<bool>(table, "hashed"))
+    return records::Vocabulary::hashed(width, option<bool>(table, "alternate_sign"));
+  return {names(table, "words", "word_ends"), values<std::int32_t>(table, "ids"), width};
+}
+
+records::TextOptions text_options(const nb::dict& table) {
+  const auto analyzer = option<std::string>(table, "analyzer");
+  records::check_plan(analyzer == "word" || analyzer == "char" || analyzer == "char_wb",
+                      "there is no such analyzer");
+  return {analyzer == "word"   ? records::Analyzer::word
+          : analyzer == "char" ? records::Analyzer::character
+                               : records::Analyzer::character_in_words,
+          option<bool>(table, "lowercase"),
+          option<std::size_t>(table, "shortest_token"),
+          option<std::size_t>(table, "shortest"),
+          option<std::size_t>(table, "longest"),
+          option<bool>(table, "binary"),
+          names(table, "stop_words", "stop_word_ends")};
+}
+
+std::unique_ptr<records::Step> make_step(const records::Plan& plan, const std::string& kind,
+                                         const nb::dict& table) {
+  using namespace records;
+  const auto input = [&] { return plan.input(option<std::size_t>(table, "input")); };
+  if (kind == "numbers") return numbers(columns_of(plan, table));
+  if (kind == "one_hot")
+    return one_hot(columns_of(plan, table), all_categories(table), option<std::int32_t>(table, "width"));
+  if (kind == "ordinal") {
+    std::vector<std::vector<double>> all;
+    for (const nb::handle one : option<nb::list>(table, "categories"))
+      all.push_back(values<double>(nb::cast<nb::dict>(one), "values"));
+    return ordinal(columns_of(plan, table), all_categories(table), std::move(all));
+  }
+  if (kind == "text") return text(columns_of(plan, table).at(0), text_options(table), vocabulary_of(table));
+  if (kind == "strings")
+    return strings(columns_of(plan, table).at(0), option<bool>(table, "binary"), vocabulary_of(table));
+  if (kind == "pairs")
+    return pairs(columns_of(plan, table).at(0), option<std::string>(table, "separator"),
+                 vocabulary_of(table));
+  if (kind == "scale") {
+    return scale(input(), {values<double>(table, "subtract"), values<double>(table, "divide"),
+                           values<double>(table, "multiply"), values<double>(table, "add"),
+                           option<std::optional<double>>(table, "least"),
+                           option<std::optional<double>>(table, "most")});
+  }
+  if (kind == "impute")
+    return impute(input(), option<double>(table, "missing"), values<double>(table, "fill"));
+  if (kind == "indicate")
+    return indicate(input(), option<double>(table, "missing"), values<std::int32_t>(table, "indicated"));
+  if (kind == "bins") {
+    return bins(input(), {values<double>(table, "edges"), values<std::int32_t>(table, "begins"),
+                          values<std::int32_t>(table, "missing"), option<bool>(table, "one_hot"),
+                          option<std::vector<std::string>>(table, "names")});
+  }
+  if (kind == "binarize") return binarize(input(), option<double>(table, "threshold"));
+  if (kind == "products") return products(input(), values<std::int32_t>(table, "powers"));
+  if (kind == "concatenate") {
+    std::vector<Input> inputs;
+    for (const std::int32_t step : values<std::int32_t>(table, "inputs"))
+      inputs.push_back(plan.input(static_cast<std::size_t>(step)));
+    return concatenate(std::move(inputs));
+  }
+  if (kind == "select")
+    return select(input(), values<std::int32_t>(table, "places"), option<std::int32_t>(table, "width"));
+  if (kind == "normalize") {
+    const auto norm = option<std::string>(table, "norm");
+    check_plan(norm == "l1" || norm == "l2" || norm == "max", "there is no such norm");
+    return normalize(input(), norm == "l1" ? Norm::l1 : norm == "l2" ? Norm::l2 : Norm::max);
+  }
+  if (kind == "tfidf") return tfidf(input(), option<bool>(table, "sublinear"), values<double>(table, "idf"));
+  throw std::invalid_argument("not a sound plan: there is no step '" + kind + "'");
+}
+
+// --- Answers
+// ---------------------------------------------------------------------------------------------------
+
+// Buffers of one call. Reading a record may run Python code, which may come back here: then there are two.
+struct OneRecord {
+  explicit OneRecord(const records::Plan& plan) : worker(plan) {}
+  CellRoom room;
+  records::PlanWorker worker;
+};
+
+class RecordEncoding {
+ public:
+  explicit RecordEncoding(const BoundPlan& plan) : plan_(plan) {}
+
+  // use(row) gets the encoded record.
+  template <class Use>
+  auto with_row(nb::handle record, const Use& use) {
+    std::unique_ptr<OneRecord> mine =
+        free_ != nullptr ? std::move(free_) : std::make_unique<OneRecord>(plan_.plan());
+    plan_.read(record, mine->room);
+    const records::EncodedRow row = mine->worker.encode(mine->room.cells);
+    auto result = use(row);
+    mine->room.kept.clear();
+    free_ = std::move(mine);
+    return result;
+  }
+
+ private:
+  const BoundPlan& plan_;
+  std::unique_ptr<OneRecord> free_;
+};
+
+nb::object encode_one(BoundPlan& plan, nb::handle record) {
+  RecordEncoding encoding(plan);
+  return encoding.with_row(record, [](const records::EncodedRow& row) -> nb::object {
+    return nb::make_tuple(to_numpy(std::vector<std::int32_t>(row.ids.begin(), row.ids.end())),
+                          to_numpy(std::vector<double>(row.values.begin(), row.values.end())));
+  });
+}
+
+// Columns are arrays of float64, or lists of Python objects.
+nb::object encode_table(const BoundPlan& plan, const nb::list& given, std::size_t rows, int threads) {
+  std::vector<records::Column> columns;
+  TableRoom room;
+  std::vector<Array<double>> arrays;
+  for (std::size_t k = 0; k < given.size(); ++k) {
+    Array<double> numbers;
+    if (nb::try_cast<Array<double>>(given[k], numbers, false)) {
+      if (numbers.size() != rows) throw std::invalid_argument("the columns have different lengths");
+      arrays.push_back(numbers);
+      columns.emplace_back(records::NumberColumn<double>{numbers.data(), {}});
+    } else {
+      const auto list = nb::cast<nb::list>(given[k]);
+      if (list.size() != rows) throw std::invalid_argument("the columns have different lengths");
+      columns.emplace_back(plan.read_column(list, k, room));
+    }
+  }
+  records::EncodedRows encoded;
+  {
+    const nb::gil_scoped_release unlocked;
+    encoded = records::encode_rows(plan.plan(), columns, rows, threads);
+  }
+  return nb::make_tuple(to_numpy(std::move(encoded.offsets)), to_numpy(std::move(encoded.columns)),
+                        to_numpy(std::move(encoded.values)));
+}
+
+// A plan and an engine: from a record to its scores in one call.
+class RecordScorer {
+ public:
+  RecordScorer(nb::object plan, nb::object engine)
+      : plan_object_(std::move(plan)),
+        engine_object_(std::move(engine)),
+        engine_(nb::cast<BoundEngine&>(engine_object_).engine()),
+        encoding_(nb::cast<BoundPlan&>(plan_object_)),
+        worker_(engine_.worker()),
+        scores_(engine_.scores()) {}
+
+  RecordScorer(const RecordScorer&) = delete;
+  RecordScorer& operator=(const RecordScorer&) = delete;
+
+  nb::object score(nb::handle record) {
+    score_into(record);
+    return as_python(scores_);
+  }
+
+  // The number of the largest score; of a single one, whether it is positive (or zero, if that counts).
+  std::size_t choose(nb::handle record, bool zero_is_positive) {
+    score_into(record);
+    for (const double score : scores_) {
+      if (!std::isfinite(score)) throw std::invalid_argument("a score is not finite: scale the values");
+    }
+    if (scores_.size() == 1) return scores_[0] > 0.0 || (zero_is_positive && scores_[0] == 0.0) ? 1 : 0;
+    return static_cast<std::size_t>(std::max_element(scores_.begin(), scores_.end()) - scores_.begin());
+  }
+
+ private:
+  void score_into(nb::handle record) {
+    encoding_.with_row(record, [&](const records::EncodedRow& row) {
+      engine_.score(engines::SparseRow<std::int32_t>{row.ids, row.values.data()}, *worker_, scores_.data());
+      return 0;
+    });
+  }
+
+  nb::object plan_object_, engine_object_;
+  const engines::Engine& engine_;
+  RecordEncoding encoding_;
+  std::unique_ptr<engines::Worker> worker_;
+  std::vector<double> scores_;
+};
+
+}  // namespace
+
+void bind_records(nb::module_& module) {
+  nb::class_<BoundPlan>(module, "RecordPlan")
+      .def(nb::init<const Names&, const std::vector<bool>&, const nb::list&, bool, bool>(), nb::kw_only(),
+           nb::arg("columns"), nb::arg("required"), nb::arg("analyzers"), nb::arg("whole"),
+           nb::arg("ignores_unknown_keys"))
+      .def(
+          "add",
+          [](BoundPlan& plan, const std::string& kind, const nb::dict& table) {
+            const records::Input added = plan.plan().add(make_step(plan.plan(), kind, table));
+            return nb::make_tuple(added.step, added.shape.width, added.shape.dense);
+          },
+          nb::arg("kind"), nb::arg("table"))
+      .def_prop_ro("width", [](const BoundPlan& plan) { return plan.plan().width(); })
+      .def("encode_one", &encode_one, nb::arg("record"))
+      .def("encode_table", &encode_table, nb::arg("columns"), nb::arg("rows"), nb::arg("threads"));
+  nb::class_<RecordScorer>(module, "RecordScorer")
+      .def(nb::init<nb::object, nb::object>(), nb::arg("plan"), nb::arg("engine"))
+      .def("score", &RecordScorer::score, nb::arg("record"))
+      .def("choose", &RecordScorer::choose, nb::arg("record"), nb::arg("zero_is_positive"));
+}
+
+}  // namespace unkernel::bindings

@@ -1,0 +1,52 @@
+// Steps from categories to features.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/data/text/name_table.hpp"
+#include "unkernel/records/step.hpp"
+
+namespace unkernel::records {
+
+// Codes that stand for no category.
+enum Unknown : std::int32_t {
+  ignored = -1,    // adds nothing
+  forbidden = -2,  // is an error
+};
+
+// The categories of a column. Strings, numbers, None and NaN are categories of their own; True is 1.
+class Categories {
+ public:
+  struct Codes {
+    std::vector<std::int32_t> strings;  // by number in the table
+    std::vector<std::int32_t> numbers;
+    std::int32_t none, nan, absent, unknown;
+  };
+
+  // Numbers ascend. Codes are at least `forbidden`.
+  Categories(data::NameTable strings, std::vector<double> numbers, Codes codes);
+
+  std::int32_t code(const Record& record, std::size_t column) const;
+  std::size_t size() const { return strings_.size() + numbers_.size(); }
+  std::int32_t largest_code() const;
+
+ private:
+  std::int32_t number_code(double number) const;
+
+  data::NameTable strings_;
+  std::vector<double> numbers_;
+  Codes codes_;
+};
+
+// The code of each column is the place of the feature that becomes 1; codes of later columns are larger.
+std::unique_ptr<Step> one_hot(std::vector<std::int32_t> columns, std::vector<Categories> categories,
+                              std::int32_t width);
+
+// The code of each column is a place among its values, which become a dense block.
+std::unique_ptr<Step> ordinal(std::vector<std::int32_t> columns, std::vector<Categories> categories,
+                              std::vector<std::vector<double>> values);
+
+}  // namespace unkernel::records

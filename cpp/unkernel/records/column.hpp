@@ -1,0 +1,114 @@
+// The columns of a table, read cell by cell. They own nothing but what they say.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "unkernel/records/cell.hpp"
+
+namespace unkernel::records {
+
+// Bit k tells whether row k has a value, as in Arrow; without bits all have one.
+struct Validity {
+  const std::uint8_t* bits = nullptr;
+  std::size_t offset = 0;
+
+  bool operator()(std::size_t row) const {
+    return bits == nullptr || (bits[(row + offset) / 8] >> ((row + offset) % 8) & 1) != 0;
+  }
+};
+
+template <class Number>
+struct NumberColumn {
+  const Number* values;
+  Validity valid;
+
+  Cell operator()(std::size_t row) const {
+    return valid(row) ? Cell::of(static_cast<double>(values[row])) : Cell::none();
+  }
+};
+
+struct BitColumn {
+  Validity values;
+  Validity valid;
+
+  Cell operator()(std::size_t row) const {
+    return valid(row) ? Cell::of(values(row) ? 1.0 : 0.0) : Cell::none();
+  }
+};
+
+// Strings beside each other; string k ends where the next one begins.
+template <class Offset>
+struct StringColumn {
+  const Offset* offsets;
+  const char* bytes;
+  Validity valid;
+
+  Cell operator()(std::size_t row) const {
+    if (!valid(row)) return Cell::none();
+    const auto begin = static_cast<std::size_t>(offsets[row]);
+    return Cell::of(std::string_view(bytes + begin, static_cast<std::size_t>(offsets[row + 1]) - begin));
+  }
+};
+
+// Strings as views of 16 bytes each: the length, and the string itself or where it is.
+struct StringViewColumn {
+  struct View {
+    std::int32_t length;
+    char first[4];
+    std::int32_t buffer, offset;
+  };
+  static_assert(sizeof(View) == 16);
+  const View* views;
+  const void* const* buffers;
+  Validity valid;
+
+  Cell operator()(std::size_t row) const {
+    if (!valid(row)) return Cell::none();
+    const View& view = views[row];
+    const auto length = static_cast<std::size_t>(view.length);
+    if (length <= 12) return Cell::of(std::string_view(view.first, length));
+    return Cell::of(std::string_view(static_cast<const char*>(buffers[view.buffer]) + view.offset, length));
+  }
+};
+
+// Cells that were read before: those of Python objects, or of a dictionary that rows refer to.
+struct CellColumn {
+  std::vector<Cell> cells;
+
+  Cell operator()(std::size_t row) const { return cells[row]; }
+};
+
+template <class Code>
+struct CodeColumn {
+  const Code* codes;
+  std::vector<Cell> dictionary;
+  Validity valid;
+
+  Cell operator()(std::size_t row) const {
+    return valid(row) ? dictionary[static_cast<std::size_t>(codes[row])] : Cell::none();
+  }
+};
+
+struct EmptyColumn {
+  Cell operator()(std::size_t) const { return Cell::none(); }
+};
+
+using Column =
+    std::variant<NumberColumn<double>, NumberColumn<float>, NumberColumn<std::int8_t>,
+                 NumberColumn<std::int16_t>, NumberColumn<std::int32_t>, NumberColumn<std::int64_t>,
+                 NumberColumn<std::uint8_t>, NumberColumn<std::uint16_t>, NumberColumn<std::uint32_t>,
+                 NumberColumn<std::uint64_t>, BitColumn, StringColumn<std::int32_t>,
+                 StringColumn<std::int64_t>, StringViewColumn, CodeColumn<std::int8_t>,
+                 CodeColumn<std::int16_t>, CodeColumn<std::int32_t>, CodeColumn<std::uint8_t>,
+                 CodeColumn<std::uint16_t>, CodeColumn<std::uint32_t>, CellColumn, EmptyColumn>;
+
+inline Cell cell_at(const Column& column, std::size_t row) {
+  return std::visit([row](const auto& any) { return any(row); }, column);
+}
+
+}  // namespace unkernel::records

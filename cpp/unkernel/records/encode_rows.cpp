@@ -1,0 +1,78 @@
+#include "unkernel/records/encode_rows.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "unkernel/base/parallel.hpp"
+
+namespace unkernel::records {
+namespace {
+
+constexpr std::size_t rows_per_task = 4096;
+
+// Columns are read one after the other, some rows at a time: the kind of a column is looked up once for them.
+class Task {
+ public:
+  Task(const Plan& plan, std::span<const Column> columns) : columns_(columns), worker_(plan) {}
+
+  EncodedRows run(std::size_t begin, std::size_t end) {
+    read(begin, end);
+    EncodedRows encoded;
+    const std::size_t width = columns_.size();
+    for (std::size_t row = begin; row < end; ++row) {
+      const EncodedRow one = encode(std::span(cells_).subspan((row - begin) * width, width), row);
+      encoded.columns.insert(encoded.columns.end(), one.ids.begin(), one.ids.end());
+      encoded.values.insert(encoded.values.end(), one.values.begin(), one.values.end());
+      encoded.offsets.push_back(static_cast<std::int64_t>(encoded.columns.size()));
+    }
+    return encoded;
+  }
+
+ private:
+  void read(std::size_t begin, std::size_t end) {
+    const std::size_t width = columns_.size();
+    cells_.resize((end - begin) * width);
+    for (std::size_t k = 0; k < width; ++k) {
+      std::visit(
+          [&](const auto& column) {
+            for (std::size_t row = begin; row < end; ++row) cells_[(row - begin) * width + k] = column(row);
+          },
+          columns_[k]);
+    }
+  }
+
+  EncodedRow encode(std::span<const Cell> cells, std::size_t row) {
+    try {
+      return worker_.encode(cells);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument("row " + std::to_string(row) + ": " + error.what());
+    }
+  }
+
+  std::span<const Column> columns_;
+  PlanWorker worker_;
+  std::vector<Cell> cells_;
+};
+
+}  // namespace
+
+EncodedRows encode_rows(const Plan& plan, std::span<const Column> columns, std::size_t rows, int threads) {
+  check_plan(columns.size() == plan.columns().size(), "the table has another number of columns");
+  std::vector<EncodedRows> parts((rows + rows_per_task - 1) / rows_per_task);
+  parallel_for(threads, static_cast<std::int64_t>(parts.size()), [&](std::int64_t number) {
+    const auto part = static_cast<std::size_t>(number);
+    parts[part] = Task(plan, columns).run(part * rows_per_task, std::min(rows, (part + 1) * rows_per_task));
+  });
+  EncodedRows all;
+  all.offsets.push_back(0);
+  for (EncodedRows& part : parts) {
+    const auto before = static_cast<std::int64_t>(all.columns.size());
+    for (const std::int64_t offset : part.offsets) all.offsets.push_back(before + offset);
+    all.columns.insert(all.columns.end(), part.columns.begin(), part.columns.end());
+    all.values.insert(all.values.end(), part.values.begin(), part.values.end());
+    part = {};
+  }
+  return all;
+}
+
+}  // namespace unkernel::records

@@ -1,0 +1,24 @@
+// Many records at a time: columns in, rows in CSR format out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "unkernel/records/column.hpp"
+#include "unkernel/records/plan.hpp"
+
+namespace unkernel::records {
+
+struct EncodedRows {
+  std::vector<std::int64_t> offsets;
+  std::vector<std::int32_t> columns;
+  std::vector<double> values;
+};
+
+// `columns`: one per column of the plan. The result does not depend on the number of threads. A record that
+// cannot be encoded throws std::invalid_argument with the number of its row.
+EncodedRows encode_rows(const Plan& plan, std::span<const Column> columns, std::size_t rows, int threads);
+
+}  // namespace unkernel::records

@@ -1,0 +1,266 @@
+#include "unkernel/records/number_steps.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "unkernel/records/category_steps.hpp"
+
+namespace unkernel::records {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+std::int32_t width_of(const auto& columns) { return static_cast<std::int32_t>(columns.size()); }
+
+bool is(double value, double missing) { return std::isnan(missing) ? std::isnan(value) : value == missing; }
+
+// A list of numbers that may be left out, else has one number per column.
+bool fits(const std::vector<double>& values, const Input& input) {
+  return values.empty() || width_of(values) == input.shape.width;
+}
+
+class Numbers final : public Step {
+ public:
+  explicit Numbers(std::vector<std::int32_t> columns)
+      : Step({width_of(columns), true}), columns_(std::move(columns)) {}
+
+  void run(const Record& record, std::span<const Block>, Block& out) const override {
+    for (const std::int32_t column : columns_) {
+      const auto place = static_cast<std::size_t>(column);
+      const Cell& cell = record.cells[place];
+      switch (cell.kind()) {
+        case CellKind::number: out.values.push_back(cell.number()); break;
+        case CellKind::none:
+        case CellKind::absent: out.values.push_back(nan); break;
+        case CellKind::text:
+          record.fail(place,
+                      "expected a number, got the string '" + std::string(cell.text().substr(0, 40)) + "'");
+        default: record.fail(place, "expected a number, got a list or a dict");
+      }
+    }
+  }
+
+ private:
+  std::vector<std::int32_t> columns_;
+};
+
+class Scale final : public Step {
+ public:
+  Scale(Input input, Scaling scaling) : Step(input.shape), input_(input), scaling_(std::move(scaling)) {
+    const bool shifts =
+        !scaling_.subtract.empty() || !scaling_.add.empty() || scaling_.least || scaling_.most;
+    check_plan(input.shape.dense || !shifts, "a sparse block cannot be shifted");
+    check_plan(fits(scaling_.subtract, input) && fits(scaling_.divide, input) &&
+                   fits(scaling_.multiply, input) && fits(scaling_.add, input),
+               "scales do not fit the columns");
+  }
+
+  void run(const Record&, std::span<const Block> blocks, Block& out) const override {
+    const Block& in = blocks[input_.step];
+    out.ids = in.ids;
+    out.values = in.values;
+    for (std::size_t k = 0; k < out.values.size(); ++k) {
+      const std::size_t column = shape().dense ? k : static_cast<std::size_t>(in.ids[k]);
+      out.values[k] = scaled(out.values[k], column);
+    }
+  }
+
+ private:
+  double scaled(double value, std::size_t column) const {
+    if (!scaling_.subtract.empty()) value -= scaling_.subtract[column];
+    if (!scaling_.divide.empty()) value /= scaling_.divide[column];
+    if (!scaling_.multiply.empty()) value *= scaling_.multiply[column];
+    if (!scaling_.add.empty()) value += scaling_.add[column];
+    if (scaling_.least && value < *scaling_.least) value = *scaling_.least;
+    if (scaling_.most && value > *scaling_.most) value = *scaling_.most;
+    return value;
+  }
+
+  Input input_;
+  Scaling scaling_;
+};
+
+class Impute final : public Step {
+ public:
+  Impute(Input input, double missing, std::vector<double> fill)
+      : Step(input.shape), input_(input), missing_(missing), fill_(std::move(fill)) {
+    check_plan(input.shape.dense && width_of(fill_) == input.shape.width, "values do not fit the columns");
+  }
+
+  void run(const Record&, std::span<const Block> blocks, Block& out) const override {
+    out.values = blocks[input_.step].values;
+    for (std::size_t k = 0; k < fill_.size(); ++k) {
+      if (is(out.values[k], missing_)) out.values[k] = fill_[k];
+    }
+  }
+
+ private:
+  Input input_;
+  double missing_;
+  std::vector<double> fill_;
+};
+
+class Indicate final : public Step {
+ public:
+  Indicate(Input input, double missing, std::vector<std::int32_t> columns)
+      : Step({width_of(columns), false}), input_(input), missing_(missing), columns_(std::move(columns)) {
+    const auto outside = [&](std::int32_t column) { return column < 0 || column >= input.shape.width; };
+    check_plan(input.shape.dense && std::none_of(columns_.begin(), columns_.end(), outside),
+               "flags are of columns that there are not");
+  }
+
+  void run(const Record&, std::span<const Block> blocks, Block& out) const override {
+    const std::vector<double>& values = blocks[input_.step].values;
+    for (std::size_t k = 0; k < columns_.size(); ++k) {
+      if (is(values[static_cast<std::size_t>(columns_[k])], missing_))
+        out.add(static_cast<std::int32_t>(k), 1.0);
+    }
+  }
+
+ private:
+  Input input_;
+  double missing_;
+  std::vector<std::int32_t> columns_;
+};
+
+class BinStep final : public Step {
+ public:
+  BinStep(Input input, Bins bins) : Step(shape_of(input, bins)), input_(input), bins_(std::move(bins)) {
+    std::int32_t first = 0;
+    for (std::size_t k = 0; k < bins_.missing.size(); ++k) {
+      firsts_.push_back(first);
+      first += features(bins_, k);
+    }
+  }
+
+  void run(const Record&, std::span<const Block> blocks, Block& out) const override {
+    const std::vector<double>& values = blocks[input_.step].values;
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      const std::int32_t place = std::isnan(values[k]) ? missing_place(k) : interval(values[k], k);
+      if (!bins_.one_hot) {
+        out.values.push_back(place);
+      } else if (place >= 0) {
+        out.add(firsts_[k] + place, 1.0);
+      }
+    }
+  }
+
+ private:
+  static std::int32_t intervals(const Bins& bins, std::size_t k) {
+    return bins.begins[k + 1] - bins.begins[k] + 1;
+  }
+  // A missing value may have a feature of its own, behind the intervals.
+  static std::int32_t features(const Bins& bins, std::size_t k) {
+    return std::max(intervals(bins, k), bins.missing[k] + 1);
+  }
+
+  static Shape shape_of(const Input& input, const Bins& bins) {
+    const auto columns = static_cast<std::size_t>(input.shape.width);
+    check_plan(input.shape.dense && bins.begins.size() == columns + 1 && bins.missing.size() == columns &&
+                   bins.names.size() == columns && bins.begins.front() == 0 &&
+                   bins.begins.back() == width_of(bins.edges) &&
+                   std::is_sorted(bins.begins.begin(), bins.begins.end()),
+               "edges do not fit the columns");
+    std::int64_t width = 0;
+    for (std::size_t k = 0; k < columns; ++k) {
+      const double* first = bins.edges.data() + bins.begins[k];
+      check_plan(std::is_sorted(first, bins.edges.data() + bins.begins[k + 1]), "edges do not ascend");
+      check_plan(bins.missing[k] >= forbidden && bins.missing[k] <= intervals(bins, k),
+                 "the feature of missing values is out of range");
+      width += features(bins, k);
+    }
+    check_plan(width <= std::numeric_limits<std::int32_t>::max(), "too many intervals");
+    return {bins.one_hot ? static_cast<std::int32_t>(width) : input.shape.width, !bins.one_hot};
+  }
+
+  std::int32_t missing_place(std::size_t k) const {
+    if (bins_.missing[k] != forbidden) return bins_.missing[k];
+    throw std::invalid_argument("column '" + bins_.names[k] + "': the value is missing, and has no interval");
+  }
+
+  // How many edges are not larger.
+  std::int32_t interval(double value, std::size_t k) const {
+    const double* first = bins_.edges.data() + bins_.begins[k];
+    const double* last = bins_.edges.data() + bins_.begins[k + 1];
+    return static_cast<std::int32_t>(std::upper_bound(first, last, value) - first);
+  }
+
+  Input input_;
+  Bins bins_;
+  std::vector<std::int32_t> firsts_;  // the first feature of each column
+};
+
+class Binarize final : public Step {
+ public:
+  Binarize(Input input, double threshold) : Step(input.shape), input_(input), threshold_(threshold) {
+    check_plan(input.shape.dense || threshold >= 0.0, "a sparse block has zeros that would become ones");
+  }
+
+  void run(const Record&, std::span<const Block> blocks, Block& out) const override {
+    const Block& in = blocks[input_.step];
+    out.ids = in.ids;
+    for (const double value : in.values) out.values.push_back(value > threshold_ ? 1.0 : 0.0);
+  }
+
+ private:
+  Input input_;
+  double threshold_;
+};
+
+class Products final : public Step {
+ public:
+  Products(Input input, std::vector<std::int32_t> powers)
+      : Step({outputs(input, powers), true}), input_(input), powers_(std::move(powers)) {}
+
+  void run(const Record&, std::span<const Block> blocks, Block& out) const override {
+    const std::vector<double>& x = blocks[input_.step].values;
+    const std::int32_t* power = powers_.data();
+    for (std::int32_t k = 0; k < shape().width; ++k) {
+      double product = 1.0;
+      for (const double value : x) {
+        for (std::int32_t times = *power++; times > 0; --times) product *= value;
+      }
+      out.values.push_back(product);
+    }
+  }
+
+ private:
+  static std::int32_t outputs(const Input& input, const std::vector<std::int32_t>& powers) {
+    const auto width = static_cast<std::size_t>(input.shape.width);
+    check_plan(input.shape.dense && width > 0 && powers.size() % width == 0, "powers do not fit the columns");
+    const auto out_of_range = [](std::int32_t power) { return power < 0 || power > 64; };
+    check_plan(std::none_of(powers.begin(), powers.end(), out_of_range), "a power is out of range");
+    return static_cast<std::int32_t>(powers.size() / width);
+  }
+
+  Input input_;
+  std::vector<std::int32_t> powers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> numbers(std::vector<std::int32_t> columns) {
+  return std::make_unique<Numbers>(std::move(columns));
+}
+std::unique_ptr<Step> scale(Input input, Scaling scaling) {
+  return std::make_unique<Scale>(input, std::move(scaling));
+}
+std::unique_ptr<Step> impute(Input input, double missing, std::vector<double> fill) {
+  return std::make_unique<Impute>(input, missing, std::move(fill));
+}
+std::unique_ptr<Step> indicate(Input input, double missing, std::vector<std::int32_t> columns) {
+  return std::make_unique<Indicate>(input, missing, std::move(columns));
+}
+std::unique_ptr<Step> bins(Input input, Bins bins) {
+  return std::make_unique<BinStep>(input, std::move(bins));
+}
+std::unique_ptr<Step> binarize(Input input, double threshold) {
+  return std::make_unique<Binarize>(input, threshold);
+}
+std::unique_ptr<Step> products(Input input, std::vector<std::int32_t> powers) {
+  return std::make_unique<Products>(input, std::move(powers));
+}
+
+}  // namespace unkernel::records

@@ -1,0 +1,48 @@
+// Steps from numbers to numbers. All but `numbers` take a dense block, except where they say otherwise.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unkernel/records/step.hpp"
+
+namespace unkernel::records {
+
+// The columns of the record as they are. None and columns that are absent give NaN.
+std::unique_ptr<Step> numbers(std::vector<std::int32_t> columns);
+
+// ((x - subtract) / divide) * multiply + add, clipped; what is empty is left out. A sparse block can only be
+// divided and multiplied.
+struct Scaling {
+  std::vector<double> subtract, divide, multiply, add;
+  std::optional<double> least, most;
+};
+std::unique_ptr<Step> scale(Input input, Scaling scaling);
+
+// Replaces `missing` (NaN or a number) by the column's own value.
+std::unique_ptr<Step> impute(Input input, double missing, std::vector<double> fill);
+
+// 1 where a column is missing, for these columns. Sparse.
+std::unique_ptr<Step> indicate(Input input, double missing, std::vector<std::int32_t> columns);
+
+// The interval that a number lies in: column k has the edges edges[begins[k] .. begins[k + 1]), ascending,
+// and one interval more than edges. A number that is equal to an edge lies above it.
+struct Bins {
+  std::vector<double> edges;
+  std::vector<std::int32_t> begins;
+  std::vector<std::int32_t> missing;  // by column, for NaN: the place of its feature, or one of Unknown
+  bool one_hot;                       // false: the number of the interval, as a dense block
+  std::vector<std::string> names;     // of the columns, for messages
+};
+std::unique_ptr<Step> bins(Input input, Bins bins);
+
+// 1 where x > threshold, else 0. A sparse block needs a threshold that is not negative.
+std::unique_ptr<Step> binarize(Input input, double threshold);
+
+// Products of powers: output k is the product of x[j]^powers[k * width + j].
+std::unique_ptr<Step> products(Input input, std::vector<std::int32_t> powers);
+
+}  // namespace unkernel::records

@@ -1,0 +1,53 @@
+// A plan turns records into rows: a short list of steps, of which the last one writes the row.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "unkernel/records/step.hpp"
+
+namespace unkernel::records {
+
+class Plan {
+ public:
+  explicit Plan(std::vector<std::string> columns) : columns_(std::move(columns)) {}
+
+  // Returns how later steps refer to it.
+  Input add(std::unique_ptr<Step> step);
+  // A step that was added before. Throws std::invalid_argument if there is none.
+  Input input(std::size_t step) const;
+
+  std::span<const std::string> columns() const { return columns_; }
+  std::size_t steps() const { return steps_.size(); }
+  std::int32_t width() const;
+  const Step& step(std::size_t number) const { return *steps_[number]; }
+
+ private:
+  std::vector<std::string> columns_;
+  std::vector<std::unique_ptr<Step>> steps_;
+};
+
+// What a row is made of: ascending columns and their values, none of which is 0.
+struct EncodedRow {
+  std::span<const std::int32_t> ids;
+  std::span<const double> values;
+};
+
+// Encodes records one by one in memory of its own: one worker per thread. The plan must outlive it.
+class PlanWorker {
+ public:
+  explicit PlanWorker(const Plan& plan) : plan_(plan), blocks_(plan.steps()) {}
+
+  // `cells`: one per column of the plan. Valid until the next call. Throws std::invalid_argument.
+  EncodedRow encode(std::span<const Cell> cells);
+
+ private:
+  const Plan& plan_;
+  std::vector<Block> blocks_;
+  Block row_;
+};
+
+}  // namespace unkernel::records

@@ -1,0 +1,71 @@
+// A step of a plan: it reads cells of the record, or the blocks of earlier steps, and writes one block.
+//
+// A block is a vector of `width` numbers. Dense blocks have one value per column. Sparse blocks list the
+// columns that may differ from zero, in ascending order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "unkernel/records/cell.hpp"
+
+namespace unkernel::records {
+
+struct Block {
+  std::vector<std::int32_t> ids;  // empty where the block is dense
+  std::vector<double> values;
+
+  void clear() {
+    ids.clear();
+    values.clear();
+  }
+  void add(std::int32_t id, double value) {
+    ids.push_back(id);
+    values.push_back(value);
+  }
+};
+
+// The record that is being encoded, and the names of its columns for messages.
+struct Record {
+  std::span<const Cell> cells;
+  std::span<const std::string> names;
+
+  [[noreturn]] void fail(std::size_t column, const std::string& what) const {
+    throw std::invalid_argument("column '" + names[column] + "': " + what);
+  }
+};
+
+struct Shape {
+  std::int32_t width;
+  bool dense;
+};
+
+class Step {
+ public:
+  explicit Step(Shape shape) : shape_(shape) {}
+  virtual ~Step() = default;
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+  Shape shape() const { return shape_; }
+  // `out` is empty. `blocks` are those of all earlier steps.
+  virtual void run(const Record& record, std::span<const Block> blocks, Block& out) const = 0;
+
+ private:
+  Shape shape_;
+};
+
+// An earlier step, as a later one knows it.
+struct Input {
+  std::size_t step;
+  Shape shape;
+};
+
+// Throws std::invalid_argument if `sound` is false: the plan is damaged, or was put together wrongly.
+void check_plan(bool sound, const char* what);
+
+}  // namespace unkernel::records

@@ -1,0 +1,67 @@
+// Steps from strings to counts of features. All are sparse.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/data/text/name_table.hpp"
+#include "unkernel/records/step.hpp"
+
+namespace unkernel::records {
+
+// From a string to a feature: by a vocabulary, or by MurmurHash3 of 32 bits, as scikit-learn's hashing has
+// it.
+class Vocabulary {
+ public:
+  // `ids`: by number in the table, at least -1, which stands for no feature.
+  Vocabulary(data::NameTable names, std::vector<std::int32_t> ids, std::int32_t width);
+  static Vocabulary hashed(std::int32_t width, bool alternate_sign);
+
+  std::int32_t width() const { return width_; }
+  // Adds `value` times the sign to the string's feature, if there is one.
+  void add(std::string_view name, double value, Block& out) const {
+    if (hashed_) return add_hashed(name, value, out);
+    const std::int32_t number = names_.find(name);
+    if (number < 0) return;
+    const std::int32_t id = ids_[static_cast<std::size_t>(number)];
+    if (id >= 0) out.add(id, value);
+  }
+
+ private:
+  Vocabulary() = default;
+  void add_hashed(std::string_view name, double value, Block& out) const;
+
+  data::NameTable names_;
+  std::vector<std::int32_t> ids_;
+  std::int32_t width_ = 0;
+  bool hashed_ = false;
+  bool alternate_sign_ = false;
+};
+
+std::uint32_t murmur3(std::string_view bytes, std::uint32_t seed);
+
+enum class Analyzer { word, character, character_in_words };
+
+struct TextOptions {
+  Analyzer analyzer;
+  bool lowercase;
+  std::size_t shortest_token;     // words have at least so many characters: 1 or 2
+  std::size_t shortest, longest;  // n-grams
+  bool binary;                    // 1 instead of the number of times
+  data::NameTable stop_words;
+};
+
+// Counts the n-grams of a text. Texts are ASCII: a cell with others holds its n-grams, as `strings`, already.
+std::unique_ptr<Step> text(std::int32_t column, TextOptions options, Vocabulary vocabulary);
+
+// Counts the strings of a list.
+std::unique_ptr<Step> strings(std::int32_t column, bool binary, Vocabulary vocabulary);
+
+// The entries of a dict: "key" with its number, and "key<separator>text" with 1 for each text.
+std::unique_ptr<Step> pairs(std::int32_t column, std::string separator, Vocabulary vocabulary);
+
+}  // namespace unkernel::records

@@ -1,0 +1,24 @@
+// Steps over whole vectors, dense or sparse.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "unkernel/records/step.hpp"
+
+namespace unkernel::records {
+
+// Blocks beside each other. Dense if all of them are.
+std::unique_ptr<Step> concatenate(std::vector<Input> inputs);
+
+// Column k becomes column places[k]; -1 drops it.
+std::unique_ptr<Step> select(Input input, std::vector<std::int32_t> places, std::int32_t width);
+
+enum class Norm { l1, l2, max };
+std::unique_ptr<Step> normalize(Input input, Norm norm);
+
+// Counts become log(count) + 1 if `sublinear`, and are multiplied by idf, unless that is empty. Sparse.
+std::unique_ptr<Step> tfidf(Input input, bool sublinear, std::vector<double> idf);
+
+}  // namespace unkernel::records

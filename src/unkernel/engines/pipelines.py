@@ -1,0 +1,74 @@
+"""``compile`` of pipelines: the transformers become a plan, and the last step is compiled as any model is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from unkernel.engines.classifier import CompiledClassifier
+from unkernel.engines.records import RecordClassifier
+from unkernel.records.plan import Plan
+
+_CLOSE = 1e-9  # how far scores may be from the pipeline's own, relative to their size
+
+
+def compile_pipeline(
+    pipeline: Any, engine: str, sample: Any, compile_model: Callable[..., Any], **options: Any
+) -> RecordClassifier:
+    """A classifier of records from a fitted pipeline.
+
+    Parameters
+    ----------
+    pipeline : sklearn.pipeline.Pipeline
+    engine, sample, options
+        Those of ``compile``; the sample is of records.
+    compile_model : callable
+        ``compile`` itself.
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    from unkernel.records.sklearn import plan_of_steps
+
+    check_is_fitted(pipeline)
+    plan = plan_of_steps(pipeline.steps[:-1])
+    rows = None if sample is None else plan.encode(sample).to_scipy()
+    if options.get("trie") is not None:
+        options["trie"] = plan.encode(options["trie"]).to_scipy()
+    classifier = compile_model(pipeline.steps[-1][1], engine, sample=rows, **options)
+    if not isinstance(classifier, CompiledClassifier):
+        raise ValueError("the last step of the pipeline must be a classifier of rows")
+    found = RecordClassifier(plan, _named(classifier, plan))
+    if sample is not None:
+        check_answers(found, pipeline, sample)
+    return found
+
+
+def _named(classifier: CompiledClassifier, plan: Plan) -> CompiledClassifier:
+    """The classifier, with the names of the plan's features."""
+    model = classifier.model
+    origin = dict(model.origin) | {"feature_names": plan.feature_names}
+    return CompiledClassifier(replace(model, origin=origin), classifier.tables, classifier.candidates)
+
+
+def check_answers(found: RecordClassifier, pipeline: Any, sample: Any) -> None:
+    """Compare with the pipeline's own answers; a difference is an error."""
+    ours, own = found.predict(sample), np.asarray(pipeline.predict(sample))
+    if not np.array_equal(ours, own):
+        row = int(np.flatnonzero(np.asarray(ours != own))[0])
+        raise ValueError(
+            f"the compiled pipeline answers {ours[row]!r} and the pipeline {own[row]!r} for record {row} of the "
+            "sample: this is a bug in unkernel, please report it"
+        )
+    if not found.classifier.exact or not hasattr(pipeline, "decision_function"):
+        return
+    ours, own = found.decision_function(sample), np.asarray(pipeline.decision_function(sample))
+    if ours.shape != own.shape or not np.allclose(
+        ours, own, rtol=_CLOSE, atol=_CLOSE * max(1.0, np.abs(own).max())
+    ):
+        raise ValueError(
+            "the scores of the compiled pipeline differ from the pipeline's own on the sample: this is a bug in "
+            "unkernel, please report it"
+        )

@@ -1,0 +1,79 @@
+"""From a text to its n-grams, as scikit-learn's vectorizers find them, with Python's own functions.
+
+The native steps do this for ASCII texts. Lower case, ``\\w`` and accents of other characters are what Python
+says they are, so these texts come here.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+_SPACES = re.compile(r"\s\s+")
+
+
+def analyzer_of(table: dict[str, Any]) -> Callable[[str], list[str]]:
+    """The function from a text to its n-grams that the options of a step of kind ``"text"`` describe."""
+    shortest, longest = int(table["shortest"]), int(table["longest"])
+    prepare = _preprocessor(lowercase=table["lowercase"], strip_accents=table.get("strip_accents"))
+    if table["analyzer"] == "char":
+        return lambda text: _character_ngrams(_SPACES.sub(" ", prepare(text)), shortest, longest)
+    if table["analyzer"] == "char_wb":
+        return lambda text: _ngrams_in_words(prepare(text), shortest, longest)
+    token = re.compile(table.get("token_pattern") or r"(?u)\b\w\w+\b")
+    stop_words = frozenset(_words(table["stop_words"], table["stop_word_ends"]))
+
+    def analyze(text: str) -> list[str]:
+        words = [word for word in token.findall(prepare(text)) if word not in stop_words]
+        return _word_ngrams(words, shortest, longest)
+
+    return analyze
+
+
+def _words(bytes_: Any, ends: Any) -> list[str]:
+    text = bytes(bytes_)
+    begins = [0, *ends[:-1]] if len(ends) else []
+    return [text[begin:end].decode("utf-8") for begin, end in zip(begins, ends, strict=True)]
+
+
+def _preprocessor(*, lowercase: bool, strip_accents: str | None) -> Callable[[str], str]:
+    def prepare(text: str) -> str:
+        if lowercase:
+            text = text.lower()
+        if strip_accents == "ascii":
+            return unicodedata.normalize("NFKD", text).encode("ASCII", "ignore").decode("ASCII")
+        if strip_accents == "unicode" and not text.isascii():
+            return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+        return text
+
+    return prepare
+
+
+def _word_ngrams(words: list[str], shortest: int, longest: int) -> list[str]:
+    return [
+        " ".join(words[first : first + length])
+        for length in range(shortest, min(longest, len(words)) + 1)
+        for first in range(len(words) - length + 1)
+    ]
+
+
+def _character_ngrams(text: str, shortest: int, longest: int) -> list[str]:
+    return [
+        text[first : first + length]
+        for length in range(shortest, min(longest, len(text)) + 1)
+        for first in range(len(text) - length + 1)
+    ]
+
+
+def _ngrams_in_words(text: str, shortest: int, longest: int) -> list[str]:
+    found = []
+    for word in text.split():
+        padded = f" {word} "
+        for length in range(shortest, longest + 1):
+            found.append(padded[:length])
+            found += [padded[first : first + length] for first in range(1, len(padded) - length + 1)]
+            if length >= len(padded):
+                break
+    return found

@@ -1,0 +1,15 @@
+"""Labels of features, for people."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def interval_labels(name: str, edges: NDArray[np.float64]) -> list[str]:
+    """A label for each interval between ascending edges."""
+    if not len(edges):
+        return [f"{name} is a number"]
+    shown = [f"{edge:.6g}" for edge in edges]
+    inner = [f"{name} in [{low}, {high})" for low, high in zip(shown[:-1], shown[1:], strict=True)]
+    return [f"{name} < {shown[0]}", *inner, f"{name} >= {shown[-1]}"]

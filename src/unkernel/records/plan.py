@@ -1,0 +1,203 @@
+"""Plans: how a raw record becomes a row of features, as plain data.
+
+A plan is a list of steps. Each step reads columns of the record, or the vectors of earlier steps, and makes a
+vector; the last one is the row. What the kinds of steps do is written in ``cpp/unkernel/records``, which runs
+them; ``tests/reference/records.py`` does the same slowly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import RecordPlan
+from unkernel.data.rows.csr import CsrRows
+from unkernel.errors import FormatError
+from unkernel.records.analyzing import analyzer_of
+from unkernel.records.tables import Table, table_of
+
+_ARRAY = "array"  # the key that stands for an array in the JSON of a plan
+_DTYPES = (np.float64, np.int64, np.int32, np.uint8)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a plan.
+
+    Attributes
+    ----------
+    kind : str
+        What it does: ``"one_hot"``, ``"bins"``, ...
+    table : dict
+        Its arrays and options, as the native step takes them.
+    names : list of str
+        A label for each feature that it makes.
+    """
+
+    kind: str
+    table: dict[str, Any]
+    names: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How records become rows.
+
+    Attributes
+    ----------
+    columns : list of str
+        The columns that steps read, by name.
+    steps : list of Step
+    required : bool
+        Whether a record that lacks a column is an error; otherwise the value is missing.
+    whole : bool
+        Whether the record itself is the value of the only column: a text, say.
+    """
+
+    columns: Sequence[str]
+    steps: Sequence[Step]
+    required: bool = False
+    whole: bool = False
+    ignores_unknown_keys: bool = field(default=True)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """A label for each feature of the rows."""
+        return list(self.steps[-1].names)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the rows."""
+        return int(self.native.width)
+
+    @cached_property
+    def native(self) -> RecordPlan:
+        """The plan, ready to run; a ``ValueError`` if it is not sound."""
+        native = RecordPlan(
+            columns=list(self.columns),
+            required=[self.required] * len(self.columns),
+            analyzers=self._analyzers(),
+            whole=self.whole,
+            ignores_unknown_keys=self.ignores_unknown_keys,
+        )
+        for step in self.steps:
+            _, width, _ = native.add(step.kind, step.table)
+            if width != len(step.names):
+                raise ValueError(f"not a sound plan: step {step.kind} has {width} features, and other names")
+        return native
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "native"}
+
+    def _analyzers(self) -> list[Callable[[str], list[str]] | None]:
+        """For each column, what finds the n-grams of texts that are not ASCII."""
+        found: list[Callable[[str], list[str]] | None] = [None] * len(self.columns)
+        for step in self.steps:
+            if step.kind == "text":
+                found[int(step.table["columns"][0])] = analyzer_of(step.table)
+        return found
+
+    def encode(self, X: Any, threads: int = 1) -> CsrRows:
+        """The rows of many records: a frame, a list of dicts, a dict of columns."""
+        return self.encode_table(table_of(X, self.columns, whole=self.whole, required=self.required), threads)
+
+    def encode_table(self, table: Table, threads: int = 1) -> CsrRows:
+        """The rows of a table that was read already."""
+        offsets, columns, values = self.native.encode_table(table.columns, table.n_rows, threads)
+        return CsrRows.of(np.asarray(offsets), np.asarray(columns), np.asarray(values), self.n_features)
+
+    def encode_one(self, record: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The features of one record and their values."""
+        ids, values = self.native.encode_one(record)
+        return np.asarray(ids), np.asarray(values)
+
+    # --- Files ----------------------------------------------------------------------------------------
+
+    def to_container(self, prefix: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """What a file holds of it: arrays, whose names begin with `prefix`, and settings."""
+        arrays: dict[str, NDArray[Any]] = {}
+        steps = [
+            {
+                "kind": step.kind,
+                "names": list(step.names),
+                "table": _without_arrays(step.table, f"{prefix}{number}", arrays),
+            }
+            for number, step in enumerate(self.steps)
+        ]
+        settings = {
+            "columns": list(self.columns),
+            "required": self.required,
+            "whole": self.whole,
+            "ignores_unknown_keys": self.ignores_unknown_keys,
+            "steps": steps,
+        }
+        return arrays, settings
+
+    @classmethod
+    def from_container(cls, file: str, arrays: Mapping[str, NDArray[Any]], settings: Any) -> Plan:
+        """The plan in a file; a ``FormatError`` if it is damaged."""
+        try:
+            plan = cls(
+                columns=[_checked(name, str) for name in settings["columns"]],
+                steps=[
+                    Step(
+                        _checked(step["kind"], str),
+                        _with_arrays(_checked(step["table"], dict), arrays),
+                        [_checked(name, str) for name in step["names"]],
+                    )
+                    for step in settings["steps"]
+                ],
+                required=_checked(settings["required"], bool),
+                whole=_checked(settings["whole"], bool),
+                ignores_unknown_keys=_checked(settings["ignores_unknown_keys"], bool),
+            )
+            if not plan.steps:
+                raise ValueError("it has no steps")
+            _ = plan.native
+        except (
+            KeyError,
+            IndexError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            RecursionError,
+            RuntimeError,
+        ) as error:
+            raise FormatError(file, 0, 0, f"the plan of the model is damaged: {error}") from error
+        return plan
+
+
+def _checked(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def _without_arrays(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> Any:
+    """The value as JSON has it; arrays go to `arrays`, under the path that leads to them."""
+    if isinstance(value, np.ndarray):
+        arrays[path] = value
+        return {_ARRAY: path}
+    if isinstance(value, Mapping):
+        return {key: _without_arrays(item, f"{path}.{key}", arrays) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_arrays(item, f"{path}.{number}", arrays) for number, item in enumerate(value)]
+    return value
+
+
+def _with_arrays(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {_ARRAY}:
+            array = arrays[_checked(value[_ARRAY], str)]
+            if array.ndim != 1 or array.dtype not in _DTYPES:
+                raise ValueError(f"array {value[_ARRAY]!r} is of a type that plans do not have")
+            return np.asarray(array)
+        return {key: _with_arrays(item, arrays) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_arrays(item, arrays) for item in value]
+    return value

@@ -1,0 +1,121 @@
+"""OneHotEncoder and OrdinalEncoder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unkernel.records import steps
+from unkernel.records.plan import Step
+from unkernel.records.sklearn.building import Builder, Raw, Source, Vector, refuse
+from unkernel.records.steps import FORBIDDEN, IGNORED
+
+
+def one_hot_encoder(builder: Builder, encoder: Any, source: Source, where: str) -> Vector:
+    """One feature per category, less what `drop` says."""
+    raw = _raw(source, where)
+    tables, names, first = [], [], 0
+    for place, column in enumerate(raw.columns):
+        groups = _groups(encoder, place)
+        features, width = _features(encoder, place, groups)
+        unknown = _unknown(encoder, place, groups, features)
+        codes = {
+            _key(category): IGNORED if features[group] < 0 else first + features[group]
+            for category, group in zip(encoder.categories_[place], groups, strict=True)
+        }
+        tables.append(_table(codes, raw.fills.get(column), IGNORED if unknown == IGNORED else unknown, first))
+        names += _labels(builder.columns[column], encoder, place, groups, features, width)
+        first += width
+    return builder.add(steps.one_hot(raw.columns, tables, names))
+
+
+def _raw(source: Source, where: str) -> Raw:
+    if isinstance(source, Vector):
+        refuse(where, "takes categories, and gets the result of another step")
+    return source
+
+
+def _key(category: Any) -> Any:
+    return category.item() if isinstance(category, np.generic) else category
+
+
+def _groups(encoder: Any, place: int) -> list[int]:
+    """The group of each category: infrequent ones share one, others are alone."""
+    count = len(encoder.categories_[place])
+    if not getattr(encoder, "_infrequent_enabled", False):
+        return list(range(count))
+    mapping = encoder._default_to_infrequent_mappings[place]
+    return list(range(count)) if mapping is None else [int(group) for group in mapping]
+
+
+def _features(encoder: Any, place: int, groups: list[int]) -> tuple[list[int], int]:
+    """The feature of each group, -1 for the one that is dropped, and how many features there are."""
+    count = max(groups, default=-1) + 1
+    dropped = None
+    if getattr(encoder, "_drop_idx_after_grouping", None) is not None:
+        dropped = encoder._drop_idx_after_grouping[place]
+    if dropped is None:
+        return list(range(count)), count
+    dropped = int(dropped)
+    features = [group - (group > dropped) for group in range(count)]
+    features[dropped] = -1
+    return features, count - 1
+
+
+def _unknown(encoder: Any, place: int, groups: list[int], features: list[int]) -> int:
+    if encoder.handle_unknown == "error":
+        return FORBIDDEN
+    shared = len(groups) != max(groups, default=-1) + 1
+    if encoder.handle_unknown in ("infrequent_if_exist", "warn") and shared:
+        return features[max(groups)]  # scikit-learn puts infrequent categories last
+    return IGNORED
+
+
+def _table(codes: dict[Any, int], fill: Any, unknown: int, first: int) -> dict[str, Any]:
+    code = unknown if unknown < 0 else first + unknown
+    if fill is not None:
+        filled = codes.get(fill, code)
+        codes = codes | {None: filled, float("nan"): filled}
+    return steps.categories(codes, unknown=code, absent=FORBIDDEN)
+
+
+def _labels(
+    column: str, encoder: Any, place: int, groups: list[int], features: list[int], width: int
+) -> list[str]:
+    labels = [""] * width
+    for category, group in zip(encoder.categories_[place], groups, strict=True):
+        feature = features[group]
+        if feature >= 0:
+            labels[feature] = (
+                f"{column} = {category}" if groups.count(group) == 1 else f"{column} = (infrequent)"
+            )
+    return labels
+
+
+def ordinal_encoder(builder: Builder, encoder: Any, source: Source, where: str) -> Vector:
+    """The number of the category."""
+    raw = _raw(source, where)
+    if getattr(encoder, "_infrequent_enabled", False):
+        refuse(where, "groups infrequent categories, which is not supported for OrdinalEncoder")
+    tables = []
+    for place, column in enumerate(raw.columns):
+        known = [_key(category) for category in encoder.categories_[place]]
+        values = [float(code) for code in range(len(known))]
+        for code, category in enumerate(known):
+            if category is None or category != category:
+                values[code] = float(encoder.encoded_missing_value)
+        codes = {category: code for code, category in enumerate(known)}
+        unknown = FORBIDDEN
+        if encoder.handle_unknown == "use_encoded_value":
+            unknown = len(values)
+            values.append(float(encoder.unknown_value))
+        fill = raw.fills.get(column)
+        if fill is not None:
+            codes |= {None: codes.get(fill, unknown), float("nan"): codes.get(fill, unknown)}
+        tables.append(
+            steps.categories(codes, unknown=unknown, absent=FORBIDDEN, values=np.array(values, np.float64))
+        )
+    names = [builder.columns[column] for column in raw.columns]
+    table = {"columns": steps.int32(raw.columns), "categories": tables}
+    return builder.add(Step("ordinal", table, names))

@@ -1,0 +1,129 @@
+"""Scalers, imputers, intervals, norms, products and selections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unkernel.records import steps
+from unkernel.records.labels import interval_labels
+from unkernel.records.plan import Step
+from unkernel.records.sklearn.building import Builder, Raw, Source, Vector, refuse
+from unkernel.records.steps import FORBIDDEN
+
+
+def standard_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
+    """Subtract the mean and divide by the standard deviation."""
+    vector = builder.numbers(source, where)
+    mean = scaler.mean_ if scaler.with_mean else None
+    deviation = scaler.scale_ if scaler.with_std else None
+    return builder.add(steps.scale(vector.step, vector.names, subtract=mean, divide=deviation))
+
+
+def min_max_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
+    """Map to a range."""
+    vector = builder.numbers(source, where)
+    least, most = scaler.feature_range if scaler.clip else (None, None)
+    return builder.add(
+        steps.scale(
+            vector.step, vector.names, multiply=scaler.scale_, add=scaler.min_, least=least, most=most
+        )
+    )
+
+
+def max_abs_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
+    """Divide by the largest size."""
+    vector = builder.numbers(source, where)
+    if getattr(scaler, "clip", False):
+        refuse(where, "clips, which is not supported for MaxAbsScaler")
+    return builder.add(steps.scale(vector.step, vector.names, divide=scaler.scale_))
+
+
+def robust_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
+    """Subtract the median and divide by the range of quantiles."""
+    vector = builder.numbers(source, where)
+    center = scaler.center_ if scaler.with_centering else None
+    scale = scaler.scale_ if scaler.with_scaling else None
+    return builder.add(steps.scale(vector.step, vector.names, subtract=center, divide=scale))
+
+
+def normalizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
+    """Divide each row by its norm."""
+    vector = builder.numbers(source, where)
+    return builder.add(Step("normalize", {"input": vector.step, "norm": transformer.norm}, vector.names))
+
+
+def binarizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
+    """1 above the threshold."""
+    vector = builder.numbers(source, where)
+    table = {"input": vector.step, "threshold": float(transformer.threshold)}
+    return builder.add(
+        Step("binarize", table, [f"{name} > {transformer.threshold:g}" for name in vector.names])
+    )
+
+
+def k_bins(builder: Builder, discretizer: Any, source: Source, where: str) -> Vector:
+    """The intervals that numbers lie in."""
+    vector = builder.numbers(source, where)
+    edges = [np.asarray(of_column, dtype=np.float64)[1:-1] for of_column in discretizer.bin_edges_]
+    one_hot = discretizer.encode != "ordinal"
+    names = list(vector.names)
+    if one_hot:
+        names = [
+            label
+            for name, own in zip(vector.names, edges, strict=True)
+            for label in interval_labels(name, own)
+        ]
+    return builder.add(
+        steps.bins(
+            vector.step, edges, [FORBIDDEN] * len(edges), names, columns=list(vector.names), one_hot=one_hot
+        )
+    )
+
+
+def simple_imputer(builder: Builder, imputer: Any, source: Source, where: str) -> Source:
+    """Fill in what is missing, and flags of it where they are asked for."""
+    fills = np.asarray(imputer.statistics_)
+    missing = imputer.missing_values
+    if isinstance(source, Raw) and fills.dtype.kind in "OUS" and any(isinstance(fill, str) for fill in fills):
+        if imputer.add_indicator:
+            refuse(where, "adds flags of missing strings, which is not supported")
+        if not (missing is None or missing != missing):
+            refuse(where, f"takes {missing!r} for missing strings, which is not supported")
+        return Raw(source.columns, dict(zip(source.columns, fills.tolist(), strict=True)))
+    if not isinstance(missing, (int, float, np.number)):
+        refuse(where, f"takes {missing!r} for missing numbers, which is not supported")
+    vector = builder.numbers(source, where)
+    numbers = fills.astype(np.float64)
+    filled = builder.add(steps.impute(vector.step, np.nan_to_num(numbers), vector.names, float(missing)))
+    if np.isnan(numbers).any():
+        filled = selected(builder, filled, ~np.isnan(numbers))
+    if not imputer.add_indicator:
+        return filled
+    columns = [int(column) for column in imputer.indicator_.features_]
+    flags = [f"{vector.names[column]} is missing" for column in columns]
+    return builder.together(
+        [filled, builder.add(steps.indicate(vector.step, columns, flags, float(missing)))]
+    )
+
+
+def polynomial_features(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
+    """Products of features."""
+    vector = builder.numbers(source, where)
+    names = [str(name) for name in transformer.get_feature_names_out(list(vector.names))]
+    table = {"input": vector.step, "powers": transformer.powers_.astype(np.int32).ravel()}
+    return builder.add(Step("products", table, names))
+
+
+def selector(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
+    """Some of the features."""
+    return selected(builder, builder.numbers(source, where), np.asarray(transformer.get_support()))
+
+
+def selected(builder: Builder, vector: Vector, mask: Any) -> Vector:
+    """The features for which the mask is true."""
+    places = np.where(mask, np.cumsum(mask) - 1, -1).astype(np.int32)
+    names = [name for name, kept in zip(vector.names, mask, strict=True) if kept]
+    table = {"input": vector.step, "places": places, "width": len(names)}
+    return builder.add(Step("select", table, names))

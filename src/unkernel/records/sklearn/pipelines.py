@@ -1,0 +1,163 @@
+"""Pipelines, unions and transformers of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from unkernel.records import steps
+from unkernel.records.plan import Plan, Step
+from unkernel.records.sklearn import categories, numbers, texts
+from unkernel.records.sklearn.building import Builder, Raw, Source, Vector, class_names, refuse
+
+_Translator = Callable[[Builder, Any, Source, str], Source]
+
+_TEXTS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "DictVectorizer", "FeatureHasher")
+TRANSLATORS: dict[str, _Translator] = {
+    "OneHotEncoder": categories.one_hot_encoder,
+    "OrdinalEncoder": categories.ordinal_encoder,
+    "KBinsDiscretizer": numbers.k_bins,
+    "StandardScaler": numbers.standard_scaler,
+    "MinMaxScaler": numbers.min_max_scaler,
+    "MaxAbsScaler": numbers.max_abs_scaler,
+    "RobustScaler": numbers.robust_scaler,
+    "Normalizer": numbers.normalizer,
+    "Binarizer": numbers.binarizer,
+    "SimpleImputer": numbers.simple_imputer,
+    "PolynomialFeatures": numbers.polynomial_features,
+    "SelectorMixin": numbers.selector,
+    "TfidfVectorizer": texts.tfidf_vectorizer,
+    "CountVectorizer": texts.count_vectorizer,
+    "HashingVectorizer": texts.hashing_vectorizer,
+    "TfidfTransformer": texts.tfidf_transformer,
+    "DictVectorizer": texts.dict_vectorizer,
+    "FeatureHasher": texts.feature_hasher,
+}
+
+
+def plan_of_steps(named: Sequence[tuple[str, Any]]) -> Plan:
+    """The plan of a pipeline's transformers, which are fitted.
+
+    Parameters
+    ----------
+    named : sequence of (str, transformer)
+        The steps of a ``Pipeline`` without the last.
+
+    Raises
+    ------
+    ValueError
+        If a step cannot be expressed as a plan; the message names it.
+    """
+    kept = [(name, step) for name, step in named if step not in (None, "passthrough")]
+    if kept and hasattr(kept[0][1], "plan_"):
+        first = kept.pop(0)[1].plan_
+        builder = Builder(list(first.columns), list(first.steps))
+        source: Source = Vector(len(builder.steps) - 1, first.steps[-1].names)
+        required, whole = first.required, first.whole
+    else:
+        columns = _columns(kept)
+        builder = Builder(columns)
+        source = Raw(range(len(columns)))
+        required, whole = True, _takes_values(kept)
+    source = _pipeline(builder, kept, source, "")
+    vector = builder.numbers(source, "before the classifier")
+    if vector.step != len(builder.steps) - 1:
+        builder.add(steps.concatenate([vector.step], vector.names))
+    return Plan(builder.columns, builder.steps, required=required, whole=whole)
+
+
+def _takes_values(named: Sequence[tuple[str, Any]]) -> bool:
+    """Whether the pipeline takes texts or dicts themselves, not tables."""
+    if not named:
+        return False
+    names = class_names(named[0][1])
+    if names & {"Pipeline"}:
+        return _takes_values(named[0][1].steps)
+    if "FeatureUnion" in names:
+        return _takes_values(named[0][1].transformer_list)
+    return not names.isdisjoint(_TEXTS)
+
+
+def _columns(named: Sequence[tuple[str, Any]]) -> list[str]:
+    if not named:
+        raise ValueError("the pipeline has no transformers: compile its last step")
+    if _takes_values(named):
+        return ["record"]
+    first = named[0][1]
+    names = getattr(first, "feature_names_in_", None)
+    if names is not None:
+        return [str(name) for name in names]
+    return [f"x{place}" for place in range(int(first.n_features_in_))]
+
+
+def _pipeline(builder: Builder, named: Sequence[tuple[str, Any]], source: Source, where: str) -> Source:
+    for name, transformer in named:
+        source = _translate(builder, transformer, source, f"{where}{name!r}")
+    return source
+
+
+def _translate(builder: Builder, transformer: Any, source: Source, where: str) -> Source:
+    if transformer is None or transformer == "passthrough":
+        return source
+    names = class_names(transformer)
+    label = f"{where} ({type(transformer).__name__})"
+    if type(transformer).__name__ not in names:
+        refuse(label, "is of a class that is not scikit-learn's")
+    if "Pipeline" in names:
+        return _pipeline(builder, transformer.steps, source, where + " / ")
+    if "ColumnTransformer" in names:
+        return _column_transformer(builder, transformer, source, where)
+    if "FeatureUnion" in names:
+        return _feature_union(builder, transformer, source, where)
+    if "FunctionTransformer" in names and transformer.func is None:
+        return source
+    for name in [type(transformer).__name__, *sorted(names)]:
+        if name in TRANSLATORS:
+            return TRANSLATORS[name](builder, transformer, source, label)
+    refuse(label, "is not one that can be compiled")
+
+
+def _column_transformer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
+    parts = []
+    weights = transformer.transformer_weights or {}
+    for name, own, _ in transformer.transformers_:
+        places = [int(place) for place in transformer._transformer_to_input_indices[name]]
+        if own == "drop" or not places:
+            continue
+        path = f"{where} / {name!r}"
+        part = builder.numbers(_translate(builder, own, _taken(builder, source, places), path), path)
+        parts.append(_weighted(builder, part, weights.get(name)))
+    if not parts:
+        refuse(where, "drops every column")
+    return builder.together(parts)
+
+
+def _taken(builder: Builder, source: Source, places: list[int]) -> Source:
+    if isinstance(source, Raw):
+        columns = [source.columns[place] for place in places]
+        return Raw(columns, {column: source.fills[column] for column in columns if column in source.fills})
+    target = np.full(len(source.names), -1, np.int32)
+    target[places] = np.arange(len(places))
+    names = [source.names[place] for place in places]
+    return builder.add(Step("select", {"input": source.step, "places": target, "width": len(places)}, names))
+
+
+def _feature_union(builder: Builder, union: Any, source: Source, where: str) -> Vector:
+    parts = []
+    weights = union.transformer_weights or {}
+    for name, own in union.transformer_list:
+        if own == "drop":
+            continue
+        path = f"{where} / {name!r}"
+        part = builder.numbers(_translate(builder, own, source, path), path)
+        parts.append(_weighted(builder, part, weights.get(name)))
+    return builder.together(parts)
+
+
+def _weighted(builder: Builder, vector: Vector, weight: float | None) -> Vector:
+    if weight is None:
+        return vector
+    factors = np.full(len(vector.names), float(weight))
+    return builder.add(steps.scale(vector.step, vector.names, multiply=factors))

@@ -1,0 +1,118 @@
+"""Vectorizers of texts, dicts and lists of strings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unkernel.records import steps
+from unkernel.records.plan import Step
+from unkernel.records.sklearn.building import Builder, Source, Vector, refuse
+
+_SHORTEST = {r"(?u)\b\w\w+\b": 2, r"(?u)\b\w+\b": 1}  # token patterns: the shortest word
+
+
+def count_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
+    """Counts of n-grams."""
+    words = sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.__getitem__)
+    table = _text_table(vectorizer, source, where) | steps.vocabulary(
+        words, [int(vectorizer.vocabulary_[word]) for word in words], len(words)
+    )
+    return builder.add(Step("text", table, words))
+
+
+def tfidf_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
+    """Counts of n-grams, weighted."""
+    counts = count_vectorizer(builder, vectorizer, source, where)
+    return tfidf_transformer(builder, vectorizer, counts, where)
+
+
+def tfidf_transformer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
+    """Counts times the inverse frequency of documents, normalized."""
+    if not isinstance(source, Vector):
+        refuse(where, "takes counts of words, and gets columns of the record")
+    idf = np.array(transformer.idf_, dtype=np.float64) if transformer.use_idf else np.empty(0)
+    table = {"input": source.step, "sublinear": bool(transformer.sublinear_tf), "idf": idf}
+    return _normalized(builder, builder.add(Step("tfidf", table, source.names)), transformer.norm)
+
+
+def hashing_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
+    """Counts of n-grams, whose features are hashes of them."""
+    table = _text_table(vectorizer, source, where) | _hashing(vectorizer)
+    names = _Numbered("hash", int(vectorizer.n_features))
+    return _normalized(builder, builder.add(Step("text", table, names)), vectorizer.norm)
+
+
+def dict_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
+    """The entries of a dict."""
+    words = list(vectorizer.feature_names_)
+    ids = [int(vectorizer.vocabulary_[word]) for word in words]
+    table = {"columns": steps.int32([_column(source, where)]), "separator": vectorizer.separator}
+    return builder.add(Step("pairs", table | steps.vocabulary(words, ids), words))
+
+
+def feature_hasher(builder: Builder, hasher: Any, source: Source, where: str) -> Vector:
+    """The entries of a dict, or the strings of a list, hashed."""
+    if hasher.input_type == "pair":
+        refuse(where, "takes pairs; give dicts")
+    columns = steps.int32([_column(source, where)])
+    names = _Numbered("hash", int(hasher.n_features))
+    if hasher.input_type == "dict":
+        return builder.add(Step("pairs", {"columns": columns, "separator": "="} | _hashing(hasher), names))
+    return builder.add(Step("strings", {"columns": columns, "binary": False} | _hashing(hasher), names))
+
+
+def _hashing(hasher: Any) -> dict[str, Any]:
+    empty = steps.vocabulary([])
+    return empty | {
+        "hashed": True,
+        "alternate_sign": bool(hasher.alternate_sign),
+        "width": int(hasher.n_features),
+    }
+
+
+def _normalized(builder: Builder, vector: Vector, norm: str | None) -> Vector:
+    if norm is None:
+        return vector
+    return builder.add(Step("normalize", {"input": vector.step, "norm": norm}, vector.names))
+
+
+def _column(source: Source, where: str) -> int:
+    if isinstance(source, Vector) or len(source.columns) != 1:
+        refuse(where, "takes one column of the record")
+    return source.columns[0]
+
+
+def _text_table(vectorizer: Any, source: Source, where: str) -> dict[str, Any]:
+    for name in ("preprocessor", "tokenizer"):
+        if getattr(vectorizer, name) is not None:
+            refuse(where, f"has a {name} of its own")
+    if vectorizer.analyzer not in ("word", "char", "char_wb"):
+        refuse(where, "has an analyzer of its own")
+    if vectorizer.input != "content" or callable(vectorizer.strip_accents):
+        refuse(where, "reads files, or strips accents by a function of its own")
+    is_word = vectorizer.analyzer == "word"
+    if is_word and vectorizer.token_pattern not in _SHORTEST:
+        refuse(where, f"has the token_pattern {vectorizer.token_pattern!r}: known are {', '.join(_SHORTEST)}")
+    shortest, longest = vectorizer.ngram_range
+    stop_words = sorted(vectorizer.get_stop_words() or ()) if is_word else ()
+    return steps.text_table(
+        _column(source, where),
+        analyzer=vectorizer.analyzer,
+        lowercase=bool(vectorizer.lowercase),
+        strip_accents=vectorizer.strip_accents,
+        token_pattern=vectorizer.token_pattern if is_word else None,
+        shortest_token=_SHORTEST[vectorizer.token_pattern] if is_word else 1,
+        shortest=int(shortest),
+        longest=int(longest),
+        binary=bool(vectorizer.binary),
+        stop_words=stop_words,
+    )
+
+
+class _Numbered(list[str]):
+    """Labels of features that have no names."""
+
+    def __init__(self, name: str, count: int) -> None:
+        super().__init__(f"{name} {number}" for number in range(count))

@@ -1,0 +1,163 @@
+"""Makes the steps of plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.records.plan import Step
+
+IGNORED = -1  # the code of a category that adds nothing
+FORBIDDEN = -2  # the code of a category that is an error
+
+
+def int32(values: Iterable[int]) -> NDArray[np.int32]:
+    """An array as native steps take it."""
+    return np.fromiter(values, np.int32)
+
+
+def string_table(words: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Strings beside each other, in UTF-8, and where each ends."""
+    encoded = [word.encode("utf-8") for word in words]
+    ends = np.cumsum([len(word) for word in encoded], dtype=np.int64) if encoded else np.empty(0, np.int64)
+    return np.frombuffer(b"".join(encoded), np.uint8).copy(), ends
+
+
+def categories(
+    codes: dict[Any, int],
+    *,
+    unknown: int,
+    absent: int | None = None,
+    values: NDArray[np.float64] | None = None,
+) -> dict[str, Any]:
+    """The table of a column's categories.
+
+    Parameters
+    ----------
+    codes : dict
+        The code of each category: a string, a number, None or NaN.
+    unknown : int
+        The code of all others.
+    absent : int, default=None
+        The code of a record without the column; None takes that of None.
+    values : ndarray, default=None
+        For steps of kind ``"ordinal"``: the value of each code.
+    """
+    strings = [key for key in codes if isinstance(key, str)]
+    numbers = sorted(
+        {float(key): code for key, code in codes.items() if _is_number(key) and key == key}.items()
+    )
+    nan = next((code for key, code in codes.items() if _is_number(key) and key != key), unknown)
+    none = codes.get(None, unknown)
+    words, ends = string_table(strings)
+    return {
+        "strings": words,
+        "string_ends": ends,
+        "string_codes": int32(codes[key] for key in strings),
+        "numbers": np.array([number for number, _ in numbers], np.float64),
+        "number_codes": int32(code for _, code in numbers),
+        "none": int(none),
+        "nan": int(nan),
+        "absent": int(none if absent is None else absent),
+        "unknown": int(unknown),
+    } | ({} if values is None else {"values": values})
+
+
+def _is_number(key: Any) -> bool:
+    return isinstance(key, (int, float, np.number, np.bool_)) and not isinstance(key, str)
+
+
+def one_hot(columns: Sequence[int], tables: list[dict[str, Any]], names: Sequence[str]) -> Step:
+    """One feature per category."""
+    return Step("one_hot", {"columns": int32(columns), "categories": tables, "width": len(names)}, names)
+
+
+def numbers(columns: Sequence[int], names: Sequence[str]) -> Step:
+    """Numbers as they are."""
+    return Step("numbers", {"columns": int32(columns)}, names)
+
+
+def bins(
+    source: int,
+    edges: Sequence[NDArray[np.float64]],
+    missing: Sequence[int],
+    names: Sequence[str],
+    *,
+    columns: Sequence[str],
+    one_hot: bool = True,
+) -> Step:
+    """The intervals that numbers lie in."""
+    begins = np.cumsum([0, *(len(of_column) for of_column in edges)])
+    table = {
+        "input": source,
+        "edges": np.concatenate([*edges, np.empty(0)]).astype(np.float64),
+        "begins": begins.astype(np.int32),
+        "missing": int32(missing),
+        "one_hot": one_hot,
+        "names": list(columns),
+    }
+    return Step("bins", table, names)
+
+
+def scale(source: int, names: Sequence[str], **parts: Any) -> Step:
+    """``((x - subtract) / divide) * multiply + add``, clipped to [least, most]."""
+    table: dict[str, Any] = {"input": source}
+    for part in ("subtract", "divide", "multiply", "add"):
+        given = parts.get(part)
+        table[part] = np.empty(0) if given is None else np.ascontiguousarray(given, dtype=np.float64)
+    return Step("scale", table | {"least": parts.get("least"), "most": parts.get("most")}, names)
+
+
+def concatenate(sources: Sequence[int], names: Sequence[str]) -> Step:
+    """Vectors beside each other."""
+    return Step("concatenate", {"inputs": int32(sources)}, names)
+
+
+def impute(source: int, fill: Sequence[float], names: Sequence[str], missing: float = float("nan")) -> Step:
+    """Missing numbers replaced by others."""
+    table = {"input": source, "missing": float(missing), "fill": np.asarray(fill, dtype=np.float64)}
+    return Step("impute", table, names)
+
+
+def indicate(
+    source: int, columns: Sequence[int], names: Sequence[str], missing: float = float("nan")
+) -> Step:
+    """1 for each of these columns that is missing."""
+    return Step("indicate", {"input": source, "missing": float(missing), "indicated": int32(columns)}, names)
+
+
+def vocabulary(
+    words: Sequence[str], ids: Sequence[int] | None = None, width: int | None = None
+) -> dict[str, Any]:
+    """The part of a step's table that says which feature a string has."""
+    text, ends = string_table(words)
+    return {
+        "hashed": False,
+        "alternate_sign": False,
+        "words": text,
+        "word_ends": ends,
+        "ids": int32(range(len(words)) if ids is None else ids),
+        "width": len(words) if width is None else width,
+    }
+
+
+def text_table(column: int, **options: Any) -> dict[str, Any]:
+    """The part of a step's table that says how a text becomes n-grams."""
+    stop_words, ends = string_table(options.pop("stop_words", ()))
+    table = {
+        "columns": int32([column]),
+        "analyzer": "word",
+        "lowercase": True,
+        "strip_accents": None,
+        "token_pattern": None,
+        "shortest_token": 2,
+        "shortest": 1,
+        "longest": 1,
+        "binary": True,
+        "stop_words": stop_words,
+        "stop_word_ends": ends,
+    }
+    return table | options

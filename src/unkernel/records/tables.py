@@ -1,0 +1,112 @@
+"""Tables of records from outside: frames, Arrow tables, lists of dicts, dicts of columns, arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length: each an array of float64, or a list of Python objects."""
+
+    columns: list[NDArray[np.float64] | list[Any]]
+    n_rows: int
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of a table's columns; None for arrays, which have none."""
+    if isinstance(X, Mapping):
+        return [str(name) for name in X]
+    names = getattr(X, "columns", None)
+    if names is not None and not callable(names):
+        found = list(getattr(X, "column_names", names))  # a pyarrow table has its columns in `columns`
+        _check_names(found)
+        return found
+    if isinstance(X, Sequence) and not isinstance(X, str) and len(X) and isinstance(X[0], Mapping):
+        seen: dict[str, None] = {}
+        for record in X:
+            if not isinstance(record, Mapping):
+                raise TypeError(f"a list of records must hold dicts, and has a {type(record).__name__}")
+            seen.update(dict.fromkeys(record))
+        _check_names(list(seen))
+        return list(seen)
+    return None
+
+
+def _check_names(names: list[Any]) -> None:
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"the names of columns must be strings, and there is {name!r}")
+    if len(set(names)) < len(names):
+        double = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"two columns have the name {double!r}")
+
+
+def table_of(X: Any, columns: Sequence[str], *, whole: bool = False, required: bool = False) -> Table:
+    """The columns of these names; columns of arrays are taken by position."""
+    if whole:
+        values = X.tolist() if hasattr(X, "tolist") else list(X)
+        return Table([values], len(values))
+    if isinstance(X, Mapping):
+        return _table([X.get(name) for name in columns], columns, required=required)
+    if getattr(X, "columns", None) is not None and not callable(X.columns):
+        there = set(column_names(X) or ())
+        return _table([X[name] if name in there else None for name in columns], columns, required=required)
+    if isinstance(X, Sequence) and not isinstance(X, str) and (not len(X) or isinstance(X[0], Mapping)):
+        _ = column_names(X)
+        return _records(X, columns, required=required)
+    return _positions(X, columns)
+
+
+def _records(X: Sequence[Mapping[str, Any]], columns: Sequence[str], *, required: bool) -> Table:
+    if required:
+        for number, record in enumerate(X):
+            for name in columns:
+                if name not in record:
+                    raise ValueError(f"record {number} has no column {name!r}")
+    return Table([[record.get(name) for record in X] for name in columns], len(X))
+
+
+def _positions(X: Any, columns: Sequence[str]) -> Table:
+    array = np.asarray(X) if not isinstance(X, np.ndarray) else X
+    if array.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {array.ndim}D array instead: records are a frame, a list of dicts, a dict "
+            "of columns, or an array of two dimensions. Reshape your data"
+        )
+    if array.shape[1] != len(columns):
+        raise ValueError(
+            f"X has {array.shape[1]} features, but the plan is expecting {len(columns)} features as input"
+        )
+    return Table([_column(array[:, k]) for k in range(len(columns))], len(array))
+
+
+def _table(found: list[Any], names: Sequence[str], *, required: bool) -> Table:
+    lengths = {len(column) for column in found if column is not None}
+    if len(lengths) > 1:
+        raise ValueError(f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}")
+    if required and any(column is None for column in found):
+        missing = [name for name, column in zip(names, found, strict=True) if column is None]
+        raise ValueError(f"columns are missing: {', '.join(missing)}")
+    n_rows = lengths.pop() if lengths else 0
+    columns = [[None] * n_rows if column is None else _column(column) for column in found]
+    return Table(columns, n_rows)
+
+
+def _column(values: Any) -> NDArray[np.float64] | list[Any]:
+    """One column: numbers as an array of float64, all else as a list of objects."""
+    if isinstance(values, list):
+        return values
+    kind = getattr(getattr(values, "dtype", None), "kind", None)
+    if kind in ("i", "u", "b", "f"):
+        return np.ascontiguousarray(np.asarray(values), dtype=np.float64)
+    if hasattr(values, "to_list"):  # pandas, polars
+        return list(values.to_list())
+    if hasattr(values, "to_pylist"):  # pyarrow
+        return list(values.to_pylist())
+    return list(values.tolist() if hasattr(values, "tolist") else values)
