@@ -11,6 +11,7 @@
 #include "bindings.hpp"
 #include "bound_engine.hpp"
 #include "tables.hpp"
+#include "unkernel/records/arrow.hpp"
 #include "unkernel/records/category_steps.hpp"
 #include "unkernel/records/encode_rows.hpp"
 #include "unkernel/records/number_steps.hpp"
@@ -86,6 +87,18 @@ class BoundPlan {
       read_dict(record, room);
     } else {
       read_sequence(record, room);
+    }
+  }
+
+  // Whether texts of a column that are not ASCII are analysed by Python.
+  bool analyses(std::size_t column) const { return !rules_[column].analyzer.is_none(); }
+
+  // has(name) tells whether a table has a column.
+  template <class Has>
+  void check_columns(const Has& has) const {
+    for (std::size_t k = 0; k < rules_.size(); ++k) {
+      if (rules_[k].required && !has(name(k)))
+        throw std::invalid_argument("the table has no column '" + name(k) + "'");
     }
   }
 
@@ -441,6 +454,65 @@ nb::object encode_table(const BoundPlan& plan, const nb::list& given, std::size_
                         to_numpy(std::move(encoded.values)));
 }
 
+// Texts that are not ASCII are analysed by Python.
+void analyse(const BoundPlan& plan, std::vector<records::Column>& columns, std::size_t rows,
+             TableRoom& room) {
+  for (std::size_t k = 0; k < columns.size(); ++k) {
+    if (!plan.analyses(k)) continue;
+    nb::list texts;
+    bool ascii = true;
+    for (std::size_t row = 0; row < rows; ++row) {
+      const Cell cell = records::cell_at(columns[k], row);
+      ascii = ascii && (cell.kind() != CellKind::text || is_ascii(cell.text()));
+    }
+    if (ascii) continue;
+    for (std::size_t row = 0; row < rows; ++row) {
+      const Cell cell = records::cell_at(columns[k], row);
+      if (cell.kind() == CellKind::text) {
+        texts.append(nb::str(cell.text().data(), cell.text().size()));
+      } else {
+        texts.append(nb::none());
+      }
+    }
+    room.one.kept.push_back(texts);
+    columns[k] = plan.read_column(texts, k, room);
+  }
+}
+
+// A table as a stream of Arrow's batches: the capsule that __arrow_c_stream__ gives.
+nb::object encode_arrow(const BoundPlan& plan, const nb::capsule& capsule, int threads) {
+  using namespace records;
+  auto* stream = static_cast<ArrowArrayStream*>(capsule.data("arrow_array_stream"));
+  Released<ArrowSchema> schema;
+  const auto check = [&](int code) {
+    if (code == 0) return;
+    const char* reason = stream->get_last_error(stream);
+    throw std::invalid_argument(std::string("the table cannot be read: ") +
+                                (reason == nullptr ? "?" : reason));
+  };
+  check(stream->get_schema(stream, &schema.value));
+  plan.check_columns([&](const std::string& name) { return has_column(schema.value, name); });
+  EncodedRows all;
+  all.offsets.push_back(0);
+  for (;;) {
+    Released<ArrowArray> batch;
+    check(stream->get_next(stream, &batch.value));
+    if (batch.value.release == nullptr) break;
+    const auto rows = static_cast<std::size_t>(batch.value.length);
+    std::vector<Column> columns = arrow_columns(schema.value, batch.value, plan.plan().columns());
+    TableRoom room;
+    analyse(plan, columns, rows, room);
+    EncodedRows encoded;
+    {
+      const nb::gil_scoped_release unlocked;
+      encoded = encode_rows(plan.plan(), columns, rows, threads);
+    }
+    append(encoded, all);
+  }
+  return nb::make_tuple(to_numpy(std::move(all.offsets)), to_numpy(std::move(all.columns)),
+                        to_numpy(std::move(all.values)));
+}
+
 // A plan and an engine: from a record to its scores in one call.
 class RecordScorer {
  public:
@@ -501,7 +573,8 @@ void bind_records(nb::module_& module) {
           nb::arg("kind"), nb::arg("table"))
       .def_prop_ro("width", [](const BoundPlan& plan) { return plan.plan().width(); })
       .def("encode_one", &encode_one, nb::arg("record"))
-      .def("encode_table", &encode_table, nb::arg("columns"), nb::arg("rows"), nb::arg("threads"));
+      .def("encode_table", &encode_table, nb::arg("columns"), nb::arg("rows"), nb::arg("threads"))
+      .def("encode_arrow", &encode_arrow, nb::arg("stream"), nb::arg("threads"));
   nb::class_<RecordScorer>(module, "RecordScorer")
       .def(nb::init<nb::object, nb::object>(), nb::arg("plan"), nb::arg("engine"))
       .def("score", &RecordScorer::score, nb::arg("record"))

@@ -21,4 +21,7 @@ struct EncodedRows {
 // cannot be encoded throws std::invalid_argument with the number of its row.
 EncodedRows encode_rows(const Plan& plan, std::span<const Column> columns, std::size_t rows, int threads);
 
+// Puts rows behind others.
+void append(const EncodedRows& more, EncodedRows& all);
+
 }  // namespace unkernel::records

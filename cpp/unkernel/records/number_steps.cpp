@@ -180,11 +180,14 @@ class BinStep final : public Step {
     throw std::invalid_argument("column '" + bins_.names[k] + "': the value is missing, and has no interval");
   }
 
-  // How many edges are not larger.
+  // How many edges are not larger. A few are all compared: no branch has to be guessed.
   std::int32_t interval(double value, std::size_t k) const {
     const double* first = bins_.edges.data() + bins_.begins[k];
     const double* last = bins_.edges.data() + bins_.begins[k + 1];
-    return static_cast<std::int32_t>(std::upper_bound(first, last, value) - first);
+    if (last - first > 64) return static_cast<std::int32_t>(std::upper_bound(first, last, value) - first);
+    std::int32_t count = 0;
+    for (const double* edge = first; edge != last; ++edge) count += *edge <= value ? 1 : 0;
+    return count;
   }
 
   Input input_;

@@ -19,7 +19,7 @@ from unkernel._core import RecordPlan
 from unkernel.data.rows.csr import CsrRows
 from unkernel.errors import FormatError
 from unkernel.records.analyzing import analyzer_of
-from unkernel.records.tables import Table, table_of
+from unkernel.records.tables import Table, is_arrow, table_of
 
 _ARRAY = "array"  # the key that stands for an array in the JSON of a plan
 _DTYPES = (np.float64, np.int64, np.int32, np.uint8)
@@ -104,11 +104,15 @@ class Plan:
 
     def encode(self, X: Any, threads: int = 1) -> CsrRows:
         """The rows of many records: a frame, a list of dicts, a dict of columns."""
+        if not self.whole and is_arrow(X):
+            return self._rows(*self.native.encode_arrow(X.__arrow_c_stream__(), threads))
         return self.encode_table(table_of(X, self.columns, whole=self.whole, required=self.required), threads)
 
     def encode_table(self, table: Table, threads: int = 1) -> CsrRows:
         """The rows of a table that was read already."""
-        offsets, columns, values = self.native.encode_table(table.columns, table.n_rows, threads)
+        return self._rows(*self.native.encode_table(table.columns, table.n_rows, threads))
+
+    def _rows(self, offsets: Any, columns: Any, values: Any) -> CsrRows:
         return CsrRows.of(np.asarray(offsets), np.asarray(columns), np.asarray(values), self.n_features)
 
     def encode_one(self, record: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -18,6 +18,11 @@ class Table:
     n_rows: int
 
 
+def is_arrow(X: Any) -> bool:
+    """Whether a table gives its columns as Arrow has them. Frames of pandas would be converted first."""
+    return hasattr(X, "__arrow_c_stream__") and not type(X).__module__.startswith("pandas")
+
+
 def column_names(X: Any) -> list[str] | None:
     """The names of a table's columns; None for arrays, which have none."""
     if isinstance(X, Mapping):

@@ -11,11 +11,17 @@ namespace {
 
 constexpr std::size_t fewest_slots = 64;
 
+// Up to seven bytes as a number: names of the same size have different ones. Bytes in the middle may come
+// twice.
 std::uint64_t first_bytes(const char* text, std::size_t size) {
-  std::uint64_t word = 0;
-  for (std::size_t i = 0; i < size; ++i)
-    word |= static_cast<std::uint64_t>(static_cast<unsigned char>(text[i])) << (8 * i);
-  return word;
+  const auto byte = [&](std::size_t at) { return std::uint64_t{static_cast<unsigned char>(text[at])}; };
+  if (size >= 4) {
+    std::uint32_t first, last;
+    std::memcpy(&first, text, 4);
+    std::memcpy(&last, text + size - 4, 4);
+    return std::uint64_t{last} << 32 | first;
+  }
+  return size == 0 ? 0 : byte(0) | byte(size / 2) << 8 | byte(size - 1) << 16;
 }
 
 std::uint64_t eight_bytes(const char* text) {

@@ -1,0 +1,102 @@
+#include "unkernel/records/arrow.hpp"
+
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+namespace unkernel::records {
+namespace {
+
+// A column with the first row that belongs to the batch.
+struct Source {
+  const ArrowSchema& schema;
+  const ArrowArray& array;
+  std::size_t first;
+
+  Validity valid() const {
+    return array.null_count == 0 ? Validity{}
+                                 : Validity{static_cast<const std::uint8_t*>(array.buffers[0]), first};
+  }
+  template <class T>
+  const T* buffer(std::size_t number) const {
+    return static_cast<const T*>(array.buffers[number]);
+  }
+  template <class Number>
+  Column numbers() const {
+    return NumberColumn<Number>{buffer<Number>(1) + first, valid()};
+  }
+};
+
+Column plain_column(const Source& source) {
+  const std::string_view format = source.schema.format;
+  if (format == "n") return EmptyColumn{};
+  if (format == "b") return BitColumn{{source.buffer<std::uint8_t>(1), source.first}, source.valid()};
+  if (format == "c") return source.numbers<std::int8_t>();
+  if (format == "C") return source.numbers<std::uint8_t>();
+  if (format == "s") return source.numbers<std::int16_t>();
+  if (format == "S") return source.numbers<std::uint16_t>();
+  if (format == "i") return source.numbers<std::int32_t>();
+  if (format == "I") return source.numbers<std::uint32_t>();
+  if (format == "l") return source.numbers<std::int64_t>();
+  if (format == "L") return source.numbers<std::uint64_t>();
+  if (format == "f") return source.numbers<float>();
+  if (format == "g") return source.numbers<double>();
+  if (format == "u")
+    return StringColumn<std::int32_t>{source.buffer<std::int32_t>(1) + source.first, source.buffer<char>(2),
+                                      source.valid()};
+  if (format == "U")
+    return StringColumn<std::int64_t>{source.buffer<std::int64_t>(1) + source.first, source.buffer<char>(2),
+                                      source.valid()};
+  if (format == "vu")
+    return StringViewColumn{source.buffer<StringViewColumn::View>(1) + source.first, source.array.buffers + 2,
+                            source.valid()};
+  throw std::invalid_argument("column '" + std::string(source.schema.name) + "': Arrow's type '" +
+                              std::string(format) + "' is neither a number nor a string");
+}
+
+template <class Code>
+Column codes(const Source& source, std::vector<Cell> dictionary) {
+  return CodeColumn<Code>{source.buffer<Code>(1) + source.first, std::move(dictionary), source.valid()};
+}
+
+Column dictionary_column(const Source& source) {
+  const ArrowArray& values = *source.array.dictionary;
+  const Column words =
+      plain_column({*source.schema.dictionary, values, static_cast<std::size_t>(values.offset)});
+  std::vector<Cell> cells;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(values.length); ++k)
+    cells.push_back(cell_at(words, k));
+  const std::string_view format = source.schema.format;
+  if (format == "c") return codes<std::int8_t>(source, std::move(cells));
+  if (format == "C") return codes<std::uint8_t>(source, std::move(cells));
+  if (format == "s") return codes<std::int16_t>(source, std::move(cells));
+  if (format == "S") return codes<std::uint16_t>(source, std::move(cells));
+  if (format == "i") return codes<std::int32_t>(source, std::move(cells));
+  if (format == "I") return codes<std::uint32_t>(source, std::move(cells));
+  throw std::invalid_argument("column '" + std::string(source.schema.name) + "': its codes have 64 bits");
+}
+
+}  // namespace
+
+bool has_column(const ArrowSchema& schema, const std::string& name) {
+  for (std::int64_t k = 0; k < schema.n_children; ++k) {
+    if (name == schema.children[k]->name) return true;
+  }
+  return false;
+}
+
+std::vector<Column> arrow_columns(const ArrowSchema& schema, const ArrowArray& batch,
+                                  std::span<const std::string> names) {
+  std::vector<Column> columns(names.size(), EmptyColumn{});
+  for (std::int64_t k = 0; k < schema.n_children; ++k) {
+    for (std::size_t place = 0; place < names.size(); ++place) {
+      if (names[place] != schema.children[k]->name) continue;
+      const ArrowArray& child = *batch.children[k];
+      const Source source{*schema.children[k], child, static_cast<std::size_t>(child.offset + batch.offset)};
+      columns[place] = source.schema.dictionary == nullptr ? plain_column(source) : dictionary_column(source);
+    }
+  }
+  return columns;
+}
+
+}  // namespace unkernel::records

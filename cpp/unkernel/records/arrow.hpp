@@ -1,0 +1,69 @@
+// Columns of Arrow tables, read in place through Arrow's C data interface: no copy, and no library.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "unkernel/records/column.hpp"
+
+namespace unkernel::records {
+
+// The structures of the interface, as Arrow's specification lays them out.
+struct ArrowSchema {
+  const char* format;
+  const char* name;
+  const char* metadata;
+  std::int64_t flags;
+  std::int64_t n_children;
+  ArrowSchema** children;
+  ArrowSchema* dictionary;
+  void (*release)(ArrowSchema*);
+  void* private_data;
+};
+
+struct ArrowArray {
+  std::int64_t length;
+  std::int64_t null_count;
+  std::int64_t offset;
+  std::int64_t n_buffers;
+  std::int64_t n_children;
+  const void** buffers;
+  ArrowArray** children;
+  ArrowArray* dictionary;
+  void (*release)(ArrowArray*);
+  void* private_data;
+};
+
+struct ArrowArrayStream {
+  int (*get_schema)(ArrowArrayStream*, ArrowSchema* out);
+  int (*get_next)(ArrowArrayStream*, ArrowArray* out);
+  const char* (*get_last_error)(ArrowArrayStream*);
+  void (*release)(ArrowArrayStream*);
+  void* private_data;
+};
+
+// Releases what a producer has given, once.
+template <class Structure>
+class Released {
+ public:
+  Released() = default;
+  ~Released() {
+    if (value.release != nullptr) value.release(&value);
+  }
+  Released(const Released&) = delete;
+  Released& operator=(const Released&) = delete;
+
+  Structure value{};
+};
+
+// The columns of these names in a batch, which is an array of structures; a column that there is not is
+// empty. Throws std::invalid_argument for types that cells do not have. The batch must outlive the columns.
+std::vector<Column> arrow_columns(const ArrowSchema& schema, const ArrowArray& batch,
+                                  std::span<const std::string> names);
+
+// Whether the batch has a column of this name.
+bool has_column(const ArrowSchema& schema, const std::string& name);
+
+}  // namespace unkernel::records
