@@ -45,26 +45,35 @@ struct TableRoom {
   std::vector<std::unique_ptr<std::vector<records::Pair>>> pairs;
 };
 
+using Objects = nb::typed<nb::list, nb::any>;
+using Numbers = nb::typed<nb::list, int>;
+
 // What the bindings know of a column.
 struct ColumnRule {
   nb::object name;      // as a key of records
-  bool required;        // a record without it is an error
   nb::object analyzer;  // a function from a text that is not ASCII to its n-grams, or None
+  std::size_t place;    // of its value in a record that is a list
 };
 
 class BoundPlan {
  public:
-  // `whole`: the record itself is the value of the only column.
-  BoundPlan(const Names& columns, const std::vector<bool>& required, const nb::list& analyzers, bool whole,
-            bool ignores_unknown_keys)
-      : plan_(texts(columns)), whole_(whole), ignores_unknown_keys_(ignores_unknown_keys) {
-    records::check_plan(required.size() == columns.size() && analyzers.size() == columns.size() &&
-                            (!whole || columns.size() == 1),
-                        "the columns do not fit each other");
-    for (std::size_t k = 0; k < columns.size(); ++k) {
-      PyObject* name = nb::object(columns[k]).release().ptr();
+  // Behind the columns come those of `repeated` once more, for steps that read a column in another way. There
+  // is one analyzer, or None, for each. `whole`: the record itself is the value of the only column.
+  BoundPlan(const Names& columns, const Numbers& repeated, const Objects& analyzers, bool required,
+            bool whole, bool ignores_unknown_keys)
+      : plan_(texts(columns, repeated)),
+        given_(columns.size()),
+        required_(required),
+        whole_(whole),
+        ignores_unknown_keys_(ignores_unknown_keys) {
+    records::check_plan(
+        analyzers.size() == columns.size() + repeated.size() && (!whole || columns.size() == 1),
+        "the columns do not fit each other");
+    for (std::size_t k = 0; k < analyzers.size(); ++k) {
+      const std::size_t place = k < given_ ? k : nb::cast<std::size_t>(repeated[k - given_]);
+      PyObject* name = nb::object(columns[place]).release().ptr();
       PyUnicode_InternInPlace(&name);
-      rules_.push_back({nb::steal(name), required[k], nb::object(analyzers[k])});
+      rules_.push_back({nb::steal(name), nb::object(analyzers[k]), place});
     }
   }
 
@@ -82,7 +91,7 @@ class BoundPlan {
     room.pairs.resize(rules_.size());
     room.kept.clear();
     if (whole_) {
-      read_cell(record, 0, room);
+      for (std::size_t k = 0; k < rules_.size(); ++k) read_cell(record, k, room);
     } else if (PyDict_Check(record.ptr()) != 0) {
       read_dict(record, room);
     } else {
@@ -96,9 +105,8 @@ class BoundPlan {
   // has(name) tells whether a table has a column.
   template <class Has>
   void check_columns(const Has& has) const {
-    for (std::size_t k = 0; k < rules_.size(); ++k) {
-      if (rules_[k].required && !has(name(k)))
-        throw std::invalid_argument("the table has no column '" + name(k) + "'");
+    for (std::size_t k = 0; required_ && k < given_; ++k) {
+      if (!has(name(k))) throw std::invalid_argument("the table has no column '" + name(k) + "'");
     }
   }
 
@@ -125,36 +133,58 @@ class BoundPlan {
   }
 
  private:
-  static std::vector<std::string> texts(const Names& names) {
+  static std::vector<std::string> texts(const Names& names, const Numbers& repeated) {
     std::vector<std::string> all;
     for (const nb::handle name : names) all.push_back(nb::cast<std::string>(name));
+    for (const nb::handle number : repeated) {
+      const auto place = nb::cast<std::size_t>(number);
+      records::check_plan(place < names.size(), "a column that there is not is repeated");
+      all.push_back(all[place]);
+    }
     return all;
   }
 
   void read_dict(nb::handle record, CellRoom& room) const {
-    Py_ssize_t found = 0;
+    std::size_t found = 0;
+    bool copied = false;
     for (std::size_t k = 0; k < rules_.size(); ++k) {
       PyObject* value = PyDict_GetItemWithError(record.ptr(), rules_[k].name.ptr());
       if (value == nullptr) {
         if (PyErr_Occurred() != nullptr) throw nb::python_error();
-        if (rules_[k].required) throw std::invalid_argument("the record has no column '" + name(k) + "'");
+        if (required_) throw std::invalid_argument("the record has no column '" + name(k) + "'");
         continue;
       }
-      ++found;
+      if (k < given_) ++found;
+      if (!copied && !is_plain(value, k)) {
+        // Python code will run, which may change the record while cells point into it.
+        room.kept.push_back(nb::steal(PyDict_Copy(record.ptr())));
+        if (!room.kept.back().is_valid()) throw nb::python_error();
+        record = room.kept.back();
+        copied = true;
+      }
       read_cell(value, k, room);
     }
-    if (!ignores_unknown_keys_ && found < PyDict_Size(record.ptr())) fail_unknown_key(record);
+    if (!ignores_unknown_keys_ && found < static_cast<std::size_t>(PyDict_Size(record.ptr())))
+      fail_unknown_key(record);
+  }
+
+  // Whether a value is read without running any Python code.
+  bool is_plain(PyObject* value, std::size_t column) const {
+    if (PyUnicode_CheckExact(value) != 0)
+      return rules_[column].analyzer.is_none() || is_ascii(utf8(value, column));
+    return PyFloat_CheckExact(value) != 0 || PyLong_CheckExact(value) != 0 || value == Py_None ||
+           PyBool_Check(value) != 0;
   }
 
   void read_sequence(nb::handle record, CellRoom& room) const {
     if (PyList_Check(record.ptr()) == 0 && PyTuple_Check(record.ptr()) == 0)
       throw nb::type_error(
           ("a record is a dict, or a list of one value per column, not a " + python_type(record)).c_str());
-    if (nb::len(record) != rules_.size())
+    if (nb::len(record) != given_)
       throw std::invalid_argument("the record has " + std::to_string(nb::len(record)) +
-                                  " values, and the model " + std::to_string(rules_.size()) + " columns");
+                                  " values, and the model " + std::to_string(given_) + " columns");
     for (std::size_t k = 0; k < rules_.size(); ++k) {
-      const nb::object value = record[k];
+      const nb::object value = record[rules_[k].place];
       room.kept.push_back(value);
       read_cell(value, k, room);
     }
@@ -196,6 +226,7 @@ class BoundPlan {
     } else if (value.is_none()) {
       cell = Cell::none();
     } else if (PyList_Check(object) != 0 || PyTuple_Check(object) != 0 || PyAnySet_Check(object) != 0) {
+      if (!rules_[column].analyzer.is_none()) fail(column, "expected a text, got a " + python_type(value));
       read_strings(nb::list(nb::borrow(value)), column, room);
     } else if (PyDict_Check(object) != 0) {
       read_pairs(value, column, room);
@@ -208,7 +239,12 @@ class BoundPlan {
   Cell number(nb::handle value, std::size_t column) const {
     const double read = PyLong_Check(value.ptr()) != 0 ? PyLong_AsDouble(value.ptr()) : converted(value);
     if (read != -1.0 || PyErr_Occurred() == nullptr) return Cell::of(read);
+    const bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
+    if (!too_large && PyErr_ExceptionMatches(PyExc_TypeError) == 0 &&
+        PyErr_ExceptionMatches(PyExc_ValueError) == 0)
+      throw nb::python_error();  // an interrupt, say
     PyErr_Clear();
+    if (too_large) fail(column, "the number is larger than any float");
     if (python_type(value) == "NAType") return Cell::none();  // pandas.NA
     fail(column, "expected a number or a string, got a " + python_type(value));
   }
@@ -241,22 +277,24 @@ class BoundPlan {
       const nb::handle key = nb::object(item[0]);
       const nb::handle value = nb::object(item[1]);
       if (PyUnicode_Check(key.ptr()) == 0) fail(column, "the keys of a dict must be strings");
-      add_pair(utf8(key, column), value, column, pairs);
+      add_pair(utf8(key, column), value, column, room);
     }
     room.kept.push_back(kept);
     room.cells[column] = Cell::of(std::span<const records::Pair>(pairs));
   }
 
-  void add_pair(std::string_view key, nb::handle value, std::size_t column,
-                std::vector<records::Pair>& pairs) const {
+  void add_pair(std::string_view key, nb::handle value, std::size_t column, CellRoom& room) const {
+    std::vector<records::Pair>& pairs = room.pairs[column];
     if (PyUnicode_Check(value.ptr()) != 0) {
       pairs.push_back({key, Cell::of(utf8(value, column))});
     } else if (PyList_Check(value.ptr()) != 0 || PyTuple_Check(value.ptr()) != 0) {
-      for (const nb::handle item : value) {
+      nb::list items(value);
+      for (const nb::handle item : items) {
         if (PyUnicode_Check(item.ptr()) == 0)
           fail(column, "the list of '" + std::string(key) + "' must hold strings");
         pairs.push_back({key, Cell::of(utf8(item, column))});
       }
+      room.kept.push_back(std::move(items));
     } else if (value.is_none()) {
       fail(column, "the value of '" + std::string(key) + "' is None, not a number or a string");
     } else {
@@ -266,6 +304,8 @@ class BoundPlan {
 
   records::Plan plan_;
   std::vector<ColumnRule> rules_;
+  std::size_t given_;  // columns of a record; others repeat them
+  bool required_;      // a record without one of them is an error
   bool whole_;
   bool ignores_unknown_keys_;
 };
@@ -348,9 +388,12 @@ std::unique_ptr<records::Step> make_step(const records::Plan& plan, const std::s
       all.push_back(values<double>(nb::cast<nb::dict>(one), "values"));
     return ordinal(columns_of(plan, table), all_categories(table), std::move(all));
   }
-  if (kind == "text") return text(columns_of(plan, table).at(0), text_options(table), vocabulary_of(table));
+  if (kind == "text")
+    return text(columns_of(plan, table).at(0), text_options(table), vocabulary_of(table),
+                option<std::int32_t>(table, "missing"));
   if (kind == "strings")
-    return strings(columns_of(plan, table).at(0), option<bool>(table, "binary"), vocabulary_of(table));
+    return strings(columns_of(plan, table).at(0), option<bool>(table, "binary"), vocabulary_of(table),
+                   table.contains("missing") ? option<std::int32_t>(table, "missing") : records::ignored);
   if (kind == "pairs")
     return pairs(columns_of(plan, table).at(0), option<std::string>(table, "separator"),
                  vocabulary_of(table));
@@ -420,16 +463,22 @@ class RecordEncoding {
   std::unique_ptr<OneRecord> free_;
 };
 
-nb::object encode_one(BoundPlan& plan, nb::handle record) {
+using Ids = nb::ndarray<nb::numpy, std::int32_t>;
+using Offsets = nb::ndarray<nb::numpy, std::int64_t>;
+using Values = nb::ndarray<nb::numpy, double>;
+
+nb::typed<nb::tuple, Ids, Values> encode_one(BoundPlan& plan, nb::handle record) {
   RecordEncoding encoding(plan);
-  return encoding.with_row(record, [](const records::EncodedRow& row) -> nb::object {
-    return nb::make_tuple(to_numpy(std::vector<std::int32_t>(row.ids.begin(), row.ids.end())),
-                          to_numpy(std::vector<double>(row.values.begin(), row.values.end())));
+  return encoding.with_row(record, [](const records::EncodedRow& row) {
+    return nb::typed<nb::tuple, Ids, Values>(
+        nb::make_tuple(to_numpy(std::vector<std::int32_t>(row.ids.begin(), row.ids.end())),
+                       to_numpy(std::vector<double>(row.values.begin(), row.values.end()))));
   });
 }
 
 // Columns are arrays of float64, or lists of Python objects.
-nb::object encode_table(const BoundPlan& plan, const nb::list& given, std::size_t rows, int threads) {
+nb::typed<nb::tuple, Offsets, Ids, Values> encode_table(const BoundPlan& plan, const Objects& given,
+                                                        std::size_t rows, int threads) {
   std::vector<records::Column> columns;
   TableRoom room;
   std::vector<Array<double>> arrays;
@@ -450,8 +499,9 @@ nb::object encode_table(const BoundPlan& plan, const nb::list& given, std::size_
     const nb::gil_scoped_release unlocked;
     encoded = records::encode_rows(plan.plan(), columns, rows, threads);
   }
-  return nb::make_tuple(to_numpy(std::move(encoded.offsets)), to_numpy(std::move(encoded.columns)),
-                        to_numpy(std::move(encoded.values)));
+  return nb::typed<nb::tuple, Offsets, Ids, Values>(nb::make_tuple(to_numpy(std::move(encoded.offsets)),
+                                                                   to_numpy(std::move(encoded.columns)),
+                                                                   to_numpy(std::move(encoded.values))));
 }
 
 // Texts that are not ASCII are analysed by Python.
@@ -480,7 +530,8 @@ void analyse(const BoundPlan& plan, std::vector<records::Column>& columns, std::
 }
 
 // A table as a stream of Arrow's batches: the capsule that __arrow_c_stream__ gives.
-nb::object encode_arrow(const BoundPlan& plan, const nb::capsule& capsule, int threads) {
+nb::typed<nb::tuple, Offsets, Ids, Values> encode_arrow(const BoundPlan& plan, const nb::capsule& capsule,
+                                                        int threads) {
   using namespace records;
   auto* stream = static_cast<ArrowArrayStream*>(capsule.data("arrow_array_stream"));
   Released<ArrowSchema> schema;
@@ -509,8 +560,8 @@ nb::object encode_arrow(const BoundPlan& plan, const nb::capsule& capsule, int t
     }
     append(encoded, all);
   }
-  return nb::make_tuple(to_numpy(std::move(all.offsets)), to_numpy(std::move(all.columns)),
-                        to_numpy(std::move(all.values)));
+  return nb::typed<nb::tuple, Offsets, Ids, Values>(nb::make_tuple(
+      to_numpy(std::move(all.offsets)), to_numpy(std::move(all.columns)), to_numpy(std::move(all.values))));
 }
 
 // A plan and an engine: from a record to its scores in one call.
@@ -561,14 +612,13 @@ class RecordScorer {
 
 void bind_records(nb::module_& module) {
   nb::class_<BoundPlan>(module, "RecordPlan")
-      .def(nb::init<const Names&, const std::vector<bool>&, const nb::list&, bool, bool>(), nb::kw_only(),
-           nb::arg("columns"), nb::arg("required"), nb::arg("analyzers"), nb::arg("whole"),
-           nb::arg("ignores_unknown_keys"))
+      .def(nb::init<const Names&, const Numbers&, const Objects&, bool, bool, bool>(), nb::kw_only(),
+           nb::arg("columns"), nb::arg("repeated"), nb::arg("analyzers"), nb::arg("required"),
+           nb::arg("whole"), nb::arg("ignores_unknown_keys"))
       .def(
           "add",
-          [](BoundPlan& plan, const std::string& kind, const nb::dict& table) {
-            const records::Input added = plan.plan().add(make_step(plan.plan(), kind, table));
-            return nb::make_tuple(added.step, added.shape.width, added.shape.dense);
+          [](BoundPlan& plan, const std::string& kind, const Table& table) {
+            return plan.plan().add(make_step(plan.plan(), kind, table)).shape.width;
           },
           nb::arg("kind"), nb::arg("table"))
       .def_prop_ro("width", [](const BoundPlan& plan) { return plan.plan().width(); })
@@ -577,7 +627,8 @@ void bind_records(nb::module_& module) {
       .def("encode_arrow", &encode_arrow, nb::arg("stream"), nb::arg("threads"));
   nb::class_<RecordScorer>(module, "RecordScorer")
       .def(nb::init<nb::object, nb::object>(), nb::arg("plan"), nb::arg("engine"))
-      .def("score", &RecordScorer::score, nb::arg("record"))
+      .def("score", &RecordScorer::score, nb::arg("record"),
+           nb::sig("def score(self, record: object) -> float | list[float]"))
       .def("choose", &RecordScorer::choose, nb::arg("record"), nb::arg("zero_is_positive"));
 }
 

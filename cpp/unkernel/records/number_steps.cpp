@@ -31,7 +31,10 @@ class Numbers final : public Step {
       const auto place = static_cast<std::size_t>(column);
       const Cell& cell = record.cells[place];
       switch (cell.kind()) {
-        case CellKind::number: out.values.push_back(cell.number()); break;
+        case CellKind::number:
+          if (std::isinf(cell.number())) record.fail(place, "the number is infinite");
+          out.values.push_back(cell.number());
+          break;
         case CellKind::none:
         case CellKind::absent: out.values.push_back(nan); break;
         case CellKind::text:

@@ -1,10 +1,13 @@
 #include "unkernel/records/text_steps.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <tuple>
 #include <utility>
+
+#include "unkernel/records/category_steps.hpp"
 
 namespace unkernel::records {
 namespace {
@@ -53,19 +56,36 @@ void merge(Block& block, bool binary) {
   if (binary) std::fill(values.begin(), values.end(), 1.0);
 }
 
+bool is_missing(const Cell& cell) {
+  return cell.kind() == CellKind::none || cell.kind() == CellKind::absent ||
+         (cell.kind() == CellKind::number && std::isnan(cell.number()));
+}
+
+std::int32_t checked_missing(std::int32_t missing, const Shape& shape) {
+  check_plan(missing >= forbidden && missing < std::max(shape.width, 0),
+             "the feature of missing values is out of range");
+  return missing;
+}
+
+void add_missing(std::int32_t missing, Block& out) {
+  if (missing >= 0) out.add(missing, 1.0);
+}
+
 class Text final : public Step {
  public:
-  Text(std::int32_t column, TextOptions options, Vocabulary vocabulary)
+  Text(std::int32_t column, TextOptions options, Vocabulary vocabulary, std::int32_t missing)
       : Step({vocabulary.width(), false}),
         column_(static_cast<std::size_t>(column)),
         options_(std::move(options)),
-        vocabulary_(std::move(vocabulary)) {
+        vocabulary_(std::move(vocabulary)),
+        missing_(checked_missing(missing, shape())) {
     check_plan(options_.shortest >= 1 && options_.shortest <= options_.longest && options_.longest <= 1000,
                "lengths of n-grams are out of range");
   }
 
   void run(const Record& record, std::span<const Block>, Block& out) const override {
     const Cell& cell = record.cells[column_];
+    if (missing_ != forbidden && is_missing(cell)) return add_missing(missing_, out);
     switch (cell.kind()) {
       case CellKind::text: count_text(cell.text(), out); break;
       case CellKind::strings:
@@ -184,19 +204,21 @@ class Text final : public Step {
   std::size_t column_;
   TextOptions options_;
   Vocabulary vocabulary_;
+  std::int32_t missing_;
 };
 
 class Strings final : public Step {
  public:
-  Strings(std::int32_t column, bool binary, Vocabulary vocabulary)
+  Strings(std::int32_t column, bool binary, Vocabulary vocabulary, std::int32_t missing)
       : Step({vocabulary.width(), false}),
         column_(static_cast<std::size_t>(column)),
         binary_(binary),
-        vocabulary_(std::move(vocabulary)) {}
+        vocabulary_(std::move(vocabulary)),
+        missing_(checked_missing(missing, shape())) {}
 
   void run(const Record& record, std::span<const Block>, Block& out) const override {
     const Cell& cell = record.cells[column_];
-    if (cell.kind() == CellKind::none || cell.kind() == CellKind::absent) return;
+    if (missing_ != forbidden && is_missing(cell)) return add_missing(missing_, out);
     if (cell.kind() != CellKind::strings) record.fail(column_, "expected a list of strings");
     for (const std::string_view item : cell.strings()) vocabulary_.add(item, 1.0, out);
     merge(out, binary_);
@@ -206,6 +228,7 @@ class Strings final : public Step {
   std::size_t column_;
   bool binary_;
   Vocabulary vocabulary_;
+  std::int32_t missing_;
 };
 
 class Pairs final : public Step {
@@ -295,11 +318,12 @@ void Vocabulary::add_hashed(std::string_view name, double value, Block& out) con
   out.add(static_cast<std::int32_t>(size), alternate_sign_ && hash < 0 ? -value : value);
 }
 
-std::unique_ptr<Step> text(std::int32_t column, TextOptions options, Vocabulary vocabulary) {
-  return std::make_unique<Text>(column, std::move(options), std::move(vocabulary));
+std::unique_ptr<Step> text(std::int32_t column, TextOptions options, Vocabulary vocabulary,
+                           std::int32_t missing) {
+  return std::make_unique<Text>(column, std::move(options), std::move(vocabulary), missing);
 }
-std::unique_ptr<Step> strings(std::int32_t column, bool binary, Vocabulary vocabulary) {
-  return std::make_unique<Strings>(column, binary, std::move(vocabulary));
+std::unique_ptr<Step> strings(std::int32_t column, bool binary, Vocabulary vocabulary, std::int32_t missing) {
+  return std::make_unique<Strings>(column, binary, std::move(vocabulary), missing);
 }
 std::unique_ptr<Step> pairs(std::int32_t column, std::string separator, Vocabulary vocabulary) {
   return std::make_unique<Pairs>(column, std::move(separator), std::move(vocabulary));

@@ -56,10 +56,12 @@ struct TextOptions {
 };
 
 // Counts the n-grams of a text. Texts are ASCII: a cell with others holds its n-grams, as `strings`, already.
-std::unique_ptr<Step> text(std::int32_t column, TextOptions options, Vocabulary vocabulary);
+// `missing`: the feature of a value that is not there (None, NaN, no such column), `ignored` or `forbidden`.
+std::unique_ptr<Step> text(std::int32_t column, TextOptions options, Vocabulary vocabulary,
+                           std::int32_t missing);
 
 // Counts the strings of a list.
-std::unique_ptr<Step> strings(std::int32_t column, bool binary, Vocabulary vocabulary);
+std::unique_ptr<Step> strings(std::int32_t column, bool binary, Vocabulary vocabulary, std::int32_t missing);
 
 // The entries of a dict: "key" with its number, and "key<separator>text" with 1 for each text.
 std::unique_ptr<Step> pairs(std::int32_t column, std::string separator, Vocabulary vocabulary);

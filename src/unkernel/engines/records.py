@@ -113,7 +113,8 @@ class RecordClassifier(CompiledEstimator):
     @available_if(_check_probabilities)
     def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """The probability of each class for each record, where the model has parameters for them."""
-        return self.classifier.predict_proba(self._rows(X, n_jobs), n_jobs=n_jobs)
+        found: NDArray[np.float64] = self.classifier.predict_proba(self._rows(X, n_jobs), n_jobs=n_jobs)
+        return found
 
     def transform(self, X: Any, *, n_jobs: int | None = None) -> Any:
         """The rows that the classifier is given, as a ``scipy.sparse.csr_matrix``."""
@@ -132,7 +133,8 @@ class RecordClassifier(CompiledEstimator):
     def score_one(self) -> Callable[[Any], Any]:
         """``score_one(record)``: what ``decision_function`` says of one record, fast.
 
-        A record is a dict, or a list of one value per column. Columns that the model does not know are ignored.
+        A record is a dict, or a list of one value per column. Columns that the model does not know are
+        ignored.
         """
         score = self._scorer.score
         decision = self.decision
@@ -150,7 +152,7 @@ class RecordClassifier(CompiledEstimator):
             zero = bool(decision.zero_is_positive)
             return lambda record: classes[choose(record, zero)]
         score = self._scorer.score
-        return lambda record: decision.choose(np.atleast_2d(score(record)))[0].item()
+        return lambda record: decision.choose(np.atleast_2d(np.asarray(score(record))))[0].item()
 
     @available_if(_check_probabilities)
     def predict_proba_one(self, record: Any) -> list[float]:

@@ -70,7 +70,7 @@ class Answers:
         if isinstance(self.model, TreeModel):
             return TreeClassifier(self.model)
         if isinstance(self.model, KernelModel):
-            return compile(self.model, engine="split", n_jobs=self.threads)
+            return cast(CompiledClassifier, compile(self.model, engine="split", n_jobs=self.threads))
         return CompiledClassifier(self.model)
 
 

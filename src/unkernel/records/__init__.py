@@ -6,15 +6,15 @@ from unkernel._lazy import lazy_names
 
 if TYPE_CHECKING:
     from unkernel.records.encoder import RecordEncoder
-    from unkernel.records.plan import Plan, Step
+    from unkernel.records.plan import Plan, PlanStep
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "Plan": "unkernel.records.plan",
+            "PlanStep": "unkernel.records.plan",
             "RecordEncoder": "unkernel.records.encoder",
-            "Step": "unkernel.records.plan",
         },
     )
 
-__all__ = ["Plan", "RecordEncoder", "Step"]
+__all__ = ["Plan", "PlanStep", "RecordEncoder"]

@@ -1,6 +1,6 @@
-"""From a text to its n-grams, as scikit-learn's vectorizers find them, with Python's own functions.
+r"""From a text to its n-grams, as scikit-learn's vectorizers find them, with Python's own functions.
 
-The native steps do this for ASCII texts. Lower case, ``\\w`` and accents of other characters are what Python
+The native steps do this for ASCII texts. Lower case, ``\w`` and accents of other characters are what Python
 says they are, so these texts come here.
 """
 

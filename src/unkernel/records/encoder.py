@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Integral
@@ -18,7 +19,7 @@ from unkernel.data.threads import thread_count
 from unkernel.records import steps
 from unkernel.records.analyzing import analyzer_of
 from unkernel.records.labels import interval_labels
-from unkernel.records.plan import Plan, Step
+from unkernel.records.plan import Plan, PlanStep
 from unkernel.records.tables import Table, column_names, table_of
 
 KINDS = ("category", "number", "binned", "text", "strings", "drop")
@@ -30,8 +31,9 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turns raw records into sparse rows of features.
 
     Each column becomes features of one kind: categories one feature per value, numbers one feature per
-    interval, texts one feature per word, lists of strings one feature per string. A missing value has a feature
-    of its own. What was learned is a plan, which ``unkernel.compile`` puts into the model's file.
+    interval, texts one feature per word, lists of strings one feature per string. A missing value (None, NaN,
+    or a key that a record lacks) has a feature of its own. What was learned is a plan, which
+    ``unkernel.compile`` puts into the model's file.
 
     Parameters
     ----------
@@ -40,11 +42,11 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         intervals), ``"number"`` (a number as it is, divided by its standard deviation), ``"text"``,
         ``"strings"`` (a list of strings) or ``"drop"``.
     n_bins : int, default=16
-        Intervals per number. Each holds about the same number of training records, except that a frequent value
-        has an interval of its own.
+        Intervals per number. Each holds about the same number of training records, except that a frequent
+        value has an interval of its own.
     min_count : int, default=3
-        Categories and words that fewer training records have get no feature of their own: such categories, and
-        those that were not seen at all, share one; such words are ignored.
+        Categories and words that fewer training records have get no feature of their own: such categories,
+        and those that were not seen at all, share one; such words are ignored.
     n_jobs : int, default=None
         Threads; None means one, -1 all cores.
 
@@ -146,8 +148,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names = column_names(X)
         if names is None:
             width = np.shape(X)[1] if np.ndim(X) == 2 else 0
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
+            self.__dict__.pop("feature_names_in_", None)
             names = [f"x{k}" for k in range(width)]
         else:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -164,7 +165,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _plan(self, names: Sequence[str], table: Table) -> Plan:
         """Columns of one kind share a step: records are then encoded in few, short loops."""
-        made: list[Step] = []
+        made: list[PlanStep] = []
         parts: list[int] = []
         by_kind: dict[str, list[int]] = {}
         for column, name in enumerate(names):
@@ -183,7 +184,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _steps_of(
         self, kind: str, columns: list[int], names: Sequence[str], table: Table, first: int
-    ) -> list[Step]:
+    ) -> list[PlanStep]:
         """The steps of some columns of one kind, of which the first will have this number."""
         named = [(names[column], table.columns[column]) for column in columns]
         if kind == "category":
@@ -198,11 +199,12 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return [self._strings(columns[0], *named[0])]
         return []
 
-    def _categories(self, columns: list[int], named: list[tuple[str, Any]]) -> Step:
-        tables, labels = [], []
+    def _categories(self, columns: list[int], named: list[tuple[str, Any]]) -> PlanStep:
+        tables: list[dict[str, Any]] = []
+        labels: list[str] = []
         for name, values in named:
             listed = values.tolist() if hasattr(values, "tolist") else values
-            counts = Counter(_category(value) for value in listed)
+            counts = Counter(_category(name, value) for value in listed)
             counts.pop(None, None)
             frequent = sorted((key for key in counts if counts[key] >= self.min_count), key=_order)
             codes: dict[Any, int] = {key: len(labels) + place for place, key in enumerate(frequent)}
@@ -213,7 +215,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             labels += [f"{name} = (other)", f"{name} is missing"]
         return steps.one_hot(columns, tables, labels)
 
-    def _bins(self, columns: list[int], named: list[tuple[str, Any]], first: int) -> list[Step]:
+    def _bins(self, columns: list[int], named: list[tuple[str, Any]], first: int) -> list[PlanStep]:
         edges = [quantile_edges(_numbers(name, values), self.n_bins) for name, values in named]
         labels = []
         for (name, _), own in zip(named, edges, strict=True):
@@ -225,24 +227,28 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             steps.bins(first, edges, missing, labels, columns=names),
         ]
 
-    def _text(self, column: int, name: str, values: Any) -> Step:
+    def _text(self, column: int, name: str, values: Any) -> PlanStep:
         table = steps.text_table(column)
         analyze = analyzer_of(table)
         counts: Counter[str] = Counter()
         for value in values:
-            if value is not None:
+            if not is_missing(value):
                 counts.update(set(analyze(_text_of(name, value))))
-        words = sorted(word for word in counts if counts[word] >= self.min_count)
-        return Step("text", table | steps.vocabulary(words), [f"{name} has {word!r}" for word in words])
+        return self._words("text", name, counts, table)
 
-    def _strings(self, column: int, name: str, values: Any) -> Step:
+    def _strings(self, column: int, name: str, values: Any) -> PlanStep:
         counts: Counter[str] = Counter()
         for value in values:
-            if value is not None:
-                counts.update(set(value))
+            if not is_missing(value):
+                counts.update(_strings_of(name, value))
+        return self._words("strings", name, counts, {"columns": steps.int32([column]), "binary": True})
+
+    def _words(self, kind: str, name: str, counts: Counter[str], table: dict[str, Any]) -> PlanStep:
+        """A step with one feature per frequent word, and one for a missing value."""
         words = sorted(word for word in counts if counts[word] >= self.min_count)
-        table = {"columns": steps.int32([column]), "binary": True} | steps.vocabulary(words)
-        return Step("strings", table, [f"{name} has {word!r}" for word in words])
+        labels = [*(f"{name} has {word!r}" for word in words), f"{name} is missing"]
+        table = table | steps.vocabulary(words, width=len(labels)) | {"missing": len(words)}
+        return PlanStep(kind, table, labels)
 
 
 def _checked_array(X: Any) -> Any:
@@ -251,8 +257,8 @@ def _checked_array(X: Any) -> Any:
         array = np.asarray(X)
         if array.ndim != 2:
             raise ValueError(
-                f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: records are a frame, a "
-                "list of dicts, a dict of columns, or an array of two dimensions"
+                f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: records are a "
+                "frame, a list of dicts, a dict of columns, or an array of two dimensions"
             )
         if array.dtype.kind == "c":
             raise ValueError("Complex data not supported")
@@ -264,7 +270,7 @@ def kind_of(name: str, values: Any) -> str:
     """The kind of a column, from its values."""
     if isinstance(values, np.ndarray):
         return "binned"
-    seen = [value for value in values if value is not None and value == value]
+    seen = [value for value in values if not is_missing(value)]
     kinds = {type(value) for value in seen}
     if not seen or all(issubclass(kind, bool) for kind in kinds):
         return "category"
@@ -280,16 +286,30 @@ def kind_of(name: str, values: Any) -> str:
         return "category"
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
     raise TypeError(
-        f"column {name!r} holds values of type {names}, which have no features: turn them into numbers or strings, "
-        f"or leave the column out: kinds={{{name!r}: 'drop'}}"
+        f"column {name!r} holds values of type {names}, which have no features: turn them into numbers or "
+        f"strings, or leave the column out: kinds={{{name!r}: 'drop'}}"
     )
 
 
-def _category(value: Any) -> Any:
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: None or NaN."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _category(name: str, value: Any) -> Any:
     """A value as a key: missing values are None, numbers that are whole are equal to their ints."""
-    if value is None or value != value:
+    if is_missing(value):
         return None
-    return value
+    if not isinstance(value, (str, int, float, np.number, np.bool_)):
+        raise TypeError(f"column {name!r} is a category, and holds a {type(value).__name__}")
+    return value if isinstance(value, str) else _as_float(name, value)
+
+
+def _as_float(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"column {name!r} holds a number that is larger than any float") from None
 
 
 def _order(key: Any) -> tuple[bool, Any]:
@@ -308,11 +328,20 @@ def _text_of(name: str, value: Any) -> str:
     return value
 
 
+def _strings_of(name: str, value: Any) -> set[str]:
+    if not isinstance(value, (list, tuple, set, frozenset)):
+        raise TypeError(f"column {name!r} is a list of strings, and holds a {type(value).__name__}")
+    for item in value:
+        if not isinstance(item, str):
+            raise TypeError(f"column {name!r} is a list of strings, and one holds a {type(item).__name__}")
+    return set(value)
+
+
 def _numbers(name: str, values: Any) -> NDArray[np.float64]:
     """The values that are not missing."""
     try:
         array = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"column {name!r} is a number, and holds something else: {error}") from error
     found = array[~np.isnan(array)]
     if not np.isfinite(found).all():
@@ -323,8 +352,8 @@ def _numbers(name: str, values: Any) -> NDArray[np.float64]:
 def quantile_edges(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
     """Ascending edges of intervals that hold about equally many of the values.
 
-    A value that is more frequent than an interval should be gets one of its own, and the others are shared among
-    what is left.
+    A value that is more frequent than an interval should be gets one of its own, and the others are shared
+    among what is left.
     """
     distinct, counts = np.unique(values, return_counts=True)
     edges = []
@@ -332,12 +361,18 @@ def quantile_edges(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float
     for place in range(len(distinct) - 1):
         filled += int(counts[place])
         if room > 1 and (filled + 0.5 * int(counts[place + 1])) * room >= left:
-            edges.append(0.5 * (distinct[place] + distinct[place + 1]))
+            edges.append(_between(distinct[place], distinct[place + 1]))
             left, room, filled = left - filled, room - 1, 0
     return np.array(edges, dtype=np.float64)
 
 
-def _scaled(columns: list[int], named: list[tuple[str, Any]], first: int) -> list[Step]:
+def _between(low: float, high: float) -> float:
+    """A number above `low` and not above `high`, also where there is none between them."""
+    middle = 0.5 * low + 0.5 * high  # low + high may be infinite
+    return float(middle if middle > low else high)
+
+
+def _scaled(columns: list[int], named: list[tuple[str, Any]], first: int) -> list[PlanStep]:
     deviations = []
     for name, values in named:
         found = _numbers(name, values)

@@ -7,8 +7,10 @@ them; ``tests/reference/records.py`` does the same slowly.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -25,8 +27,8 @@ _ARRAY = "array"  # the key that stands for an array in the JSON of a plan
 _DTYPES = (np.float64, np.int64, np.int32, np.uint8)
 
 
-@dataclass(frozen=True)
-class Step:
+@dataclass(frozen=True, eq=False)
+class PlanStep:
     """One step of a plan.
 
     Attributes
@@ -44,7 +46,10 @@ class Step:
     names: Sequence[str]
 
 
-@dataclass(frozen=True)
+Step = PlanStep
+
+
+@dataclass(frozen=True, eq=False)
 class Plan:
     """How records become rows.
 
@@ -52,18 +57,20 @@ class Plan:
     ----------
     columns : list of str
         The columns that steps read, by name.
-    steps : list of Step
+    steps : list of PlanStep
     required : bool
         Whether a record that lacks a column is an error; otherwise the value is missing.
     whole : bool
         Whether the record itself is the value of the only column: a text, say.
+    ignores_unknown_keys : bool
+        Whether a record may have columns that no step reads; otherwise they are an error.
     """
 
     columns: Sequence[str]
-    steps: Sequence[Step]
+    steps: Sequence[PlanStep]
     required: bool = False
     whole: bool = False
-    ignores_unknown_keys: bool = field(default=True)
+    ignores_unknown_keys: bool = True
 
     @property
     def feature_names(self) -> list[str]:
@@ -78,29 +85,59 @@ class Plan:
     @cached_property
     def native(self) -> RecordPlan:
         """The plan, ready to run; a ``ValueError`` if it is not sound."""
+        repeated, analyzers, own = self._readings
         native = RecordPlan(
             columns=list(self.columns),
-            required=[self.required] * len(self.columns),
-            analyzers=self._analyzers(),
+            repeated=repeated,
+            analyzers=analyzers,
+            required=self.required,
             whole=self.whole,
             ignores_unknown_keys=self.ignores_unknown_keys,
         )
-        for step in self.steps:
-            _, width, _ = native.add(step.kind, step.table)
-            if width != len(step.names):
-                raise ValueError(f"not a sound plan: step {step.kind} has {width} features, and other names")
+        for number, step in enumerate(self.steps):
+            table = step.table
+            if table.get("width", len(step.names)) != len(step.names):  # before memory is set aside for it
+                raise ValueError(_unlike_names(step, table["width"]))
+            if number in own:
+                table = table | {"columns": np.array([own[number]], np.int32)}
+            if (width := native.add(step.kind, table)) != len(step.names):
+                raise ValueError(_unlike_names(step, width))
         return native
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "native"}
+        return {key: value for key, value in self.__dict__.items() if key not in ("native", "_readings")}
 
-    def _analyzers(self) -> list[Callable[[str], list[str]] | None]:
-        """For each column, what finds the n-grams of texts that are not ASCII."""
-        found: list[Callable[[str], list[str]] | None] = [None] * len(self.columns)
-        for step in self.steps:
-            if step.kind == "text":
-                found[int(step.table["columns"][0])] = analyzer_of(step.table)
-        return found
+    @cached_property
+    def _readings(self) -> tuple[list[int], list[Callable[[str], list[str]] | None], dict[int, int]]:
+        """How columns are read.
+
+        A text that is not ASCII is read as the n-grams that a step wants. Where other steps read the column,
+        too, each step of texts reads a copy of its own.
+
+        Returns
+        -------
+        list of int
+            The columns that are read once more, behind all others.
+        list
+            For each column, and for each copy, what finds the n-grams of texts that are not ASCII, or None.
+        dict
+            For steps that read a copy, by number: which.
+        """
+        readers = Counter(int(column) for step in self.steps for column in step.table.get("columns", ()))
+        repeated: list[int] = []
+        own: dict[int, int] = {}
+        analyzers: list[Callable[[str], list[str]] | None] = [None] * len(self.columns)
+        for number, step in enumerate(self.steps):
+            if step.kind != "text":
+                continue
+            column = int(step.table["columns"][0])
+            if readers[column] == 1:
+                analyzers[column] = analyzer_of(step.table)
+            else:
+                own[number] = len(analyzers)
+                repeated.append(column)
+                analyzers.append(analyzer_of(step.table))
+        return repeated, analyzers, own
 
     def encode(self, X: Any, threads: int = 1) -> CsrRows:
         """The rows of many records: a frame, a list of dicts, a dict of columns."""
@@ -110,7 +147,8 @@ class Plan:
 
     def encode_table(self, table: Table, threads: int = 1) -> CsrRows:
         """The rows of a table that was read already."""
-        return self._rows(*self.native.encode_table(table.columns, table.n_rows, threads))
+        read = [*table.columns, *(table.columns[column] for column in self._readings[0])]
+        return self._rows(*self.native.encode_table(read, table.n_rows, threads))
 
     def _rows(self, offsets: Any, columns: Any, values: Any) -> CsrRows:
         return CsrRows.of(np.asarray(offsets), np.asarray(columns), np.asarray(values), self.n_features)
@@ -149,7 +187,7 @@ class Plan:
             plan = cls(
                 columns=[_checked(name, str) for name in settings["columns"]],
                 steps=[
-                    Step(
+                    PlanStep(
                         _checked(step["kind"], str),
                         _with_arrays(_checked(step["table"], dict), arrays),
                         [_checked(name, str) for name in step["names"]],
@@ -164,16 +202,20 @@ class Plan:
                 raise ValueError("it has no steps")
             _ = plan.native
         except (
-            KeyError,
-            IndexError,
+            LookupError,
             TypeError,
             ValueError,
             AttributeError,
-            RecursionError,
+            ArithmeticError,
             RuntimeError,
+            re.error,
         ) as error:
             raise FormatError(file, 0, 0, f"the plan of the model is damaged: {error}") from error
         return plan
+
+
+def _unlike_names(step: PlanStep, width: int) -> str:
+    return f"not a sound plan: step {step.kind} has {width} features, and {len(step.names)} names"
 
 
 def _checked(value: Any, kind: type) -> Any:

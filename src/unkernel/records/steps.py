@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from unkernel.records.plan import Step
+from unkernel.records.plan import PlanStep
 
 IGNORED = -1  # the code of a category that adds nothing
 FORBIDDEN = -2  # the code of a category that is an error
@@ -48,9 +48,9 @@ def categories(
     """
     strings = [key for key in codes if isinstance(key, str)]
     numbers = sorted(
-        {float(key): code for key, code in codes.items() if _is_number(key) and key == key}.items()
+        {float(key): code for key, code in codes.items() if _is_number(key) and not np.isnan(key)}.items()
     )
-    nan = next((code for key, code in codes.items() if _is_number(key) and key != key), unknown)
+    nan = next((code for key, code in codes.items() if _is_number(key) and np.isnan(key)), unknown)
     none = codes.get(None, unknown)
     words, ends = string_table(strings)
     return {
@@ -70,14 +70,14 @@ def _is_number(key: Any) -> bool:
     return isinstance(key, (int, float, np.number, np.bool_)) and not isinstance(key, str)
 
 
-def one_hot(columns: Sequence[int], tables: list[dict[str, Any]], names: Sequence[str]) -> Step:
+def one_hot(columns: Sequence[int], tables: list[dict[str, Any]], names: Sequence[str]) -> PlanStep:
     """One feature per category."""
-    return Step("one_hot", {"columns": int32(columns), "categories": tables, "width": len(names)}, names)
+    return PlanStep("one_hot", {"columns": int32(columns), "categories": tables, "width": len(names)}, names)
 
 
-def numbers(columns: Sequence[int], names: Sequence[str]) -> Step:
+def numbers(columns: Sequence[int], names: Sequence[str]) -> PlanStep:
     """Numbers as they are."""
-    return Step("numbers", {"columns": int32(columns)}, names)
+    return PlanStep("numbers", {"columns": int32(columns)}, names)
 
 
 def bins(
@@ -88,7 +88,7 @@ def bins(
     *,
     columns: Sequence[str],
     one_hot: bool = True,
-) -> Step:
+) -> PlanStep:
     """The intervals that numbers lie in."""
     begins = np.cumsum([0, *(len(of_column) for of_column in edges)])
     table = {
@@ -99,34 +99,36 @@ def bins(
         "one_hot": one_hot,
         "names": list(columns),
     }
-    return Step("bins", table, names)
+    return PlanStep("bins", table, names)
 
 
-def scale(source: int, names: Sequence[str], **parts: Any) -> Step:
+def scale(source: int, names: Sequence[str], **parts: Any) -> PlanStep:
     """``((x - subtract) / divide) * multiply + add``, clipped to [least, most]."""
     table: dict[str, Any] = {"input": source}
     for part in ("subtract", "divide", "multiply", "add"):
         given = parts.get(part)
         table[part] = np.empty(0) if given is None else np.ascontiguousarray(given, dtype=np.float64)
-    return Step("scale", table | {"least": parts.get("least"), "most": parts.get("most")}, names)
+    return PlanStep("scale", table | {"least": parts.get("least"), "most": parts.get("most")}, names)
 
 
-def concatenate(sources: Sequence[int], names: Sequence[str]) -> Step:
+def concatenate(sources: Sequence[int], names: Sequence[str]) -> PlanStep:
     """Vectors beside each other."""
-    return Step("concatenate", {"inputs": int32(sources)}, names)
+    return PlanStep("concatenate", {"inputs": int32(sources)}, names)
 
 
-def impute(source: int, fill: Sequence[float], names: Sequence[str], missing: float = float("nan")) -> Step:
+def impute(source: int, fill: ArrayLike, names: Sequence[str], missing: float = float("nan")) -> PlanStep:
     """Missing numbers replaced by others."""
     table = {"input": source, "missing": float(missing), "fill": np.asarray(fill, dtype=np.float64)}
-    return Step("impute", table, names)
+    return PlanStep("impute", table, names)
 
 
 def indicate(
     source: int, columns: Sequence[int], names: Sequence[str], missing: float = float("nan")
-) -> Step:
+) -> PlanStep:
     """1 for each of these columns that is missing."""
-    return Step("indicate", {"input": source, "missing": float(missing), "indicated": int32(columns)}, names)
+    return PlanStep(
+        "indicate", {"input": source, "missing": float(missing), "indicated": int32(columns)}, names
+    )
 
 
 def vocabulary(
@@ -157,6 +159,7 @@ def text_table(column: int, **options: Any) -> dict[str, Any]:
         "shortest": 1,
         "longest": 1,
         "binary": True,
+        "missing": FORBIDDEN,
         "stop_words": stop_words,
         "stop_word_ends": ends,
     }

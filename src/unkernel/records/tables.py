@@ -81,8 +81,8 @@ def _positions(X: Any, columns: Sequence[str]) -> Table:
     array = np.asarray(X) if not isinstance(X, np.ndarray) else X
     if array.ndim != 2:
         raise ValueError(
-            f"Expected 2D array, got {array.ndim}D array instead: records are a frame, a list of dicts, a dict "
-            "of columns, or an array of two dimensions. Reshape your data"
+            f"Expected 2D array, got {array.ndim}D array instead: records are a frame, a list of dicts, a "
+            "dict of columns, or an array of two dimensions. Reshape your data"
         )
     if array.shape[1] != len(columns):
         raise ValueError(
@@ -106,7 +106,9 @@ def _table(found: list[Any], names: Sequence[str], *, required: bool) -> Table:
 def _column(values: Any) -> NDArray[np.float64] | list[Any]:
     """One column: numbers as an array of float64, all else as a list of objects."""
     if isinstance(values, list):
-        return values
+        return list(values)  # as others may change it while it is read
+    if hasattr(getattr(values, "dtype", None), "na_value") and hasattr(values, "to_numpy"):
+        return _nullable(values)
     kind = getattr(getattr(values, "dtype", None), "kind", None)
     if kind in ("i", "u", "b", "f"):
         return np.ascontiguousarray(np.asarray(values), dtype=np.float64)
@@ -115,3 +117,11 @@ def _column(values: Any) -> NDArray[np.float64] | list[Any]:
     if hasattr(values, "to_pylist"):  # pyarrow
         return list(values.to_pylist())
     return list(values.tolist() if hasattr(values, "tolist") else values)
+
+
+def _nullable(values: Any) -> NDArray[np.float64] | list[Any]:
+    """A column of one of pandas' own types, whose missing values are neither None nor NaN."""
+    if getattr(values.dtype, "kind", None) in ("i", "u", "b", "f"):
+        numbers: NDArray[np.float64] = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.ascontiguousarray(numbers)
+    return list(values.to_numpy(dtype=object, na_value=None).tolist())

@@ -105,6 +105,7 @@ def compile(
                 n_jobs=shared.threads(jobs),
                 on_progress=on_progress,
             )
+        assert isinstance(classifier, CompiledClassifier | TreeClassifier)  # as no file holds a pipeline
         compiled = time.perf_counter()
         with display.working("writing"):
             classifier.save(model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import unkernel._loading  # noqa: F401 (registers the kinds)
@@ -9,6 +10,7 @@ from unkernel.errors import FormatError
 from unkernel.models import container, registry
 
 MODEL_KINDS = frozenset({"compiled", "conjunctions", "kernel", "linear", "tree"})
+RECORDS = "records"
 
 
 def parser_words(path: Path) -> str | None:
@@ -22,6 +24,9 @@ def parser_words(path: Path) -> str | None:
         kind = container.read(path)[0]
     except FormatError:
         return None
+    if kind == RECORDS:
+        reason = "a classifier of records, which no command reads: unkernel.load in Python does"
+        raise FormatError(os.fspath(path), 0, 0, reason)
     known = registry.registered().get(kind)
     return None if known is None or kind in MODEL_KINDS else known.description
 
