@@ -11,7 +11,7 @@ namespace unkernel::records {
 namespace {
 
 std::string shown(const Cell& cell) {
-  if (cell.kind() == CellKind::text) return std::string("'").append(cell.text().substr(0, 40)).append("'");
+  if (cell.kind() == CellKind::text) return quoted(cell.text());
   if (cell.kind() == CellKind::none) return "None";
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), cell.number());

@@ -37,9 +37,7 @@ class Numbers final : public Step {
           break;
         case CellKind::none:
         case CellKind::absent: out.values.push_back(nan); break;
-        case CellKind::text:
-          record.fail(place,
-                      "expected a number, got the string '" + std::string(cell.text().substr(0, 40)) + "'");
+        case CellKind::text: record.fail(place, "expected a number, got the string " + quoted(cell.text()));
         default: record.fail(place, "expected a number, got a list or a dict");
       }
     }

@@ -9,6 +9,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "unkernel/records/cell.hpp"
@@ -38,6 +39,14 @@ struct Record {
     throw std::invalid_argument("column '" + names[column] + "': " + what);
   }
 };
+
+// The beginning of a text, in quotes, for messages: whole characters of UTF-8.
+inline std::string quoted(std::string_view text) {
+  constexpr std::size_t most = 40;
+  std::size_t size = text.size() < most ? text.size() : most;
+  while (size > 0 && size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
+  return std::string("'").append(text.substr(0, size)).append(size < text.size() ? "...'" : "'");
+}
 
 struct Shape {
   std::int32_t width;

@@ -1,0 +1,193 @@
+"""Plans: what runs natively is what the slow twin does, for one record and for many."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.reference import records as twin
+from unkernel.records import Plan, PlanStep, steps
+
+COLUMNS = ["job", "age", "gain", "note", "tags"]
+WORDS = ["a", "ab", "Ab", "été", "naïve", "b c", "x_1", "日本", ""]
+NUMBERS = st.one_of(st.none(), st.integers(-5, 5), st.floats(-5, 5), st.just(float("nan")))
+RECORDS = st.fixed_dictionaries(
+    {},
+    optional={
+        "job": st.one_of(st.none(), st.sampled_from(WORDS), st.integers(-2, 2), st.just(float("nan"))),
+        "age": NUMBERS,
+        "gain": NUMBERS,
+        "note": st.one_of(st.none(), st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)),
+        "tags": st.one_of(st.none(), st.lists(st.sampled_from(WORDS), max_size=4)),
+    },
+)
+
+
+def names(stem: str, count: int) -> list[str]:
+    return [f"{stem}{k}" for k in range(count)]
+
+
+@st.composite
+def category_steps(draw: Any) -> PlanStep:
+    known = draw(st.lists(st.one_of(st.sampled_from(WORDS), st.integers(-2, 2)), unique=True, max_size=5))
+    codes = {key: place for place, key in enumerate(known)}
+    if draw(st.booleans()):
+        codes |= {None: len(codes), float("nan"): len(codes)}
+    unknown = draw(st.integers(-1, len(codes)))
+    table = steps.categories(codes, unknown=unknown, absent=draw(st.none() | st.just(-1)))
+    return steps.one_hot([0], [table], names("job", len(codes) + 1))
+
+
+@st.composite
+def number_steps(draw: Any, first: int) -> list[PlanStep]:
+    made = [steps.numbers([1, 2], names("n", 2)), steps.impute(first, [0.5, -1.0], names("n", 2))]
+    scale = {
+        part: draw(st.none() | st.just([1.5, 0.25])) for part in ("subtract", "divide", "multiply", "add")
+    }
+    clip = draw(st.sampled_from([{}, {"least": -1.0, "most": 2.0}]))
+    made.append(steps.scale(first + 1, names("n", 2), **scale, **clip))
+    made.append(steps.indicate(first, [1, 0], names("f", 2)))
+    edges = [np.unique(draw(st.lists(st.floats(-4, 4), max_size=4))).astype(float) for _ in range(2)]
+    missing = [draw(st.sampled_from([-1, 0, len(own) + 1])) for own in edges]
+    width = sum(max(len(own) + 1, code + 1) for own, code in zip(edges, missing, strict=True))
+    made.append(steps.bins(first, edges, missing, names("b", width), columns=["age", "gain"]))
+    made.append(PlanStep("binarize", {"input": first + 2, "threshold": 0.25}, names("z", 2)))
+    return made
+
+
+@st.composite
+def text_steps(draw: Any, first: int) -> list[PlanStep]:
+    analyzer = draw(st.sampled_from(["word", "char", "char_wb"]))
+    words = [*WORDS[:-1], "ab été", "a a", " a", "a ", "é", "b"]
+    table = steps.text_table(
+        3,
+        analyzer=analyzer,
+        lowercase=draw(st.booleans()),
+        strip_accents=draw(st.sampled_from([None, "unicode"])),
+        longest=draw(st.integers(1, 3)),
+        binary=draw(st.booleans()),
+        missing=len(words),
+        stop_words=["ab"],
+    )
+    counts = PlanStep(
+        "text", table | steps.vocabulary(words, width=len(words) + 1), names("t", len(words) + 1)
+    )
+    idf = np.linspace(0.5, 2.0, len(words) + 1) if draw(st.booleans()) else np.empty(0)
+    tfidf = {"input": first, "sublinear": draw(st.booleans()), "idf": idf}
+    norm = draw(st.sampled_from(["l1", "l2", "max"]))
+    return [
+        counts,
+        PlanStep("tfidf", tfidf, counts.names),
+        PlanStep("normalize", {"input": first + 1, "norm": norm}, counts.names),
+    ]
+
+
+@st.composite
+def plans(draw: Any) -> Plan:
+    made = [draw(category_steps())]
+    made += draw(number_steps(len(made)))
+    for _ in range(draw(st.integers(1, 2))):  # two of them read one column, each in its own way
+        made += draw(text_steps(len(made)))
+    tags = {"columns": steps.int32([4]), "binary": draw(st.booleans()), "missing": len(WORDS)}
+    tags |= steps.vocabulary(WORDS, width=len(WORDS) + 1)
+    made.append(PlanStep("strings", tags, names("s", len(WORDS) + 1)))
+    usable = [place for place, step in enumerate(made) if step.kind != "numbers"]
+    taken = draw(st.lists(st.sampled_from(usable), min_size=1, unique=True)) + [0]
+    whole = [name for place in taken for name in made[place].names]
+    made.append(steps.concatenate(taken, whole))
+    kept = sorted(draw(st.sets(st.integers(0, len(whole) - 1), min_size=1)))
+    places = np.full(len(whole), -1, np.int32)
+    places[draw(st.permutations(kept))] = np.arange(len(kept))
+    table = {"input": len(made) - 1, "places": places, "width": len(kept)}
+    made.append(PlanStep("select", table, [whole[place] for place in kept]))
+    return Plan(COLUMNS, made)
+
+
+def as_dict(ids: Any, values: Any) -> dict[int, float]:
+    return dict(zip(ids.tolist(), values.tolist(), strict=True))
+
+
+@settings(max_examples=60, deadline=None)
+@given(plans(), st.lists(RECORDS, min_size=1, max_size=5))
+def test_a_plan_does_what_its_twin_does(plan: Plan, given_records: list[dict[str, Any]]) -> None:
+    expected = [twin.encode(plan, record) for record in given_records]
+    for record, row in zip(given_records, expected, strict=True):
+        found = as_dict(*plan.encode_one(record))
+        assert found == pytest.approx(row, rel=1e-12)
+        assert list(found) == sorted(found)
+    if any(len(record) < len(COLUMNS) for record in given_records):
+        given_records = [dict.fromkeys(COLUMNS) | record for record in given_records]
+    one = [as_dict(*plan.encode_one(record)) for record in given_records]
+    for threads in (1, 2):
+        rows = plan.encode(given_records, threads).to_scipy()
+        assert [as_dict(row.indices, row.data) for row in rows] == one
+    by_position = [as_dict(*plan.encode_one([record[name] for name in COLUMNS])) for record in given_records]
+    assert by_position == one
+
+
+@settings(max_examples=15, deadline=None)
+@given(plans(), RECORDS)
+def test_a_plan_survives_pickle_and_files(plan: Plan, record: dict[str, Any]) -> None:
+    row = as_dict(*plan.encode_one(record))
+    arrays, kept = plan.to_container("plan.")
+    for other in (pickle.loads(pickle.dumps(plan)), Plan.from_container("file", arrays, kept)):
+        assert as_dict(*other.encode_one(record)) == row
+        assert other.feature_names == plan.feature_names
+
+
+def test_many_rows_and_threads_give_the_same_rows() -> None:
+    table = steps.categories({"a": 0, "b": 1}, unknown=2)
+    plan = Plan(["job"], [steps.one_hot([0], [table], ["a", "b", "other"])])
+    jobs = [("a", "b", "c")[k % 3] for k in range(20_000)]
+    one, two = plan.encode({"job": jobs}, 1).to_scipy(), plan.encode({"job": jobs}, 2).to_scipy()
+    assert (one != two).nnz == 0
+    assert one.indices.tolist() == [k % 3 for k in range(20_000)]
+
+
+def test_an_error_in_a_batch_names_row_and_column() -> None:
+    plan = Plan(["age"], [steps.numbers([0], ["age"])])
+    with pytest.raises(ValueError, match=r"row 5000: column 'age': expected a number, got the string 'x'"):
+        plan.encode({"age": [1.0] * 5000 + ["x"]}, 2)
+
+
+def test_long_strings_in_messages_are_cut_between_characters() -> None:
+    plan = Plan(["age"], [steps.numbers([0], ["age"])])
+    with pytest.raises(ValueError, match=r"column 'age': expected a number, got the string 'x日+\.\.\.'"):
+        plan.encode_one({"age": "x" + "日" * 100})
+
+
+def test_required_columns_and_unknown_ones() -> None:
+    strict = Plan(["age"], [steps.numbers([0], ["age"])], required=True, ignores_unknown_keys=False)
+    with pytest.raises(ValueError, match="no column 'age'"):
+        strict.encode_one({})
+    with pytest.raises(ValueError, match="a column 'more' that the model does not know"):
+        strict.encode_one({"age": 1, "more": 2})
+    with pytest.raises(ValueError, match="record 1 has no column 'age'"):
+        strict.encode([{"age": 1}, {}])
+    with pytest.raises(ValueError, match="columns are missing: age"):
+        strict.encode({"more": [1]})
+    with pytest.raises(ValueError, match="2 values, and the model 1 columns"):
+        strict.encode_one([1, 2])
+    with pytest.raises(TypeError, match="not a int"):
+        strict.encode_one(3)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        PlanStep("no such", {}, ["a"]),
+        PlanStep("numbers", {"columns": steps.int32([1])}, ["a"]),
+        PlanStep("numbers", {"columns": steps.int32([-1])}, ["a"]),
+        PlanStep("numbers", {"columns": steps.int32([0])}, ["a", "b"]),
+        PlanStep("concatenate", {"inputs": steps.int32([0])}, ["a"]),
+        PlanStep("select", {"input": 0, "places": steps.int32([0]), "width": 2**31 - 1}, ["a"]),
+    ],
+)
+def test_plans_that_are_not_sound_are_refused(step: PlanStep) -> None:
+    with pytest.raises(ValueError, match="not a sound plan"):
+        _ = Plan(["x"], [step]).native

@@ -1,0 +1,183 @@
+"""What the steps of a plan do, slowly: rows are dicts from a feature to its value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from unkernel.records.analyzing import analyzer_of
+from unkernel.records.plan import Plan, PlanStep
+
+Vector = dict[int, float]
+
+
+def encode(plan: Plan, record: dict[str, Any]) -> Vector:
+    """The row of a record."""
+    vectors: list[Vector] = []
+    for step in plan.steps:
+        vectors.append(_STEPS[step.kind](plan, step, record, vectors))
+    return {feature: value for feature, value in sorted(vectors[-1].items()) if value != 0.0}
+
+
+def _numbers(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -> Vector:
+    values = [record.get(plan.columns[column]) for column in step.table["columns"]]
+    return {k: math.nan if value is None else float(value) for k, value in enumerate(values)}
+
+
+def _strings(table: dict[str, Any], words: str = "words", ends: str = "word_ends") -> list[str]:
+    text, begin, found = bytes(table[words]), 0, []
+    for end in table[ends]:
+        found.append(text[begin:end].decode())
+        begin = end
+    return found
+
+
+def _code(table: dict[str, Any], value: Any, *, absent: bool) -> int:
+    if absent:
+        return int(table["absent"])
+    if value is None:
+        return int(table["none"])
+    if isinstance(value, str):
+        known = dict(zip(_strings(table, "strings", "string_ends"), table["string_codes"], strict=True))
+    elif math.isnan(value):
+        return int(table["nan"])
+    else:
+        known = dict(zip(table["numbers"], table["number_codes"], strict=True))
+    return int(known.get(value, table["unknown"]))
+
+
+def _one_hot(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -> Vector:
+    found: Vector = {}
+    for column, table in zip(step.table["columns"], step.table["categories"], strict=True):
+        name = plan.columns[column]
+        code = _code(table, record.get(name), absent=name not in record)
+        if code >= 0:
+            found[code] = 1.0
+    return found
+
+
+def _count(table: dict[str, Any], words: list[str]) -> Vector:
+    ids = dict(zip(_strings(table), table["ids"].tolist(), strict=True))
+    found: Vector = {}
+    for word in words:
+        if word in ids:
+            found[ids[word]] = 1.0 if table["binary"] else found.get(ids[word], 0.0) + 1.0
+    return found
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _text(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -> Vector:
+    value = record.get(plan.columns[step.table["columns"][0]])
+    if _is_missing(value):
+        return {step.table["missing"]: 1.0} if step.table["missing"] >= 0 else {}
+    return _count(step.table, analyzer_of(step.table)(value))
+
+
+def _list(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -> Vector:
+    value = record.get(plan.columns[step.table["columns"][0]])
+    if _is_missing(value):
+        return {step.table["missing"]: 1.0} if step.table["missing"] >= 0 else {}
+    return _count(step.table, list(value))
+
+
+def _bins(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    table, found, first = step.table, {}, 0
+    for k, value in vectors[table["input"]].items():
+        edges = table["edges"][table["begins"][k] : table["begins"][k + 1]]
+        missing = int(table["missing"][k])
+        place = missing if math.isnan(value) else sum(1 for edge in edges if edge <= value)
+        if table["one_hot"]:
+            if place >= 0:
+                found[first + place] = 1.0
+            first += max(len(edges) + 1, missing + 1)
+        else:
+            found[k] = float(place)
+    return found
+
+
+def _scale(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    table, found = step.table, {}
+    for k, given in vectors[table["input"]].items():
+        value = given
+        if len(table["subtract"]):
+            value -= table["subtract"][k]
+        if len(table["divide"]):
+            value /= table["divide"][k]
+        if len(table["multiply"]):
+            value *= table["multiply"][k]
+        if len(table["add"]):
+            value += table["add"][k]
+        if table["least"] is not None and value < table["least"]:
+            value = table["least"]
+        if table["most"] is not None and value > table["most"]:
+            value = table["most"]
+        found[k] = float(value)
+    return found
+
+
+def _impute(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    fill = step.table["fill"]
+    return {
+        k: float(fill[k]) if math.isnan(value) else value for k, value in vectors[step.table["input"]].items()
+    }
+
+
+def _indicate(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    values = vectors[step.table["input"]]
+    return {k: 1.0 for k, column in enumerate(step.table["indicated"]) if math.isnan(values[column])}
+
+
+def _binarize(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    return {k: float(value > step.table["threshold"]) for k, value in vectors[step.table["input"]].items()}
+
+
+def _concatenate(plan: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    found, first = {}, 0
+    for source in step.table["inputs"]:
+        found |= {first + k: value for k, value in vectors[source].items()}
+        first += len(plan.steps[source].names)
+    return found
+
+
+def _select(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    places = step.table["places"]
+    return {int(places[k]): value for k, value in vectors[step.table["input"]].items() if places[k] >= 0}
+
+
+def _normalize(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    vector = vectors[step.table["input"]]
+    sizes = [abs(value) for value in vector.values()]
+    length = {
+        "l1": sum(sizes),
+        "l2": math.sqrt(sum(size * size for size in sizes)),
+        "max": max(sizes, default=0.0),
+    }[step.table["norm"]]
+    return {k: value / length if length else value for k, value in vector.items()}
+
+
+def _tfidf(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    idf = step.table["idf"]
+    return {
+        k: (math.log(value) + 1.0 if step.table["sublinear"] else value) * (idf[k] if len(idf) else 1.0)
+        for k, value in vectors[step.table["input"]].items()
+    }
+
+
+_STEPS = {
+    "numbers": _numbers,
+    "one_hot": _one_hot,
+    "text": _text,
+    "strings": _list,
+    "bins": _bins,
+    "scale": _scale,
+    "impute": _impute,
+    "indicate": _indicate,
+    "binarize": _binarize,
+    "concatenate": _concatenate,
+    "select": _select,
+    "normalize": _normalize,
+    "tfidf": _tfidf,
+}
