@@ -53,14 +53,16 @@ struct ColumnRule {
   nb::object name;      // as a key of records
   nb::object analyzer;  // a function from a text that is not ASCII to its n-grams, or None
   std::size_t place;    // of its value in a record that is a list
+  bool read;            // by any step
 };
 
 class BoundPlan {
  public:
-  // Behind the columns come those of `repeated` once more, for steps that read a column in another way. There
-  // is one analyzer, or None, for each. `whole`: the record itself is the value of the only column.
-  BoundPlan(const Names& columns, const Numbers& repeated, const Objects& analyzers, bool required,
-            bool whole, bool ignores_unknown_keys)
+  // No step reads the columns `unread`. Behind the columns come those of `repeated` once more, for steps that
+  // read a column in another way. There is one analyzer, or None, for each. `whole`: the record itself is the
+  // value of the only column.
+  BoundPlan(const Names& columns, const Numbers& unread, const Numbers& repeated, const Objects& analyzers,
+            bool required, bool whole, bool ignores_unknown_keys)
       : plan_(texts(columns, repeated)),
         given_(columns.size()),
         required_(required),
@@ -73,8 +75,9 @@ class BoundPlan {
       const std::size_t place = k < given_ ? k : nb::cast<std::size_t>(repeated[k - given_]);
       PyObject* name = nb::object(columns[place]).release().ptr();
       PyUnicode_InternInPlace(&name);
-      rules_.push_back({nb::steal(name), nb::object(analyzers[k]), place});
+      rules_.push_back({nb::steal(name), nb::object(analyzers[k]), place, true});
     }
+    for (const nb::handle number : unread) rules_.at(nb::cast<std::size_t>(number)).read = false;
   }
 
   BoundPlan(const BoundPlan&) = delete;
@@ -170,6 +173,7 @@ class BoundPlan {
 
   // Whether a value is read without running any Python code.
   bool is_plain(PyObject* value, std::size_t column) const {
+    if (!rules_[column].read) return true;
     if (PyUnicode_CheckExact(value) != 0)
       return rules_[column].analyzer.is_none() || is_ascii(utf8(value, column));
     return PyFloat_CheckExact(value) != 0 || PyLong_CheckExact(value) != 0 || value == Py_None ||
@@ -217,6 +221,7 @@ class BoundPlan {
   void read_cell(nb::handle value, std::size_t column, CellRoom& room) const {
     PyObject* object = value.ptr();
     Cell& cell = room.cells[column];
+    if (!rules_[column].read) return;
     if (PyUnicode_Check(object) != 0) {
       cell = Cell::of(utf8(value, column));
       if (!rules_[column].analyzer.is_none() && !is_ascii(cell.text()))
@@ -612,9 +617,9 @@ class RecordScorer {
 
 void bind_records(nb::module_& module) {
   nb::class_<BoundPlan>(module, "RecordPlan")
-      .def(nb::init<const Names&, const Numbers&, const Objects&, bool, bool, bool>(), nb::kw_only(),
-           nb::arg("columns"), nb::arg("repeated"), nb::arg("analyzers"), nb::arg("required"),
-           nb::arg("whole"), nb::arg("ignores_unknown_keys"))
+      .def(nb::init<const Names&, const Numbers&, const Numbers&, const Objects&, bool, bool, bool>(),
+           nb::kw_only(), nb::arg("columns"), nb::arg("unread"), nb::arg("repeated"), nb::arg("analyzers"),
+           nb::arg("required"), nb::arg("whole"), nb::arg("ignores_unknown_keys"))
       .def(
           "add",
           [](BoundPlan& plan, const std::string& kind, const Table& table) {

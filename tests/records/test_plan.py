@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.reference import records as twin
+
 from unkernel.records import Plan, PlanStep, steps
 
 COLUMNS = ["job", "age", "gain", "note", "tags"]
@@ -97,7 +97,7 @@ def plans(draw: Any) -> Plan:
     tags |= steps.vocabulary(WORDS, width=len(WORDS) + 1)
     made.append(PlanStep("strings", tags, names("s", len(WORDS) + 1)))
     usable = [place for place, step in enumerate(made) if step.kind != "numbers"]
-    taken = draw(st.lists(st.sampled_from(usable), min_size=1, unique=True)) + [0]
+    taken = [*draw(st.lists(st.sampled_from(usable), min_size=1, unique=True)), 0]
     whole = [name for place in taken for name in made[place].names]
     made.append(steps.concatenate(taken, whole))
     kept = sorted(draw(st.sets(st.integers(0, len(whole) - 1), min_size=1)))

@@ -127,7 +127,13 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if is_sparse(X):
             raise TypeError("Sparse data was passed, but records are frames, dicts or dense arrays.")
-        return self.plan_.encode(_checked_array(X), thread_count(self.n_jobs)).to_scipy()
+        X = _checked_array(X)
+        if isinstance(X, np.ndarray) and X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input"
+            )
+        return self.plan_.encode(X, thread_count(self.n_jobs)).to_scipy()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """A label for each feature, such as ``"job = pilot"`` or ``"age in [35, 44)"``."""
@@ -253,7 +259,8 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def _checked_array(X: Any) -> Any:
     """Arrays and lists of rows as arrays of two dimensions; records stay what they are."""
-    if isinstance(X, np.ndarray) or (isinstance(X, list) and X and not isinstance(X[0], Mapping)):
+    is_rows = isinstance(X, list) and X and not isinstance(X[0], Mapping)
+    if is_rows or (hasattr(X, "__array__") and not hasattr(X, "columns")):
         array = np.asarray(X)
         if array.ndim != 2:
             raise ValueError(

@@ -88,6 +88,7 @@ class Plan:
         repeated, analyzers, own = self._readings
         native = RecordPlan(
             columns=list(self.columns),
+            unread=self._unread(),
             repeated=repeated,
             analyzers=analyzers,
             required=self.required,
@@ -106,6 +107,11 @@ class Plan:
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key not in ("native", "_readings")}
+
+    def _unread(self) -> list[int]:
+        """Columns that no step reads: whatever a record has there is not looked at."""
+        read = {int(column) for step in self.steps for column in step.table.get("columns", ())}
+        return sorted(set(range(len(self.columns))) - read)
 
     @cached_property
     def _readings(self) -> tuple[list[int], list[Callable[[str], list[str]] | None], dict[int, int]]:

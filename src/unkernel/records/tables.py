@@ -26,7 +26,8 @@ def is_arrow(X: Any) -> bool:
 def column_names(X: Any) -> list[str] | None:
     """The names of a table's columns; None for arrays, which have none."""
     if isinstance(X, Mapping):
-        return [str(name) for name in X]
+        _check_names(list(X))
+        return list(X)
     names = getattr(X, "columns", None)
     if names is not None and not callable(names):
         found = list(getattr(X, "column_names", names))  # a pyarrow table has its columns in `columns`
@@ -110,7 +111,7 @@ def _column(values: Any) -> NDArray[np.float64] | list[Any]:
     if hasattr(getattr(values, "dtype", None), "na_value") and hasattr(values, "to_numpy"):
         return _nullable(values)
     kind = getattr(getattr(values, "dtype", None), "kind", None)
-    if kind in ("i", "u", "b", "f"):
+    if kind in ("i", "u", "f"):
         return np.ascontiguousarray(np.asarray(values), dtype=np.float64)
     if hasattr(values, "to_list"):  # pandas, polars
         return list(values.to_list())
@@ -121,7 +122,7 @@ def _column(values: Any) -> NDArray[np.float64] | list[Any]:
 
 def _nullable(values: Any) -> NDArray[np.float64] | list[Any]:
     """A column of one of pandas' own types, whose missing values are neither None nor NaN."""
-    if getattr(values.dtype, "kind", None) in ("i", "u", "b", "f"):
+    if getattr(values.dtype, "kind", None) in ("i", "u", "f"):
         numbers: NDArray[np.float64] = values.to_numpy(dtype=np.float64, na_value=np.nan)
         return np.ascontiguousarray(numbers)
     return list(values.to_numpy(dtype=object, na_value=None).tolist())

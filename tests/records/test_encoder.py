@@ -1,0 +1,192 @@
+"""RecordEncoder: kinds of columns, categories, intervals, words, names; every way to give records."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from unkernel import RecordEncoder
+from unkernel.records.encoder import quantile_edges
+
+RECORDS = [
+    {"job": "clerk", "age": 20, "note": "one two three four five 1", "tags": ["x", "y"], "ok": True},
+    {"job": "clerk", "age": 30, "note": "one two three four five 2", "tags": ["x"], "ok": False},
+    {"job": "pilot", "age": 40, "note": "six one two three seven 3", "tags": [], "ok": True},
+    {"job": None, "age": None, "note": None, "tags": None, "ok": None},
+]
+COLUMNS = {name: [record[name] for record in RECORDS] for name in RECORDS[0]}
+KINDS = {"job": "category", "age": "binned", "note": "text", "tags": "strings", "ok": "category"}
+
+
+@parametrize_with_checks([RecordEncoder(), RecordEncoder(n_bins=3, min_count=1)])
+def test_scikit_learn_says_it_is_a_transformer(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def features(encoder: RecordEncoder, record: dict[str, Any]) -> list[str]:
+    """The names of what a record has."""
+    row = encoder.transform([record])
+    return encoder.get_feature_names_out()[row.indices].tolist()
+
+
+def test_kinds_are_found() -> None:
+    assert RecordEncoder().fit(RECORDS).kinds_ == KINDS
+
+
+def test_kinds_can_be_given() -> None:
+    given_kinds = {"age": "number", "job": "drop", "note": "category", "ok": "binned"}
+    encoder = RecordEncoder(kinds=given_kinds, min_count=1).fit(RECORDS)
+    assert encoder.kinds_ == KINDS | given_kinds
+    shown = encoder.get_feature_names_out().tolist()
+    assert "age" in shown
+    assert "age is missing" in shown
+    assert not any(name.startswith("job") for name in shown)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "message"),
+    [
+        ({"wage": "number"}, "kinds names a column 'wage' that X does not have"),
+        ({"age": "nothing"}, "the kind of column 'age' is 'nothing', and must be one of category, number"),
+        (dict.fromkeys(COLUMNS, "drop"), "every column is dropped"),
+        ({"tags": "category"}, "column 'tags' is a category, and holds a list"),
+        ({"job": "binned"}, "column 'job' is a number, and holds something else"),
+        ({"age": "text"}, "column 'age' is a text, and holds a int"),
+        ({"age": "strings"}, "column 'age' is a list of strings, and holds a int"),
+    ],
+)
+def test_kinds_that_do_not_fit_are_refused(kinds: dict[str, str], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        RecordEncoder(kinds=kinds).fit(RECORDS)
+
+
+def test_features_have_names_that_people_read() -> None:
+    encoder = RecordEncoder(min_count=1, n_bins=2).fit(RECORDS)
+    assert features(encoder, RECORDS[0] | {"note": "ONE, two!"}) == [
+        "job = clerk",
+        "ok = 1",
+        "age < 25",
+        "note has 'one'",
+        "note has 'two'",
+        "tags has 'x'",
+        "tags has 'y'",
+    ]
+
+
+def test_missing_values_have_a_feature_each() -> None:
+    encoder = RecordEncoder(min_count=1).fit(RECORDS)
+    missing = [f"{name} is missing" for name in ("job", "ok", "age", "note", "tags")]
+    assert features(encoder, RECORDS[3]) == missing
+    assert features(encoder, dict.fromkeys(COLUMNS, math.nan)) == missing
+    assert features(encoder, {}) == missing
+
+
+def test_rare_and_unseen_categories_share_a_feature() -> None:
+    encoder = RecordEncoder(min_count=2).fit(RECORDS)
+    rest = {"age": 20, "note": "one", "tags": ["x"], "ok": True}
+    for job in ("pilot", "smith", 7):
+        assert "job = (other)" in features(encoder, rest | {"job": job})
+    assert "job = clerk" in features(encoder, rest | {"job": "clerk"})
+    assert "tags has 'y'" not in encoder.get_feature_names_out()
+
+
+def test_numbers_as_they_are_are_divided_by_their_deviation() -> None:
+    encoder = RecordEncoder(kinds={"x": "number"}).fit({"x": [0.0, 2.0, None, 4.0]})
+    deviation = np.std([0.0, 2.0, 4.0])
+    found = encoder.transform({"x": [2.0, None, 5.0]}).toarray()
+    np.testing.assert_allclose(found, [[2 / deviation, 0], [0, 1], [5 / deviation, 0]])
+
+
+def test_every_way_to_give_records_gives_the_same_rows() -> None:
+    pandas = pytest.importorskip("pandas")
+    encoder = RecordEncoder(min_count=1, n_bins=3).fit(RECORDS)
+    expected = encoder.transform(RECORDS)
+    frame = pandas.DataFrame(COLUMNS)
+    nullable = frame.astype({"age": "Int64", "job": "string", "ok": "boolean"})
+    for X in (COLUMNS, frame, nullable, frame.astype({"job": "category"}), frame[frame.columns[::-1]]):
+        assert (encoder.transform(X) != expected).nnz == 0
+        again = RecordEncoder(min_count=1, n_bins=3).fit(X)
+        assert set(again.get_feature_names_out()) == set(encoder.get_feature_names_out())
+
+
+def test_frames_of_polars_are_records() -> None:
+    polars = pytest.importorskip("polars")
+    encoder = RecordEncoder(min_count=1, n_bins=3).fit(RECORDS)
+    flat = {name: values for name, values in COLUMNS.items() if name != "tags"}
+    expected = encoder.transform(flat)
+    assert (encoder.transform(polars.DataFrame(flat)) != expected).nnz == 0
+
+
+def test_arrays_have_no_names() -> None:
+    X = np.array([[1.0, 2.0], [3.0, np.nan], [5.0, 6.0]])
+    encoder = RecordEncoder(n_bins=2).fit(X)
+    assert not hasattr(encoder, "feature_names_in_")
+    assert encoder.get_feature_names_out().tolist()[:2] == ["x0 < 2", "x0 >= 2"]
+    assert encoder.transform(X.tolist()).toarray().tolist() == encoder.transform(X).toarray().tolist()
+    with pytest.raises(ValueError, match="X has 3 features, but"):
+        encoder.transform(np.zeros((2, 3)))
+
+
+def test_duplicate_and_strange_column_names_are_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="two columns have the name 'a'"):
+        RecordEncoder().fit(pandas.DataFrame([[1, 2]], columns=["a", "a"]))
+    with pytest.raises(TypeError, match="names of columns must be strings, and there is 0"):
+        RecordEncoder().fit(pandas.DataFrame([[1, 2]]))
+    with pytest.raises(TypeError, match="names of columns must be strings, and there is 1"):
+        RecordEncoder().fit({1: [1, 2]})
+    with pytest.raises(ValueError, match="the columns have different lengths: 1, 2"):
+        RecordEncoder().fit({"a": [1, 2], "b": [1]})
+
+
+@pytest.mark.parametrize("value", [{"b": 1}, b"bytes", object(), 1j])
+def test_values_without_features_are_refused_by_name(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"column 'a' holds values of type .*kinds={'a': 'drop'}"):
+        RecordEncoder().fit([{"a": value}])
+    dropped = RecordEncoder(kinds={"a": "drop"}).fit([{"a": value, "b": 1}])
+    assert dropped.transform([{"a": value, "b": 1}]).nnz == 1
+
+
+@pytest.mark.parametrize("value", [10**400, "\ud800", math.inf])
+def test_values_that_cannot_be_kept_are_refused_by_name(value: Any) -> None:
+    with pytest.raises(ValueError, match="'a'"):
+        RecordEncoder().fit_transform([{"a": value}])
+
+
+def test_clone_and_pickle() -> None:
+    encoder = RecordEncoder(n_bins=5, min_count=1, kinds={"age": "number"}).fit(RECORDS)
+    assert clone(encoder).get_params() == encoder.get_params()
+    again = pickle.loads(pickle.dumps(encoder))
+    assert (again.transform(RECORDS) != encoder.transform(RECORDS)).nnz == 0
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.integers(0, 5).map(float), max_size=50),
+    st.integers(2, 10),
+)
+def test_edges_ascend_and_part_the_values(values: list[float], n_bins: int) -> None:
+    array = np.array(values, dtype=np.float64)
+    edges = quantile_edges(array, n_bins)
+    assert len(edges) < n_bins
+    assert np.isfinite(edges).all()
+    assert (np.diff(edges) > 0).all()
+    counts = np.bincount(np.searchsorted(edges, array, side="right"), minlength=len(edges) + 1)
+    if len(values):
+        assert (counts > 0).all()
+
+
+def test_a_frequent_value_has_an_interval_of_its_own() -> None:
+    values = np.array([0.0] * 90 + list(range(1, 11)))
+    edges = quantile_edges(values, 4)
+    assert edges[0] == 0.5
+    assert len(edges) == 3
+    assert not len(quantile_edges(np.array([3.0, 3.0]), 4))

@@ -1,0 +1,282 @@
+"""Compiled classifiers of records: one record as many, files, damage, bad records, re-entrancy, threads."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+import unkernel
+from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder
+from unkernel.engines.records import RecordClassifier
+from unkernel.errors import FormatError
+
+BLOCKED = ("scipy", "sklearn", "pandas", "joblib", "typer", "rich")
+ASK = f"""
+import json, sys
+sys.modules.update(dict.fromkeys({BLOCKED!r}))
+import unkernel
+fast = unkernel.load(sys.argv[1])
+records = json.load(sys.stdin)
+print(json.dumps([[fast.predict_one(r), fast.score_one(r), fast.explain_one(r).score] for r in records]
+      + [fast.predict(records).tolist()]))
+"""
+
+
+def some_records() -> list[dict[str, Any]]:
+    generator = np.random.default_rng(3)
+    words = ["red", "blue", "été", "日本 語", "big", "small"]
+    return [
+        {
+            "age": int(generator.integers(18, 80)),
+            "job": str(generator.choice(["clerk", "pilot", "smith"])),
+            "gain": float(generator.normal()) if generator.random() < 0.9 else None,
+            "note": " ".join(generator.choice(words, 6)) + f" n{k}",
+            "tags": [str(tag) for tag in generator.choice(["x", "y", "z"], 2)],
+        }
+        for k in range(120)
+    ]
+
+
+RECORDS = some_records()
+TWO = np.array([int(record["age"] > 45) for record in RECORDS])
+THREE = np.array(["young", "middle", "old"])[[(r["age"] > 35) + (r["age"] > 60) for r in RECORDS]]
+ENCODER = RecordEncoder(kinds={"gain": "number"})
+
+
+@pytest.fixture(scope="module", params=["two", "three", "probabilities"])
+def fast(request: pytest.FixtureRequest) -> RecordClassifier:
+    learner = (
+        PolyLogisticRegression(degree=2, C=1.0) if request.param == "probabilities" else PolySVC(degree=2)
+    )
+    y = THREE if request.param == "three" else TWO
+    pipeline = make_pipeline(ENCODER, learner).fit(RECORDS, y)
+    compiled = unkernel.compile(pipeline, measure=False)
+    assert (compiled.predict(RECORDS) == pipeline.predict(RECORDS)).all()
+    return compiled
+
+
+@pytest.fixture(scope="module")
+def plain() -> RecordClassifier:
+    return unkernel.compile(make_pipeline(ENCODER, PolySVC(degree=2)).fit(RECORDS, TWO), measure=False)
+
+
+def test_one_record_is_answered_as_many_are(fast: RecordClassifier) -> None:
+    assert [fast.predict_one(record) for record in RECORDS] == fast.predict(RECORDS).tolist()
+    scores = [fast.score_one(record) for record in RECORDS]
+    np.testing.assert_allclose(scores, fast.decision_function(RECORDS), rtol=1e-12, atol=1e-12)
+    by_position = [fast.predict_one(list(record.values())) for record in RECORDS]
+    assert by_position == fast.predict(RECORDS, n_jobs=2).tolist()
+    if hasattr(fast, "predict_proba"):
+        found = [fast.predict_proba_one(record) for record in RECORDS]
+        np.testing.assert_allclose(found, fast.predict_proba(RECORDS), rtol=1e-12)
+    else:
+        assert not hasattr(fast, "predict_proba_one")
+
+
+def test_explanations_add_up_and_speak_of_the_record(fast: RecordClassifier) -> None:
+    for record in RECORDS[:10]:
+        explained = fast.explain_one(record, top=None)
+        text = str(explained)
+        if not hasattr(fast, "predict_proba"):  # that one is sparse, and has no weights of jobs
+            assert f"job = {record['job']}" in text
+        assert "age" in text
+        if len(fast.classes_) == 2:
+            assert abs(explained.score) == pytest.approx(abs(fast.score_one(record)), abs=1e-9)
+
+
+def test_files_are_the_same_bytes_again(fast: RecordClassifier, tmp_path: Path) -> None:
+    fast.save(tmp_path / "one.uk")
+    loaded = unkernel.load(tmp_path / "one.uk")
+    loaded.save(tmp_path / "two.uk")
+    assert (tmp_path / "one.uk").read_bytes() == (tmp_path / "two.uk").read_bytes()
+    for other in (loaded, pickle.loads(pickle.dumps(fast))):
+        assert [other.score_one(record) for record in RECORDS] == [fast.score_one(r) for r in RECORDS]
+        assert other.predict(RECORDS).tolist() == fast.predict(RECORDS).tolist()
+        assert other.feature_names_in_.tolist() == list(RECORDS[0])
+
+
+def test_numpy_alone_is_needed(plain: RecordClassifier, tmp_path: Path) -> None:
+    plain.save(tmp_path / "model.uk")
+    run = subprocess.run(
+        [sys.executable, "-c", ASK, str(tmp_path / "model.uk")],
+        input=json.dumps(RECORDS[:5]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    *ones, many = json.loads(run.stdout)
+    assert many == plain.predict(RECORDS[:5]).tolist()
+    for record, (answer, score, _) in zip(RECORDS[:5], ones, strict=True):
+        assert (answer, score) == (plain.predict_one(record), plain.score_one(record))
+
+
+def damaged(value: Any) -> list[Any]:
+    """What may stand instead of a setting."""
+    others = [
+        None,
+        -1,
+        0,
+        3,
+        2**31 - 1,
+        2**70,
+        1.5,
+        float("inf"),
+        "x",
+        "(",
+        [],
+        {},
+        [[]],
+        True,
+        {"array": "no"},
+    ]
+    return [other for other in others if other != value or type(other) is not type(value)]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [path] if path else []
+    if isinstance(value, dict):
+        for key in value:
+            found += places(value[key], (*path, key))
+    elif isinstance(value, list):
+        for number in range(min(len(value), 2)):
+            found += places(value[number], (*path, number))
+    return found
+
+
+def ask(arrays: Any, settings: Any) -> None:
+    """A damaged file is refused, or answers; records may then be refused, too."""
+    try:
+        loaded = RecordClassifier.from_container("file.uk", arrays, settings)
+    except FormatError:
+        return
+    for record in RECORDS[:2]:
+        try:
+            loaded.predict_one(record)
+            loaded.predict([record])
+        except (ValueError, TypeError):
+            pass
+
+
+def test_damaged_settings_never_crash(plain: RecordClassifier) -> None:
+    _, arrays, settings = plain.to_container()
+    settings = json.loads(json.dumps(settings))
+    for path in places(settings["plan"]):
+        for other in damaged(None):
+            changed = copy.deepcopy(settings)
+            at = changed["plan"]
+            for key in path[:-1]:
+                at = at[key]
+            at[path[-1]] = other
+            ask(arrays, changed)
+    for other in damaged(None):
+        ask(arrays, settings | {"plan": other})
+        ask(arrays, settings | {"classifier": other})
+
+
+def test_damaged_arrays_never_crash(plain: RecordClassifier) -> None:
+    _, arrays, settings = plain.to_container()
+    for name in [name for name in arrays if name.startswith("plan.")]:
+        array = arrays[name]
+        ask({key: value for key, value in arrays.items() if key != name}, settings)
+        for other in (
+            array[:-1],
+            np.concatenate([array, array]),
+            array[::-1].copy(),
+            np.full_like(array, 255 if array.dtype == np.uint8 else -1),
+            np.full_like(array, np.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).max),
+            array.astype(np.float32),
+            array.reshape(1, -1),
+        ):
+            ask(arrays | {name: other}, settings)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"age": "old"}, "column 'age': expected a number, got the string 'old'"),
+        ({"age": [1]}, "column 'age': a list must hold strings, and has a int"),
+        ({"age": {"a": {"b": 1}}}, "column 'age': expected a number or a string, got a dict"),
+        ({"age": b"1"}, "column 'age': expected a number or a string, got a bytes"),
+        ({"age": 10**400}, "column 'age': the number is larger than any float"),
+        ({"age": float("inf")}, "column 'age': the number is infinite"),
+        ({"job": ["clerk"]}, "column 'job': expected one category, got a list or a dict"),
+        ({"job": "\ud800"}, "column 'job': the string has a lone surrogate"),
+        ({"job": 1j}, "column 'job': expected a number or a string, got a complex"),
+        ({"note": 3}, "column 'note': expected a text, got another type"),
+        ({"note": ["red"]}, "column 'note': expected a text, got a list"),
+        ({"note": "\udfff red"}, "column 'note': the string has a lone surrogate"),
+        ({"tags": "x"}, "column 'tags': expected a list of strings"),
+        ({"tags": ["x", None]}, "column 'tags': a list must hold strings, and has a NoneType"),
+        ({"gain": 1e308}, "a score is not finite"),
+    ],
+)
+def test_bad_records_name_the_column(plain: RecordClassifier, change: Any, message: str) -> None:
+    record = RECORDS[0] | change
+    for ask_one in (plain.predict_one, plain.score_one):
+        with pytest.raises(ValueError, match=message) as caught:
+            ask_one(record)
+        assert "\n" not in str(caught.value)
+    if "gain" not in change:
+        with pytest.raises(ValueError, match=message):
+            plain.predict([RECORDS[1], record])
+    assert plain.predict_one(RECORDS[0]) == plain.predict(RECORDS[:1])[0]  # it goes on
+
+
+def test_strange_but_good_records_are_answered(plain: RecordClassifier) -> None:
+    strange: list[dict[str, Any]] = [
+        {},
+        {"unknown": object()},
+        {"age": 2**70, "gain": float("nan")},
+        {"age": np.float32(3), "job": np.str_("clerk"), "gain": True},
+        {"note": "red " * 250_000, "job": "x" * 10_000_000},
+        {"note": "é" * 100_000},
+    ]
+    for record in strange:
+        assert plain.predict_one(record) == plain.predict([{"age": None} | record])[0]
+
+
+class Calls:
+    """A number that asks the classifier, and changes the record, while it is read."""
+
+    def __init__(self, fast: RecordClassifier, record: dict[str, Any]) -> None:
+        self.fast, self.record, self.found = fast, record, None
+
+    def __float__(self) -> float:
+        self.found = self.fast.score_one(RECORDS[0])
+        self.record.clear()
+        return 50.0
+
+
+def test_records_may_run_code_that_asks_and_changes_them(plain: RecordClassifier) -> None:
+    expected = plain.score_one(RECORDS[1] | {"gain": 50.0})
+    record = {name: str(value) + "" if name == "job" else value for name, value in RECORDS[1].items()}
+    record["gain"] = Calls(plain, record)
+    number = record["gain"]
+    assert plain.score_one(record) == expected
+    assert number.found == plain.score_one(RECORDS[0])
+
+
+def test_errors_of_values_are_passed_on(plain: RecordClassifier) -> None:
+    class Interrupted:
+        def __float__(self) -> float:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        plain.predict_one({"age": Interrupted()})
+
+
+def test_threads_share_a_classifier(plain: RecordClassifier) -> None:
+    expected = [plain.score_one(record) for record in RECORDS]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: [plain.score_one(record) for record in RECORDS], range(8)))
+    assert all(scores == expected for scores in found)
