@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.reference import records as twin
 
+from reference import records as twin
 from unkernel.records import Plan, PlanStep, steps
 
 COLUMNS = ["job", "age", "gain", "note", "tags"]
