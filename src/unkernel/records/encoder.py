@@ -209,9 +209,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tables: list[dict[str, Any]] = []
         labels: list[str] = []
         for name, values in named:
-            listed = values.tolist() if hasattr(values, "tolist") else values
-            counts = Counter(_category(name, value) for value in listed)
-            counts.pop(None, None)
+            counts = _category_counts(name, values)
             frequent = sorted((key for key in counts if counts[key] >= self.min_count), key=_order)
             codes: dict[Any, int] = {key: len(labels) + place for place, key in enumerate(frequent)}
             rest = len(labels) + len(frequent)
@@ -277,16 +275,19 @@ def kind_of(name: str, values: Any) -> str:
     """The kind of a column, from its values."""
     if isinstance(values, np.ndarray):
         return "binned"
-    seen = [value for value in values if not is_missing(value)]
-    kinds = {type(value) for value in seen}
-    if not seen or all(issubclass(kind, bool) for kind in kinds):
+    kinds = set(map(type, values)) - {type(None)}
+    if any(issubclass(kind, float) for kind in kinds):  # of which NaN says nothing
+        kinds = {type(value) for value in values if not is_missing(value)}
+    if not kinds or all(issubclass(kind, bool) for kind in kinds):
         return "category"
     if all(issubclass(kind, (int, float, np.number)) for kind in kinds):
         return "binned"
     if all(issubclass(kind, str) for kind in kinds):
-        distinct = len(set(seen))
-        words = sum(value.count(" ") + 1 for value in seen) / len(seen)
-        return "text" if words > _WORDS_IN_TEXT and 2 * distinct > len(seen) else "category"
+        counts = Counter(values)
+        seen = {value: count for value, count in counts.items() if isinstance(value, str)}
+        words = sum(count * (value.count(" ") + 1) for value, count in seen.items())
+        total = sum(seen.values())
+        return "text" if words > _WORDS_IN_TEXT * total and 2 * len(seen) > total else "category"
     if all(issubclass(kind, (list, tuple, set, frozenset)) for kind in kinds):
         return "strings"
     if all(issubclass(kind, (str, int, float, bool, np.number)) for kind in kinds):
@@ -310,6 +311,20 @@ def _category(name: str, value: Any) -> Any:
     if not isinstance(value, (str, int, float, np.number, np.bool_)):
         raise TypeError(f"column {name!r} is a category, and holds a {type(value).__name__}")
     return value if isinstance(value, str) else _as_float(name, value)
+
+
+def _category_counts(name: str, values: Any) -> Counter[Any]:
+    """How often each category is there; missing values are none."""
+    listed = values.tolist() if hasattr(values, "tolist") else values
+    try:
+        found = Counter(listed)
+    except TypeError:  # a list, say, which _category names
+        found = Counter(_category(name, value) for value in listed)
+    counts: Counter[Any] = Counter()
+    for value, count in found.items():
+        counts[_category(name, value)] += count
+    counts.pop(None, None)
+    return counts
 
 
 def _as_float(name: str, value: Any) -> float:
@@ -347,7 +362,10 @@ def _strings_of(name: str, value: Any) -> set[str]:
 def _numbers(name: str, values: Any) -> NDArray[np.float64]:
     """The values that are not missing."""
     try:
-        array = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+        numbers = values
+        if not isinstance(values, np.ndarray):
+            numbers = [np.nan if value is None else value for value in values]
+        array = np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"column {name!r} is a number, and holds something else: {error}") from error
     found = array[~np.isnan(array)]
