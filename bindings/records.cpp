@@ -116,10 +116,11 @@ class BoundPlan {
   // A column of Python objects.
   records::CellColumn read_column(const nb::list& values, std::size_t column, TableRoom& room) const {
     records::CellColumn read;
+    read.cells.reserve(values.size());
+    room.one.cells.assign(rules_.size(), {});
+    room.one.strings.resize(rules_.size());
+    room.one.pairs.resize(rules_.size());
     for (const nb::handle value : values) {
-      room.one.cells.assign(rules_.size(), {});
-      room.one.strings.assign(rules_.size(), {});
-      room.one.pairs.assign(rules_.size(), {});
       read_cell(value, column, room.one);
       Cell cell = room.one.cells[column];
       if (cell.kind() == CellKind::strings) {

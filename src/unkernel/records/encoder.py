@@ -100,6 +100,16 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X : frame, list of dicts, dict of columns, or array of two dimensions
         y : ignored
         """
+        self._fit_table(X)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and give the rows of the same records, which are read once."""
+        table = self._fit_table(X)
+        return self.plan_.encode_table(table, thread_count(self.n_jobs)).to_scipy()
+
+    def _fit_table(self, X: Any) -> Table:
         names, table = self._read(X)
         if table.n_rows == 0:
             raise ValueError(
@@ -115,7 +125,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         }
         self.n_features_in_ = len(names)
         self.plan_ = self._plan(names, table)
-        return self
+        return table
 
     def transform(self, X: Any) -> Any:
         """The rows of records.
@@ -380,12 +390,12 @@ def quantile_edges(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float
     A value that is more frequent than an interval should be gets one of its own, and the others are shared
     among what is left.
     """
-    distinct, counts = np.unique(values, return_counts=True)
+    distinct, counts = (found.tolist() for found in np.unique(values, return_counts=True))
     edges = []
     left, room, filled = len(values), n_bins, 0
     for place in range(len(distinct) - 1):
-        filled += int(counts[place])
-        if room > 1 and (filled + 0.5 * int(counts[place + 1])) * room >= left:
+        filled += counts[place]
+        if room > 1 and (filled + 0.5 * counts[place + 1]) * room >= left:
             edges.append(_between(distinct[place], distinct[place + 1]))
             left, room, filled = left - filled, room - 1, 0
     return np.array(edges, dtype=np.float64)
