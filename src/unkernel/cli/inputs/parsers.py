@@ -8,6 +8,7 @@ from typing import Any
 
 from unkernel import load
 from unkernel.cli.inputs.contents import data_told
+from unkernel.cli.inputs.kinds import parser_words
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.tables import CONJUNCTIONS
 from unkernel.errors import FormatError
@@ -22,6 +23,7 @@ Parser = ParserModel
 def open_parser(path: Path, command: str) -> Parser:
     """Read the parser of a command; a ``FormatError`` if the file is none."""
     with data_told(path, command):
+        parser_words(path)  # which refuses files that no command reads
         loaded = load(path)
     if not isinstance(loaded, Parser):
         raise FormatError(
