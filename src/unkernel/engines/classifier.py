@@ -275,9 +275,11 @@ class CompiledClassifier(CompiledEstimator):
 
     def _in_shape(self, score: Callable[..., Any]) -> Callable[..., Any]:
         decision = self.decision
-        if decision.scheme != "one_vs_one" or decision.shape != "ovr" or decision.n_scores == 1:
+        if decision.decides_by_scores:
             return score
-        return lambda ids, values=None: decision.decide(np.array([score(ids, values)]))[0].tolist()
+        return lambda ids, values=None: decision.decide(np.array([score(ids, values)]).reshape(1, -1))[
+            0
+        ].tolist()
 
     # --- Why ------------------------------------------------------------------------------------------
 

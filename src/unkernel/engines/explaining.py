@@ -15,6 +15,7 @@ from unkernel.engines.build import Head, Machine, expanded, simplified
 from unkernel.engines.contributions import Model, contributions_of
 from unkernel.engines.tables import CONJUNCTIONS, Tables
 from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel
+from unkernel.models.curves import scores_per_member
 from unkernel.models.decision import pairs
 from unkernel.models.numbering import decode
 
@@ -198,12 +199,18 @@ def compared(decision: Decision, scores: NDArray[np.float64], of: Any = None) ->
         if of is not None:
             raise ValueError("of names a class, and the model's scores speak for none")
         return Comparison(None, None, (0,))
+    if decision.scheme == "calibrated" and decision.n_scores > scores_per_member(len(classes)):
+        raise ValueError(
+            "the answers are averages over several calibrated classifiers, which no sum of contributions "
+            "explains; calibrate with ensemble=False, or explain the classifier before its calibration"
+        )
     place = None if of is None else _place_of(classes, of)
-    if decision.scheme in ("binary", "one_class"):
+    has_one_score = decision.n_scores == 1 and decision.scheme == "calibrated"
+    if has_one_score or decision.scheme in ("binary", "one_class"):
         place = 1 if place is None else place
         return Comparison(classes[place], classes[1 - place], (0,), 1.0 if place == 1 else -1.0)
     order = _ranked_classes(decision, scores)
-    if decision.scheme == "one_vs_rest":
+    if decision.scheme in ("one_vs_rest", "calibrated"):
         if place is not None:
             return Comparison(classes[place], None, (place,))
         return Comparison(classes[order[0]], classes[order[1]], (order[0], order[1]))
@@ -332,7 +339,9 @@ def spoken_for(decision: Decision, score: int, weight: float) -> tuple[Any, Any,
     classes = decision.classes.tolist()
     if decision.scheme in ("regression", "ordinal"):
         return None, None, weight
-    if decision.scheme == "one_vs_rest":
+    if decision.scheme == "calibrated" and len(classes) > 2:
+        score %= len(classes)  # the scores of several classifiers, one after the other
+    if decision.scheme == "one_vs_rest" or (decision.scheme == "calibrated" and len(classes) > 2):
         return classes[score], None, weight
     first, second = (1, 0)
     if decision.scheme == "one_vs_one":

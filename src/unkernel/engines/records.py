@@ -138,9 +138,9 @@ class RecordClassifier(CompiledEstimator):
         """
         score = self._scorer.score
         decision = self.decision
-        if decision.scheme != "one_vs_one" or decision.shape != "ovr" or decision.n_scores == 1:
+        if decision.decides_by_scores:
             return score
-        return lambda record: decision.decide(np.array([score(record)]))[0].tolist()
+        return lambda record: decision.decide(np.array([score(record)]).reshape(1, -1))[0].tolist()
 
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.errors import FormatError
+from unkernel.models.curves import Curves, reals, scores_per_member, sigmoid
 
 Scores = NDArray[np.float64]
 
-SCHEMES = ("binary", "one_vs_rest", "one_vs_one", "one_class", "regression", "ordinal")
+SCHEMES = ("binary", "one_vs_rest", "one_vs_one", "one_class", "regression", "ordinal", "calibrated")
 # LIBSVM's bounds on the probability that one class of a pair wins.
 _LEAST_PROBABILITY = 1e-7
 _COUPLING_NUMBERS = 1 << 20  # pairwise probabilities that are held in memory at a time
@@ -57,6 +58,7 @@ class Decision:
         ``"one_class"``: one score, above 0 means 1, else -1.
         ``"regression"``: the score is the answer.
         ``"ordinal"``: one score; ``classes[k]`` where it is above k of the thresholds.
+        ``"calibrated"``: the most probable class wins; there may be the scores of several classifiers.
     classes : (classes,) array
         [-1, 1] for one class, empty for regression.
     shape : str
@@ -64,8 +66,9 @@ class Decision:
         scikit-learn's summary of them with one score per class (``"ovr"``).
     break_ties : bool
         Whether classes with equally many votes are told apart by that summary.
-    probability : Platt, Softmax, or None
-        Where probabilities come from: sigmoids that were fitted to pairs of classes, or a log-linear model.
+    probability : Platt, Softmax, Curves, or None
+        Where probabilities come from: sigmoids that were fitted to pairs of classes, a log-linear model, or a
+        curve for each score.
     zero_is_positive : bool
         Whether a score of exactly 0 means ``classes[1]`` in the scheme ``"binary"``: scikit-learn's ``SVC``,
         whose scores are LIBSVM's with the sign turned, has it so.
@@ -86,7 +89,7 @@ class Decision:
     classes: NDArray[Any]
     shape: str = "ovo"
     break_ties: bool = False
-    probability: Platt | Softmax | None = None
+    probability: Platt | Softmax | Curves | None = None
     zero_is_positive: bool = False
     thresholds: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     ranking: bool = False
@@ -102,6 +105,10 @@ class Decision:
         self._check_classes()
         if isinstance(self.probability, Platt):
             self._check_probability(self.probability)
+        elif isinstance(self.probability, Curves):
+            if self.scheme not in ("binary", "one_vs_rest", "calibrated"):
+                raise ValueError(f"scheme {self.scheme!r} has no curve for each score")
+            self.probability.check(len(self.classes), self.n_scores)
         elif self.probability is not None and self.scheme not in ("binary", "one_vs_rest"):
             raise ValueError(f"scheme {self.scheme!r} has no log-linear probabilities")
 
@@ -113,7 +120,9 @@ class Decision:
             raise ValueError("the classes of scheme 'one_class' are -1 and 1")
         if self.scheme == "binary" and count != 2:
             raise ValueError(f"scheme 'binary' has two classes, got {count}")
-        if (self.scheme.startswith("one_vs_") or self.scheme == "ordinal") and count < 2:
+        if self.scheme == "calibrated" and not isinstance(self.probability, Curves):
+            raise ValueError("scheme 'calibrated' needs a curve for each score")
+        if (self.scheme.startswith("one_vs_") or self.scheme in ("ordinal", "calibrated")) and count < 2:
             raise ValueError(f"scheme {self.scheme!r} has at least two classes, got {count}")
         if self.thresholds.shape != (count - 1 if self.scheme == "ordinal" else 0,):
             raise ValueError("there must be a threshold between each two of ordinal classes, and no others")
@@ -132,11 +141,25 @@ class Decision:
     def n_scores(self) -> int:
         """How many scores a row has."""
         count = len(self.classes)
+        if isinstance(self.probability, Curves) and self.scheme == "calibrated":
+            members = max(1, self.probability.members(count))
+            return members * scores_per_member(count)
         return {"one_vs_rest": count, "one_vs_one": count * (count - 1) // 2}.get(self.scheme, 1)
 
+    @property
+    def decides_by_scores(self) -> bool:
+        """Whether :meth:`decide` gives the scores themselves."""
+        is_summary = self.scheme == "one_vs_one" and self.shape == "ovr" and self.n_scores > 1
+        return not is_summary and self.scheme != "calibrated"
+
     def decide(self, scores: Scores) -> Scores:
-        """What ``decision_function`` returns: one number per row where there is one score, else one row."""
+        """What ``decision_function`` returns: one number per row where there is one score, else one row.
+
+        In the scheme ``"calibrated"`` these are the probabilities of the classes.
+        """
         scores = self._checked(scores)
+        if self.scheme == "calibrated":
+            return self.probabilities(scores)
         if self.scheme == "one_vs_rest":
             return scores
         if self.n_scores == 1:
@@ -174,6 +197,8 @@ class Decision:
         if isinstance(self.probability, Softmax):
             return np.exp(log_softmax(scores))
         count = len(self.classes)
+        if isinstance(self.probability, Curves):
+            return self.probability.probabilities(scores, count)
         result = np.empty((len(scores), count))
         step = max(1, _COUPLING_NUMBERS // count**2)
         for begin in range(0, len(scores), step):
@@ -193,7 +218,7 @@ class Decision:
     def _codes(self, scores: Scores) -> NDArray[np.intp]:
         if self.scheme == "ordinal":
             return np.searchsorted(self.thresholds, scores[:, 0], side="left")
-        if self.scheme not in ("one_vs_rest", "one_vs_one"):
+        if self.scheme not in ("one_vs_rest", "one_vs_one", "calibrated"):
             positive = scores[:, 0] >= 0 if self.zero_is_positive else scores[:, 0] > 0
             return positive.astype(np.intp)
         return np.asarray(self.merits(scores).argmax(axis=1))
@@ -202,6 +227,8 @@ class Decision:
         """One number per class, for models of many classes; the first class with the largest one wins."""
         if self.scheme == "one_vs_rest":
             return scores
+        if self.scheme == "calibrated":
+            return self.probabilities(scores)
         if self.break_ties and self.shape == "ovr" and len(self.classes) > 2:
             return self._summary(scores)
         return self._votes(scores > 0)
@@ -228,7 +255,7 @@ class Decision:
     def _pairwise(self, scores: Scores, platt: Platt) -> NDArray[np.float64]:
         """[row, i, j]: how probable class i is if only i and j are possible."""
         count = len(self.classes)
-        sigmoids = _sigmoid(scores * platt.a + platt.b)
+        sigmoids = sigmoid(scores * platt.a + platt.b)
         sigmoids = np.clip(sigmoids, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
         result = np.zeros((len(scores), count, count))
         for pair, (i, j) in enumerate([(1, 0)] if self.scheme == "binary" else pairs(count)):
@@ -269,7 +296,7 @@ class Decision:
             zero_is_positive, ranking = stored.get("zero_is_positive", False), stored.get("ranking", False)
             if not isinstance(zero_is_positive, bool) or not isinstance(ranking, bool):
                 raise damaged
-            thresholds = _reals(stored.get("thresholds", []))
+            thresholds = reals(stored.get("thresholds", []))
             return cls(
                 scheme,
                 classes,
@@ -322,12 +349,6 @@ def condense_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDAr
     return result
 
 
-def _sigmoid(exponent: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 / (1 + exp(exponent)), without overflow."""
-    small = np.exp(-np.abs(exponent))
-    return np.where(exponent >= 0, small, 1.0) / (1.0 + small)
-
-
 def _coupled(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
     """The p that minimises the sum over i < j of (r_ji p_i - r_ij p_j)^2, by LIBSVM's iteration.
 
@@ -372,7 +393,7 @@ def log_softmax(scores: Scores) -> Scores:
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
 
 
-def probability_to_json(probability: Platt | Softmax | None) -> Any:
+def probability_to_json(probability: Platt | Softmax | Curves | None) -> Any:
     """How a ``.uk`` file stores the source of probabilities."""
     if isinstance(probability, Platt):
         return {
@@ -380,24 +401,22 @@ def probability_to_json(probability: Platt | Softmax | None) -> Any:
             "b": probability.b.tolist(),
             "coupled": probability.coupled,
         }
+    if isinstance(probability, Curves):
+        return probability.to_json()
     return None if probability is None else "softmax"
 
 
-def probability_from_json(stored: Any) -> Platt | Softmax | None:
+def probability_from_json(stored: Any) -> Platt | Softmax | Curves | None:
     """The inverse of :func:`probability_to_json`; ``TypeError`` or ``KeyError`` if the table is damaged."""
     if stored is None:
         return None
     if stored == "softmax":
         return Softmax()
+    if isinstance(stored, dict) and "curves" in stored:
+        return Curves.from_json(stored)
     if not isinstance(stored, dict) or not isinstance(stored["coupled"], bool):
         raise TypeError("not the table of a sigmoid")
-    return Platt(_reals(stored["a"]), _reals(stored["b"]), stored["coupled"])
-
-
-def _reals(stored: Any) -> NDArray[np.float64]:
-    if not isinstance(stored, list) or not all(type(value) in (int, float) for value in stored):
-        raise TypeError("not a list of numbers")
-    return np.array(stored, dtype=np.float64)
+    return Platt(reals(stored["a"]), reals(stored["b"]), stored["coupled"])
 
 
 # The types of class labels that a file can hold, as numpy writes them, and what JSON makes of them.

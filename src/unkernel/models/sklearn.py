@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from unkernel.data.rows.csr import canonical_rows, is_sparse
 from unkernel.models.decision import Decision, Platt, expand_pairs
 from unkernel.models.kernel import Kernel, KernelModel
 from unkernel.models.linear import LinearModel
+from unkernel.models.sklearn_ensembles import calibrated, one_vs_one, one_vs_rest, probability_of
 
 _KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
 # Estimators are known by the names of their classes: who has one has imported it, and others need not wait
@@ -25,6 +27,11 @@ _SVM_TYPES = {
     "SVR": "epsilon_svr",
     "NuSVR": "nu_svr",
 }
+_ENSEMBLES: dict[str, Callable[..., KernelModel | LinearModel]] = {
+    "OneVsRestClassifier": one_vs_rest,
+    "OneVsOneClassifier": one_vs_one,
+    "CalibratedClassifierCV": calibrated,
+}
 _LINEAR_REGRESSIONS = {"LinearSVR", "LinearRegression", "Ridge", "ElasticNet", "SGDRegressor"}
 
 
@@ -35,13 +42,15 @@ def from_estimator(estimator: Any) -> KernelModel | LinearModel:
     ----------
     estimator : fitted estimator
         SVC, NuSVC, OneClassSVM, SVR or NuSVR with a kernel that scikit-learn names; a linear classifier
-        (LinearSVC, LogisticRegression, SGDClassifier, RidgeClassifier, ...); LinearSVR, LinearRegression,
-        Ridge, Lasso, ElasticNet or SGDRegressor; or a search whose best estimator is one of these.
+        (LinearSVC, LogisticRegression, SGDClassifier, RidgeClassifier, ...); OneVsRestClassifier or
+        OneVsOneClassifier of linear classifiers; CalibratedClassifierCV (sigmoid or isotonic) of these;
+        LinearSVR, LinearRegression, Ridge, Lasso, ElasticNet or SGDRegressor; or a search whose best
+        estimator is one of these.
 
     Returns
     -------
     KernelModel or LinearModel
-        Its scores and choices are those of the estimator. Of LogisticRegression, probabilities are left out.
+        Its scores, choices and probabilities are those of the estimator.
 
     Raises
     ------
@@ -69,6 +78,8 @@ def from_estimator(estimator: Any) -> KernelModel | LinearModel:
         if not hasattr(estimator, "best_estimator_"):
             raise ValueError("the search has not kept its best estimator: fit it with refit=True")
         return from_estimator(estimator.best_estimator_)
+    if not kinds.isdisjoint(_ENSEMBLES):
+        return _ENSEMBLES[next(kind for kind in _ENSEMBLES if kind in kinds)](estimator, from_estimator)
     if not kinds.isdisjoint(_SVM_TYPES):
         return _kernel_model(estimator)
     if not kinds.isdisjoint(_LINEAR_REGRESSIONS) or _is_linear_classifier(estimator):
@@ -169,7 +180,9 @@ def _linear_model(estimator: Any) -> LinearModel:
     if classes is None:
         decision = Decision("regression", np.empty(0, dtype=np.int64))
     else:
-        decision = Decision("binary" if len(classes) == 2 else "one_vs_rest", np.asarray(classes))
+        scheme = "binary" if len(classes) == 2 else "one_vs_rest"
+        probability = probability_of(_kinds(estimator), estimator)
+        decision = Decision(scheme, np.asarray(classes), probability=probability)
     if len(weights) != decision.n_scores:
         raise ValueError(
             f"the estimator has {len(weights)} outputs, and a model has {decision.n_scores} for its classes: "

@@ -21,6 +21,7 @@ _SCHEMES = {
     "one_class": "one class",
     "regression": "the score is the answer",
     "ordinal": "the thresholds that the score is above",
+    "calibrated": "the most probable class",
 }
 
 

@@ -1,0 +1,142 @@
+"""Curves from one score to a probability, and the probabilities of all classes that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_JUST_ABOVE_1 = 1.0 + 1e-5  # scikit-learn takes probabilities up to here for 1
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """1 / (1 + exp(a f + b))."""
+
+    a: float
+    b: float
+
+    def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability of each score."""
+        return sigmoid(self.a * scores + self.b)
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolated:
+    """Straight lines between points (x, y), and level outside of them; x ascends."""
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+    def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability of each score."""
+        return np.interp(scores, self.x, self.y)
+
+
+Curve = Sigmoid | Interpolated
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Probabilities by one curve per score.
+
+    With two classes each score speaks for the second one. With more, each class has a score, and the values
+    of the curves are divided by their sum; where all are 0, all classes are equally probable. Where there are
+    more scores than that, they are those of several members, one after the other, whose probabilities are
+    averaged.
+
+    Attributes
+    ----------
+    of_scores : sequence of Sigmoid or Interpolated
+    """
+
+    of_scores: Sequence[Curve]
+
+    def members(self, n_classes: int) -> int:
+        """How many classifiers the scores are of."""
+        return len(self.of_scores) // scores_per_member(n_classes)
+
+    def check(self, n_classes: int, n_scores: int) -> None:
+        """Check that there is a sound curve for each score, and that no member lacks scores."""
+        if len(self.of_scores) != n_scores or n_scores % scores_per_member(n_classes):
+            raise ValueError(f"expected the curves of {n_scores} scores, got {len(self.of_scores)}")
+        for curve in self.of_scores:
+            _check_curve(curve)
+
+    def probabilities(self, scores: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
+        """The probability of each class for each row."""
+        values = np.column_stack([curve(scores[:, k]) for k, curve in enumerate(self.of_scores)])
+        width = scores_per_member(n_classes)
+        mean = np.zeros((len(scores), n_classes))
+        for begin in range(0, values.shape[1], width):
+            mean += _of_member(values[:, begin : begin + width])
+        return mean / self.members(n_classes)
+
+    def to_json(self) -> dict[str, Any]:
+        """How a ``.uk`` file stores it."""
+        return {"curves": [_curve_to_json(curve) for curve in self.of_scores]}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Curves:
+        """The inverse of :meth:`to_json`; ``TypeError`` or ``KeyError`` if the table is damaged."""
+        if not isinstance(stored["curves"], list):
+            raise TypeError("not a list of curves")
+        return cls([_curve_from_json(curve) for curve in stored["curves"]])
+
+
+def scores_per_member(n_classes: int) -> int:
+    """How many scores one classifier of so many classes has."""
+    return 1 if n_classes == 2 else n_classes
+
+
+def sigmoid(exponent: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 / (1 + exp(exponent)), without overflow."""
+    small = np.exp(-np.abs(exponent))
+    return np.where(exponent >= 0, small, 1.0) / (1.0 + small)
+
+
+def _of_member(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    if values.shape[1] == 1:
+        probabilities = np.column_stack([1.0 - values[:, 0], values[:, 0]])
+    else:
+        total = values.sum(axis=1, keepdims=True)
+        probabilities = np.full_like(values, 1.0 / values.shape[1])
+        np.divide(values, total, out=probabilities, where=total != 0)
+    probabilities[(probabilities > 1.0) & (probabilities <= _JUST_ABOVE_1)] = 1.0
+    return probabilities
+
+
+def _check_curve(curve: Curve) -> None:
+    if isinstance(curve, Sigmoid):
+        if not (np.isfinite(curve.a) and np.isfinite(curve.b)):
+            raise ValueError("the parameters of a sigmoid are not finite")
+        return
+    if curve.x.ndim != 1 or curve.x.shape != curve.y.shape or not len(curve.x):
+        raise ValueError("a curve has no points, or another number of x than of y")
+    if not (np.isfinite(curve.x).all() and np.isfinite(curve.y).all() and (np.diff(curve.x) >= 0).all()):
+        raise ValueError("the points of a curve must be finite, and their x ascend")
+
+
+def _curve_to_json(curve: Curve) -> dict[str, Any]:
+    if isinstance(curve, Sigmoid):
+        return {"a": curve.a, "b": curve.b}
+    return {"x": curve.x.tolist(), "y": curve.y.tolist()}
+
+
+def _curve_from_json(stored: Any) -> Curve:
+    if not isinstance(stored, dict):
+        raise TypeError("not the table of a curve")
+    if "x" in stored:
+        return Interpolated(reals(stored["x"]), reals(stored["y"]))
+    a, b = reals([stored["a"], stored["b"]]).tolist()
+    return Sigmoid(a, b)
+
+
+def reals(stored: Any) -> NDArray[np.float64]:
+    """The list of numbers that a file holds; ``TypeError`` if it is none."""
+    if not isinstance(stored, list) or not all(type(value) in (int, float) for value in stored):
+        raise TypeError("not a list of numbers")
+    return np.array(stored, dtype=np.float64)

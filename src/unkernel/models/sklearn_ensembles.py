@@ -1,0 +1,199 @@
+"""Models of scikit-learn's classifiers that are made of others, and the probabilities of linear ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.data.rows.csr import CsrRows
+from unkernel.models.curves import Curve, Curves, Interpolated, Sigmoid
+from unkernel.models.decision import Decision, Softmax, pairs
+from unkernel.models.kernel import KernelModel
+from unkernel.models.linear import LinearModel
+
+Model = KernelModel | LinearModel
+FromEstimator = Callable[[Any], Model]
+
+_LOGISTIC = Sigmoid(-1.0, 0.0)
+_HUBER = Interpolated(np.array([-1.0, 1.0]), np.array([0.0, 1.0]))  # SGDClassifier(loss="modified_huber")
+
+
+def probability_of(kinds: set[str], estimator: Any) -> Softmax | Curves | None:
+    """Where the probabilities of a linear classifier come from; `kinds` are the names of its classes."""
+    count = len(estimator.classes_)
+    if "LogisticRegression" in kinds:
+        return _logistic(estimator, count)
+    if "LinearDiscriminantAnalysis" in kinds:
+        return Softmax()
+    if "SGDClassifier" not in kinds:
+        return None
+    known: dict[str, Curve] = {"log_loss": _LOGISTIC, "modified_huber": _HUBER}
+    curve = known.get(estimator.loss)
+    return None if curve is None else Curves([curve] * (1 if count == 2 else count))
+
+
+def _logistic(estimator: Any, count: int) -> Softmax | Curves:
+    # Up to scikit-learn 1.7 `multi_class` says how the classes are compared; since then liblinear, which
+    # compares each with the rest, takes two classes only.
+    multi_class = getattr(estimator, "multi_class", "auto")
+    if count == 2:
+        return Curves([Sigmoid(-2.0, 0.0)]) if multi_class == "multinomial" else Softmax()
+    if multi_class == "ovr" or estimator.solver == "liblinear":
+        return Curves([_LOGISTIC] * count)
+    return Softmax()
+
+
+def one_vs_rest(estimator: Any, from_estimator: FromEstimator) -> LinearModel:
+    """The model of a ``OneVsRestClassifier`` of linear classifiers."""
+    if estimator.multilabel_:
+        raise ValueError("OneVsRestClassifier was fitted on several labels per row: fit one per label")
+    members = _linear_members(estimator.estimators_, "OneVsRestClassifier", from_estimator)
+    decision = Decision("binary" if len(members) == 1 else "one_vs_rest", np.asarray(estimator.classes_))
+    return _side_by_side(members, replace(decision, probability=_joint_curves(members)), estimator)
+
+
+def _joint_curves(members: Sequence[LinearModel]) -> Curves | None:
+    """The curves of the members, where all have probabilities."""
+    curves: list[Curve] = []
+    for member in members:
+        probability = member.decision.probability
+        if isinstance(probability, Softmax):
+            curves.append(_LOGISTIC)
+        elif isinstance(probability, Curves):
+            curves += probability.of_scores
+        else:
+            return None
+    return Curves(curves)
+
+
+def one_vs_one(estimator: Any, from_estimator: FromEstimator) -> LinearModel:
+    """The model of a ``OneVsOneClassifier`` of linear classifiers."""
+    classes = np.asarray(estimator.classes_)
+    if len(classes) == 2:
+        raise ValueError(
+            "OneVsOneClassifier has two classes only: give the classifier inside, fitted on them"
+        )
+    members = _linear_members(estimator.estimators_, "OneVsOneClassifier", from_estimator)
+    if len(members) != len(list(pairs(len(classes)))):
+        raise ValueError(
+            "OneVsOneClassifier has another number of classifiers than there are pairs of classes"
+        )
+    model = _side_by_side(members, Decision("one_vs_one", classes, "ovr", break_ties=True), estimator)
+    # Each member speaks for the second class of its pair, and scores of a model for the first one.
+    return replace(model, weights=-model.weights, intercept=-model.intercept)
+
+
+def calibrated(estimator: Any, from_estimator: FromEstimator) -> Model:
+    """The model of a ``CalibratedClassifierCV``."""
+    classes = np.asarray(estimator.classes_)
+    members, curves = [], []
+    for part in estimator.calibrated_classifiers_:
+        member = _calibrated_member(part, classes, from_estimator)
+        members.append(member)
+        curves += [_calibration_curve(calibrator) for calibrator in part.calibrators]
+    decision = Decision("calibrated", classes, probability=Curves(curves))
+    linear = [member for member in members if isinstance(member, LinearModel)]
+    if len(linear) == len(members):
+        return _side_by_side(linear, decision, estimator)
+    kernel = [member for member in members if isinstance(member, KernelModel)]
+    return _stacked(kernel, len(members), decision, estimator)
+
+
+def _calibrated_member(part: Any, classes: NDArray[Any], from_estimator: FromEstimator) -> Model:
+    if part.method not in ("sigmoid", "isotonic"):
+        raise ValueError(
+            f"CalibratedClassifierCV(method={part.method!r}) is not known here; fit it with 'sigmoid' or "
+            "'isotonic'"
+        )
+    inside = part.estimator
+    if type(inside).__name__ == "FrozenEstimator":
+        inside = inside.estimator
+    if not np.array_equal(inside.classes_, classes):
+        raise ValueError(
+            "a classifier inside CalibratedClassifierCV has not seen all classes; fit it with more rows of "
+            "each class, fewer folds, or ensemble=False"
+        )
+    model = from_estimator(inside)
+    if model.decision.scheme not in ("binary", "one_vs_rest"):
+        raise ValueError(
+            f"CalibratedClassifierCV of a {type(inside).__name__} of {len(classes)} classes is not known: "
+            "its votes are no scores of single classes; calibrate a linear classifier"
+        )
+    return model
+
+
+def _calibration_curve(calibrator: Any) -> Curve:
+    if type(calibrator).__name__ == "IsotonicRegression":
+        x, y = np.asarray(calibrator.X_thresholds_), np.asarray(calibrator.y_thresholds_)
+        return Interpolated(x.astype(np.float64), y.astype(np.float64))
+    return Sigmoid(float(calibrator.a_), float(calibrator.b_))
+
+
+def _linear_members(
+    estimators: Sequence[Any], whole: str, from_estimator: FromEstimator
+) -> list[LinearModel]:
+    members = []
+    for inside in estimators:
+        name = type(inside).__name__
+        if name == "_ConstantPredictor":
+            raise ValueError(f"{whole} has a class of all rows or none: fit it on rows of each class")
+        model = from_estimator(inside)
+        if not isinstance(model, LinearModel) or model.decision.scheme != "binary":
+            raise ValueError(
+                f"{whole} of {name} is not known here; give a linear classifier, or a {name} that compares "
+                "the classes itself"
+            )
+        members.append(model)
+    return members
+
+
+def _side_by_side(members: Sequence[LinearModel], decision: Decision, estimator: Any) -> LinearModel:
+    """The scores of all members beside each other, as one model."""
+    return LinearModel(
+        weights=np.ascontiguousarray(np.hstack([member.weights for member in members])),
+        intercept=np.concatenate([member.intercept for member in members]),
+        decision=decision,
+        n_features=members[0].n_features,
+        fixed_width=True,
+        origin=dict(members[0].origin) | {"estimator": type(estimator).__name__},
+    )
+
+
+def _stacked(members: Sequence[KernelModel], count: int, decision: Decision, estimator: Any) -> KernelModel:
+    """The support vectors of all members; each has coefficients in the scores of its own member only."""
+    first = members[0]
+    if len(members) != count or any(member.kernel != first.kernel for member in members):
+        raise ValueError(
+            "the classifiers inside CalibratedClassifierCV have different kernels (gamma='scale' is another "
+            "number in each fold); give gamma a number, or calibrate with ensemble=False"
+        )
+    ends = np.cumsum([member.vectors.nnz for member in members])
+    vectors = CsrRows.of(
+        np.concatenate(
+            [
+                first.vectors.indptr,
+                *(m.vectors.indptr[1:] + e for m, e in zip(members[1:], ends[:-1], strict=True)),
+            ]
+        ),
+        np.concatenate([member.vectors.indices for member in members]),
+        np.concatenate([member.vectors.data for member in members]),
+        first.n_features,
+    )
+    coefficients = np.zeros((vectors.shape[0], decision.n_scores))
+    row = column = 0
+    for member in members:
+        rows, columns = member.coefficients.shape
+        coefficients[row : row + rows, column : column + columns] = member.coefficients
+        row, column = row + rows, column + columns
+    return replace(
+        first,
+        vectors=vectors,
+        coefficients=coefficients,
+        intercept=np.concatenate([member.intercept for member in members]),
+        decision=decision,
+        origin={**first.origin, "estimator": type(estimator).__name__},
+    )
