@@ -426,6 +426,7 @@ std::unique_ptr<records::Step> make_step(const records::Plan& plan, const std::s
       inputs.push_back(plan.input(static_cast<std::size_t>(step)));
     return concatenate(std::move(inputs));
   }
+  if (kind == "densify") return densify(input());
   if (kind == "select")
     return select(input(), values<std::int32_t>(table, "places"), option<std::int32_t>(table, "width"));
   if (kind == "normalize") {

@@ -97,6 +97,25 @@ class Select final : public Step {
   bool ordered_ = true;
 };
 
+class Densify final : public Step {
+ public:
+  explicit Densify(Input input) : Step({input.shape.width, true}), input_(input) {}
+
+  void run(const Record&, std::span<const Block> blocks, Block& out) const override {
+    const Block& in = blocks[input_.step];
+    if (input_.shape.dense) {
+      out.values = in.values;
+      return;
+    }
+    out.values.assign(static_cast<std::size_t>(shape().width), 0.0);
+    for (std::size_t k = 0; k < in.ids.size(); ++k)
+      out.values[static_cast<std::size_t>(in.ids[k])] = in.values[k];
+  }
+
+ private:
+  Input input_;
+};
+
 class Normalize final : public Step {
  public:
   Normalize(Input input, Norm norm) : Step(input.shape), input_(input), norm_(norm) {}
@@ -163,6 +182,7 @@ std::unique_ptr<Step> concatenate(std::vector<Input> inputs) {
 std::unique_ptr<Step> select(Input input, std::vector<std::int32_t> places, std::int32_t width) {
   return std::make_unique<Select>(input, std::move(places), width);
 }
+std::unique_ptr<Step> densify(Input input) { return std::make_unique<Densify>(input); }
 std::unique_ptr<Step> normalize(Input input, Norm norm) { return std::make_unique<Normalize>(input, norm); }
 std::unique_ptr<Step> tfidf(Input input, bool sublinear, std::vector<double> idf) {
   return std::make_unique<Tfidf>(input, sublinear, std::move(idf));

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+import numpy as np
+
 from unkernel.records import steps
-from unkernel.records.plan import Step
+from unkernel.records.plan import PlanStep
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,8 @@ class Raw:
     """Columns of the record that no transformer has touched, except that missing values may be filled in."""
 
     columns: Sequence[int]
-    fills: dict[int, Any] = field(default_factory=dict)  # by column: what stands for a missing value
+    # By column: the value that is missing (NaN, None, a number), and what stands for it.
+    fills: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,9 @@ class Builder:
     """A plan that is being put together."""
 
     columns: list[str]
-    steps: list[Step] = field(default_factory=list)
+    steps: list[PlanStep] = field(default_factory=list)
 
-    def add(self, step: Step) -> Vector:
+    def add(self, step: PlanStep) -> Vector:
         """Append a step."""
         self.steps.append(step)
         return Vector(len(self.steps) - 1, step.names)
@@ -45,10 +48,32 @@ class Builder:
         """The source as a vector of numbers."""
         if isinstance(source, Vector):
             return source
-        if source.fills:
-            refuse(where, "takes numbers, and an imputer before it fills in strings")
         names = [self.columns[column] for column in source.columns]
-        return self.add(steps.numbers(source.columns, names))
+        vector = self.add(steps.numbers(source.columns, names))
+        if not source.fills:
+            return vector
+        fills = [source.fills[column] for column in source.columns]
+        if not all(is_number(missing) and is_number(fill) for missing, fill in fills):
+            refuse(where, "takes numbers, and an imputer before it fills in strings")
+        return self.add(steps.impute(vector.step, [fill for _, fill in fills], names, float(fills[0][0])))
+
+    def dense(self, vector: Vector) -> Vector:
+        """The vector with all its columns, for steps that change zeros."""
+        if self._is_dense(vector.step):
+            return vector
+        return self.add(PlanStep("densify", {"input": vector.step}, vector.names))
+
+    def _is_dense(self, number: int) -> bool:
+        step = self.steps[number]
+        if step.kind in ("one_hot", "text", "strings", "pairs", "indicate"):
+            return False
+        if step.kind == "bins":
+            return not step.table["one_hot"]
+        if step.kind == "concatenate":
+            return all(self._is_dense(int(source)) for source in step.table["inputs"])
+        if step.kind in ("scale", "impute", "binarize", "normalize", "select", "tfidf"):
+            return self._is_dense(step.table["input"])
+        return True
 
     def together(self, vectors: Sequence[Vector]) -> Vector:
         """Vectors beside each other."""
@@ -61,6 +86,16 @@ class Builder:
 def refuse(where: str, what: str) -> NoReturn:
     """Say which step of a pipeline cannot be compiled, and why."""
     raise ValueError(f"the pipeline's step {where} {what}; leave it out, or transform the records before")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number; NaN is one."""
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
+def is_nan(value: Any) -> bool:
+    """Whether a value is NaN."""
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
 def class_names(estimator: Any) -> set[str]:

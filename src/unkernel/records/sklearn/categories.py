@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from unkernel.records import steps
-from unkernel.records.plan import Step
-from unkernel.records.sklearn.building import Builder, Raw, Source, Vector, refuse
+from unkernel.records.plan import PlanStep
+from unkernel.records.sklearn.building import Builder, Raw, Source, Vector, is_nan, refuse
 from unkernel.records.steps import FORBIDDEN, IGNORED
 
 
@@ -24,8 +24,9 @@ def one_hot_encoder(builder: Builder, encoder: Any, source: Source, where: str) 
             _key(category): IGNORED if features[group] < 0 else first + features[group]
             for category, group in zip(encoder.categories_[place], groups, strict=True)
         }
-        tables.append(_table(codes, raw.fills.get(column), IGNORED if unknown == IGNORED else unknown, first))
-        names += _labels(builder.columns[column], encoder, place, groups, features, width)
+        code = unknown if unknown < 0 else first + unknown
+        tables.append(_table(_filled(codes, raw, column, code), code))
+        names += _labels(builder.columns[column], encoder.categories_[place], groups, features)
         first += width
     return builder.add(steps.one_hot(raw.columns, tables, names))
 
@@ -37,7 +38,12 @@ def _raw(source: Source, where: str) -> Raw:
 
 
 def _key(category: Any) -> Any:
-    return category.item() if isinstance(category, np.generic) else category
+    key = category.item() if isinstance(category, np.generic) else category
+    if isinstance(key, int) and int(float(key)) != key:
+        raise ValueError(
+            f"the category {key} is a whole number beyond 2**53; give such categories as strings"
+        )
+    return key
 
 
 def _groups(encoder: Any, place: int) -> list[int]:
@@ -47,6 +53,11 @@ def _groups(encoder: Any, place: int) -> list[int]:
         return list(range(count))
     mapping = encoder._default_to_infrequent_mappings[place]
     return list(range(count)) if mapping is None else [int(group) for group in mapping]
+
+
+def _has_infrequent(encoder: Any, place: int) -> bool:
+    is_grouped = getattr(encoder, "_infrequent_enabled", False)
+    return is_grouped and encoder._default_to_infrequent_mappings[place] is not None
 
 
 def _features(encoder: Any, place: int, groups: list[int]) -> tuple[list[int], int]:
@@ -66,25 +77,27 @@ def _features(encoder: Any, place: int, groups: list[int]) -> tuple[list[int], i
 def _unknown(encoder: Any, place: int, groups: list[int], features: list[int]) -> int:
     if encoder.handle_unknown == "error":
         return FORBIDDEN
-    shared = len(groups) != max(groups, default=-1) + 1
-    if encoder.handle_unknown in ("infrequent_if_exist", "warn") and shared:
+    if encoder.handle_unknown in ("infrequent_if_exist", "warn") and _has_infrequent(encoder, place):
         return features[max(groups)]  # scikit-learn puts infrequent categories last
     return IGNORED
 
 
-def _table(codes: dict[Any, int], fill: Any, unknown: int, first: int) -> dict[str, Any]:
-    code = unknown if unknown < 0 else first + unknown
-    if fill is not None:
-        filled = codes.get(fill, code)
-        codes = codes | {None: filled, float("nan"): filled}
-    return steps.categories(codes, unknown=code, absent=FORBIDDEN)
+def _filled(codes: dict[Any, int], raw: Raw, column: int, unknown: int) -> dict[Any, int]:
+    """The codes, with that of the missing value that an imputer replaces."""
+    if column not in raw.fills:
+        return codes
+    missing, fill = raw.fills[column]
+    others = {key: code for key, code in codes.items() if key is not missing and not is_nan(key)}
+    return others | {missing: codes.get(fill, unknown)}
 
 
-def _labels(
-    column: str, encoder: Any, place: int, groups: list[int], features: list[int], width: int
-) -> list[str]:
-    labels = [""] * width
-    for category, group in zip(encoder.categories_[place], groups, strict=True):
+def _table(codes: dict[Any, int], unknown: int) -> dict[str, Any]:
+    return steps.categories(codes, unknown=unknown, absent=FORBIDDEN)
+
+
+def _labels(column: str, known: Any, groups: list[int], features: list[int]) -> list[str]:
+    labels = [""] * sum(feature >= 0 for feature in features)
+    for category, group in zip(known, groups, strict=True):
         feature = features[group]
         if feature >= 0:
             labels[feature] = (
@@ -96,26 +109,23 @@ def _labels(
 def ordinal_encoder(builder: Builder, encoder: Any, source: Source, where: str) -> Vector:
     """The number of the category."""
     raw = _raw(source, where)
-    if getattr(encoder, "_infrequent_enabled", False):
-        refuse(where, "groups infrequent categories, which is not supported for OrdinalEncoder")
     tables = []
     for place, column in enumerate(raw.columns):
         known = [_key(category) for category in encoder.categories_[place]]
-        values = [float(code) for code in range(len(known))]
-        for code, category in enumerate(known):
-            if category is None or category != category:
+        values = [float(group) for group in _groups(encoder, place)]
+        missing = encoder._missing_indices.get(place)  # of NaN; None is a category as any other
+        for code in range(len(known)):
+            if missing is not None and (code == missing or values[code] == missing):
                 values[code] = float(encoder.encoded_missing_value)
         codes = {category: code for code, category in enumerate(known)}
         unknown = FORBIDDEN
         if encoder.handle_unknown == "use_encoded_value":
             unknown = len(values)
             values.append(float(encoder.unknown_value))
-        fill = raw.fills.get(column)
-        if fill is not None:
-            codes |= {None: codes.get(fill, unknown), float("nan"): codes.get(fill, unknown)}
+        codes = _filled(codes, raw, column, unknown)
         tables.append(
             steps.categories(codes, unknown=unknown, absent=FORBIDDEN, values=np.array(values, np.float64))
         )
     names = [builder.columns[column] for column in raw.columns]
     table = {"columns": steps.int32(raw.columns), "categories": tables}
-    return builder.add(Step("ordinal", table, names))
+    return builder.add(PlanStep("ordinal", table, names))

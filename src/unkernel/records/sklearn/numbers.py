@@ -8,8 +8,8 @@ import numpy as np
 
 from unkernel.records import steps
 from unkernel.records.labels import interval_labels
-from unkernel.records.plan import Step
-from unkernel.records.sklearn.building import Builder, Raw, Source, Vector, refuse
+from unkernel.records.plan import PlanStep
+from unkernel.records.sklearn.building import Builder, Raw, Source, Vector, is_nan, is_number, refuse
 from unkernel.records.steps import FORBIDDEN
 
 
@@ -17,13 +17,15 @@ def standard_scaler(builder: Builder, scaler: Any, source: Source, where: str) -
     """Subtract the mean and divide by the standard deviation."""
     vector = builder.numbers(source, where)
     mean = scaler.mean_ if scaler.with_mean else None
+    if mean is not None:
+        vector = builder.dense(vector)
     deviation = scaler.scale_ if scaler.with_std else None
     return builder.add(steps.scale(vector.step, vector.names, subtract=mean, divide=deviation))
 
 
 def min_max_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
     """Map to a range."""
-    vector = builder.numbers(source, where)
+    vector = builder.dense(builder.numbers(source, where))
     least, most = scaler.feature_range if scaler.clip else (None, None)
     return builder.add(
         steps.scale(
@@ -44,6 +46,8 @@ def robust_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> 
     """Subtract the median and divide by the range of quantiles."""
     vector = builder.numbers(source, where)
     center = scaler.center_ if scaler.with_centering else None
+    if center is not None:
+        vector = builder.dense(vector)
     scale = scaler.scale_ if scaler.with_scaling else None
     return builder.add(steps.scale(vector.step, vector.names, subtract=center, divide=scale))
 
@@ -51,21 +55,23 @@ def robust_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> 
 def normalizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Divide each row by its norm."""
     vector = builder.numbers(source, where)
-    return builder.add(Step("normalize", {"input": vector.step, "norm": transformer.norm}, vector.names))
+    return builder.add(PlanStep("normalize", {"input": vector.step, "norm": transformer.norm}, vector.names))
 
 
 def binarizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """1 above the threshold."""
     vector = builder.numbers(source, where)
+    if transformer.threshold < 0:
+        vector = builder.dense(vector)
     table = {"input": vector.step, "threshold": float(transformer.threshold)}
     return builder.add(
-        Step("binarize", table, [f"{name} > {transformer.threshold:g}" for name in vector.names])
+        PlanStep("binarize", table, [f"{name} > {transformer.threshold:g}" for name in vector.names])
     )
 
 
 def k_bins(builder: Builder, discretizer: Any, source: Source, where: str) -> Vector:
     """The intervals that numbers lie in."""
-    vector = builder.numbers(source, where)
+    vector = builder.dense(builder.numbers(source, where))
     edges = [np.asarray(of_column, dtype=np.float64)[1:-1] for of_column in discretizer.bin_edges_]
     one_hot = discretizer.encode != "ordinal"
     names = list(vector.names)
@@ -86,15 +92,17 @@ def simple_imputer(builder: Builder, imputer: Any, source: Source, where: str) -
     """Fill in what is missing, and flags of it where they are asked for."""
     fills = np.asarray(imputer.statistics_)
     missing = imputer.missing_values
-    if isinstance(source, Raw) and fills.dtype.kind in "OUS" and any(isinstance(fill, str) for fill in fills):
-        if imputer.add_indicator:
-            refuse(where, "adds flags of missing strings, which is not supported")
-        if not (missing is None or missing != missing):
-            refuse(where, f"takes {missing!r} for missing strings, which is not supported")
-        return Raw(source.columns, dict(zip(source.columns, fills.tolist(), strict=True)))
-    if not isinstance(missing, (int, float, np.number)):
+    holds_strings = fills.dtype.kind in "OUS" and any(isinstance(fill, str) for fill in fills)
+    if holds_strings and (imputer.add_indicator or isinstance(source, Vector)):
+        refuse(where, "adds flags of missing strings, which is not supported")
+    if not holds_strings and not is_number(missing):
         refuse(where, f"takes {missing!r} for missing numbers, which is not supported")
-    vector = builder.numbers(source, where)
+    if isinstance(source, Raw) and not imputer.add_indicator and not any(is_nan(fill) for fill in fills):
+        if source.fills:
+            refuse(where, "is an imputer behind another one, which is not supported")
+        pairs = ((missing, fill) for fill in fills.tolist())
+        return Raw(source.columns, dict(zip(source.columns, pairs, strict=True)))
+    vector = builder.dense(builder.numbers(source, where))
     numbers = fills.astype(np.float64)
     filled = builder.add(steps.impute(vector.step, np.nan_to_num(numbers), vector.names, float(missing)))
     if np.isnan(numbers).any():
@@ -110,10 +118,10 @@ def simple_imputer(builder: Builder, imputer: Any, source: Source, where: str) -
 
 def polynomial_features(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Products of features."""
-    vector = builder.numbers(source, where)
+    vector = builder.dense(builder.numbers(source, where))
     names = [str(name) for name in transformer.get_feature_names_out(list(vector.names))]
     table = {"input": vector.step, "powers": transformer.powers_.astype(np.int32).ravel()}
-    return builder.add(Step("products", table, names))
+    return builder.add(PlanStep("products", table, names))
 
 
 def selector(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
@@ -126,4 +134,4 @@ def selected(builder: Builder, vector: Vector, mask: Any) -> Vector:
     places = np.where(mask, np.cumsum(mask) - 1, -1).astype(np.int32)
     names = [name for name, kept in zip(vector.names, mask, strict=True) if kept]
     table = {"input": vector.step, "places": places, "width": len(names)}
-    return builder.add(Step("select", table, names))
+    return builder.add(PlanStep("select", table, names))

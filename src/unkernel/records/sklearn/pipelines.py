@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unkernel.records import steps
-from unkernel.records.plan import Plan, Step
+from unkernel.records.plan import Plan, PlanStep
 from unkernel.records.sklearn import categories, numbers, texts
 from unkernel.records.sklearn.building import Builder, Raw, Source, Vector, class_names, refuse
 
@@ -37,13 +37,15 @@ TRANSLATORS: dict[str, _Translator] = {
 }
 
 
-def plan_of_steps(named: Sequence[tuple[str, Any]]) -> Plan:
+def plan_of_steps(named: Sequence[tuple[str, Any]], last: Any = None) -> Plan:
     """The plan of a pipeline's transformers, which are fitted.
 
     Parameters
     ----------
     named : sequence of (str, transformer)
         The steps of a ``Pipeline`` without the last.
+    last : estimator, default=None
+        The last one, which knows the columns if no transformer does.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def plan_of_steps(named: Sequence[tuple[str, Any]]) -> Plan:
         source: Source = Vector(len(builder.steps) - 1, first.steps[-1].names)
         required, whole = first.required, first.whole
     else:
-        columns = _columns(kept)
+        columns = _columns(kept, last)
         builder = Builder(columns)
         source = Raw(range(len(columns)))
         required, whole = True, _takes_values(kept)
@@ -80,12 +82,10 @@ def _takes_values(named: Sequence[tuple[str, Any]]) -> bool:
     return not names.isdisjoint(_TEXTS)
 
 
-def _columns(named: Sequence[tuple[str, Any]]) -> list[str]:
-    if not named:
-        raise ValueError("the pipeline has no transformers: compile its last step")
+def _columns(named: Sequence[tuple[str, Any]], last: Any) -> list[str]:
     if _takes_values(named):
         return ["record"]
-    first = named[0][1]
+    first = named[0][1] if named else last
     names = getattr(first, "feature_names_in_", None)
     if names is not None:
         return [str(name) for name in names]
@@ -122,11 +122,13 @@ def _translate(builder: Builder, transformer: Any, source: Source, where: str) -
 def _column_transformer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     parts = []
     weights = transformer.transformer_weights or {}
-    for name, own, _ in transformer.transformers_:
+    for name, own, chosen in transformer.transformers_:
         places = [int(place) for place in transformer._transformer_to_input_indices[name]]
         if own == "drop" or not places:
             continue
         path = f"{where} / {name!r}"
+        if _takes_values([(name, own)]) and not isinstance(chosen, (str, int, np.integer)):
+            refuse(path, "takes one column, which must be given as a string or a number, not as a list")
         part = builder.numbers(_translate(builder, own, _taken(builder, source, places), path), path)
         parts.append(_weighted(builder, part, weights.get(name)))
     if not parts:
@@ -141,7 +143,9 @@ def _taken(builder: Builder, source: Source, places: list[int]) -> Source:
     target = np.full(len(source.names), -1, np.int32)
     target[places] = np.arange(len(places))
     names = [source.names[place] for place in places]
-    return builder.add(Step("select", {"input": source.step, "places": target, "width": len(places)}, names))
+    return builder.add(
+        PlanStep("select", {"input": source.step, "places": target, "width": len(places)}, names)
+    )
 
 
 def _feature_union(builder: Builder, union: Any, source: Source, where: str) -> Vector:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from unkernel.records import steps
-from unkernel.records.plan import Step
+from unkernel.records.plan import PlanStep
 from unkernel.records.sklearn.building import Builder, Source, Vector, refuse
 
 _SHORTEST = {r"(?u)\b\w\w+\b": 2, r"(?u)\b\w+\b": 1}  # token patterns: the shortest word
@@ -19,7 +19,7 @@ def count_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: s
     table = _text_table(vectorizer, source, where) | steps.vocabulary(
         words, [int(vectorizer.vocabulary_[word]) for word in words], len(words)
     )
-    return builder.add(Step("text", table, words))
+    return builder.add(PlanStep("text", table, words))
 
 
 def tfidf_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
@@ -34,14 +34,14 @@ def tfidf_transformer(builder: Builder, transformer: Any, source: Source, where:
         refuse(where, "takes counts of words, and gets columns of the record")
     idf = np.array(transformer.idf_, dtype=np.float64) if transformer.use_idf else np.empty(0)
     table = {"input": source.step, "sublinear": bool(transformer.sublinear_tf), "idf": idf}
-    return _normalized(builder, builder.add(Step("tfidf", table, source.names)), transformer.norm)
+    return _normalized(builder, builder.add(PlanStep("tfidf", table, source.names)), transformer.norm)
 
 
 def hashing_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
     """Counts of n-grams, whose features are hashes of them."""
     table = _text_table(vectorizer, source, where) | _hashing(vectorizer)
     names = _Numbered("hash", int(vectorizer.n_features))
-    return _normalized(builder, builder.add(Step("text", table, names)), vectorizer.norm)
+    return _normalized(builder, builder.add(PlanStep("text", table, names)), vectorizer.norm)
 
 
 def dict_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
@@ -49,7 +49,7 @@ def dict_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: st
     words = list(vectorizer.feature_names_)
     ids = [int(vectorizer.vocabulary_[word]) for word in words]
     table = {"columns": steps.int32([_column(source, where)]), "separator": vectorizer.separator}
-    return builder.add(Step("pairs", table | steps.vocabulary(words, ids), words))
+    return builder.add(PlanStep("pairs", table | steps.vocabulary(words, ids), words))
 
 
 def feature_hasher(builder: Builder, hasher: Any, source: Source, where: str) -> Vector:
@@ -59,8 +59,10 @@ def feature_hasher(builder: Builder, hasher: Any, source: Source, where: str) ->
     columns = steps.int32([_column(source, where)])
     names = _Numbered("hash", int(hasher.n_features))
     if hasher.input_type == "dict":
-        return builder.add(Step("pairs", {"columns": columns, "separator": "="} | _hashing(hasher), names))
-    return builder.add(Step("strings", {"columns": columns, "binary": False} | _hashing(hasher), names))
+        return builder.add(
+            PlanStep("pairs", {"columns": columns, "separator": "="} | _hashing(hasher), names)
+        )
+    return builder.add(PlanStep("strings", {"columns": columns, "binary": False} | _hashing(hasher), names))
 
 
 def _hashing(hasher: Any) -> dict[str, Any]:
@@ -75,12 +77,14 @@ def _hashing(hasher: Any) -> dict[str, Any]:
 def _normalized(builder: Builder, vector: Vector, norm: str | None) -> Vector:
     if norm is None:
         return vector
-    return builder.add(Step("normalize", {"input": vector.step, "norm": norm}, vector.names))
+    return builder.add(PlanStep("normalize", {"input": vector.step, "norm": norm}, vector.names))
 
 
 def _column(source: Source, where: str) -> int:
     if isinstance(source, Vector) or len(source.columns) != 1:
         refuse(where, "takes one column of the record")
+    if source.fills:
+        refuse(where, "takes texts, and an imputer before it makes a table of them")
     return source.columns[0]
 
 
