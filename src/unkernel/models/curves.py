@@ -44,16 +44,20 @@ class Curves:
     """Probabilities by one curve per score.
 
     With two classes each score speaks for the second one. With more, each class has a score, and the values
-    of the curves are divided by their sum; where all are 0, all classes are equally probable. Where there are
+    of the curves are divided by their sum; see `uniform` for where all are 0. Where there are
     more scores than that, they are those of several members, one after the other, whose probabilities are
     averaged.
 
     Attributes
     ----------
     of_scores : sequence of Sigmoid or Interpolated
+    uniform : bool
+        Whether all classes are equally probable where all curves are 0; otherwise all probabilities are 0, as
+        in scikit-learn's ``OneVsRestClassifier``.
     """
 
     of_scores: Sequence[Curve]
+    uniform: bool = True
 
     def members(self, n_classes: int) -> int:
         """How many classifiers the scores are of."""
@@ -72,19 +76,19 @@ class Curves:
         width = scores_per_member(n_classes)
         mean = np.zeros((len(scores), n_classes))
         for begin in range(0, values.shape[1], width):
-            mean += _of_member(values[:, begin : begin + width])
+            mean += _of_member(values[:, begin : begin + width], uniform=self.uniform)
         return mean / self.members(n_classes)
 
     def to_json(self) -> dict[str, Any]:
         """How a ``.uk`` file stores it."""
-        return {"curves": [_curve_to_json(curve) for curve in self.of_scores]}
+        return {"curves": [_curve_to_json(curve) for curve in self.of_scores], "uniform": self.uniform}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Curves:
         """The inverse of :meth:`to_json`; ``TypeError`` or ``KeyError`` if the table is damaged."""
-        if not isinstance(stored["curves"], list):
+        if not isinstance(stored["curves"], list) or not isinstance(stored["uniform"], bool):
             raise TypeError("not a list of curves")
-        return cls([_curve_from_json(curve) for curve in stored["curves"]])
+        return cls([_curve_from_json(curve) for curve in stored["curves"]], stored["uniform"])
 
 
 def scores_per_member(n_classes: int) -> int:
@@ -98,12 +102,12 @@ def sigmoid(exponent: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(exponent >= 0, small, 1.0) / (1.0 + small)
 
 
-def _of_member(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _of_member(values: NDArray[np.float64], *, uniform: bool) -> NDArray[np.float64]:
     if values.shape[1] == 1:
         probabilities = np.column_stack([1.0 - values[:, 0], values[:, 0]])
     else:
         total = values.sum(axis=1, keepdims=True)
-        probabilities = np.full_like(values, 1.0 / values.shape[1])
+        probabilities = np.full_like(values, 1.0 / values.shape[1] if uniform else 0.0)
         np.divide(values, total, out=probabilities, where=total != 0)
     probabilities[(probabilities > 1.0) & (probabilities <= _JUST_ABOVE_1)] = 1.0
     return probabilities

@@ -67,7 +67,7 @@ def _joint_curves(members: Sequence[LinearModel]) -> Curves | None:
             curves += probability.of_scores
         else:
             return None
-    return Curves(curves)
+    return Curves(curves, uniform=False)
 
 
 def one_vs_one(estimator: Any, from_estimator: FromEstimator) -> LinearModel:

@@ -1,0 +1,106 @@
+"""Compiled pipelines answer as scikit-learn does: generated steps, parameters and records."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+import unkernel
+from reference import pipelines as generated
+
+CLOSE = 1e-9
+
+
+def fitted(case: generated.Case) -> None:
+    """Fit the pipeline; cases that scikit-learn refuses, or cannot answer, are no cases."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            case.pipeline.fit(case.X, case.y)
+        except ValueError:
+            assume(False)
+
+
+def records_of(X: Any) -> list[Any]:
+    """The records one by one, as a caller has them."""
+    if hasattr(X, "columns"):
+        return X.astype(object).to_dict("records")
+    return X.tolist() if hasattr(X, "tolist") else list(X)
+
+
+def own_answers(pipeline: Any, X: Any) -> tuple[Any, Any]:
+    """The pipeline's labels, and its scores: probabilities where it has no others."""
+    scores = pipeline.decision_function if hasattr(pipeline, "decision_function") else pipeline.predict_proba
+    return pipeline.predict(X), np.asarray(scores(X))
+
+
+def is_sure(scores: Any) -> Any:
+    """Whether the label is certain in spite of rounding."""
+    if scores.ndim == 1:
+        return np.abs(scores) > CLOSE
+    two = np.sort(scores, axis=1)[:, -2:]
+    return two[:, 1] - two[:, 0] > CLOSE * np.maximum(1, np.abs(two[:, 1]))
+
+
+def check_equal(case: generated.Case) -> None:
+    """The compiled pipeline answers as the pipeline, on batches and on single records."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted(case)
+        fast = unkernel.compile(case.pipeline, sample=case.X, measure=False)
+        for X in (case.X, case.asked):
+            try:
+                labels, scores = own_answers(case.pipeline, X)
+            except ValueError:
+                with pytest.raises(ValueError):  # each has words of its own
+                    fast.predict(X)
+                continue
+            check_answers(fast, X, labels, scores, case.pipeline)
+
+
+def check_answers(fast: Any, X: Any, labels: Any, scores: Any, pipeline: Any) -> None:
+    has_scores = hasattr(pipeline, "decision_function")
+    ours = fast.decision_function(X) if has_scores else fast.predict_proba(X)
+    limit = CLOSE * max(1.0, np.abs(scores).max())
+    np.testing.assert_allclose(ours, scores, rtol=CLOSE, atol=limit)
+    sure = is_sure(scores)
+    np.testing.assert_array_equal(fast.predict(X)[sure], labels[sure])
+    one = fast.score_one if has_scores else fast.predict_proba_one
+    for row, record in enumerate(records_of(X)):
+        np.testing.assert_allclose(one(record), scores[row], rtol=CLOSE, atol=limit)
+        if sure[row]:
+            assert fast.predict_one(record) == labels[row]
+    if hasattr(pipeline, "predict_proba"):
+        own = pipeline.predict_proba(X)
+        np.testing.assert_allclose(fast.predict_proba(X), own, rtol=CLOSE, atol=CLOSE)
+        np.testing.assert_allclose(fast.predict_proba_one(records_of(X)[0]), own[0], rtol=CLOSE, atol=CLOSE)
+    else:
+        assert not hasattr(fast, "predict_proba")
+
+
+@settings(max_examples=120, derandomize=True)
+@given(generated.table_pipelines())
+def test_tables(case):
+    check_equal(case)
+
+
+@settings(max_examples=80, derandomize=True)
+@given(generated.number_pipelines())
+def test_numbers(case):
+    check_equal(case)
+
+
+@settings(max_examples=80, derandomize=True)
+@given(generated.text_pipelines())
+def test_texts(case):
+    check_equal(case)
+
+
+@settings(max_examples=40, derandomize=True)
+@given(generated.dict_pipelines())
+def test_dicts(case):
+    check_equal(case)

@@ -1,0 +1,99 @@
+"""What a plan cannot do is refused, and the message names the step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, QuantileTransformer, StandardScaler
+from sklearn.svm import SVC
+
+import unkernel
+
+TEXTS = ["the cat", "a mat", "the mat sat", "a cat sat"] * 3
+ROWS = np.random.default_rng(0).normal(size=(12, 3))
+LABELS = np.arange(12) % 2
+THREE = np.arange(12) % 3
+
+
+class OwnScaler(StandardScaler):
+    def transform(self, X, copy=None):
+        return super().transform(X, copy) ** 2
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        CountVectorizer(tokenizer=str.split, token_pattern=None),
+        TfidfVectorizer(preprocessor=str.upper),
+        CountVectorizer(analyzer=str.split),
+        HashingVectorizer(token_pattern=r"\S+"),
+        CountVectorizer(strip_accents=str.lower),
+        FeatureUnion([("words", CountVectorizer()), ("own", CountVectorizer(analyzer=str.split))]),
+    ],
+)
+def test_text_steps_with_functions(step):
+    pipeline = Pipeline([("my step", step), ("last", LogisticRegression())]).fit(TEXTS, LABELS)
+    with pytest.raises(ValueError, match=r"'my step'.*leave it out, or transform the records before"):
+        unkernel.compile(pipeline, sample=TEXTS)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        FunctionTransformer(np.abs),
+        OwnScaler(),
+        PCA(2),
+        QuantileTransformer(n_quantiles=5),
+        Pipeline([("scale", StandardScaler()), ("abs", FunctionTransformer(np.abs))]),
+        ColumnTransformer([("abs", FunctionTransformer(np.abs), [0])], remainder="passthrough"),
+        Pipeline([("scale", StandardScaler()), ("categories", OneHotEncoder(handle_unknown="ignore"))]),
+    ],
+)
+def test_steps_that_are_not_known(step):
+    pipeline = Pipeline([("my step", step), ("last", LogisticRegression())]).fit(ROWS, LABELS)
+    with pytest.raises(ValueError, match=r"'my step'.*leave it out, or transform the records before"):
+        unkernel.compile(pipeline, sample=ROWS)
+
+
+def test_pairs_of_a_hasher():
+    pairs = [[("a", 1), ("b", 2)], [("a", 3)]] * 6
+    pipeline = Pipeline([("my step", FeatureHasher(input_type="pair")), ("last", LogisticRegression())])
+    with pytest.raises(ValueError, match=r"'my step'.*give dicts"):
+        unkernel.compile(pipeline.fit(pairs, LABELS))
+
+
+@pytest.mark.parametrize(
+    ("last", "labels", "message"),
+    [
+        (OneVsRestClassifier(SVC()), THREE, "OneVsRestClassifier of SVC is not known here"),
+        (OneVsOneClassifier(LogisticRegression()), LABELS, "OneVsOneClassifier has two classes only"),
+        (CalibratedClassifierCV(SVC(), cv=2), LABELS, "give gamma a number"),
+        (CalibratedClassifierCV(SVC(), cv=2), THREE, "calibrate a linear classifier"),
+        (CalibratedClassifierCV(LogisticRegression(), method="temperature", cv=2), LABELS, "'sigmoid' or"),
+        (SVC(kernel=lambda a, b: a @ b.T), LABELS, "kernel of its own"),
+    ],
+)
+def test_last_steps(last, labels, message):
+    pipeline = Pipeline([("scale", StandardScaler()), ("last", last)]).fit(ROWS, labels)
+    with pytest.raises(ValueError, match=message):
+        unkernel.compile(pipeline, sample=ROWS)
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_calibrated_kernels(ensemble, tmp_path):
+    last = CalibratedClassifierCV(SVC(gamma=0.5), cv=2, ensemble=ensemble)
+    pipeline = Pipeline([("scale", StandardScaler()), ("last", last)]).fit(ROWS, LABELS)
+    fast = unkernel.compile(pipeline, sample=ROWS, measure=False)
+    fast.save(tmp_path / "model.uk")
+    loaded = unkernel.load(tmp_path / "model.uk")
+    for model in (fast, loaded):
+        np.testing.assert_allclose(model.predict_proba(ROWS), pipeline.predict_proba(ROWS), rtol=1e-9)
+        np.testing.assert_array_equal(model.predict(ROWS), pipeline.predict(ROWS))
