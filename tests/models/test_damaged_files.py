@@ -19,7 +19,7 @@ from scipy import sparse
 from reference.models import arrays_of, data_of, file_of, header_of, make_model, settings_of, uk_bytes
 from reference.processes import output_of
 from unkernel import FormatError, load
-from unkernel.models import load_model
+from unkernel.models import container, load_model
 
 FUZZ_ROUNDS = int(os.environ.get("UNKERNEL_FUZZ", "500"))
 
@@ -453,3 +453,10 @@ def test_nothing_is_allocated_because_a_file_says_so(tmp_path):
     printed = output_of(program, tmp_path)
     expected = dict.fromkeys(huge, "refused") | dict.fromkeys(fine, "answers")
     assert dict(line.split() for line in printed.splitlines()) == expected
+
+
+def test_settings_that_no_file_has_room_for(tmp_path):
+    """What could not be read again is not written."""
+    with pytest.raises(ValueError, match="cannot be written: names and settings take"):
+        container.write(tmp_path / "m.uk", "conjunctions", {}, {"names": "x" * (1 << 24)})
+    assert not any(tmp_path.iterdir())

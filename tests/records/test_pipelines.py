@@ -21,7 +21,7 @@ def fitted(case: generated.Case) -> None:
         warnings.simplefilter("ignore")
         try:
             case.pipeline.fit(case.X, case.y)
-        except ValueError:
+        except (ValueError, TypeError):
             assume(False)
 
 

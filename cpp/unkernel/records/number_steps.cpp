@@ -62,21 +62,24 @@ class Scale final : public Step {
     const Block& in = blocks[input_.step];
     out.ids = in.ids;
     out.values = in.values;
-    for (std::size_t k = 0; k < out.values.size(); ++k) {
-      const std::size_t column = shape().dense ? k : static_cast<std::size_t>(in.ids[k]);
-      out.values[k] = scaled(out.values[k], column);
+    // One loop per operation: a product and a sum in one loop may be fused, and then round differently than
+    // scikit-learn's do.
+    apply(scaling_.subtract, out, [](double& value, double by) { value -= by; });
+    apply(scaling_.divide, out, [](double& value, double by) { value /= by; });
+    apply(scaling_.multiply, out, [](double& value, double by) { value *= by; });
+    apply(scaling_.add, out, [](double& value, double by) { value += by; });
+    for (double& value : out.values) {
+      if (scaling_.least && value < *scaling_.least) value = *scaling_.least;
+      if (scaling_.most && value > *scaling_.most) value = *scaling_.most;
     }
   }
 
  private:
-  double scaled(double value, std::size_t column) const {
-    if (!scaling_.subtract.empty()) value -= scaling_.subtract[column];
-    if (!scaling_.divide.empty()) value /= scaling_.divide[column];
-    if (!scaling_.multiply.empty()) value *= scaling_.multiply[column];
-    if (!scaling_.add.empty()) value += scaling_.add[column];
-    if (scaling_.least && value < *scaling_.least) value = *scaling_.least;
-    if (scaling_.most && value > *scaling_.most) value = *scaling_.most;
-    return value;
+  template <class Operation>
+  void apply(const std::vector<double>& by, Block& out, const Operation& operation) const {
+    if (by.empty()) return;
+    for (std::size_t k = 0; k < out.values.size(); ++k)
+      operation(out.values[k], by[shape().dense ? k : static_cast<std::size_t>(out.ids[k])]);
   }
 
   Input input_;

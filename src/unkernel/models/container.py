@@ -67,6 +67,11 @@ def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Map
         offset = end
     text = json.dumps(header, ensure_ascii=True).encode()
     text += b" " * (-(8 + len(text)) % _HEADER_ALIGNMENT)  # the arrays begin at a cache line
+    if len(text) > _LARGEST_HEADER:
+        raise ValueError(
+            f"{path}: cannot be written: names and settings take {len(text):,} bytes, and a file has room "
+            f"for {_LARGEST_HEADER:,}; fit with fewer features that have names"
+        )
     with replaced(path) as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for array in arrays.values():
