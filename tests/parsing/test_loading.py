@@ -14,6 +14,7 @@ import unkernel
 from reference.parse_corpora import MAKERS
 from unkernel import CompiledClassifier, FormatError, PolySVC, TreeClassifier, TreeSVC
 from unkernel.data import read_bunsetsu, read_chunks, read_conllu
+from unkernel.engines import RecordClassifier
 from unkernel.parsing import (
     ArcEagerModel,
     ArcEagerParser,
@@ -33,7 +34,7 @@ MODELS = [model for model, _, _ in KINDS.values()]
 
 
 def test_all_kinds_are_in_the_type(tmp_path):
-    kinds = [CompiledClassifier, TreeClassifier, *MODELS]
+    kinds = [CompiledClassifier, RecordClassifier, TreeClassifier, *MODELS]
     names = {kind.__name__: kind for kind in kinds}
     told = set(typing.get_args(typing.get_type_hints(unkernel.load, localns=names)["return"]))
     assert told == set(kinds)
