@@ -8,6 +8,7 @@ candidates, built and measured (``search``), the choice among them (``candidates
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from unkernel.data.threads import thread_count
@@ -50,10 +51,12 @@ def compile(
 
     Parameters
     ----------
-    source : path, model or fitted estimator
+    source : path, model, fitted estimator or fitted pipeline
         A file of LIBSVM, LIBLINEAR, SVMlight, TinySVM, opal, SVM-light-TK or unkernel; what ``read_model``
         returned; a fitted scikit-learn ``SVC``, ``NuSVC``, ``LinearSVC`` and others; a ``PolySVC`` or
-        anything else that has ``to_model()``. Models of trees have an engine of their own, without options.
+        anything else that has ``to_model()``; a scikit-learn ``Pipeline`` that ends with one of these, whose
+        transformers become a plan: `sample` and `trie` are then records, and the answers on `sample` are
+        compared with the pipeline's own. Models of trees have an engine of their own, without options.
     engine : str, default="auto"
         ``"inverted"``: for each feature the support vectors that have it; any kernel, any values.
         ``"bitsliced"``: overlaps with all support vectors counted bit by bit; any kernel, binary features.
@@ -92,7 +95,7 @@ def compile(
 
     Returns
     -------
-    CompiledClassifier, or TreeClassifier for models of trees
+    CompiledClassifier, RecordClassifier for pipelines, or TreeClassifier for models of trees
 
     Examples
     --------
@@ -105,24 +108,6 @@ def compile(
     >>> bool((fast.predict(X > 7) == svc.predict(X > 7)).all())
     True
     """
-    pipeline = pipeline_of(source)
-    if pipeline is not None:
-        from unkernel.engines.pipelines import compile_pipeline
-
-        return compile_pipeline(
-            pipeline,
-            engine,
-            sample,
-            compile,
-            memory=memory,
-            rare=rare,
-            threshold=threshold,
-            trie=trie,
-            trie_nodes=trie_nodes,
-            measure=measure,
-            n_jobs=n_jobs,
-            on_progress=on_progress,
-        )
     check_options(engine, rare, threshold)
     check_trie(engine, trie, trie_nodes, measure=measure)
     options = CompileOptions(
@@ -135,16 +120,27 @@ def compile(
         threads=thread_count(n_jobs),
         on_progress=on_progress or (lambda _: None),
     )
-    model = model_of(source)
+    pipeline = pipeline_of(source)
+    if pipeline is None:
+        return compile_model(model_of(source), options, sample, trie)
+    from unkernel.engines.pipelines import compile_pipeline
+
+    return compile_pipeline(pipeline, sample, trie, partial(compile_model, options=options))
+
+
+def compile_model(
+    model: Model | TreeModel, options: CompileOptions, sample: Any, trie: Any
+) -> CompiledClassifier | TreeClassifier:
+    """The fastest classifier of a model, by options that have been checked."""
     if isinstance(model, TreeModel):
         from unkernel.engines.trees import TreeClassifier
 
-        check_tree_options(engine, sample, trie)
+        check_tree_options(options.engine, sample, trie)
         return TreeClassifier(model)
-    form = simplest_form(model, engine)
+    form = simplest_form(model, options.engine)
     rows = rows_to_measure_on(form, sample, trie)
     trials = candidates(form, Bench(rows.sample, options), rows.trie)
-    choice = choose(trials, trie_required=trie_nodes is not None)
+    choice = choose(trials, trie_required=options.trie_nodes is not None)
     return classifier(model, choice, options.memory)
 
 

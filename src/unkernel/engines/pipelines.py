@@ -10,40 +10,44 @@ import numpy as np
 
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.engines.records import RecordClassifier
+from unkernel.engines.sources import model_of
 from unkernel.records.plan import Plan
 
 _CLOSE = 1e-9  # how far scores may be from the pipeline's own, relative to their size
 
 
 def compile_pipeline(
-    pipeline: Any, engine: str, sample: Any, compile_model: Callable[..., Any], **options: Any
+    pipeline: Any, sample: Any, trie: Any, compile_model: Callable[..., Any]
 ) -> RecordClassifier:
     """A classifier of records from a fitted pipeline.
 
     Parameters
     ----------
     pipeline : sklearn.pipeline.Pipeline
-    engine, sample, options
-        Those of ``compile``; the sample is of records.
+    sample, trie : records or None
+        Those of ``compile``.
     compile_model : callable
-        ``compile`` itself.
+        Compiles the model of the last step, given rows of the sample and of the trie.
     """
     from sklearn.utils.validation import check_is_fitted
 
     from unkernel.records.sklearn import plan_of_steps
 
     check_is_fitted(pipeline)
-    plan = plan_of_steps(pipeline.steps[:-1], pipeline.steps[-1][1])
-    rows = None if sample is None else plan.encode(sample).to_scipy()
-    if options.get("trie") is not None:
-        options["trie"] = plan.encode(options["trie"]).to_scipy()
-    classifier = compile_model(pipeline.steps[-1][1], engine, sample=rows, **options)
+    last = pipeline.steps[-1][1]
+    plan = plan_of_steps(pipeline.steps[:-1], last)
+    rows = {name: _rows(plan, given) for name, given in (("sample", sample), ("trie", trie))}
+    classifier = compile_model(model_of(last), **rows)
     if not isinstance(classifier, CompiledClassifier):
         raise ValueError("the last step of the pipeline must be a classifier of rows")
     found = RecordClassifier(plan, _named(classifier, plan))
     if sample is not None:
         check_answers(found, pipeline, sample)
     return found
+
+
+def _rows(plan: Plan, records: Any) -> Any:
+    return None if records is None else plan.encode(records).to_scipy()
 
 
 def _named(classifier: CompiledClassifier, plan: Plan) -> CompiledClassifier:

@@ -46,9 +46,6 @@ class PlanStep:
     names: Sequence[str]
 
 
-Step = PlanStep
-
-
 @dataclass(frozen=True, eq=False)
 class Plan:
     """How records become rows.

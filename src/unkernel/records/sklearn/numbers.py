@@ -15,12 +15,15 @@ from unkernel.records.steps import FORBIDDEN
 
 def standard_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
     """Subtract the mean and divide by the standard deviation."""
-    vector = builder.numbers(source, where)
     mean = scaler.mean_ if scaler.with_mean else None
-    if mean is not None:
+    return _shifted(builder, builder.numbers(source, where), mean, scaler.scale_ if scaler.with_std else None)
+
+
+def _shifted(builder: Builder, vector: Vector, center: Any, scale: Any) -> Vector:
+    """Numbers less their center, divided by their scale; None leaves either out."""
+    if center is not None:
         vector = builder.dense(vector)
-    deviation = scaler.scale_ if scaler.with_std else None
-    return builder.add(steps.scale(vector.step, vector.names, subtract=mean, divide=deviation))
+    return builder.add(steps.scale(vector.step, vector.names, subtract=center, divide=scale))
 
 
 def min_max_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
@@ -44,12 +47,9 @@ def max_abs_scaler(builder: Builder, scaler: Any, source: Source, where: str) ->
 
 def robust_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
     """Subtract the median and divide by the range of quantiles."""
-    vector = builder.numbers(source, where)
     center = scaler.center_ if scaler.with_centering else None
-    if center is not None:
-        vector = builder.dense(vector)
     scale = scaler.scale_ if scaler.with_scaling else None
-    return builder.add(steps.scale(vector.step, vector.names, subtract=center, divide=scale))
+    return _shifted(builder, builder.numbers(source, where), center, scale)
 
 
 def normalizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
