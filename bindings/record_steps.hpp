@@ -1,0 +1,17 @@
+// The steps of a plan, made from what Python holds of them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "bindings.hpp"
+#include "unkernel/records/plan.hpp"
+
+namespace unkernel::bindings {
+
+// A step of this kind, which may take the results of the plan's steps so far. Throws std::invalid_argument if
+// the table is damaged.
+std::unique_ptr<records::Step> make_step(const records::Plan& plan, const std::string& kind,
+                                         const nb::dict& table);
+
+}  // namespace unkernel::bindings
