@@ -29,8 +29,8 @@ namespace unkernel::bindings {
 namespace {
 
 using cutplane::Oracle;
-using cutplane::PackedRows;
-using cutplane::RowStore;
+using data::PackedRows;
+using data::RowStore;
 using solve::Bundle;
 using Table = nb::typed<nb::dict, nb::str, nb::any>;
 
@@ -48,18 +48,18 @@ std::span<T> mutable_view(const MutableArray<T>& array) {
 std::unique_ptr<PackedRows> pack(const CsrRows& rows, bool may_round, int threads) {
   return rows.visit([&](const auto& matrix) {
     const nb::gil_scoped_release unlocked;
-    return std::make_unique<PackedRows>(cutplane::pack(matrix, may_round, threads));
+    return std::make_unique<PackedRows>(data::pack(matrix, may_round, threads));
   });
 }
 
 nb::typed<nb::tuple, PackedRows, nb::any> pack_by_frequency(const CsrRows& rows, bool may_round,
                                                             int threads) {
   std::unique_ptr<PackedRows> packed;
-  cutplane::Numbering numbering;
+  data::Numbering numbering;
   rows.visit([&](const auto& matrix) {
     const nb::gil_scoped_release unlocked;
-    numbering = cutplane::number_by_frequency(matrix, threads);
-    packed = std::make_unique<PackedRows>(cutplane::pack(matrix, numbering, may_round, threads));
+    numbering = data::number_by_frequency(matrix, threads);
+    packed = std::make_unique<PackedRows>(data::pack(matrix, numbering, may_round, threads));
   });
   return nb::typed<nb::tuple, PackedRows, nb::any>(
       nb::make_tuple(std::move(packed), to_numpy(std::move(numbering.column_of))));
@@ -114,10 +114,10 @@ void bind_rows(nb::module_& module) {
 
 constexpr std::size_t numbers_a_block = 5;  // of the index
 
-std::vector<cutplane::BlockEntry> block_index(const Array<std::int64_t>& numbers) {
+std::vector<data::BlockEntry> block_index(const Array<std::int64_t>& numbers) {
   if (numbers.size() % numbers_a_block != 0)
     throw std::invalid_argument("a block's entry in the index has five numbers");
-  std::vector<cutplane::BlockEntry> index;
+  std::vector<data::BlockEntry> index;
   for (std::size_t k = 0; k < numbers.size(); k += numbers_a_block) {
     const std::int64_t* const entry = numbers.data() + k;
     index.push_back({entry[0], entry[1], entry[2], entry[3], static_cast<std::uint64_t>(entry[4])});
@@ -125,7 +125,7 @@ std::vector<cutplane::BlockEntry> block_index(const Array<std::int64_t>& numbers
   return index;
 }
 
-std::vector<std::int64_t> index_numbers(const cutplane::BlockPacker& packer) {
+std::vector<std::int64_t> index_numbers(const data::BlockPacker& packer) {
   std::vector<std::int64_t> numbers;
   for (const auto& [position, rows, entries, layout, checksum] : packer.index()) {
     numbers.insert(numbers.end(), {position, rows, entries, layout, static_cast<std::int64_t>(checksum)});
@@ -133,7 +133,7 @@ std::vector<std::int64_t> index_numbers(const cutplane::BlockPacker& packer) {
   return numbers;
 }
 
-void add_to_blocks(cutplane::BlockPacker& packer, const CsrRows& rows) {
+void add_to_blocks(data::BlockPacker& packer, const CsrRows& rows) {
   rows.visit([&](const auto& matrix) {
     const nb::gil_scoped_release unlocked;
     packer.add(matrix);
@@ -141,8 +141,8 @@ void add_to_blocks(cutplane::BlockPacker& packer, const CsrRows& rows) {
 }
 
 void bind_row_files(nb::module_& module) {
-  using cutplane::BlockFile;
-  using cutplane::BlockPacker;
+  using data::BlockFile;
+  using data::BlockPacker;
   nb::class_<BlockFile, RowStore>(module, "BlockFile", "Rows in a file that is mapped a block at a time.")
       .def(
           "__init__",

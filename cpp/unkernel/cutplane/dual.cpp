@@ -17,7 +17,7 @@ solve::Costs costs_of(double signed_cost) {
 
 }  // namespace
 
-solve::Outcome train_dual(const PackedRows& rows, double intercept, solve::Loss loss,
+solve::Outcome train_dual(const data::PackedRows& rows, double intercept, solve::Loss loss,
                           std::span<const double> signed_costs, const solve::DescentOptions& options,
                           std::vector<double>& duals, std::span<double> weights, const Progress& progress,
                           Monitor& monitor) {

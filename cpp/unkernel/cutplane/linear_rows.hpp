@@ -15,15 +15,15 @@ class LinearRows {
  private:
   template <class F>
   [[gnu::always_inline]] decltype(auto) with_row(std::int64_t i, const F& f) const {
-    return with_types(block_, [&](const auto* columns, const auto* values) {
-      return f(row_of(block_, columns, values, i));
+    return data::with_types(block_, [&](const auto* columns, const auto* values) {
+      return f(data::row_of(block_, columns, values, i));
     });
   }
 
  public:
-  LinearRows(const PackedRows& rows, double intercept)
+  LinearRows(const data::PackedRows& rows, double intercept)
       : block_(rows.whole()),
-        entry_bytes_(entry_bytes(block_.layout)),
+        entry_bytes_(data::entry_bytes(block_.layout)),
         features_(rows.features()),
         intercept_(intercept) {}
 
@@ -32,28 +32,28 @@ class LinearRows {
 
   double dot(std::int64_t i, const double* weights) const {
     const double constant = intercept_ != 0.0 ? intercept_ * weights[features_] : 0.0;
-    return constant + with_row(i, [&](const auto& row) { return cutplane::dot(row, weights); });
+    return constant + with_row(i, [&](const auto& row) { return data::dot(row, weights); });
   }
   void axpy(std::int64_t i, double step, double* weights) const {
     if (intercept_ != 0.0) weights[features_] += step * intercept_;
-    with_row(i, [&](const auto& row) { cutplane::add(row, step, weights); });
+    with_row(i, [&](const auto& row) { data::add(row, step, weights); });
   }
   double squared_norm(std::int64_t i) const {
-    return intercept_ * intercept_ + with_row(i, [](const auto& row) { return cutplane::squared_norm(row); });
+    return intercept_ * intercept_ + with_row(i, [](const auto& row) { return data::squared_norm(row); });
   }
   void prefetch_header(std::int64_t i) const {
     __builtin_prefetch(&block_.offsets[static_cast<std::size_t>(i)]);
   }
   void prefetch(std::int64_t i) const {
     const auto begin = static_cast<std::size_t>(block_.offsets[static_cast<std::size_t>(i)]);
-    const std::size_t column = block_.layout.columns == ColumnKind::narrow ? 2 : 4;
+    const std::size_t column = block_.layout.columns == data::ColumnKind::narrow ? 2 : 4;
     __builtin_prefetch(static_cast<const char*>(block_.columns) + column * begin);
     if (block_.values != nullptr)
       __builtin_prefetch(static_cast<const char*>(block_.values) + (entry_bytes_ - column) * begin);
   }
 
  private:
-  RowBlock block_;
+  data::RowBlock block_;
   std::size_t entry_bytes_;
   std::size_t features_;
   double intercept_;

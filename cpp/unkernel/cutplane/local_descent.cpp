@@ -19,7 +19,7 @@ constexpr std::int64_t least_blocks = 8;  // per part
 template <class LossKind>
 class PartDescent {
  public:
-  PartDescent(const RowStore& store, double intercept, std::span<const double> signed_costs, double C,
+  PartDescent(const data::RowStore& store, double intercept, std::span<const double> signed_costs, double C,
               const Monitor& monitor)
       : store_(store), intercept_(intercept), signed_costs_(signed_costs), C_(C), monitor_(monitor) {
     weights_.resize(store.features() + (intercept != 0.0 ? 1 : 0));
@@ -27,7 +27,7 @@ class PartDescent {
 
   void run(std::int64_t first_block, std::int64_t end_block) {
     first_row_ = store_.block(first_block)->first_row;
-    const BlockLease last = store_.block(end_block - 1);
+    const data::BlockLease last = store_.block(end_block - 1);
     duals_.assign(static_cast<std::size_t>(last->first_row + last->rows() - first_row_), 0.0);
     for (int pass = 0; pass < local_passes; ++pass) {
       for (std::int64_t k = first_block; k < end_block; ++k) {
@@ -54,12 +54,12 @@ class PartDescent {
     return {std::max(cost, 0.0), std::max(-cost, 0.0)};
   }
 
-  void visit(const RowBlock& block, Random random) {
+  void visit(const data::RowBlock& block, Random random) {
     order_.resize(static_cast<std::size_t>(block.rows()));
     std::iota(order_.begin(), order_.end(), 0);
     random.shuffle(std::span(order_));
-    with_types(block, [&](const auto* columns, const auto* values) {
-      for (const std::int32_t i : order_) step(block.first_row + i, row_of(block, columns, values, i));
+    data::with_types(block, [&](const auto* columns, const auto* values) {
+      for (const std::int32_t i : order_) step(block.first_row + i, data::row_of(block, columns, values, i));
     });
   }
 
@@ -79,7 +79,7 @@ class PartDescent {
     if (intercept_ != 0.0) weights_.back() += change * intercept_;
   }
 
-  const RowStore& store_;
+  const data::RowStore& store_;
   double intercept_;
   std::span<const double> signed_costs_;
   double C_;
@@ -91,7 +91,7 @@ class PartDescent {
 };
 
 template <class LossKind>
-double descend(const RowStore& store, double intercept, std::span<const double> signed_costs, double C,
+double descend(const data::RowStore& store, double intercept, std::span<const double> signed_costs, double C,
                Threads threads, std::span<double> weights, std::span<double> gradient) {
   const std::int64_t parts = std::clamp<std::int64_t>(store.blocks() / least_blocks, 1, most_parts);
   std::vector<double> values(static_cast<std::size_t>(parts));
@@ -114,7 +114,7 @@ double descend(const RowStore& store, double intercept, std::span<const double> 
 
 }  // namespace
 
-double descend_locally(const RowStore& store, double intercept, const RowLosses& losses, double C,
+double descend_locally(const data::RowStore& store, double intercept, const RowLosses& losses, double C,
                        Threads threads, std::span<double> weights, std::span<double> gradient) {
   return losses.loss == solve::Loss::hinge
              ? descend<solve::Hinge>(store, intercept, losses.signed_costs, C, threads, weights, gradient)

@@ -20,7 +20,7 @@ namespace unkernel::cutplane {
 inline constexpr int local_passes = 2;
 
 // Overwrites `weights` and `gradient`, and returns the offset of the cut.
-double descend_locally(const RowStore& store, double intercept, const RowLosses& losses, double C,
+double descend_locally(const data::RowStore& store, double intercept, const RowLosses& losses, double C,
                        Threads threads, std::span<double> weights, std::span<double> gradient);
 
 }  // namespace unkernel::cutplane

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t most_pieces = 16;
 
 // A piece costs a weight vector that is zeroed and summed, so it must have several times as many entries.
-std::int64_t piece_count(const RowStore& store) {
+std::int64_t piece_count(const data::RowStore& store) {
   const auto features = static_cast<std::int64_t>(std::max<std::size_t>(store.features(), 1));
   const std::int64_t worth = store.entries() / (8 * features);
   return std::clamp<std::int64_t>(std::min(worth, store.blocks()), 1, most_pieces);
@@ -19,7 +19,7 @@ std::int64_t piece_count(const RowStore& store) {
 
 }  // namespace
 
-Passes::Passes(const RowStore& store, double intercept, Threads threads)
+Passes::Passes(const data::RowStore& store, double intercept, Threads threads)
     : store_(store), intercept_(intercept), threads_(threads) {
   const std::int64_t count = piece_count(store);
   for (std::int64_t k = 0; k <= count; ++k) pieces_.push_back(k * store.blocks() / count);
@@ -31,11 +31,11 @@ void Passes::scores(std::span<const double> weights, std::span<double> scores) c
   parallel_for(threads_.count, store_.blocks(), [&](std::int64_t k) {
     threads_.monitor->throw_if_stopped();
     if (k + threads_.count < store_.blocks()) store_.announce(k + threads_.count);
-    const BlockLease block = store_.block(k);
+    const data::BlockLease block = store_.block(k);
     double* const out = scores.data() + block->first_row;
-    with_types(*block, [&](const auto* columns, const auto* values) {
+    data::with_types(*block, [&](const auto* columns, const auto* values) {
       for (std::int64_t i = 0; i < block->rows(); ++i) {
-        const auto row = row_of(*block, columns, values, i);
+        const auto row = data::row_of(*block, columns, values, i);
         out[i] = constant + dot(row, weights.data());
       }
     });
@@ -49,13 +49,13 @@ void Passes::add_piece(std::int64_t piece, std::span<const double> coefficients,
   for (std::int64_t k = pieces_[p]; k < pieces_[p + 1]; ++k) {
     threads_.monitor->throw_if_stopped();
     if (k + 1 < pieces_[p + 1]) store_.announce(k + 1);
-    const BlockLease block = store_.block(k);
+    const data::BlockLease block = store_.block(k);
     const double* const c = coefficients.data() + block->first_row;
-    with_types(*block, [&](const auto* columns, const auto* values) {
+    data::with_types(*block, [&](const auto* columns, const auto* values) {
       for (std::int64_t i = 0; i < block->rows(); ++i) {
         if (c[i] == 0.0) continue;
         total += c[i];
-        add(row_of(*block, columns, values, i), c[i], sum.data());
+        add(data::row_of(*block, columns, values, i), c[i], sum.data());
       }
     });
   }

@@ -23,7 +23,7 @@ struct Threads {
 class Passes {
  public:
   // `intercept` is the value of an additional constant feature; 0 for none. Its weight is the last one.
-  Passes(const RowStore& store, double intercept, Threads threads);
+  Passes(const data::RowStore& store, double intercept, Threads threads);
 
   std::size_t dimension() const { return store_.features() + (intercept_ != 0.0 ? 1 : 0); }
   std::int64_t rows() const { return store_.rows(); }
@@ -35,7 +35,7 @@ class Passes {
   void add_transposed(std::span<const double> coefficients, std::span<double> result);
 
  private:
-  const RowStore& store_;
+  const data::RowStore& store_;
   double intercept_;
   Threads threads_;
   void add_piece(std::int64_t piece, std::span<const double> coefficients, std::span<double> sum) const;

@@ -8,7 +8,7 @@
 
 namespace unkernel::cutplane {
 
-RowRisk::RowRisk(const RowStore& store, double intercept, Oracle& oracle, Threads threads)
+RowRisk::RowRisk(const data::RowStore& store, double intercept, Oracle& oracle, Threads threads)
     : store_(store),
       intercept_(intercept),
       passes_(store, intercept, threads),

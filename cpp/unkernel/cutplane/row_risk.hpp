@@ -17,7 +17,7 @@ namespace unkernel::cutplane {
 // rows.
 class RowRisk final : public solve::Risk {
  public:
-  RowRisk(const RowStore& store, double intercept, Oracle& oracle, Threads threads);
+  RowRisk(const data::RowStore& store, double intercept, Oracle& oracle, Threads threads);
 
   std::size_t dimension() const override { return passes_.dimension(); }
   void aim(std::span<const double> weights) override;
@@ -29,7 +29,7 @@ class RowRisk final : public solve::Risk {
  private:
   bool update_pays();
 
-  const RowStore& store_;
+  const data::RowStore& store_;
   double intercept_;
   Passes passes_;
   Oracle& oracle_;

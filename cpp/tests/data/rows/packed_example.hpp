@@ -15,9 +15,9 @@
 namespace packed_example {
 
 using unkernel::Random;
-using unkernel::cutplane::ColumnKind;
-using unkernel::cutplane::Layout;
-using unkernel::cutplane::ValueKind;
+using unkernel::data::ColumnKind;
+using unkernel::data::Layout;
+using unkernel::data::ValueKind;
 
 inline constexpr std::array<Layout, 6> layouts = {{{ColumnKind::narrow, ValueKind::ones},
                                                    {ColumnKind::narrow, ValueKind::single},

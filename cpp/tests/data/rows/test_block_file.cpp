@@ -24,7 +24,8 @@
 namespace {
 
 using namespace unkernel;
-using namespace unkernel::cutplane;
+using namespace unkernel::data;
+using unkernel::cutplane::Passes;
 using Examples = Rows<std::int32_t>;
 
 // A file that is removed when the test ends, however it ends.

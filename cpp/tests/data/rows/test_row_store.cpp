@@ -17,14 +17,14 @@
 namespace {
 
 using namespace packed_example;
-using unkernel::cutplane::BlockLease;
-using unkernel::cutplane::entry_bytes;
 using unkernel::cutplane::LinearRows;
-using unkernel::cutplane::pack;
-using unkernel::cutplane::PackedRows;
-using unkernel::cutplane::row_of;
-using unkernel::cutplane::RowBlock;
-using unkernel::cutplane::with_types;
+using unkernel::data::BlockLease;
+using unkernel::data::entry_bytes;
+using unkernel::data::pack;
+using unkernel::data::PackedRows;
+using unkernel::data::row_of;
+using unkernel::data::RowBlock;
+using unkernel::data::with_types;
 
 template <class Index = std::int32_t>
 Rows<Index> one_row(std::vector<Index> columns, std::vector<double> values, std::int64_t features) {

@@ -17,7 +17,7 @@
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/large_array.hpp"
 
-namespace unkernel::cutplane {
+namespace unkernel::data {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "blocks are used as they lie in the file");
@@ -200,4 +200,4 @@ void BlockFile::fail(std::int64_t k, const char* what) const {
   throw FormatError(file_, 0, 0, "block " + std::to_string(k) + " of the rows " + what + remedy);
 }
 
-}  // namespace unkernel::cutplane
+}  // namespace unkernel::data

@@ -19,7 +19,7 @@
 
 #include "unkernel/data/rows/row_store.hpp"
 
-namespace unkernel::cutplane {
+namespace unkernel::data {
 
 // Blocks start at cache-line boundaries; the first one follows the magic number of the file.
 inline constexpr std::int64_t block_alignment = 64;
@@ -92,4 +92,4 @@ class BlockFile final : public RowStore {
   Version version_;
 };
 
-}  // namespace unkernel::cutplane
+}  // namespace unkernel::data

@@ -7,23 +7,23 @@
 
 #include "unkernel/base/checksum.hpp"
 
-namespace unkernel::cutplane {
+namespace unkernel::data {
 namespace {
 
 constexpr std::size_t most_block_bytes = std::size_t{1} << 22;
 // Based on the largest size of an entry, because the layout is chosen only when the block is full.
-constexpr std::size_t most_entries = most_block_bytes / 12;
+constexpr std::size_t most_block_entries = most_block_bytes / 12;
 
 }  // namespace
 
 template <class Index>
-void BlockPacker::add(const data::CsrView<Index, double>& rows) {
+void BlockPacker::add(const CsrView<Index, double>& rows) {
   if (rows.features > most_features)
     throw std::invalid_argument("there are more columns than 32-bit numbers");
   for (std::size_t i = 0; i + 1 < rows.offsets.size(); ++i) {
     const auto begin = static_cast<std::size_t>(rows.offsets[i]);
     const auto size = static_cast<std::size_t>(rows.offsets[i + 1]) - begin;
-    if (offsets_.size() > 1 && columns_.size() + size > most_entries) close_block();
+    if (offsets_.size() > 1 && columns_.size() + size > most_block_entries) close_block();
     for (const Index column : rows.columns.subspan(begin, size)) {
       if (column < 0 || column >= rows.features)
         throw std::invalid_argument("a column index is outside the matrix");
@@ -32,7 +32,7 @@ void BlockPacker::add(const data::CsrView<Index, double>& rows) {
     const auto values = rows.values.subspan(begin, size);
     values_.insert(values_.end(), values.begin(), values.end());
     offsets_.push_back(static_cast<std::int64_t>(columns_.size()));
-    if (static_cast<std::int64_t>(offsets_.size()) > rows_a_block) close_block();
+    if (static_cast<std::int64_t>(offsets_.size()) > rows_per_block) close_block();
   }
 }
 
@@ -78,7 +78,7 @@ void BlockPacker::close_block() {
   values_.clear();
 }
 
-template void BlockPacker::add(const data::CsrView<std::int32_t, double>&);
-template void BlockPacker::add(const data::CsrView<std::int64_t, double>&);
+template void BlockPacker::add(const CsrView<std::int32_t, double>&);
+template void BlockPacker::add(const CsrView<std::int64_t, double>&);
 
-}  // namespace unkernel::cutplane
+}  // namespace unkernel::data

@@ -10,7 +10,7 @@
 #include "unkernel/data/rows/block_file.hpp"
 #include "unkernel/data/rows/row_store.hpp"
 
-namespace unkernel::cutplane {
+namespace unkernel::data {
 
 // Rows arrive in parts of any size; block boundaries depend on the rows alone, not on the parts. A block has
 // as many rows as a block in memory (row_store.hpp), or fewer so that it stays below about 4 MB, or a single
@@ -22,7 +22,7 @@ class BlockPacker {
 
   // Throws std::invalid_argument if a column is outside the matrix or a value is not finite.
   template <class Index>
-  void add(const data::CsrView<Index, double>& rows);
+  void add(const CsrView<Index, double>& rows);
   // Closes the last block.
   void finish();
   // Takes the bytes of full blocks, to be written after those taken before.
@@ -50,4 +50,4 @@ class BlockPacker {
   std::vector<double> values_;
 };
 
-}  // namespace unkernel::cutplane
+}  // namespace unkernel::data

@@ -8,7 +8,7 @@
 #include "unkernel/base/gather.hpp"
 #include "unkernel/data/rows/row_store.hpp"
 
-namespace unkernel::cutplane {
+namespace unkernel::data {
 
 template <class Column, class Value>
 struct PackedRow {
@@ -54,4 +54,4 @@ template <class Row>
   return sum;
 }
 
-}  // namespace unkernel::cutplane
+}  // namespace unkernel::data

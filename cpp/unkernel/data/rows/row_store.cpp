@@ -8,7 +8,7 @@
 
 #include "unkernel/base/parallel.hpp"
 
-namespace unkernel::cutplane {
+namespace unkernel::data {
 namespace {
 
 constexpr std::int64_t grain = 1 << 16;
@@ -75,7 +75,7 @@ ColumnKind kind_of_columns(std::size_t features) {
   return features <= most_narrow_features ? ColumnKind::narrow : ColumnKind::wide;
 }
 
-std::int64_t PackedRows::blocks() const { return (rows() + rows_a_block - 1) / rows_a_block; }
+std::int64_t PackedRows::blocks() const { return (rows() + rows_per_block - 1) / rows_per_block; }
 
 RowBlock PackedRows::whole() const {
   const void* const columns =
@@ -88,8 +88,8 @@ RowBlock PackedRows::whole() const {
 
 BlockLease PackedRows::block(std::int64_t k) const {
   RowBlock part = whole();
-  part.first_row = k * rows_a_block;
-  const std::int64_t count = std::min(rows_a_block, rows() - part.first_row);
+  part.first_row = k * rows_per_block;
+  const std::int64_t count = std::min(rows_per_block, rows() - part.first_row);
   part.offsets =
       part.offsets.subspan(static_cast<std::size_t>(part.first_row), static_cast<std::size_t>(count + 1));
   return {part, nullptr};
@@ -100,7 +100,7 @@ std::size_t PackedRows::bytes() const {
 }
 
 template <class Index>
-Numbering number_by_frequency(const data::CsrView<Index, double>& rows, int threads) {
+Numbering number_by_frequency(const CsrView<Index, double>& rows, int threads) {
   check_columns(rows.columns, rows.features, threads);
   std::vector<std::uint32_t> uses(static_cast<std::size_t>(rows.features), 0);
   for (const Index column : rows.columns) ++uses[static_cast<std::size_t>(column)];
@@ -117,8 +117,7 @@ Numbering number_by_frequency(const data::CsrView<Index, double>& rows, int thre
 }
 
 template <class Index>
-PackedRows pack(const data::CsrView<Index, double>& rows, const Numbering& numbering, bool may_round,
-                int threads) {
+PackedRows pack(const CsrView<Index, double>& rows, const Numbering& numbering, bool may_round, int threads) {
   const bool renumbered = !numbering.number_of.empty();
   if (!renumbered && rows.features > most_features) {
     throw std::invalid_argument(
@@ -145,9 +144,9 @@ PackedRows pack(const data::CsrView<Index, double>& rows, const Numbering& numbe
   return packed;
 }
 
-template Numbering number_by_frequency(const data::CsrView<std::int32_t, double>&, int);
-template Numbering number_by_frequency(const data::CsrView<std::int64_t, double>&, int);
-template PackedRows pack(const data::CsrView<std::int32_t, double>&, const Numbering&, bool, int);
-template PackedRows pack(const data::CsrView<std::int64_t, double>&, const Numbering&, bool, int);
+template Numbering number_by_frequency(const CsrView<std::int32_t, double>&, int);
+template Numbering number_by_frequency(const CsrView<std::int64_t, double>&, int);
+template PackedRows pack(const CsrView<std::int32_t, double>&, const Numbering&, bool, int);
+template PackedRows pack(const CsrView<std::int64_t, double>&, const Numbering&, bool, int);
 
-}  // namespace unkernel::cutplane
+}  // namespace unkernel::data

@@ -20,7 +20,7 @@
 #include "unkernel/base/large_array.hpp"
 #include "unkernel/data/csr.hpp"
 
-namespace unkernel::cutplane {
+namespace unkernel::data {
 
 struct Ones {};  // the values of binary rows: none are stored
 
@@ -34,7 +34,7 @@ struct Layout {
 
 std::size_t entry_bytes(const Layout& layout);
 
-inline constexpr std::int64_t rows_a_block = 2048;
+inline constexpr std::int64_t rows_per_block = 2048;
 inline constexpr std::int64_t most_features = 0xffffffff;  // limit of 32-bit columns
 
 // The properties of values that decide how they are stored.
@@ -96,7 +96,7 @@ struct Numbering {
 // Numbers columns by descending frequency, so that weights which are used together are stored together.
 // Columns that no row uses get no number.
 template <class Index>
-Numbering number_by_frequency(const data::CsrView<Index, double>& rows, int threads);
+Numbering number_by_frequency(const CsrView<Index, double>& rows, int threads);
 
 // Rows in memory, as one piece.
 class PackedRows final : public RowStore {
@@ -113,7 +113,7 @@ class PackedRows final : public RowStore {
 
  private:
   template <class Index>
-  friend PackedRows pack(const data::CsrView<Index, double>& rows, const Numbering& numbering, bool may_round,
+  friend PackedRows pack(const CsrView<Index, double>& rows, const Numbering& numbering, bool may_round,
                          int threads);
 
   Layout layout_;
@@ -128,11 +128,10 @@ class PackedRows final : public RowStore {
 // Throws std::invalid_argument if a column is outside the matrix or a value is not finite. Rounds values that
 // single precision cannot represent only if `may_round` is set.
 template <class Index>
-PackedRows pack(const data::CsrView<Index, double>& rows, const Numbering& numbering, bool may_round,
-                int threads);
+PackedRows pack(const CsrView<Index, double>& rows, const Numbering& numbering, bool may_round, int threads);
 
 template <class Index>
-PackedRows pack(const data::CsrView<Index, double>& rows, bool may_round, int threads) {
+PackedRows pack(const CsrView<Index, double>& rows, bool may_round, int threads) {
   return pack(rows, Numbering{}, may_round, threads);
 }
 
@@ -151,4 +150,4 @@ decltype(auto) with_types(const RowBlock& block, const F& f) {
   return with_columns(static_cast<const std::uint32_t*>(block.columns));
 }
 
-}  // namespace unkernel::cutplane
+}  // namespace unkernel::data
