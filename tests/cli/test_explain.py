@@ -35,11 +35,11 @@ def test_what_a_user_reads(run, model_file, test_file, tmp_path):
     (tmp_path / "rows").write_text("1 1:1 3:1\n-1 1:1 2:1\n")
     ran = run("explain", model_file, tmp_path / "rows", "--row", 1, "--top", 2)
     assert (ran.code, ran.err) == (0, "")
-    for words in ("row 1", "1 ∧ 2", "(intercept)", "(1 other)", "(score)", "prediction"):
+    for words in ("row 1", "1 and 2", "(intercept)", "(1 other)", "(score)", "prediction"):
         assert words in ran.out
     (tmp_path / "names").write_text("first\nsecond\n")
     ran = run("explain", model_file, tmp_path / "rows", "--row", 1, "--features", tmp_path / "names")
-    assert "first ∧ second" in ran.out
+    assert "first and second" in ran.out
     found = run("explain", model_file, tmp_path / "rows", "--row", 1, "--json").json
     assert [1, 2] in [part["features"] for part in found["contributions"]]
 
@@ -89,11 +89,11 @@ def test_names_that_the_model_holds(run, tmp_path):
     X = pandas.DataFrame({"height": [0, 0, 1, 1] * 5, "width": [0, 1, 0, 1] * 5})
     PolySVC(C=10, gamma=1, random_state=0).fit(X, X["height"] ^ X["width"]).save(tmp_path / "m.uk")
     (tmp_path / "rows").write_text("0 1:1 2:1\n")
-    assert "height ∧ width" in run("explain", tmp_path / "m.uk", tmp_path / "rows").out
-    assert "height ∧ width" in run("inspect", tmp_path / "m.uk", "--top", "3").out
+    assert "height and width" in run("explain", tmp_path / "m.uk", tmp_path / "rows").out
+    assert "height and width" in run("inspect", tmp_path / "m.uk", "--top", "3").out
     (tmp_path / "names").write_text("tall\nwide\n")
     told = run("explain", tmp_path / "m.uk", tmp_path / "rows", "--features", tmp_path / "names").out
-    assert "tall ∧ wide" in told
+    assert "tall and wide" in told
 
 
 def test_a_pruned_file_explains_the_exact_model(run, golden, tmp_path):

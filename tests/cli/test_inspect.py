@@ -15,7 +15,7 @@ def test_what_a_user_reads(run, model_file):
     assert (ran.code, ran.err) == (0, "")
     for words in ("sets of features", "2: -1, 1", "of 1 feature", "of 2 features", "hinge", "heaviest"):
         assert words in ran.out
-    assert "1 ∧ 2" in ran.out
+    assert "1 and 2" in ran.out
 
 
 def test_the_heaviest_conjunction_is_the_one_that_was_planted(run, model_file):
@@ -191,7 +191,7 @@ def test_names_of_features(run, model_file, tmp_path, form):
     lines = [form.format(number=i, name=f"feature {chr(96 + i)}") for i in range(1, 13)]
     (tmp_path / "names").write_bytes("".join(lines).encode())
     ran = run("inspect", model_file, "--top", "1", "--features", tmp_path / "names")
-    assert "feature a ∧ feature b" in ran.out
+    assert "feature a and feature b" in ran.out
     found = run("inspect", model_file, "--top", "1", "--features", tmp_path / "names", "--json").json
     assert found["top"][0]["names"] == ["feature a", "feature b"]
 
@@ -199,7 +199,7 @@ def test_names_of_features(run, model_file, tmp_path, form):
 def test_features_without_a_name_keep_their_number(run, model_file, tmp_path):
     (tmp_path / "names").write_text("2\tsecond\n")
     ran = run("inspect", model_file, "--top", "1", "--features", tmp_path / "names")
-    assert "1 ∧ second" in ran.out
+    assert "1 and second" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -218,4 +218,4 @@ def test_names_that_are_bad(run, model_file, tmp_path, content, reason):
 
 def test_an_empty_file_of_names(run, model_file, tmp_path):
     (tmp_path / "names").write_bytes(b"")
-    assert "1 ∧ 2" in run("inspect", model_file, "--top", "1", "--features", tmp_path / "names").out
+    assert "1 and 2" in run("inspect", model_file, "--top", "1", "--features", tmp_path / "names").out

@@ -238,7 +238,7 @@ def test_in_words():
     assert lines[1].split() == [f"{found.intercept:+.6g}", "(intercept)"]
     assert lines[2].split() == [
         f"{found.contributions[0].value:+.6g}",
-        *" & ".join(found.contributions[0].names).split(),
+        *" and ".join(found.contributions[0].names).split(),
     ]
     assert lines[-1].endswith(f"({found.n_conjunctions - 2} others)")
     assert "contributions" not in repr(found)

@@ -312,7 +312,7 @@ def test_the_heaviest_are_labelled_records_over_all_classes(estimator):
     sizes = [abs(one.weight) for one in found]
     assert sizes == sorted(sizes, reverse=True) and min(sizes) > 0
     for one in found:
-        assert one.label == " & ".join(NAMES[column] for column in one.columns)
+        assert one.label == " and ".join(NAMES[column] for column in one.columns)
         assert one.for_class in (None, 0, 1, 2)
     everything = estimator.heaviest(10**6)
     assert everything[:5] == found

@@ -301,7 +301,7 @@ def test_the_heaviest_conjunctions_have_names_and_classes(task):
         for one in own:
             name = parser.feature_names(one.part)
             assert one.features == tuple(name(column) for column in one.columns)
-            assert one.label == " & ".join(one.features)
+            assert one.label == " and ".join(one.features)
             assert one.for_class in parser.class_names(one.part)
     assert parser.heaviest(0) == []
     with pytest.raises(ValueError, match="top must be"):

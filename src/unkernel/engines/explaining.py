@@ -19,6 +19,8 @@ from unkernel.models.curves import scores_per_member
 from unkernel.models.decision import pairs
 from unkernel.models.numbering import decode
 
+AND = " and "  # between the names of the features of a conjunction
+
 # --- Records ------------------------------------------------------------------------------------------
 
 
@@ -29,7 +31,7 @@ class Heavy:
     Attributes
     ----------
     label : str
-        The names of its features, joined by ``&``; of trees, the fragment in brackets.
+        The names of its features, joined by "and"; of trees, the fragment in brackets.
     weight : float
         What it adds to the score of ``for_class``. Of two classes it is positive, and ``for_class`` is the
         class it speaks for; of more classes a negative weight speaks against ``for_class``.
@@ -148,7 +150,7 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [self._title(), self._line(self.intercept, "(intercept)")]
-        lines += [self._line(part.value, " & ".join(part.names)) for part in self.contributions]
+        lines += [self._line(part.value, AND.join(part.names)) for part in self.contributions]
         others = self.n_conjunctions - len(self.contributions)
         words = f"({others:,} other{'' if others == 1 else 's'})"
         return "\n".join([*lines, self._line(self.rest, words)])
@@ -328,7 +330,7 @@ def heaviest(model: Model, tables: Tables | None, top: Any) -> list[Heavy]:
         if weight == 0:
             break
         features = _ascending(columns[place])
-        label = " & ".join(_name(feature, names) for feature in features)
+        label = AND.join(_name(feature, names) for feature in features)
         for_class, against, signed = spoken_for(model.decision, int(score), weight)
         found.append(Heavy(label, signed, for_class, features, against))
     return found

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.engines.contributions import contributions_of_ones
-from unkernel.engines.explaining import Heavy
+from unkernel.engines.explaining import AND, Heavy
 from unkernel.engines.tables import CONJUNCTIONS
 
 
@@ -195,7 +195,7 @@ def heavy_conjunctions(
         place = max(range(len(by_class)), key=lambda k: (abs(by_class[k]), by_class[k]))
         columns = tuple(sorted(column for column in padded if column >= 0))
         names = tuple(map(feature_name, columns))
-        label = " & ".join(names)
+        label = AND.join(names)
         found.append(
             HeavyConjunction(label, by_class[place], classes[place], columns, features=names, part=part)
         )

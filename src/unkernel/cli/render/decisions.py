@@ -9,8 +9,7 @@ from rich.text import Text
 
 from unkernel.cli.render.console import many, on_one_line, print_facts, results
 from unkernel.cli.render.tables import new_table, print_table
-
-_JOINT = " & "
+from unkernel.engines.explaining import AND
 
 
 def print_decisions(found: dict[str, Any]) -> None:
@@ -38,7 +37,7 @@ def _print(one: dict[str, Any]) -> None:
 
     add(both(one["intercept"]), "(intercept)", "dim")
     for part in one["evidence"]:
-        add(both(part), _JOINT.join(part["features"]))
+        add(both(part), AND.join(part["features"]))
     if others := one["n_conjunctions"] - len(one["evidence"]):
         add(both(one["rest"]), f"({many(others, 'other')})", "dim")
     add((one["scores"][chosen], one["scores"].get(runner_up, 0.0)), "(score)", "bold")
@@ -55,7 +54,7 @@ def print_heaviest(found: dict[str, list[dict[str, Any]]], *, complete: bool) ->
         table.add_column("class", no_wrap=True)
         table.add_column("part", no_wrap=True)
         for entry in entries:
-            words = Text(on_one_line(_JOINT.join(entry["features"])))
+            words = Text(on_one_line(AND.join(entry["features"])))
             table.add_row(words, f"{entry['weight']:+.6g}", Text(on_one_line(entry["class"])), entry["part"])
         print_table(f"heaviest conjunctions of {kind}", table)
     if not complete:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from unkernel.cli.render.console import many, on_one_line, print_facts
 from unkernel.cli.render.tables import new_table, print_table
+from unkernel.engines.explaining import AND
 
 
 def print_explanation(found: dict[str, Any]) -> None:
@@ -56,7 +57,7 @@ def _print_row(result: dict[str, Any]) -> None:
 
 
 def _print_parts(result: dict[str, Any]) -> None:
-    joint = " ∧ " if result["basis"] == "sets" else " · "
+    joint = AND if result["basis"] == "sets" else " · "
     table = new_table()
     for title in _titles(result):
         table.add_column(Text(on_one_line(title)), justify="right", no_wrap=True)

@@ -9,6 +9,7 @@ from rich.text import Text
 from unkernel.cli.render.console import many, on_one_line, print_facts, results, size
 from unkernel.cli.render.models import exactness, model_facts, trie_words
 from unkernel.cli.render.tables import new_table, print_candidates, print_table
+from unkernel.engines.explaining import AND
 
 
 def print_model(found: dict[str, Any]) -> None:
@@ -129,7 +130,7 @@ def _feature_map_words(found: dict[str, Any]) -> str:
 
 
 def _print_heaviest(found: dict[str, Any]) -> None:
-    joint = " ∧ " if found["top_basis"] == "sets" else " · "
+    joint = AND if found["top_basis"] == "sets" else " · "
     table = new_table()
     table.add_column("features")
     table.add_column("weight", justify="right", no_wrap=True)
