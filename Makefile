@@ -58,6 +58,7 @@ lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, and who may
 		|| { cat build/lint-imports.txt; exit 1; }
 	$(BIN)/python tools/check_includes.py
 	$(BIN)/python tools/check_names.py
+	$(BIN)/python tools/pipelines_page.py --check
 
 docs: $(STAMPS)/package $(STAMPS)/docs ## the documentation, into site
 	$(BIN)/mkdocs build --strict --quiet

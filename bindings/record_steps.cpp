@@ -120,7 +120,11 @@ std::unique_ptr<records::Step> make_step(const records::Plan& plan, const std::s
                           option<std::vector<std::string>>(table, "names")});
   }
   if (kind == "binarize") return binarize(input(), option<double>(table, "threshold"));
-  if (kind == "products") return products(input(), values<std::int32_t>(table, "powers"));
+  if (kind == "products") {
+    if (table.contains("powers")) return products(input(), values<std::int32_t>(table, "powers"));
+    return products(input(),
+                    {values<std::int32_t>(table, "begins"), values<std::int32_t>(table, "factors"), false});
+  }
   if (kind == "concatenate") {
     std::vector<Input> inputs;
     for (const std::int32_t step : values<std::int32_t>(table, "inputs"))

@@ -174,3 +174,7 @@ def test_a_string_that_names_a_room_above_is_found(tmp_path: Path, text: str, pr
 )
 def test_docstrings_words_and_lower_rooms_may_be_named(tmp_path: Path, file: str, text: str) -> None:
     assert named(tmp_path, file, text) == []
+
+
+def test_the_page_of_pipelines_is_current() -> None:
+    assert tool("pipelines_page").main(["--check"]) == 0

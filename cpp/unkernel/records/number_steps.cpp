@@ -50,8 +50,8 @@ class Numbers final : public Step {
 class Scale final : public Step {
  public:
   Scale(Input input, Scaling scaling) : Step(input.shape), input_(input), scaling_(std::move(scaling)) {
-    const bool shifts =
-        !scaling_.subtract.empty() || !scaling_.add.empty() || scaling_.least || scaling_.most;
+    const bool shifts = !scaling_.subtract.empty() || !scaling_.add.empty() ||
+                        scaling_.least.value_or(0.0) > 0.0 || scaling_.most.value_or(0.0) < 0.0;
     check_plan(input.shape.dense || !shifts, "a sparse block cannot be shifted");
     check_plan(fits(scaling_.subtract, input) && fits(scaling_.divide, input) &&
                    fits(scaling_.multiply, input) && fits(scaling_.add, input),
@@ -216,35 +216,87 @@ class Binarize final : public Step {
   double threshold_;
 };
 
+// Outputs that begin with the same factor stand beside each other, and are passed over together where it is
+// 0.
 class Products final : public Step {
  public:
-  Products(Input input, std::vector<std::int32_t> powers)
-      : Step({outputs(input, powers), true}), input_(input), powers_(std::move(powers)) {}
+  Products(Input input, Factors factors)
+      : Step({outputs(input, factors), factors.dense}), input_(input), factors_(std::move(factors)) {
+    for (std::int32_t k = 0; k < shape().width; ++k) {
+      const std::int32_t first = size(k) == 0 ? -1 : factors_.columns[begin(k)];
+      if (runs_.empty() || runs_.back().first != first) runs_.push_back({first, k});
+    }
+    runs_.push_back({-1, shape().width});
+  }
 
   void run(const Record&, std::span<const Block> blocks, Block& out) const override {
     const std::vector<double>& x = blocks[input_.step].values;
-    const std::int32_t* power = powers_.data();
-    for (std::int32_t k = 0; k < shape().width; ++k) {
-      double product = 1.0;
-      for (const double value : x) {
-        for (std::int32_t times = *power++; times > 0; --times) product *= value;
-      }
-      out.values.push_back(product);
+    for (const double value : x) {
+      if (!std::isfinite(value))
+        throw std::invalid_argument("a value that is multiplied by others is missing");
+    }
+    if (shape().dense) out.values.assign(static_cast<std::size_t>(shape().width), 0.0);
+    for (std::size_t run = 0; run + 1 < runs_.size(); ++run) {
+      const std::int32_t first = runs_[run].first;
+      if (first >= 0 && x[static_cast<std::size_t>(first)] == 0.0) continue;
+      for (std::int32_t k = runs_[run].begin; k < runs_[run + 1].begin; ++k) add(k, product(x, k), out);
     }
   }
 
  private:
-  static std::int32_t outputs(const Input& input, const std::vector<std::int32_t>& powers) {
-    const auto width = static_cast<std::size_t>(input.shape.width);
-    check_plan(input.shape.dense && width > 0 && powers.size() % width == 0, "powers do not fit the columns");
-    const auto out_of_range = [](std::int32_t power) { return power < 0 || power > 64; };
-    check_plan(std::none_of(powers.begin(), powers.end(), out_of_range), "a power is out of range");
-    return static_cast<std::int32_t>(powers.size() / width);
+  struct Run {
+    std::int32_t first;  // factor; -1: there are none
+    std::int32_t begin;  // output
+  };
+
+  std::size_t begin(std::int32_t k) const {
+    return static_cast<std::size_t>(factors_.begins[static_cast<std::size_t>(k)]);
+  }
+  std::size_t size(std::int32_t k) const { return begin(k + 1) - begin(k); }
+
+  double product(const std::vector<double>& x, std::int32_t k) const {
+    double product = 1.0;
+    for (std::size_t at = begin(k); at < begin(k + 1); ++at)
+      product *= x[static_cast<std::size_t>(factors_.columns[at])];
+    return product;
+  }
+
+  void add(std::int32_t k, double value, Block& out) const {
+    if (shape().dense) {
+      out.values[static_cast<std::size_t>(k)] = value;
+    } else if (value != 0.0) {
+      out.add(k, value);
+    }
+  }
+
+  static std::int32_t outputs(const Input& input, const Factors& factors) {
+    const std::vector<std::int32_t>& begins = factors.begins;
+    check_plan(input.shape.dense && !begins.empty() && begins.front() == 0 &&
+                   std::is_sorted(begins.begin(), begins.end()) && begins.back() == width_of(factors.columns),
+               "factors do not fit the columns");
+    for (const std::int32_t column : factors.columns)
+      check_plan(column >= 0 && column < input.shape.width, "a factor is not among the columns");
+    return width_of(begins) - 1;
   }
 
   Input input_;
-  std::vector<std::int32_t> powers_;
+  Factors factors_;
+  std::vector<Run> runs_;
 };
+
+// The factors of products that are given by powers: output k is the product of x[j]^powers[k * width + j].
+Factors factors_of(const Input& input, const std::vector<std::int32_t>& powers) {
+  const auto width = static_cast<std::size_t>(input.shape.width);
+  check_plan(width > 0 && powers.size() % width == 0, "powers do not fit the columns");
+  Factors factors{{0}, {}, true};
+  for (std::size_t at = 0; at < powers.size(); ++at) {
+    check_plan(powers[at] >= 0 && powers[at] <= 64, "a power is out of range");
+    factors.columns.insert(factors.columns.end(), static_cast<std::size_t>(powers[at]),
+                           static_cast<std::int32_t>(at % width));
+    if ((at + 1) % width == 0) factors.begins.push_back(width_of(factors.columns));
+  }
+  return factors;
+}
 
 }  // namespace
 
@@ -266,8 +318,11 @@ std::unique_ptr<Step> bins(Input input, Bins bins) {
 std::unique_ptr<Step> binarize(Input input, double threshold) {
   return std::make_unique<Binarize>(input, threshold);
 }
-std::unique_ptr<Step> products(Input input, std::vector<std::int32_t> powers) {
-  return std::make_unique<Products>(input, std::move(powers));
+std::unique_ptr<Step> products(Input input, Factors factors) {
+  return std::make_unique<Products>(input, std::move(factors));
+}
+std::unique_ptr<Step> products(Input input, const std::vector<std::int32_t>& powers) {
+  return std::make_unique<Products>(input, factors_of(input, powers));
 }
 
 }  // namespace unkernel::records

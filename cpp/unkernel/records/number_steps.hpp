@@ -15,7 +15,7 @@ namespace unkernel::records {
 std::unique_ptr<Step> numbers(std::vector<std::int32_t> columns);
 
 // ((x - subtract) / divide) * multiply + add, clipped; what is empty is left out. A sparse block can only be
-// divided and multiplied.
+// divided, multiplied, and clipped to a range that holds 0.
 struct Scaling {
   std::vector<double> subtract, divide, multiply, add;
   std::optional<double> least, most;
@@ -42,7 +42,14 @@ std::unique_ptr<Step> bins(Input input, Bins bins);
 // 1 where x > threshold, else 0. A sparse block needs a threshold that is not negative.
 std::unique_ptr<Step> binarize(Input input, double threshold);
 
-// Products of powers: output k is the product of x[j]^powers[k * width + j].
-std::unique_ptr<Step> products(Input input, std::vector<std::int32_t> powers);
+// Products: output k is that of the columns columns[begins[k] .. begins[k + 1]), where one may occur twice.
+struct Factors {
+  std::vector<std::int32_t> begins;
+  std::vector<std::int32_t> columns;
+  bool dense;
+};
+std::unique_ptr<Step> products(Input input, Factors factors);
+// As older files have them: output k is the product of x[j]^powers[k * width + j]. Dense.
+std::unique_ptr<Step> products(Input input, const std::vector<std::int32_t>& powers);
 
 }  // namespace unkernel::records

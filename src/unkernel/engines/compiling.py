@@ -25,7 +25,7 @@ from unkernel.engines.compile_options import (
 )
 from unkernel.engines.measured_rows import rows_to_measure_on
 from unkernel.engines.search import candidates
-from unkernel.engines.sources import Model, model_of, pipeline_of
+from unkernel.engines.sources import Model, model_of, pipeline_of, with_classes
 from unkernel.models import TreeModel
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def compile(
     trie: Any = None,
     trie_nodes: int | None = None,
     measure: bool = True,
+    classes: Any = None,
     n_jobs: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> CompiledClassifier | TreeClassifier | RecordClassifier:
@@ -88,6 +89,9 @@ def compile(
     measure : bool, default=True
         False chooses by rules instead of measured times: the same model and options then always give the
         same tables, which may not be the fastest ones. A trie then needs `trie_nodes`.
+    classes : LabelEncoder or list, default=None
+        What the labels 0, 1, ... of the model stand for, where a ``LabelEncoder`` made them: answers are then
+        the original labels.
     n_jobs : int, default=None
         Threads for building; None means one, -1 all cores.
     on_progress : callable, default=None
@@ -122,10 +126,11 @@ def compile(
     )
     pipeline = pipeline_of(source)
     if pipeline is None:
-        return compile_model(model_of(source), options, sample, trie)
-    from unkernel.engines.pipelines import compile_pipeline
+        return compile_model(with_classes(model_of(source), classes), options, sample, trie)
+    from unkernel.engines.pipelines import PipelineOptions, compile_pipeline
 
-    return compile_pipeline(pipeline, sample, trie, partial(compile_model, options=options))
+    given = PipelineOptions(sample=sample, trie=trie, classes=classes)
+    return compile_pipeline(pipeline, given, partial(compile_model, options=options))
 
 
 def compile_model(

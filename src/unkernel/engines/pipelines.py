@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from unkernel.engines.absorbing import absorbed
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.engines.records import RecordClassifier
-from unkernel.engines.sources import model_of
+from unkernel.engines.sources import model_of, with_classes
 from unkernel.records.plan import Plan
 
 _CLOSE = 1e-9  # how far scores may be from the pipeline's own, relative to their size
 
 
+@dataclass(frozen=True)
+class PipelineOptions:
+    """What ``compile`` was given for a pipeline."""
+
+    sample: Any = None
+    trie: Any = None
+    classes: Any = None
+
+
 def compile_pipeline(
-    pipeline: Any, sample: Any, trie: Any, compile_model: Callable[..., Any]
+    pipeline: Any, given: PipelineOptions, compile_model: Callable[..., Any]
 ) -> RecordClassifier:
     """A classifier of records from a fitted pipeline.
 
     Parameters
     ----------
     pipeline : sklearn.pipeline.Pipeline
-    sample, trie : records or None
-        Those of ``compile``.
+    given : PipelineOptions
     compile_model : callable
         Compiles the model of the last step, given rows of the sample and of the trie.
     """
@@ -35,14 +44,14 @@ def compile_pipeline(
 
     check_is_fitted(pipeline)
     last = pipeline.steps[-1][1]
-    plan = plan_of_steps(pipeline.steps[:-1], last)
-    rows = {name: _rows(plan, given) for name, given in (("sample", sample), ("trie", trie))}
-    classifier = compile_model(model_of(last), **rows)
+    plan, model = absorbed(plan_of_steps(pipeline.steps[:-1], last), model_of(last))
+    rows = {name: _rows(plan, records) for name, records in (("sample", given.sample), ("trie", given.trie))}
+    classifier = compile_model(with_classes(model, given.classes), **rows)
     if not isinstance(classifier, CompiledClassifier):
         raise ValueError("the last step of the pipeline must be a classifier of rows")
     found = RecordClassifier(plan, _named(classifier, plan))
-    if sample is not None:
-        check_answers(found, pipeline, sample)
+    if given.sample is not None:
+        check_answers(found, pipeline, given.sample)
     return found
 
 
@@ -68,7 +77,10 @@ def check_answers(found: RecordClassifier, pipeline: Any, sample: Any) -> None:
             "the scores of the compiled pipeline differ from the pipeline's own on the sample: this is a bug "
             "in unkernel, please report it"
         )
-    ours, own = found.predict(sample), np.asarray(pipeline.predict(sample))
+    if found.decision.scheme == "regression":
+        return
+    ours, own = found.predict(sample), np.asarray(pipeline.predict(_copied(sample)))
+    own = found.classes_[np.searchsorted(pipeline.classes_, own)] if hasattr(pipeline, "classes_") else own
     wrong = np.asarray(ours != own) & _is_sure(own_scores, limit)
     if wrong.any() and found.classifier.exact:
         row = int(np.flatnonzero(wrong)[0])
@@ -80,11 +92,17 @@ def check_answers(found: RecordClassifier, pipeline: Any, sample: Any) -> None:
 
 def _scores(found: RecordClassifier, pipeline: Any, sample: Any) -> tuple[Any, Any]:
     """Our scores and the pipeline's: probabilities, or values of a regression, where it has no others."""
+    own = _copied(sample)
     if hasattr(pipeline, "decision_function"):
-        return found.decision_function(sample), np.asarray(pipeline.decision_function(sample))
+        return found.decision_function(sample), np.asarray(pipeline.decision_function(own))
     if hasattr(pipeline, "predict_proba"):
-        return found.predict_proba(sample), np.asarray(pipeline.predict_proba(sample))
-    return found.predict(sample), np.asarray(pipeline.predict(sample))
+        return found.predict_proba(sample), np.asarray(pipeline.predict_proba(own))
+    return found.predict(sample), np.asarray(pipeline.predict(own))
+
+
+def _copied(sample: Any) -> Any:
+    """A copy, as steps with ``copy=False`` change what they are given."""
+    return sample.copy() if hasattr(sample, "copy") else sample
 
 
 def _is_sure(scores: Any, limit: float) -> Any:

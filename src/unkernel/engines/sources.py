@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel
 
@@ -24,6 +27,27 @@ def model_of(source: Any) -> Model | TreeModel:
     from unkernel.models.sklearn import from_estimator
 
     return from_estimator(source)
+
+
+def with_classes(model: Model | TreeModel, classes: Any) -> Any:
+    """The model, answering with ``classes[k]`` where it answered k; as it is if `classes` is None."""
+    if classes is None:
+        return model
+    named = _named(np.asarray(getattr(classes, "classes_", classes)), model.decision.classes)
+    if isinstance(model, ConjunctionModel):
+        return replace(model, classes=named)
+    return replace(model, decision=replace(model.decision, classes=named))
+
+
+def _named(names: Any, labels: Any) -> Any:
+    """The names of labels that are numbers."""
+    if names.ndim != 1 or len(np.unique(names)) != len(names):
+        raise ValueError("classes must be a fitted LabelEncoder, or a list of different labels")
+    if labels.dtype.kind not in "iu" or not len(labels):
+        raise ValueError("classes name the labels 0, 1, ... of a classifier, and the model has others")
+    if labels.min() < 0 or labels.max() >= len(names):
+        raise ValueError(f"the model has the label {labels.max()}, and there are {len(names)} classes")
+    return names[labels]
 
 
 def pipeline_of(source: Any) -> Any:

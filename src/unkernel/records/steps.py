@@ -131,6 +131,17 @@ def indicate(
     )
 
 
+def products(source: int, factors: Sequence[Sequence[int]], names: Sequence[str]) -> PlanStep:
+    """Products of columns, of which one may occur twice."""
+    begins = np.cumsum([0, *(len(columns) for columns in factors)])
+    table = {
+        "input": source,
+        "begins": begins.astype(np.int32),
+        "factors": int32(column for columns in factors for column in columns),
+    }
+    return PlanStep("products", table, names)
+
+
 def vocabulary(
     words: Sequence[str], ids: Sequence[int] | None = None, width: int | None = None
 ) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class Builder:
 
     def _is_dense(self, number: int) -> bool:
         step = self.steps[number]
-        if step.kind in ("one_hot", "text", "strings", "pairs", "indicate"):
+        if step.kind in ("one_hot", "text", "strings", "pairs", "indicate", "products"):
             return False
         if step.kind == "bins":
             return not step.table["one_hot"]

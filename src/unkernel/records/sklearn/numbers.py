@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -40,9 +42,8 @@ def min_max_scaler(builder: Builder, scaler: Any, source: Source, where: str) ->
 def max_abs_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
     """Divide by the largest size."""
     vector = builder.numbers(source, where)
-    if getattr(scaler, "clip", False):
-        refuse(where, "clips, which is not supported for MaxAbsScaler")
-    return builder.add(steps.scale(vector.step, vector.names, divide=scaler.scale_))
+    least, most = (-1.0, 1.0) if getattr(scaler, "clip", False) else (None, None)
+    return builder.add(steps.scale(vector.step, vector.names, divide=scaler.scale_, least=least, most=most))
 
 
 def robust_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
@@ -119,9 +120,22 @@ def simple_imputer(builder: Builder, imputer: Any, source: Source, where: str) -
 def polynomial_features(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Products of features."""
     vector = builder.dense(builder.numbers(source, where))
-    names = [str(name) for name in transformer.get_feature_names_out(list(vector.names))]
-    table = {"input": vector.step, "powers": transformer.powers_.astype(np.int32).ravel()}
-    return builder.add(PlanStep("products", table, names))
+    listed = list(_combinations(transformer, len(vector.names)))
+    if len(listed) != transformer.n_output_features_:
+        refuse(where, "has other products than its parameters say: they were changed after the fit")
+    names = [" * ".join(vector.names[column] for column in columns) or "1" for columns in listed]
+    return builder.add(steps.products(vector.step, listed, names))
+
+
+def _combinations(transformer: Any, count: int) -> Iterator[tuple[int, ...]]:
+    """The columns that each product multiplies, in scikit-learn's order."""
+    degree = transformer.degree
+    least, most = (1, degree) if is_number(degree) else (max(1, degree[0]), degree[1])
+    choose = combinations if transformer.interaction_only else combinations_with_replacement
+    if transformer.include_bias:
+        yield ()
+    for size in range(least, most + 1):
+        yield from choose(range(count), size)
 
 
 def selector(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:

@@ -11,10 +11,12 @@ from unkernel.records import steps
 from unkernel.records.plan import Plan, PlanStep
 from unkernel.records.sklearn import categories, numbers, texts
 from unkernel.records.sklearn.building import Builder, Raw, Source, Vector, class_names, refuse
+from unkernel.records.sklearn.supported import TRANSFORMERS, check_parameters
 
 _Translator = Callable[[Builder, Any, Source, str], Source]
 
 _TEXTS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "DictVectorizer", "FeatureHasher")
+# Others, which select features, are all translated alike.
 TRANSLATORS: dict[str, _Translator] = {
     "OneHotEncoder": categories.one_hot_encoder,
     "OrdinalEncoder": categories.ordinal_encoder,
@@ -27,7 +29,6 @@ TRANSLATORS: dict[str, _Translator] = {
     "Binarizer": numbers.binarizer,
     "SimpleImputer": numbers.simple_imputer,
     "PolynomialFeatures": numbers.polynomial_features,
-    "SelectorMixin": numbers.selector,
     "TfidfVectorizer": texts.tfidf_vectorizer,
     "CountVectorizer": texts.count_vectorizer,
     "HashingVectorizer": texts.hashing_vectorizer,
@@ -105,18 +106,19 @@ def _translate(builder: Builder, transformer: Any, source: Source, where: str) -
     label = f"{where} ({type(transformer).__name__})"
     if type(transformer).__name__ not in names:
         refuse(label, "is of a class that is not scikit-learn's")
+    if type(transformer).__name__ not in TRANSFORMERS:
+        refuse(label, "is not one that can be compiled")
+    check_parameters(transformer, label)
     if "Pipeline" in names:
         return _pipeline(builder, transformer.steps, source, where + " / ")
     if "ColumnTransformer" in names:
         return _column_transformer(builder, transformer, source, where)
     if "FeatureUnion" in names:
         return _feature_union(builder, transformer, source, where)
-    if "FunctionTransformer" in names and transformer.func is None:
+    if "FunctionTransformer" in names:
         return source
-    for name in [type(transformer).__name__, *sorted(names)]:
-        if name in TRANSLATORS:
-            return TRANSLATORS[name](builder, transformer, source, label)
-    refuse(label, "is not one that can be compiled")
+    translate = TRANSLATORS.get(type(transformer).__name__, numbers.selector)
+    return translate(builder, transformer, source, label)
 
 
 def _column_transformer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:

@@ -9,8 +9,7 @@ import numpy as np
 from unkernel.records import steps
 from unkernel.records.plan import PlanStep
 from unkernel.records.sklearn.building import Builder, Source, Vector, refuse
-
-_SHORTEST = {r"(?u)\b\w\w+\b": 2, r"(?u)\b\w+\b": 1}  # token patterns: the shortest word
+from unkernel.records.sklearn.supported import TOKEN_PATTERNS, TRANSFORMERS
 
 
 def count_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
@@ -54,8 +53,6 @@ def dict_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: st
 
 def feature_hasher(builder: Builder, hasher: Any, source: Source, where: str) -> Vector:
     """The entries of a dict, or the strings of a list, hashed."""
-    if hasher.input_type == "pair":
-        refuse(where, "takes pairs; give dicts")
     columns = steps.int32([_column(source, where)])
     names = _Numbered("hash", int(hasher.n_features))
     if hasher.input_type == "dict":
@@ -89,16 +86,10 @@ def _column(source: Source, where: str) -> int:
 
 
 def _text_table(vectorizer: Any, source: Source, where: str) -> dict[str, Any]:
-    for name in ("preprocessor", "tokenizer"):
-        if getattr(vectorizer, name) is not None:
-            refuse(where, f"has a {name} of its own")
-    if vectorizer.analyzer not in ("word", "char", "char_wb"):
-        refuse(where, "has an analyzer of its own")
-    if vectorizer.input != "content" or callable(vectorizer.strip_accents):
-        refuse(where, "reads files, or strips accents by a function of its own")
     is_word = vectorizer.analyzer == "word"
-    if is_word and vectorizer.token_pattern not in _SHORTEST:
-        refuse(where, f"has the token_pattern {vectorizer.token_pattern!r}: known are {', '.join(_SHORTEST)}")
+    if is_word and vectorizer.token_pattern not in TOKEN_PATTERNS:
+        known = TRANSFORMERS["CountVectorizer"].parameters["token_pattern"].takes
+        refuse(where, f"has token_pattern={vectorizer.token_pattern!r}, and only {known} can be compiled")
     shortest, longest = vectorizer.ngram_range
     stop_words = sorted(vectorizer.get_stop_words() or ()) if is_word else ()
     return steps.text_table(
@@ -107,7 +98,7 @@ def _text_table(vectorizer: Any, source: Source, where: str) -> dict[str, Any]:
         lowercase=bool(vectorizer.lowercase),
         strip_accents=vectorizer.strip_accents,
         token_pattern=vectorizer.token_pattern if is_word else None,
-        shortest_token=_SHORTEST[vectorizer.token_pattern] if is_word else 1,
+        shortest_token=TOKEN_PATTERNS[vectorizer.token_pattern] if is_word else 1,
         shortest=int(shortest),
         longest=int(longest),
         binary=bool(vectorizer.binary),

@@ -1,0 +1,62 @@
+"""Linear models of products become models of conjunctions, so that the products need not be listed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unkernel.models import ConjunctionModel, LinearModel
+from unkernel.models.decision import Softmax
+from unkernel.models.numbering import encode
+from unkernel.records.plan import Plan
+from unkernel.records.products import without_products
+
+_MOST = 3  # features in a conjunction
+
+
+def absorbed(plan: Plan, model: Any) -> tuple[Plan, Any]:
+    """Plan and model, without products of 0/1 features at the end of the plan, where that is possible."""
+    if not isinstance(model, LinearModel) or not _fits(model):
+        return plan, model
+    shorter = without_products(plan, _MOST)
+    if shorter is None:
+        return plan, model
+    rest, sets = shorter
+    return rest, _conjunctions(model, sets, len(rest.feature_names))
+
+
+def _fits(model: LinearModel) -> bool:
+    """Whether a model of conjunctions can answer as this one does."""
+    decision = model.decision
+    return (
+        decision.scheme in ("binary", "one_vs_rest")
+        and (decision.probability is None or isinstance(decision.probability, Softmax))
+        and not decision.zero_is_positive
+        and decision.decides_by_scores
+    )
+
+
+def _conjunctions(model: LinearModel, sets: Any, n_features: int) -> ConjunctionModel:
+    """The model with one weight per set of features: products of the same set are added up."""
+    degree = max(1, int((sets >= 0).sum(axis=1).max(initial=1)))
+    keys, places = np.unique(encode(sets, degree, sets=True), return_inverse=True)
+    weights = np.zeros((len(keys), model.weights.shape[1]))
+    np.add.at(weights, places.reshape(-1), model.weights)
+    constant = keys == 0
+    kept = ~constant & weights.any(axis=1)
+    return ConjunctionModel(
+        degree=degree,
+        sets=True,
+        feature_map="plain",
+        gamma=1.0,
+        coef0=1.0,
+        n_features=n_features,
+        columns=np.arange(n_features, dtype=np.int64),
+        keys=keys[kept],
+        weights=np.ascontiguousarray(weights[kept]),
+        intercept=model.intercept + weights[constant].sum(axis=0),
+        classes=model.decision.classes,
+        origin=dict(model.origin),
+        probability=Softmax() if model.decision.probability is not None else None,
+    )

@@ -1,0 +1,75 @@
+"""Plans that end with products of 0/1 features, which a model of conjunctions can take over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.records import steps
+from unkernel.records.plan import Plan, PlanStep
+
+
+def without_products(plan: Plan, most: int) -> tuple[Plan, NDArray[np.int64]] | None:
+    """The plan without its last step, if that multiplies 0/1 features, and which features it multiplies.
+
+    Parameters
+    ----------
+    plan : Plan
+    most : int
+        How many features a product may have.
+
+    Returns
+    -------
+    (Plan, ndarray of shape (products, most)) or None
+        The different features of each product, the largest first, padded with -1: a 0/1 feature times itself
+        is the feature.
+    """
+    last = plan.steps[-1]
+    if last.kind != "products" or "factors" not in last.table:
+        return None
+    source = int(last.table["input"])
+    if not _is_binary(plan.steps, source):
+        return None
+    sets = _sets(last, most)
+    if sets is None:
+        return None
+    kept = list(plan.steps[:-1])
+    while kept[source].kind == "densify":
+        source = int(kept[source].table["input"])
+    kept = kept if kept[-1].kind != "densify" else kept[:-1]
+    if source != len(kept) - 1:
+        kept.append(steps.concatenate([source], kept[source].names))
+    return replace(plan, steps=kept), sets
+
+
+def _is_binary(all_steps: Sequence[PlanStep], number: int) -> bool:
+    """Whether all values that a step makes are 0 or 1."""
+    step = all_steps[number]
+    if step.kind in ("one_hot", "indicate", "binarize"):
+        return True
+    if step.kind == "bins":
+        return bool(step.table["one_hot"])
+    if step.kind == "text":
+        ids = step.table["ids"]
+        return bool(step.table["binary"]) and not step.table["hashed"] and len(np.unique(ids)) == len(ids)
+    if step.kind in ("select", "densify"):
+        return _is_binary(all_steps, int(step.table["input"]))
+    if step.kind == "concatenate":
+        return all(_is_binary(all_steps, int(source)) for source in step.table["inputs"])
+    return False
+
+
+def _sets(step: PlanStep, most: int) -> NDArray[np.int64] | None:
+    begins, factors = step.table["begins"], step.table["factors"].astype(np.int64)
+    sizes = np.diff(begins)
+    if sizes.max(initial=0) > most:
+        return None
+    found = np.full((len(sizes), most), -1, np.int64)
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    found[rows, np.arange(len(factors)) - np.repeat(begins[:-1], sizes)] = factors
+    found = -np.sort(-found, axis=1)
+    found[:, 1:][found[:, 1:] == found[:, :-1]] = -1
+    return -np.sort(-found, axis=1)

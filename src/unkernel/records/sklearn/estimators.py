@@ -1,0 +1,79 @@
+"""The estimators of scikit-learn that a compiled pipeline may end with, as ``supported`` has its steps.
+
+Only parameters that change how scores become answers are listed: all others have done their work in ``fit``.
+"""
+
+from __future__ import annotations
+
+from unkernel.records.sklearn.supported import Parameter, Supported, among, fitted, stated
+
+_SVM, _LINEAR = "sklearn.svm", "sklearn.linear_model"
+_KERNEL = among(
+    "linear",
+    "poly",
+    "rbf",
+    "sigmoid",
+    refused=["<function>", "precomputed"],
+    why="a model cannot hold the kernel",
+)
+_VOTES = {
+    "kernel": _KERNEL,
+    "decision_function_shape": among("ovr", "ovo"),
+    "break_ties": among(True, False),
+}
+_LABELS = "labels and scores"
+_PROBABILITIES = "labels, scores and probabilities"
+_VALUES = "values"
+_INSIDE = Parameter(
+    "linear classifiers",
+    ["<LogisticRegression>", "<LinearSVC>"],
+    refused=["<SVC>"],
+    why="the classifier inside must be linear",
+)
+
+ESTIMATORS: dict[str, Supported] = {
+    "LinearSVC": Supported(_SVM, _LABELS, {"multi_class": fitted("ovr", "crammer_singer")}),
+    "SVC": Supported(_SVM, _LABELS, _VOTES),
+    "NuSVC": Supported(_SVM, _LABELS, _VOTES),
+    "LogisticRegression": Supported(_LINEAR, _PROBABILITIES, {"solver": fitted("lbfgs", "saga")}),
+    "LogisticRegressionCV": Supported(_LINEAR, _PROBABILITIES, {}),
+    "SGDClassifier": Supported(
+        _LINEAR,
+        "labels and scores; probabilities for the losses that have them",
+        {"loss": fitted("hinge", "log_loss", "modified_huber", "perceptron", "squared_hinge")},
+    ),
+    "RidgeClassifier": Supported(_LINEAR, _LABELS, {}),
+    "RidgeClassifierCV": Supported(_LINEAR, _LABELS, {}),
+    "Perceptron": Supported(_LINEAR, _LABELS, {}),
+    "LinearDiscriminantAnalysis": Supported(
+        "sklearn.discriminant_analysis", _PROBABILITIES, {"solver": fitted("svd", "lsqr")}
+    ),
+    "OneVsRestClassifier": Supported(
+        "sklearn.multiclass",
+        "labels and scores; probabilities where the classifiers inside have them",
+        {"estimator": _INSIDE},
+    ),
+    "OneVsOneClassifier": Supported("sklearn.multiclass", _LABELS, {"estimator": _INSIDE}),
+    "CalibratedClassifierCV": Supported(
+        "sklearn.calibration",
+        "labels and probabilities",
+        {
+            "estimator": stated(
+                "classifiers listed here; of `SVC` for two classes only", "<LinearSVC>", "<RidgeClassifier>"
+            ),
+            "method": among(
+                "sigmoid", "isotonic", refused=["temperature"], why="fit it with 'sigmoid' or 'isotonic'"
+            ),
+            "ensemble": among(True, False),
+        },
+    ),
+    "OneClassSVM": Supported(_SVM, "1 and -1, and scores", {"kernel": _KERNEL}),
+    "SVR": Supported(_SVM, _VALUES, {"kernel": _KERNEL}),
+    "NuSVR": Supported(_SVM, _VALUES, {"kernel": _KERNEL}),
+    "LinearSVR": Supported(_SVM, _VALUES, {}),
+    "LinearRegression": Supported(_LINEAR, _VALUES, {}),
+    "Ridge": Supported(_LINEAR, _VALUES, {}),
+    "Lasso": Supported(_LINEAR, _VALUES, {}),
+    "ElasticNet": Supported(_LINEAR, _VALUES, {}),
+    "SGDRegressor": Supported(_LINEAR, _VALUES, {}),
+}

@@ -1,0 +1,221 @@
+"""Pipelines that use each value in the table of what can be compiled."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_selection import chi2, f_classif
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import Binarizer, MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from unkernel.records.sklearn.supported import Supported
+
+ROWS = 24
+LABELS = np.arange(ROWS) % 2
+THREE = np.arange(ROWS) % 3
+
+
+def upper(text: Any, *rest: Any) -> Any:
+    """A function of one's own."""
+    return text
+
+
+OBJECTS: dict[str, Any] = {
+    "<function>": upper,
+    "<f_classif>": f_classif,
+    "<chi2>": chi2,
+    "<categories>": [["b", "a", "é", "c"], ["x", "y", ""]],
+    "<drop>": ["a", "x"],
+    "<LogisticRegression>": LogisticRegression(),
+    "<RidgeClassifier>": RidgeClassifier(),
+    "<LinearSVC>": LinearSVC(),
+    "<SVC>": SVC(),
+    "<StandardScaler>": StandardScaler(),
+    "<steps>": [("scale", StandardScaler()), ("nothing", "passthrough"), ("flag", Binarizer())],
+}
+# What scikit-learn asks for beside a value.
+BESIDE: dict[tuple[str, str], dict[str, Any]] = {
+    ("OrdinalEncoder", "unknown_value"): {"handle_unknown": "use_encoded_value"},
+    ("KBinsDiscretizer", "subsample"): {"strategy": "quantile"},
+    ("SimpleImputer", "fill_value"): {"strategy": "constant"},
+}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A value of a parameter in a pipeline, which is not fitted yet, and records for it."""
+
+    name: str
+    parameter: str
+    value: Any
+    pipeline: Pipeline
+    X: Any
+    y: Any
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.parameter}={self.value!r})"
+
+
+def made(value: Any) -> Any:
+    """The object that a name in angle brackets stands for."""
+    return OBJECTS.get(value, value) if isinstance(value, str) else value
+
+
+def trials(table: dict[str, Supported], *, refused: bool = False) -> list[Trial]:
+    """One per value that the table lists as supported, or as refused."""
+    found = []
+    for name, entry in table.items():
+        kind = getattr(importlib.import_module(entry.module), name)
+        listed = [
+            (parameter, value)
+            for parameter, about in entry.parameters.items()
+            for value in (about.refused if refused else about.examples)
+        ]
+        for parameter, value in listed or ([] if refused else [("", None)]):
+            found += _trial(kind, name, parameter, value)
+    return found
+
+
+def _trial(kind: Any, name: str, parameter: str, value: Any) -> Iterator[Trial]:
+    step = kind.__new__(kind)
+    kind.__init__(step, **_required(name))
+    if parameter and parameter not in step.get_params(deep=False):
+        return  # of another version of scikit-learn
+    given = _beside(name, parameter, made(value))
+    if parameter and made(value) != "<parts>":
+        given[parameter] = made(value)
+    step.set_params(**given)
+    if hasattr(step, "predict") and name not in ("Pipeline", "RFE", "RFECV"):
+        y = np.linspace(-1, 1, ROWS) if name in _VALUES else _classes(name)
+        pipeline = Pipeline([("scale", StandardScaler()), ("last", step)])
+        yield Trial(name, parameter, value, pipeline, numbers(), y)
+        return
+    X = _records(name, given)
+    before: list[tuple[str, Any]] = []
+    if name == "TfidfTransformer":
+        before = [("count", CountVectorizer())]
+    if given.get("score_func") is chi2 or step.get_params().get("score_func") is chi2:
+        before = [("positive", MinMaxScaler())]
+    pipeline = Pipeline([*before, ("my step", step), ("last", LogisticRegression())])
+    yield Trial(name, parameter, value, pipeline, X, LABELS)
+
+
+_VALUES = ("SVR", "NuSVR", "LinearSVR", "LinearRegression", "Ridge", "Lasso", "ElasticNet", "SGDRegressor")
+
+
+def _classes(name: str) -> Any:
+    return THREE if name == "OneVsOneClassifier" else LABELS
+
+
+def _required(name: str) -> dict[str, Any]:
+    """Parameters that have no default."""
+    parts = [("numbers", StandardScaler(), ["x"]), ("kept", "passthrough", ["y"])]
+    if name == "ColumnTransformer":
+        return {"transformers": [*parts, ("words", OneHotEncoder(), ["colour"])]}
+    if name == "FeatureUnion":
+        return {"transformer_list": [("one", StandardScaler()), ("two", "passthrough"), ("three", "drop")]}
+    if name == "Pipeline":
+        return {"steps": OBJECTS["<steps>"]}
+    if name in ("SelectFromModel", "RFE", "RFECV", "SequentialFeatureSelector"):
+        return {"estimator": LogisticRegression()}
+    if name in ("OneVsRestClassifier", "OneVsOneClassifier", "CalibratedClassifierCV"):
+        return {"estimator": LogisticRegression()}
+    return {}
+
+
+def _beside(name: str, parameter: str, value: Any) -> dict[str, Any]:
+    given = dict(BESIDE.get((name, parameter), {}))
+    if name == "OrdinalEncoder":
+        given |= {"handle_unknown": "use_encoded_value", "unknown_value": -5}
+        if parameter == "handle_unknown" and value == "error":
+            given |= {"unknown_value": None}
+        if parameter == "unknown_value" and value is None:
+            given |= {"handle_unknown": "error"}
+    if name == "SimpleImputer" and parameter == "missing_values":
+        given |= {"add_indicator": True}
+    if name == "KBinsDiscretizer" and "quantile_method" not in (parameter,):
+        given |= {"quantile_method": "averaged_inverted_cdf"}
+    if parameter == "cv" or name in ("CalibratedClassifierCV", "RFECV", "SequentialFeatureSelector"):
+        given |= {"cv": 2}
+    if name == "GenericUnivariateSelect":
+        given |= {"mode": "percentile", "param": 50} if parameter != "mode" else {"param": 2}
+    if name in ("SelectFpr", "SelectFdr", "SelectFwe") and parameter != "alpha":
+        given |= {"alpha": 0.999}
+    if name == "SelectKBest" and parameter != "k":
+        given |= {"k": 2}
+    if parameter == "min_df" and value == 2:
+        given |= {"ngram_range": (1, 2)}
+    if name in ("HashingVectorizer", "FeatureHasher") and parameter != "n_features":
+        given |= {"n_features": 32}
+    if parameter == "break_ties" and value:
+        given |= {"decision_function_shape": "ovr"}
+    return given
+
+
+def _records(name: str, given: dict[str, Any]) -> Any:
+    if name in ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "TfidfTransformer"):
+        return texts()
+    if name in ("OneHotEncoder", "OrdinalEncoder"):
+        return categories()
+    if name == "SimpleImputer":
+        return holes(given.get("missing_values", np.nan))
+    kinds = {"DictVectorizer": dicts, "FeatureHasher": lambda: hashed(given), "ColumnTransformer": frame}
+    return kinds.get(name, numbers)()
+
+
+def hashed(given: dict[str, Any]) -> Any:
+    """What a hasher takes."""
+    words = [text.split() for text in texts()]
+    ways = {"dict": dicts(), "string": words, "pair": [[("a", 1), ("b", 2)]] * ROWS}
+    return ways[given.get("input_type", "dict")]
+
+
+def numbers() -> Any:
+    """Numbers that tell the classes apart only in part."""
+    rng = np.random.default_rng(5)
+    return np.round(rng.normal(size=(ROWS, 2)) * 3 + LABELS[:, None] * [2.0, 1.0], 2)
+
+
+def holes(missing: Any) -> Any:
+    """Numbers, some of them missing."""
+    X = numbers()
+    X[::5, 0] = missing
+    X[1::7, 1] = missing
+    return X
+
+
+def categories() -> Any:
+    """Two columns of strings."""
+    rng = np.random.default_rng(6)
+    X = np.empty((ROWS, 2), dtype=object)
+    X[:, 0] = rng.choice(["a", "a", "b", "b", "é", "c"], ROWS)
+    X[:, 1] = rng.choice(["x", "x", "y", ""], ROWS)
+    return X
+
+
+def frame() -> Any:
+    """Numbers and strings by name."""
+    X = pd.DataFrame(numbers(), columns=["x", "y"])
+    X["colour"] = categories()[:, 0]
+    X["rest"] = np.arange(ROWS) / 7.0
+    return X
+
+
+def texts() -> list[str]:
+    """Sentences."""
+    few = ["the cat sat", "A mat, a café", "The CAT on a mat", "sat, sat CAFÉ", "a x y", "the mat"]
+    return few * (ROWS // len(few))
+
+
+def dicts() -> list[dict[str, Any]]:
+    """Dicts of numbers and strings."""
+    rng = np.random.default_rng(7)
+    return [{"n": float(rng.normal()), "c": str(rng.choice(["a", "é"])), "t": True} for _ in range(ROWS)]
