@@ -241,6 +241,14 @@ void bind_makers(nb::module_& module) {
       },
       nb::arg("tables"), nb::kw_only(), nb::arg("feature_map"), nb::arg("sets"));
   module.def(
+      "fits_int16",
+      [](Array<double> intercept, Array<double> weights) {
+        const auto [own, others] = std::pair(view(intercept), view(weights));
+        const nb::gil_scoped_release unlocked;
+        return engines::int16_unit(own, others).has_value();
+      },
+      nb::arg("intercept"), nb::arg("weights"));
+  module.def(
       "int16_pair_engine",
       [](nb::object weights, const kernels::FeatureMap& map, bool sets) -> std::unique_ptr<BoundEngine> {
         const GivenWeights given{Options(weights)};

@@ -6,14 +6,10 @@ It is built from the model alone, in memory: its tables are the model's own arra
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unkernel._core import fits_int16
 from unkernel.engines.tables import INT16, Tables
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
-
-_LARGEST = float(np.iinfo(np.int16).max)
-_ORDINARY = 900  # smaller exponents have powers of two that are ordinary numbers
-_CHUNK = 1 << 16  # weights that are checked at a time; one that does not fit ends the check
 
 
 def int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> str | None:
@@ -28,7 +24,7 @@ def int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> str |
         )
     if len(model.intercept) < 2:
         return "at least two scores, and this model has one"
-    if not _fits([model.intercept, model.weights.reshape(-1)]):
+    if not fits_int16(model.intercept, model.weights.reshape(-1)):
         return "weights that are multiples of one power of two in 16 bits, and those of this model are not"
     return None
 
@@ -57,27 +53,3 @@ def int16_tables(model: KernelModel | LinearModel | ConjunctionModel, *, fits: b
         "constants": model.intercept,
     }
     return Tables(INT16, parameters, {}, arrays)
-
-
-def _fits(parts: list[NDArray[np.float64]]) -> bool:
-    """Whether all are integers of 16 bits, times the smallest power of two for which the largest is one."""
-    largest = max(float(np.abs(part).max(initial=0.0)) for part in parts)
-    if largest == 0.0:
-        return True
-    exponent = int(np.frexp(largest)[1]) - 15  # then 2^14 <= largest / 2^exponent < 2^15
-    if np.ldexp(largest, -exponent) > _LARGEST:
-        exponent += 1
-    for part in parts:
-        for begin in range(0, len(part), _CHUNK):
-            weights = part[begin : begin + _CHUNK]
-            multiples = _divided(weights, exponent)
-            if not (np.rint(multiples) == multiples).all() or (weights[multiples == 0] != 0).any():
-                return False
-    return True
-
-
-def _divided(weights: NDArray[np.float64], exponent: int) -> NDArray[np.float64]:
-    """The weights divided by a power of two, exactly."""
-    if abs(exponent) < _ORDINARY:
-        return weights * float(np.ldexp(1.0, -exponent))
-    return np.ldexp(weights, -exponent)  # slow, and right where the power itself is no number

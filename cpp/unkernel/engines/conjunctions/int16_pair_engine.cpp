@@ -28,36 +28,41 @@ constexpr double few_pairs = 1 << 15;
 
 // --- The weights -----------------------------------------------------------------------------------
 
-// Finds the largest power of two of which all weights are 16-bit multiples, one weight at a time.
+// Finds the largest power of two of which all weights are 16-bit multiples.
 class CommonUnit {
  public:
   // False if there is no such power of two for the weights so far.
   bool takes(std::span<const double> weights) {
-    return std::ranges::all_of(weights, [&](double weight) { return takes(weight); });
+    while (!weights.empty()) {
+      const std::size_t size = std::min(weights.size(), chunk);
+      for (const double weight : weights.first(size)) add(weight);
+      if (lowest_ != none && !(std::ldexp(largest_, -lowest_) <= std::numeric_limits<Weight>::max()))
+        return false;
+      weights = weights.subspan(size);
+    }
+    return true;
   }
   double value() const { return lowest_ == none ? 1.0 : std::ldexp(1.0, lowest_); }
 
  private:
   static constexpr int none = std::numeric_limits<int>::max();
+  static constexpr std::size_t chunk = 4096;
+  static constexpr int digits = 52;  // of a double, after the first one
 
-  bool takes(double weight) {
-    if (weight == 0.0) return true;
-    int exponent;
-    const auto digits = static_cast<std::uint64_t>(std::ldexp(std::frexp(std::abs(weight), &exponent), 53));
-    lowest_ = std::min(lowest_, exponent - 53 + std::countr_zero(digits));
+  // A double is its 53 binary digits times a power of two; zeros at the end of the digits raise that power.
+  void add(double weight) {
+    const auto bits = std::bit_cast<std::uint64_t>(std::abs(weight));
+    if (bits == 0) return;
+    const auto exponent = static_cast<int>(bits >> digits);
+    const std::uint64_t first = exponent == 0 ? 0 : std::uint64_t{1} << digits;  // which is not stored
+    const std::uint64_t all = first | (bits & ((std::uint64_t{1} << digits) - 1));
+    lowest_ = std::min(lowest_, std::max(exponent, 1) - 1023 - digits + std::countr_zero(all));
     largest_ = std::max(largest_, std::abs(weight));
-    return std::ldexp(largest_, -lowest_) <= std::numeric_limits<Weight>::max();
   }
 
   int lowest_ = none;
   double largest_ = 0.0;
 };
-
-std::optional<double> common_unit(const ConjunctionWeights& model) {
-  CommonUnit unit;
-  if (!unit.takes(model.intercept) || !unit.takes(model.weights)) return std::nullopt;
-  return unit.value();
-}
 
 // Calls visit(a, b, k) for the k-th conjunction of the model, of ranks a > b; b = a for a single feature.
 template <class Visit>
@@ -384,12 +389,18 @@ std::uint64_t dense_pairs_for(const ConjunctionWeights& model) {
   return static_cast<std::uint64_t>(std::max(dense_fold * static_cast<double>(model.keys.size()), few_pairs));
 }
 
+std::optional<double> int16_unit(std::span<const double> intercept, std::span<const double> weights) {
+  CommonUnit unit;
+  if (!unit.takes(intercept) || !unit.takes(weights)) return std::nullopt;
+  return unit.value();
+}
+
 std::unique_ptr<Engine> make_int16_pair_engine(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
   check(model);
   if (model.map.degree != 2 || model.basis != Basis::sets || model.intercept.size() < 2) return nullptr;
   if (model.columns.size() >= PartnerBuckets::most_partners || model.keys.size() >= most_entries)
     return nullptr;
-  const std::optional<double> unit = common_unit(model);
+  const std::optional<double> unit = int16_unit(model.intercept, model.weights);
   return unit ? Int16PairEngine::of(model, dense_pairs, *unit) : nullptr;
 }
 

@@ -17,6 +17,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 
 #include "unkernel/engines/conjunctions/layout.hpp"
 #include "unkernel/engines/engine.hpp"
@@ -25,6 +27,9 @@ namespace unkernel::engines {
 
 // The recommended number of pairs in the dense table: about as many as the model has.
 std::uint64_t dense_pairs_for(const ConjunctionWeights& model);
+
+// The largest power of two of which all these finite numbers are 16-bit multiples, if there is one.
+std::optional<double> int16_unit(std::span<const double> intercept, std::span<const double> weights);
 
 // Null if the model does not have this form. Throws std::invalid_argument if it is not a valid model.
 std::unique_ptr<Engine> make_int16_pair_engine(const ConjunctionWeights& model, std::uint64_t dense_pairs);
