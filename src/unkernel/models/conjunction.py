@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.models.base import Arrays, Model, Settings
-from unkernel.models.decision import Decision, Softmax, classes_from_json, classes_to_json
+from unkernel.models.curves import Curves
+from unkernel.models.decision import (
+    Decision,
+    Softmax,
+    classes_from_json,
+    classes_to_json,
+    probability_from_json,
+    probability_to_json,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,8 +48,8 @@ class ConjunctionModel(Model):
         The weight of the constant.
     classes : (classes,) array
         Two classes share one score (positive: the second class); more have one each.
-    probability : Softmax or None
-        Whether the model is log-linear, so that its scores have probabilities.
+    probability : Softmax, Curves or None
+        Where probabilities come from: the model is log-linear, or a curve was fitted for each score.
     """
 
     kind: ClassVar[str] = "conjunctions"
@@ -58,7 +66,7 @@ class ConjunctionModel(Model):
     intercept: NDArray[np.float64]
     classes: NDArray[Any]
     origin: dict[str, Any] = field(default_factory=dict)
-    probability: Softmax | None = None
+    probability: Softmax | Curves | None = None
 
     @property
     def n_conjunctions(self) -> int:
@@ -93,7 +101,7 @@ class ConjunctionModel(Model):
             "n_features": self.n_features,
             "classes": classes_to_json(self.classes),
             "origin": self.origin,
-        } | ({} if self.probability is None else {"probability": "softmax"})
+        } | ({} if self.probability is None else {"probability": probability_to_json(self.probability)})
         arrays = {
             "columns": self.columns.astype("<i8", copy=False),
             "keys": self.keys.astype("<u8", copy=False),
@@ -130,6 +138,7 @@ class ConjunctionModel(Model):
             origin=container.setting(name, settings, "origin", dict, lambda v: True),
             probability=_probability(name, settings),
         )
+        _ = model.decision  # which checks that there is a curve for each score
         scores = len(model.intercept)
         if scores != (1 if len(model.classes) == 2 else len(model.classes)):
             raise FormatError(name, 0, 0, "the number of scores does not fit the number of classes")
@@ -138,8 +147,14 @@ class ConjunctionModel(Model):
         return model
 
 
-def _probability(name: str, settings: dict[str, Any]) -> Softmax | None:
+def _probability(name: str, settings: dict[str, Any]) -> Softmax | Curves | None:
     if "probability" not in settings:
         return None
-    container.setting(name, settings, "probability", str, lambda v: v == "softmax")
-    return Softmax()
+    damaged = FormatError(name, 0, 0, "the model's setting 'probability' is damaged")
+    try:
+        found = probability_from_json(settings["probability"])
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise damaged from error
+    if not isinstance(found, Softmax | Curves):
+        raise damaged
+    return found
