@@ -1,0 +1,118 @@
+"""Some records of a file, one after the other: what readers give and plans encode."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unkernel.data.rows.csr import CsrRows
+from unkernel.errors import FormatError
+from unkernel.records.plan import Plan
+
+_ROW = "row "  # how messages of plans begin
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Records beside each other.
+
+    Attributes
+    ----------
+    file : str
+        Its name.
+    table : Arrow table, dict of columns, or list of dicts
+        What ``Plan.encode`` takes.
+    n_rows : int
+    line_of : callable
+        The line of the file on which the record with this number in the block begins; 0 where files have no
+        lines.
+    first : int
+        The number of the first record in the file, counted from 0.
+    """
+
+    file: str
+    table: Any
+    n_rows: int
+    line_of: Callable[[int], int]
+    first: int = 0
+
+    def encode(self, plan: Plan, threads: int = 1) -> CsrRows:
+        """The rows of the records; one that cannot be encoded is a ``FormatError`` that says where it is."""
+        try:
+            return plan.encode(self.table, threads)
+        except (ValueError, TypeError) as error:
+            raise self._placed(plan, error) from error
+
+    def error(self, row: int, reason: str) -> FormatError:
+        """What is wrong with a record."""
+        line = self.line_of(row)
+        return FormatError(self.file, line, 0, reason if line else f"record {self.first + row}: {reason}")
+
+    def values(self, name: str) -> list[Any] | None:
+        """The values of a column, missing ones as None; None where there is no such column."""
+        table = self.table
+        if isinstance(table, list):
+            return [record.get(name) for record in table] if any(name in one for one in table) else None
+        if isinstance(table, Mapping):
+            found = table.get(name)
+        else:
+            found = table[name] if name in table.column_names else None
+        return None if found is None else listed(found)
+
+    def records(self) -> list[dict[str, Any]]:
+        """The records, as dicts; a missing value is None."""
+        if isinstance(self.table, list):
+            return self.table
+        names = list(self.table) if isinstance(self.table, Mapping) else self.table.column_names
+        columns = [listed(self.table[name]) for name in names]
+        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def one(self, row: int) -> Block:
+        """The block of one record."""
+        part = _part(self.table, row, row + 1)
+        return Block(self.file, part, 1, lambda _: self.line_of(row), self.first + row)
+
+    def _placed(self, plan: Plan, error: Exception) -> FormatError:
+        """The same error, with the place of the first record that has it."""
+        row = self._first_bad(plan)
+        try:
+            plan.encode(_part(self.table, row, row + 1))
+        except (ValueError, TypeError) as own:
+            error = own
+        words = str(error)
+        if words.startswith(_ROW):
+            words = words.partition(": ")[2]
+        return self.error(row, words)
+
+    def _first_bad(self, plan: Plan) -> int:
+        """All records before it can be encoded. Halves are tried, as few messages name the record."""
+        low, high = 0, self.n_rows  # the first `low` records are good, and the first `high` are not
+        while high - low > 1:
+            middle = (low + high) // 2
+            try:
+                plan.encode(_part(self.table, low, middle))
+                low = middle
+            except (ValueError, TypeError):
+                high = middle
+        return low
+
+
+def listed(values: Any) -> list[Any]:
+    """A column as Python objects; NaN is a missing number, as None is."""
+    if isinstance(values, np.ndarray):
+        found = values.tolist()
+    else:
+        found = list(values.to_pylist() if hasattr(values, "to_pylist") else values)
+    if found and any(isinstance(value, float) for value in found):
+        return [None if isinstance(value, float) and math.isnan(value) else value for value in found]
+    return found
+
+
+def _part(table: Any, begin: int, end: int) -> Any:
+    if isinstance(table, Mapping):
+        return {name: values[begin:end] for name, values in table.items()}
+    return table[begin:end] if isinstance(table, Sequence) else table.slice(begin, end - begin)

@@ -1,0 +1,61 @@
+"""What the columns of a plan are, for those who read files for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unkernel.records.plan import Plan, PlanStep
+
+_NUMBERS = "numbers"
+_KINDS = {"one_hot": "category", "ordinal": "category", "text": "text", "strings": "strings", "pairs": "dict"}
+_LABELS = (" = ", " in [", " < ", " >= ", " is missing", " has ", " is a number")  # behind a column's name
+
+
+def columns_read(plan: Plan) -> list[str]:
+    """The columns that any step reads."""
+    read = {int(column) for step in plan.steps for column in step.table.get("columns", ())}
+    return [name for place, name in enumerate(plan.columns) if place in read]
+
+
+def column_types(plan: Plan) -> dict[str, str]:
+    """How cells of text files are to be read: as what the plan's tables know them."""
+    found: dict[str, str] = {}
+    for step in plan.steps:
+        for place, column in enumerate(step.table.get("columns", ())):
+            name = plan.columns[int(column)]
+            found[name] = "string" if found.get(name) == "string" else _type_in(step, place)
+    return found
+
+
+def _type_in(step: PlanStep, place: int) -> str:
+    if step.kind == _NUMBERS:
+        return "number"
+    tables: Any = step.table.get("categories")
+    if not tables or len(tables[place]["string_ends"]) or not len(tables[place]["numbers"]):
+        return "string"
+    return "number"
+
+
+def column_kinds(plan: Plan) -> dict[str, str]:
+    """The kind of each column that is read, in the words of ``RecordEncoder``."""
+    binned = {int(step.table["input"]) for step in plan.steps if step.kind == "bins"}
+    found: dict[str, str] = {}
+    for number, step in enumerate(plan.steps):
+        for column in step.table.get("columns", ()):
+            kind = ("binned" if number in binned else "number") if step.kind == _NUMBERS else step.kind
+            found.setdefault(plan.columns[int(column)], _KINDS.get(kind, kind))
+    return {name: found[name] for name in plan.columns if name in found}
+
+
+def features_of_columns(plan: Plan) -> dict[str, int]:
+    """How many features each column has, by the labels of the features."""
+    counts = dict.fromkeys(columns_read(plan), 0)
+    for label in plan.feature_names:
+        owner = max((name for name in counts if _is_of(label, name)), key=len, default=None)
+        if owner is not None:
+            counts[owner] += 1
+    return counts
+
+
+def _is_of(label: str, name: str) -> bool:
+    return label == name or (label.startswith(name) and label.startswith(_LABELS, len(name)))

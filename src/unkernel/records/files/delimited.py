@@ -1,0 +1,243 @@
+"""CSV and TSV: blocks of whole records, parsed by pyarrow, or by Python's csv where pyarrow cannot.
+
+Python's csv is slow, is always there, and knows on which line a record is. It reads the header, the blocks
+that pyarrow does not take (to say what is wrong with them, or because pyarrow is strict), and all blocks
+where there is no pyarrow. Both give the same values.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from unkernel.errors import FormatError
+from unkernel.records.files import cells
+from unkernel.records.files.blocks import Block
+
+_LARGEST_RECORD = 1 << 26  # bytes: a quotation mark that is not closed must not take all memory
+_ARROW_BLOCK = 1 << 20  # bytes that one thread of pyarrow parses at a time
+_BOM = b"\xef\xbb\xbf"
+_WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_DELIMITERS = (",", ";", "\t", "|")
+_QUOTED = re.compile(rb'(?:\A|(?<=[,;\t|\n\r]))"[^"]*(?:""[^"]*)*("|\Z)')  # a field
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Bytes that are whole records, and the line of the file that they begin on."""
+
+    data: bytes
+    line: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """The first line."""
+
+    file: str
+    columns: list[str]
+    delimiter: str
+
+
+# --- Whole records ------------------------------------------------------------------------------------
+
+
+def pieces_of(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
+    """The bytes of a file, cut between records."""
+    held, line = b"", 1
+    for block in _without_bom(blocks, file):
+        held = held + block if held else block
+        if end := _end_of_records(held):
+            piece = Piece(held[:end], line)
+            line += piece.data.count(b"\n")
+            held = held[end:]
+            yield piece
+        elif len(held) > _LARGEST_RECORD:
+            raise FormatError(
+                file,
+                line,
+                0,
+                f"a record of more than {_LARGEST_RECORD >> 20} MB: is a quotation mark not closed?",
+            )
+    if held:
+        yield Piece(held, line)
+
+
+def _without_bom(blocks: Iterable[bytes], file: str) -> Iterator[bytes]:
+    for number, block in enumerate(blocks):
+        if number == 0 and block.startswith(_WIDE_BOMS):
+            raise FormatError(file, 1, 0, "the text is UTF-16, not UTF-8: convert it first (iconv -f utf-16)")
+        yield block.removeprefix(_BOM) if number == 0 else block
+
+
+def _end_of_records(data: bytes) -> int:
+    """Behind the last line break that is not in a quoted field; 0 where there is none.
+
+    Where the number of quotation marks before it is even, it is in none (unless marks stand inside of
+    fields that are not quoted, too, and then the parser fails); else fields are looked at one by one.
+    """
+    end = data.rfind(b"\n") + 1
+    if not end or not (data.count(b'"', 0, end) & 1):
+        return end
+    end, before = 0, 0
+    for found in _QUOTED.finditer(data):
+        end = data.rfind(b"\n", before, found.start()) + 1 or end
+        if not found[1]:  # not closed
+            return end
+        before = found.end()
+    return data.rfind(b"\n", before) + 1 or end
+
+
+# --- The header ---------------------------------------------------------------------------------------
+
+
+def header_of(piece: Piece | None, file: str, format: str) -> tuple[Header, Piece]:
+    """The names of the columns, and the records behind them."""
+    if piece is None or not piece.data.strip():
+        raise FormatError(file, 0, 0, "the file is empty: its first line must name the columns")
+    text = io.StringIO(_decoded(piece, file), newline="")
+    begin = text.readline()
+    delimiter = "\t" if format == "tsv" else next((one for one in _DELIMITERS if one in begin), ",")
+    text.seek(0)
+    with _long_fields():
+        reader = csv.reader(text, delimiter=delimiter)
+        names = next((fields for fields in reader if fields), [])
+        lines = reader.line_num
+    _check_names(names, file)
+    rest = piece.data
+    for _ in range(lines):
+        rest = rest.partition(b"\n")[2]
+    return Header(file, names, delimiter), Piece(rest, piece.line + lines)
+
+
+def _check_names(names: Sequence[str], file: str) -> None:
+    for place, name in enumerate(names):
+        if not name.strip():
+            reason = f"column {place + 1} has no name: the first line must name all columns"
+            raise FormatError(file, 1, 0, reason)
+        if name in names[:place]:
+            raise FormatError(file, 1, 0, f"two columns have the name {cells.shown(name)}")
+
+
+def _decoded(piece: Piece, file: str) -> str:
+    try:
+        return piece.data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = piece.line + piece.data.count(b"\n", 0, error.start)
+        reason = f"byte 0x{piece.data[error.start]:02x} is not UTF-8 text: convert the file first (iconv)"
+        raise FormatError(file, line, 0, reason) from None
+
+
+# --- Records ------------------------------------------------------------------------------------------
+
+
+def parse(piece: Piece, header: Header, types: Mapping[str, str], first: int, threads: int) -> Block:
+    """The columns that `types` names, as values of these types."""
+    table = _by_arrow(piece, header, types, threads)
+    if table is None:
+        return _by_csv(piece, header, types, first)
+    return Block(header.file, table, table.num_rows, lambda row: _lines(piece, header)[row], first)
+
+
+def _by_arrow(piece: Piece, header: Header, types: Mapping[str, str], threads: int) -> Any:
+    """An Arrow table; None where there is no pyarrow, or it does not take the records."""
+    arrow = arrow_csv()
+    if arrow is None or not piece.data.strip():
+        return None
+    pa, pc = arrow
+    known = {"number": pa.float64(), "boolean": pa.bool_(), "string": pa.string()}
+    quoted = b'"' in piece.data
+    size = _ARROW_BLOCK if threads > 1 and not quoted else len(piece.data) + 1
+    try:
+        return pc.read_csv(
+            pa.BufferReader(piece.data),
+            read_options=pc.ReadOptions(
+                column_names=header.columns, use_threads=threads > 1, block_size=size
+            ),
+            parse_options=pc.ParseOptions(delimiter=header.delimiter, newlines_in_values=quoted),
+            convert_options=pc.ConvertOptions(
+                column_types={name: known[kind] for name, kind in types.items()},
+                include_columns=list(types),
+                null_values=[""],
+                true_values=[word for word, value in cells.BOOLEANS.items() if value],
+                false_values=[word for word, value in cells.BOOLEANS.items() if not value],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+
+
+@cache
+def arrow_csv() -> tuple[Any, Any] | None:
+    """``pyarrow`` and ``pyarrow.csv``, where they are installed."""
+    try:
+        import pyarrow
+        import pyarrow.csv
+    except ImportError:
+        return None
+    return pyarrow, pyarrow.csv
+
+
+def _by_csv(piece: Piece, header: Header, types: Mapping[str, str], first: int) -> Block:
+    rows, lines = rows_of(piece, header)
+    place_of = {name: place for place, name in enumerate(header.columns)}
+    columns: dict[str, list[Any]] = {}
+    for name, kind in types.items():
+        column = [row[place_of[name]] for row in rows]
+        try:
+            columns[name] = cells.values_of(column, kind)
+        except ValueError:
+            _fail_cell(header, name, kind, column, lines)
+    return Block(header.file, columns, len(rows), lambda row: lines[row], first)
+
+
+def _fail_cell(header: Header, name: str, kind: str, column: list[str], lines: list[int]) -> None:
+    for line, cell in zip(lines, column, strict=True):
+        try:
+            cells.value_of(cell, kind)
+        except ValueError as error:
+            raise FormatError(header.file, line, 0, f"column {name!r}: {error}") from None
+
+
+def rows_of(piece: Piece, header: Header) -> tuple[list[list[str]], list[int]]:
+    """The cells of each record, and the line that it begins on. Empty lines are no records."""
+    text = _decoded(piece, header.file)
+    rows, lines, width = [], [], len(header.columns)
+    with _long_fields():
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=header.delimiter)
+        before = 0
+        try:
+            for fields in reader:
+                line, before = piece.line + before, reader.line_num
+                if not fields:
+                    continue
+                if len(fields) != width:
+                    reason = f"expected {width} fields, as the first line has, got {len(fields)}"
+                    raise FormatError(header.file, line, 0, reason)
+                rows.append(fields)
+                lines.append(line)
+        except csv.Error as error:
+            raise FormatError(header.file, piece.line + before, 0, f"not a CSV record: {error}") from None
+    return rows, lines
+
+
+def _lines(piece: Piece, header: Header) -> list[int]:
+    return rows_of(piece, header)[1]
+
+
+class _long_fields:  # noqa: N801 (used as a function)
+    """Python's csv takes fields of any length meanwhile."""
+
+    def __enter__(self) -> None:
+        self._before = csv.field_size_limit(sys.maxsize)
+
+    def __exit__(self, *_: object) -> None:
+        csv.field_size_limit(self._before)

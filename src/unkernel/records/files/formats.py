@@ -1,0 +1,37 @@
+"""The formats of files of records, told by the name or by the first bytes."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+FORMATS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+COMPRESSIONS = (".gz", ".xz", ".bz2", ".zst")
+_PARQUET = b"PAR1"
+_BOM = b"\xef\xbb\xbf"
+
+
+def format_of(name: str) -> str | None:
+    """The format that a file's name tells: ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"parquet"`` or None."""
+    path = PurePath(name)
+    if path.suffix.lower() in COMPRESSIONS:
+        path = path.with_suffix("")
+    return FORMATS.get(path.suffix.lower())
+
+
+def sniffed(begin: bytes) -> str:
+    """The format that a file's first bytes tell: JSON lines begin with a brace, all else has delimiters."""
+    if begin.startswith(_PARQUET):
+        return "parquet"
+    text = begin.removeprefix(_BOM).lstrip()
+    if text.startswith(b"{"):
+        return "jsonl"
+    header = text.partition(b"\n")[0]
+    return "tsv" if b"\t" in header and b"," not in header else "csv"

@@ -1,0 +1,58 @@
+"""JSON lines: one object per line. Python's json reads them; nothing else is needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from unkernel.errors import FormatError
+from unkernel.records.files.blocks import Block
+
+_LARGEST_RECORD = 1 << 28  # bytes
+_BOM = b"\xef\xbb\xbf"
+
+
+def json_blocks(blocks: Iterable[bytes], file: str) -> Iterator[Block]:
+    """Records in the order of the file, as many at a time as whole lines have come."""
+    held, line, first = b"", 1, 0
+    for number, block in enumerate(blocks):
+        held = held + block if number else block.removeprefix(_BOM)
+        end = held.rfind(b"\n") + 1
+        if not end and len(held) > _LARGEST_RECORD:
+            raise FormatError(file, line, 0, f"a line of more than {_LARGEST_RECORD >> 20} MB")
+        if end:
+            found = _parsed(held[:end], line, first, file)
+            line += held.count(b"\n", 0, end)
+            held = held[end:]
+            first += found.n_rows
+            if found.n_rows:
+                yield found
+    if held.strip():
+        yield _parsed(held, line, first, file)
+
+
+def _parsed(data: bytes, line: int, first: int, file: str) -> Block:
+    records: list[dict[str, Any]] = []
+    lines: list[int] = []
+    for number, text in enumerate(data.split(b"\n"), line):
+        if text and not text.isspace():
+            records.append(record_of(text, file, number))
+            lines.append(number)
+    return Block(file, records, len(records), lambda row: lines[row], first)
+
+
+def record_of(text: bytes | str, file: str, line: int = 0) -> dict[str, Any]:
+    """One record."""
+    try:
+        record = json.loads(text)
+    except UnicodeDecodeError as error:
+        raise FormatError(file, line, error.start + 1, "not UTF-8 text: convert the file first") from None
+    except json.JSONDecodeError as error:
+        raise FormatError(file, line, error.colno, f"not a JSON object: {error.msg}") from None
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
+        raise FormatError(file, line, 0, f"not a JSON object that can be read: {error}") from None
+    if not isinstance(record, dict):
+        kind = type(record).__name__
+        raise FormatError(file, line, 0, f'expected an object such as {{"age": 39}}, got a {kind}')
+    return record

@@ -1,0 +1,89 @@
+"""Parquet, read by pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from unkernel.errors import FormatError
+from unkernel.records.files.blocks import Block
+
+_ROWS = 1 << 16  # of a block
+REMEDY = 'install it: pip install "unkernel[records]"'
+
+
+class ParquetRecords:
+    """An open file."""
+
+    def __init__(self, source: Any, file: str) -> None:
+        self._pa, self._parquet = _pyarrow(file)
+        self._file = file
+        try:
+            self._opened = self._parquet.ParquetFile(source)
+        except (self._pa.ArrowException, OSError) as error:
+            raise self._damaged(error) from None
+        self.columns: list[str] = list(self._opened.schema_arrow.names)
+        for place, name in enumerate(self.columns):
+            if name in self.columns[:place]:
+                raise FormatError(file, 0, 0, f"two columns have the name {name!r}")
+
+    def types(self) -> dict[str, str]:
+        """The types of the columns, in the words of text files."""
+        kinds = self._pa.types
+        found = {}
+        for field in self._opened.schema_arrow:
+            kind = field.type.value_type if kinds.is_dictionary(field.type) else field.type
+            number = kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind)
+            found[field.name] = "number" if number else "boolean" if kinds.is_boolean(kind) else "string"
+        return found
+
+    def blocks(self, columns: list[str]) -> Iterator[Block]:
+        """Records in the order of the file, with these columns."""
+        first = 0
+        batches = self._opened.iter_batches(batch_size=_ROWS, columns=columns)
+        while True:
+            try:
+                batch = next(batches, None)
+            except (self._pa.ArrowException, OSError) as error:
+                raise self._damaged(error) from None
+            if batch is None:
+                return
+            yield Block(self._file, self._ready(batch), batch.num_rows, lambda _: 0, first)
+            first += batch.num_rows
+
+    def _ready(self, batch: Any) -> Any:
+        """What plans take: lists and other types that the core does not know become Python objects."""
+        table = self._pa.Table.from_batches([batch])
+        ready = {name: self._column(table[name]) for name in table.column_names}
+        if any(isinstance(column, list) for column in ready.values()):
+            return {
+                name: column if isinstance(column, list) else _objects(column)
+                for name, column in ready.items()
+            }
+        return self._pa.table(ready)
+
+    def _column(self, column: Any) -> Any:
+        pa, kind = self._pa, column.type
+        if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
+            return column.cast(pa.float64())
+        if pa.types.is_dictionary(kind) and kind.index_type.bit_width == 64:
+            return column.cast(kind.value_type)
+        return column.to_pylist() if pa.types.is_nested(kind) else column
+
+    def _damaged(self, error: Exception) -> FormatError:
+        words = " ".join(str(error).split()).rstrip(".")
+        return FormatError(self._file, 0, 0, f"not a Parquet file, or a damaged one ({words})")
+
+
+def _objects(column: Any) -> list[Any]:
+    found: list[Any] = column.to_pylist()
+    return found
+
+
+def _pyarrow(file: str) -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ValueError(f"{file}: Parquet files are read by pyarrow; {REMEDY}") from None
+    return pyarrow, pyarrow.parquet

@@ -1,0 +1,113 @@
+"""Opening a file of records, of any format."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import os
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+from unkernel.data.files import BLOCK_BYTES, name_of, read_blocks
+from unkernel.records.files import delimited
+from unkernel.records.files.blocks import Block
+from unkernel.records.files.formats import format_of, sniffed
+from unkernel.records.files.json_lines import json_blocks
+from unkernel.records.files.parquet import ParquetRecords
+
+_PARQUET = b"PAR1"
+
+
+class RecordFile:
+    """Records that are read once, block by block.
+
+    Attributes
+    ----------
+    file : str
+        What messages call it.
+    format : str
+        ``"csv"``, ``"tsv"``, ``"jsonl"`` or ``"parquet"``.
+    columns : list of str or None
+        The names of the columns; None for JSON lines, in which each record has its own.
+    """
+
+    def __init__(self, source: Any, file: str, format: str, blocks: Iterator[bytes]) -> None:
+        self.file = file
+        self.format = format
+        self.columns: list[str] | None = None
+        self._blocks = blocks
+        if format == "parquet":
+            self._parquet = ParquetRecords(_seekable(source, blocks), file)
+            self.columns = self._parquet.columns
+        elif format != "jsonl":
+            self._pieces = delimited.pieces_of(blocks, file)
+            self._header, rest = delimited.header_of(next(self._pieces, None), file, format)
+            self._pieces = itertools.chain([rest], self._pieces)
+            self.columns = self._header.columns
+
+    @property
+    def stored_types(self) -> dict[str, str] | None:
+        """The types of the columns, where the file says them."""
+        return self._parquet.types() if self.format == "parquet" else None
+
+    def blocks(self, types: Mapping[str, str], threads: int = 1) -> Iterator[Block]:
+        """The records, in the order of the file.
+
+        Parameters
+        ----------
+        types : dict
+            The columns to read. Where the format has no types, their cells are read as these:
+            ``"number"``, ``"boolean"`` or ``"string"``. JSON lines are read whole.
+        threads : int
+        """
+        if self.format == "jsonl":
+            yield from json_blocks(self._blocks, self.file)
+            return
+        wanted = {name: types[name] for name in self.columns or () if name in types}
+        if self.format == "parquet":
+            yield from self._parquet.blocks(list(wanted))
+            return
+        first = 0
+        for piece in self._pieces:
+            block = delimited.parse(piece, self._header, wanted, first, threads)
+            first += block.n_rows
+            if block.n_rows:
+                yield block
+
+
+def open_records(
+    source: str | os.PathLike[str] | IO[bytes],
+    *,
+    name: str | None = None,
+    wait: bool = True,
+    size: int = BLOCK_BYTES,
+) -> RecordFile:
+    """Open a file of records; its format is told by its name, or by its first bytes.
+
+    Parameters
+    ----------
+    source : path or open file
+        Compressed or not.
+    name : str, default=None
+        What messages call it, and what tells the format.
+    wait : bool, default=True
+        Whether blocks are filled; otherwise whatever has come through a pipe is a block.
+    size : int
+        Bytes of a block.
+    """
+    file = name_of(source) if name is None else name
+    blocks = read_blocks(source, size, wait=wait)
+    format = format_of(file)
+    if format == "parquet" and isinstance(source, str | os.PathLike):
+        with open(source, "rb") as opened:  # noqa: PTH123 (any PathLike)
+            if opened.read(len(_PARQUET)) == _PARQUET:  # not compressed as a whole: read in place
+                return RecordFile(source, file, format, iter(()))
+    if format is None:
+        begin = next(blocks, b"")
+        format, blocks = sniffed(begin), itertools.chain([begin], blocks)
+    return RecordFile(None, file, format, blocks)
+
+
+def _seekable(source: Any, blocks: Iterator[bytes]) -> Any:
+    """What pyarrow can read from: it looks at the end of the file first."""
+    return io.BytesIO(b"".join(blocks)) if source is None else os.fspath(source)

@@ -1,0 +1,189 @@
+"""A whole file of records, to learn from: values, labels, and the types that were found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.errors import FormatError
+from unkernel.records.files import cells
+from unkernel.records.files.blocks import Block, listed
+from unkernel.records.files.reading import RecordFile
+
+_NUMBER_KINDS = ("number", "binned")
+_MOST_NAMES = 30  # of columns in a message
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingTable:
+    """Records with their labels.
+
+    Attributes
+    ----------
+    columns : dict
+        Each an array of float64, in which NaN is a missing number, or a list.
+    labels : ndarray
+    types : dict
+        How cells of text files are read, column by column; see :mod:`unkernel.records.files.cells`.
+    """
+
+    columns: dict[str, Any]
+    labels: NDArray[Any]
+    types: dict[str, str]
+
+    def some(self, places: NDArray[np.intp]) -> TrainingTable:
+        """A part of the records."""
+        columns = {
+            name: values[places] if isinstance(values, np.ndarray) else [values[k] for k in places.tolist()]
+            for name, values in self.columns.items()
+        }
+        return replace(self, columns=columns, labels=self.labels[places])
+
+
+def read_training(
+    file: RecordFile, target: str, *, kinds: Mapping[str, str], drop: Sequence[str], threads: int = 1
+) -> TrainingTable:
+    """Read all records.
+
+    Parameters
+    ----------
+    file : RecordFile
+    target : str
+        The column of the labels.
+    kinds : dict
+        The kinds of columns that were chosen; numbers must then be numbers.
+    drop : sequence of str
+        Columns that are not read.
+    threads : int
+    """
+    if file.columns is not None:
+        check_columns(file.file, file.columns, [target, *kinds, *drop], target)
+    left_out = {*drop, *(name for name, kind in kinds.items() if kind == "drop")} - {target}
+    wanted = {name: "string" for name in file.columns or () if name not in left_out}
+    blocks = list(file.blocks(wanted, threads))
+    if not blocks:
+        raise FormatError(file.file, 0, 0, "there is no record: nothing to learn from")
+    columns, types = _joined(blocks, file)
+    if file.columns is None:
+        check_columns(file.file, list(columns), [target, *kinds, *drop], target)
+        columns = {name: values for name, values in columns.items() if name not in left_out}
+    for name in kinds:
+        if kinds[name] in _NUMBER_KINDS and types.get(name) == "string" and name in columns:
+            _check_numbers(name, columns[name], blocks)
+    labels = _labels(target, columns.pop(target), blocks)
+    if not columns:
+        raise FormatError(file.file, 0, 0, f"there is no column beside {target!r}: nothing to learn from")
+    return TrainingTable(columns, labels, {name: types[name] for name in [*columns, target]})
+
+
+def check_columns(file: str, columns: Sequence[str], asked: Sequence[str], target: str) -> None:
+    """All columns that were asked for must be there."""
+    for name in asked:
+        if name in columns:
+            continue
+        near = get_close_matches(name, columns, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; it has {named(columns)}"
+        which = "--target " if name == target else ""
+        raise ValueError(f"{file}: there is no column {which}{name!r}{hint}")
+
+
+def named(columns: Sequence[str]) -> str:
+    """Columns, for a message."""
+    words = ", ".join(columns[:_MOST_NAMES])
+    return words if len(columns) <= _MOST_NAMES else f"{words}, …"
+
+
+# --- Columns of all blocks ----------------------------------------------------------------------------
+
+
+def _joined(blocks: list[Block], file: RecordFile) -> tuple[dict[str, Any], dict[str, str]]:
+    first = blocks[0].table
+    if file.format == "jsonl":
+        records = [record for block in blocks for record in block.table]
+        names = dict.fromkeys(name for record in records for name in record)
+        columns: dict[str, Any] = {name: [record.get(name) for record in records] for name in names}
+        return columns, {name: _type_of_values(values) for name, values in columns.items()}
+    types = file.stored_types
+    columns, found = {}, {}
+    for name in first if isinstance(first, Mapping) else first.column_names:
+        parts = [block.table[name] for block in blocks]
+        if types is None:
+            columns[name], found[name] = _typed(parts)
+        else:
+            columns[name], found[name] = _stored(parts, types[name]), types[name]
+    return columns, found
+
+
+def _type_of_values(values: Sequence[Any]) -> str:
+    kinds = set(map(type, values)) - {type(None)}
+    if kinds and kinds <= {int, float}:
+        return "number"
+    return "boolean" if kinds == {bool} else "string"
+
+
+def _typed(parts: list[Any]) -> tuple[Any, str]:
+    """Cells of text as values of the type that all have; each different cell is looked at once."""
+    words, codes = _coded(parts)
+    kind = cells.type_of(word for word in words if word is not None)
+    values = [None if word is None else cells.value_of(word, kind) for word in words]
+    if kind == "number":
+        return np.array([np.nan if value is None else value for value in values])[codes], kind
+    return np.array(values, dtype=object)[codes].tolist(), kind
+
+
+def _coded(parts: list[Any]) -> tuple[list[str | None], NDArray[np.intp]]:
+    """The different cells, and which of them each record has."""
+    if not any(isinstance(part, list) for part in parts):
+        import pyarrow as pa
+
+        encoded = pa.chunked_array([chunk for part in parts for chunk in part.chunks]).combine_chunks()
+        encoded = encoded.dictionary_encode()
+        words = [*encoded.dictionary.to_pylist(), None]
+        return words, encoded.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)
+    all_cells = [cell for part in parts for cell in listed(part)]
+    place_of = {word: place for place, word in enumerate(Counter(all_cells))}
+    return list(place_of), np.array([place_of[cell] for cell in all_cells], dtype=np.intp)
+
+
+def _stored(parts: list[Any], kind: str) -> Any:
+    values = [value for part in parts for value in listed(part)]
+    if kind != "number":
+        return values
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+# --- Checks -------------------------------------------------------------------------------------------
+
+
+def _placed(blocks: list[Block], row: int, reason: str) -> FormatError:
+    block = next(one for one in reversed(blocks) if one.first <= row)
+    return block.error(row - block.first, reason)
+
+
+def _check_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
+    """Where numbers were asked for."""
+    for row, value in enumerate(values):
+        if isinstance(value, str):
+            try:
+                cells.value_of(value, "number")
+            except ValueError as error:
+                raise _placed(blocks, row, f"column {name!r}: {error}, as the schema asks") from None
+
+
+def _labels(target: str, values: Any, blocks: list[Block]) -> NDArray[Any]:
+    listed_ = listed(values)
+    missing = next((row for row, value in enumerate(listed_) if value is None), None)
+    if missing is not None:
+        raise _placed(blocks, missing, f"column {target!r}: a record to learn from needs a label")
+    for row, value in enumerate(listed_):
+        if isinstance(value, (list, dict)):
+            raise _placed(blocks, row, f"column {target!r}: a label is a string or a number")
+    if all(isinstance(value, (int, float)) for value in listed_):
+        return np.array(listed_)
+    return np.array([str(value) for value in listed_])

@@ -1,0 +1,263 @@
+"""Files of records: what readers give, and what they refuse."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unkernel import RecordEncoder
+from unkernel.errors import FormatError
+from unkernel.records.files import delimited, format_of, open_records, read_training
+from unkernel.records.files.columns import column_kinds, column_types, features_of_columns
+
+PEOPLE = "age,job,member,zip\n39,clerk,true,01234\n,pilot,false,99999\n50,,true,00501\n"
+TYPES = {"age": "number", "job": "string", "member": "boolean", "zip": "string"}
+RECORDS = [
+    {"age": 39.0, "job": "clerk", "member": True, "zip": "01234"},
+    {"age": None, "job": "pilot", "member": False, "zip": "99999"},
+    {"age": 50.0, "job": None, "member": True, "zip": "00501"},
+]
+
+
+def opened(text: str | bytes, name: str = "x.csv", **options):
+    data = text.encode() if isinstance(text, str) else text
+    return open_records(io.BytesIO(data), name=name, **options)
+
+
+def records_of(file, types):
+    return [record for block in file.blocks(types) for record in block.records()]
+
+
+@pytest.fixture(params=["pyarrow", "csv"])
+def parser(request, monkeypatch):
+    """With pyarrow, and without."""
+    if request.param == "csv":
+        monkeypatch.setattr(delimited, "arrow_csv", lambda: None)
+    return request.param
+
+
+# --- Values -------------------------------------------------------------------------------------------
+
+
+def test_cells_are_read_as_the_types_say(parser):
+    assert records_of(opened(PEOPLE), TYPES) == RECORDS
+
+
+def test_only_columns_that_are_asked_for_are_read(parser):
+    assert records_of(opened(PEOPLE), {"job": "string"}) == [{"job": one["job"]} for one in RECORDS]
+
+
+def test_blocks_of_any_size_give_the_same_records(parser):
+    text = PEOPLE + '7,"a, ""quoted""\nname",true,1\n' * 3
+    expected = records_of(opened(text), TYPES)
+    assert expected[-1]["job"] == 'a, "quoted"\nname'
+    for size in (1, 7, 40):
+        assert records_of(opened(text, size=size), TYPES) == expected
+
+
+@pytest.mark.parametrize(
+    ("suffix", "compress"),
+    [
+        ("", bytes),
+        (".gz", gzip.compress),
+        (".bz2", bz2.compress),
+        (".xz", lzma.compress),
+        (".zst", zstandard.ZstdCompressor().compress),
+    ],
+)
+def test_compressed_files(tmp_path, suffix, compress):
+    lines = "".join(json.dumps(record) + "\n" for record in RECORDS)
+    for name, text in (("p.csv", PEOPLE), ("p.tsv", PEOPLE.replace(",", "\t")), ("p.jsonl", lines)):
+        path = tmp_path / (name + suffix)
+        path.write_bytes(compress(text.encode()))
+        assert format_of(str(path)) == name[2:]
+        assert records_of(open_records(path), TYPES) == RECORDS
+
+
+def test_parquet_whole_or_compressed_or_a_stream(tmp_path):
+    table = pa.table({name: [record[name] for record in RECORDS] for name in TYPES})
+    table = table.append_column("cost", pa.array([1, 2, 3], pa.decimal128(5, 2)))
+    table = table.append_column("tags", pa.array([["a"], [], None]))
+    pq.write_table(table, tmp_path / "p.parquet")
+    (tmp_path / "p.parquet.gz").write_bytes(gzip.compress((tmp_path / "p.parquet").read_bytes()))
+    for path in (tmp_path / "p.parquet", tmp_path / "p.parquet.gz"):
+        found = records_of(open_records(path), TYPES | {"cost": "number", "tags": "string"})
+        assert [one.pop("cost") for one in found] == [1.0, 2.0, 3.0]
+        assert [one.pop("tags") for one in found] == [["a"], [], None]
+        assert found == RECORDS
+    with (tmp_path / "p.parquet").open("rb") as stream:
+        assert records_of(open_records(stream, name="-"), {"age": "number"}) == [
+            {"age": one["age"]} for one in RECORDS
+        ]
+
+
+@pytest.mark.parametrize(
+    ("begin", "format"),
+    [(b'{"a": 1}\n', "jsonl"), (b" \n{}", "jsonl"), (b"a,b\n1,2\n", "csv"), (b"a\tb\n1\t2\n", "tsv")],
+)
+def test_formats_are_told_by_first_bytes_where_names_do_not(begin, format):
+    assert opened(begin, "-").format == format
+
+
+@pytest.mark.parametrize("delimiter", [";", "|", "\t"])
+def test_other_delimiters_and_line_ends_and_marks(parser, delimiter):
+    text = "\ufeff" + PEOPLE.replace(",", delimiter).replace("\n", "\r\n")
+    assert records_of(opened(text), TYPES) == RECORDS
+
+
+cell = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(cell, st.sampled_from(["1", "-2.5", "1e3", "", " 7 ", "NA", "nan", "inf"])), max_size=9
+    )
+)
+def test_pyarrow_and_csv_read_the_same(rows):
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows([("name", "number"), *rows])
+    types = {"name": "string", "number": "number"}
+    fast = records_of(opened(text.getvalue(), size=16), types)
+    header, piece = delimited.header_of(delimited.Piece(text.getvalue().encode(), 1), "x", "csv")
+    assert fast == delimited._by_csv(piece, header, types, 0).records()
+    assert [one["name"] for one in fast] == [name or None for name, _ in rows]
+
+
+# --- Training -----------------------------------------------------------------------------------------
+
+
+def test_types_are_found(parser):
+    text = "n,zip,flag,name,gap,label\n1,007,TRUE,NA,NA,a\n-2.5,010,false,x,3,b\n"
+    table = read_training(opened(text), "label", kinds={}, drop=["name"])
+    assert table.types == {
+        "n": "number", "zip": "string", "flag": "boolean", "gap": "number", "label": "string",
+    }  # fmt: skip
+    assert table.columns["zip"] == ["007", "010"]
+    np.testing.assert_array_equal(table.columns["gap"], [np.nan, 3.0])
+    assert table.labels.tolist() == ["a", "b"]
+
+
+def test_kinds_types_and_features_of_a_plan():
+    encoder = RecordEncoder(kinds={"n": "number"}, min_count=1).fit(
+        {"age": [1.0, 2.0], "n": [1.0, 2.0], "zip": ["a", "b"], "code": [7, 8], "tags": [["a"], ["b"]]}
+    )
+    plan = (
+        RecordEncoder(kinds={"n": "number", "code": "category"}, min_count=1)
+        .fit({"age": [1.0, 2.0], "n": [1.0, 2.0], "zip": ["a", "b"], "code": [7, 8], "tags": [["a"], ["b"]]})
+        .plan_
+    )
+    assert column_kinds(plan) == {
+        "age": "binned", "n": "number", "zip": "category", "code": "category", "tags": "strings",
+    }  # fmt: skip
+    assert column_types(plan) == {
+        "age": "number", "n": "number", "zip": "string", "code": "number", "tags": "string",
+    }  # fmt: skip
+    assert sum(features_of_columns(plan).values()) == plan.n_features
+    assert features_of_columns(encoder.plan_)["age"] == 3
+
+
+# --- Refusals -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("", 0, "the file is empty"),
+        ("\n\n", 0, "the file is empty"),
+        ("a,a\n1,2\n", 1, "two columns have the name 'a'"),
+        ("a,\n1,2\n", 1, "column 2 has no name"),
+        ("a,b\n1,2\n3\n", 3, "expected 2 fields, as the first line has, got 1"),
+        ("a,b\n1,2\n\n3,4,5\n", 4, "expected 2 fields"),
+        ('a,b\n1,"x\ny"\nold,z\n', 4, "column 'a': expected a number, got 'old'"),
+        (b"a,b\n1,\xff\n", 2, "byte 0xff is not UTF-8"),
+        (b"a,\xff\n1,2\n", 1, "byte 0xff is not UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16"), 1, "UTF-16"),
+        ("a,b\n1_000,2\n", 2, "column 'a': expected a number"),
+        ("a,b\n" + "9" * 100 + "x,2\n", 2, "9…'"),
+    ],
+)
+def test_bad_tables_name_the_line(parser, text, line, words):
+    with pytest.raises(FormatError, match=words) as caught:
+        list(opened(text, "x.csv").blocks({"a": "number", "b": "string"}))
+    assert (caught.value.file, caught.value.line) == ("x.csv", line)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ('{"a": 1}\n{"a": \n', 2, "not a JSON object"),
+        ('{"a": 1}\n\n[1]\n', 3, "got a list"),
+        (b'{"a": "\xff"}\n', 1, "not UTF-8"),
+        ('{"a": ' + "9" * 5000 + "}\n", 1, "cannot be read|can be read"),
+        ("{}\n" + "[" * 100_000 + "\n", 2, "not a JSON object"),
+    ],
+)
+def test_bad_lines_of_json(text, line, words):
+    with pytest.raises(FormatError, match=words) as caught:
+        list(opened(text, "x.jsonl").blocks({}))
+    assert caught.value.line == line
+
+
+def test_a_quotation_mark_that_is_not_closed_takes_no_memory(monkeypatch):
+    monkeypatch.setattr(delimited, "_LARGEST_RECORD", 1 << 10)
+    with pytest.raises(FormatError, match="is a quotation mark not closed") as caught:
+        list(opened('a,b\n1,2\n3,"' + "x\n" * 2000, size=64).blocks({"a": "number"}))
+    assert caught.value.line == 3
+
+
+def test_marks_inside_of_fields_are_no_quotation(parser):
+    text = "a,b\n" + '5" pipe,1\n' * 9
+    found = records_of(opened(text, size=20), {"a": "string", "b": "number"})
+    assert found == [{"a": '5" pipe', "b": 1.0}] * 9
+
+
+def test_long_strings(parser):
+    long = "x" * 10_000_000
+    assert records_of(opened(f"a,b\n{long},2\n"), {"a": "string"}) == [{"a": long}]
+
+
+@pytest.mark.parametrize("kind", ["gz", "xz", "parquet"])
+def test_files_that_end_early(tmp_path, kind):
+    path = tmp_path / ("p.parquet" if kind == "parquet" else f"p.csv.{kind}")
+    if kind == "parquet":
+        pq.write_table(pa.table({"a": list(range(1000))}), path)
+    else:
+        path.write_bytes({"gz": gzip, "xz": lzma}[kind].compress(PEOPLE.encode() * 99))
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(FormatError, match=r"ends early|damaged"):
+        list(open_records(path).blocks({"a": "number", "age": "number"}))
+
+
+def test_records_that_cannot_be_encoded_name_the_place():
+    plan = RecordEncoder(min_count=1).fit([{"n": 1, "job": "a"}, {"n": 2, "job": "b"}]).plan_
+    lines = '{"n": 1}\n\n' * 50 + '{"n": "old"}\n' + '{"n": 1}\n' * 30
+    (block,) = opened(lines, "x.jsonl").blocks({})
+    with pytest.raises(
+        FormatError, match=r"^x.jsonl:101: column 'n': expected a number, got the string 'old'$"
+    ):
+        block.encode(plan)
+    (block,) = opened('{"n": 1}\n{"job": [1]}\n', "x.jsonl").blocks({})
+    with pytest.raises(FormatError, match=r"^x.jsonl:2: column 'job': "):
+        block.encode(plan)
+    (block,) = opened('n,job\n1,a\n"inf",b\n').blocks({"n": "number", "job": "string"})
+    with pytest.raises(FormatError, match=r"^x.csv:3: column 'n': the number is infinite$"):
+        block.encode(plan)
+
+
+def test_parquet_without_pyarrow_names_the_extra(monkeypatch, tmp_path):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(ValueError, match=r'pip install "unkernel\[records\]"'):
+        opened(b"PAR1", "x.parquet")
