@@ -134,3 +134,35 @@ def compiled_file(tmp_path, golden, run) -> Path:
     source = golden / "libsvm-poly3-multi.model"
     assert run("compile", source, "-o", path, "--engine", "expanded", "--quiet").code == 0
     return path
+
+
+@pytest.fixture(scope="session")
+def people_records() -> list[dict[str, Any]]:
+    """Records whose label no single column tells."""
+    generator = np.random.default_rng(0)
+    found = []
+    for _ in range(300):
+        age, job = int(generator.integers(18, 80)), str(generator.choice(["clerk", "pilot", "smith"]))
+        member = bool(generator.random() < 0.5)
+        rich = "yes" if (age > 45) == (job != "clerk") else "no"
+        found.append({"age": age, "job": job, "member": member, "rich": rich})
+    return found
+
+
+@pytest.fixture(scope="session")
+def people_file(tmp_path_factory, people_records) -> Path:
+    """The same as CSV."""
+    path = tmp_path_factory.mktemp("records") / "people.csv"
+    lines = [
+        f"{one['age']},{one['job']},{str(one['member']).lower()},{one['rich']}" for one in people_records
+    ]
+    path.write_text("\n".join(["age,job,member,rich", *lines]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def people_model(people_file) -> Path:
+    """A model of these records."""
+    path = people_file.with_name("rich.uk")
+    assert main(["train", "poly", str(people_file), "--target", "rich", "-o", str(path), "--quiet"]) == 0
+    return path

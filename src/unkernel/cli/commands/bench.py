@@ -15,7 +15,14 @@ import typer
 
 from unkernel.cli.inputs.asked import expect_rows, read_asked
 from unkernel.cli.inputs.files import as_wide_as
+from unkernel.cli.inputs.kinds import is_records
 from unkernel.cli.inputs.models import Opened, OpenedTrees, open_model, trie_of
+from unkernel.cli.inputs.records import (
+    OpenedRecords,
+    check_no_records,
+    check_options_of_rows,
+    open_record_model,
+)
 from unkernel.cli.inputs.trees import check_rows_only, read_for
 from unkernel.cli.options import shared
 from unkernel.cli.options.help import flowing
@@ -29,6 +36,7 @@ from unkernel.engines import CompiledClassifier, TreeClassifier
 _REPETITIONS = 5
 _FEWEST_ROWS = 4096  # fewer are repeated: starting threads must not be what is measured
 _MOST_SINGLE_ROWS = 2000
+_MOST_RECORDS = 1 << 16
 _LOADS = 3
 
 
@@ -46,15 +54,16 @@ def bench(
     jobs: shared.Jobs = None,
     json: shared.Json = False,
 ) -> None:
-    """Measure how fast a model answers for the rows, or the trees, in a file.
+    """Measure how fast a model answers for the rows, records or trees in a file.
 
     In batches on one thread and on many; one row at a time from Python, as
-    lists (a tree as text); and how long the file takes to load. Rows are parsed
+    lists (a tree as text, a record as a dict); and how long the file takes to load. Rows are parsed
     before, and each figure is the best of several, after a warm-up.
 
     \b
     [dim]$[/dim] unkernel bench model.uk rows.svm
     [dim]$[/dim] unkernel bench model.uk rows.svm --jobs 4 --seconds 5
+    [dim]$[/dim] unkernel bench income.uk new.csv
     [dim]$[/dim] unkernel bench trees.uk questions.dat
     [dim]$[/dim] unkernel bench libsvm.model rows.svm --json | jq .microseconds_per_row
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
@@ -62,7 +71,10 @@ def bench(
     with Display(quiet=json) as display:
         with display.working("loading"):
             opened, load_seconds = _load(model)
-        if isinstance(opened, OpenedTrees):
+        if isinstance(opened, OpenedRecords):
+            check_options_of_rows(model, {"--zero-based": zero_based}, "a model of records")
+            about, work = _work_on_records(opened, data, display)
+        elif isinstance(opened, OpenedTrees):
             about, work = _work_on_trees(opened, data, display, zero_based)
         else:
             about, work = _work_on_rows(opened, data, display, zero_based, threads)
@@ -88,6 +100,7 @@ class _Work:
 def _work_on_rows(
     opened: Opened, data: str, display: Display, zero_based: bool | None, threads: int
 ) -> tuple[dict[str, Any], _Work]:
+    check_no_records(data, opened.path)
     expect_rows(opened, data)
     classifier = opened.ready(display, threads=threads)
     rows = read_asked(opened, data, display, zero_based, threads)
@@ -96,6 +109,33 @@ def _work_on_rows(
     calls = [_arguments(some, row) for row in range(some.shape[0])]
     work = _Work(many.shape[0], lambda n: classifier.score_csr(many, n), classifier.score_one, calls)
     return _describe(opened, classifier, X), work
+
+
+def _work_on_records(opened: OpenedRecords, data: str, display: Display) -> tuple[dict[str, Any], _Work]:
+    """From dicts to labels one by one; from columns to labels in batches."""
+    from unkernel.cli.records.compiling import some_records
+
+    classifier = opened.classifier
+    records = some_records(opened, data, _MOST_RECORDS, display)
+    many = {name: [one.get(name) for one in records] for name in opened.types}
+    copies = -(-_FEWEST_ROWS // len(records))
+    many = {name: values * copies for name, values in many.items()}
+    calls = [(record,) for record in records[:_MOST_SINGLE_ROWS]]
+    work = _Work(
+        len(records) * copies, lambda n: classifier.predict(many, n_jobs=n), classifier.predict_one, calls
+    )
+    rows = classifier.plan.encode(many)
+    return {
+        "kind": "records",
+        "engine": classifier.engine,
+        "exact": classifier.classifier.exact,
+        "compiled_now": False,
+        "rows": len(records),
+        "unit": "record",
+        "features_per_row": rows.nnz / rows.shape[0],
+        "memory_bytes": classifier.nbytes,
+        "file_bytes": opened.path.stat().st_size,
+    }, work
 
 
 def _work_on_trees(
@@ -123,12 +163,12 @@ def _single_trees(
     return classifier.raw_scores, [(forest[place : place + 1], 1) for place in range(len(forest))]
 
 
-def _load(path: Path) -> tuple[Opened | OpenedTrees, float]:
+def _load(path: Path) -> tuple[Opened | OpenedTrees | OpenedRecords, float]:
     """The model, and the seconds that reading it took: the best of a few where that is quick."""
     best = math.inf
     for _ in range(_LOADS):
         began = time.perf_counter()
-        opened = open_model(path, "bench")
+        opened = open_record_model(path) if is_records(path) else open_model(path, "bench")
         if isinstance(opened, OpenedTrees):
             _ = opened.classifier.nbytes  # is known when all is ready to score
         best = min(best, time.perf_counter() - began)

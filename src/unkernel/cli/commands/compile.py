@@ -11,16 +11,19 @@ from typing import Any
 import typer
 
 from unkernel.cli.inputs.asked import expect_rows
+from unkernel.cli.inputs.kinds import is_records
 from unkernel.cli.inputs.models import Opened, OpenedTrees, describe, describe_trees, open_model, trie_of
 from unkernel.cli.options import shared, training
 from unkernel.cli.options.help import flowing
 from unkernel.cli.options.wording import in_words_of_options
 from unkernel.cli.outputs import check_different, check_given, check_model_output, check_output
+from unkernel.cli.records.compiling import encoded_file
+from unkernel.cli.records.explaining import as_rows
 from unkernel.cli.render.compiled import print_compiled
 from unkernel.cli.render.console import print_json, warn
 from unkernel.cli.render.progress import Display
 from unkernel.cli.render.tables import candidates_to_json
-from unkernel.engines import CompiledClassifier, TreeClassifier
+from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.engines import compile as compile_model
 from unkernel.engines.compile_options import check_trie, parse_bytes
 from unkernel.report import plots
@@ -61,6 +64,9 @@ def compile(
     All engines but pruned give the very scores of the model. Models of trees
     have one engine, which needs no choice.
 
+    A model of records stays one: its engine is chosen anew, and --sample and
+    --trie are then files of records.
+
     With --trie, what frequent beginnings of these rows add up to is looked up
     at once, if that is faster; the scores are the same.
 
@@ -82,12 +88,18 @@ def compile(
     with Display(quiet=quiet or json) as display:
         began = time.perf_counter()
         with display.working(f"reading {path.name}"):
-            opened = open_model(path, "compile")
+            records, opened = as_rows(path) if is_records(path) else (None, open_model(path, "compile"))
+        given_rows: dict[str, Any] = {"sample": sample, "trie": trie}
+        if records is not None:
+            threads = shared.threads(jobs)
+            given_rows = {
+                name: encoded_file(records, file, threads, display) for name, file in given_rows.items()
+            }
         read = time.perf_counter()
         if isinstance(opened, OpenedTrees):
             given = {"--memory": memory, "--sample": sample, "--trie": trie, "--plot": plot}
             _check_for_trees(opened, engine, given)
-        else:
+        elif records is None:
             for rows in (sample, trie):
                 if rows is not None:
                     expect_rows(opened, rows)
@@ -96,10 +108,9 @@ def compile(
                 opened.model,
                 engine.value,
                 memory=memory,
-                sample=sample,
                 rare=rare,
                 threshold=threshold,
-                trie=trie,
+                **given_rows,
                 trie_nodes=nodes,
                 measure=measure,
                 n_jobs=shared.threads(jobs),
@@ -108,7 +119,11 @@ def compile(
         assert isinstance(classifier, CompiledClassifier | TreeClassifier)  # as no file holds a pipeline
         compiled = time.perf_counter()
         with display.working("writing"):
-            classifier.save(model)
+            if records is None:
+                classifier.save(model)
+            else:
+                assert isinstance(classifier, CompiledClassifier)  # as the model is of rows
+                RecordClassifier(records.classifier.plan, classifier).save(model)
     result = _describe(opened, classifier, model)
     result["seconds"] = {"reading": read - began, "compiling": compiled - read}
     result["trie_asked_for"] = trie is not None

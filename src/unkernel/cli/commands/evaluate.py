@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from unkernel.cli.commands.predict import Asking, answer
-from unkernel.cli.inputs.kinds import is_parser
+from unkernel.cli.inputs.kinds import is_parser, is_records
 from unkernel.cli.options import parsing as own
 from unkernel.cli.options import shared, training
 from unkernel.cli.options.help import flowing
@@ -35,7 +35,8 @@ def evaluate(
 ) -> None:
     """Compare the answers of a model, or of a parser, with the right ones in a file.
 
-    Of rows and trees: the accuracy; of two classes also precision, recall and F1 of the larger one, and the
+    Of rows, records and trees: the accuracy; of records also the log loss, where the model has
+    probabilities; of two classes also precision, recall and F1 of the larger one, and the
     area under the ROC curve; of rankings the share of pairs in order and NDCG@K; of regression the mean
     squared error. NDCG has the gain 2^label - 1 and leaves out queries without a relevant row.
 
@@ -45,6 +46,7 @@ def evaluate(
 
     \b
     [dim]$[/dim] unkernel evaluate model.uk a9a.t.svm.xz
+    [dim]$[/dim] unkernel evaluate income.uk adult.test.csv
     [dim]$[/dim] unkernel evaluate ranking.uk letor.t.txt --ndcg-at 5
     [dim]$[/dim] unkernel evaluate en.uk test.conllu --labels
     [dim]$[/dim] unkernel evaluate ja.uk test.knp --jobs 1
@@ -54,6 +56,9 @@ def evaluate(
     of_parsers = {"--labels": labels or None, "--format": format}
     if is_parser(model):
         result = _evaluate_parser(model, file, of_rows, format, shared.threads(jobs), quiet=json)
+    elif is_records(model):
+        _check_not_given(model, of_parsers)
+        result = _evaluate_records(model, file, of_rows, shared.threads(jobs), quiet=json)
     else:
         _check_not_given(model, of_parsers)
         result = _evaluate_model(
@@ -82,10 +87,24 @@ def _evaluate_parser(
     return {"model": str(model), "data": file} | describe_result(result)
 
 
+def _evaluate_records(
+    model: Path, file: str, of_rows: dict[str, Any], threads: int, *, quiet: bool
+) -> dict[str, Any]:
+    from unkernel.cli.inputs.records import check_options_of_rows
+    from unkernel.cli.records.answering import RecordRequest, answer_records
+
+    check_options_of_rows(model, of_rows, "a model of records")
+    with Display(quiet=quiet) as display:
+        result = answer_records(RecordRequest(model, file, None, threads), display)
+    return {name: value for name, value in result.items() if name != "output"}
+
+
 def _check_not_given(model: Path, of_parsers: dict[str, Any]) -> None:
     for option, given in of_parsers.items():
         if given is not None:
-            raise ValueError(f"{model}: {option} is for parsers, and this is a model of rows or trees")
+            raise ValueError(
+                f"{model}: {option} is for parsers, and this is a model of rows, records or trees"
+            )
 
 
 def _evaluate_model(model: Path, file: str, asking: Asking) -> dict[str, Any]:

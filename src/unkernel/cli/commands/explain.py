@@ -12,7 +12,7 @@ import typer
 
 from unkernel.cli.inputs.asked import expect_rows, read_asked
 from unkernel.cli.inputs.files import class_labels, label_words
-from unkernel.cli.inputs.kinds import is_parser
+from unkernel.cli.inputs.kinds import is_parser, is_records
 from unkernel.cli.inputs.models import (
     Model,
     Opened,
@@ -23,6 +23,7 @@ from unkernel.cli.inputs.models import (
     score_names,
 )
 from unkernel.cli.inputs.names import read_names
+from unkernel.cli.inputs.records import check_no_records
 from unkernel.cli.inputs.trees import check_rows_only, read_for
 from unkernel.cli.options import shared
 from unkernel.cli.options.help import flowing
@@ -58,13 +59,16 @@ def explain(
     The intercept, the contributions that are listed, and the rest add up to
     the score, exactly. For linear models and polynomial kernels up to
     degree 4; and for models of trees, of which the fragments are listed that
-    have the largest part in the score of a tree. Of a parser, every decision
+    have the largest part in the score of a tree. A model of records takes a
+    file, or one record, written as JSON. Of a parser, every decision
     on a sentence is explained: the winner and the runner-up, and what made
     the difference.
 
     \b
     [dim]$[/dim] unkernel explain model.uk rows.svm
     [dim]$[/dim] unkernel explain model.uk rows.svm --row 17 --top 20 --features names.txt
+    [dim]$[/dim] unkernel explain income.uk new.csv --row 3
+    [dim]$[/dim] unkernel explain income.uk '{"age": 39, "education": "Masters"}'
     [dim]$[/dim] unkernel explain trees.uk questions.dat --row 17 --of DESC
     [dim]$[/dim] unkernel explain libsvm.model rows.svm --json | jq .contributions[0]
     [dim]$[/dim] unkernel explain parser.uk test.conllu --row 3 --top 5
@@ -75,8 +79,15 @@ def explain(
 
         check_options_of_rows(model, {"--of": of, "--features": features, "--zero-based": zero_based})
         found = explain_sentence(model, data, row, _TOP_OF_DECISIONS if top is None else top, quiet=json)
+    elif is_records(model):
+        from unkernel.cli.inputs.records import check_options_of_rows as check_not_given
+        from unkernel.cli.records.explaining import explain_record
+
+        check_not_given(model, {"--features": features, "--zero-based": zero_based}, "a model of records")
+        found = explain_record(model, data, row, _TOP if top is None else top, of, quiet=json)
     else:
         opened, top = open_model(model, "explain"), _TOP if top is None else top
+        check_no_records(data, model)
         if isinstance(opened, OpenedTrees):
             _check_for_trees(opened, features, zero_based)
             found = _explain_tree(opened, data, row, top, of, quiet=json)

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from unkernel.cli.inputs.kinds import is_parser
+from unkernel.cli.inputs.kinds import is_parser, is_records
 from unkernel.cli.inputs.models import (
     Opened,
     OpenedTrees,
@@ -55,6 +55,7 @@ def inspect(
     \b
     [dim]$[/dim] unkernel inspect model.uk
     [dim]$[/dim] unkernel inspect model.uk --top 20 --features names.txt
+    [dim]$[/dim] unkernel inspect income.uk
     [dim]$[/dim] unkernel inspect libsvm.model
     [dim]$[/dim] unkernel inspect parser.uk --top 20
     [dim]$[/dim] unkernel inspect model.uk --json | jq .conjunctions_by_order
@@ -63,6 +64,8 @@ def inspect(
         from unkernel.cli.inputs.decisions import inspect_parser
 
         found = inspect_parser(model, top, features, quiet=json)
+    elif is_records(model):
+        found = _inspect_records(model, top, features, quiet=json)
     else:
         opened = open_model(model, "inspect")
         if isinstance(opened, OpenedTrees):
@@ -112,6 +115,19 @@ def _heaviest_fragments(opened: OpenedTrees, top: int, *, quiet: bool) -> list[d
         }
         for one in found
     ]
+
+
+# --- Records ------------------------------------------------------------------------------------------
+
+
+def _inspect_records(path: Path, top: int, features: str | None, *, quiet: bool) -> dict[str, Any]:
+    from unkernel.cli.records.explaining import as_rows
+
+    if features is not None:
+        raise ValueError(f"{path}: --features names the features of rows; a model of records knows them")
+    records, opened = as_rows(path)
+    found = _inspect_rows(opened, top, None, quiet=quiet)
+    return found | {"records": True, "target": records.target, "columns": records.columns()}
 
 
 # --- Rows ---------------------------------------------------------------------------------------------

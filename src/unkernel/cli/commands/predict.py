@@ -1,4 +1,4 @@
-"""``unkernel predict``: a model answers for a file of rows or of trees."""
+"""``unkernel predict``: a model answers for a file of rows, records or trees."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from unkernel.cli.inputs.asked import expect_rows, read_asked
 from unkernel.cli.inputs.files import STANDARD_STREAM, as_wide_as, class_labels
+from unkernel.cli.inputs.kinds import is_records
 from unkernel.cli.inputs.models import Model, Opened, OpenedTrees, is_ranking, open_model
+from unkernel.cli.inputs.records import check_no_records, check_options_of_rows
 from unkernel.cli.inputs.trees import check_rows_only, read_for
 from unkernel.cli.learners.measures import (
     CLASS_MEASURES,
@@ -61,7 +63,7 @@ def predict(
     quiet: shared.Quiet = False,
     force: shared.Force = False,
 ) -> None:
-    """Predict the labels of the rows, or of the trees, in a file.
+    """Predict the labels of the rows, records or trees in a file.
 
     Prints the accuracy, if the labels in the file are classes of the model; of two classes, also precision,
     recall and F1 of the larger one, and the area under the ROC curve; of regression models, the mean squared
@@ -73,14 +75,29 @@ def predict(
     class (or, for models of LIBSVM, each pair of classes). With --probability, the probability of each class
     follows. Text models of other programs are compiled for this once.
 
+    A model of records reads CSV, TSV, JSON lines and Parquet, block by block, in memory that does not grow.
+    Its answers are CSV, TSV or JSON lines, as the output's name says, or as the input where they go to
+    stdout: there each line of JSON is answered when it comes.
+
     \b
     [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz
     [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz -o predictions.txt --scores
     [dim]$[/dim] unkernel predict libsvm.model rows.svm -o predictions.txt --probability
     [dim]$[/dim] unkernel predict trees.uk questions.dat -o predictions.txt --force
     [dim]$[/dim] zcat rows.gz | unkernel predict model.uk - -o - | sort | uniq -c
+    [dim]$[/dim] unkernel predict income.uk new.csv -o answers.csv --probability
+    [dim]$[/dim] tail -f events.jsonl | unkernel predict income.uk - -o -
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     _check_output(output, model, data, scores=scores, probability=probability, json=json, force=force)
+    if is_records(model):
+        from unkernel.cli.records.answering import RecordRequest, answer_records
+
+        check_options_of_rows(model, {"--ndcg-at": ndcg_at, "--zero-based": zero_based}, "a model of records")
+        request = RecordRequest(model, data, output, shared.threads(jobs), scores, probability)
+        with Display(quiet=quiet or json) as display:
+            result = answer_records(request, display)
+        _show(result, json=json, quiet=quiet)
+        return
     asking = Asking("predict", zero_based, shared.threads(jobs), ndcg_at, quiet, probability)
     with Display(quiet=quiet or json) as display:
         answered = answer(model, data, display, asking)
@@ -89,12 +106,15 @@ def predict(
         numbers += [decision.probabilities(raw)] if probability else []
         with display.working("writing"):
             _write(output, decision.choose(raw), numbers)
-    result = answered.result | {"output": output, "seconds": answered.seconds}
+    _show(answered.result | {"output": output, "seconds": answered.seconds}, json=json, quiet=quiet)
+
+
+def _show(result: dict[str, Any], *, json: bool, quiet: bool) -> None:
     if json:
         print_json(result)
     elif not quiet:
-        console = messages() if output == STANDARD_STREAM else results()
-        print_facts(data, prediction_facts(result), console)
+        console = messages() if result["output"] == STANDARD_STREAM else results()
+        print_facts(result["data"], prediction_facts(result), console)
 
 
 @dataclass(frozen=True)
@@ -123,6 +143,7 @@ def answer(path: Path, data: str, display: Display, asking: Asking) -> Answered:
     """Ask a model about a file, and compare its answers with the labels there."""
     began = time.perf_counter()
     opened = open_model(path, asking.command)
+    check_no_records(data, path)
     if asking.probability:
         _check_probabilities(opened.model, path)
     if isinstance(opened, OpenedTrees):

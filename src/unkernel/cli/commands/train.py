@@ -1,4 +1,4 @@
-"""``unkernel train KIND``: a file of rows, trees or sentences becomes a model."""
+"""``unkernel train KIND``: a file of rows, records, trees or sentences becomes a model."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _HELP = """Train a model, a parser or a chunker on a file.
 
     \b
     [dim]$[/dim] unkernel train poly a9a.svm.xz -o model.uk --degree 2 --C 8 --gamma 0.03125
+    [dim]$[/dim] unkernel train poly adult.train.csv --target income -o income.uk --test adult.test.csv
     [dim]$[/dim] unkernel train logistic a.svm -o a.uk --degree 3 --C 0.3
     [dim]$[/dim] unkernel train linear 'day-*.svm.gz' -o a.uk --out-of-core
     [dim]$[/dim] unkernel train rank letor.txt -o a.uk --test letor.t.txt
@@ -77,6 +78,7 @@ def _learner_parts(learner: Any) -> Parts:
         }
     return (
         parts
+        | record_parts(learner)
         | measuring_parts(learner)
         | {
             "test": (shared.TestFile, None),
@@ -93,7 +95,24 @@ def data_argument(learner: Any, *, large_data: bool) -> Any:
     """DATA of a learner; whether it may be several files."""
     if learner.unit != "row":
         return training.TreeFile if learner.unit == "tree" else training.SentenceFile
+    if learner.takes_records and not large_data:
+        return training.RowOrRecordFile
     return training.RowFiles if large_data else training.RowFile
+
+
+def record_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
+    """Options of learners that also learn from records."""
+    if not learner.takes_records:
+        return {}
+    from unkernel.cli.learners.records import encoder_options
+
+    return {
+        "target": (training.Target, None),
+        "schema": (training.Schema, None),
+        "drop": (training.Drop, None),
+        **derived_parts(encoder_options(), {}, training.RECORDS_PANEL),
+        "calibrate": (training.Calibrate, None),
+    }
 
 
 def measuring_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
@@ -108,16 +127,24 @@ def measuring_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
 
 def _train(learner_type: Any, given: dict[str, Any]) -> None:
     from unkernel.cli.inputs.contents import check_no_model
+    from unkernel.cli.learners.records import are_records, check_options, of_records, train_records
     from unkernel.cli.learners.training import Request, train
     from unkernel.cli.render.console import print_json, warn
     from unkernel.cli.render.progress import Display
     from unkernel.cli.render.training import print_training
 
     check_no_model(given["data"][0], f"{learner_type.unit}s")
-    learner = learner_type(given_options(given, learner_type.options()))
+    options = given_options(
+        {name: value for name, value in given.items() if value != []}, learner_type.options()
+    )
+    if records := learner_type.takes_records and are_records(given["data"], options):
+        learner_type = of_records(learner_type)
+    if learner_type.takes_records:
+        check_options(options, given["data"], records=records)
+    learner = learner_type(options)
     request = Request.of(f"train {learner.name}", given)
     with Display(quiet=given["quiet"] or given["json"], verbose=given["verbose"]) as display:
-        result = train(learner, request, display)
+        result = (train_records if records else train)(learner, request, display)
     for words in result["warnings"]:
         warn(words)
     if given["json"]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels, only_known_features
+from unkernel.cli.inputs.record_examples import RecordExamples
 from unkernel.cli.inputs.trees import TreeExamples, check_holds_rows, trees_told
 from unkernel.cli.render.console import many, size
 from unkernel.cli.render.progress import Display
@@ -142,7 +143,7 @@ class DistantRows:
         return getattr(self.estimator, "zero_based_", self.wanted)
 
 
-Rows = MemoryRows | PackedRows | TreeExamples
+Rows = MemoryRows | PackedRows | TreeExamples | RecordExamples
 AnyRows = Rows | DistantRows
 
 

@@ -31,7 +31,10 @@ class Learner(ABC):
     help: ClassVar[str]  # of ``unkernel train NAME --help``
     tune_help: ClassVar[str]  # of ``unkernel tune NAME --help``
     step: str  # what a pass over the rows is called
-    unit: ClassVar[str] = "row"  # what an example is called
+    unit: str = "row"  # what an example is called
+    takes_records: ClassVar[bool] = (
+        False  # whether it also learns from records, as an encoder makes them rows
+    )
     measures: ClassVar[tuple[str, ...]]  # what `measure` returns, and is null where it cannot be measured
     criteria: ClassVar[tuple[str, ...]]  # measures that ``tune`` can choose by, the default first
     percent: ClassVar[bool] = False  # whether measures are in percent, and not shares of 1
@@ -122,8 +125,11 @@ class ClassLearner(Learner):
         return compare_classes(estimator.to_model().decision, scores, labels, self.unit)
 
     def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
-        """The accuracy, and of two classes more."""
-        return class_facts(measured, self.unit, f"{which} ")
+        """The accuracy, and of two classes more; the log loss where it was measured."""
+        facts = class_facts(measured, self.unit, f"{which} ")
+        if measured.get("log_loss") is not None:
+            facts[f"{which} log loss"] = f"{measured['log_loss']:.6g} per {self.unit}"
+        return facts
 
 
 def class_words(result: dict[str, Any]) -> str:
@@ -134,7 +140,8 @@ def class_words(result: dict[str, Any]) -> str:
 
 def size_words(result: dict[str, Any]) -> str:
     """Rows and features."""
-    rows = "rows on a cluster" if result["rows"] is None else many(result["rows"], "row")
+    unit = "record" if "columns" in result else "row"
+    rows = "rows on a cluster" if result["rows"] is None else many(result["rows"], unit)
     return f"{rows}, {many(result['features'], 'feature')}"
 
 

@@ -55,6 +55,13 @@ class Validated:
 
 def folds_of(examples: Examples, count: int, seed: int) -> list[Fold]:
     """Folds with about the same classes; where rows are grouped into queries, whole queries."""
+    return [partial(_divided, examples, *places) for places in places_of_folds(examples, count, seed)]
+
+
+def places_of_folds(
+    examples: Any, count: int, seed: int
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Which examples each fold trains on, and which it holds out."""
     labels, groups = examples.targets()
     if examples.count < count:
         raise ValueError(f"{examples.file}: has {len(labels)} examples, fewer than the {count} folds of --cv")
@@ -66,10 +73,9 @@ def folds_of(examples: Examples, count: int, seed: int) -> list[Fold]:
         splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
     else:
         splitter = KFold(count, shuffle=True, random_state=seed)
-    return [
-        partial(_divided, examples, *places)
-        for places in splitter.split(np.zeros(len(labels)), labels, groups)
-    ]
+    found: Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]
+    found = splitter.split(np.zeros(len(labels)), labels, groups)
+    return found
 
 
 def _divided(

@@ -28,9 +28,11 @@ class LinearLearner(ClassLearner):
     step = "pass"
     measures = (*ClassLearner.measures, "measure")
     large_data = True
+    takes_records = True
     help = """Train a linear SVM: one weight per feature.
 
     DATA has one line per row: [italic]label index:value index:value …[/italic]
+    Or it has records (CSV, TSV, JSON lines, Parquet), and --target names the column to learn.
     More than two classes are trained one against the rest. Several files, and patterns such as
     'day-*.svm.gz', are for --out-of-core and --dask.
 

@@ -32,6 +32,7 @@ RANK_MEASURES = (
 NDCG_DEPTH = 10
 _LARGEST_GRADE = 50.0  # 2^label - 1 is the gain of a row: larger labels are numbers, and not grades
 _NUMBERS = "biuf"
+_LEAST_PROBABILITY = 1e-15  # scikit-learn's log_loss has no smaller ones either
 
 
 # --- Classes ------------------------------------------------------------------------------------------
@@ -110,6 +111,19 @@ def roc_area(scores: Numbers, positive: NDArray[np.bool_]) -> float | None:
     mean_rank = last - (counts - 1) / 2  # ranks count from 1, and equal scores share theirs
     ranks = float(mean_rank[place][positive].sum())
     return (ranks - positives * (positives + 1) / 2) / (positives * negatives)
+
+
+def log_loss(decision: Decision, scores: Numbers, labels: NDArray[Any]) -> float | None:
+    """The mean of -log(probability of the right class), in nats; None where there are no probabilities."""
+    if decision.probability is None or not len(labels):
+        return None
+    classes = decision.classes
+    if classes.dtype.kind not in _NUMBERS or labels.dtype.kind not in _NUMBERS:
+        classes, labels = classes.astype(str), labels.astype(str)
+    order = np.argsort(classes)
+    right = order[np.searchsorted(classes[order], labels)]
+    found = np.take_along_axis(decision.probabilities(scores), right[:, np.newaxis], axis=1)
+    return float(-np.log(np.maximum(found, _LEAST_PROBABILITY)).mean())
 
 
 def class_facts(found: dict[str, Any], unit: str = "row", which: str = "") -> dict[str, str]:

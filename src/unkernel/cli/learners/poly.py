@@ -18,6 +18,8 @@ from unkernel.poly import PolyLogisticRegression, PolySVC
 class ConjunctionLearner(ClassLearner):
     """Learners of one weight per conjunction of features."""
 
+    takes_records = True
+
     def check(self) -> None:
         """What a penalty does not go with."""
         penalty = self.given.get("penalty", self.default("penalty"))
@@ -60,9 +62,11 @@ class PolyLearner(ConjunctionLearner):
     help = """Train an SVM of conjunctions of features, as a polynomial kernel has them.
 
     DATA has one line per row: [italic]label index:value index:value …[/italic]
+    Or it has records (CSV, TSV, JSON lines, Parquet), and --target names the column to learn.
     More than two classes are trained one against the rest.
 
     \b
+    [dim]$[/dim] unkernel train poly adult.train.csv --target income -o income.uk --test adult.test.csv
     [dim]$[/dim] unkernel train poly a9a.svm.xz -o model.uk --degree 2 --C 8 --gamma 0.03125
     [dim]$[/dim] unkernel train poly a.svm.zst -o a.uk --degree 3 --test a.t.svm.zst
     [dim]$[/dim] unkernel train poly a.svm -o a.uk --class-weight 1=2.5,-1=1 --cv 5
@@ -108,10 +112,12 @@ class LogisticLearner(ConjunctionLearner):
     help = """Train a log-linear model of conjunctions of features, which answers with probabilities.
 
     DATA has one line per row: [italic]label index:value index:value …[/italic]
+    Or it has records (CSV, TSV, JSON lines, Parquet), and --target names the column to learn.
     All classes are trained at once. With an l1 penalty most weights are 0 and not stored.
 
     \b
     [dim]$[/dim] unkernel train logistic a.svm -o a.uk --degree 3 --penalty l1 --C 0.3
+    [dim]$[/dim] unkernel train logistic adult.train.csv.xz --target income -o income.uk
     [dim]$[/dim] unkernel train logistic a.svm -o a.uk --penalty elasticnet --l1-ratio 0.2 --test a.t.svm
     [dim]$[/dim] unkernel predict a.uk a.t.svm -o - --probability
     """
@@ -139,13 +145,6 @@ class LogisticLearner(ConjunctionLearner):
         right = np.searchsorted(estimator.classes_, labels)
         logs = np.take_along_axis(log_softmax(scores), right[:, np.newaxis], axis=1)
         return found | {"log_loss": float(-logs.mean())}
-
-    def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
-        """The accuracy and the mean loss."""
-        facts = super().quality(measured, which)
-        if measured["log_loss"] is not None:
-            facts[f"{which} log loss"] = f"{measured['log_loss']:.6g} per row"
-        return facts
 
 
 def _counts(model: Any) -> dict[str, int]:

@@ -10,7 +10,9 @@ from typing import Annotated
 import typer
 
 LARGE_DATA_PANEL = "Large data"
+RECORDS_PANEL = "Records: CSV, TSV, JSON lines, Parquet"
 _large = partial(typer.Option, rich_help_panel=LARGE_DATA_PANEL)
+_records = partial(typer.Option, rich_help_panel=RECORDS_PANEL)
 
 
 class FormatName(StrEnum):
@@ -24,8 +26,18 @@ RowFiles = Annotated[
     typer.Argument(
         metavar="DATA...",
         show_default=False,
-        help=f"Rows in the svmlight format, such as train.svm, {_KINDS_OF_FILES} Several files, or patterns "
-        "such as 'part-*.svm', with --out-of-core or --dask.",
+        help="Rows in the svmlight format, such as train.svm, or records, such as train.csv, "
+        f"{_KINDS_OF_FILES} Several files of rows, or patterns such as 'part-*.svm', with --out-of-core or "
+        "--dask.",
+    ),
+]
+RowOrRecordFile = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA",
+        show_default=False,
+        help="Rows in the svmlight format, such as train.svm, or records in CSV, TSV, JSON lines or Parquet, "
+        f"such as train.csv, {_KINDS_OF_FILES}",
     ),
 ]
 RowFile = Annotated[
@@ -116,6 +128,38 @@ TuneDevFile = Annotated[
 ]
 Format = Annotated[
     FormatName | None, typer.Option("--format", help="Format of the treebank.", show_default="conllu")
+]
+
+Target = Annotated[
+    str | None,
+    _records(
+        "--target", metavar="COLUMN", show_default="none", help="The column to learn: DATA has records."
+    ),
+]
+Schema = Annotated[
+    str | None,
+    _records(
+        "--schema",
+        metavar="FILE",
+        show_default="kinds are found",
+        help="JSON that says kinds of columns: category, binned, number, text, strings or drop, such as "
+        '{"zip": "category"}.',
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    _records("--drop", metavar="COLUMN", show_default="none", help="Leave a column out; may be repeated."),
+]
+Calibrate = Annotated[
+    int | None,
+    _records(
+        "--calibrate",
+        metavar="K",
+        min=0,
+        show_default="3",
+        help="Folds that are held out in turn to learn probabilities, where the model has none of its own; "
+        "0 for none.",
+    ),
 ]
 
 OutOfCore = Annotated[

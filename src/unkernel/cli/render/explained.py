@@ -45,14 +45,14 @@ def _print_tree(result: dict[str, Any]) -> None:
 
 
 def _print_row(result: dict[str, Any]) -> None:
-    facts = {
-        "prediction": str(result["prediction"]),
-        "label in the file": str(result["label"]),
-        "conjunctions": f"{result['conjunctions']:,} have a part in the score",
-    }
+    facts = {"prediction": str(result["prediction"])}
+    if result["label"] is not None:
+        facts["label in the file"] = str(result["label"])
+    facts["conjunctions"] = f"{result['conjunctions']:,} have a part in the score"
     if not result["exact"]:
         facts["note"] = "explained is the exact model; this file is pruned and answers approximately"
-    print_facts(f"{result['data']}, row {result['row']:,}", facts)
+    place = "" if result["row"] is None else f", {result.get('unit', 'row')} {result['row']:,}"
+    print_facts(f"{result['data']}{place}", facts)
     _print_parts(result)
 
 

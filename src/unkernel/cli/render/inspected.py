@@ -8,6 +8,7 @@ from rich.text import Text
 
 from unkernel.cli.render.console import many, on_one_line, print_facts, results, size
 from unkernel.cli.render.models import exactness, model_facts, trie_words
+from unkernel.cli.render.records import print_columns
 from unkernel.cli.render.tables import new_table, print_candidates, print_table
 from unkernel.engines.explaining import AND
 
@@ -19,6 +20,8 @@ def print_model(found: dict[str, Any]) -> None:
     elif "support_trees" in found:
         _print_trees(found)
     else:
+        if "columns" in found:
+            print_columns("columns", found["columns"], found["target"])
         _print_rows(found)
 
 
@@ -27,7 +30,7 @@ def _bytes_words(found: dict[str, Any]) -> str:
     return f"{size(found['file_bytes'])} in the file{compiled}"
 
 
-_LONG = ("parameters", "feature_names")  # of what a model says of its training: only in JSON
+_LONG = ("parameters", "feature_names", "records")  # of what a model says of its training: only in JSON
 
 
 def _print_origin(origin: dict[str, Any]) -> None:

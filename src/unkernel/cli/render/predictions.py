@@ -30,4 +30,6 @@ def _quality(result: dict[str, Any], unit: str) -> dict[str, str]:
         facts = {"mean squared error": f"{result['mean_squared_error']:.6g}"}
     else:
         facts = class_facts(result, unit)
+        if result.get("log_loss") is not None:
+            facts["log loss"] = f"{result['log_loss']:.6g} per {unit}"
     return facts if result["exact"] else facts | {"scores": "APPROXIMATE: the model is pruned"}

@@ -13,7 +13,7 @@ def print_speed(result: dict[str, Any]) -> None:
     times, speeds, one = (
         result[name] for name in ("microseconds_per_row", "rows_per_second", "score_one_microseconds")
     )
-    threads, unit = result["threads"], "tree" if "subtrees" in result else "row"
+    threads, unit = result["threads"], result.get("unit", "tree" if "subtrees" in result else "row")
 
     def speed(which: str) -> str:
         return f"{microseconds(times[which])} µs/{unit} ({speeds[which]:,.0f} {unit}s/s)"

@@ -7,6 +7,7 @@ from typing import Any
 
 from unkernel.cli.learners.base import Learner
 from unkernel.cli.render.console import print_facts, seconds, size
+from unkernel.cli.render.records import print_columns
 from unkernel.cli.render.tables import new_table, print_table
 
 _NAMES = {
@@ -24,7 +25,11 @@ def print_training(learner: Learner, result: dict[str, Any]) -> None:
     """The model, how well it answers, and what it took."""
     found = [name for name in result if name.startswith("training_")]
     trained = {name.removeprefix("training_"): result[name] for name in found}
+    if columns := result.get("columns"):
+        print_columns(result["data"], columns, result["target"])
     facts = learner.facts(result)
+    if result.get("calibrated"):
+        facts["probabilities"] = "a sigmoid of the score, fitted to folds that were held out"
     if any(value is not None for value in trained.values()):
         facts |= learner.quality({"accuracy_note": None} | trained, "training")
     if test := result["test"]:

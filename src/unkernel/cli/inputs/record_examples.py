@@ -1,0 +1,70 @@
+"""Records to train and to test on, as rows that an encoder makes of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.cli.inputs.files import class_labels
+from unkernel.records.files import TrainingTable
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RecordExamples:
+    """Records of a file, as rows of an encoder."""
+
+    file: str
+    table: TrainingTable
+    encoder: Any
+    X: Any
+    seconds: float = 0.0
+    zero_based: bool = True
+    groups: None = None
+    packed: None = None
+
+    @staticmethod
+    def fitted(file: str, table: TrainingTable, encoder: Any, seconds: float = 0.0) -> RecordExamples:
+        """Records that the encoder learns from."""
+        try:
+            rows = encoder.fit_transform(table.columns)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{file}: {error}") from error
+        return RecordExamples(file, table, encoder, rows, seconds)
+
+    def others(self, file: str, table: TrainingTable, seconds: float = 0.0) -> RecordExamples:
+        """Other records, as rows of the same encoder."""
+        try:
+            rows = self.encoder.transform(table.columns)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{file}: {error}") from error
+        return RecordExamples(file, table, self.encoder, rows, seconds)
+
+    @property
+    def count(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def source(self) -> Any:
+        """What ``fit`` takes."""
+        return self.X
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Labels as classes, for ``fit``."""
+        return class_labels(self.table.labels)
+
+    def targets(self) -> tuple[NDArray[Any], None]:
+        """Labels to compare with; records are not ranked."""
+        return self.labels, None
+
+    def scores(self, estimator: Any) -> NDArray[np.float64]:
+        """One row of scores per record."""
+        scores: NDArray[np.float64] = estimator.decision_function(self.X)
+        return scores.reshape(self.count, -1)

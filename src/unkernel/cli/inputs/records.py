@@ -1,0 +1,154 @@
+"""Models of records, and the files that they are asked about."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unkernel import load
+from unkernel.cli.inputs.contents import beginning, check_no_model, holds_rows
+from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels
+from unkernel.cli.render.progress import Display
+from unkernel.engines import RecordClassifier
+from unkernel.errors import FormatError
+from unkernel.records.files import Block, RecordFile, format_of, open_records
+from unkernel.records.files.columns import column_kinds, column_types, columns_read, features_of_columns
+
+ORIGIN = "records"  # under which a model's origin tells of its columns
+_STDIN = "stdin"
+_ASK_BLOCK_BYTES = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedRecords:
+    """A model of records that was read."""
+
+    path: Path
+    classifier: RecordClassifier
+
+    @cached_property
+    def _origin(self) -> dict[str, Any]:
+        noted = self.classifier.classifier.model.origin.get(ORIGIN)
+        return noted if isinstance(noted, dict) else {}
+
+    @property
+    def target(self) -> str | None:
+        """The column that the model learned to tell, where it was trained on a file."""
+        noted = self._origin.get("target")
+        return noted if isinstance(noted, str) else None
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """How cells of text files are read: as in training."""
+        found, noted = column_types(self.classifier.plan), self._origin.get("types")
+        if isinstance(noted, dict):
+            found |= {name: kind for name, kind in noted.items() if name in found}
+        return found
+
+    @property
+    def target_type(self) -> str:
+        """How labels in text files are read."""
+        noted = self._origin.get("types", {})
+        return str(noted.get(self.target, "string")) if isinstance(noted, dict) else "string"
+
+    def columns(self) -> list[dict[str, Any]]:
+        """Each column that the model reads, its kind and how many features it has, for JSON."""
+        plan = self.classifier.plan
+        kinds, counts = column_kinds(plan), features_of_columns(plan)
+        return [{"column": name, "kind": kinds[name], "features": counts[name]} for name in kinds]
+
+
+def open_record_model(path: Path) -> OpenedRecords:
+    """Read a model of records; a ``FormatError`` if it is damaged."""
+    loaded = load(path)
+    if not isinstance(loaded, RecordClassifier):
+        raise FormatError(os.fspath(path), 0, 0, "not a model of records")
+    return OpenedRecords(path, loaded)
+
+
+def looks_like_records(file: str) -> bool:
+    """Whether a file's name says that it holds records."""
+    return format_of(file) is not None
+
+
+def check_no_records(file: str, path: Path) -> None:
+    """Where a model of rows or trees is asked."""
+    if looks_like_records(file):
+        raise ValueError(
+            f"{file}: holds records, and the model {path} does not read them; train one that does: "
+            f"unkernel train poly {file} --target COLUMN -o model.uk"
+        )
+
+
+def check_options_of_rows(path: Path, given: dict[str, Any], words: str) -> None:
+    """Options that say nothing to a model of records."""
+    for option, value in given.items():
+        if value is not None:
+            raise ValueError(f"{path}: {option} is for models of rows, and this is {words}")
+
+
+@contextlib.contextmanager
+def reading_records(file: str, display: Display, *, wait: bool = True) -> Iterator[RecordFile]:
+    """A file of records, open for reading, with a bar of how much of it has been read; ``-`` is stdin.
+
+    With ``wait=False``, what has come through stdin does not wait for what has not.
+    """
+    check_no_model(file, "records")
+    if file != STANDARD_STREAM and format_of(file) == "parquet":
+        with display.working(f"reading {Path(file).name}"):
+            yield open_records(file)
+        return
+    if not wait:  # a bar would wait for whole blocks
+        with Path("/dev/stdin").open("rb", buffering=0) as pipe:
+            yield open_records(pipe, name=_STDIN, wait=False, size=_ASK_BLOCK_BYTES)
+        return
+    with display.reading(file) as stream:
+        name = _STDIN if file == STANDARD_STREAM else file
+        yield open_records(stream, name=name, size=_ASK_BLOCK_BYTES)
+
+
+def asked_blocks(
+    opened: OpenedRecords, file: RecordFile, threads: int, *, with_target: bool = True
+) -> Iterator[Block]:
+    """The records that a model is asked about: the columns that it reads and the target, if it is there."""
+    types = dict(opened.types)
+    if opened.target is not None and with_target:
+        types[opened.target] = opened.target_type
+    if file.columns is not None:
+        _check_columns(opened, file)
+    return file.blocks(types, threads)
+
+
+def _check_columns(opened: OpenedRecords, file: RecordFile) -> None:
+    """A table must have all columns; a record in JSON may lack some, which are then missing values."""
+    there = file.columns or []
+    missing = [name for name in columns_read(opened.classifier.plan) if name not in there]
+    if not missing:
+        return
+    if holds_rows(beginning(file.file)):
+        raise ValueError(f"{file.file}: holds rows of features, and the model {opened.path} reads records")
+    near = get_close_matches(missing[0], there, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    if len(missing) > 1:
+        hint = f", nor {len(missing) - 1} others that it reads{hint}"
+    raise ValueError(
+        f"{file.file}: there is no column {missing[0]!r}, which the model {opened.path} reads{hint}"
+    )
+
+
+def labels_in(block: Block, target: str | None) -> np.ndarray[Any, Any] | None:
+    """The labels of a block, where all its records have one."""
+    values = None if target is None else block.values(target)
+    if values is None or any(value is None for value in values):
+        return None
+    if all(isinstance(value, (int, float)) for value in values):
+        return class_labels(np.array(values))
+    return np.array([str(value) for value in values])

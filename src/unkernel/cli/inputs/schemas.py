@@ -1,0 +1,33 @@
+"""Which kind each column of a file of records has, from a file of JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from unkernel.errors import FormatError
+from unkernel.records.encoder import KINDS
+
+_EXAMPLE = '{"age": "binned", "zip": "category"}'
+
+
+def read_schema(path: str | None) -> dict[str, str]:
+    """The kind of each column that the file names."""
+    if path is None:
+        return {}
+    try:
+        found = json.loads(Path(path).read_bytes())
+    except UnicodeDecodeError:
+        raise FormatError(path, 0, 0, f"a schema is JSON such as {_EXAMPLE}, and this is no text") from None
+    except json.JSONDecodeError as error:
+        reason = f"a schema is JSON such as {_EXAMPLE}: {error.msg}"
+        raise FormatError(path, error.lineno, error.colno, reason) from None
+    except RecursionError:
+        raise FormatError(path, 0, 0, f"a schema is JSON such as {_EXAMPLE}") from None
+    if not isinstance(found, dict):
+        raise FormatError(path, 0, 0, f"a schema is an object such as {_EXAMPLE}")
+    for name, kind in found.items():
+        if kind not in KINDS:
+            reason = f"the kind of column {name!r} must be one of {', '.join(KINDS)}, got {kind!r}"
+            raise FormatError(path, 0, 0, reason)
+    return found

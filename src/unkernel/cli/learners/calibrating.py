@@ -1,0 +1,67 @@
+"""Probabilities for models that have none: a sigmoid of each score, fitted to records that were held out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.models import Decision
+from unkernel.models.curves import Curves, Sigmoid, sigmoid
+
+_STEPS = 100
+_SMALL = 1e-10
+
+
+def curves_for(decision: Decision, scores: NDArray[np.float64], labels: NDArray[np.intp]) -> Curves | None:
+    """One sigmoid per score; None where scores are not of classes, one or one against the rest.
+
+    Parameters
+    ----------
+    decision : Decision
+    scores : (records, scores)
+        Of records that the model which gave them was not trained on.
+    labels : (records,)
+        The number of the class of each.
+    """
+    if decision.scheme not in ("binary", "one_vs_rest"):
+        return None
+    of_scores: Sequence[int] = (1,) if decision.scheme == "binary" else range(len(decision.classes))
+    return Curves([fit_sigmoid(scores[:, k], labels == place) for k, place in enumerate(of_scores)])
+
+
+def fit_sigmoid(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Sigmoid:
+    """The a and b for which 1 / (1 + exp(a f + b)) fits best: Platt's problem.
+
+    Minimises the sum of t log(1 + exp(a f + b)) + (1 - t) log(1 + exp(-a f - b)), where t is nearly 1 for
+    positive records and nearly 0 for others, by Newton's method with a line search: Lin, Lin and Weng, A note
+    on Platt's probabilistic outputs for support vector machines, Machine Learning 68 (2007).
+    """
+    positives = int(positive.sum())
+    negatives = len(positive) - positives
+    target = np.where(positive, (positives + 1.0) / (positives + 2.0), 1.0 / (negatives + 2.0))
+    point = np.array([0.0, np.log((negatives + 1.0) / (positives + 1.0))])
+    value = _loss(point, scores, target)
+    for _ in range(_STEPS):
+        p = sigmoid(point[0] * scores + point[1])
+        slope, curvature = target - p, p * (1.0 - p)
+        gradient = np.array([scores @ slope, slope.sum()])
+        mixed = float(scores @ curvature)
+        hessian = np.array([[scores**2 @ curvature, mixed], [mixed, curvature.sum()]])
+        step = -np.linalg.solve(hessian + _SMALL * np.eye(2), gradient)
+        descent, length = float(gradient @ step), 1.0
+        while (
+            length > _SMALL and _loss(point + length * step, scores, target) > value + 1e-4 * length * descent
+        ):
+            length /= 2
+        point = point + length * step
+        before, value = value, _loss(point, scores, target)
+        if before - value < _SMALL * abs(before):
+            break
+    return Sigmoid(float(point[0]), float(point[1]))
+
+
+def _loss(point: NDArray[np.float64], scores: NDArray[np.float64], target: NDArray[np.float64]) -> float:
+    exponent = point[0] * scores + point[1]
+    return float((target * exponent + np.logaddexp(0.0, -exponent)).sum())

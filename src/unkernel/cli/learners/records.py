@@ -1,0 +1,327 @@
+"""Training a model of records: the encoder, the learner, probabilities, and one file for all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._version import __version__
+from unkernel.cli.inputs.files import label_words
+from unkernel.cli.inputs.record_examples import RecordExamples
+from unkernel.cli.inputs.records import ORIGIN, OpenedRecords, looks_like_records, reading_records
+from unkernel.cli.inputs.schemas import read_schema
+from unkernel.cli.learners.base import Learner
+from unkernel.cli.learners.calibrating import curves_for
+from unkernel.cli.learners.crossval import Fold, Validation, cross_validate, places_of_folds, summary
+from unkernel.cli.learners.measures import log_loss
+from unkernel.cli.options.derived import DerivedOption, check_parameters, derived_options, flag
+from unkernel.cli.outputs import check_different, check_model_output
+from unkernel.cli.render.console import many, peak_memory
+from unkernel.cli.render.progress import Display
+from unkernel.engines import CompiledClassifier, RecordClassifier, compile
+from unkernel.models import ConjunctionModel
+from unkernel.records import RecordEncoder
+from unkernel.records.files import TrainingTable, read_training
+from unkernel.records.files.training import check_columns, named
+
+OPTIONS = ("target", "schema", "drop", "calibrate")  # beside those of the encoder
+CALIBRATION_FOLDS = 3
+_MOST_CLASSES = 1000
+
+
+def encoder_options() -> list[DerivedOption]:
+    """The encoder's parameters, as options."""
+    return [option for option in derived_options(RecordEncoder) if option.parameter != "kinds"]
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordOptions:
+    """How records become rows."""
+
+    target: str
+    kinds: dict[str, str]
+    drop: list[str]
+    calibrate: int
+    encoder: dict[str, Any]  # parameters
+
+    @staticmethod
+    def of(given: dict[str, Any]) -> RecordOptions:
+        """What was given to a command."""
+        chosen = {option.parameter: option for option in encoder_options()}
+        folds = given.get("calibrate", CALIBRATION_FOLDS)
+        if folds == 1:
+            raise ValueError("--calibrate needs at least 2 folds, or 0 for no probabilities, got 1")
+        return RecordOptions(
+            given["target"],
+            read_schema(given.get("schema")),
+            list(given.get("drop", ())),
+            folds,
+            {name: given[option.name] for name, option in chosen.items() if option.name in given},
+        )
+
+
+def of_records(learner_type: Any) -> Any:
+    """The learner, for records: their labels may be texts."""
+    return type(learner_type.__name__, (learner_type,), {"unit": "record", "label": staticmethod(_label)})
+
+
+def _label(text: str) -> Any:
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return int(value) if value.is_integer() else value
+
+
+def are_records(data: Sequence[str], given: dict[str, Any]) -> bool:
+    """Whether a command is about records: by the name of the file, or as it names a target."""
+    return "target" in given or looks_like_records(data[0])
+
+
+def check_options(given: dict[str, Any], data: Sequence[str], *, records: bool) -> None:
+    """Options that only records have, or only rows."""
+    if not records:
+        for option in (*OPTIONS, *(option.name for option in encoder_options())):
+            if option in given:
+                raise ValueError(f"{flag(option)} is for records, with a --target: CSV, JSON lines, Parquet")
+        return
+    if len(data) > 1:
+        raise ValueError(f"{data[1]}: records are read from one file; join them first")
+    for option in ("zero_based", "n_features", "out_of_core", "dask", "cache", "checkpoint", "memory"):
+        if option in given:
+            raise ValueError(
+                f"{flag(option)} is for rows in the svmlight format, and {data[0]} is of records"
+            )
+
+
+def check_target(data: str, given: dict[str, Any], display: Display) -> None:
+    """Without a target, say which columns there are."""
+    if "target" in given:
+        return
+    with reading_records(data, display) as file:
+        columns = file.columns or list(next(file.blocks({})).table[0])
+    raise ValueError(f"{data}: say which column to learn, with --target; there are {named(columns)}")
+
+
+# --- Records to train and to test on ------------------------------------------------------------------
+
+
+def read_examples(data: str, options: RecordOptions, threads: int, display: Display) -> RecordExamples:
+    """Read a file to learn from, and let an encoder learn how its records become rows."""
+    encoder = RecordEncoder(**options.encoder, n_jobs=threads)
+    check_parameters(encoder)
+    began = time.perf_counter()
+    table = _read(data, options, threads, display)
+    _check_labels(data, options.target, table.labels)
+    known = {name: kind for name, kind in options.kinds.items() if name in table.columns}
+    encoder.set_params(kinds=known or None)
+    with display.working("encoding"):
+        return RecordExamples.fitted(data, table, encoder, time.perf_counter() - began)
+
+
+def read_test(
+    data: str, training: RecordExamples, options: RecordOptions, threads: int, display: Display
+) -> RecordExamples:
+    """Read before training, so that a bad file does not cost the time of training."""
+    from unkernel.cli.inputs.records import labels_in
+
+    began = time.perf_counter()
+    columns: dict[str, list[Any]] = {name: [] for name in training.table.columns}
+    labels: list[NDArray[Any]] = []
+    rows = []
+    with reading_records(data, display) as file:
+        if file.columns is not None:
+            check_columns(data, file.columns, [options.target, *columns], options.target)
+        for block in file.blocks(training.table.types, threads):
+            rows.append(block.encode(training.encoder.plan_, threads).to_scipy())
+            found = labels_in(block, options.target)
+            if found is None:
+                raise ValueError(f"{data}: not all records have a value in column {options.target!r}")
+            labels.append(found)
+    if not rows:
+        raise ValueError(f"{data}: there is no record")
+    from scipy import sparse
+
+    table = TrainingTable({}, np.concatenate(labels), training.table.types)
+    return RecordExamples(
+        data, table, training.encoder, sparse.vstack(rows, format="csr"), time.perf_counter() - began
+    )
+
+
+def _read(data: str, options: RecordOptions, threads: int, display: Display) -> TrainingTable:
+    with reading_records(data, display) as file:
+        return read_training(file, options.target, kinds=options.kinds, drop=options.drop, threads=threads)
+
+
+def _check_labels(data: str, target: str, labels: NDArray[Any]) -> None:
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{data}: column {target!r} has one value, {classes[0]!s}: there is nothing to tell apart"
+        )
+    if len(classes) > _MOST_CLASSES:
+        raise ValueError(
+            f"{data}: column {target!r} has {many(len(classes), 'different value')} "
+            f"({label_words(classes.tolist())}), and models tell at most {_MOST_CLASSES:,} classes apart"
+        )
+    if labels.dtype.kind == "f" and not np.array_equal(labels, np.round(labels)):
+        raise ValueError(
+            f"{data}: column {target!r} has fractions, and models tell classes apart, not numbers"
+        )
+
+
+# --- Cross-validation ---------------------------------------------------------------------------------
+
+
+def record_folds(examples: RecordExamples, count: int, seed: int) -> list[Fold]:
+    """Folds in each of which an encoder of its own learns from the part to train on."""
+    return [partial(_divided, examples, *places) for places in places_of_folds(examples, count, seed)]
+
+
+def _divided(
+    examples: RecordExamples, training: NDArray[np.intp], held_out: NDArray[np.intp]
+) -> tuple[RecordExamples, RecordExamples]:
+    from sklearn.base import clone
+
+    table = examples.table
+    fitted = RecordExamples.fitted(examples.file, table.some(training), clone(examples.encoder))
+    return fitted, fitted.others(examples.file, table.some(held_out))
+
+
+def with_probabilities(
+    learner: Learner, estimator: Any, examples: RecordExamples, options: RecordOptions, display: Display
+) -> Any:
+    """The estimator's model; where it has no probabilities, with those that held-out folds give."""
+    from sklearn.base import clone
+
+    model = estimator.to_model()
+    smallest = int(np.unique(examples.labels, return_counts=True)[1].min())
+    if model.decision.probability is not None or not options.calibrate or smallest < options.calibrate:
+        return model
+    folds = list(places_of_folds(examples, options.calibrate, 0))
+    scores = np.empty((examples.count, model.decision.n_scores))
+    with display.counting("calibrating", len(folds)) as on_fit, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for training, held_out in folds:
+            fitted, others = _divided(examples, training, held_out)
+            fresh = clone(estimator)
+            learner.fit(fresh, fitted, lambda _: None)
+            scores[held_out] = others.scores(fresh)
+            on_fit()
+    places = np.searchsorted(model.classes, examples.labels)
+    curves = curves_for(model.decision, scores, places)
+    if isinstance(model, ConjunctionModel):
+        return dataclasses.replace(model, probability=curves)
+    return dataclasses.replace(model, decision=dataclasses.replace(model.decision, probability=curves))
+
+
+# --- The whole way ------------------------------------------------------------------------------------
+
+
+def train_records(learner: Learner, request: Any, display: Display) -> dict[str, Any]:
+    """Train and save a model of records; what was done and found, for JSON."""
+    from unkernel.cli.learners.training import fit
+
+    began = time.perf_counter()
+    data = request.data[0]
+    check_different(request.output)
+    check_model_output(
+        request.output, *request.data, request.test, learner.given.get("schema"), force=request.force
+    )
+    estimator = learner.estimator(**learner.parameters(request.threads))
+    check_parameters(estimator)
+    check_target(data, dict(learner.given), display)
+    options = RecordOptions.of(dict(learner.given))
+    examples = read_examples(data, options, request.threads, display)
+    tests = None
+    if request.test is not None:
+        tests = read_test(request.test, examples, options, request.threads, display)
+    validated = _validate(learner, examples, request, display)
+    training_seconds, said = fit(learner, estimator, examples, display)
+    model = with_probabilities(learner, estimator, examples, options, display)
+    with display.trying("compiling") as on_progress:
+        classifier = compiled(
+            model, examples, options, estimator, threads=request.threads, on_progress=on_progress
+        )
+    classifier.save(request.output)
+    with display.working("measuring"):
+        result = _measured(learner, estimator, examples, tests, classifier)
+    result["cross_validation"] = validated
+    result |= {
+        "target": options.target,
+        "columns": OpenedRecords(request.output, classifier).columns(),
+        "engine": classifier.engine,
+        "calibrated": estimator.to_model().decision.probability is None
+        and classifier.decision.probability is not None,
+    }
+    spent = {"reading": examples.seconds, "training": training_seconds, "total": time.perf_counter() - began}
+    written = {"model": str(request.output), "model_bytes": request.output.stat().st_size}
+    return result | written | {"warnings": said, "seconds": spent, "peak_memory_bytes": peak_memory()}
+
+
+def _validate(
+    learner: Learner, examples: RecordExamples, request: Any, display: Display
+) -> dict[str, Any] | None:
+    if request.folds is None:
+        return None
+    parameters = learner.parameters(1)
+    folds = record_folds(examples, request.folds, parameters.get("random_state", 0))
+    with display.counting("cross-validating", len(folds)) as on_fit:
+        what = Validation(lambda _: (learner, learner.estimator(**parameters)), folds)
+        results = cross_validate(what, [{}], request.threads, on_fit)
+    return summary(results, learner.measures)[0]
+
+
+def compiled(
+    model: Any,
+    examples: RecordExamples,
+    options: RecordOptions,
+    estimator: Any,
+    *,
+    threads: int,
+    on_progress: Any,
+) -> RecordClassifier:
+    """Plan and model in one; what training knew and predicting needs goes along."""
+    plan = examples.encoder.plan_
+    noted = {"target": options.target, "types": examples.table.types, "kinds": examples.encoder.kinds_}
+    seed = {"seed": estimator.random_state} if hasattr(estimator, "random_state") else {}
+    origin = model.origin | seed | {"rows": examples.count, "tol": estimator.tol, "unkernel": __version__}
+    origin |= {"feature_names": plan.feature_names, ORIGIN: noted}
+    classifier = compile(dataclasses.replace(model, origin=origin), n_jobs=threads, on_progress=on_progress)
+    assert isinstance(classifier, CompiledClassifier)  # as the model is of rows
+    return RecordClassifier(plan, classifier)
+
+
+def _measured(
+    learner: Learner,
+    estimator: Any,
+    examples: RecordExamples,
+    tests: RecordExamples | None,
+    classifier: RecordClassifier,
+) -> dict[str, Any]:
+    here = measure(learner, estimator, examples, classifier)
+    result = {"data": examples.file, "rows": examples.count, "features": examples.n_features}
+    result |= learner.describe(estimator)
+    result |= {f"training_{name}": here[name] for name in (*dict.fromkeys((*learner.measures, "log_loss")),)}
+    if tests is None:
+        return result | {"test": None}
+    tested = {"file": tests.file, "rows": tests.count} | measure(learner, estimator, tests, classifier)
+    return result | {"test": tested}
+
+
+def measure(
+    learner: Learner, estimator: Any, examples: RecordExamples, classifier: RecordClassifier
+) -> dict[str, Any]:
+    """What the learner measures, and the log loss where there are probabilities."""
+    found = learner.measure(estimator, examples)
+    known = None
+    if found["accuracy"] is not None:
+        known = log_loss(classifier.decision, examples.scores(estimator), examples.labels)
+    return found | {"log_loss": known}

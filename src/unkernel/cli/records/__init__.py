@@ -1,0 +1,1 @@
+"""What commands do with models of records: answering, explaining, measuring."""

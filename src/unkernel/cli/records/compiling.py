@@ -1,0 +1,38 @@
+"""``unkernel compile`` and ``unkernel bench`` of models of records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unkernel.cli.inputs.records import OpenedRecords, asked_blocks, reading_records
+from unkernel.cli.records.answering import check_records
+from unkernel.cli.render.progress import Display
+from unkernel.data.rows.csr import stacked
+
+
+def encoded_file(opened: OpenedRecords, file: str | None, threads: int, display: Display) -> Any:
+    """The rows of a file of records, as the model inside is given them."""
+    if file is None:
+        return None
+    check_records(opened)
+    with reading_records(file, display) as source:
+        blocks = asked_blocks(opened, source, threads, with_target=False)
+        rows = [block.encode(opened.classifier.plan, threads) for block in blocks]
+    if not rows:
+        raise ValueError(f"{file}: there is no record")
+    return (rows[0] if len(rows) == 1 else stacked(rows)).to_scipy()
+
+
+def some_records(opened: OpenedRecords, file: str, count: int, display: Display) -> list[dict[str, Any]]:
+    """The first records of a file, as dicts."""
+    check_records(opened)
+    found: list[dict[str, Any]] = []
+    with reading_records(file, display) as source:
+        for block in asked_blocks(opened, source, threads=1, with_target=False):
+            block.encode(opened.classifier.plan)  # which says what is wrong with a record, and where
+            found += block.records()
+            if len(found) >= count:
+                break
+    if not found:
+        raise ValueError(f"{file}: there is no record")
+    return found[:count]

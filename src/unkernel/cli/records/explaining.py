@@ -1,0 +1,111 @@
+"""``unkernel explain`` and ``unkernel inspect`` of models of records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unkernel.cli.inputs.files import label_words
+from unkernel.cli.inputs.models import Opened, score_names
+from unkernel.cli.inputs.records import (
+    OpenedRecords,
+    asked_blocks,
+    open_record_model,
+    reading_records,
+)
+from unkernel.cli.records.answering import check_records
+from unkernel.cli.render.console import many
+from unkernel.cli.render.progress import Display
+from unkernel.records.files import Block
+from unkernel.records.files.json_lines import record_of
+
+_ARGUMENT = "the record"  # given on the command line
+
+
+def explain_record(
+    path: Path, data: str, row: int, top: int, of: str | None, *, quiet: bool
+) -> dict[str, Any]:
+    """What decided for a record: one of a file, or one that is written on the command line, for JSON."""
+    opened = open_record_model(path)
+    check_records(opened)
+    called = _class_called(opened, of)
+    with Display(quiet=quiet) as display:
+        record, block, place = _record(opened, data, row, display)
+        with display.working("explaining"):
+            if block is not None:
+                block.encode(opened.classifier.plan)  # which says what is wrong with a record, and where
+            try:
+                found = opened.classifier.explain_one(record, top, of=called)
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"{path if block else data}: {error}") from error
+    decision = opened.classifier.decision
+    label = record.get(opened.target) if opened.target else None
+    return {
+        "model": str(path),
+        "data": data,
+        "unit": "record",
+        "row": place,
+        "label": label,
+        "prediction": opened.classifier.predict_one(record),
+        "for_class": found.for_class,
+        "against": found.against,
+        "scores": score_names(decision),
+        "score": found.score,
+        "intercept": found.intercept,
+        "contributions": [
+            {
+                "features": list(part.features),
+                "names": [opened.classifier.plan.feature_names[column] for column in part.features],
+                "value": part.value,
+                "shown": found.comparison.numbers(part.value),
+            }
+            for part in found.contributions
+        ],
+        "rest": found.rest,
+        "shown": {
+            name: found.comparison.numbers(getattr(found, name)) for name in ("intercept", "rest", "score")
+        },
+        "conjunctions": found.n_conjunctions,
+        "basis": "sets" if _is_binary(opened, record) else "monomials",
+        "exact": opened.classifier.classifier.exact,
+    }
+
+
+def _record(
+    opened: OpenedRecords, data: str, row: int, display: Display
+) -> tuple[dict[str, Any], Block | None, int | None]:
+    """The record, and where it is from: no block for one that is written on the command line."""
+    if data.lstrip().startswith("{"):
+        return record_of(data, _ARGUMENT), None, None
+    count = 0
+    with reading_records(data, display) as file:
+        for block in asked_blocks(opened, file, threads=1):
+            if row < count + block.n_rows:
+                one = block.one(row - count)
+                return one.records()[0], one, row
+            count += block.n_rows
+    raise ValueError(f"{data}: has {many(count, 'record')}, so there is no record {row:,}")
+
+
+def _class_called(opened: OpenedRecords, label: str | None) -> Any:
+    if label is None:
+        return None
+    classes = opened.classifier.classes_.tolist()
+    for known in classes:
+        if label == str(known):
+            return known
+    raise ValueError(f"--of must be one of {label_words(classes)}, got {label!r}")
+
+
+def _is_binary(opened: OpenedRecords, record: dict[str, Any]) -> bool:
+    """Whether a feature counts once in a conjunction: all values are 1."""
+    return bool(np.all(opened.classifier.plan.encode_one(record)[1] == 1.0))
+
+
+def as_rows(path: Path) -> tuple[OpenedRecords, Opened]:
+    """The model of records, and the model of rows inside."""
+    opened = open_record_model(path)
+    classifier = opened.classifier.classifier
+    return opened, Opened(path, classifier.model, classifier, stored_tables=True)

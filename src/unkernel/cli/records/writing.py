@@ -1,0 +1,142 @@
+"""Answers for records, as CSV, TSV, JSON lines, or one label per line."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels
+from unkernel.cli.inputs.models import score_names
+from unkernel.data.files import writing
+from unkernel.models import Decision
+from unkernel.records.files import format_of
+
+_DELIMITERS = {"csv": ",", "tsv": "\t", "lines": " "}
+Numbers = NDArray[np.float64]
+
+
+@dataclasses.dataclass(frozen=True)
+class Answers:
+    """What is written of each record."""
+
+    decision: Decision
+    format: str  # csv, tsv, jsonl, or lines: labels without a header
+    scores: bool
+    probability: bool
+
+    @staticmethod
+    def format_for(output: str, input_format: str) -> str:
+        """As the output's name says; without a name, as the input. Other names get plain lines."""
+        found = format_of(output)
+        if found == "parquet":
+            raise ValueError(f"{output}: answers are written as CSV, TSV or JSON lines, and not as Parquet")
+        if found is not None:
+            return found
+        if output != STANDARD_STREAM:
+            return "lines"
+        return "csv" if input_format == "parquet" else input_format
+
+    @cached_property
+    def _columns(self) -> list[str]:
+        named = []
+        if self.scores:
+            names = score_names(self.decision)
+            named += ["score"] if len(names) == 1 else [f"score {name}" for name in names]
+        if self.probability:
+            named += [f"probability {name}" for name in self.decision.classes.tolist()]
+        return named
+
+    def header(self) -> bytes:
+        """The first line."""
+        if self.format in ("jsonl", "lines"):
+            return b""
+        return _line(["prediction", *self._columns], _DELIMITERS[self.format]).encode()
+
+    def lines(self, raw: Numbers) -> bytes:
+        """One line per record."""
+        decision = self.decision
+        numbers = [decision.decide(raw).reshape(len(raw), -1)] if self.scores else []
+        numbers += [decision.probabilities(raw)] if self.probability else []
+        if self.format == "jsonl":
+            return self._objects(raw, numbers)
+        lines = self._labels(raw)
+        for block in numbers:
+            for column in block.astype("U32").astype(object).T:
+                lines = lines + _DELIMITERS[self.format] + column
+        return ("\n".join(lines.tolist()) + "\n").encode()
+
+    def codes(self, raw: Numbers) -> NDArray[np.intp] | None:
+        """The number of each record's class; None for models that answer with numbers."""
+        counted = self._counted
+        return None if counted is None else np.asarray(counted.choose(raw))
+
+    @cached_property
+    def _counted(self) -> Decision | None:
+        if self.decision.scheme in ("regression", "one_class"):
+            return None
+        return dataclasses.replace(self.decision, classes=np.arange(len(self.decision.classes)))
+
+    def _labels(self, raw: Numbers) -> NDArray[Any]:
+        codes = self.codes(raw)
+        if codes is None:
+            return np.array(
+                [f"{value}" for value in class_labels(self.decision.choose(raw)).tolist()], object
+            )
+        return np.array(self._names, dtype=object)[codes]
+
+    @cached_property
+    def _names(self) -> list[str]:
+        names = [f"{value}" for value in class_labels(self.decision.classes).tolist()]
+        if self.format in ("lines", "jsonl"):
+            return names
+        return [_line([name], _DELIMITERS[self.format]).removesuffix("\n") for name in names]
+
+    def _objects(self, raw: Numbers, numbers: list[Numbers]) -> bytes:
+        answers = class_labels(self.decision.choose(raw)).tolist()
+        if not numbers:
+            texts = {
+                answer: json.dumps({"prediction": answer}, ensure_ascii=False) for answer in set(answers)
+            }
+            return ("\n".join([texts[answer] for answer in answers]) + "\n").encode()
+        columns = np.concatenate(numbers, axis=1).tolist()
+        found = [
+            json.dumps(
+                {"prediction": answer} | dict(zip(self._columns, values, strict=True)), ensure_ascii=False
+            )
+            for answer, values in zip(answers, columns, strict=True)
+        ]
+        return ("\n".join(found) + "\n").encode()
+
+
+def _line(fields: list[str], delimiter: str) -> str:
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerow(fields)
+    return text.getvalue()
+
+
+@contextmanager
+def answers_to(output: str | None, answers: Answers | None) -> Iterator[Callable[[Numbers], None]]:
+    """A function that writes the answers to some records; stdout gets them at once, a file when all are."""
+    if output is None or answers is None:
+        yield lambda _: None
+        return
+    stream = sys.stdout.buffer if output == STANDARD_STREAM else None
+    with writing(output if stream is None else stream) as write:
+        write(answers.header())
+
+        def put(raw: Numbers) -> None:
+            write(answers.lines(raw))
+            if stream is not None:
+                stream.flush()  # who waits for an answer gets it
+
+        yield put

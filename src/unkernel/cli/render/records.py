@@ -1,0 +1,23 @@
+"""What is printed of records, of their description."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.text import Text
+
+from unkernel.cli.render.console import on_one_line
+from unkernel.cli.render.tables import new_table, print_table
+
+
+def print_columns(title: str, columns: list[dict[str, Any]], target: str | None) -> None:
+    """The kind of each column, and how many features it has."""
+    table = new_table()
+    table.add_column("column")
+    table.add_column("kind", no_wrap=True)
+    table.add_column("features", justify="right", no_wrap=True)
+    for one in columns:
+        table.add_row(Text(on_one_line(one["column"])), one["kind"], f"{one['features']:,}")
+    if target is not None:
+        table.add_row(Text(on_one_line(target)), "target", "", style="bold")
+    print_table(title, table)

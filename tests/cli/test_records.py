@@ -1,0 +1,263 @@
+"""Commands on files of records, where all is well."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import unkernel
+from unkernel import load
+from unkernel.records.files import open_records
+
+RUN = [sys.executable, "-m", "unkernel.cli"]
+
+
+@pytest.fixture
+def parquet_file(tmp_path, people_records):
+    names = list(people_records[0])
+    pq.write_table(
+        pa.table({name: [record[name] for record in people_records] for name in names}),
+        tmp_path / "people.parquet",
+    )
+    return tmp_path / "people.parquet"
+
+
+def test_training_shows_kinds_and_quality(run, people_file, tmp_path):
+    ran = run(
+        "train", "poly", people_file, "--target", "rich", "-o", tmp_path / "m.uk", "--test", people_file
+    )
+    assert ran.code == 0, ran.err
+    for words in (
+        "age",
+        "binned",
+        "job",
+        "category",
+        "target",
+        "test accuracy",
+        "test log loss",
+        "test ROC area",
+    ):
+        assert words in ran.out
+    ran = run("train", "poly", people_file, "--target", "rich", "-o", tmp_path / "m.uk", "--cv", 3, "--json")
+    found = ran.json
+    assert found["target"] == "rich"
+    assert [(one["column"], one["kind"]) for one in found["columns"]] == [
+        ("age", "binned"),
+        ("job", "category"),
+        ("member", "category"),
+    ]
+    assert sum(one["features"] for one in found["columns"]) == found["features"]
+    assert found["training_accuracy"] > 0.95
+    assert 0 < found["training_log_loss"] < 0.3
+    assert found["training_roc_area"] > 0.95
+    assert found["calibrated"] is True
+    assert found["cross_validation"]["measures"]["accuracy"]["mean"] > 0.8
+
+
+@pytest.mark.parametrize("kind", ["logistic", "linear"])
+def test_other_kinds_of_models(run, people_file, tmp_path, kind):
+    ran = run("train", kind, people_file, "--target", "rich", "-o", tmp_path / "m.uk", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["training_log_loss"] < 0.6
+    assert ran.json["calibrated"] == (kind == "linear")
+    fast = load(tmp_path / "m.uk")
+    assert fast.predict_proba_one({"age": 60, "job": "pilot", "member": True})[1] > 0.5
+
+
+def test_many_classes_and_class_weights(run, tmp_path):
+    lines = "".join(f"{k % 7},{'abc'[k % 3]},{'xyz'[k % 3]}\n" for k in range(120))
+    (tmp_path / "d.csv").write_text("n,c,label\n" + lines)
+    ran = run(
+        "train", "poly", tmp_path / "d.csv", "--target", "label", "-o", tmp_path / "m.uk", "--json",
+        "--class-weight", "x=2,y=1,z=1", "--degree", 1,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert ran.json["classes"] == ["x", "y", "z"]
+    assert ran.json["training_accuracy"] == 1.0
+    run(
+        "predict",
+        tmp_path / "m.uk",
+        tmp_path / "d.csv",
+        "-o",
+        tmp_path / "a.tsv",
+        "--scores",
+        "--probability",
+    )
+    lines = (tmp_path / "a.tsv").read_text().splitlines()
+    assert lines[0].split("\t") == [
+        "prediction", "score x", "score y", "score z", "probability x", "probability y", "probability z",
+    ]  # fmt: skip
+    assert lines[1].startswith("x\t")
+
+
+def test_schema_and_drop(run, people_file, tmp_path):
+    (tmp_path / "s.json").write_text('{"age": "number", "member": "drop"}')
+    ran = run(
+        "train", "poly", people_file, "--target", "rich", "-o", tmp_path / "m.uk", "--json", "--quiet",
+        "--schema", tmp_path / "s.json", "--drop", "job", "--calibrate", 0,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert [(one["column"], one["kind"]) for one in ran.json["columns"]] == [("age", "number")]
+    assert ran.json["training_log_loss"] is None
+    assert (
+        "no probabilities"
+        in run("predict", tmp_path / "m.uk", people_file, "-o", tmp_path / "a.csv", "--probability").error()
+    )
+    (tmp_path / "only.csv").write_text("age\n30\n70\n")  # columns that are dropped need not be there
+    assert run("predict", tmp_path / "m.uk", tmp_path / "only.csv", "-o", tmp_path / "a.csv").code == 0
+
+
+def test_all_formats_give_the_same_answers(run, people_model, people_file, parquet_file, people_records):
+    tmp_path = parquet_file.parent
+    (tmp_path / "people.jsonl.gz").write_bytes(
+        gzip.compress("".join(json.dumps(one) + "\n" for one in people_records).encode())
+    )
+    shuffled = [dict(reversed(one.items())) for one in people_records]
+    with (tmp_path / "people.tsv").open("w") as file:
+        writer = csv.DictWriter(file, list(shuffled[0]), delimiter="\t")
+        writer.writeheader()
+        writer.writerows([one | {"member": str(one["member"]).lower()} for one in shuffled])
+    expected = [str(one) for one in load(people_model).predict(people_records)]
+    accuracies = set()
+    for name in (people_file, parquet_file, tmp_path / "people.jsonl.gz", tmp_path / "people.tsv"):
+        ran = run("predict", people_model, name, "-o", tmp_path / "a.csv", "--force", "--json")
+        assert ran.code == 0, ran.err
+        assert (tmp_path / "a.csv").read_text().splitlines() == ["prediction", *expected]
+        accuracies.add((ran.json["accuracy"], ran.json["log_loss"], ran.json["roc_area"]))
+    assert len(accuracies) == 1
+
+
+def test_scores_and_probabilities_read_back(run, people_model, people_file, people_records, tmp_path):
+    run("predict", people_model, people_file, "-o", tmp_path / "a.csv", "--scores", "--probability")
+    rows = list(csv.DictReader((tmp_path / "a.csv").open()))
+    fast = load(people_model)
+    assert list(rows[0]) == ["prediction", "score", "probability no", "probability yes"]
+    np.testing.assert_array_equal(
+        [float(row["score"]) for row in rows], fast.decision_function(people_records)
+    )
+    found = [[float(row["probability no"]), float(row["probability yes"])] for row in rows]
+    np.testing.assert_array_equal(found, fast.predict_proba(people_records))
+    run("predict", people_model, people_file, "-o", tmp_path / "a.jsonl", "--scores")
+    lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert lines[0] == {"prediction": rows[0]["prediction"], "score": float(rows[0]["score"])}
+    run("predict", people_model, people_file, "-o", tmp_path / "a.txt")
+    assert (tmp_path / "a.txt").read_text().splitlines() == [row["prediction"] for row in rows]
+
+
+def test_labels_are_quoted_where_they_must_be(run, tmp_path):
+    (tmp_path / "d.csv").write_text("n,label\n" + '1,"a,""b"\n2,c\n' * 20)
+    run("train", "poly", tmp_path / "d.csv", "--target", "label", "-o", tmp_path / "m.uk", "--quiet")
+    run("predict", tmp_path / "m.uk", tmp_path / "d.csv", "-o", tmp_path / "a.csv")
+    assert [row["prediction"] for row in csv.DictReader((tmp_path / "a.csv").open())][:2] == ['a,"b', "c"]
+
+
+def test_stdin_and_stdout(run, stdin, people_model, people_records):
+    record = {key: value for key, value in people_records[0].items() if key != "rich"}
+    stdin((json.dumps(record) + "\n").encode())
+    ran = run("predict", people_model, "-", "-o", "-", "--quiet")
+    assert json.loads(ran.out) == {"prediction": load(people_model).predict_one(record)}
+    stdin(b"age,job,member\n60,pilot,true\n")
+    ran = run("predict", people_model, "-", "-o", "-")
+    assert ran.out == "prediction\nyes\n"
+    assert "the records have no column 'rich'" in ran.err
+
+
+def test_a_process_beside_yours_answers_line_by_line(people_model):
+    source = str(Path(unkernel.__file__).parents[1])
+    with subprocess.Popen(
+        [*RUN, "predict", str(people_model), "-", "-o", "-", "--quiet"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": source},
+    ) as process:  # fmt: skip
+        for age, answer in ((60, "yes"), (20, "no"), (61, "yes")):
+            process.stdin.write(json.dumps({"age": age, "job": "pilot", "member": True}).encode() + b"\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline()) == {"prediction": answer}
+        process.stdin.close()
+        assert process.wait() == 0
+
+
+def test_evaluate_says_what_predict_says(run, people_model, people_file):
+    found = run("evaluate", people_model, people_file, "--json").json
+    said = run("predict", people_model, people_file, "--json").json
+    for name in ("accuracy", "f1", "roc_area", "log_loss", "rows"):
+        assert found[name] == said[name]
+    assert "log loss" in run("evaluate", people_model, people_file).out
+
+
+def test_explain_a_record_and_one_of_a_file(run, people_model, people_file, people_records):
+    fast = load(people_model)
+    ran = run("explain", people_model, people_file, "--row", 3, "--json", "--top", 2)
+    assert ran.code == 0, ran.err
+    found = ran.json
+    assert found["score"] == pytest.approx(fast.score_one(people_records[3]))
+    assert found["label"] == people_records[3]["rich"]
+    assert len(found["contributions"]) == 2
+    record = {key: value for key, value in people_records[3].items() if key != "rich"}
+    ran = run("explain", people_model, json.dumps(record), "--json")
+    assert ran.json["score"] == found["score"]
+    ran = run("explain", people_model, json.dumps(record), "--of", "yes")
+    assert "age" in ran.out and "label in the file" not in ran.out
+    assert "no record 9,999" in run("explain", people_model, people_file, "--row", 9999).error()
+
+
+def test_inspect_bench_and_compile(run, people_model, people_file, tmp_path):
+    found = run("inspect", people_model, "--top", 2, "--json").json
+    assert found["target"] == "rich"
+    assert [one["column"] for one in found["columns"]] == ["age", "job", "member"]
+    assert found["classes"] == ["no", "yes"]
+    assert found["probability"] is True
+    ran = run("inspect", people_model, "--top", 2)
+    assert "binned" in ran.out and "heaviest conjunctions" in ran.out
+    ran = run("bench", people_model, people_file, "--seconds", 0.01, "--jobs", 1)
+    assert "µs/record" in ran.out, ran.err
+    ran = run(
+        "compile", people_model, "-o", tmp_path / "c.uk", "--engine", "expanded", "--sample", people_file
+    )
+    assert ran.code == 0, ran.err
+    assert (
+        run("evaluate", tmp_path / "c.uk", people_file, "--json").json["correct"]
+        == run("evaluate", people_model, people_file, "--json").json["correct"]
+    )
+
+
+def test_models_from_python_are_asked_without_a_target(run, people_records, people_file, tmp_path):
+    from sklearn.pipeline import make_pipeline
+
+    X = [{key: one[key] for key in ("age", "job")} for one in people_records]
+    y = [one["rich"] for one in people_records]
+    pipeline = make_pipeline(unkernel.RecordEncoder(), unkernel.PolySVC(degree=2)).fit(X, y)
+    unkernel.compile(pipeline).save(tmp_path / "m.uk")
+    ran = run("predict", tmp_path / "m.uk", people_file, "-o", tmp_path / "a.txt")
+    assert ran.code == 0, ran.err
+    assert "not known" in ran.out
+    assert (tmp_path / "a.txt").read_text().split() == list(pipeline.predict(X))
+
+
+def test_memory_does_not_grow_with_the_file(people_model, people_file, run, monkeypatch, tmp_path):
+    """Blocks are answered one after the other."""
+    monkeypatch.setattr("unkernel.cli.inputs.records._ASK_BLOCK_BYTES", 64)
+    seen = []
+    real = open_records
+
+    def watched(*given, **options):
+        file = real(*given, **options)
+        blocks = file.blocks
+        file.blocks = lambda *a: (seen.append(block.n_rows) or block for block in blocks(*a))
+        return file
+
+    monkeypatch.setattr("unkernel.cli.inputs.records.open_records", watched)
+    expected = io.StringIO()
+    ran = run("predict", people_model, people_file, "-o", tmp_path / "a.csv", "--json")
+    assert ran.json["rows"] == sum(seen) == 300
+    assert max(seen) < 10, expected
