@@ -30,6 +30,7 @@ void bind_data(nb::module_& module);
 void bind_columns(nb::module_& module);
 void bind_engines(nb::module_& module);
 void bind_records(nb::module_& module);
+void bind_record_summaries(nb::module_& module);
 void bind_poly(nb::module_& module);
 void bind_cutplane(nb::module_& module);
 void bind_tree(nb::module_& module);

@@ -40,6 +40,7 @@ NB_MODULE(_core, module) {
   bind_columns(module);
   bind_engines(module);
   bind_records(module);
+  bind_record_summaries(module);
   bind_poly(module);
   bind_cutplane(module);
   bind_tree(module);

@@ -65,6 +65,8 @@ records::Vocabulary vocabulary_of(const nb::dict& table) {
   return {names(table, "words", "word_ends"), values<std::int32_t>(table, "ids"), width};
 }
 
+}  // namespace
+
 records::TextOptions text_options(const nb::dict& table) {
   const auto analyzer = option<std::string>(table, "analyzer");
   records::check_plan(analyzer == "word" || analyzer == "char" || analyzer == "char_wb",
@@ -79,8 +81,6 @@ records::TextOptions text_options(const nb::dict& table) {
           option<bool>(table, "binary"),
           names(table, "stop_words", "stop_word_ends")};
 }
-
-}  // namespace
 
 std::unique_ptr<records::Step> make_step(const records::Plan& plan, const std::string& kind,
                                          const nb::dict& table) {

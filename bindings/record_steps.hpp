@@ -6,6 +6,7 @@
 
 #include "bindings.hpp"
 #include "unkernel/records/plan.hpp"
+#include "unkernel/records/text_analyzer.hpp"
 
 namespace unkernel::bindings {
 
@@ -13,5 +14,8 @@ namespace unkernel::bindings {
 // the table is damaged.
 std::unique_ptr<records::Step> make_step(const records::Plan& plan, const std::string& kind,
                                          const nb::dict& table);
+
+// How a step of texts finds n-grams.
+records::TextOptions text_options(const nb::dict& table);
 
 }  // namespace unkernel::bindings

@@ -8,10 +8,11 @@
 #include <optional>
 #include <string>
 
+#include "arrow_stream.hpp"
 #include "bindings.hpp"
 #include "bound_engine.hpp"
 #include "record_steps.hpp"
-#include "unkernel/records/arrow.hpp"
+#include "record_summary.hpp"
 #include "unkernel/records/encode_rows.hpp"
 
 namespace unkernel::bindings {
@@ -97,6 +98,9 @@ class BoundPlan {
       read_sequence(record, room);
     }
   }
+
+  // Whether any step reads a column.
+  bool reads(std::size_t column) const { return rules_[column].read; }
 
   // Whether texts of a column that are not ASCII are analysed by Python.
   bool analyses(std::size_t column) const { return !rules_[column].analyzer.is_none(); }
@@ -354,34 +358,6 @@ nb::typed<nb::tuple, Ids, Values> encode_one(BoundPlan& plan, nb::handle record)
   });
 }
 
-// Columns are arrays of float64, or lists of Python objects.
-nb::typed<nb::tuple, Offsets, Ids, Values> encode_table(const BoundPlan& plan, const Objects& given,
-                                                        std::size_t rows, int threads) {
-  std::vector<records::Column> columns;
-  TableRoom room;
-  std::vector<Array<double>> arrays;
-  for (std::size_t k = 0; k < given.size(); ++k) {
-    Array<double> numbers;
-    if (nb::try_cast<Array<double>>(given[k], numbers, false)) {
-      if (numbers.size() != rows) throw std::invalid_argument("the columns have different lengths");
-      arrays.push_back(numbers);
-      columns.emplace_back(records::NumberColumn<double>{numbers.data(), {}});
-    } else {
-      const auto list = nb::cast<nb::list>(given[k]);
-      if (list.size() != rows) throw std::invalid_argument("the columns have different lengths");
-      columns.emplace_back(plan.read_column(list, k, room));
-    }
-  }
-  records::EncodedRows encoded;
-  {
-    const nb::gil_scoped_release unlocked;
-    encoded = records::encode_rows(plan.plan(), columns, rows, threads);
-  }
-  return nb::typed<nb::tuple, Offsets, Ids, Values>(nb::make_tuple(to_numpy(std::move(encoded.offsets)),
-                                                                   to_numpy(std::move(encoded.columns)),
-                                                                   to_numpy(std::move(encoded.values))));
-}
-
 // Texts that are not ASCII are analysed by Python.
 void analyse(const BoundPlan& plan, std::vector<records::Column>& columns, std::size_t rows,
              TableRoom& room) {
@@ -389,9 +365,9 @@ void analyse(const BoundPlan& plan, std::vector<records::Column>& columns, std::
     if (!plan.analyses(k)) continue;
     nb::list texts;
     bool ascii = true;
-    for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t row = 0; ascii && row < rows; ++row) {
       const Cell cell = records::cell_at(columns[k], row);
-      ascii = ascii && (cell.kind() != CellKind::text || is_ascii(cell.text()));
+      ascii = cell.kind() != CellKind::text || is_ascii(cell.text());
     }
     if (ascii) continue;
     for (std::size_t row = 0; row < rows; ++row) {
@@ -407,28 +383,75 @@ void analyse(const BoundPlan& plan, std::vector<records::Column>& columns, std::
   }
 }
 
-// A table as a stream of Arrow's batches: the capsule that __arrow_c_stream__ gives.
+// A column that Python gives as a stream of Arrow's arrays. Their cells are listed where there are several.
+records::Column stream_column(nb::handle given, std::size_t rows, std::vector<ArrowBatch>& batches) {
+  ArrowStream stream(nb::cast<nb::capsule>(given.attr("__arrow_c_stream__")()));
+  std::vector<records::Column> parts;
+  std::vector<std::size_t> lengths;
+  std::size_t total = 0;
+  while (ArrowBatch batch = stream.next()) {
+    lengths.push_back(static_cast<std::size_t>(batch->value.length));
+    total += lengths.back();
+    parts.push_back(records::arrow_column(stream.schema(), batch->value));
+    batches.push_back(std::move(batch));
+  }
+  if (total != rows) throw std::invalid_argument("the columns have different lengths");
+  if (parts.size() == 1) return std::move(parts[0]);
+  records::CellColumn all;
+  all.cells.reserve(rows);
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    for (std::size_t row = 0; row < lengths[k]; ++row) all.cells.push_back(records::cell_at(parts[k], row));
+  }
+  return all;
+}
+
+// Columns are arrays of float64, streams of Arrow's arrays, summaries of columns that hold texts only, or
+// lists of Python objects.
+nb::typed<nb::tuple, Offsets, Ids, Values> encode_table(const BoundPlan& plan, const Objects& given,
+                                                        std::size_t rows, int threads) {
+  std::vector<records::Column> columns;
+  TableRoom room;
+  std::vector<Array<double>> arrays;
+  std::vector<ArrowBatch> batches;
+  for (std::size_t k = 0; k < given.size(); ++k) {
+    Array<double> numbers;
+    const nb::handle column = nb::object(given[k]);
+    if (nb::isinstance<Summary>(column)) {
+      columns.push_back(nb::cast<const Summary&>(column).text_column(rows).value());
+    } else if (nb::hasattr(column, "__arrow_c_stream__")) {
+      columns.push_back(plan.reads(k) ? stream_column(column, rows, batches) : records::EmptyColumn{});
+    } else if (nb::try_cast<Array<double>>(column, numbers, false)) {
+      if (numbers.size() != rows) throw std::invalid_argument("the columns have different lengths");
+      arrays.push_back(numbers);
+      columns.emplace_back(records::NumberColumn<double>{numbers.data(), {}});
+    } else {
+      const auto list = nb::cast<nb::list>(column);
+      if (list.size() != rows) throw std::invalid_argument("the columns have different lengths");
+      columns.emplace_back(plan.read_column(list, k, room));
+    }
+  }
+  analyse(plan, columns, rows, room);
+  records::EncodedRows encoded;
+  {
+    const nb::gil_scoped_release unlocked;
+    encoded = records::encode_rows(plan.plan(), columns, rows, threads);
+  }
+  return nb::typed<nb::tuple, Offsets, Ids, Values>(nb::make_tuple(to_numpy(std::move(encoded.offsets)),
+                                                                   to_numpy(std::move(encoded.columns)),
+                                                                   to_numpy(std::move(encoded.values))));
+}
+
+// A table as a stream of Arrow's batches.
 nb::typed<nb::tuple, Offsets, Ids, Values> encode_arrow(const BoundPlan& plan, const nb::capsule& capsule,
                                                         int threads) {
   using namespace records;
-  auto* stream = static_cast<ArrowArrayStream*>(capsule.data("arrow_array_stream"));
-  Released<ArrowSchema> schema;
-  const auto check = [&](int code) {
-    if (code == 0) return;
-    const char* reason = stream->get_last_error(stream);
-    throw std::invalid_argument(std::string("the table cannot be read: ") +
-                                (reason == nullptr ? "?" : reason));
-  };
-  check(stream->get_schema(stream, &schema.value));
-  plan.check_columns([&](const std::string& name) { return has_column(schema.value, name); });
+  ArrowStream stream(capsule);
+  plan.check_columns([&](const std::string& name) { return has_column(stream.schema(), name); });
   EncodedRows all;
   all.offsets.push_back(0);
-  for (;;) {
-    Released<ArrowArray> batch;
-    check(stream->get_next(stream, &batch.value));
-    if (batch.value.release == nullptr) break;
-    const auto rows = static_cast<std::size_t>(batch.value.length);
-    std::vector<Column> columns = arrow_columns(schema.value, batch.value, plan.plan().columns());
+  while (const ArrowBatch batch = stream.next()) {
+    const auto rows = static_cast<std::size_t>(batch->value.length);
+    std::vector<Column> columns = arrow_columns(stream.schema(), batch->value, plan.plan().columns());
     TableRoom room;
     analyse(plan, columns, rows, room);
     EncodedRows encoded;
@@ -436,7 +459,7 @@ nb::typed<nb::tuple, Offsets, Ids, Values> encode_arrow(const BoundPlan& plan, c
       const nb::gil_scoped_release unlocked;
       encoded = encode_rows(plan.plan(), columns, rows, threads);
     }
-    append(encoded, all);
+    append(std::move(encoded), all);
   }
   return nb::typed<nb::tuple, Offsets, Ids, Values>(nb::make_tuple(
       to_numpy(std::move(all.offsets)), to_numpy(std::move(all.columns)), to_numpy(std::move(all.values))));

@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from unkernel import RecordEncoder
-from unkernel.records.encoder import quantile_edges
 
 RECORDS = [
     {"job": "clerk", "age": 20, "note": "one two three four five 1", "tags": ["x", "y"], "ok": True},
@@ -166,27 +163,3 @@ def test_clone_and_pickle() -> None:
     assert clone(encoder).get_params() == encoder.get_params()
     again = pickle.loads(pickle.dumps(encoder))
     assert (again.transform(RECORDS) != encoder.transform(RECORDS)).nnz == 0
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.integers(0, 5).map(float), max_size=50),
-    st.integers(2, 10),
-)
-def test_edges_ascend_and_part_the_values(values: list[float], n_bins: int) -> None:
-    array = np.array(values, dtype=np.float64)
-    edges = quantile_edges(array, n_bins)
-    assert len(edges) < n_bins
-    assert np.isfinite(edges).all()
-    assert (np.diff(edges) > 0).all()
-    counts = np.bincount(np.searchsorted(edges, array, side="right"), minlength=len(edges) + 1)
-    if len(values):
-        assert (counts > 0).all()
-
-
-def test_a_frequent_value_has_an_interval_of_its_own() -> None:
-    values = np.array([0.0] * 90 + list(range(1, 11)))
-    edges = quantile_edges(values, 4)
-    assert edges[0] == 0.5
-    assert len(edges) == 3
-    assert not len(quantile_edges(np.array([3.0, 3.0]), 4))

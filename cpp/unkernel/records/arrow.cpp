@@ -27,6 +27,40 @@ struct Source {
   }
 };
 
+[[noreturn]] void fail_type(const ArrowSchema& schema) {
+  throw std::invalid_argument("column '" + std::string(schema.name == nullptr ? "" : schema.name) +
+                              "': Arrow's type '" + schema.format + "' is neither a number nor a string");
+}
+
+Column plain_column(const Source& source);
+
+// Lists of strings. Where each begins is read here, once for all rows of the batch.
+Column list_column(const Source& source) {
+  const ArrowArray& items = *source.array.children[0];
+  const ArrowSchema& schema = *source.schema.children[0];
+  const Column strings = plain_column({schema, items, static_cast<std::size_t>(items.offset)});
+  const bool wide = std::string_view(source.schema.format) == "+L";
+  const auto begin_of = [&](std::size_t row) {
+    return wide ? static_cast<std::size_t>(source.buffer<std::int64_t>(1)[source.first + row])
+                : static_cast<std::size_t>(source.buffer<std::int32_t>(1)[source.first + row]);
+  };
+  ListColumn lists{{}, {}, source.valid()};
+  const auto rows = static_cast<std::size_t>(source.array.length) -
+                    (source.first - static_cast<std::size_t>(source.array.offset));
+  for (std::size_t row = 0; row < rows; ++row) {
+    lists.begins.push_back(lists.strings.size());
+    for (std::size_t k = begin_of(row); lists.valid(row) && k < begin_of(row + 1); ++k) {
+      const Cell cell = cell_at(strings, k);
+      if (cell.kind() != CellKind::text)
+        throw std::invalid_argument("column '" + std::string(source.schema.name) +
+                                    "': a list must hold strings");
+      lists.strings.push_back(cell.text());
+    }
+  }
+  lists.begins.push_back(lists.strings.size());
+  return lists;
+}
+
 Column plain_column(const Source& source) {
   const std::string_view format = source.schema.format;
   if (format == "n") return EmptyColumn{};
@@ -50,8 +84,8 @@ Column plain_column(const Source& source) {
   if (format == "vu")
     return StringViewColumn{source.buffer<StringViewColumn::View>(1) + source.first, source.array.buffers + 2,
                             source.valid()};
-  throw std::invalid_argument("column '" + std::string(source.schema.name) + "': Arrow's type '" +
-                              std::string(format) + "' is neither a number nor a string");
+  if (format == "+l" || format == "+L") return list_column(source);
+  fail_type(source.schema);
 }
 
 template <class Code>
@@ -77,6 +111,23 @@ Column dictionary_column(const Source& source) {
 }
 
 }  // namespace
+
+Column arrow_column(const ArrowSchema& schema, const ArrowArray& array) {
+  const Source source{schema, array, static_cast<std::size_t>(array.offset)};
+  return schema.dictionary == nullptr ? plain_column(source) : dictionary_column(source);
+}
+
+ArrowType arrow_type(const ArrowSchema& schema) {
+  if (schema.dictionary != nullptr) return arrow_type(*schema.dictionary);
+  const std::string_view format = schema.format;
+  if (format == "b") return ArrowType::truth;
+  if (format == "f" || format == "g") return ArrowType::real;
+  if (format == "u" || format == "U" || format == "vu" || format == "n") return ArrowType::text;
+  if (format == "+l" || format == "+L") return ArrowType::list;
+  if (format.size() == 1 && std::string_view("cCsSiIlL").find(format) != std::string_view::npos)
+    return ArrowType::integer;
+  fail_type(schema);
+}
 
 bool has_column(const ArrowSchema& schema, const std::string& name) {
   for (std::int64_t k = 0; k < schema.n_children; ++k) {

@@ -63,6 +63,13 @@ class Released {
 std::vector<Column> arrow_columns(const ArrowSchema& schema, const ArrowArray& batch,
                                   std::span<const std::string> names);
 
+// A column that is an array of its own.
+Column arrow_column(const ArrowSchema& schema, const ArrowArray& array);
+
+// What the values of a column are.
+enum class ArrowType { truth, integer, real, text, list };
+ArrowType arrow_type(const ArrowSchema& schema);
+
 // Whether the batch has a column of this name.
 bool has_column(const ArrowSchema& schema, const std::string& name);
 

@@ -7,6 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "unkernel/records/column.hpp"
+#include "unkernel/records/text_memo.hpp"
+
 namespace unkernel::records {
 namespace {
 
@@ -16,6 +19,42 @@ std::string shown(const Cell& cell) {
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), cell.number());
   return {digits.data(), end.ptr};
+}
+
+template <class Cells>
+bool write_column(const Cells& cells, const Categories& categories, const RowBatch& batch,
+                  const CodeRoom& out) {
+  TextMemo memo;
+  const auto find = [&](std::string_view text) { return categories.find(Cell::of(text)); };
+  for (std::size_t row = batch.begin; row < batch.end; ++row) {
+    const Cell cell = cells(row);
+    const std::int32_t code = cell.kind() == CellKind::text ? memo(cell.text(), find) : categories.find(cell);
+    if (code == forbidden) return false;
+    out.first[(row - batch.begin) * out.stride] = code;
+  }
+  return true;
+}
+
+// Each entry of a dictionary is looked up once, unless it has more of them than there are rows.
+template <class Code>
+bool write_column(const CodeColumn<Code>& column, const Categories& categories, const RowBatch& batch,
+                  const CodeRoom& out) {
+  constexpr std::int32_t not_looked_up = forbidden - 1;
+  const bool is_small = column.dictionary.size() <= batch.end - batch.begin;
+  std::vector<std::int32_t> known(is_small ? column.dictionary.size() : 0, not_looked_up);
+  for (std::size_t row = batch.begin; row < batch.end; ++row) {
+    std::int32_t code = not_looked_up;
+    if (!is_small || !column.valid(row)) {
+      code = categories.find(column(row));
+    } else {
+      std::int32_t& entry = known[static_cast<std::size_t>(column.codes[row])];
+      if (entry == not_looked_up) entry = categories.find(column(row));
+      code = entry;
+    }
+    if (code == forbidden) return false;
+    out.first[(row - batch.begin) * out.stride] = code;
+  }
+  return true;
 }
 
 class OneHot final : public Step {
@@ -32,6 +71,18 @@ class OneHot final : public Step {
       const std::int32_t code = categories_[k].code(record, static_cast<std::size_t>(columns_[k]));
       if (code >= 0) out.add(code, 1.0);
     }
+  }
+
+  std::size_t places() const override { return columns_.size(); }
+
+  bool write_codes(const RowBatch& batch, const CodeRoom& out) const override {
+    for (std::size_t k = 0; k < columns_.size(); ++k) {
+      const auto write = [&](const auto& column) {
+        return write_column(column, categories_[k], batch, {out.first + k, out.stride});
+      };
+      if (!std::visit(write, batch.columns[static_cast<std::size_t>(columns_[k])])) return false;
+    }
+    return true;
   }
 
  private:
@@ -96,22 +147,26 @@ std::int32_t Categories::number_code(double number) const {
   return codes_.numbers[static_cast<std::size_t>(found - numbers_.begin())];
 }
 
-std::int32_t Categories::code(const Record& record, std::size_t column) const {
-  const Cell& cell = record.cells[column];
-  std::int32_t code = codes_.unknown;
+std::int32_t Categories::find(const Cell& cell) const {
   switch (cell.kind()) {
     case CellKind::text: {
       const std::int32_t number = strings_.find(cell.text());
-      if (number >= 0) code = codes_.strings[static_cast<std::size_t>(number)];
-      break;
+      return number >= 0 ? codes_.strings[static_cast<std::size_t>(number)] : codes_.unknown;
     }
-    case CellKind::number: code = number_code(cell.number()); break;
-    case CellKind::none: code = codes_.none; break;
-    case CellKind::absent: code = codes_.absent; break;
-    default: record.fail(column, "expected one category, got a list or a dict");
+    case CellKind::number: return number_code(cell.number());
+    case CellKind::none: return codes_.none;
+    case CellKind::absent: return codes_.absent;
+    default: return forbidden;
   }
+}
+
+std::int32_t Categories::code(const Record& record, std::size_t column) const {
+  const Cell& cell = record.cells[column];
+  const std::int32_t code = find(cell);
   if (code != forbidden) return code;
   if (cell.kind() == CellKind::absent) record.fail(column, "the record does not have it");
+  if (cell.kind() == CellKind::strings || cell.kind() == CellKind::pairs)
+    record.fail(column, "expected one category, got a list or a dict");
   record.fail(column, shown(cell) + " is not one of the " + std::to_string(size()) + " known categories");
 }
 

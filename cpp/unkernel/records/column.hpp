@@ -94,6 +94,18 @@ struct CodeColumn {
   }
 };
 
+// Lists of strings beside each other; list k ends where the next one begins.
+struct ListColumn {
+  std::vector<std::string_view> strings;
+  std::vector<std::size_t> begins;
+  Validity valid;
+
+  Cell operator()(std::size_t row) const {
+    if (!valid(row)) return Cell::none();
+    return Cell::of(std::span(strings).subspan(begins[row], begins[row + 1] - begins[row]));
+  }
+};
+
 struct EmptyColumn {
   Cell operator()(std::size_t) const { return Cell::none(); }
 };
@@ -105,10 +117,30 @@ using Column =
                  NumberColumn<std::uint64_t>, BitColumn, StringColumn<std::int32_t>,
                  StringColumn<std::int64_t>, StringViewColumn, CodeColumn<std::int8_t>,
                  CodeColumn<std::int16_t>, CodeColumn<std::int32_t>, CodeColumn<std::uint8_t>,
-                 CodeColumn<std::uint16_t>, CodeColumn<std::uint32_t>, CellColumn, EmptyColumn>;
+                 CodeColumn<std::uint16_t>, CodeColumn<std::uint32_t>, CellColumn, ListColumn, EmptyColumn>;
 
 inline Cell cell_at(const Column& column, std::size_t row) {
   return std::visit([row](const auto& any) { return any(row); }, column);
+}
+
+// Some rows of a table.
+struct RowBatch {
+  std::span<const Column> columns;
+  std::size_t begin, end;
+};
+
+// Calls use(cell, row) for the rows of a column, counted from 0, until it returns false; the kind of the
+// column is looked up once. Returns whether all rows were used.
+template <class Use>
+bool all_cells(const RowBatch& batch, std::int32_t column, const Use& use) {
+  return std::visit(
+      [&](const auto& cells) {
+        for (std::size_t row = batch.begin; row < batch.end; ++row) {
+          if (!use(cells(row), row - batch.begin)) return false;
+        }
+        return true;
+      },
+      batch.columns[static_cast<std::size_t>(column)]);
 }
 
 }  // namespace unkernel::records

@@ -1,7 +1,9 @@
 #include "unkernel/records/encode_rows.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
+#include <utility>
 
 #include "unkernel/base/parallel.hpp"
 
@@ -9,6 +11,7 @@ namespace unkernel::records {
 namespace {
 
 constexpr std::size_t rows_per_task = 4096;
+constexpr std::size_t rows_per_batch = 1024;   // of columns one after the other; their ids stay in a cache
 constexpr std::size_t rows_read_at_once = 64;  // their cells stay in the first cache
 
 // Columns are read one after the other, some rows at a time: the kind of a column is looked up once for them.
@@ -61,9 +64,54 @@ class Task {
   std::vector<Cell> cells_;
 };
 
+// Drops the features -1 from rows that have one feature per place, and tells where rows begin.
+void drop_ignored(std::size_t places, std::size_t rows, EncodedRows& all) {
+  std::vector<std::int32_t>& ids = all.columns;
+  all.offsets.resize(rows + 1, 0);
+  std::int32_t negative = 0;
+  for (const std::int32_t id : ids) negative |= id;
+  if (negative >= 0) {
+    for (std::size_t row = 0; row <= rows; ++row) all.offsets[row] = static_cast<std::int64_t>(row * places);
+    return;
+  }
+  std::size_t kept = 0;
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t k = row * places; k < (row + 1) * places; ++k) {
+      ids[kept] = ids[k];
+      kept += ids[k] >= 0 ? 1u : 0u;
+    }
+    all.offsets[row + 1] = static_cast<std::int64_t>(kept);
+  }
+  ids.resize(kept);
+}
+
+// Rows of which each column gives at most one feature, encoded column by column: the kind of a column, and
+// what becomes of it, are looked up once for many rows. False if a row cannot be encoded so.
+bool encode_codes(const Step& step, std::span<const Column> columns, std::size_t rows, int threads,
+                  EncodedRows& all) {
+  const std::size_t places = step.places();
+  if (places == 0) return false;
+  all.columns.resize(rows * places);
+  std::atomic<bool> sound = true;
+  const std::size_t tasks = (rows + rows_per_batch - 1) / rows_per_batch;
+  parallel_for(threads, static_cast<std::int64_t>(tasks), [&](std::int64_t number) {
+    const std::size_t begin = static_cast<std::size_t>(number) * rows_per_batch;
+    const RowBatch batch{columns, begin, std::min(rows, begin + rows_per_batch)};
+    if (!step.write_codes(batch, {all.columns.data() + begin * places, places})) sound = false;
+  });
+  if (!sound) return false;
+  drop_ignored(places, rows, all);
+  all.values.assign(all.columns.size(), 1.0);
+  return true;
+}
+
 }  // namespace
 
-void append(const EncodedRows& more, EncodedRows& all) {
+void append(EncodedRows&& more, EncodedRows& all) {
+  if (all.offsets.size() <= 1) {
+    all = std::move(more);
+    return;
+  }
   const auto before = static_cast<std::int64_t>(all.columns.size());
   for (std::size_t k = 1; k < more.offsets.size(); ++k) all.offsets.push_back(before + more.offsets[k]);
   all.columns.insert(all.columns.end(), more.columns.begin(), more.columns.end());
@@ -72,15 +120,17 @@ void append(const EncodedRows& more, EncodedRows& all) {
 
 EncodedRows encode_rows(const Plan& plan, std::span<const Column> columns, std::size_t rows, int threads) {
   check_plan(columns.size() == plan.columns().size(), "the table has another number of columns");
+  EncodedRows all;
+  if (plan.steps() > 0 && encode_codes(plan.step(plan.steps() - 1), columns, rows, threads, all)) return all;
+  all = {};
+  all.offsets.push_back(0);
   std::vector<EncodedRows> parts((rows + rows_per_task - 1) / rows_per_task);
   parallel_for(threads, static_cast<std::int64_t>(parts.size()), [&](std::int64_t number) {
     const auto part = static_cast<std::size_t>(number);
     parts[part] = Task(plan, columns).run(part * rows_per_task, std::min(rows, (part + 1) * rows_per_task));
   });
-  EncodedRows all;
-  all.offsets.push_back(0);
   for (EncodedRows& part : parts) {
-    append(part, all);
+    append(std::move(part), all);
     part = {};
   }
   return all;

@@ -22,6 +22,6 @@ struct EncodedRows {
 EncodedRows encode_rows(const Plan& plan, std::span<const Column> columns, std::size_t rows, int threads);
 
 // Puts rows behind others.
-void append(const EncodedRows& more, EncodedRows& all);
+void append(EncodedRows&& more, EncodedRows& all);
 
 }  // namespace unkernel::records

@@ -5,7 +5,9 @@
 #include <limits>
 #include <utility>
 
+#include "unkernel/base/cpu.hpp"
 #include "unkernel/records/category_steps.hpp"
+#include "unkernel/records/column.hpp"
 
 namespace unkernel::records {
 namespace {
@@ -42,6 +44,8 @@ class Numbers final : public Step {
       }
     }
   }
+
+  std::span<const std::int32_t> plain_columns() const override { return columns_; }
 
  private:
   std::vector<std::int32_t> columns_;
@@ -129,6 +133,30 @@ class Indicate final : public Step {
   std::vector<std::int32_t> columns_;
 };
 
+// How many edges are not larger than each value; none is larger than NaN, and none is smaller.
+UNKERNEL_CLONES void compare_edges(const double* edges, std::size_t count, const double* values,
+                                   std::size_t rows, std::int64_t* places) {
+  for (std::size_t row = 0; row < rows; ++row) places[row] = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    const double edge = edges[k];
+    for (std::size_t row = 0; row < rows; ++row) places[row] += edge <= values[row] ? 1 : 0;
+  }
+}
+
+void count_edges(std::span<const double> edges, std::span<const double> values, std::int64_t* places) {
+  constexpr std::size_t most = 64;      // more are searched
+  constexpr std::size_t stretch = 256;  // values that stay in the cache while all edges pass over them
+  for (std::size_t first = 0; first < values.size(); first += stretch) {
+    const auto some = values.subspan(first, std::min(stretch, values.size() - first));
+    if (edges.size() <= most) {
+      compare_edges(edges.data(), edges.size(), some.data(), some.size(), places + first);
+      continue;
+    }
+    for (std::size_t row = 0; row < some.size(); ++row)
+      places[first + row] = std::upper_bound(edges.begin(), edges.end(), some[row]) - edges.begin();
+  }
+}
+
 class BinStep final : public Step {
  public:
   BinStep(Input input, Bins bins) : Step(shape_of(input, bins)), input_(input), bins_(std::move(bins)) {
@@ -149,6 +177,31 @@ class BinStep final : public Step {
         out.add(firsts_[k] + place, 1.0);
       }
     }
+  }
+
+  std::size_t places() const override { return bins_.one_hot ? input_.made->plain_columns().size() : 0; }
+
+  bool write_codes(const RowBatch& batch, const CodeRoom& out) const override {
+    const std::span<const std::int32_t> columns = input_.made->plain_columns();
+    std::vector<double> values(batch.end - batch.begin);
+    std::vector<std::int64_t> places(values.size());
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      const bool all = all_cells(batch, columns[k], [&](const Cell& cell, std::size_t row) {
+        const bool missing = cell.kind() == CellKind::none || cell.kind() == CellKind::absent;
+        values[row] = missing ? nan : cell.number();
+        return missing || (cell.kind() == CellKind::number && !std::isinf(cell.number()));
+      });
+      if (!all) return false;
+      count_edges({bins_.edges.data() + bins_.begins[k], bins_.edges.data() + bins_.begins[k + 1]}, values,
+                  places.data());
+      for (std::size_t row = 0; row < values.size(); ++row) {
+        const bool missing = std::isnan(values[row]);
+        if (missing && bins_.missing[k] == forbidden) return false;
+        const std::int32_t place = missing ? bins_.missing[k] : static_cast<std::int32_t>(places[row]);
+        out.first[row * out.stride + k] = place >= 0 ? firsts_[k] + place : ignored;
+      }
+    }
+    return true;
   }
 
  private:

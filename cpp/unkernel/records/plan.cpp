@@ -33,7 +33,7 @@ Input Plan::add(std::unique_ptr<Step> step) {
 
 Input Plan::input(std::size_t step) const {
   check_plan(step < steps_.size(), "a step takes the result of one that is not before it");
-  return {step, steps_[step]->shape()};
+  return {step, steps_[step]->shape(), steps_[step].get()};
 }
 
 std::int32_t Plan::width() const { return steps_.empty() ? 0 : steps_.back()->shape().width; }

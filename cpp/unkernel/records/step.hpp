@@ -53,6 +53,14 @@ struct Shape {
   bool dense;
 };
 
+struct RowBatch;
+
+// Where the features of a batch are written: that of place p and row r is first[r * stride + p].
+struct CodeRoom {
+  std::int32_t* first;
+  std::size_t stride;
+};
+
 class Step {
  public:
   explicit Step(Shape shape) : shape_(shape) {}
@@ -64,6 +72,14 @@ class Step {
   // `out` is empty. `blocks` are those of all earlier steps.
   virtual void run(const Record& record, std::span<const Block> blocks, Block& out) const = 0;
 
+  // Steps whose rows have at most one 1 per place, in ascending order, can encode batches column by column.
+  // Others have no places.
+  virtual std::size_t places() const { return 0; }
+  // The feature of each row and place, or -1 for none. False if a row needs `run`, which may throw.
+  virtual bool write_codes(const RowBatch&, const CodeRoom&) const { return false; }
+  // The columns of the record whose numbers, as they are, make the block; empty for other steps.
+  virtual std::span<const std::int32_t> plain_columns() const { return {}; }
+
  private:
   Shape shape_;
 };
@@ -72,6 +88,7 @@ class Step {
 struct Input {
   std::size_t step;
   Shape shape;
+  const Step* made;
 };
 
 // Throws std::invalid_argument if `sound` is false: the plan is damaged, or was put together wrongly.

@@ -12,13 +12,6 @@
 namespace unkernel::records {
 namespace {
 
-bool is_word_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-// What Python's str.split and \s take for white space, of ASCII.
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || (c >= '\x1c' && c <= '\x1f'); }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
 // Sorts a block by feature and adds up what stands for one feature.
 void merge(Block& block, bool binary) {
   std::vector<std::int32_t>& ids = block.ids;
@@ -76,12 +69,9 @@ class Text final : public Step {
   Text(std::int32_t column, TextOptions options, Vocabulary vocabulary, std::int32_t missing)
       : Step({vocabulary.width(), false}),
         column_(static_cast<std::size_t>(column)),
-        options_(std::move(options)),
+        analyzer_(std::move(options)),
         vocabulary_(std::move(vocabulary)),
-        missing_(checked_missing(missing, shape())) {
-    check_plan(options_.shortest >= 1 && options_.shortest <= options_.longest && options_.longest <= 1000,
-               "lengths of n-grams are out of range");
-  }
+        missing_(checked_missing(missing, shape())) {}
 
   void run(const Record& record, std::span<const Block>, Block& out) const override {
     const Cell& cell = record.cells[column_];
@@ -94,115 +84,16 @@ class Text final : public Step {
       case CellKind::absent: record.fail(column_, "the record does not have it");
       default: record.fail(column_, "expected a text, got another type");
     }
-    merge(out, options_.binary);
+    merge(out, analyzer_.options().binary);
   }
 
  private:
   void count_text(std::string_view text, Block& out) const {
-    // The tokens of a text beside each other, one character apart: so an n-gram is a part of it.
-    thread_local std::string buffer;
-    thread_local std::vector<std::size_t> begins;
-    buffer.clear();
-    begins.clear();
-    switch (options_.analyzer) {
-      case Analyzer::word:
-        list_words(text, buffer, begins);
-        count_words(buffer, begins, out);
-        break;
-      case Analyzer::character:
-        collapse_space(text, buffer);
-        count_characters(buffer, out);
-        break;
-      default: count_in_words(text, buffer, out);
-    }
-  }
-
-  void append(std::string_view part, std::string& buffer) const {
-    if (options_.lowercase) {
-      for (const char c : part) buffer.push_back(lower(c));
-    } else {
-      buffer.append(part);
-    }
-  }
-
-  void list_words(std::string_view text, std::string& buffer, std::vector<std::size_t>& begins) const {
-    for (std::size_t at = 0; at < text.size();) {
-      if (!is_word_character(text[at])) {
-        ++at;
-        continue;
-      }
-      const std::size_t begin = at;
-      while (at < text.size() && is_word_character(text[at])) ++at;
-      if (at - begin < options_.shortest_token) continue;
-      const std::size_t place = buffer.size();
-      append(text.substr(begin, at - begin), buffer);
-      if (options_.stop_words.size() > 0 &&
-          options_.stop_words.find(std::string_view(buffer).substr(place)) >= 0) {
-        buffer.resize(place);
-        continue;
-      }
-      begins.push_back(place);
-      buffer.push_back(' ');
-    }
-    begins.push_back(buffer.size());
-  }
-
-  void count_words(std::string_view buffer, const std::vector<std::size_t>& begins, Block& out) const {
-    const std::size_t words = begins.size() - 1;
-    for (std::size_t length = options_.shortest; length <= std::min(options_.longest, words); ++length) {
-      for (std::size_t first = 0; first + length <= words; ++first)
-        vocabulary_.add(buffer.substr(begins[first], begins[first + length] - 1 - begins[first]), 1.0, out);
-    }
-  }
-
-  // Two or more spaces become one blank; a single one stays what it is.
-  void collapse_space(std::string_view text, std::string& buffer) const {
-    for (std::size_t at = 0; at < text.size();) {
-      std::size_t end = at;
-      while (end < text.size() && is_space(text[end])) ++end;
-      if (end - at >= 2) {
-        buffer.push_back(' ');
-        at = end;
-      } else {
-        append(text.substr(at, 1), buffer);
-        ++at;
-      }
-    }
-  }
-
-  void count_characters(std::string_view text, Block& out) const {
-    for (std::size_t length = options_.shortest; length <= std::min(options_.longest, text.size());
-         ++length) {
-      for (std::size_t first = 0; first + length <= text.size(); ++first)
-        vocabulary_.add(text.substr(first, length), 1.0, out);
-    }
-  }
-
-  // Words with a blank on either side; n-grams do not go beyond them. One that is shorter than an n-gram
-  // counts once, as a whole.
-  void count_in_words(std::string_view text, std::string& buffer, Block& out) const {
-    for (std::size_t at = 0; at < text.size();) {
-      if (is_space(text[at])) {
-        ++at;
-        continue;
-      }
-      const std::size_t begin = at;
-      while (at < text.size() && !is_space(text[at])) ++at;
-      buffer.assign(1, ' ');
-      append(text.substr(begin, at - begin), buffer);
-      buffer.push_back(' ');
-      const std::string_view word = buffer;
-      for (std::size_t length = options_.shortest; length <= options_.longest; ++length) {
-        vocabulary_.add(word.substr(0, length), 1.0, out);
-        for (std::size_t first = 1; first + length <= word.size(); ++first)
-          vocabulary_.add(word.substr(first, length), 1.0, out);
-        if (length >= word.size()) break;
-      }
-    }
+    analyzer_.each_gram(text, [&](std::string_view gram) { vocabulary_.add(gram, 1.0, out); });
   }
 
   std::size_t column_;
-  TextOptions options_;
+  TextAnalyzer analyzer_;
   Vocabulary vocabulary_;
   std::int32_t missing_;
 };

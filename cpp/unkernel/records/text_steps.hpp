@@ -10,6 +10,7 @@
 
 #include "unkernel/data/text/name_table.hpp"
 #include "unkernel/records/step.hpp"
+#include "unkernel/records/text_analyzer.hpp"
 
 namespace unkernel::records {
 
@@ -43,17 +44,6 @@ class Vocabulary {
 };
 
 std::uint32_t murmur3(std::string_view bytes, std::uint32_t seed);
-
-enum class Analyzer { word, character, character_in_words };
-
-struct TextOptions {
-  Analyzer analyzer;
-  bool lowercase;
-  std::size_t shortest_token;     // words have at least so many characters: 1 or 2
-  std::size_t shortest, longest;  // n-grams
-  bool binary;                    // 1 instead of the number of times
-  data::NameTable stop_words;
-};
 
 // Counts the n-grams of a text. Texts are ASCII: a cell with others holds its n-grams, as `strings`, already.
 // `missing`: the feature of a value that is not there (None, NaN, no such column), `ignored` or `forbidden`.

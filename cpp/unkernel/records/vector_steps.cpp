@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "unkernel/records/column.hpp"
+
 namespace unkernel::records {
 namespace {
 
@@ -22,6 +24,34 @@ class Concatenate final : public Step {
       if (!shape().dense) append_ids(input, in, first, out);
       first += input.shape.width;
     }
+  }
+
+  std::size_t places() const override {
+    std::size_t places = 0;
+    for (const Input& input : inputs_) {
+      if (input.made->places() == 0) return 0;
+      places += input.made->places();
+    }
+    return places;
+  }
+
+  bool write_codes(const RowBatch& batch, const CodeRoom& out) const override {
+    const std::size_t rows = batch.end - batch.begin;
+    std::int32_t first = 0;
+    std::size_t place = 0;
+    for (const Input& input : inputs_) {
+      if (!input.made->write_codes(batch, {out.first + place, out.stride})) return false;
+      const std::size_t end = place + input.made->places();
+      for (std::size_t row = 0; row < rows && first > 0; ++row) {
+        for (std::size_t k = place; k < end; ++k) {
+          std::int32_t& code = out.first[row * out.stride + k];
+          code += code >= 0 ? first : 0;
+        }
+      }
+      place = end;
+      first += input.shape.width;
+    }
+    return true;
   }
 
  private:

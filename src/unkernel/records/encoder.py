@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -17,14 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from unkernel.data.rows.csr import is_sparse
 from unkernel.data.threads import thread_count
 from unkernel.records import steps
-from unkernel.records.analyzing import analyzer_of
+from unkernel.records.facts import KINDS, ColumnFacts, Records
 from unkernel.records.labels import interval_labels
 from unkernel.records.plan import Plan, PlanStep
-from unkernel.records.tables import Table, column_names, table_of
+from unkernel.records.tables import column_names
 
-KINDS = ("category", "number", "binned", "text", "strings", "drop")
 _SHARED = ("category", "number", "binned")  # kinds of which one step encodes all columns
-_WORDS_IN_TEXT = 4.0  # strings with more words than this, on average, are texts
 
 
 class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -100,32 +96,31 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X : frame, list of dicts, dict of columns, or array of two dimensions
         y : ignored
         """
-        self._fit_table(X)
+        self._fit(X)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and give the rows of the same records, which are read once."""
-        table = self._fit_table(X)
-        return self.plan_.encode_table(table, thread_count(self.n_jobs)).to_scipy()
+        """Fit, and give the rows of the same records."""
+        records, columns = self._fit(X)
+        return records.encode(self.plan_, thread_count(self.n_jobs), columns).to_scipy()
 
-    def _fit_table(self, X: Any) -> Table:
-        names, table = self._read(X)
-        if table.n_rows == 0:
+    def _fit(self, X: Any) -> tuple[Records, list[ColumnFacts]]:
+        records = self._read(X)
+        names = records.names
+        if records.n_rows == 0:
             raise ValueError(
                 "Found array with 0 sample(s) (shape=(0, ...)) while a minimum of 1 is required."
             )
         if not names:
-            raise ValueError(f"0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required.")
+            raise ValueError(f"0 feature(s) (shape=({records.n_rows}, 0)) while a minimum of 1 is required.")
         self._check_kinds(names)
         given = self.kinds or {}
-        self.kinds_ = {
-            name: given.get(name) or kind_of(name, values)
-            for name, values in zip(names, table.columns, strict=True)
-        }
+        columns = records.summaries({name: given.get(name) for name in names})
+        self.kinds_ = {column.name: column.kind for column in columns}
         self.n_features_in_ = len(names)
-        self.plan_ = self._plan(names, table)
-        return table
+        self.plan_ = self._plan(names, columns)
+        return records, columns
 
     def transform(self, X: Any) -> Any:
         """The rows of records.
@@ -157,7 +152,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         return tags
 
-    def _read(self, X: Any) -> tuple[list[str], Table]:
+    def _read(self, X: Any) -> Records:
         if is_sparse(X):
             raise TypeError("Sparse data was passed, but records are frames, dicts or dense arrays.")
         X = _checked_array(X)
@@ -168,7 +163,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             names = [f"x{k}" for k in range(width)]
         else:
             self.feature_names_in_ = np.array(names, dtype=object)
-        return names, table_of(X, names)
+        return Records.of(X, names)
 
     def _check_kinds(self, names: Sequence[str]) -> None:
         for name, kind in (self.kinds or {}).items():
@@ -179,18 +174,15 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     f"the kind of column {name!r} is {kind!r}, and must be one of {', '.join(KINDS)}"
                 )
 
-    def _plan(self, names: Sequence[str], table: Table) -> Plan:
+    def _plan(self, names: Sequence[str], columns: Sequence[ColumnFacts]) -> Plan:
         """Columns of one kind share a step: records are then encoded in few, short loops."""
         made: list[PlanStep] = []
         parts: list[int] = []
-        by_kind: dict[str, list[int]] = {}
-        for column, name in enumerate(names):
-            by_kind.setdefault(self.kinds_[name], []).append(column)
         for kind in KINDS:
-            columns = by_kind.get(kind, [])
-            groups = [columns] if kind in _SHARED else [[column] for column in columns]
+            of_kind = [column for column in columns if column.kind == kind]
+            groups = [of_kind] if kind in _SHARED else [[column] for column in of_kind]
             for group in groups:
-                added = self._steps_of(kind, group, names, table, len(made)) if group else []
+                added = self._steps_of(kind, group, len(made)) if group else []
                 made += added
                 parts += [len(made) - 1] if added else []
         if not parts:
@@ -198,68 +190,49 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         labels = [label for part in parts for label in made[part].names]
         return Plan(list(names), [*made, steps.concatenate(parts, labels)])
 
-    def _steps_of(
-        self, kind: str, columns: list[int], names: Sequence[str], table: Table, first: int
-    ) -> list[PlanStep]:
+    def _steps_of(self, kind: str, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
         """The steps of some columns of one kind, of which the first will have this number."""
-        named = [(names[column], table.columns[column]) for column in columns]
         if kind == "category":
-            return [self._categories(columns, named)]
+            return [self._categories(columns)]
         if kind == "binned":
-            return self._bins(columns, named, first)
+            return self._bins(columns, first)
         if kind == "number":
-            return _scaled(columns, named, first)
+            return _scaled(columns, first)
         if kind == "text":
-            return [self._text(columns[0], *named[0])]
+            table = steps.text_table(columns[0].place)
+            return [self._words(kind, columns[0].name, columns[0].words(table, self.min_count), table)]
         if kind == "strings":
-            return [self._strings(columns[0], *named[0])]
+            table = {"columns": steps.int32([columns[0].place]), "binary": True}
+            return [self._words(kind, columns[0].name, columns[0].items(self.min_count), table)]
         return []
 
-    def _categories(self, columns: list[int], named: list[tuple[str, Any]]) -> PlanStep:
+    def _categories(self, columns: list[ColumnFacts]) -> PlanStep:
         tables: list[dict[str, Any]] = []
         labels: list[str] = []
-        for name, values in named:
-            counts = _category_counts(name, values)
-            frequent = sorted((key for key in counts if counts[key] >= self.min_count), key=_order)
+        for column in columns:
+            frequent = column.categories(self.min_count)
             codes: dict[Any, int] = {key: len(labels) + place for place, key in enumerate(frequent)}
             rest = len(labels) + len(frequent)
             codes |= {None: rest + 1, float("nan"): rest + 1}
             tables.append(steps.categories(codes, unknown=rest))
-            labels += [f"{name} = {_shown(key)}" for key in frequent]
-            labels += [f"{name} = (other)", f"{name} is missing"]
-        return steps.one_hot(columns, tables, labels)
+            labels += [f"{column.name} = {_shown(key)}" for key in frequent]
+            labels += [f"{column.name} = (other)", f"{column.name} is missing"]
+        return steps.one_hot([column.place for column in columns], tables, labels)
 
-    def _bins(self, columns: list[int], named: list[tuple[str, Any]], first: int) -> list[PlanStep]:
-        edges = [quantile_edges(_numbers(name, values), self.n_bins) for name, values in named]
+    def _bins(self, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
+        edges = [column.edges(self.n_bins) for column in columns]
         labels = []
-        for (name, _), own in zip(named, edges, strict=True):
-            labels += [*interval_labels(name, own), f"{name} is missing"]
-        names = [name for name, _ in named]
+        for column, own in zip(columns, edges, strict=True):
+            labels += [*interval_labels(column.name, own), f"{column.name} is missing"]
+        names = [column.name for column in columns]
         missing = [len(own) + 1 for own in edges]
         return [
-            steps.numbers(columns, names),
+            steps.numbers([column.place for column in columns], names),
             steps.bins(first, edges, missing, labels, columns=names),
         ]
 
-    def _text(self, column: int, name: str, values: Any) -> PlanStep:
-        table = steps.text_table(column)
-        analyze = analyzer_of(table)
-        counts: Counter[str] = Counter()
-        for value in values:
-            if not is_missing(value):
-                counts.update(set(analyze(_text_of(name, value))))
-        return self._words("text", name, counts, table)
-
-    def _strings(self, column: int, name: str, values: Any) -> PlanStep:
-        counts: Counter[str] = Counter()
-        for value in values:
-            if not is_missing(value):
-                counts.update(_strings_of(name, value))
-        return self._words("strings", name, counts, {"columns": steps.int32([column]), "binary": True})
-
-    def _words(self, kind: str, name: str, counts: Counter[str], table: dict[str, Any]) -> PlanStep:
+    def _words(self, kind: str, name: str, words: list[str], table: dict[str, Any]) -> PlanStep:
         """A step with one feature per frequent word, and one for a missing value."""
-        words = sorted(word for word in counts if counts[word] >= self.min_count)
         labels = [*(f"{name} has {word!r}" for word in words), f"{name} is missing"]
         table = table | steps.vocabulary(words, width=len(labels)) | {"missing": len(words)}
         return PlanStep(kind, table, labels)
@@ -281,142 +254,18 @@ def _checked_array(X: Any) -> Any:
     return X
 
 
-def kind_of(name: str, values: Any) -> str:
-    """The kind of a column, from its values."""
-    if isinstance(values, np.ndarray):
-        return "binned"
-    kinds = set(map(type, values)) - {type(None)}
-    if any(issubclass(kind, float) for kind in kinds):  # of which NaN says nothing
-        kinds = {type(value) for value in values if not is_missing(value)}
-    if not kinds or all(issubclass(kind, bool) for kind in kinds):
-        return "category"
-    if all(issubclass(kind, (int, float, np.number)) for kind in kinds):
-        return "binned"
-    if all(issubclass(kind, str) for kind in kinds):
-        counts = Counter(values)
-        seen = {value: count for value, count in counts.items() if isinstance(value, str)}
-        words = sum(count * (value.count(" ") + 1) for value, count in seen.items())
-        total = sum(seen.values())
-        return "text" if words > _WORDS_IN_TEXT * total and 2 * len(seen) > total else "category"
-    if all(issubclass(kind, (list, tuple, set, frozenset)) for kind in kinds):
-        return "strings"
-    if all(issubclass(kind, (str, int, float, bool, np.number)) for kind in kinds):
-        return "category"
-    names = ", ".join(sorted(kind.__name__ for kind in kinds))
-    raise TypeError(
-        f"column {name!r} holds values of type {names}, which have no features: turn them into numbers or "
-        f"strings, or leave the column out: kinds={{{name!r}: 'drop'}}"
-    )
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value stands for none: None or NaN."""
-    return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def _category(name: str, value: Any) -> Any:
-    """A value as a key: missing values are None, numbers that are whole are equal to their ints."""
-    if is_missing(value):
-        return None
-    if not isinstance(value, (str, int, float, np.number, np.bool_)):
-        raise TypeError(f"column {name!r} is a category, and holds a {type(value).__name__}")
-    return value if isinstance(value, str) else _as_float(name, value)
-
-
-def _category_counts(name: str, values: Any) -> Counter[Any]:
-    """How often each category is there; missing values are none."""
-    listed = values.tolist() if hasattr(values, "tolist") else values
-    try:
-        found = Counter(listed)
-    except TypeError:  # a list, say, which _category names
-        found = Counter(_category(name, value) for value in listed)
-    counts: Counter[Any] = Counter()
-    for value, count in found.items():
-        counts[_category(name, value)] += count
-    counts.pop(None, None)
-    return counts
-
-
-def _as_float(name: str, value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        raise ValueError(f"column {name!r} holds a number that is larger than any float") from None
-
-
-def _order(key: Any) -> tuple[bool, Any]:
-    return (isinstance(key, str), key)
-
-
 def _shown(key: Any) -> str:
     if isinstance(key, float) and key.is_integer():
         return str(int(key))
     return str(key)
 
 
-def _text_of(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"column {name!r} is a text, and holds a {type(value).__name__}")
-    return value
-
-
-def _strings_of(name: str, value: Any) -> set[str]:
-    if not isinstance(value, (list, tuple, set, frozenset)):
-        raise TypeError(f"column {name!r} is a list of strings, and holds a {type(value).__name__}")
-    for item in value:
-        if not isinstance(item, str):
-            raise TypeError(f"column {name!r} is a list of strings, and one holds a {type(item).__name__}")
-    return set(value)
-
-
-def _numbers(name: str, values: Any) -> NDArray[np.float64]:
-    """The values that are not missing."""
-    try:
-        numbers = values
-        if not isinstance(values, np.ndarray):
-            numbers = [np.nan if value is None else value for value in values]
-        array = np.asarray(numbers, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"column {name!r} is a number, and holds something else: {error}") from error
-    found = array[~np.isnan(array)]
-    if not np.isfinite(found).all():
-        raise ValueError(f"Input X contains infinity: column {name!r}")
-    return found
-
-
-def quantile_edges(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
-    """Ascending edges of intervals that hold about equally many of the values.
-
-    A value that is more frequent than an interval should be gets one of its own, and the others are shared
-    among what is left.
-    """
-    distinct, counts = (found.tolist() for found in np.unique(values, return_counts=True))
-    edges = []
-    left, room, filled = len(values), n_bins, 0
-    for place in range(len(distinct) - 1):
-        filled += counts[place]
-        if room > 1 and (filled + 0.5 * counts[place + 1]) * room >= left:
-            edges.append(_between(distinct[place], distinct[place + 1]))
-            left, room, filled = left - filled, room - 1, 0
-    return np.array(edges, dtype=np.float64)
-
-
-def _between(low: float, high: float) -> float:
-    """A number above `low` and not above `high`, also where there is none between them."""
-    middle = 0.5 * low + 0.5 * high  # low + high may be infinite
-    return float(middle if middle > low else high)
-
-
-def _scaled(columns: list[int], named: list[tuple[str, Any]], first: int) -> list[PlanStep]:
-    deviations = []
-    for name, values in named:
-        found = _numbers(name, values)
-        deviation = float(np.std(found)) if len(found) else 0.0
-        deviations.append(deviation if deviation > 0 else 1.0)
-    names = [name for name, _ in named]
+def _scaled(columns: list[ColumnFacts], first: int) -> list[PlanStep]:
+    deviations = [column.deviation() or 1.0 for column in columns]
+    names = [column.name for column in columns]
     flags = [f"{name} is missing" for name in names]
     return [
-        steps.numbers(columns, names),
+        steps.numbers([column.place for column in columns], names),
         steps.impute(first, np.zeros(len(names)), names),
         steps.scale(first + 1, names, divide=deviations),
         steps.indicate(first, range(len(names)), flags),

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length: each an array of float64, or a list of Python objects."""
+    """Columns of equal length: each an array of float64, a stream of Arrow's, or a list of Python objects."""
 
-    columns: list[NDArray[np.float64] | list[Any]]
+    columns: list[Any]
     n_rows: int
 
 
@@ -104,20 +104,21 @@ def _table(found: list[Any], names: Sequence[str], *, required: bool) -> Table:
     return Table(columns, n_rows)
 
 
-def _column(values: Any) -> NDArray[np.float64] | list[Any]:
-    """One column: numbers as an array of float64, all else as a list of objects."""
+def _column(values: Any) -> Any:
+    """One column: numbers as an array of float64, strings of Arrow's as they are, all else as a list."""
     if isinstance(values, list):
         return list(values)  # as others may change it while it is read
+    if getattr(getattr(values, "dtype", None), "storage", None) == "pyarrow":
+        return values.array.__arrow_array__()  # of pandas, whose strings are Arrow's
     if hasattr(getattr(values, "dtype", None), "na_value") and hasattr(values, "to_numpy"):
         return _nullable(values)
     kind = getattr(getattr(values, "dtype", None), "kind", None)
     if kind in ("i", "u", "f"):
         return np.ascontiguousarray(np.asarray(values), dtype=np.float64)
-    if hasattr(values, "to_list"):  # pandas, polars
-        return list(values.to_list())
-    if hasattr(values, "to_pylist"):  # pyarrow
-        return list(values.to_pylist())
-    return list(values.tolist() if hasattr(values, "tolist") else values)
+    for listing in ("to_list", "to_pylist", "tolist"):  # of pandas and polars, of pyarrow, of numpy
+        if hasattr(values, listing):
+            return list(getattr(values, listing)())
+    return list(values)
 
 
 def _nullable(values: Any) -> NDArray[np.float64] | list[Any]:
@@ -125,4 +126,6 @@ def _nullable(values: Any) -> NDArray[np.float64] | list[Any]:
     if getattr(values.dtype, "kind", None) in ("i", "u", "f"):
         numbers: NDArray[np.float64] = values.to_numpy(dtype=np.float64, na_value=np.nan)
         return np.ascontiguousarray(numbers)
+    if isinstance(values.dtype.na_value, float):  # NaN, which is missing to us, too
+        return list(values.to_numpy(dtype=object).tolist())
     return list(values.to_numpy(dtype=object, na_value=None).tolist())

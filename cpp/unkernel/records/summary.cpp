@@ -1,0 +1,184 @@
+#include "unkernel/records/summary.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "unkernel/records/text_memo.hpp"
+
+namespace unkernel::records {
+namespace {
+
+constexpr int digit_bits = 11;
+constexpr std::size_t digits = 6;  // of 64 bits
+constexpr std::size_t digit_values = std::size_t{1} << digit_bits;
+constexpr std::size_t fewest_for_radix = 1024;
+constexpr std::uint64_t sign_bit = std::uint64_t{1} << 63;
+
+// Unsigned numbers in the order of the floating-point ones, and back.
+std::uint64_t key_of(double number) {
+  const auto bits = std::bit_cast<std::uint64_t>(number + 0.0);
+  return (bits & sign_bit) != 0 ? ~bits : bits | sign_bit;
+}
+double number_of(std::uint64_t key) {
+  return std::bit_cast<double>((key & sign_bit) != 0 ? key ^ sign_bit : ~key);
+}
+
+std::size_t digit(std::uint64_t key, std::size_t place) {
+  return static_cast<std::size_t>(key >> (digit_bits * place)) & (digit_values - 1);
+}
+
+// Radix sort, least digit first. Digits in which all keys agree, as most are of whole numbers, are skipped.
+std::vector<std::uint64_t> radix_sorted(std::vector<std::uint64_t> keys) {
+  std::uint64_t differences = 0;
+  for (const std::uint64_t key : keys) differences |= key ^ keys.front();
+  std::vector<std::uint64_t> other(keys.size());
+  for (std::size_t place = 0; place < digits; ++place) {
+    if (digit(differences, place) == 0) continue;
+    std::array<std::uint32_t, digit_values> begins{};
+    for (const std::uint64_t key : keys) ++begins[digit(key, place)];
+    std::uint32_t begin = 0;
+    for (std::uint32_t& count : begins) begin += std::exchange(count, begin);
+    for (const std::uint64_t key : keys) other[begins[digit(key, place)]++] = key;
+    keys.swap(other);
+  }
+  return keys;
+}
+
+std::vector<double> ascending(std::span<const double> numbers) {
+  std::vector<double> sorted(numbers.size());
+  if (numbers.size() < fewest_for_radix || numbers.size() > UINT32_MAX) {
+    std::transform(numbers.begin(), numbers.end(), sorted.begin(), [](double x) { return x + 0.0; });
+    std::sort(sorted.begin(), sorted.end());
+    return sorted;
+  }
+  std::vector<std::uint64_t> keys(numbers.size());
+  std::transform(numbers.begin(), numbers.end(), keys.begin(), key_of);
+  keys = radix_sorted(std::move(keys));
+  std::transform(keys.begin(), keys.end(), sorted.begin(), number_of);
+  return sorted;
+}
+
+// Whole numbers that lie near each other are counted in a table, without sorting. False for others.
+bool count_whole(std::span<const double> numbers, DistinctNumbers& found) {
+  if (numbers.empty()) return false;
+  const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
+  const double least = *low, span = *high - *low;
+  if (!(std::abs(least) < 1e15) || !(span < 4.0 * static_cast<double>(numbers.size()) + 1024.0)) return false;
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(span) + 1, 0);
+  for (const double number : numbers) {
+    const double above = number - least;
+    const auto place = static_cast<std::size_t>(above);
+    if (static_cast<double>(place) != above) return false;
+    ++counts[place];
+  }
+  if (least != std::floor(least)) return false;
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    if (counts[k] == 0) continue;
+    found.values.push_back(least + static_cast<double>(k) + 0.0);
+    found.counts.push_back(counts[k]);
+  }
+  return true;
+}
+
+// A number above `low` and not above `high`, also where there is none between them.
+double between(double low, double high) {
+  const double middle = 0.5 * low + 0.5 * high;  // low + high may be infinite
+  return middle > low ? middle : high;
+}
+
+}  // namespace
+
+std::vector<std::string_view> StringCounts::frequent(std::int64_t min_count) const {
+  std::vector<std::string_view> found;
+  for (std::size_t k = 0; k < counts_.size(); ++k) {
+    if (counts_[k] >= min_count) found.push_back(text(k));
+  }
+  std::sort(found.begin(), found.end());  // in UTF-8, the order of bytes is that of characters
+  return found;
+}
+
+std::int64_t StringCounts::words() const {
+  std::int64_t words = 0;
+  for (std::size_t k = 0; k < counts_.size(); ++k) {
+    const std::string_view one = text(k);
+    words += counts_[k] * (1 + std::count(one.begin(), one.end(), ' '));
+  }
+  return words;
+}
+
+void ColumnSummary::add(const Cell& cell) {
+  switch (cell.kind()) {
+    case CellKind::text: return add_text(texts.add(cell.text(), 0));
+    case CellKind::number:
+      if (!std::isnan(cell.number())) numbers.push_back(cell.number());
+      break;
+    case CellKind::strings:
+      items.begin_record();
+      for (const std::string_view item : cell.strings()) items.add(item);
+      ++n_lists;
+      break;
+    default: break;
+  }
+  codes.push_back(0);
+}
+
+void ColumnSummary::add(const Column& column, std::size_t rows) {
+  codes.reserve(codes.size() + rows);
+  TextMemo memo;
+  const auto find = [&](std::string_view text) { return static_cast<std::int32_t>(texts.add(text, 0)); };
+  std::visit(
+      [&](const auto& cells) {
+        for (std::size_t row = 0; row < rows; ++row) {
+          const Cell cell = cells(row);
+          if (cell.kind() != CellKind::text) {
+            add(cell);
+          } else {
+            add_text(static_cast<std::size_t>(memo(cell.text(), find)));
+          }
+        }
+      },
+      column);
+}
+
+CodeColumn<std::int32_t> ColumnSummary::text_column() const {
+  std::vector<Cell> dictionary{Cell::none()};
+  for (std::size_t k = 0; k < texts.size(); ++k) dictionary.push_back(Cell::of(texts.text(k)));
+  return {codes.data(), std::move(dictionary), {}};
+}
+
+DistinctNumbers distinct(std::span<const double> numbers) {
+  DistinctNumbers found;
+  if (count_whole(numbers, found)) return found;
+  found = {};
+  for (const double number : ascending(numbers)) {
+    if (found.values.empty() || number != found.values.back()) {
+      found.values.push_back(number);
+      found.counts.push_back(0);
+    }
+    ++found.counts.back();
+  }
+  return found;
+}
+
+std::vector<double> quantile_edges(const DistinctNumbers& numbers, std::int64_t n_bins) {
+  std::vector<double> edges;
+  std::int64_t left = 0, room = n_bins, filled = 0;
+  for (const std::int64_t count : numbers.counts) left += count;
+  for (std::size_t k = 0; k + 1 < numbers.values.size(); ++k) {
+    filled += numbers.counts[k];
+    const double with_half_of_next =
+        static_cast<double>(filled) + 0.5 * static_cast<double>(numbers.counts[k + 1]);
+    if (room > 1 && with_half_of_next * static_cast<double>(room) >= static_cast<double>(left)) {
+      edges.push_back(between(numbers.values[k], numbers.values[k + 1]));
+      left -= filled;
+      --room;
+      filled = 0;
+    }
+  }
+  return edges;
+}
+
+}  // namespace unkernel::records

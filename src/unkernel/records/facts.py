@@ -1,0 +1,160 @@
+"""What the columns of records hold: found natively, in one pass, for those who choose their features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import ColumnSummary, summarize, summarize_stream
+from unkernel.data.rows.csr import CsrRows
+from unkernel.records.analyzing import analyzer_of
+from unkernel.records.plan import Plan
+from unkernel.records.tables import Table, is_arrow, table_of
+
+KINDS = ("category", "number", "binned", "text", "strings", "drop")
+_NUMBERS = ("number", "binned")
+_LISTS = (list, tuple, set, frozenset)
+_WORDS_IN_TEXT = 4.0  # strings with more words than this, on average, are texts
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnFacts:
+    """What a column holds.
+
+    Attributes
+    ----------
+    name : str
+    place : int
+        Its number among the columns.
+    kind : str
+        One of ``KINDS``.
+    summary : ColumnSummary
+        Its values, counted; None where the column is dropped.
+    """
+
+    name: str
+    place: int
+    kind: str
+    summary: ColumnSummary | None
+
+    @property
+    def _summary(self) -> ColumnSummary:
+        assert self.summary is not None  # columns that are dropped have no features
+        return self.summary
+
+    def categories(self, min_count: int) -> list[Any]:
+        """The categories that at least so many records have: numbers, then strings, in order."""
+        for kind in self._summary.types:
+            if not issubclass(kind, (str, int, float, np.number, np.bool_)):
+                raise TypeError(f"column {self.name!r} is a category, and holds a {kind.__name__}")
+        numbers: list[Any] = self._summary.frequent_numbers(min_count).tolist()
+        return numbers + self._summary.frequent_texts(min_count)
+
+    def words(self, table: dict[str, Any], min_count: int) -> list[str]:
+        """The words, as a step with this table finds them, that at least so many records have."""
+        for kind in self._summary.types:
+            if not issubclass(kind, str):
+                raise TypeError(f"column {self.name!r} is a text, and holds a {kind.__name__}")
+        return self._summary.frequent_words(table, analyzer_of(table), min_count)
+
+    def items(self, min_count: int) -> list[str]:
+        """The strings that at least so many lists have."""
+        for kind in self._summary.types:
+            if not issubclass(kind, _LISTS):
+                raise TypeError(f"column {self.name!r} is a list of strings, and holds a {kind.__name__}")
+        if self._summary.item_problem:
+            raise TypeError(
+                f"column {self.name!r} is a list of strings, and one holds a {self._summary.item_problem}"
+            )
+        return self._summary.frequent_items(min_count)
+
+    def edges(self, n_bins: int) -> NDArray[np.float64]:
+        """Ascending edges of intervals that hold about equally many of the numbers."""
+        self._check_numbers()
+        return np.asarray(self._summary.edges(n_bins))
+
+    def deviation(self) -> float:
+        """The standard deviation of the numbers."""
+        self._check_numbers()
+        numbers = np.asarray(self._summary.numbers())
+        return float(np.std(numbers)) if len(numbers) else 0.0
+
+    def _check_numbers(self) -> None:
+        for kind in self._summary.not_numbers:
+            raise ValueError(f"column {self.name!r} is a number, and holds something else: {kind.__name__}")
+        if self._summary.has_infinity:
+            raise ValueError(f"Input X contains infinity: column {self.name!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Records to learn from: a table that was read, or one that Arrow reads in place."""
+
+    names: Sequence[str]
+    n_rows: int
+    table: Table | None
+    stream: Any
+
+    @classmethod
+    def of(cls, X: Any, names: Sequence[str]) -> Records:
+        """All columns of X, which have these names."""
+        if is_arrow(X):
+            return cls(names, len(X), None, X)
+        table = table_of(X, names)
+        return cls(names, table.n_rows, table, None)
+
+    def summaries(self, kinds: Mapping[str, str | None]) -> list[ColumnFacts]:
+        """What the columns hold, and their kinds; None among `kinds` stands for one to find."""
+        if self.table is None:
+            kept = [None if kinds[name] == "drop" else name for name in self.names]
+            found: Iterable[ColumnSummary | None] = summarize_stream(self.stream.__arrow_c_stream__(), kept)
+        else:
+            found = (
+                None if kinds[name] == "drop" else summarize(column, name, kinds[name] in _NUMBERS)
+                for name, column in zip(self.names, self.table.columns, strict=True)
+            )
+        return [
+            ColumnFacts(name, place, kinds[name] or self._kind_of(place, summary), summary)
+            for place, (name, summary) in enumerate(zip(self.names, found, strict=True))
+        ]
+
+    def _kind_of(self, place: int, summary: ColumnSummary | None) -> str:
+        if self.table is not None and isinstance(self.table.columns[place], np.ndarray):
+            return "binned"
+        assert summary is not None  # or the kind was given
+        return kind_of(self.names[place], summary)
+
+    def encode(self, plan: Plan, threads: int, facts: Sequence[ColumnFacts]) -> CsrRows:
+        """The rows of these records. Columns of texts were read when they were counted."""
+        if self.table is None:
+            return plan.encode(self.stream, threads)
+        columns = [
+            fact.summary if fact.summary is not None and fact.summary.holds_texts(self.n_rows) else column
+            for fact, column in zip(facts, self.table.columns, strict=True)
+        ]
+        return plan.encode_table(Table(columns, self.n_rows), threads)
+
+
+def kind_of(name: str, summary: ColumnSummary) -> str:
+    """The kind of a column, from its values."""
+    kinds = summary.types
+    if all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
+        return "category"
+    if all(issubclass(kind, (int, float, np.number)) for kind in kinds):
+        return "binned"
+    if all(issubclass(kind, str) for kind in kinds):
+        texts, distinct, words = summary.text_counts
+        return "text" if words > _WORDS_IN_TEXT * texts and 2 * distinct > texts else "category"
+    if all(issubclass(kind, _LISTS) for kind in kinds):
+        return "strings"
+    if all(issubclass(kind, (str, int, float, np.number, np.bool_)) for kind in kinds):
+        return "category"
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise TypeError(
+        f"column {name!r} holds values of type {names}, which have no features: turn them into numbers or "
+        f"strings, or leave the column out: kinds={{{name!r}: 'drop'}}"
+    )

@@ -1,0 +1,192 @@
+"""What columns hold, found natively, is what the slow twin finds in Python; also for awkward values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reference import record_encoder as twin
+from unkernel import RecordEncoder
+from unkernel._core import summarize
+from unkernel.records import steps
+from unkernel.records.facts import ColumnFacts, Records, kind_of
+
+MISSING = st.sampled_from([None, math.nan])
+WORDS = st.sampled_from(
+    [
+        "a",
+        "b",
+        "",
+        " ",
+        "clerk",
+        "a longer text of words",
+        "Married-civ-spouse",
+        "12345678",
+        "x" * 24,
+        "x" * 30,
+    ]
+)
+TEXTS = WORDS | st.text(
+    alphabet=st.characters(exclude_categories=["Cs"], max_codepoint=0x10FFFF), max_size=30
+)
+REALS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-3, 3).map(float)
+INTEGERS = st.integers(-(2**53), 2**53)
+LISTS = st.lists(WORDS, max_size=4) | st.tuples(WORDS, WORDS) | st.frozensets(WORDS, max_size=3)
+COLUMNS = st.one_of(
+    *(
+        st.lists(values | MISSING, max_size=40)
+        for values in (
+            TEXTS,
+            WORDS,
+            REALS,
+            INTEGERS,
+            st.booleans(),
+            LISTS,
+            TEXTS | INTEGERS | REALS | st.booleans(),
+            WORDS | LISTS | st.just(1j),
+        )
+    )
+)
+
+
+def facts(values: Any, kind: str) -> ColumnFacts:
+    return ColumnFacts("a", 0, kind, summarize(values, "a", kind in ("binned", "number")))
+
+
+def outcome(find: Callable[[], Any]) -> Any:
+    """What a function gives, or the type of its error."""
+    try:
+        found = find()
+    except (TypeError, ValueError) as error:
+        return type(error)
+    return found.tolist() if isinstance(found, np.ndarray) else found
+
+
+@settings(max_examples=300, deadline=None)
+@given(COLUMNS, st.integers(1, 3), st.integers(2, 6))
+def test_facts_are_those_of_the_twin(values: list[Any], min_count: int, n_bins: int) -> None:
+    def same(ours: Callable[[], Any], own: Callable[[], Any]) -> None:
+        assert outcome(ours) == outcome(own)
+
+    same(lambda: kind_of("a", summarize(values, "a", False)), lambda: twin.kind_of("a", values))
+    column = facts(values, "category")
+    same(
+        lambda: column.categories(min_count),
+        lambda: twin.frequent_categories("a", values, min_count),
+    )
+    same(
+        lambda: column.words(steps.text_table(0), min_count),
+        lambda: twin.frequent_words("a", values, min_count),
+    )
+    same(lambda: column.items(min_count), lambda: twin.frequent_items("a", values, min_count))
+    if all(value is None or isinstance(value, (int, float)) for value in values):
+        numbers = facts(values, "binned")
+        same(lambda: numbers.edges(n_bins), lambda: twin.edges("a", values, n_bins))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.integers(0, 5).map(float), max_size=50),
+    st.integers(1, 60),
+    st.integers(2, 10),
+)
+def test_edges_ascend_and_part_the_values(values: list[float], times: int, n_bins: int) -> None:
+    array = np.array(values * times, dtype=np.float64)  # many are sorted in another way than few
+    edges = facts(array, "binned").edges(n_bins)
+    np.testing.assert_array_equal(edges, twin.quantile_edges(array, n_bins))
+    assert len(edges) < n_bins
+    assert np.isfinite(edges).all()
+    assert (np.diff(edges) > 0).all()
+    counts = np.bincount(np.searchsorted(edges, array, side="right"), minlength=len(edges) + 1)
+    if len(array):
+        assert (counts > 0).all()
+
+
+def test_a_frequent_value_has_an_interval_of_its_own() -> None:
+    edges = facts(np.array([0.0] * 90 + list(range(1, 11))), "binned").edges(4)
+    assert edges[0] == 0.5
+    assert len(edges) == 3
+    assert not len(facts(np.array([3.0, 3.0]), "binned").edges(4))
+
+
+def test_strings_are_counted_by_value_not_by_object() -> None:
+    values = ["".join(["a", "b"]) for _ in range(5)] + ["ab"] * 3
+    assert facts(values, "category").categories(8) == ["ab"]
+
+
+def test_numbers_and_truth_values_of_numpy_are_known() -> None:
+    assert kind_of("a", summarize([np.int8(3), np.float32(2.5), None], "a", False)) == "binned"
+    assert kind_of("a", summarize([np.bool_(True), False], "a", False)) == "category"
+    assert facts([np.int64(3), np.int64(3), np.bool_(True)], "category").categories(1) == [1.0, 3.0]
+
+
+COLUMNS_OF_FRAMES: dict[str, list[Any]] = {
+    "text": ["a", "b\u00e9", None, "a", "x" * 40],
+    "whole": [1, 2, None, 1, 7],
+    "real": [0.5, None, 2.5, 1e300, 0.5],
+    "truth": [True, False, None, True, True],
+    "empty": [None, None, None, None, None],
+    "note": [f"some words that are many, {k}" for k in "abcde"],
+    "list": [["x", "y"], [], None, ["x"], ["z"]],
+}
+
+
+@pytest.mark.parametrize("maker", ["polars", "pyarrow", "pandas"])
+def test_frames_are_learned_from_as_lists_are(maker: str) -> None:
+    library = pytest.importorskip(maker)
+    frame = (library.table if maker == "pyarrow" else library.DataFrame)(COLUMNS_OF_FRAMES)
+    plain = RecordEncoder(min_count=1, n_bins=3).fit(COLUMNS_OF_FRAMES)
+    encoder = RecordEncoder(min_count=1, n_bins=3)
+    rows = encoder.fit_transform(frame)
+    assert encoder.kinds_ == plain.kinds_
+    assert encoder.get_feature_names_out().tolist() == plain.get_feature_names_out().tolist()
+    assert (rows != plain.transform(COLUMNS_OF_FRAMES)).nnz == 0
+    assert (encoder.transform(frame) != rows).nnz == 0
+
+
+def test_frames_of_several_chunks_are_read_as_one() -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(COLUMNS_OF_FRAMES)
+    chunked = polars.concat([frame, frame.slice(1, 3)], rechunk=False)
+    expected = RecordEncoder(min_count=1).fit_transform(chunked.rechunk())
+    encoder = RecordEncoder(min_count=1)
+    assert (encoder.fit_transform(chunked) != expected).nnz == 0
+    assert encoder.get_feature_names_out().tolist()
+
+
+def test_series_of_several_chunks_are_read_as_one() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": ["x", None, "y"], "b": [1, 2, 3]})
+    both = pandas.concat([frame, frame], ignore_index=True)
+    expected = RecordEncoder(min_count=1).fit_transform(both.to_dict("records"))
+    assert (RecordEncoder(min_count=1).fit_transform(both) != expected).nnz == 0
+
+
+def test_columns_that_are_dropped_are_not_looked_at() -> None:
+    records = Records.of({"a": [object()], "b": [1]}, ["a", "b"])
+    dropped, kept = records.summaries({"a": "drop", "b": None})
+    assert dropped.summary is None
+    assert kept.kind == "binned"
+
+
+def test_batches_encode_rows_as_single_records() -> None:
+    """Batches whose columns give one feature each are encoded column by column."""
+    records = [
+        {"a": word, "b": number}
+        for word in ["x", "Married-civ-spouse", "y" * 30, None, "", "é" * 9, 3]
+        for number in [0, 1.5, None, math.nan, -7, 10**6]
+    ]
+    encoder = RecordEncoder(min_count=7, n_bins=4).fit(records)
+    rows = encoder.transform(records)
+    for number, record in enumerate(records):
+        ids, values = encoder.plan_.encode_one(record)
+        assert ids.tolist() == rows[number].indices.tolist()
+        assert values.tolist() == rows[number].data.tolist()
+    with pytest.raises(ValueError, match=r"row 1: column 'b': expected a number, got the string 'z'"):
+        encoder.transform([{"a": "x", "b": 1}, {"a": "x", "b": "z"}])

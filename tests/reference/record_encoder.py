@@ -1,0 +1,165 @@
+"""How ``RecordEncoder`` chooses kinds, categories, words and intervals, slowly: in Python, cell by cell."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.records import steps
+from unkernel.records.analyzing import analyzer_of
+
+_WORDS_IN_TEXT = 4.0
+
+
+def kind_of(name: str, values: Any) -> str:
+    """The kind of a column, from its values."""
+    if isinstance(values, np.ndarray):
+        return "binned"
+    kinds = set(map(type, values)) - {type(None)}
+    if any(issubclass(kind, float) for kind in kinds):  # of which NaN says nothing
+        kinds = {type(value) for value in values if not is_missing(value)}
+    if not kinds or all(issubclass(kind, bool) for kind in kinds):
+        return "category"
+    if all(issubclass(kind, (int, float, np.number)) for kind in kinds):
+        return "binned"
+    if all(issubclass(kind, str) for kind in kinds):
+        counts = Counter(values)
+        seen = {value: count for value, count in counts.items() if isinstance(value, str)}
+        words = sum(count * (value.count(" ") + 1) for value, count in seen.items())
+        total = sum(seen.values())
+        return "text" if words > _WORDS_IN_TEXT * total and 2 * len(seen) > total else "category"
+    if all(issubclass(kind, (list, tuple, set, frozenset)) for kind in kinds):
+        return "strings"
+    if all(issubclass(kind, (str, int, float, bool, np.number)) for kind in kinds):
+        return "category"
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise TypeError(
+        f"column {name!r} holds values of type {names}, which have no features: turn them into numbers or "
+        f"strings, or leave the column out: kinds={{{name!r}: 'drop'}}"
+    )
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: None or NaN."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _category(name: str, value: Any) -> Any:
+    """A value as a key: missing values are None, numbers that are whole are equal to their ints."""
+    if is_missing(value):
+        return None
+    if not isinstance(value, (str, int, float, np.number, np.bool_)):
+        raise TypeError(f"column {name!r} is a category, and holds a {type(value).__name__}")
+    return value if isinstance(value, str) else _as_float(name, value)
+
+
+def _category_counts(name: str, values: Any) -> Counter[Any]:
+    """How often each category is there; missing values are none."""
+    listed = values.tolist() if hasattr(values, "tolist") else values
+    try:
+        found = Counter(listed)
+    except TypeError:  # a list, say, which _category names
+        found = Counter(_category(name, value) for value in listed)
+    counts: Counter[Any] = Counter()
+    for value, count in found.items():
+        counts[_category(name, value)] += count
+    counts.pop(None, None)
+    return counts
+
+
+def _as_float(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"column {name!r} holds a number that is larger than any float") from None
+
+
+def _order(key: Any) -> tuple[bool, Any]:
+    return (isinstance(key, str), key)
+
+
+def _text_of(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"column {name!r} is a text, and holds a {type(value).__name__}")
+    return value
+
+
+def _strings_of(name: str, value: Any) -> set[str]:
+    if not isinstance(value, (list, tuple, set, frozenset)):
+        raise TypeError(f"column {name!r} is a list of strings, and holds a {type(value).__name__}")
+    for item in value:
+        if not isinstance(item, str):
+            raise TypeError(f"column {name!r} is a list of strings, and one holds a {type(item).__name__}")
+    return set(value)
+
+
+def _numbers(name: str, values: Any) -> NDArray[np.float64]:
+    """The values that are not missing."""
+    try:
+        numbers = values
+        if not isinstance(values, np.ndarray):
+            numbers = [np.nan if value is None else value for value in values]
+        array = np.asarray(numbers, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"column {name!r} is a number, and holds something else: {error}") from error
+    found = array[~np.isnan(array)]
+    if not np.isfinite(found).all():
+        raise ValueError(f"Input X contains infinity: column {name!r}")
+    return found
+
+
+def quantile_edges(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
+    """Ascending edges of intervals that hold about equally many of the values.
+
+    A value that is more frequent than an interval should be gets one of its own, and the others are shared
+    among what is left.
+    """
+    distinct, counts = (found.tolist() for found in np.unique(values, return_counts=True))
+    edges = []
+    left, room, filled = len(values), n_bins, 0
+    for place in range(len(distinct) - 1):
+        filled += counts[place]
+        if room > 1 and (filled + 0.5 * counts[place + 1]) * room >= left:
+            edges.append(_between(distinct[place], distinct[place + 1]))
+            left, room, filled = left - filled, room - 1, 0
+    return np.array(edges, dtype=np.float64)
+
+
+def _between(low: float, high: float) -> float:
+    """A number above `low` and not above `high`, also where there is none between them."""
+    middle = 0.5 * low + 0.5 * high  # low + high may be infinite
+    return float(middle if middle > low else high)
+
+
+def frequent_categories(name: str, values: Any, min_count: int) -> list[Any]:
+    """The categories that at least so many records have, in order."""
+    counts = _category_counts(name, values)
+    return sorted((key for key in counts if counts[key] >= min_count), key=_order)
+
+
+def frequent_words(name: str, values: Any, min_count: int) -> list[str]:
+    """The words that at least so many records have, in order."""
+    analyze = analyzer_of(steps.text_table(0))
+    counts: Counter[str] = Counter()
+    for value in values:
+        if not is_missing(value):
+            counts.update(set(analyze(_text_of(name, value))))
+    return sorted(word for word in counts if counts[word] >= min_count)
+
+
+def frequent_items(name: str, values: Any, min_count: int) -> list[str]:
+    """The strings that at least so many lists have, in order."""
+    counts: Counter[str] = Counter()
+    for value in values:
+        if not is_missing(value):
+            counts.update(_strings_of(name, value))
+    return sorted(word for word in counts if counts[word] >= min_count)
+
+
+def edges(name: str, values: Any, n_bins: int) -> NDArray[np.float64]:
+    """The edges of the intervals of a column of numbers."""
+    return quantile_edges(_numbers(name, values), n_bins)
