@@ -163,4 +163,5 @@ int main() {
   test_other_models_are_not_taken();
   test_weights_must_be_short();
   test_models_that_cannot_be_are_refused();
+  return 0;
 }

@@ -213,4 +213,5 @@ int main() {
   test_any_moves_make_one_tree(random);
   test_canonical_moves_build_every_projective_tree(random);
   test_costs(random);
+  return 0;
 }

@@ -138,4 +138,5 @@ int main() {
     check_tree(random_tree(words, random), trial % 2 == 0 ? words + 1 : 3, random);
     check_any_marks(words, random);
   }
+  return 0;
 }
