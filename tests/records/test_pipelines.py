@@ -32,10 +32,15 @@ def records_of(X: Any) -> list[Any]:
     return X.tolist() if hasattr(X, "tolist") else list(X)
 
 
-def own_answers(pipeline: Any, X: Any) -> tuple[Any, Any]:
-    """The pipeline's labels, and its scores: probabilities where it has no others."""
-    scores = pipeline.decision_function if hasattr(pipeline, "decision_function") else pipeline.predict_proba
-    return pipeline.predict(X), np.asarray(scores(X))
+def own_answers(pipeline: Any, X: Any) -> tuple[Any, Any, Any]:
+    """The pipeline's labels, its scores (probabilities where it has no others) and its probabilities or None.
+
+    The records are transformed once for all of them: that is most of the time.
+    """
+    transformed, last = pipeline[:-1].transform(X), pipeline[-1]
+    chances = last.predict_proba(transformed) if hasattr(last, "predict_proba") else None
+    scores = last.decision_function(transformed) if hasattr(last, "decision_function") else chances
+    return last.predict(transformed), np.asarray(scores), chances
 
 
 def is_sure(scores: Any) -> Any:
@@ -54,16 +59,15 @@ def check_equal(case: generated.Case) -> None:
         fast = unkernel.compile(case.pipeline, sample=case.X, measure=False)
         for X in (case.X, case.asked):
             try:
-                labels, scores = own_answers(case.pipeline, X)
+                answers = own_answers(case.pipeline, X)
             except ValueError:
                 with pytest.raises(ValueError):  # each has words of its own
                     fast.predict(X)
                 continue
-            check_answers(fast, X, labels, scores, case.pipeline)
+            check_answers(fast, X, *answers, has_scores=hasattr(case.pipeline, "decision_function"))
 
 
-def check_answers(fast: Any, X: Any, labels: Any, scores: Any, pipeline: Any) -> None:
-    has_scores = hasattr(pipeline, "decision_function")
+def check_answers(fast: Any, X: Any, labels: Any, scores: Any, chances: Any, *, has_scores: bool) -> None:
     ours = fast.decision_function(X) if has_scores else fast.predict_proba(X)
     limit = CLOSE * max(1.0, np.abs(scores).max())
     np.testing.assert_allclose(ours, scores, rtol=CLOSE, atol=limit)
@@ -74,10 +78,10 @@ def check_answers(fast: Any, X: Any, labels: Any, scores: Any, pipeline: Any) ->
         np.testing.assert_allclose(one(record), scores[row], rtol=CLOSE, atol=limit)
         if sure[row]:
             assert fast.predict_one(record) == labels[row]
-    if hasattr(pipeline, "predict_proba"):
-        own = pipeline.predict_proba(X)
-        np.testing.assert_allclose(fast.predict_proba(X), own, rtol=CLOSE, atol=CLOSE)
-        np.testing.assert_allclose(fast.predict_proba_one(records_of(X)[0]), own[0], rtol=CLOSE, atol=CLOSE)
+    if chances is not None:
+        np.testing.assert_allclose(fast.predict_proba(X), chances, rtol=CLOSE, atol=CLOSE)
+        one = fast.predict_proba_one(records_of(X)[0])
+        np.testing.assert_allclose(one, chances[0], rtol=CLOSE, atol=CLOSE)
     else:
         assert not hasattr(fast, "predict_proba")
 
