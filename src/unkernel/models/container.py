@@ -88,7 +88,8 @@ def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, NDArray[Any]], di
     kind, settings = _read_metadata(name, metadata)
     places = {key: _place(name, key, entry, size - start) for key, entry in header.items()}
     _check_gaps(name, places.values(), size - start)
-    return kind, {key: _map(path, place, start) for key, place in places.items()}, settings
+    arrays = np.memmap(path, dtype=np.uint8, mode="r", shape=size)[start:]  # mapped once, not array by array
+    return kind, {key: _array(arrays, place) for key, place in places.items()}, settings
 
 
 def begins_as_model(begin: bytes) -> bool:
@@ -189,10 +190,10 @@ def _check_gaps(name: str, places: Iterable[_Place], room: int) -> None:
         raise _error(name, "there is something after the arrays")
 
 
-def _map(path: str | os.PathLike[str], place: _Place, start: int) -> NDArray[Any]:
+def _array(mapped: NDArray[np.uint8], place: _Place) -> NDArray[Any]:
     if place.begin == place.end:
         return np.zeros(place.shape, place.dtype)
-    return np.memmap(path, dtype=place.dtype, mode="r", offset=start + place.begin, shape=place.shape)
+    return mapped[place.begin : place.end].view(place.dtype).reshape(place.shape)
 
 
 def setting(
