@@ -26,6 +26,7 @@ settings.load_profile("any_machine")
 # The files that take longest, for few tests each. Processes take whole files from one list: a long one at its
 # end would leave all others without work. An order only: nothing depends on it.
 LONGEST = (
+    "records/test_pipelines.py",
     "docs/test_code_blocks.py",
     "cli/test_process.py",
     "distributed/test_lost_workers.py",
@@ -40,6 +41,8 @@ LONGEST = (
     "cli/test_parse_run.py",
     "tree/test_svc_errors.py",
     "cutplane/test_checkpoints.py",
+    "poly/test_split.py",
+    "parsing/test_streams.py",
     "test_demo.py",
     "test_numpy_alone.py",
 )
