@@ -1,0 +1,77 @@
+"""Classifiers inside a parser's file: weights stored in fewer bits come back, and damage is an error."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reference.models import make_model
+from unkernel import CompiledClassifier, FormatError
+from unkernel.parsing.stored_classifiers import restore_classifiers, store_classifiers
+
+FILE = "parser.uk"
+
+
+def classifier(*, share: float = 0.6, scale: float = 1.0, unit: float = 1 / 64) -> CompiledClassifier:
+    """A classifier of pairs; `share` is that of the conjunctions which have a weight."""
+    model = make_model(5, degree=2, sets=True, used=60, n_features=70, classes=range(5), share=share)
+    weights = scale * unit * np.round(model.weights / unit)
+    weights[np.random.default_rng(1).random(weights.shape) > share] = 0.0
+    return CompiledClassifier(dataclasses.replace(model, weights=weights, intercept=np.zeros(5)))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"share": 0.05}, {"scale": 2.0**20}, {"unit": 1e-9}],
+    ids=["all weights", "those that are not zero", "large ones", "long ones"],
+)
+def test_weights_come_back(options: dict[str, float]) -> None:
+    own = classifier(**options)
+    arrays, settings = store_classifiers({"moves": own})
+    again = restore_classifiers(FILE, arrays, settings)["moves"]
+    assert again.model.weights.tolist() == own.model.weights.tolist()
+    assert again.model.keys.tolist() == own.model.keys.tolist()
+
+
+def change(name: str, to: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
+    def changed(arrays: dict[str, Any]) -> None:
+        key = f"parts.moves.{name}"
+        arrays[key] = to(arrays[key].copy())
+
+    return changed
+
+
+def longest_step(steps: Any) -> Any:
+    steps[-1] = 0xFFFF
+    return steps
+
+
+DAMAGE = {
+    "two units": (0.6, change("weights.unit", lambda unit: np.repeat(unit, 2))),
+    "no unit": (0.6, change("weights.unit", lambda unit: unit * np.nan)),
+    "a weight less": (0.6, change("weights.values", lambda values: values[:-1])),
+    "a weight less beside zeros": (0.05, change("weights.values", lambda values: values[:-1])),
+    "a count less": (0.05, change("weights.counts", lambda counts: counts[:-1])),
+    "a place beyond the scores": (0.05, change("weights.places", lambda places: places + 5)),
+    "a long step that is missing": (0.6, change("keys.steps", longest_step)),
+    "no keys": (0.6, lambda arrays: arrays.pop("parts.moves.keys.steps")),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_an_error(name: str) -> None:
+    share, damage = DAMAGE[name]
+    arrays, settings = store_classifiers({"moves": classifier(share=share)})
+    damage(arrays)
+    with pytest.raises(FormatError, match=FILE):
+        restore_classifiers(FILE, arrays, settings)
+
+
+@pytest.mark.parametrize("settings", [{}, {"parts": []}, {"parts": {"moves": 3}}, {"parts": {"moves": {}}}])
+def test_settings_that_name_no_classifiers(settings: dict[str, Any]) -> None:
+    with pytest.raises(FormatError, match=FILE):
+        restore_classifiers(FILE, {}, settings)
