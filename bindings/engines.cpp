@@ -13,6 +13,7 @@
 #include "unkernel/engines/conjunctions/layout.hpp"
 #include "unkernel/engines/vectors/bitsliced_engine.hpp"
 #include "unkernel/engines/vectors/inverted_engine.hpp"
+#include "unkernel/engines/vectors/pair_engine.hpp"
 
 namespace unkernel::bindings {
 
@@ -274,6 +275,18 @@ void bind_makers(nb::module_& module) {
       },
       nb::arg("tables"), nb::kw_only(), nb::arg("kernel"), nb::arg("degree"), nb::arg("gamma"),
       nb::arg("coef0"));
+  module.def(
+      "pair_engine",
+      [](const Table& tables) {
+        return std::make_unique<BoundEngine>(
+            engines::make_pair_engine(
+                {array<std::int64_t>(tables, "columns"), array<double>(tables, "intercepts"),
+                 array<double>(tables, "whole"), array<std::uint32_t>(tables, "block_begins"),
+                 array<std::uint32_t>(tables, "block_classes"), array<double>(tables, "blocks"),
+                 nb::cast<std::size_t>(item(tables, "classes"))}),
+            tables);
+      },
+      nb::arg("tables"));
   module.def(
       "bitsliced_engine",
       [](const Table& tables, const std::string& kernel, int degree, double gamma, double coef0) {

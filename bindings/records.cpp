@@ -13,6 +13,7 @@
 #include "bound_engine.hpp"
 #include "record_steps.hpp"
 #include "record_summary.hpp"
+#include "unkernel/engines/vectors/pair_engine.hpp"
 #include "unkernel/records/encode_rows.hpp"
 
 namespace unkernel::bindings {
@@ -486,15 +487,27 @@ class RecordScorer {
 
   // The number of the largest score; of a single one, whether it is positive (or zero, if that counts).
   std::size_t choose(nb::handle record, bool zero_is_positive) {
-    score_into(record);
-    for (const double score : scores_) {
-      if (!std::isfinite(score)) throw std::invalid_argument("a score is not finite: scale the values");
-    }
+    score_finite(record);
     if (scores_.size() == 1) return scores_[0] > 0.0 || (zero_is_positive && scores_[0] == 0.0) ? 1 : 0;
     return static_cast<std::size_t>(std::max_element(scores_.begin(), scores_.end()) - scores_.begin());
   }
 
+  // The number of the class that wins most of its pairs.
+  std::size_t choose_by_pairs(nb::handle record, std::size_t classes, bool by_sums) {
+    if (scores_.size() != classes * (classes - 1) / 2)
+      throw std::invalid_argument("the number of scores does not fit the number of classes");
+    score_finite(record);
+    return by_sums ? engines::most_votes_and_sums(scores_, classes) : engines::most_votes(scores_, classes);
+  }
+
  private:
+  void score_finite(nb::handle record) {
+    score_into(record);
+    for (const double score : scores_) {
+      if (!std::isfinite(score)) throw std::invalid_argument("a score is not finite: scale the values");
+    }
+  }
+
   void score_into(nb::handle record) {
     encoding_.with_row(record, [&](const records::EncodedRow& row) {
       engine_.score(engines::SparseRow<std::int32_t>{row.ids, row.values.data()}, *worker_, scores_.data());
@@ -530,6 +543,8 @@ void bind_records(nb::module_& module) {
       .def(nb::init<nb::object, nb::object>(), nb::arg("plan"), nb::arg("engine"))
       .def("score", &RecordScorer::score, nb::arg("record"),
            nb::sig("def score(self, record: object) -> float | list[float]"))
+      .def("choose_by_pairs", &RecordScorer::choose_by_pairs, nb::arg("record"), nb::arg("classes"),
+           nb::arg("by_sums"))
       .def("choose", &RecordScorer::choose, nb::arg("record"), nb::arg("zero_is_positive"));
 }
 

@@ -16,11 +16,14 @@ from unkernel.engines.tables import (
     BITSLICED,
     CONJUNCTIONS,
     INVERTED,
+    PAIRS,
     ConjunctionWeights,
     Tables,
     map_arguments,
 )
 from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
+from unkernel.models.decision import pair_columns
+from unkernel.models.pair_coefficients import PairCoefficients
 from unkernel.models.rows import distinct, squared_norms
 
 Model = KernelModel | LinearModel | ConjunctionModel
@@ -31,6 +34,7 @@ _BITS_FROM_SHARE = 32
 # Above this value of gamma s^2, the rounding errors of the squares become visible in kernel values.
 _FAR_FROM_ZERO = 1e3
 _NEAR_BYTES = 4_000_000  # a dense table up to this size is always worth its memory
+_WHOLE_PAIRS = 0.75  # features whose blocks have more of the pairs than this have one weight per pair
 _SPARSE_FOLD = 16.0  # the dense table may be this many times as large as the weights
 
 
@@ -55,6 +59,8 @@ def simplified(model: Model) -> Model:
         gamma, coef0 = (kernel.gamma, kernel.coef0) if kernel.degree else (0.0, 1.0)
     else:
         return model
+    if isinstance(model.coefficients, PairCoefficients):  # one weight per feature and pair is too many
+        return replace(model, kernel=Kernel("linear")) if (gamma, coef0) == (1.0, 0.0) else model
     if model.n_features > max(1 << 20, 8 * model.vectors.nnz):  # a file may use index 10^18
         return replace(model, kernel=Kernel("polynomial", 1, gamma, coef0))
     weights = gamma * model.vectors.transposed_product(model.coefficients)
@@ -264,6 +270,55 @@ def bitsliced(machine: Machine) -> Tables:
         "lists": np.ascontiguousarray(holders[in_bits:]),
     }
     return Tables.of(BITSLICED, kernel_parameters(machine.model), built)
+
+
+def is_linear_of_pairs(model: Any) -> bool:
+    """Whether a model is linear and of so many classes, one against one, that :func:`pairs` is its engine."""
+    return (
+        isinstance(model, KernelModel)
+        and isinstance(model.coefficients, PairCoefficients)
+        and model.kernel.name == "linear"
+    )
+
+
+def pairs(model: KernelModel) -> Tables:
+    """For each feature and class, the weights in the pairs of that class; for some features in all pairs."""
+    coefficients = model.coefficients
+    assert isinstance(coefficients, PairCoefficients)
+    columns, classes, blocks = _pair_blocks(model.vectors, coefficients)
+    used, first, counts = np.unique(columns, return_index=True, return_counts=True)
+    scores, others = coefficients.shape[1], coefficients.n_classes - 1
+    dense = counts * others >= _WHOLE_PAIRS * scores
+    whole = np.zeros((int(dense.sum()), scores))
+    for row, (begin, count) in enumerate(zip(first[dense], counts[dense], strict=True)):
+        for place in range(begin, begin + count):
+            whole[row, pair_columns(coefficients.n_classes, int(classes[place]))] += blocks[place]
+    kept = ~np.repeat(dense, counts)
+    built = {
+        "classes": coefficients.n_classes,
+        "columns": np.concatenate([used[dense], used[~dense]]).astype(np.int64),
+        "intercepts": np.ascontiguousarray(model.intercept),
+        "whole": whole.reshape(-1),
+        "block_begins": _begins(counts[~dense]),
+        "block_classes": classes[kept].astype(np.uint32),
+        "blocks": np.ascontiguousarray(blocks[kept]).reshape(-1),
+    }
+    return Tables.of(PAIRS, {}, built)
+
+
+def _pair_blocks(
+    vectors: CsrRows, coefficients: PairCoefficients
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """The weights of each feature in the pairs of each class that has it: by feature, then by class."""
+    columns, classes, blocks = [], [], []
+    for code, own in coefficients.by_class():
+        used = distinct(vectors[own].indices)
+        columns.append(used.astype(np.int64))
+        classes.append(np.full(len(used), code))
+        blocks.append(vectors[own].only_columns(used).transposed_product(coefficients.values[own]))
+    column, of_class = np.concatenate(columns), np.concatenate(classes)
+    order = np.lexsort((of_class, column))
+    return column[order], of_class[order], np.concatenate(blocks)[order]
 
 
 def _first(chosen: NDArray[np.bool_], machine: Machine) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -31,6 +31,8 @@ Model = KernelModel | LinearModel | ConjunctionModel
 _Made = TypeVar("_Made")
 ENGINE = "engine."  # before the names of the tables in a file
 _BY_LARGEST = ("binary", "one_class", "one_vs_rest")  # schemes where the sign or the largest score decides
+_MANY_SCORES = 1000  # classes one against one: rows are then classified some at a time
+_SCORES_AT_ONCE = 1 << 24
 
 
 def _check_probabilities(self: CompiledClassifier) -> None:
@@ -196,9 +198,20 @@ class CompiledClassifier(CompiledEstimator):
         Engines stop adding as soon as nothing that is left can change the class, so this may take less time
         than ``decision_function``; the classes are the same.
         """
+        if self.model.n_scores > _MANY_SCORES:
+            return self._predict_some_at_a_time(self._checked_rows(X), n_jobs)
         return self.decision.choose(
             self._raw_scores(X, n_jobs, until_decided=self.decision.scheme in _BY_LARGEST)
         )
+
+    def _predict_some_at_a_time(self, rows: CsrRows, n_jobs: int | None) -> NDArray[Any]:
+        """The classes of rows whose scores would not fit into memory together."""
+        step = max(1, _SCORES_AT_ONCE // self.model.n_scores)
+        parts = [
+            self.decision.choose(self.score_csr(rows[begin : begin + step], thread_count(n_jobs)))
+            for begin in range(0, max(rows.shape[0], 1), step)
+        ]
+        return np.concatenate(parts)
 
     @available_if(_check_probabilities)
     def predict_proba(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import build
-from unkernel.engines.build import Head, Machine, simplified
+from unkernel.engines.build import Head, Machine, is_linear_of_pairs, simplified
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 from unkernel.models.numbering import encode
 
@@ -67,6 +67,9 @@ def _of_kernel_model(
     model: KernelModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
     """Expand the model over the row's own columns: no engine need have done so."""
+    if is_linear_of_pairs(model):
+        weights = model.coefficients.transposed_product(model.vectors.only_columns(columns))
+        return RowContributions(columns[:, None], weights * values[:, None], model.intercept)
     if not Machine(model).expandable:
         raise ValueError(
             f"the kernel is {model.kernel.words()}, which is no sum over few conjunctions, so scores cannot "

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import canonical_rows, is_sparse
-from unkernel.engines.build import Head, Machine, expanded, simplified
+from unkernel.engines.build import Head, Machine, expanded, is_linear_of_pairs, simplified
 from unkernel.engines.contributions import Model, contributions_of
 from unkernel.engines.tables import CONJUNCTIONS, Tables
 from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel
@@ -22,6 +22,8 @@ from unkernel.models.numbering import decode
 AND = " and "  # between the names of the features of a conjunction
 
 # --- Records ------------------------------------------------------------------------------------------
+
+_WEIGHTS_AT_ONCE = 1 << 24  # of a model with very many scores
 
 
 @dataclass(frozen=True)
@@ -368,6 +370,8 @@ def _heavy_rows(
         listed = tables.heaviest_conjunctions(top)
         return np.asarray(listed["columns"]), np.asarray(listed["weights"])
     model = simplified(model)
+    if is_linear_of_pairs(model):
+        return _heavy_columns(model, top)
     if isinstance(model, KernelModel):
         machine = Machine(model)
         if not machine.expandable:
@@ -382,6 +386,20 @@ def _heavy_rows(
     ranks = decode(np.asarray(model.keys[chosen]), model.degree, model.sets)
     columns = np.where(ranks >= 0, np.asarray(model.columns)[np.maximum(ranks, 0)], -1)
     return columns, np.asarray(model.weights[chosen])
+
+
+def _heavy_columns(model: KernelModel, top: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Of a linear model of many pairs of classes: some columns at a time, as all weights may not fit."""
+    columns, weights = np.empty(0, np.int64), np.empty((0, model.n_scores))
+    step = max(1, _WEIGHTS_AT_ONCE // model.n_scores)
+    used = np.unique(model.vectors.indices).astype(np.int64)
+    for begin in range(0, len(used), step):
+        some = used[begin : begin + step]
+        more = model.coefficients.transposed_product(model.vectors.only_columns(some))  # type: ignore[union-attr]
+        columns, weights = np.concatenate([columns, some]), np.concatenate([weights, more])
+        chosen = _largest_rows(weights, top)
+        columns, weights = columns[chosen], weights[chosen]
+    return columns[:, None], weights
 
 
 def _largest_rows(weights: NDArray[np.float64], top: int) -> NDArray[np.intp]:

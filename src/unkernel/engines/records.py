@@ -151,6 +151,10 @@ class RecordClassifier(CompiledEstimator):
             classes = self.classes_.tolist()
             zero = bool(decision.zero_is_positive)
             return lambda record: classes[choose(record, zero)]
+        if decision.scheme == "one_vs_one":
+            by_pairs = self._scorer.choose_by_pairs
+            classes, by_sums = self.classes_.tolist(), decision.breaks_ties
+            return lambda record: classes[by_pairs(record, len(classes), by_sums)]
         score = self._scorer.score
         return lambda record: decision.choose(np.atleast_2d(np.asarray(score(record))))[0].item()
 

@@ -70,6 +70,8 @@ def _engines(subject: Machine | Weights, bench: Bench) -> Iterable[Trial]:
 
 def _engines_of_vectors(machine: Machine, bench: Bench) -> Iterable[Trial]:
     engine = bench.options.engine
+    if engine in ("auto", "expanded") and build.is_linear_of_pairs(machine.model):
+        return [bench.trial(Candidate("expanded"), lambda: build.pairs(machine.model))]
     if engine == "auto":
         return _measured_engines(machine, bench) if bench.timed else _engines_by_rule(machine, bench)
     if engine == "inverted":

@@ -18,11 +18,13 @@ from unkernel._core import (
     int16_pair_engine,
     inverted_engine,
     list_heaviest,
+    pair_engine,
 )
 from unkernel.engines.prefix_trie import limit_of, restore_trie
 from unkernel.models.kernel import KERNELS
 
 CONJUNCTIONS, INVERTED, BITSLICED, INT16 = "conjunctions", "inverted", "bitsliced", "int16"
+PAIRS = "pairs"
 
 # For each layout: the parameters of its native engine, and the numbers among its tables.
 _PARAMETERS = {
@@ -30,12 +32,14 @@ _PARAMETERS = {
     INT16: ("sets", "degree", "map", "gamma", "coef0"),
     INVERTED: ("kernel", "degree", "gamma", "coef0"),
     BITSLICED: ("kernel", "degree", "gamma", "coef0"),
+    PAIRS: (),
 }
 _NUMBERS: dict[str, tuple[str, ...]] = {
     CONJUNCTIONS: ("fused", "head", "rare"),
     INT16: (),
     INVERTED: (),
     BITSLICED: ("frequent",),
+    PAIRS: ("classes",),
 }
 
 
@@ -85,6 +89,7 @@ _MAKERS: dict[str, Callable[..., Engine]] = {
     INT16: _int16_engine,
     INVERTED: inverted_engine,
     BITSLICED: bitsliced_engine,
+    PAIRS: pair_engine,
 }
 _MAPS = ("kernel", "plain")
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -104,7 +109,7 @@ class Tables:
     Attributes
     ----------
     layout : str
-        ``"conjunctions"``, ``"inverted"``, ``"bitsliced"`` or ``"int16"``.
+        ``"conjunctions"``, ``"inverted"``, ``"bitsliced"``, ``"pairs"`` or ``"int16"``.
     parameters : dict
         The kernel's, and how conjunctions are counted.
     numbers : dict
@@ -170,7 +175,7 @@ class Tables:
             raise problem
         if not all(_is_a(value, int) and 0 <= value < 1 << 32 for value in numbers.values()):
             raise problem
-        if not -(1 << 31) <= parameters["degree"] < 1 << 31:
+        if not -(1 << 31) <= parameters.get("degree", 1) < 1 << 31:
             raise problem
         if parameters.get("map", "kernel") not in _MAPS or parameters.get("kernel", "linear") not in KERNELS:
             raise problem

@@ -152,6 +152,11 @@ class Decision:
         is_summary = self.scheme == "one_vs_one" and self.shape == "ovr" and self.n_scores > 1
         return not is_summary and self.scheme != "calibrated"
 
+    @property
+    def breaks_ties(self) -> bool:
+        """Whether classes one against one are told apart by scikit-learn's summary, not by votes alone."""
+        return self.break_ties and self.shape == "ovr" and len(self.classes) > 2
+
     def decide(self, scores: Scores) -> Scores:
         """What ``decision_function`` returns: one number per row where there is one score, else one row.
 
@@ -229,7 +234,7 @@ class Decision:
             return scores
         if self.scheme == "calibrated":
             return self.probabilities(scores)
-        if self.break_ties and self.shape == "ovr" and len(self.classes) > 2:
+        if self.breaks_ties:
             return self._summary(scores)
         return self._votes(scores > 0)
 

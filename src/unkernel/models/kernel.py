@@ -14,6 +14,7 @@ from unkernel.errors import FormatError
 from unkernel.models import container, rows
 from unkernel.models.base import Arrays, DecidedModel, Settings
 from unkernel.models.decision import Decision
+from unkernel.models.pair_coefficients import PairCoefficients
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -84,7 +85,8 @@ class KernelModel(DecidedModel):
     vectors : CsrRows of shape (support vectors, n_features)
         The support vectors. Arrays and sparse matrices that are given become such rows.
     coefficients : (support vectors, scores) float64
-        One column per score, zero where a support vector has no part in it.
+        One column per score, zero where a support vector has no part in it. Where that would be too many
+        zeros, ``PairCoefficients``, which stand for such a matrix.
     intercept : (scores,) float64
         What is added to the sum (LIBSVM's -rho, SVMlight's -b).
     decision : Decision
@@ -100,7 +102,7 @@ class KernelModel(DecidedModel):
 
     kernel: Kernel
     vectors: CsrRows
-    coefficients: NDArray[np.float64]
+    coefficients: NDArray[np.float64] | PairCoefficients
     intercept: NDArray[np.float64]
     decision: Decision
     n_features: int
@@ -164,9 +166,13 @@ class KernelModel(DecidedModel):
         arrays = {
             "sv_offsets": vectors.indptr.astype("<i8", copy=False),
             "sv_columns": vectors.indices.astype(index_type, copy=False),
-            "coefficients": self.coefficients.astype("<f8", copy=False),
             "intercepts": self.intercept.astype("<f8", copy=False),
         }
+        if isinstance(self.coefficients, PairCoefficients):
+            arrays["pair_coefficients"] = self.coefficients.values.astype("<f8", copy=False)
+            arrays["class_counts"] = np.array(self.coefficients.counts, dtype="<i8")
+        else:
+            arrays["coefficients"] = self.coefficients.astype("<f8", copy=False)
         if not self.binary:
             arrays["sv_values"] = vectors.data.astype("<f8", copy=False)
         settings = {
@@ -187,7 +193,7 @@ class KernelModel(DecidedModel):
         return cls(
             kernel=_kernel_from(name, settings),
             vectors=_vectors_from(name, arrays, n_features),
-            coefficients=container.finite_array(name, arrays, "coefficients", 2),
+            coefficients=_coefficients_from(name, arrays),
             intercept=container.finite_array(name, arrays, "intercepts", 1),
             decision=Decision.from_json(name, settings.get("decision")),
             n_features=n_features,
@@ -203,6 +209,13 @@ def _kernel_from(name: str, settings: dict[str, Any]) -> Kernel:
         gamma=container.number(name, settings, "gamma", lambda v: True),
         coef0=container.number(name, settings, "coef0", lambda v: True),
     )
+
+
+def _coefficients_from(name: str, arrays: dict[str, NDArray[Any]]) -> NDArray[np.float64] | PairCoefficients:
+    if "pair_coefficients" not in arrays:
+        return container.finite_array(name, arrays, "coefficients", 2)
+    counts = container.proper_array(name, arrays, "class_counts", [np.dtype(np.int64)], 1)
+    return PairCoefficients(container.finite_array(name, arrays, "pair_coefficients", 2), counts.tolist())
 
 
 def _vectors_from(name: str, arrays: dict[str, NDArray[Any]], n_features: int) -> CsrRows:

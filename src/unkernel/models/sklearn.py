@@ -12,9 +12,10 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from unkernel.data.rows.csr import canonical_rows, is_sparse
-from unkernel.models.decision import Decision, Platt, expand_pairs
+from unkernel.models.decision import Decision, Platt
 from unkernel.models.kernel import Kernel, KernelModel
 from unkernel.models.linear import LinearModel
+from unkernel.models.pair_coefficients import pair_coefficients
 from unkernel.models.sklearn_ensembles import calibrated, one_vs_one, one_vs_rest, probability_of
 
 _KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
@@ -105,11 +106,13 @@ def _kernel_model(estimator: Any) -> KernelModel:
     origin: dict[str, Any] = _origin(estimator) | {"svm_type": svm_type}
     if decision.scheme == "one_vs_one":
         origin["nr_sv"] = np.asarray(estimator.n_support_).tolist()
-        coefficients = expand_pairs(coefficients, origin["nr_sv"])
+        coefficients = pair_coefficients(coefficients, origin["nr_sv"])
+    else:
+        coefficients = np.array(coefficients, dtype=np.float64, order="C")
     return KernelModel(
         kernel=kernel,
         vectors=vectors,
-        coefficients=np.array(coefficients, dtype=np.float64, order="C"),
+        coefficients=coefficients,
         intercept=np.array(estimator.intercept_, dtype=np.float64).reshape(-1),
         decision=decision,
         n_features=int(estimator.n_features_in_),

@@ -14,6 +14,7 @@ from unkernel.models.formats._text import TextLines
 from unkernel.models.formats._vectors import Expected, Vectors, read_vectors
 from unkernel.models.formats._write import labels_as_integers, numbers, vector_lines
 from unkernel.models.kernel import KERNELS, Kernel, KernelModel
+from unkernel.models.pair_coefficients import PairCoefficients
 
 CLASSIFIERS = ("c_svc", "nu_svc")
 REGRESSIONS = ("epsilon_svr", "nu_svr")
@@ -175,6 +176,8 @@ def _grouped(model: KernelModel) -> _Grouped:
     labels = labels_as_integers(model.decision.classes)
     if scheme == "binary":
         labels = labels[::-1]  # a positive score speaks for LIBSVM's first class
+    if isinstance(model.coefficients, PairCoefficients):
+        return _Grouped(labels, model.coefficients.counts, slice(None), model.coefficients.values)
     counts: Any = model.origin.get("nr_sv")
     if _is_grouping(counts, model, len(labels)):
         return _Grouped(labels, counts, slice(None), condense_pairs(model.coefficients, counts))

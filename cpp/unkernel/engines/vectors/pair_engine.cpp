@@ -1,0 +1,176 @@
+#include "unkernel/engines/vectors/pair_engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+
+#include "unkernel/base/cpu.hpp"
+#include "unkernel/engines/ranking.hpp"
+
+namespace unkernel::engines {
+namespace {
+
+struct PairScratch {
+  std::vector<double> sums;              // classes x (classes - 1), zero but for the touched classes
+  std::vector<std::uint8_t> is_touched;  // by class
+  std::vector<const double*> wholes;     // of the row, and its values there
+  std::vector<double> whole_values;
+};
+
+UNKERNEL_CLONES void add_weights(const double* weights, double x, double* sums, std::size_t count) {
+  for (std::size_t k = 0; k < count; ++k) sums[k] += x * weights[k];
+}
+
+// Four features at a time, so that a sum is loaded and stored once for all four.
+UNKERNEL_CLONES void add_weights_of_four(const double* const* weights, const double* x, double* sums,
+                                         std::size_t count) {
+  const double *w0 = weights[0], *w1 = weights[1], *w2 = weights[2], *w3 = weights[3];
+  const double x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
+  for (std::size_t k = 0; k < count; ++k) sums[k] += (x0 * w0[k] + x1 * w1[k]) + (x2 * w2[k] + x3 * w3[k]);
+}
+
+class PairEngine final : public EngineOf<PairEngine, PairScratch> {
+ public:
+  explicit PairEngine(const PairTables& tables)
+      : tables_(tables),
+        ranking_(tables.columns),
+        wholes_(static_cast<Rank>(tables.whole.size() / tables.intercept.size())) {}
+
+  std::size_t scores() const override { return tables_.intercept.size(); }
+  std::size_t bytes() const override {
+    return ranking_.bytes() + tables_.columns.size_bytes() + tables_.intercept.size_bytes() +
+           tables_.whole.size_bytes() + tables_.block_begins.size_bytes() +
+           tables_.block_classes.size_bytes() + tables_.blocks.size_bytes();
+  }
+  PairScratch make_scratch() const {
+    const std::size_t classes = tables_.classes;
+    return {std::vector<double>(classes * (classes - 1), 0.0), std::vector<std::uint8_t>(classes, 0), {}, {}};
+  }
+
+  template <class Index>
+  void score_range(const RowRange<Index>& range, PairScratch& scratch, double* out) const {
+    for (std::size_t row = range.first; row < range.last; ++row, out += scores())
+      score_row(range[row], scratch, out);
+  }
+
+  template <class Index>
+  void score_row(const SparseRow<Index>& row, PairScratch& scratch, double* out) const {
+    std::copy(tables_.intercept.begin(), tables_.intercept.end(), out);
+    scratch.wholes.clear();
+    scratch.whole_values.clear();
+    for (std::size_t k = 0; k < row.columns.size(); ++k) {
+      const double x = row.values == nullptr ? 1.0 : row.values[k];
+      const Rank rank = ranking_.of(row.columns[k]);
+      if (rank == unknown) continue;
+      if (rank < wholes_) {
+        scratch.wholes.push_back(tables_.whole.data() + rank * scores());
+        scratch.whole_values.push_back(x);
+      } else {
+        add_blocks(rank - wholes_, x, scratch);
+      }
+    }
+    add_wholes(scratch, out);
+    add_sums(scratch, out);
+  }
+
+ private:
+  std::size_t others() const { return tables_.classes - 1; }
+
+  void add_blocks(Rank rank, double x, PairScratch& scratch) const {
+    for (std::uint32_t i = tables_.block_begins[rank]; i < tables_.block_begins[rank + 1]; ++i) {
+      const std::size_t of_class = tables_.block_classes[i];
+      scratch.is_touched[of_class] = 1;
+      add_weights(tables_.blocks.data() + i * others(), x, scratch.sums.data() + of_class * others(),
+                  others());
+    }
+  }
+
+  // Some pairs at a time, which stay in the cache while all features pass over them.
+  void add_wholes(const PairScratch& scratch, double* out) const {
+    constexpr std::size_t stretch = 1024;
+    for (std::size_t first = 0; first < scores(); first += stretch) {
+      const std::size_t count = std::min(stretch, scores() - first);
+      std::size_t k = 0;
+      for (; k + 4 <= scratch.wholes.size(); k += 4) {
+        const double* four[4];
+        for (std::size_t i = 0; i < 4; ++i) four[i] = scratch.wholes[k + i] + first;
+        add_weights_of_four(four, scratch.whole_values.data() + k, out + first, count);
+      }
+      for (; k < scratch.wholes.size(); ++k)
+        add_weights(scratch.wholes[k] + first, scratch.whole_values[k], out + first, count);
+    }
+  }
+
+  // The sums of class c against each other class become scores of pairs: those of (c, c + 1), (c, c + 2), ...
+  // lie beside each other, those of (0, c), (1, c), ... do not.
+  void add_sums(PairScratch& scratch, double* out) const {
+    const std::size_t classes = tables_.classes;
+    for (std::size_t c = 0; c < classes; ++c) {
+      if (scratch.is_touched[c] == 0) continue;
+      double* sums = scratch.sums.data() + c * others();
+      for (std::size_t other = 0, pair = c - 1; other < c; pair += classes - 2 - other, ++other)
+        out[pair] += sums[other];
+      double* later = out + c * (2 * classes - c - 1) / 2;
+      for (std::size_t k = c; k < others(); ++k) later[k - c] += sums[k];
+      std::fill(sums, sums + others(), 0.0);
+      scratch.is_touched[c] = 0;
+    }
+  }
+
+  PairTables tables_;
+  Ranking ranking_;
+  Rank wholes_;  // number of ranks with one weight per pair
+};
+
+void check_pairs(const PairTables& tables) {
+  const std::size_t classes = tables.classes;
+  const auto& begins = tables.block_begins;
+  bool sound = classes >= 2 && classes <= (std::size_t{1} << 20) &&
+               tables.intercept.size() == classes * (classes - 1) / 2 &&
+               tables.whole.size() % tables.intercept.size() == 0;
+  const std::size_t wholes = sound ? tables.whole.size() / tables.intercept.size() : 0;
+  sound = sound && wholes <= tables.columns.size() && begins.size() == tables.columns.size() - wholes + 1 &&
+          begins.front() == 0 && begins.back() == tables.block_classes.size() &&
+          std::is_sorted(begins.begin(), begins.end()) &&
+          tables.blocks.size() == tables.block_classes.size() * (classes - 1);
+  for (std::size_t i = 0; sound && i < tables.block_classes.size(); ++i)
+    sound = tables.block_classes[i] < classes;
+  if (!sound) throw std::invalid_argument("not a valid table of pairs of classes: the blocks do not fit");
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> make_pair_engine(const PairTables& tables) {
+  check_pairs(tables);
+  return std::make_unique<PairEngine>(tables);
+}
+
+std::size_t most_votes(std::span<const double> scores, std::size_t classes) {
+  std::vector<std::int64_t> votes(classes, 0);
+  const double* score = scores.data();
+  for (std::size_t i = 0; i < classes; ++i) {
+    for (std::size_t j = i + 1; j < classes; ++j) {
+      const std::int64_t first = *score++ > 0.0 ? 1 : 0;
+      votes[i] += first;
+      votes[j] += 1 - first;
+    }
+  }
+  return static_cast<std::size_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
+}
+
+std::size_t most_votes_and_sums(std::span<const double> scores, std::size_t classes) {
+  std::vector<double> votes(classes, 0.0), sums(classes, 0.0);
+  const double* score = scores.data();
+  for (std::size_t i = 0; i < classes; ++i) {
+    for (std::size_t j = i + 1; j < classes; ++j, ++score) {
+      votes[*score >= 0.0 ? i : j] += 1.0;
+      sums[i] += *score;
+      sums[j] -= *score;
+    }
+  }
+  for (std::size_t k = 0; k < classes; ++k) votes[k] += sums[k] / (3.0 * (std::abs(sums[k]) + 1.0));
+  return static_cast<std::size_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
+}
+
+}  // namespace unkernel::engines

@@ -1,0 +1,41 @@
+// Linear machines of many classes, one against one: f_ij(x) = sum over features of x_w W_w[i, j] + b_ij.
+//
+// A support vector of class i has a part in the k - 1 pairs of i, out of k (k - 1) / 2. Hence a feature has
+// one block of k - 1 weights for each class among the vectors that have it; a feature of nearly all classes
+// has one weight per pair instead.
+//
+// Bytes   8 (k - 1) per feature and class, or 8 per feature and pair.
+// Query   as many multiplications as the row's features have weights, all in the order of memory, then two
+//         additions per pair.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "unkernel/engines/engine.hpp"
+
+namespace unkernel::engines {
+
+struct PairTables {
+  std::span<const std::int64_t> columns;         // rank -> column; those with one weight per pair come first
+  std::span<const double> intercept;             // k (k - 1) / 2
+  std::span<const double> whole;                 // ranks with one weight per pair x pairs
+  std::span<const std::uint32_t> block_begins;   // number of other ranks + 1
+  std::span<const std::uint32_t> block_classes;  // ascending within a rank
+  std::span<const double> blocks;                // blocks x (k - 1), by the other class
+  std::size_t classes;
+};
+
+// Checks the tables, which must outlive the engine; throws std::invalid_argument.
+std::unique_ptr<Engine> make_pair_engine(const PairTables& tables);
+
+// The class that wins most of its pairs, the first of several: pair i < j is won by i if its score is above
+// 0. The scores of pairs are in the order 01, 02, ..., 12, ...
+std::size_t most_votes(std::span<const double> scores, std::size_t classes);
+
+// The same by scikit-learn's summary: votes, of which i has one at a score of 0 too, and less than half a
+// vote for the sum of a class's scores.
+std::size_t most_votes_and_sums(std::span<const double> scores, std::size_t classes);
+
+}  // namespace unkernel::engines

@@ -1,0 +1,91 @@
+"""Coefficients of many classes one against one, without the zeros between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.data.rows.csr import CsrRows
+from unkernel.models.decision import expand_pairs, pair_columns
+
+DENSE_BYTES = 1 << 26  # coefficients that take more than this with their zeros are kept without
+
+
+@dataclass(frozen=True, eq=False)
+class PairCoefficients:
+    """What ``KernelModel.coefficients`` is where one column per pair of classes would be nearly all zeros.
+
+    A support vector of one of k classes has a part in k - 1 of the k (k - 1) / 2 pairs. As an array this is
+    the whole matrix, which may not fit into memory.
+
+    Attributes
+    ----------
+    values : (support vectors, classes - 1) float64
+        The coefficients of each vector against each other class, by class, as LIBSVM has them. Vectors are
+        grouped by their own class.
+    counts : list of int
+        How many vectors each class has.
+    """
+
+    values: NDArray[np.float64]
+    counts: list[int]
+
+    __array_ufunc__ = None  # numpy leaves ``matrix @ coefficients`` to __rmatmul__
+
+    def __post_init__(self) -> None:
+        """Check that the parts fit together."""
+        if self.values.shape != (sum(self.counts), len(self.counts) - 1) or min(self.counts, default=-1) < 0:
+            raise ValueError("the coefficients of pairs do not fit the numbers of support vectors by class")
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return len(self.counts)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """That of the whole matrix."""
+        return len(self.values), self.n_classes * (self.n_classes - 1) // 2
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept."""
+        return int(self.values.nbytes)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float64]:
+        return expand_pairs(self.values, self.counts)
+
+    def __getitem__(self, key: Any) -> Any:
+        return np.asarray(self)[key]
+
+    def __rmatmul__(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+        product = np.zeros((len(matrix), self.shape[1]))
+        for code, own in self.by_class():
+            product[:, pair_columns(self.n_classes, code)] += matrix[:, own] @ self.values[own]
+        return product
+
+    def transposed_product(self, vectors: CsrRows) -> NDArray[np.float64]:
+        """The (columns, pairs) product of support vectors, transposed, with these coefficients."""
+        product = np.zeros((vectors.shape[1], self.shape[1]))
+        for code, own in self.by_class():
+            columns = pair_columns(self.n_classes, code)
+            product[:, columns] += vectors[own].transposed_product(self.values[own])
+        return product
+
+    def by_class(self) -> Iterator[tuple[int, slice]]:
+        """Each class, and which support vectors are of it."""
+        begin = 0
+        for code, count in enumerate(self.counts):
+            yield code, slice(begin, begin + count)
+            begin += count
+
+
+def pair_coefficients(values: NDArray[np.float64], counts: list[int]) -> Any:
+    """Coefficients as LIBSVM has them, in the form that takes little memory: whole if that is small."""
+    coefficients = PairCoefficients(np.ascontiguousarray(values, dtype=np.float64), counts)
+    vectors, pairs = coefficients.shape
+    return coefficients if 8 * vectors * pairs > DENSE_BYTES else np.ascontiguousarray(coefficients)

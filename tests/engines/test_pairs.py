@@ -1,0 +1,80 @@
+"""Linear machines of many classes one against one: coefficients without zeros, and their engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.svm import SVC
+
+import unkernel
+from unkernel.engines import build
+from unkernel.models import pair_coefficients as module
+from unkernel.models.decision import expand_pairs
+from unkernel.models.pair_coefficients import PairCoefficients
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+    """A machine of 12 classes whose coefficients are kept without zeros, and rows."""
+    monkeypatch.setattr(module, "DENSE_BYTES", 0)
+    generator = np.random.default_rng(0)
+    X = sparse.random(240, 60, 0.1, format="csr", random_state=0)
+    X = sparse.hstack([generator.random((240, 1)) + 0.5, X])  # all classes have the first feature
+    y = np.array([f"c{k:02}" for k in generator.integers(0, 12, 240)])
+    return SVC(kernel="linear", C=10.0).fit(X.tocsr(), y), X.tocsr()
+
+
+def test_coefficients_stand_for_the_whole_matrix() -> None:
+    generator = np.random.default_rng(1)
+    counts = [3, 0, 2, 4]
+    values = generator.normal(size=(9, 3))
+    pairs = PairCoefficients(values, counts)
+    whole = expand_pairs(values, counts)
+    assert pairs.shape == whole.shape
+    np.testing.assert_array_equal(np.asarray(pairs), whole)
+    matrix = generator.normal(size=(5, 9))
+    np.testing.assert_allclose(matrix @ pairs, matrix @ whole, atol=1e-12)
+    with pytest.raises(ValueError, match="do not fit"):
+        PairCoefficients(values, [3, 2, 4])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.75, 2.0])  # all, some or no features with one weight per pair
+def test_scores_are_those_of_the_kernel_sum(
+    many: tuple[Any, Any], share: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    svc, X = many
+    monkeypatch.setattr(build, "_WHOLE_PAIRS", share)
+    fast = unkernel.compile(svc)
+    assert fast.tables.layout == "pairs"
+    scores = fast.score_csr(fast._checked_rows(X), 1)
+    np.testing.assert_allclose(scores, fast.model.scores(X), atol=1e-9)
+    np.testing.assert_allclose(fast.decision_function(X), svc.decision_function(X), atol=1e-9)
+    assert (fast.predict(X) == svc.predict(X)).all()
+    fast.save(tmp_path / "m.uk")
+    again = unkernel.load(tmp_path / "m.uk")
+    np.testing.assert_array_equal(again.decision_function(X), fast.decision_function(X))
+    assert isinstance(again.model.coefficients, PairCoefficients)
+
+
+@pytest.mark.parametrize("break_ties", [False, True])
+def test_records_are_classified_natively(many: tuple[Any, Any], break_ties: bool) -> None:
+    svc, X = many
+    rows = X.toarray()
+    labels = np.array(svc.predict(X))
+    pipeline = make_pipeline(MaxAbsScaler(), SVC(kernel="linear", break_ties=break_ties)).fit(rows, labels)
+    fast = unkernel.compile(pipeline)
+    assert [fast.predict_one(row) for row in rows.tolist()] == pipeline.predict(rows).tolist()
+
+
+def test_rows_are_explained_and_heaviest_features_listed(many: tuple[Any, Any]) -> None:
+    svc, X = many
+    fast = unkernel.compile(svc)
+    explained = fast.explain(X[0], top=None)
+    np.testing.assert_allclose(explained.score, fast.model.scores(X[0])[0], atol=1e-9)
+    assert len(fast.heaviest(5)) == 5
