@@ -170,7 +170,7 @@ def test_stdin_and_stdout(run, stdin, people_model, people_records):
     stdin(b"age,job,member\n60,pilot,true\n")
     ran = run("predict", people_model, "-", "-o", "-")
     assert ran.out == "prediction\nyes\n"
-    assert "the records have no column 'rich'" in ran.err
+    assert "the records have no labels in column 'rich'" in ran.err
 
 
 def test_a_process_beside_yours_answers_line_by_line(people_model):
@@ -229,6 +229,16 @@ def test_inspect_bench_and_compile(run, people_model, people_file, tmp_path):
         run("evaluate", tmp_path / "c.uk", people_file, "--json").json["correct"]
         == run("evaluate", people_model, people_file, "--json").json["correct"]
     )
+
+
+def test_tuning(run, people_file, tmp_path):
+    ran = run(
+        "tune", "poly", people_file, "--target", "rich", "--degree", 1, "--C", "0.1,1", "--cv", 2,
+        "-o", tmp_path / "best.uk", "--json",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert len(ran.json["settings"]) == 2
+    assert load(tmp_path / "best.uk").predict_one({"age": 60, "job": "pilot", "member": True}) == "yes"
 
 
 def test_models_from_python_are_asked_without_a_target(run, people_records, people_file, tmp_path):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from unkernel.cli.commands.train import data_argument, learner_at, measuring_parts
+from unkernel.cli.commands.train import data_argument, learner_at, measuring_parts, record_parts
 from unkernel.cli.learners import LEARNERS, PARSERS
 from unkernel.cli.options import shared, training
 from unkernel.cli.options.derived import choices_of
@@ -23,6 +23,7 @@ _HELP = """Choose parameters of a model by cross-validation.
 
     \b
     [dim]$[/dim] unkernel tune poly train.svm --degree 1,2,3 --C 0.001:10 --cv 5
+    [dim]$[/dim] unkernel tune poly adult.train.csv --target income --C 0.1:10 -o income.uk
     [dim]$[/dim] unkernel tune logistic train.svm --C 0.1:10:5 --by roc_area --plot tuned.svg
     [dim]$[/dim] unkernel tune linear train.svm --loss hinge,squared_hinge --C 0.01:100 -o best.uk
     [dim]$[/dim] unkernel tune rank letor.txt --C 0.01:10 --by ndcg --ndcg-at 5 -j 4
@@ -92,6 +93,8 @@ def _parts(learner: Any) -> Parts:
     if learner.unit == "sentence" and learner.task.name == "trees":
         parts["format"] = (training.Format, None)
     parts |= grid_parts(learner.options())
+    if learner.unit == "row":
+        parts |= record_parts(learner)
     parts |= measuring_parts(learner)
     return parts | {
         "verbose": (shared.Verbose, False),
@@ -114,7 +117,14 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
     from unkernel.cli.render.training import print_tuning
 
     fixed = [option for option in learner.options() if option.kind is bool]
-    search = Search.of(learner, given_options(given, fixed))
+    options = given_options({name: value for name, value in given.items() if value != []}, fixed)
+    if learner.takes_records:
+        from unkernel.cli.learners.records import are_records, check_options, of_records
+
+        records = are_records(given["data"], options)
+        check_options(options, given["data"], records=records)
+        learner = of_records(learner) if records else learner
+    search = Search.of(learner, options)
     _check_places(given)
     given["by"] = None if given["by"] is None else given["by"].value
     with Display(quiet=given["quiet"] or given["json"], verbose=given["verbose"]) as display:
@@ -131,7 +141,7 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
 def _check_places(given: dict[str, Any]) -> None:
     from unkernel.cli.outputs import check_different, check_model_output, check_output
 
-    inputs = [*given["data"], given.get("dev")]
+    inputs = [*given["data"], given.get("dev"), given.get("schema")]
     check_different(given["output"], given["plot"])
     if given["output"] is not None:
         check_model_output(given["output"], *inputs, force=given["force"])

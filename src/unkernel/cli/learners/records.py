@@ -245,11 +245,7 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
         tests = read_test(request.test, examples, options, request.threads, display)
     validated = _validate(learner, examples, request, display)
     training_seconds, said = fit(learner, estimator, examples, display)
-    model = with_probabilities(learner, estimator, examples, options, display)
-    with display.trying("compiling") as on_progress:
-        classifier = compiled(
-            model, examples, options, estimator, threads=request.threads, on_progress=on_progress
-        )
+    classifier = finished(learner, estimator, examples, request.threads, display)
     classifier.save(request.output)
     with display.working("measuring"):
         result = _measured(learner, estimator, examples, tests, classifier)
@@ -264,6 +260,16 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
     spent = {"reading": examples.seconds, "training": training_seconds, "total": time.perf_counter() - began}
     written = {"model": str(request.output), "model_bytes": request.output.stat().st_size}
     return result | written | {"warnings": said, "seconds": spent, "peak_memory_bytes": peak_memory()}
+
+
+def finished(
+    learner: Learner, estimator: Any, examples: RecordExamples, threads: int, display: Display
+) -> RecordClassifier:
+    """The classifier of records that a trained estimator gives, with probabilities."""
+    options = RecordOptions.of(dict(learner.given))
+    model = with_probabilities(learner, estimator, examples, options, display)
+    with display.trying("compiling") as on_progress:
+        return compiled(model, examples, options, estimator, threads=threads, on_progress=on_progress)
 
 
 def _validate(

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from unkernel.cli.inputs.record_examples import RecordExamples
 from unkernel.cli.inputs.rows import MemoryRows
 from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.crossval import (
@@ -21,14 +22,21 @@ from unkernel.cli.learners.crossval import (
 )
 from unkernel.cli.learners.parser_tuning import Sentences, read_sentences, sentence_folds
 from unkernel.cli.learners.parsers import fit_parser
+from unkernel.cli.learners.records import (
+    RecordOptions,
+    check_target,
+    finished,
+    read_examples,
+    record_folds,
+)
 from unkernel.cli.learners.training import check_sources, fit, open_examples, save_model
 from unkernel.cli.options.derived import check_parameters, flag, option_of
 from unkernel.cli.options.grids import is_tuned, product_of, values_of
 from unkernel.cli.render.progress import Display
 
 _FOLDS = 5
-_COUNTED = {"row": "rows", "tree": "rows", "sentence": "sentences"}
-Examples = MemoryRows | TreeExamples | Sentences
+_COUNTED = {"row": "rows", "record": "rows", "tree": "rows", "sentence": "sentences"}
+Examples = MemoryRows | TreeExamples | RecordExamples | Sentences
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +115,9 @@ def _read(learner: Any, estimator: Any, data: list[str], given: dict[str, Any], 
         return read_sentences(learner.task, data, given, display)
     if len(data) > 1:
         raise ValueError(f"{data[1]}: tune reads one file of {learner.unit}s; join them first")
+    if learner.unit == "record":
+        check_target(data[0], dict(learner.given), display)
+        return read_examples(data[0], RecordOptions.of(dict(learner.given)), estimator.n_jobs, display)
     check_sources(learner, data, given.get("zero_based"))
     rows = open_examples(learner, data, display, estimator, given.get("zero_based"))
     assert isinstance(rows, MemoryRows | TreeExamples)
@@ -116,6 +127,8 @@ def _read(learner: Any, estimator: Any, data: list[str], given: dict[str, Any], 
 def _folds_of(examples: Examples, count: int, seed: int) -> list[Fold]:
     if isinstance(examples, Sentences):
         return sentence_folds(examples, count, seed)
+    if isinstance(examples, RecordExamples):
+        return record_folds(examples, count, seed)
     return folds_of(examples, count, seed)
 
 
@@ -124,6 +137,9 @@ def _train(learner: Any, estimator: Any, examples: Examples, output: Path, displ
     if isinstance(examples, Sentences):
         _, said = fit_parser(estimator, examples.corpus, None, display)
         estimator.save(output)
+    elif isinstance(examples, RecordExamples):
+        _, said = fit(learner, estimator, examples, display)
+        finished(learner, estimator, examples, estimator.n_jobs, display).save(output)
     else:
         _, said = fit(learner, estimator, examples, display)
         save_model(estimator, examples, output)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.files import STANDARD_STREAM
+from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     asked_blocks,
-    labels_in,
     open_record_model,
     reading_records,
 )
@@ -42,45 +41,63 @@ class _Compared:
     """Scores and labels, kept where the file has the labels: they are what answers are compared with."""
 
     def __init__(self, target: str | None) -> None:
-        self._target = target
+        self._target = target or ""
         self._scores: list[NDArray[np.float64]] = []
-        self._labels: list[NDArray[Any]] = []
+        self._words: dict[Any, int] = {}  # different labels, each with its number
+        self._codes: list[NDArray[np.intp]] = []
         self._complete = target is not None
 
     def add(self, block: Any, raw: NDArray[np.float64]) -> None:
         """Some more."""
         if not self._complete:
             return
-        labels = labels_in(block, self._target)
-        if labels is None:
+        found = block.coded(self._target)
+        if found is None or None in found[0] or any(isinstance(word, (list, dict)) for word in found[0]):
             self._complete = False
-            self._scores, self._labels = [], []
+            self._scores, self._codes = [], []
             return
+        numbers = [self._words.setdefault(word, len(self._words)) for word in found[0]]
         self._scores.append(raw)
-        self._labels.append(labels)
+        self._codes.append(np.array(numbers, dtype=np.intp)[found[1]])
 
     def found(self, decision: Any) -> dict[str, Any]:
         """How good the answers are; a note says why that is not known."""
-        if not self._complete or not self._labels:
-            name = "the target" if self._target is None else f"{self._target!r}"
-            note = f"not known: the records have no column {name}"
+        if not self._complete or not self._codes:
+            name = (
+                f"labels in column {self._target!r}" if self._target else "column that is known as the target"
+            )
+            note = f"not known: the records have no {name}"
             return {"accuracy_note": note}
-        scores, labels = np.concatenate(self._scores), _joined(self._labels)
+        scores, labels = np.concatenate(self._scores), _as_labels(list(self._words))
+        codes = np.concatenate(self._codes)
         if decision.scheme == "regression":
             if labels.dtype.kind not in "biuf":
                 return {"accuracy_note": "not known: the labels are not numbers"}
-            return {"mean_squared_error": float(np.mean((scores[:, 0] - labels) ** 2))}
-        measured = compare_classes(decision, scores, labels, "record")
-        if measured["accuracy"] is not None:
-            measured["log_loss"] = log_loss(decision, scores, labels)
-        return measured
+            return {"mean_squared_error": float(np.mean((scores[:, 0] - labels[codes]) ** 2))}
+        places = _places(labels, decision.classes)
+        if places is None:
+            return compare_classes(decision, scores, labels[codes], "record")
+        counted = replace(decision, classes=np.arange(len(decision.classes)))  # numbers are compared quickly
+        measured = compare_classes(counted, scores, places[codes], "record")
+        if measured["positive_class"] is not None:
+            measured["positive_class"] = decision.classes.tolist()[measured["positive_class"]]
+        return measured | {"log_loss": log_loss(counted, scores, places[codes])}
 
 
-def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """Labels of all blocks; texts where any is one."""
-    if len({part.dtype.kind == "U" for part in parts}) > 1:
-        parts = [part.astype(str) for part in parts]
-    return np.concatenate(parts)
+def _as_labels(words: list[Any]) -> NDArray[Any]:
+    """Labels as numbers where all are, else as texts."""
+    if all(isinstance(word, (int, float)) for word in words):
+        return class_labels(np.array(words))
+    return np.array([str(word) for word in words])
+
+
+def _places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp] | None:
+    """Which class each label is; None where one is none, or classes are not in order."""
+    if labels.dtype.kind not in "biuf" or classes.dtype.kind not in "biuf":
+        labels, classes = labels.astype(str), classes.astype(str)
+    if not np.isin(labels, classes).all() or (np.sort(classes) != classes).any():
+        return None
+    return np.searchsorted(classes, labels)
 
 
 def answer_records(request: RecordRequest, display: Display) -> dict[str, Any]:

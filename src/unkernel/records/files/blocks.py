@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows
 from unkernel.errors import FormatError
@@ -62,6 +63,23 @@ class Block:
         else:
             found = table[name] if name in table.column_names else None
         return None if found is None else listed(found)
+
+    def coded(self, name: str) -> tuple[list[Any], NDArray[np.intp]] | None:
+        """The different values of a column, and which of them each record has; None as for :meth:`values`."""
+        if hasattr(self.table, "column_names") and name in self.table.column_names:
+            encoded = self.table[name].combine_chunks().dictionary_encode()
+            words = listed(encoded.dictionary)
+            if not encoded.null_count:
+                return words, encoded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
+            return [*words, None], encoded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)
+        values = self.values(name)
+        if values is None:
+            return None
+        try:
+            place_of = {value: place for place, value in enumerate(dict.fromkeys(values))}
+        except TypeError:  # a list, say
+            return values, np.arange(len(values))
+        return list(place_of), np.array([place_of[value] for value in values], dtype=np.intp)
 
     def records(self) -> list[dict[str, Any]]:
         """The records, as dicts; a missing value is None."""

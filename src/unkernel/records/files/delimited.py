@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from unkernel.errors import FormatError
 from unkernel.records.files import cells
 from unkernel.records.files.blocks import Block
@@ -23,6 +25,7 @@ from unkernel.records.files.blocks import Block
 _LARGEST_RECORD = 1 << 26  # bytes: a quotation mark that is not closed must not take all memory
 _ARROW_BLOCK = 1 << 20  # bytes that one thread of pyarrow parses at a time
 _BOM = b"\xef\xbb\xbf"
+_LINE_BREAK = 10
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _DELIMITERS = (",", ";", "\t", "|")
 _QUOTED = re.compile(rb'(?:\A|(?<=[,;\t|\n\r]))"[^"]*(?:""[^"]*)*("|\Z)')  # a field
@@ -55,7 +58,7 @@ def pieces_of(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
         held = held + block if held else block
         if end := _end_of_records(held):
             piece = Piece(held[:end], line)
-            line += piece.data.count(b"\n")
+            line += int(np.count_nonzero(np.frombuffer(piece.data, np.uint8) == _LINE_BREAK))
             held = held[end:]
             yield piece
         elif len(held) > _LARGEST_RECORD:

@@ -1,0 +1,257 @@
+"""Commands on files of records that are not as they should be: one clear line, and nothing half-written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+HEAD = "age,job,member,rich\n"
+GOOD = HEAD + "39,clerk,true,no\n" * 3
+
+
+@pytest.fixture
+def train(run, tmp_path):
+    """A function that trains on some bytes, and gives the one line that is said."""
+
+    def trained(data: str | bytes, *options, name: str = "d.csv", target: str | None = "rich") -> str:
+        (tmp_path / name).write_bytes(data.encode() if isinstance(data, str) else data)
+        asked = [] if target is None else ["--target", target]
+        line = run("train", "poly", tmp_path / name, *asked, "-o", tmp_path / "m.uk", *options).error()
+        assert not (tmp_path / "m.uk").exists()
+        assert sorted(path.name for path in tmp_path.iterdir() if path.suffix == ".tmp") == []
+        return line.removeprefix(f"{tmp_path}/")
+
+    return trained
+
+
+@pytest.fixture
+def predict(run, tmp_path, people_model):
+    """A function that asks about some bytes, and gives the one line that is said."""
+
+    def asked(data: str | bytes, name: str = "d.csv") -> str:
+        (tmp_path / name).write_bytes(data.encode() if isinstance(data, str) else data)
+        line = run("predict", people_model, tmp_path / name, "-o", tmp_path / "a.csv").error()
+        assert sorted(path.name for path in tmp_path.iterdir()) == [name]
+        return line.removeprefix(f"{tmp_path}/")
+
+    return asked
+
+
+# --- Training -----------------------------------------------------------------------------------------
+
+
+def test_a_target_must_be_named(train):
+    assert train(GOOD, target=None) == (
+        "d.csv: say which column to learn, with --target; there are age, job, member, rich"
+    )
+    assert train('{"age": 1, "b": 2}\n', name="d.jsonl", target=None).endswith("there are age, b")
+
+
+def test_a_target_must_be_there(train):
+    assert train(GOOD, target="ritch") == "d.csv: there is no column --target 'ritch'; did you mean 'rich'?"
+    assert train(GOOD, target="zzz").endswith("it has age, job, member, rich")
+    assert "no column 'zzz'" in train(GOOD, "--drop", "zzz")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ("", "d.csv: the file is empty: its first line must name the columns"),
+        (HEAD, "d.csv: there is no record: nothing to learn from"),
+        (GOOD, "d.csv: column 'rich' has one value, no: there is nothing to tell apart"),
+        ("rich\na\nb\n", "d.csv: there is no column beside 'rich': nothing to learn from"),
+        (GOOD + "1,a,true,\n", "d.csv:5: column 'rich': a record to learn from needs a label"),
+        (GOOD + "1,a,true\n", "d.csv:5: expected 4 fields, as the first line has, got 3"),
+        ("a,a,rich\n1,2,3\n", "d.csv:1: two columns have the name 'a'"),
+        (
+            GOOD.encode() + b"1,\xfe,true,yes\n",
+            "d.csv:5: byte 0xfe is not UTF-8 text: convert the file first",
+        ),
+        (GOOD + "inf,a,true,yes\n", "d.csv: Input X contains infinity: column 'age'"),
+        ("n,rich\n" + "".join(f"1,{k}.5\n" for k in range(9)), "d.csv: column 'rich' has fractions"),
+        ("n,rich\n" + "".join(f"1,{k}\n" for k in range(1200)), "d.csv: column 'rich' has 1,200 different"),
+    ],
+)
+def test_tables_that_cannot_be_learned_from(train, data, words):
+    assert train(data).startswith(words)
+
+
+def test_json_that_cannot_be_learned_from(train):
+    line = '{"a": {"b": 1}, "rich": 1}\n{"a": {"b": 2}, "rich": 2}\n'
+    assert "column 'a' holds values of type dict" in train(line, name="d.jsonl")
+    assert train('{"a": 1, "rich": [1]}\n', name="d.jsonl").startswith("d.jsonl:1: column 'rich': a label is")
+    assert train('{"a": 1}\n{"a"\n', name="d.jsonl").startswith("d.jsonl:2:5: not a JSON object")
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ('{"job": "number"}', "d.csv:2: column 'job': expected a number, got 'clerk', as the schema asks"),
+        ('{"jop": "category"}', "d.csv: there is no column 'jop'; did you mean 'job'?"),
+        ('{"job": "colour"}', "s.json: the kind of column 'job' must be one of category"),
+        ('{"job": ["text"]}', "s.json: the kind of column 'job' must be one of"),
+        ('["job"]', "s.json: a schema is an object such as"),
+        ('{"job"', "s.json:1:7: a schema is JSON such as"),
+        (b"\xff\xfe\x00", "s.json: a schema is JSON such as"),
+    ],
+)
+def test_schemas_that_do_not_fit(train, tmp_path, schema, words):
+    (tmp_path / "s.json").write_bytes(schema.encode() if isinstance(schema, str) else schema)
+    assert train(GOOD + "1,a,true,yes\n", "--schema", tmp_path / "s.json").startswith(words)
+
+
+def test_options_that_do_not_go_together(run, train, train_file, tmp_path):
+    assert "--zero-based is for rows" in train(GOOD, "--zero-based")
+    assert "--calibrate needs at least 2 folds" in train(GOOD, "--calibrate", 1)
+    assert "--n-bins must be" in train(GOOD, "--n-bins", 1)
+    line = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--n-bins", 4).error()
+    assert line.startswith("--n-bins is for records")
+    line = run(
+        "train", "linear", tmp_path / "d.csv", "x.csv", "-o", tmp_path / "m.uk", "--target", "a"
+    ).error()
+    assert "records are read from one file" in line
+
+
+def test_inputs_are_not_replaced(run, people_file, tmp_path):
+    (tmp_path / "s.json").write_text("{}")
+    for output in (people_file, tmp_path / "s.json"):
+        line = run(
+            "train", "poly", people_file, "--target", "rich", "-o", output, "--schema", tmp_path / "s.json",
+            "--force",
+        ).error()  # fmt: skip
+        assert "is an input, too" in line
+
+
+# --- Asking -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ("", "d.csv: the file is empty"),
+        ("age,jobs,member\n1,a,true\n", "d.csv: there is no column 'job', which the model"),
+        ("age,job,member,age\n1,a,true,1\n", "d.csv:1: two columns have the name 'age'"),
+        (GOOD + "old,a,true,no\n", "d.csv:5: column 'age': expected a number, got 'old'"),
+        (GOOD + "1,a,perhaps,no\n", "d.csv:5: column 'member': expected true or false, got 'perhaps'"),
+        (GOOD + "inf,a,true,no\n", "d.csv:5: column 'age': the number is infinite"),
+        (GOOD + "1,a\n", "d.csv:5: expected 4 fields"),
+        (GOOD + '1,"a\n', "d.csv:5: expected 4 fields"),
+        (GOOD.encode() + b"1,\xff,true,no\n", "d.csv:5: byte 0xff is not UTF-8"),
+        ("1 1:1 2:1\n-1 2:1\n", "d.csv: holds rows of features, and the model"),
+    ],
+)
+def test_tables_that_cannot_be_answered(predict, data, words):
+    assert predict(data).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ('{"age": 1}\n{"age": "old"}\n', "d.jsonl:2: column 'age': expected a number, got the string 'old'"),
+        ('{"age": {"n": 1}}\n', "d.jsonl:1: column 'age': expected a number, got a list or a dict"),
+        ('{"job": [["a"]]}\n', "d.jsonl:1: column 'job': a list must hold strings"),
+        ('{"age": Infinity}\n', "d.jsonl:1: column 'age': the number is infinite"),
+        ('{"age": 1}\n7\n', "d.jsonl:2: expected an object such as"),
+        ('{"age": 1,}\n', "d.jsonl:1:"),
+    ],
+)
+def test_lines_of_json_that_cannot_be_answered(predict, data, words):
+    assert predict(data, "d.jsonl").startswith(words)
+
+
+def test_damaged_files(predict, tmp_path):
+    for name, data in (
+        ("d.csv.gz", gzip.compress(GOOD.encode() * 50)[:-9]),
+        ("d.csv.xz", lzma.compress(GOOD.encode() * 50)[:-9]),
+    ):
+        assert predict(data, name) == f"{name}: the compressed file ends early; get or write it anew"
+        (tmp_path / name).unlink()
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"age": [1.0], "job": ["a"], "member": [True]}), sink)
+    whole = sink.getvalue().to_pybytes()
+    assert predict(whole[:-3], "d.parquet").startswith("d.parquet: not a Parquet file, or a damaged one")
+    (tmp_path / "d.parquet").unlink()
+    assert predict(b"", "e.parquet").startswith("e.parquet: not a Parquet file, or a damaged one")
+
+
+def test_strange_types_of_parquet(predict):
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"age": ["x"], "job": ["a"], "member": [True]}), sink)
+    line = predict(sink.getvalue().to_pybytes(), "d.parquet")
+    assert line == "d.parquet: record 0: column 'age': expected a number, got the string 'x'"
+
+
+def test_nan_is_a_missing_value_and_long_strings_are_answered(run, people_model, tmp_path):
+    (tmp_path / "d.csv").write_text(HEAD + f"nan,{'x' * 10_000_000},true,no\nNA,,,no\n")
+    ran = run("predict", people_model, tmp_path / "d.csv", "-o", tmp_path / "a.csv", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["rows"] == 2
+    (tmp_path / "d.jsonl").write_text(json.dumps({"age": None, "job": "x" * 10_000_000}) + "\n")
+    assert run("predict", people_model, tmp_path / "d.jsonl", "-o", tmp_path / "b.csv").code == 0
+
+
+def test_header_alone_has_no_answers(run, people_model, tmp_path):
+    (tmp_path / "d.csv").write_text(HEAD)
+    ran = run("predict", people_model, tmp_path / "d.csv", "-o", tmp_path / "a.csv", "--json")
+    assert (ran.code, ran.json["rows"]) == (0, 0)
+    assert (tmp_path / "a.csv").read_text() == "prediction\n"
+
+
+def test_labels_that_the_model_does_not_know(run, people_model, tmp_path):
+    (tmp_path / "d.csv").write_text(GOOD + "1,a,true,perhaps\n")
+    ran = run("predict", people_model, tmp_path / "d.csv")
+    assert "1 record of 4 have labels that the model does not know (perhaps)" in ran.out
+
+
+def test_stdout_has_the_answers_before_a_bad_line(run, stdin, people_model):
+    stdin(b'{"age": 60, "job": "pilot"}\n' + b"{}\n" * 3 + b"[]\n")
+    ran = run("predict", people_model, "-", "-o", "-")
+    assert ran.code == 2
+    assert "stdin:5: expected an object" in ran.err
+
+
+def test_models_and_files_that_were_mixed_up(run, people_model, people_file, model_file, tmp_path):
+    for command in ("predict", "evaluate", "explain", "bench"):
+        assert "holds records, and the model" in run(command, model_file, people_file).error()
+        assert "model of unkernel, not records" in run(command, people_model, people_model).error()
+    assert "is for models of rows" in run("predict", people_model, people_file, "--zero-based").error()
+    assert (
+        "answers are written as CSV"
+        in run("predict", people_model, people_file, "-o", tmp_path / "a.parquet").error()
+    )
+    line = run("parse", people_model, people_file).error()
+    assert "no parser" in line
+    assert "--of must be one of no, yes" in run("explain", people_model, people_file, "--of", "x").error()
+    line = run("explain", people_model, '{"age": "old"}').error()
+    assert line == "{\"age\": \"old\"}: column 'age': expected a number, got the string 'old'"
+    assert "not a JSON object" in run("explain", people_model, '{"age"').error()
+
+
+def test_a_damaged_model(run, people_model, people_file, tmp_path):
+    data = people_model.read_bytes()
+    (tmp_path / "cut.uk").write_bytes(data[: len(data) // 2])
+    (tmp_path / "changed.uk").write_bytes(
+        data.replace(b'"one_hot"', b'"one_cat"').replace(b"one_hot", b"one_cat")
+    )
+    for name in ("cut.uk", "changed.uk"):
+        for command in ("predict", "inspect", "evaluate", "bench", "explain", "compile"):
+            given = [] if command in ("inspect", "compile") else [people_file]
+            output = ["-o", tmp_path / "new.uk"] if command == "compile" else []
+            line = run(command, tmp_path / name, *given, *output).error()
+            assert line.startswith(str(tmp_path / name)), (command, line)
+    assert not (tmp_path / "new.uk").exists()
+
+
+def test_without_pyarrow(run, people_model, people_file, tmp_path, monkeypatch):
+    monkeypatch.setattr("unkernel.records.files.delimited.arrow_csv", lambda: None)
+    ran = run("predict", people_model, people_file, "-o", tmp_path / "slow.csv", "--json")
+    assert ran.code == 0, ran.err
+    monkeypatch.undo()
+    fast = run("predict", people_model, people_file, "-o", tmp_path / "fast.csv", "--json")
+    assert (tmp_path / "slow.csv").read_text() == (tmp_path / "fast.csv").read_text()
+    assert fast.json["accuracy"] == ran.json["accuracy"]
