@@ -16,7 +16,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 import unkernel
-from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder, cli
+from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder
 from unkernel.engines.records import RecordClassifier
 from unkernel.errors import FormatError
 
@@ -280,22 +280,3 @@ def test_threads_share_a_classifier(plain: RecordClassifier) -> None:
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: [plain.score_one(record) for record in RECORDS], range(8)))
     assert all(scores == expected for scores in found)
-
-
-@pytest.mark.parametrize(
-    "command", [["inspect"], ["explain"], ["predict"], ["parse"], ["evaluate"], ["compile", "-o", "new.uk"]]
-)
-def test_commands_say_that_they_do_not_read_records(
-    plain: RecordClassifier,
-    command: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    plain.save("model.uk")
-    Path("rows.svm").write_text("1 1:1\n", encoding="utf-8")
-    data = ["rows.svm"] if command[0] in ("explain", "predict", "parse", "evaluate") else []
-    assert cli.main([command[0], "model.uk", *data, *command[1:]]) == 2
-    assert "a classifier of records, which no command reads" in capfd.readouterr().err
-    assert not Path("new.uk").exists()
