@@ -174,7 +174,7 @@ def test_the_choices_and_defaults_are_those_of_the_function(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     text = run("compile", "--help").out
     renamed = {"n_jobs": "jobs"}
-    for name in set(inspect.signature(compile).parameters) - {"source", "on_progress"}:
+    for name in set(inspect.signature(compile).parameters) - {"source", "on_progress", "classes"}:
         assert f"--{renamed.get(name, name).replace('_', '-')}" in text
 
 
