@@ -56,7 +56,8 @@ def check_equal(case: generated.Case) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted(case)
-        fast = unkernel.compile(case.pipeline, sample=case.X, measure=False)
+        sample = case.X if case.y[0] == case.y[1] else None  # None: records are made to compare answers
+        fast = unkernel.compile(case.pipeline, sample=sample, measure=False)
         for X in (case.X, case.asked):
             try:
                 answers = own_answers(case.pipeline, X)

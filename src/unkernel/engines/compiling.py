@@ -56,8 +56,9 @@ def compile(
         A file of LIBSVM, LIBLINEAR, SVMlight, TinySVM, opal, SVM-light-TK or unkernel; what ``read_model``
         returned; a fitted scikit-learn ``SVC``, ``NuSVC``, ``LinearSVC`` and others; a ``PolySVC`` or
         anything else that has ``to_model()``; a scikit-learn ``Pipeline`` that ends with one of these, whose
-        transformers become a plan: `sample` and `trie` are then records, and the answers on `sample` are
-        compared with the pipeline's own. Models of trees have an engine of their own, without options.
+        transformers become a plan: `sample` and `trie` are then records, and the answers on `sample`, or else
+        on records that are made up, are compared with the pipeline's own. Models of trees have an engine of
+        their own, without options.
     engine : str, default="auto"
         ``"inverted"``: for each feature the support vectors that have it; any kernel, any values.
         ``"bitsliced"``: overlaps with all support vectors counted bit by bit; any kernel, binary features.

@@ -1,0 +1,178 @@
+"""Compares a compiled pipeline with the pipeline itself: a difference is an error."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from unkernel.engines.records import RecordClassifier
+from unkernel.records.generating import generated_records
+from unkernel.records.plan import Plan
+
+_CLOSE = 1e-9  # how far scores may be from the pipeline's own, relative to their size
+_GENERATED = 24  # records of known values, and as many with others
+_FEWEST = 4  # of them are compared in any case
+_SECONDS = 1.0  # of CPU time, after which no more of them are compared
+_REFUSALS = (ValueError, TypeError, KeyError, AttributeError)
+
+
+def check_answers(found: RecordClassifier, pipeline: Any, sample: Any, what: str = "of the sample") -> None:
+    """Compare with the pipeline's own answers; a difference is an error.
+
+    Parameters
+    ----------
+    found : RecordClassifier
+    pipeline : sklearn.pipeline.Pipeline
+        What it was compiled from.
+    sample : records
+        As the pipeline takes them.
+    what : str
+        Says in messages which records these are.
+    """
+    if not found.classifier.exact:
+        return
+    scores, own_scores = _scores(found, pipeline, sample)
+    limit = _CLOSE * max(1.0, float(np.abs(own_scores).max(initial=0.0)))
+    if scores.shape != own_scores.shape or not np.allclose(scores, own_scores, rtol=_CLOSE, atol=limit):
+        raise ValueError(
+            f"the scores of the compiled pipeline differ from the pipeline's own on records {what}: this is "
+            "a bug in unkernel, please report it"
+        )
+    if found.decision.scheme == "regression":
+        return
+    ours, own = found.predict(sample), np.asarray(pipeline.predict(_copied(sample)))
+    own = found.classes_[np.searchsorted(pipeline.classes_, own)] if hasattr(pipeline, "classes_") else own
+    wrong = np.asarray(ours != own) & _is_sure(own_scores, limit)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"the compiled pipeline answers {ours[row]!r} and the pipeline {own[row]!r} for record {row} "
+            f"{what}: this is a bug in unkernel, please report it"
+        )
+
+
+def _scores(found: RecordClassifier, pipeline: Any, sample: Any) -> tuple[Any, Any]:
+    """Our scores and the pipeline's: probabilities, or values of a regression, where it has no others."""
+    own = _copied(sample)
+    if hasattr(pipeline, "decision_function"):
+        return found.decision_function(sample), np.asarray(pipeline.decision_function(own))
+    if hasattr(pipeline, "predict_proba"):
+        return found.predict_proba(sample), np.asarray(pipeline.predict_proba(own))
+    return found.predict(sample), np.asarray(pipeline.predict(own))
+
+
+def _copied(sample: Any) -> Any:
+    """A copy, as steps with ``copy=False`` change what they are given."""
+    return sample.copy() if hasattr(sample, "copy") else sample
+
+
+def _is_sure(scores: Any, limit: float) -> Any:
+    """Whether rounding cannot change the label: two orders of one sum may lie on either side of a tie."""
+    if scores.ndim == 1:
+        return np.abs(scores) > limit
+    two = np.sort(scores, axis=1)[:, -2:]
+    return two[:, 1] - two[:, 0] > limit
+
+
+# --- Without a sample --------------------------------------------------------------------------------------
+
+
+def check_generated(found: RecordClassifier, pipeline: Any) -> int:
+    """Compare on records that are made from what the plan has learned.
+
+    Records of unseen and of missing values are among them where the pipeline takes such. A pipeline that
+    needs much time is asked about fewer.
+
+    Returns
+    -------
+    int
+        How many records were compared.
+    """
+    if not found.classifier.exact:
+        return 0
+    compared = 0
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for kinds in ({}, {"unseen": True, "missing": True}):
+            records = _accepted(found.plan, pipeline, kinds)
+            for first, last in ((0, _FEWEST), (_FEWEST, len(records))):
+                if records[first:last] and (first == 0 or time.process_time() - began < _SECONDS):
+                    check_answers(
+                        found, pipeline, _table(found.plan, pipeline, records[first:last]), "made for it"
+                    )
+                    _check_ones(found, pipeline, records[first:last])
+                    compared += len(records[first:last])
+    if not compared:
+        warnings.warn(
+            "the pipeline takes none of the records that were made to compare answers: give compile a sample",
+            stacklevel=4,
+        )
+    return compared
+
+
+def _accepted(plan: Plan, pipeline: Any, kinds: dict[str, bool]) -> list[list[Any]]:
+    """Records that the pipeline takes: first of all these kinds of values, else of each kind alone."""
+    for chosen in [kinds, *({name: True} for name in kinds)]:
+        records = generated_records(plan, _GENERATED, **chosen)
+        if _takes(pipeline, plan, records[:_FEWEST]) and _takes(pipeline, plan, records):
+            return records
+    if kinds:
+        return []
+    return [record for record in generated_records(plan, _FEWEST) if _takes(pipeline, plan, [record])]
+
+
+def _takes(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
+    """Whether the transformers take the records; the last step is not asked, as it may need much time."""
+    try:
+        rows = _table(plan, pipeline, records)
+        for _, step in pipeline.steps[:-1]:
+            rows = rows if step in (None, "passthrough") else step.transform(rows)
+        return bool(np.isfinite(rows.data if hasattr(rows, "tocsr") else np.asarray(rows, dtype=float)).all())
+    except _REFUSALS:
+        return False
+
+
+def _check_ones(found: RecordClassifier, pipeline: Any, records: list[list[Any]]) -> None:
+    """Compare the answers to single records with those to many."""
+    if found.decision.scheme == "calibrated":
+        return
+    scores = np.asarray(found.decision_function(_table(found.plan, pipeline, records)))
+    limit = _CLOSE * max(1.0, float(np.abs(scores).max(initial=0.0)))
+    for record, own in zip(records, scores, strict=True):
+        one = found.score_one(record[0] if found.plan.whole else record)
+        if not np.allclose(one, own, rtol=_CLOSE, atol=limit):
+            raise ValueError(
+                "score_one differs from decision_function on a record made for it: this is a bug in "
+                "unkernel, please report it"
+            )
+
+
+def _table(plan: Plan, pipeline: Any, records: list[list[Any]]) -> Any:
+    """Records as the pipeline takes them: texts or dicts, a frame, or an array."""
+    if plan.whole:
+        return [record[0] for record in records]
+    if not plan.required:
+        return [dict(zip(plan.columns, record, strict=True)) for record in records]
+    first = next(step for _, step in pipeline.steps if step not in (None, "passthrough"))
+    if hasattr(first, "feature_names_in_"):
+        return _frame({name: [record[k] for record in records] for k, name in enumerate(plan.columns)})
+    is_text = any(not isinstance(value, (int, float)) for record in records for value in record)
+    return np.array(records, dtype=object if is_text else np.float64)
+
+
+def _frame(columns: dict[str, list[Any]]) -> Any:
+    try:
+        import pandas as pd
+    except ImportError:
+        import polars as pl
+
+        return pl.DataFrame(columns, strict=False)
+    made = {}
+    for name, values in columns.items():
+        is_number = all(isinstance(value, (int, float)) for value in values)
+        made[name] = pd.Series(values, dtype=np.float64 if is_number else object)
+    return pd.DataFrame(made)

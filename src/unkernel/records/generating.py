@@ -1,0 +1,173 @@
+"""Records made from what a plan has learned: categories, edges of intervals, words, and other values.
+
+``compile`` asks a pipeline and the compiled one about them, so that no difference stays unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.records.plan import Plan, PlanStep
+from unkernel.records.steps import FORBIDDEN
+
+_MOST = 200  # categories, edges or words of a column that are looked at
+_NUMBERS = (0.0, 1.0, -1.0, 2.5, -3.25, 17.0, 0.125)
+_WORDS = ("the", "cat", "sat", "on", "mat", "x1", "e-mail")
+_UNSEEN = ("unseen value", "Ünseen Wörd", "日本", "")
+_UNSEEN_TEXTS = ("an unseen sentence, isn't it", "CAFÉ Straße İstanbul", "", "x  y\tz 42")
+
+
+@dataclass
+class ColumnValues:
+    """What a column of generated records may hold."""
+
+    known: list[Any] = field(default_factory=list)
+    unseen: list[Any] = field(default_factory=list)
+    missing: list[Any] = field(default_factory=list)
+
+    def draw(self, generator: np.random.Generator, *, unseen: bool, missing: bool) -> Any:
+        """One value."""
+        if missing and self.missing and generator.random() < 0.25:
+            return _one(self.missing, generator)
+        if unseen and self.unseen and generator.random() < 0.25:
+            return _one(self.unseen, generator)
+        return _one(self.known, generator) if self.known else 0.0
+
+
+def generated_records(
+    plan: Plan, count: int, *, unseen: bool = False, missing: bool = False, seed: int = 0
+) -> list[list[Any]]:
+    """Records as lists of one value per column; the same seed gives the same ones.
+
+    Parameters
+    ----------
+    plan : Plan
+    count : int
+    unseen, missing : bool, default=False
+        Whether some values are ones that were not seen in training, or are missing.
+    seed : int, default=0
+    """
+    generator = np.random.default_rng(seed)
+    columns = column_values(plan, generator)
+    return [
+        [values.draw(generator, unseen=unseen, missing=missing) for values in columns] for _ in range(count)
+    ]
+
+
+def column_values(plan: Plan, generator: np.random.Generator) -> list[ColumnValues]:
+    """What each column may hold, from all steps that read it."""
+    found = [ColumnValues() for _ in plan.columns]
+    sources: dict[int, list[int]] = {}  # for steps whose numbers are those of columns: which
+    for number, step in enumerate(plan.steps):
+        table = step.table
+        if step.kind in ("one_hot", "ordinal"):
+            for column, categories in zip(table["columns"], table["categories"], strict=True):
+                _add_categories(found[int(column)], categories, generator)
+        elif step.kind == "numbers":
+            sources[number] = [int(column) for column in table["columns"]]
+            for column in sources[number]:
+                _add_numbers(found[column], _NUMBERS)
+        elif step.kind in ("text", "strings", "pairs"):
+            _add_strings(found[int(table["columns"][0])], step, generator)
+        elif table.get("input") in sources:
+            _follow(found, step, sources[table["input"]], generator)
+            if step.kind in ("impute", "densify"):
+                sources[number] = sources[table["input"]]
+    return found
+
+
+def _one(values: Sequence[Any], generator: np.random.Generator) -> Any:
+    return values[int(generator.integers(len(values)))]
+
+
+def _some(values: Sequence[Any], generator: np.random.Generator) -> list[Any]:
+    if len(values) <= _MOST:
+        return list(values)
+    return [values[place] for place in sorted(generator.choice(len(values), _MOST, replace=False).tolist())]
+
+
+def _strings(bytes_: NDArray[np.uint8], ends: NDArray[np.int64], generator: np.random.Generator) -> list[str]:
+    text = bytes(bytes_)
+    places = _some(range(len(ends)), generator)
+    return [text[int(ends[place - 1]) if place else 0 : int(ends[place])].decode("utf-8") for place in places]
+
+
+def _add_categories(values: ColumnValues, categories: dict[str, Any], generator: np.random.Generator) -> None:
+    strings = _strings(categories["strings"], categories["string_ends"], generator)
+    numbers = _some(categories["numbers"].tolist(), generator)
+    values.known += strings + numbers
+    if categories["unknown"] != FORBIDDEN:
+        values.unseen += [-12345.0, 0.5] if numbers and not strings else list(_UNSEEN)
+    if categories["none"] != FORBIDDEN and strings:
+        values.missing.append(None)
+    if categories["nan"] != FORBIDDEN:
+        values.missing.append(float("nan"))
+
+
+def _add_numbers(values: ColumnValues, numbers: Sequence[float]) -> None:
+    values.known += [float(number) for number in numbers if np.isfinite(number)]
+
+
+def _follow(
+    found: list[ColumnValues], step: PlanStep, columns: list[int], generator: np.random.Generator
+) -> None:
+    """Numbers that matter to a step which reads columns as they are."""
+    table = step.table
+    for place, column in enumerate(columns):
+        if step.kind == "bins":
+            edges = table["edges"][table["begins"][place] : table["begins"][place + 1]]
+            _add_numbers(found[column], [*_some(edges, generator), *(edges[:1] - 1.0), *(edges[-1:] + 1.0)])
+        elif step.kind == "scale" and len(table["divide"]):
+            center = table["subtract"][place] if len(table["subtract"]) else 0.0
+            _add_numbers(
+                found[column], [center + times * table["divide"][place] for times in (-2, -0.5, 0, 1)]
+            )
+        elif step.kind == "impute":
+            _add_numbers(found[column], [table["fill"][place]])
+            found[column].missing.append(float(table["missing"]))
+        if step.kind == "bins" and table["missing"][place] != FORBIDDEN:
+            found[column].missing.append(float("nan"))
+
+
+def _add_strings(values: ColumnValues, step: PlanStep, generator: np.random.Generator) -> None:
+    """Texts, lists of strings, or dicts."""
+    table = step.table
+    words = list(_WORDS)
+    if not table["hashed"] and len(table["word_ends"]):
+        words = _strings(table["words"], table["word_ends"], generator)
+    make = {"text": _texts, "strings": _lists, "pairs": _dicts}[step.kind]
+    known, unseen = make(words, table, generator)
+    values.known += known
+    values.unseen += unseen
+    if table.get("missing", FORBIDDEN) != FORBIDDEN:
+        values.missing.append(None)
+
+
+def _texts(words: list[str], table: dict[str, Any], generator: np.random.Generator) -> tuple[Any, Any]:
+    known = []
+    for _ in range(32):
+        text = " ".join(generator.choice(words, generator.integers(1, 9)).tolist())
+        known.append(text.upper() if table["lowercase"] and generator.random() < 0.2 else text)
+    return known, list(_UNSEEN_TEXTS)
+
+
+def _lists(words: list[str], table: dict[str, Any], generator: np.random.Generator) -> tuple[Any, Any]:
+    known = [generator.choice(words, generator.integers(1, 6)).tolist() for _ in range(32)]
+    return known, [["unseen", "Ünseen"], []]
+
+
+def _dicts(words: list[str], table: dict[str, Any], generator: np.random.Generator) -> tuple[Any, Any]:
+    separator = str(table["separator"])
+    known = []
+    for _ in range(32):
+        record: dict[str, Any] = {}
+        for word in generator.choice(words, generator.integers(1, 6)).tolist():
+            key, found, value = word.partition(separator) if separator else (word, "", "")
+            record[key] = value if found else float(generator.integers(-3, 4))
+        known.append(record)
+    return known, [{"unseen": 1.0}, {"unseen": "value", "Ünseen": 2}, {}]
