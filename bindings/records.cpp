@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "bound_engine.hpp"
 #include "record_steps.hpp"
 #include "record_summary.hpp"
+#include "unkernel/engines/bound_row.hpp"
 #include "unkernel/engines/vectors/pair_engine.hpp"
 #include "unkernel/records/encode_rows.hpp"
 
@@ -59,8 +61,9 @@ class BoundPlan {
   // No step reads the columns `unread`. Behind the columns come those of `repeated` once more, for steps that
   // read a column in another way. There is one analyzer, or None, for each. `whole`: the record itself is the
   // value of the only column.
+  // Keys in `bound` are an error.
   BoundPlan(const Names& columns, const Numbers& unread, const Numbers& repeated, const Objects& analyzers,
-            bool required, bool whole, bool ignores_unknown_keys)
+            const Names& bound, bool required, bool whole, bool ignores_unknown_keys)
       : plan_(texts(columns, repeated)),
         given_(columns.size()),
         required_(required),
@@ -76,6 +79,7 @@ class BoundPlan {
       rules_.push_back({nb::steal(name), nb::object(analyzers[k]), place, true});
     }
     for (const nb::handle number : unread) rules_.at(nb::cast<std::size_t>(number)).read = false;
+    for (const nb::handle key : bound) bound_.push_back(nb::borrow(key));
   }
 
   BoundPlan(const BoundPlan&) = delete;
@@ -169,8 +173,7 @@ class BoundPlan {
       }
       read_cell(value, k, room);
     }
-    if (!ignores_unknown_keys_ && found < static_cast<std::size_t>(PyDict_Size(record.ptr())))
-      fail_unknown_key(record);
+    if (found < static_cast<std::size_t>(PyDict_Size(record.ptr()))) check_other_keys(record);
   }
 
   // Whether a value is read without running any Python code.
@@ -194,6 +197,15 @@ class BoundPlan {
       room.kept.push_back(value);
       read_cell(value, k, room);
     }
+  }
+
+  void check_other_keys(nb::handle record) const {
+    for (const nb::object& key : bound_) {
+      if (PyDict_Contains(record.ptr(), key.ptr()) == 1)
+        throw std::invalid_argument("the column '" + nb::cast<std::string>(key) +
+                                    "' is bound already: records must not have it");
+    }
+    if (!ignores_unknown_keys_) fail_unknown_key(record);
   }
 
   void fail_unknown_key(nb::handle record) const {
@@ -311,6 +323,7 @@ class BoundPlan {
 
   records::Plan plan_;
   std::vector<ColumnRule> rules_;
+  std::vector<nb::object> bound_;
   std::size_t given_;  // columns of a record; others repeat them
   bool required_;      // a record without one of them is an error
   bool whole_;
@@ -327,6 +340,8 @@ struct OneRecord {
 class RecordEncoding {
  public:
   explicit RecordEncoding(const BoundPlan& plan) : plan_(plan) {}
+
+  std::int32_t width() const { return plan_.plan().width(); }
 
   // use(row) gets the encoded record.
   template <class Use>
@@ -477,6 +492,40 @@ class RecordScorer {
         worker_(engine_.worker()),
         scores_(engine_.scores()) {}
 
+  // Records are what is left of records whose shared part is a row. `places`: the column of each feature that
+  // the plan makes, ascending.
+  void bind(const Array<std::int32_t>& columns, const Array<double>& values,
+            const Array<std::int32_t>& places, std::int32_t width, const std::string& sharing) {
+    const std::int32_t made = encoding_.width();
+    const std::span<const std::int32_t> given(places.data(), places.size());
+    if (static_cast<std::int32_t>(given.size()) != made ||
+        (made > 0 && (given[0] < 0 || given.back() >= width)) ||
+        std::adjacent_find(given.begin(), given.end(), std::greater_equal<>()) != given.end())
+      throw std::invalid_argument("the places of features are not ascending columns");
+    places_.assign(given.begin(), given.end());
+    engines::BoundRow::Shared shared{{columns.data(), columns.data() + columns.size()},
+                                     {values.data(), values.data() + values.size()}};
+    const engines::Sharing what = sharing == "linear"  ? engines::Sharing::linear
+                                  : sharing == "pairs" ? engines::Sharing::pairs
+                                                       : engines::Sharing::nothing;
+    bound_ = std::make_unique<engines::BoundRow>(engine_, std::move(shared), width, what);
+  }
+
+  // Rows x scores, of rows that the plan made.
+  nb::ndarray<nb::numpy, double> score_rows(const CsrRows& given) {
+    if (bound_ == nullptr) throw std::invalid_argument("no row is bound");
+    const auto rows = given.narrow();
+    const auto count = static_cast<std::size_t>(rows.rows());
+    std::vector<double> out(count * scores_.size());
+    for (std::size_t row = 0; row < count; ++row) {
+      const auto begin = static_cast<std::size_t>(rows.offsets[row]);
+      const auto end = static_cast<std::size_t>(rows.offsets[row + 1]);
+      score_bound({rows.columns.subspan(begin, end - begin), rows.values.subspan(begin, end - begin)},
+                  out.data() + row * scores_.size());
+    }
+    return to_numpy(std::move(out), {count, scores_.size()});
+  }
+
   RecordScorer(const RecordScorer&) = delete;
   RecordScorer& operator=(const RecordScorer&) = delete;
 
@@ -510,9 +559,19 @@ class RecordScorer {
 
   void score_into(nb::handle record) {
     encoding_.with_row(record, [&](const records::EncodedRow& row) {
+      if (bound_ != nullptr) {
+        score_bound(row, scores_.data());
+        return 0;
+      }
       engine_.score(engines::SparseRow<std::int32_t>{row.ids, row.values.data()}, *worker_, scores_.data());
       return 0;
     });
+  }
+
+  void score_bound(const records::EncodedRow& row, double* out) {
+    columns_.clear();
+    for (const std::int32_t id : row.ids) columns_.push_back(places_.at(static_cast<std::size_t>(id)));
+    bound_->score({columns_, row.values.data()}, out);
   }
 
   nb::object plan_object_, engine_object_;
@@ -520,15 +579,19 @@ class RecordScorer {
   RecordEncoding encoding_;
   std::unique_ptr<engines::Worker> worker_;
   std::vector<double> scores_;
+  std::unique_ptr<engines::BoundRow> bound_;  // null where records are whole
+  std::vector<std::int32_t> places_;
+  std::vector<std::int32_t> columns_;
 };
 
 }  // namespace
 
 void bind_records(nb::module_& module) {
   nb::class_<BoundPlan>(module, "RecordPlan")
-      .def(nb::init<const Names&, const Numbers&, const Numbers&, const Objects&, bool, bool, bool>(),
+      .def(nb::init<const Names&, const Numbers&, const Numbers&, const Objects&, const Names&, bool, bool,
+                    bool>(),
            nb::kw_only(), nb::arg("columns"), nb::arg("unread"), nb::arg("repeated"), nb::arg("analyzers"),
-           nb::arg("required"), nb::arg("whole"), nb::arg("ignores_unknown_keys"))
+           nb::arg("bound"), nb::arg("required"), nb::arg("whole"), nb::arg("ignores_unknown_keys"))
       .def(
           "add",
           [](BoundPlan& plan, const std::string& kind, const Table& table) {
@@ -545,6 +608,9 @@ void bind_records(nb::module_& module) {
            nb::sig("def score(self, record: object) -> float | list[float]"))
       .def("choose_by_pairs", &RecordScorer::choose_by_pairs, nb::arg("record"), nb::arg("classes"),
            nb::arg("by_sums"))
+      .def("bind", &RecordScorer::bind, nb::arg("columns"), nb::arg("values"), nb::arg("places"),
+           nb::arg("width"), nb::arg("sharing"))
+      .def("score_rows", &RecordScorer::score_rows, nb::arg("rows"))
       .def("choose", &RecordScorer::choose, nb::arg("record"), nb::arg("zero_is_positive"));
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from unkernel.models import Decision, container
 from unkernel.records.plan import Plan
 
 if TYPE_CHECKING:
+    from unkernel.engines.binding import BoundRecord
     from unkernel.engines.explaining import Explanation, Heavy
 
 KIND = "records"  # of such files
@@ -136,27 +137,57 @@ class RecordClassifier(CompiledEstimator):
         A record is a dict, or a list of one value per column. Columns that the model does not know are
         ignored.
         """
-        score = self._scorer.score
-        decision = self.decision
-        if decision.decides_by_scores:
-            return score
-        return lambda record: decision.decide(np.array([score(record)]).reshape(1, -1))[0].tolist()
+        return self._score_by(self._scorer)
 
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:
         """``predict_one(record)``: the class of one record, fast."""
+        return self._predict_by(self._scorer)
+
+    def _score_by(self, scorer: Any) -> Callable[[Any], Any]:
+        score = scorer.score
+        decision = self.decision
+        if decision.decides_by_scores:
+            found: Callable[[Any], Any] = score
+            return found
+        return lambda record: decision.decide(np.array([score(record)]).reshape(1, -1))[0].tolist()
+
+    def _predict_by(self, scorer: Any) -> Callable[[Any], Any]:
         decision = self.decision
         if decision.scheme in ("binary", "one_vs_rest"):
-            choose = self._scorer.choose
+            choose = scorer.choose
             classes = self.classes_.tolist()
             zero = bool(decision.zero_is_positive)
             return lambda record: classes[choose(record, zero)]
         if decision.scheme == "one_vs_one":
-            by_pairs = self._scorer.choose_by_pairs
+            by_pairs = scorer.choose_by_pairs
             classes, by_sums = self.classes_.tolist(), decision.breaks_ties
             return lambda record: classes[by_pairs(record, len(classes), by_sums)]
-        score = self._scorer.score
+        score = scorer.score
         return lambda record: decision.choose(np.atleast_2d(np.asarray(score(record))))[0].item()
+
+    def bind(self, shared: Mapping[str, Any]) -> BoundRecord:
+        """Sum once what some columns contribute, to score many records that share them.
+
+        Parameters
+        ----------
+        shared : dict
+            Columns that all records have in common.
+
+        Returns
+        -------
+        BoundRecord
+            Its ``score_one``, ``predict_one``, ``predict_proba_one`` and ``predict`` take the other columns.
+            ``sums_once`` says what is summed.
+
+        Examples
+        --------
+        >>> at_home = fast.bind({"user": "ann", "hour": 20})  # doctest: +SKIP
+        >>> at_home.score_one({"film": "Ran", "price": 3})  # doctest: +SKIP
+        """
+        from unkernel.engines.binding import BoundRecord
+
+        return BoundRecord(self, shared)
 
     @available_if(_check_probabilities)
     def predict_proba_one(self, record: Any) -> list[float]:

@@ -61,6 +61,8 @@ class Plan:
         Whether the record itself is the value of the only column: a text, say.
     ignores_unknown_keys : bool
         Whether a record may have columns that no step reads; otherwise they are an error.
+    bound : list of str
+        Columns that a record must not have, as their values are given elsewhere. Not stored in files.
     """
 
     columns: Sequence[str]
@@ -68,6 +70,7 @@ class Plan:
     required: bool = False
     whole: bool = False
     ignores_unknown_keys: bool = True
+    bound: Sequence[str] = ()
 
     @property
     def feature_names(self) -> list[str]:
@@ -88,6 +91,7 @@ class Plan:
             unread=self._unread(),
             repeated=repeated,
             analyzers=analyzers,
+            bound=list(self.bound),
             required=self.required,
             whole=self.whole,
             ignores_unknown_keys=self.ignores_unknown_keys,

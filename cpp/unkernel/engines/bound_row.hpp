@@ -1,0 +1,58 @@
+// A row in two parts, of which one is shared by many rows: what the shared part contributes is summed once.
+//
+// A score of degree 2 is a sum over columns and pairs of columns. So for a shared part s and another part x,
+// which have no column in common,
+//
+//   f(s + x)  =  f(s) + f(x) - f(0) + sum_j x_j c_j,    c_j = f(s + e_j) - f(s) - f(e_j) + f(0)
+//
+// where e_j is a row with a 1 in column j alone. c_j holds all pairs of column j with a shared one; it is
+// computed when column j is first met. Scores of degree 1 have no pairs. Others are not divided: both parts
+// are put together, and scored as any row.
+//
+// Query   the score of x alone, and one addition per column of x and score.
+// Bytes   4 per column; 8 per score of each column that was met.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "unkernel/engines/engine.hpp"
+
+namespace unkernel::engines {
+
+// What is summed once.
+enum class Sharing { linear, pairs, nothing };
+
+// Has buffers of its own: not for two threads at a time. The engine must outlive it.
+class BoundRow {
+ public:
+  struct Shared {
+    std::vector<std::int32_t> columns;  // ascending
+    std::vector<double> values;
+  };
+
+  // Rows have fewer than `width` columns. Throws std::invalid_argument if the shared part does not fit.
+  BoundRow(const Engine& engine, Shared shared, std::int32_t width, Sharing sharing);
+
+  // The scores of the shared part and the row together. Columns ascend; none is shared.
+  void score(const SparseRow<std::int32_t>& row, double* out);
+
+ private:
+  void score_together(const SparseRow<std::int32_t>& row, double* out);
+  std::vector<double> scores_of(const SparseRow<std::int32_t>& row);
+  // c_j for all scores.
+  const double* pairs_with(std::int32_t column);
+
+  const Engine& engine_;
+  std::unique_ptr<Worker> worker_;
+  Shared shared_;
+  Sharing sharing_;
+  std::vector<double> alone_;         // f(s)
+  std::vector<double> empty_;         // f(0)
+  std::vector<std::int32_t> places_;  // by column, into pairs_; -1: not met yet
+  std::vector<double> pairs_;
+  Shared together_;
+};
+
+}  // namespace unkernel::engines

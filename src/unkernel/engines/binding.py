@@ -1,0 +1,190 @@
+"""Records that share most of their columns: what these contribute is summed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import RecordScorer
+from unkernel.engines.estimator import available_if
+from unkernel.models import ConjunctionModel, KernelModel, LinearModel
+from unkernel.records.splitting import Part, split
+from unkernel.records.tables import column_names
+
+if TYPE_CHECKING:
+    from unkernel.engines.records import RecordClassifier
+
+_SUMMED = {
+    "linear": "the shared features are summed once",
+    "pairs": "the shared features, their pairs, and their pairs with each candidate feature are summed once",
+    "nothing": "the shared columns are encoded once; scores are not divided",
+    "record": "whole records are encoded: a step needs shared columns and others together",
+}
+
+
+def _check_probabilities(self: BoundRecord) -> None:
+    _ = self.classifier.predict_proba  # which knows why there are none
+
+
+class BoundRecord:
+    """A part of a record that many records share; made by ``RecordClassifier.bind``.
+
+    Its methods take the other columns of records, and answer as the classifier does for both together, within
+    rounding. Not for two threads at a time.
+
+    Attributes
+    ----------
+    classifier : RecordClassifier
+    shared : dict
+        The part that is shared.
+    sums_once : str
+        What is not computed again for each record: ``"linear"``: the scores of the shared features;
+        ``"pairs"``: also those of all their pairs, for models of degree 2; ``"nothing"``: the shared columns
+        are encoded once, and all features are scored, as for other kernels; ``"record"``: nothing, since a
+        step of the plan (a norm, a product) needs shared columns and others together.
+    """
+
+    def __init__(self, classifier: RecordClassifier, shared: Mapping[str, Any]) -> None:
+        if not isinstance(shared, Mapping):
+            raise TypeError(f"bind takes a dict of some columns, got a {type(shared).__name__}")
+        self.classifier = classifier
+        self.shared = dict(shared)
+        self._check_shared()
+        self._parts = split(classifier.plan, set(self.shared))
+        self.sums_once = "record" if self._parts is None else sharing_of(classifier.classifier.model)
+        _ = self._scorer
+
+    def _check_shared(self) -> None:
+        plan = self.classifier.plan
+        if plan.whole:
+            if plan.steps[0].kind != "pairs":
+                raise ValueError("records of this model are single values: there are no columns to bind")
+            return
+        unknown = [name for name in self.shared if name not in plan.columns]
+        if unknown and not plan.ignores_unknown_keys:
+            raise ValueError(f"the record has a column {unknown[0]!r} that the model does not know")
+
+    # --- One record -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _scorer(self) -> RecordScorer | WholeRecords:
+        if self._parts is None:
+            return WholeRecords(self.classifier, self.shared)
+        shared, others = self._parts
+        scorer = RecordScorer(others.plan.native, self.classifier.classifier._engine)
+        ids, values = shared.plan.encode_one({name: self.shared[name] for name in shared.plan.columns})
+        width = self.classifier.plan.n_features
+        scorer.bind(shared.places[ids], values, others.places, width, self.sums_once)
+        return scorer
+
+    @cached_property
+    def score_one(self) -> Callable[[Any], Any]:
+        """``score_one(others)``: what the classifier's says of the shared columns and these together."""
+        return self.classifier._score_by(self._scorer)
+
+    @cached_property
+    def predict_one(self) -> Callable[[Any], Any]:
+        """``predict_one(others)``: the class of the shared columns and these together."""
+        return self.classifier._predict_by(self._scorer)
+
+    @available_if(_check_probabilities)
+    def predict_proba_one(self, others: Any) -> list[float]:
+        """The probability of each class."""
+        scores = np.array([self._scorer.score(others)], dtype=np.float64).reshape(1, -1)
+        probabilities: list[float] = self.classifier.decision.probabilities(scores)[0].tolist()
+        return probabilities
+
+    # --- Many records ---------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The scores of each record: X is a table, or a list of dicts, of the columns that are not shared."""
+        return self.classifier.decision.decide(self._raw_scores(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each record (for regression models: the value)."""
+        return self.classifier.decision.choose(self._raw_scores(X))
+
+    @available_if(_check_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class for each record."""
+        return self.classifier.decision.probabilities(self._raw_scores(X))
+
+    def _raw_scores(self, X: Any) -> NDArray[np.float64]:
+        names = column_names(X)
+        double = [name for name in names or () if name in self.shared]
+        if double:
+            raise ValueError(f"the column {double[0]!r} is bound already: records must not have it")
+        if self._parts is None:
+            return self._whole_scores(X, names)
+        scores = np.asarray(self._native.score_rows(self._others.plan.encode(X)))
+        if not np.isfinite(scores).all():
+            raise ValueError("a score is not finite: the values are too large for the kernel; scale them")
+        return scores
+
+    @property
+    def _native(self) -> RecordScorer:
+        assert isinstance(self._scorer, RecordScorer)
+        return self._scorer
+
+    @property
+    def _others(self) -> Part:
+        assert self._parts is not None
+        return self._parts[1]
+
+    def _whole_scores(self, X: Any, names: list[str] | None) -> NDArray[np.float64]:
+        if names is None:
+            raise TypeError("records must be a frame, a list of dicts or a dict of columns")
+        if isinstance(X, list):
+            whole: Any = [self.shared | record for record in X]
+        else:
+            count = len(X[names[0]]) if names else 0
+            whole = {name: [value] * count for name, value in self.shared.items()}
+            whole |= {name: X[name] for name in names}
+        rows = self.classifier.plan.encode(whole)
+        return self.classifier.classifier.score_csr(rows, 1)
+
+    def __repr__(self) -> str:
+        names = ", ".join(map(repr, self.shared))
+        return f"BoundRecord({names}: {_SUMMED[self.sums_once]})"
+
+
+def sharing_of(model: Any) -> str:
+    """What of a model's scores can be summed for a part of a row."""
+    degree = 0
+    if isinstance(model, LinearModel):
+        degree = 1
+    elif isinstance(model, ConjunctionModel):
+        degree = model.degree
+    elif isinstance(model, KernelModel) and model.kernel.name in ("linear", "polynomial"):
+        degree = 1 if model.kernel.name == "linear" else model.kernel.degree
+    return {1: "linear", 2: "pairs"}.get(degree, "nothing")
+
+
+class WholeRecords:
+    """Scores records of which a part is given, by putting them together."""
+
+    def __init__(self, classifier: RecordClassifier, shared: dict[str, Any]) -> None:
+        self._scorer = classifier._scorer
+        self._shared = shared
+
+    def _whole(self, others: Any) -> dict[str, Any]:
+        if not isinstance(others, Mapping):
+            raise TypeError(
+                f"a record is a dict of the columns that are not bound, not a {type(others).__name__}"
+            )
+        double = [name for name in self._shared if name in others]
+        if double:
+            raise ValueError(f"the column {double[0]!r} is bound already: records must not have it")
+        return self._shared | dict(others)
+
+    def score(self, others: Any) -> Any:
+        """The scores of one record."""
+        return self._scorer.score(self._whole(others))
+
+    def choose(self, others: Any, zero_is_positive: bool) -> int:
+        """The number of the largest score."""
+        return int(self._scorer.choose(self._whole(others), zero_is_positive))
