@@ -128,7 +128,7 @@ def ask_bound(folder: Path, repeats: int) -> None:
     print(
         f"Adult, 10 of 14 columns shared, {bound.sums_once} summed once: {found['bound'] * 1000:.0f} ns per "
         f"candidate; whole {found['whole'] * 1000:.0f} ns, {found['put together'] * 1000:.0f} ns "
-        f"with putting them together; ratio {found['whole'] / found['bound']:.1f}; bind {found['bind']:.0f} us"
+        f"with putting together; ratio {found['whole'] / found['bound']:.1f}; bind {found['bind']:.0f} us"
     )
 
 
