@@ -83,11 +83,15 @@ void bind_record_summaries(nb::module_& module) {
       .def("frequent_texts", &Summary::frequent_texts, nb::arg("min_count"))
       .def("frequent_items", &Summary::frequent_items, nb::arg("min_count"))
       .def("frequent_words", &Summary::frequent_words, nb::arg("table"), nb::arg("analyzer"),
-           nb::arg("min_count"))
+           nb::arg("min_count"),
+           nb::sig("def frequent_words(self, table: dict[str, object], analyzer: "
+                   "collections.abc.Callable[[str], list[str]], min_count: int) -> list[str]"))
       .def("frequent_numbers", &Summary::frequent_numbers, nb::arg("min_count"))
       .def("edges", &Summary::edges, nb::arg("n_bins"));
   module.def("summarize", &summarize, nb::arg("column"), nb::arg("name"), nb::arg("as_numbers"));
-  module.def("summarize_stream", &summarize_stream, nb::arg("stream"), nb::arg("names"));
+  module.def(
+      "summarize_stream", &summarize_stream, nb::arg("stream"), nb::arg("names"),
+      nb::sig("def summarize_stream(stream: object, names: list[str | None]) -> list[ColumnSummary | None]"));
 }
 
 }  // namespace unkernel::bindings

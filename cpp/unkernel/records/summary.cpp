@@ -69,9 +69,8 @@ bool count_whole(std::span<const double> numbers, DistinctNumbers& found) {
   if (!(std::abs(least) < 1e15) || !(span < 4.0 * static_cast<double>(numbers.size()) + 1024.0)) return false;
   std::vector<std::int64_t> counts(static_cast<std::size_t>(span) + 1, 0);
   for (const double number : numbers) {
-    const double above = number - least;
-    const auto place = static_cast<std::size_t>(above);
-    if (static_cast<double>(place) != above) return false;
+    const auto place = static_cast<std::size_t>(number - least);
+    if (least + static_cast<double>(place) != number) return false;  // a difference may have been rounded
     ++counts[place];
   }
   if (least != std::floor(least)) return false;

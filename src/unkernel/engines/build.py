@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -272,7 +272,7 @@ def bitsliced(machine: Machine) -> Tables:
     return Tables.of(BITSLICED, kernel_parameters(machine.model), built)
 
 
-def is_linear_of_pairs(model: Any) -> bool:
+def is_linear_of_pairs(model: Any) -> TypeGuard[KernelModel]:
     """Whether a model is linear and of so many classes, one against one, that :func:`pairs` is its engine."""
     return (
         isinstance(model, KernelModel)

@@ -14,6 +14,7 @@ from unkernel.engines import build
 from unkernel.engines.build import Head, Machine, is_linear_of_pairs, simplified
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 from unkernel.models.numbering import encode
+from unkernel.models.pair_coefficients import PairCoefficients
 
 Model = KernelModel | LinearModel | ConjunctionModel
 _MOST_CONJUNCTIONS = 5_000_000
@@ -68,6 +69,7 @@ def _of_kernel_model(
 ) -> RowContributions:
     """Expand the model over the row's own columns: no engine need have done so."""
     if is_linear_of_pairs(model):
+        assert isinstance(model.coefficients, PairCoefficients)
         weights = model.coefficients.transposed_product(model.vectors.only_columns(columns))
         return RowContributions(columns[:, None], weights * values[:, None], model.intercept)
     if not Machine(model).expandable:

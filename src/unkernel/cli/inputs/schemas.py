@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from unkernel.errors import FormatError
-from unkernel.records.encoder import KINDS
+from unkernel.records.facts import KINDS
 
 _EXAMPLE = '{"age": "binned", "zip": "category"}'
 

@@ -167,7 +167,7 @@ def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
 def _grouped(model: KernelModel) -> _Grouped:
     scheme = model.decision.scheme
     if scheme in ("one_class", "regression"):
-        return _Grouped([], [], slice(None), model.coefficients)
+        return _Grouped([], [], slice(None), np.asarray(model.coefficients))
     if scheme == "one_vs_rest":
         raise ValueError(
             "LIBSVM's models of many classes are one against one, and this one is one against the rest; "

@@ -114,7 +114,7 @@ def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
         )
     sign = sign_of_one(model.decision, "SVMlight", "write the model in LIBSVM's format, or ")
     write_bytes(_header_lines(model, sign * model.intercept))
-    for lines in vector_lines(model.vectors, sign * model.coefficients, 1):
+    for lines in vector_lines(model.vectors, sign * np.asarray(model.coefficients), 1):
         write_bytes(lines)
 
 

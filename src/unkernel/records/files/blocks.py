@@ -122,7 +122,7 @@ class Block:
 def listed(values: Any) -> list[Any]:
     """A column as Python objects; NaN is a missing number, as None is."""
     if isinstance(values, np.ndarray):
-        found = values.tolist()
+        found: list[Any] = values.tolist()
     else:
         found = list(values.to_pylist() if hasattr(values, "to_pylist") else values)
     if found and any(isinstance(value, float) for value in found):
