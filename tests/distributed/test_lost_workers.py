@@ -115,6 +115,26 @@ def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
     assert ours.gap_ <= TOL
 
 
+def test_answers_that_are_cancelled_are_asked_for_again(
+    process_client: Any, data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch = cluster.Cluster._fetch
+    calls = 0
+
+    def cancelling(self: Any, futures: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        fetched = fetch(self, futures)
+        if calls == 4:
+            fetched.cancel()
+        return fetched
+
+    monkeypatch.setattr(cluster.Cluster, "_fetch", cancelling)
+    ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
+    assert ours.n_recoveries_ == 1
+    assert ours.gap_ <= TOL
+
+
 # --- Without a cluster: tasks that run twice, late, or on a part that was made anew ------------------------
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import threading
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,12 +128,27 @@ class Cluster:
             self._expect_all_there()
         patience = _FETCHING
         while True:
+            fetched = self._fetch(futures)
             try:
-                fetch = lambda: self.client.gather(futures, asynchronous=True)  # noqa: E731
-                return list(self.client.sync(fetch, callback_timeout=patience))
+                return fetched.result(patience)
+            except CancelledError as error:  # they were lost with their worker, which may be back already
+                raise DaskTimeout from error
             except (DaskTimeout, TimeoutError):
+                fetched.cancel()
                 self._expect_all_there()
                 patience *= 2  # it is much, or slow
+
+    def _fetch(self, futures: list[Future]) -> concurrent.futures.Future[list[Any]]:
+        """Fetch answers in the thread of the client's loop.
+
+        ``client.sync`` would do, but it knows nothing of answers that are cancelled: it then fails because it
+        has no result to return.
+        """
+
+        async def fetch() -> list[Any]:
+            return list(await self.client.gather(futures, asynchronous=True))
+
+        return asyncio.run_coroutine_threadsafe(fetch(), self.client.loop.asyncio_loop)
 
     def _expect_all_there(self) -> None:
         if self.stopped.is_set():
