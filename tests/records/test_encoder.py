@@ -70,12 +70,56 @@ def test_features_have_names_that_people_read() -> None:
     assert features(encoder, RECORDS[0] | {"note": "ONE, two!"}) == [
         "job = clerk",
         "ok = 1",
-        "age < 25",
+        "age <= 24",
         "note has 'one'",
         "note has 'two'",
         "tags has 'x'",
         "tags has 'y'",
     ]
+
+
+def test_intervals_of_whole_numbers_name_the_first_and_the_last() -> None:
+    columns = {
+        "age": [20, 21, 39, 40, 41, 50, 60, 70],
+        "child": [0, 1, 2, 3, None, math.nan, 2.0, 3],
+        "cold": [-9, -8, -5, -4, -2, -1, 3, 4],
+        "size": [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0],
+        "same": [7] * 8,
+        "huge": [2.0**60 * k for k in range(8)],
+    }
+    names = RecordEncoder(n_bins=4).fit(columns).get_feature_names_out().tolist()
+    for name, first, *rest in (
+        ("age", "age <= 29", "age 30–40", "age 41–54", "age >= 55"),
+        ("child", "child <= 0", "child = 1", "child = 2", "child >= 3"),
+        ("cold", "cold <= -7", "cold -6 to -4", "cold -3 to 0", "cold >= 1"),
+        ("size", "size < 1.5", "size in [1.5, 3.5)", "size in [3.5, 5.5)", "size >= 5.5"),
+        ("same", "same is a number"),
+        ("huge", "huge < 1.72938e+18", "huge in [1.72938e+18, 4.03523e+18)"),
+    ):
+        place = names.index(first)
+        assert names[place : place + 1 + len(rest)] == [first, *rest], name
+
+
+def test_whole_numbers_lie_in_the_interval_that_names_them() -> None:
+    generator = np.random.default_rng(5)
+    for scale in (5, 40, 10_000, 2**50):
+        values = generator.integers(-scale, 3 * scale, 200).astype(np.float64)
+        encoder = RecordEncoder(n_bins=9).fit({"x": values})
+        names = encoder.get_feature_names_out()
+        asked = np.unique([values, values - 1, values + 1])
+        for value, place in zip(asked.tolist(), encoder.transform({"x": asked}).indices, strict=True):
+            words = names[place].replace("–", " to ").split()[1:]
+            match words:
+                case ["<=", last]:
+                    assert value <= int(last)
+                case [">=", first]:
+                    assert value >= int(first)
+                case ["=", only]:
+                    assert value == int(only)
+                case [first, "to", last]:
+                    assert int(first) <= value <= int(last)
+                case _:
+                    raise AssertionError(names[place])
 
 
 def test_missing_values_have_a_feature_each() -> None:
@@ -126,7 +170,7 @@ def test_arrays_have_no_names() -> None:
     X = np.array([[1.0, 2.0], [3.0, np.nan], [5.0, 6.0]])
     encoder = RecordEncoder(n_bins=2).fit(X)
     assert not hasattr(encoder, "feature_names_in_")
-    assert encoder.get_feature_names_out().tolist()[:2] == ["x0 < 2", "x0 >= 2"]
+    assert encoder.get_feature_names_out().tolist()[:2] == ["x0 <= 1", "x0 >= 2"]
     assert encoder.transform(X.tolist()).toarray().tolist() == encoder.transform(X).toarray().tolist()
     with pytest.raises(ValueError, match="X has 3 features, but"):
         encoder.transform(np.zeros((2, 3)))

@@ -169,6 +169,12 @@ def test_kinds_types_and_features_of_a_plan():
     assert features_of_columns(encoder.plan_)["age"] == 3
 
 
+def test_features_of_columns_are_counted_for_every_label_of_an_interval() -> None:
+    values = {"age": [20, 30, 40, 41, 60], "cold": [-9, -7, -3, -1, 4], "size": [0.5, 1, 2, 3, 4]}
+    encoder = RecordEncoder(n_bins=4).fit(values)
+    assert features_of_columns(encoder.plan_) == {"age": 5, "cold": 5, "size": 5}
+
+
 # --- Refusals -----------------------------------------------------------------------------------------
 
 

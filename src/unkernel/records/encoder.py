@@ -141,7 +141,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.plan_.encode(X, thread_count(self.n_jobs)).to_scipy()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """A label for each feature, such as ``"job = pilot"`` or ``"age in [35, 44)"``."""
+        """A label for each feature, such as ``"job = pilot"`` or ``"age 35–44"``."""
         check_is_fitted(self)
         return np.array(self.plan_.feature_names, dtype=object)
 
@@ -223,7 +223,8 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         edges = [column.edges(self.n_bins) for column in columns]
         labels = []
         for column, own in zip(columns, edges, strict=True):
-            labels += [*interval_labels(column.name, own), f"{column.name} is missing"]
+            labels += interval_labels(column.name, own, whole=column.is_whole())
+            labels += [f"{column.name} is missing"]
         names = [column.name for column in columns]
         missing = [len(own) + 1 for own in edges]
         return [

@@ -77,6 +77,11 @@ class ColumnFacts:
         self._check_numbers()
         return np.asarray(self._summary.edges(n_bins))
 
+    def is_whole(self) -> bool:
+        """Whether all numbers are whole."""
+        numbers = np.asarray(self._summary.numbers())
+        return bool((numbers == np.rint(numbers)).all())
+
     def deviation(self) -> float:
         """The standard deviation of the numbers."""
         self._check_numbers()

@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+_LARGEST = 2.0**53  # up to here every whole number is a float
 
-def interval_labels(name: str, edges: NDArray[np.float64]) -> list[str]:
-    """A label for each interval between ascending edges."""
+
+def interval_labels(name: str, edges: NDArray[np.float64], *, whole: bool = False) -> list[str]:
+    """A label for each interval between ascending edges.
+
+    Parameters
+    ----------
+    name : str
+    edges : ndarray of float64
+    whole : bool, default=False
+        Whether the numbers are whole: the labels then name the first and the last one of each interval.
+    """
     if not len(edges):
         return [f"{name} is a number"]
+    if whole and np.abs(edges).max() < _LARGEST:
+        return _whole_labels(name, [math.ceil(edge) for edge in edges.tolist()])
     shown = [f"{edge:.6g}" for edge in edges]
     inner = [f"{name} in [{low}, {high})" for low, high in pairwise(shown)]
     return [f"{name} < {shown[0]}", *inner, f"{name} >= {shown[-1]}"]
+
+
+def _whole_labels(name: str, firsts: list[int]) -> list[str]:
+    """A label for each interval of whole numbers; `firsts` are the first ones of all but the lowest."""
+    inner = [_between(name, first, after - 1) for first, after in pairwise(firsts)]
+    return [f"{name} <= {firsts[0] - 1}", *inner, f"{name} >= {firsts[-1]}"]
+
+
+def _between(name: str, first: int, last: int) -> str:
+    if first >= last:
+        return f"{name} = {first}"
+    return f"{name} {first} to {last}" if first < 0 else f"{name} {first}–{last}"

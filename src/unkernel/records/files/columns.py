@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from unkernel.records.plan import Plan, PlanStep
 
 _NUMBERS = "numbers"
 _KINDS = {"one_hot": "category", "ordinal": "category", "text": "text", "strings": "strings", "pairs": "dict"}
-_LABELS = (" = ", " in [", " < ", " >= ", " is missing", " has ", " is a number")  # behind a column's name
+_LABELS = re.compile(  # behind a column's name
+    r" (= |in \[|< |<= |>= |is missing|has |is a number|\d+–\d+$|-\d+ to -?\d+$)"
+)
 
 
 def columns_read(plan: Plan) -> list[str]:
@@ -58,4 +61,4 @@ def features_of_columns(plan: Plan) -> dict[str, int]:
 
 
 def _is_of(label: str, name: str) -> bool:
-    return label == name or (label.startswith(name) and label.startswith(_LABELS, len(name)))
+    return label == name or (label.startswith(name) and _LABELS.match(label, len(name)) is not None)
