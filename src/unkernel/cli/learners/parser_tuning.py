@@ -29,6 +29,7 @@ class ParserLearner:
     task: ClassVar[Task]
     estimator: ClassVar[type]
     unit: ClassVar[str] = "sentence"
+    takes_records: ClassVar[bool] = False
     percent: ClassVar[bool] = True
     criteria: ClassVar[tuple[str, ...]]  # measures to choose by, the default first
     measures: ClassVar[tuple[str, ...]]
