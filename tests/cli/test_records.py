@@ -173,10 +173,29 @@ def test_stdin_and_stdout(run, stdin, people_model, people_records):
     assert "the records have no labels in column 'rich'" in ran.err
 
 
+def test_records_from_stdin_are_answered_on_stdout(run, stdin, people_model, people_file, tmp_path):
+    line = b'{"age": 60, "job": "pilot", "member": true, "rich": "yes"}\n'
+    stdin(line)
+    ran = run("predict", people_model, "-", "--probability")
+    answer = json.loads(ran.out)
+    assert answer["prediction"] == "yes" and answer["probability yes"] > 0.5
+    assert "accuracy" in ran.err
+    stdin(b"age,job,member\n60,pilot,true\n20,pilot,true\n")
+    ran = run("predict", people_model, "-", "--quiet")
+    assert (ran.code, ran.out, ran.err) == (0, "prediction\nyes\nno\n", "")
+    stdin(line)
+    assert run("predict", people_model, "-", "--json").json["correct"] == 1  # the summary, as JSON
+    stdin(line)
+    assert "accuracy" in run("predict", people_model, "-", "-o", tmp_path / "a.txt").out
+    assert (tmp_path / "a.txt").read_text() == "yes\n"
+    assert "accuracy" in run("predict", people_model, people_file).out  # a file is only summed up
+    assert "say where, too" in run("predict", people_model, people_file, "--scores").error()
+
+
 def test_a_process_beside_yours_answers_line_by_line(people_model):
     source = str(Path(unkernel.__file__).parents[1])
     with subprocess.Popen(
-        [*RUN, "predict", str(people_model), "-", "-o", "-", "--quiet"],
+        [*RUN, "predict", str(people_model), "-", "--quiet"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": source},
     ) as process:  # fmt: skip
         for age, answer in ((60, "yes"), (20, "no"), (61, "yes")):

@@ -77,7 +77,8 @@ def predict(
 
     A model of records reads CSV, TSV, JSON lines and Parquet, block by block, in memory that does not grow.
     Its answers are CSV, TSV or JSON lines, as the output's name says, or as the input where they go to
-    stdout: there each line of JSON is answered when it comes.
+    stdout: there each line of JSON is answered when it comes. Records from stdin are answered on stdout
+    unless --output or --json is given.
 
     \b
     [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz
@@ -86,10 +87,13 @@ def predict(
     [dim]$[/dim] unkernel predict trees.uk questions.dat -o predictions.txt --force
     [dim]$[/dim] zcat rows.gz | unkernel predict model.uk - -o - | sort | uniq -c
     [dim]$[/dim] unkernel predict income.uk new.csv -o answers.csv --probability
-    [dim]$[/dim] tail -f events.jsonl | unkernel predict income.uk - -o -
+    [dim]$[/dim] tail -f events.jsonl | unkernel predict income.uk -
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    records = is_records(model)
+    if records and data == STANDARD_STREAM and output is None and not json:
+        output = STANDARD_STREAM  # who pipes records in waits for answers, not for a summary
     _check_output(output, model, data, scores=scores, probability=probability, json=json, force=force)
-    if is_records(model):
+    if records:
         from unkernel.cli.records.answering import RecordRequest, answer_records
 
         check_options_of_rows(model, {"--ndcg-at": ndcg_at, "--zero-based": zero_based}, "a model of records")
