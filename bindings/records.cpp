@@ -7,7 +7,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "arrow_stream.hpp"
 #include "bindings.hpp"
@@ -110,11 +112,18 @@ class BoundPlan {
   // Whether texts of a column that are not ASCII are analysed by Python.
   bool analyses(std::size_t column) const { return !rules_[column].analyzer.is_none(); }
 
-  // has(name) tells whether a table has a column.
-  template <class Has>
-  void check_columns(const Has& has) const {
+  // Whether a table of Arrow's has the columns that it must have, and no others where these are an error.
+  void check_columns(const records::ArrowSchema& schema) const {
     for (std::size_t k = 0; required_ && k < given_; ++k) {
-      if (!has(name(k))) throw std::invalid_argument("the table has no column '" + name(k) + "'");
+      if (!records::has_column(schema, name(k)))
+        throw std::invalid_argument("the table has no column '" + name(k) + "'");
+    }
+    for (std::int64_t k = 0; !ignores_unknown_keys_ && k < schema.n_children; ++k) {
+      const std::string_view given = schema.children[k]->name;
+      const std::span<const std::string> known = plan_.columns();
+      if (std::find(known.begin(), known.end(), given) == known.end())
+        throw std::invalid_argument("the table has a column '" + std::string(given) +
+                                    "' that the model does not know");
     }
   }
 
@@ -462,7 +471,7 @@ nb::typed<nb::tuple, Offsets, Ids, Values> encode_arrow(const BoundPlan& plan, c
                                                         int threads) {
   using namespace records;
   ArrowStream stream(capsule);
-  plan.check_columns([&](const std::string& name) { return has_column(stream.schema(), name); });
+  plan.check_columns(stream.schema());
   EncodedRows all;
   all.offsets.push_back(0);
   while (const ArrowBatch batch = stream.next()) {

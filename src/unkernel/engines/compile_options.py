@@ -19,6 +19,8 @@ _SHARE_OF_MEMORY = 4  # by default, tables may take a quarter of the free memory
 _DEFAULT_MEMORY = 1e9  # where the system does not say how much is free
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
+UNKNOWN_KEYS = ("ignore", "error")
+
 OnProgress = Callable[[str], None]
 
 
@@ -66,6 +68,14 @@ def check_options(engine: str, rare: float, threshold: float | None) -> None:
         raise ValueError("engine='pruned' needs a threshold above 0, and the exact engines have none")
     if threshold is not None and (not _is_number(threshold) or not 0 < threshold < np.inf):
         raise ValueError(f"threshold must be above 0, got {threshold!r}")
+
+
+def check_unknown_keys(unknown_keys: str, *, is_pipeline: bool) -> None:
+    """Raise a ``ValueError`` unless this is something to do with keys that a model does not know."""
+    if unknown_keys not in UNKNOWN_KEYS:
+        raise ValueError(f"unknown_keys must be one of {', '.join(UNKNOWN_KEYS)}, got {unknown_keys!r}")
+    if unknown_keys == "error" and not is_pipeline:
+        raise ValueError("unknown_keys is for pipelines, whose records have keys; this model takes rows")
 
 
 def check_trie(engine: str, trie: Any, nodes: int | None, *, measure: bool = True) -> None:

@@ -21,6 +21,7 @@ from unkernel.engines.compile_options import (
     check_options,
     check_tree_options,
     check_trie,
+    check_unknown_keys,
     memory_bytes,
 )
 from unkernel.engines.measured_rows import rows_to_measure_on
@@ -45,6 +46,7 @@ def compile(
     trie_nodes: int | None = None,
     measure: bool = True,
     classes: Any = None,
+    unknown_keys: str = "ignore",
     n_jobs: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> CompiledClassifier | TreeClassifier | RecordClassifier:
@@ -93,6 +95,9 @@ def compile(
     classes : LabelEncoder or list, default=None
         What the labels 0, 1, ... of the model stand for, where a ``LabelEncoder`` made them: answers are then
         the original labels.
+    unknown_keys : str, default="ignore"
+        For pipelines: what to do with keys of a record, or columns of a table, that the model does not know:
+        ``"ignore"`` them, or raise an ``"error"`` that names the key. Stored in the file.
     n_jobs : int, default=None
         Threads for building; None means one, -1 all cores.
     on_progress : callable, default=None
@@ -126,11 +131,14 @@ def compile(
         on_progress=on_progress or (lambda _: None),
     )
     pipeline = pipeline_of(source)
+    check_unknown_keys(unknown_keys, is_pipeline=pipeline is not None)
     if pipeline is None:
         return compile_model(with_classes(model_of(source), classes), options, sample, trie)
     from unkernel.engines.pipelines import PipelineOptions, compile_pipeline
 
-    given = PipelineOptions(sample=sample, trie=trie, classes=classes)
+    given = PipelineOptions(
+        sample=sample, trie=trie, classes=classes, ignores_unknown_keys=unknown_keys == "ignore"
+    )
     return compile_pipeline(pipeline, given, partial(compile_model, options=options))
 
 

@@ -21,6 +21,7 @@ class PipelineOptions:
     sample: Any = None
     trie: Any = None
     classes: Any = None
+    ignores_unknown_keys: bool = True
 
 
 def compile_pipeline(
@@ -41,7 +42,8 @@ def compile_pipeline(
 
     check_is_fitted(pipeline)
     last = pipeline.steps[-1][1]
-    plan, model = absorbed(plan_of_steps(pipeline.steps[:-1], last), model_of(last))
+    known, model = absorbed(plan_of_steps(pipeline.steps[:-1], last), model_of(last))
+    plan = _with_unknown_keys(known, given)
     rows = {name: _rows(plan, records) for name, records in (("sample", given.sample), ("trie", given.trie))}
     classifier = compile_model(with_classes(model, given.classes), **rows)
     if not isinstance(classifier, CompiledClassifier):
@@ -52,6 +54,17 @@ def compile_pipeline(
     else:
         check_generated(found, pipeline)
     return found
+
+
+def _with_unknown_keys(plan: Plan, given: PipelineOptions) -> Plan:
+    """The plan, doing with keys that it does not know what was asked for."""
+    if given.ignores_unknown_keys:
+        return plan
+    if plan.whole:
+        raise ValueError(
+            "unknown_keys='error' is for records of columns, and a record of this pipeline is a single value"
+        )
+    return replace(plan, ignores_unknown_keys=False)
 
 
 def _rows(plan: Plan, records: Any) -> Any:

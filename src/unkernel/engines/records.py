@@ -135,7 +135,7 @@ class RecordClassifier(CompiledEstimator):
         """``score_one(record)``: what ``decision_function`` says of one record, fast.
 
         A record is a dict, or a list of one value per column. Columns that the model does not know are
-        ignored.
+        ignored, or an error, as ``compile`` was told by `unknown_keys`.
         """
         return self._score_by(self._scorer)
 

@@ -21,7 +21,7 @@ from unkernel._core import RecordPlan
 from unkernel.data.rows.csr import CsrRows
 from unkernel.errors import FormatError
 from unkernel.records.analyzing import analyzer_of
-from unkernel.records.tables import Table, is_arrow, table_of
+from unkernel.records.tables import Table, check_known, is_arrow, table_of
 
 _ARRAY = "array"  # the key that stands for an array in the JSON of a plan
 _DTYPES = (np.float64, np.int64, np.int32, np.uint8)
@@ -150,7 +150,10 @@ class Plan:
         """The rows of many records: a frame, a list of dicts, a dict of columns."""
         if not self.whole and is_arrow(X):
             return self._rows(*self.native.encode_arrow(X.__arrow_c_stream__(), threads))
-        return self.encode_table(table_of(X, self.columns, whole=self.whole, required=self.required), threads)
+        table = table_of(X, self.columns, whole=self.whole, required=self.required)
+        if not self.whole and not self.ignores_unknown_keys:
+            check_known(X, self.columns)
+        return self.encode_table(table, threads)
 
     def encode_table(self, table: Table, threads: int = 1) -> CsrRows:
         """The rows of a table that was read already."""

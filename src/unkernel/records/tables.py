@@ -69,6 +69,18 @@ def table_of(X: Any, columns: Sequence[str], *, whole: bool = False, required: b
     return _positions(X, columns)
 
 
+def check_known(X: Any, columns: Sequence[str]) -> None:
+    """Raise a ``ValueError`` if a table or a record has a column that is not among these."""
+    known = set(columns)
+    unknown = next((name for name in column_names(X) or () if name not in known), None)
+    if unknown is None:
+        return
+    owner = "the table"
+    if isinstance(X, Sequence):
+        owner = f"record {next(number for number, record in enumerate(X) if unknown in record)}"
+    raise ValueError(f"{owner} has a column {unknown!r} that the model does not know")
+
+
 def _records(X: Sequence[Mapping[str, Any]], columns: Sequence[str], *, required: bool) -> Table:
     if required:
         for number, record in enumerate(X):

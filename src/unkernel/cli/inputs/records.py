@@ -124,6 +124,7 @@ def asked_blocks(
         types[opened.target] = opened.target_type
     if file.columns is not None:
         _check_columns(opened, file)
+        _check_unknown(opened, file.columns, file.file)
     return file.blocks(types, threads)
 
 
@@ -142,6 +143,14 @@ def _check_columns(opened: OpenedRecords, file: RecordFile) -> None:
     raise ValueError(
         f"{file.file}: there is no column {missing[0]!r}, which the model {opened.path} reads{hint}"
     )
+
+
+def _check_unknown(opened: OpenedRecords, there: list[str], file: str) -> None:
+    """A table must have no other columns where the model was compiled so; readers would leave them out."""
+    plan = opened.classifier.plan
+    unknown = [name for name in there if name not in plan.columns and name != opened.target]
+    if unknown and not plan.ignores_unknown_keys:
+        raise ValueError(f"{file}: the model {opened.path} does not know the column {unknown[0]!r}")
 
 
 def labels_in(block: Block, target: str | None) -> np.ndarray[Any, Any] | None:
