@@ -31,7 +31,6 @@ class ParserLearner:
     unit: ClassVar[str] = "sentence"
     takes_records: ClassVar[bool] = False
     percent: ClassVar[bool] = True
-    takes_records: ClassVar[bool] = False
     criteria: ClassVar[tuple[str, ...]]  # measures to choose by, the default first
     measures: ClassVar[tuple[str, ...]]
     tune_help: ClassVar[str]
