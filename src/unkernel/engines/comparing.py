@@ -45,7 +45,8 @@ def check_answers(found: RecordClassifier, pipeline: Any, sample: Any, what: str
         return
     ours, own = found.predict(sample), np.asarray(pipeline.predict(_copied(sample)))
     own = found.classes_[np.searchsorted(pipeline.classes_, own)] if hasattr(pipeline, "classes_") else own
-    wrong = np.asarray(ours != own) & _is_sure(own_scores, limit)
+    by_pairs = found.decision.scheme == "one_vs_one" and found.decision.decides_by_scores
+    wrong = np.asarray(ours != own) & _is_sure(own_scores, limit, by_pairs=by_pairs)
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise ValueError(
@@ -69,10 +70,15 @@ def _copied(sample: Any) -> Any:
     return sample.copy() if hasattr(sample, "copy") else sample
 
 
-def _is_sure(scores: Any, limit: float) -> Any:
-    """Whether rounding cannot change the label: two orders of one sum may lie on either side of a tie."""
+def _is_sure(scores: Any, limit: float, *, by_pairs: bool) -> Any:
+    """Whether rounding cannot change the label: two orders of one sum may lie on either side of a tie.
+
+    `by_pairs`: each score is a vote for one of two classes, by its sign.
+    """
     if scores.ndim == 1:
         return np.abs(scores) > limit
+    if by_pairs:
+        return (np.abs(scores) > limit).all(axis=1)
     two = np.sort(scores, axis=1)[:, -2:]
     return two[:, 1] - two[:, 0] > limit
 
