@@ -206,6 +206,20 @@ def test_a_process_beside_yours_answers_line_by_line(people_model):
         assert process.wait() == 0
 
 
+def test_predicting_needs_no_pandas(people_model, people_file):
+    """Nor scikit-learn, also where the file has labels: imports would take longer than the answers."""
+    code = (
+        "import sys; from unkernel.cli import main; main(sys.argv[1:]); "
+        "print({'pandas', 'sklearn'} & {*sys.modules})"
+    )
+    source = str(Path(unkernel.__file__).parents[1])
+    ran = subprocess.run(
+        [sys.executable, "-c", code, "predict", str(people_model), str(people_file), "--quiet"],
+        env=os.environ | {"PYTHONPATH": source}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert ran.stdout == "set()\n", ran.stderr
+
+
 def test_evaluate_says_what_predict_says(run, people_model, people_file):
     found = run("evaluate", people_model, people_file, "--json").json
     said = run("predict", people_model, people_file, "--json").json

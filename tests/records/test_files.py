@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from unkernel import RecordEncoder
 from unkernel.errors import FormatError
-from unkernel.records.files import delimited, format_of, open_records, read_training
+from unkernel.records.files import Block, delimited, format_of, open_records, read_training
 from unkernel.records.files.columns import column_kinds, column_types, features_of_columns
 
 PEOPLE = "age,job,member,zip\n39,clerk,true,01234\n,pilot,false,99999\n50,,true,00501\n"
@@ -267,3 +267,17 @@ def test_parquet_without_pyarrow_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(ValueError, match=r'pip install "unkernel\[records\]"'):
         opened(b"PAR1", "x.parquet")
+
+
+@pytest.mark.parametrize("values", [["b", "a", "b", "c"], ["b", None, "b", "a"], [None, None], []])
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.dictionary(pa.int8(), pa.string()), pa.dictionary(pa.int64(), pa.string())]
+)
+@pytest.mark.parametrize("begin", [0, 1])
+def test_coded_values_read_back(values, kind, begin):
+    column = pa.array(values, pa.string()).cast(kind)
+    parts = pa.table({"c": pa.chunked_array([column, column], type=kind)}).slice(begin)
+    block = Block("x.parquet", parts, parts.num_rows, lambda _: 0)
+    words, places = block.coded("c")
+    assert places.dtype == np.intp
+    assert [words[place] for place in places] == (values + values)[begin:]

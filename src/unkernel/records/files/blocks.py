@@ -70,8 +70,8 @@ class Block:
             encoded = self.table[name].combine_chunks().dictionary_encode()
             words = listed(encoded.dictionary)
             if not encoded.null_count:
-                return words, encoded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
-            return [*words, None], encoded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)
+                return words, places_in(encoded.indices)
+            return [*words, None], places_in(encoded.indices.cast("int64").fill_null(len(words)))
         values = self.values(name)
         if values is None:
             return None
@@ -117,6 +117,18 @@ class Block:
             except (ValueError, TypeError):
                 high = middle
         return low
+
+
+def places_in(indices: Any) -> NDArray[np.intp]:
+    """Indices of a dictionary of Arrow's, none of them missing.
+
+    Their own ``to_numpy`` imports pandas where it is installed, which takes longer than many a file.
+    """
+    values = indices.buffers()[1]
+    if values is None or not len(indices):
+        return np.empty(0, dtype=np.intp)
+    kept = slice(indices.offset, indices.offset + len(indices))
+    return np.frombuffer(values, dtype=np.dtype(str(indices.type)))[kept].astype(np.intp)
 
 
 def listed(values: Any) -> list[Any]:

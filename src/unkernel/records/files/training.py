@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from unkernel.errors import FormatError
 from unkernel.records.files import cells
-from unkernel.records.files.blocks import Block, listed
+from unkernel.records.files.blocks import Block, listed, places_in
 from unkernel.records.files.reading import RecordFile
 
 _NUMBER_KINDS = ("number", "binned")
@@ -145,7 +145,7 @@ def _coded(parts: list[Any]) -> tuple[list[str | None], NDArray[np.intp]]:
         encoded = pa.chunked_array([chunk for part in parts for chunk in part.chunks]).combine_chunks()
         encoded = encoded.dictionary_encode()
         words = [*encoded.dictionary.to_pylist(), None]
-        return words, encoded.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)
+        return words, places_in(encoded.indices.cast("int64").fill_null(len(words) - 1))
     all_cells = [cell for part in parts for cell in listed(part)]
     place_of = {word: place for place, word in enumerate(Counter(all_cells))}
     return list(place_of), np.array([place_of[cell] for cell in all_cells], dtype=np.intp)
