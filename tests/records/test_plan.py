@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 from reference import records as twin
 from unkernel.records import Plan, PlanStep, steps
 
-COLUMNS = ["job", "age", "gain", "note", "tags"]
+COLUMNS = ["job", "age", "gain", "note", "tags", "more"]
 WORDS = ["a", "ab", "Ab", "été", "naïve", "b c", "x_1", "日本", ""]
 NUMBERS = st.one_of(st.none(), st.integers(-5, 5), st.floats(-5, 5), st.just(float("nan")))
+ENTRIES = st.one_of(
+    st.integers(-3, 3), st.floats(-3, 3), st.sampled_from(WORDS), st.lists(st.sampled_from(WORDS), max_size=3)
+)
 RECORDS = st.fixed_dictionaries(
-    {},
+    {"more": st.dictionaries(st.sampled_from(WORDS), ENTRIES, max_size=4)},
     optional={
         "job": st.one_of(st.none(), st.sampled_from(WORDS), st.integers(-2, 2), st.just(float("nan"))),
         "age": NUMBERS,
@@ -32,15 +35,60 @@ def names(stem: str, count: int) -> list[str]:
     return [f"{stem}{k}" for k in range(count)]
 
 
-@st.composite
-def category_steps(draw: Any) -> PlanStep:
+def categories(draw: Any) -> tuple[dict[Any, int], int, int | None]:
+    """Codes of categories, that of unknown ones, and that of absent ones."""
     known = draw(st.lists(st.one_of(st.sampled_from(WORDS), st.integers(-2, 2)), unique=True, max_size=5))
     codes = {key: place for place, key in enumerate(known)}
     if draw(st.booleans()):
         codes |= {None: len(codes), float("nan"): len(codes)}
-    unknown = draw(st.integers(-1, len(codes)))
-    table = steps.categories(codes, unknown=unknown, absent=draw(st.none() | st.just(-1)))
-    return steps.one_hot([0], [table], names("job", len(codes) + 1))
+    return codes, draw(st.integers(-1, len(codes))), draw(st.none() | st.just(-1))
+
+
+@st.composite
+def category_steps(draw: Any) -> list[PlanStep]:
+    codes, unknown, absent = categories(draw)
+    table = steps.categories(codes, unknown=unknown, absent=absent)
+    made = [steps.one_hot([0], [table], names("job", len(codes) + 1))]
+    tables = []
+    for _ in range(2):
+        codes, unknown, absent = categories(draw)
+        values = np.array(draw(st.permutations(range(len(codes) + 1))), dtype=np.float64)
+        tables.append(steps.categories(codes, unknown=unknown, absent=absent, values=values))
+    table = {"columns": steps.int32([1, 0]), "categories": tables}
+    made.append(PlanStep("ordinal", table, names("o", 2)))
+    made.append(PlanStep("densify", {"input": 0}, made[0].names))
+    made.append(steps.scale(2, made[0].names, subtract=np.full(len(made[0].names), 0.5)))
+    made.append(steps.products(3, draw(factors(len(made[0].names), 4)), names("p", 4)))
+    return made
+
+
+@st.composite
+def factors(draw: Any, width: int, count: int) -> list[list[int]]:
+    """The columns of some products, of which one may have none."""
+    columns = st.lists(st.integers(0, width - 1), max_size=3).map(sorted)
+    return sorted(draw(st.lists(columns, min_size=count, max_size=count)))
+
+
+def hashed(draw: Any, width: int) -> dict[str, Any]:
+    """The part of a table that says that features are hashes."""
+    return steps.vocabulary([]) | {"hashed": True, "alternate_sign": draw(st.booleans()), "width": width}
+
+
+@st.composite
+def pair_steps(draw: Any) -> list[PlanStep]:
+    words = [*WORDS, "a=ab", "ab=été", "x_1=", "日本=日本", "=a", "b c=x_1"]
+    ids = draw(st.permutations(range(len(words))))
+    known = {"columns": steps.int32([5]), "separator": "="} | steps.vocabulary(words, ids)
+    width = draw(st.integers(1, 9))
+    by_hash = {"columns": steps.int32([5]), "separator": draw(st.sampled_from(["=", ""]))} | hashed(
+        draw, width
+    )
+    tags = {"columns": steps.int32([4]), "binary": draw(st.booleans()), "missing": -1} | hashed(draw, width)
+    return [
+        PlanStep("pairs", known, names("d", len(words))),
+        PlanStep("pairs", by_hash, names("h", width)),
+        PlanStep("strings", tags, names("g", width)),
+    ]
 
 
 @st.composite
@@ -57,6 +105,7 @@ def number_steps(draw: Any, first: int) -> list[PlanStep]:
     width = sum(max(len(own) + 1, code + 1) for own, code in zip(edges, missing, strict=True))
     made.append(steps.bins(first, edges, missing, names("b", width), columns=["age", "gain"]))
     made.append(PlanStep("binarize", {"input": first + 2, "threshold": 0.25}, names("z", 2)))
+    made.append(steps.products(first + 2, draw(factors(2, 5)), names("q", 5)))
     return made
 
 
@@ -74,11 +123,11 @@ def text_steps(draw: Any, first: int) -> list[PlanStep]:
         missing=len(words),
         stop_words=["ab"],
     )
-    counts = PlanStep(
-        "text", table | steps.vocabulary(words, width=len(words) + 1), names("t", len(words) + 1)
-    )
+    is_hashed = draw(st.booleans())
+    table |= hashed(draw, len(words) + 1) if is_hashed else steps.vocabulary(words, width=len(words) + 1)
+    counts = PlanStep("text", table, names("t", len(words) + 1))
     idf = np.linspace(0.5, 2.0, len(words) + 1) if draw(st.booleans()) else np.empty(0)
-    tfidf = {"input": first, "sublinear": draw(st.booleans()), "idf": idf}
+    tfidf = {"input": first, "sublinear": not is_hashed and draw(st.booleans()), "idf": idf}
     norm = draw(st.sampled_from(["l1", "l2", "max"]))
     return [
         counts,
@@ -89,13 +138,14 @@ def text_steps(draw: Any, first: int) -> list[PlanStep]:
 
 @st.composite
 def plans(draw: Any) -> Plan:
-    made = [draw(category_steps())]
+    made = draw(category_steps())
     made += draw(number_steps(len(made)))
     for _ in range(draw(st.integers(1, 2))):  # two of them read one column, each in its own way
         made += draw(text_steps(len(made)))
     tags = {"columns": steps.int32([4]), "binary": draw(st.booleans()), "missing": len(WORDS)}
     tags |= steps.vocabulary(WORDS, width=len(WORDS) + 1)
     made.append(PlanStep("strings", tags, names("s", len(WORDS) + 1)))
+    made += draw(pair_steps())
     usable = [place for place, step in enumerate(made) if step.kind != "numbers"]
     taken = [*draw(st.lists(st.sampled_from(usable), min_size=1, unique=True)), 0]
     whole = [name for place in taken for name in made[place].names]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from sklearn.utils import murmurhash3_32
+
 from unkernel.records.analyzing import analyzer_of
 from unkernel.records.plan import Plan, PlanStep
 
@@ -56,13 +58,47 @@ def _one_hot(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]
     return found
 
 
-def _count(table: dict[str, Any], words: list[str]) -> Vector:
-    ids = dict(zip(_strings(table), table["ids"].tolist(), strict=True))
+def _ordinal(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -> Vector:
     found: Vector = {}
-    for word in words:
-        if word in ids:
-            found[ids[word]] = 1.0 if table["binary"] else found.get(ids[word], 0.0) + 1.0
+    for k, (column, table) in enumerate(zip(step.table["columns"], step.table["categories"], strict=True)):
+        name = plan.columns[column]
+        code = _code(table, record.get(name), absent=name not in record)
+        found[k] = float(table["values"][code]) if code >= 0 else 0.0
     return found
+
+
+def _feature(table: dict[str, Any], word: str) -> tuple[int, float] | None:
+    """The feature of a word and its sign; None if it has none. Hashes are those of scikit-learn."""
+    if table["hashed"]:
+        hashed = int(murmurhash3_32(word.encode(), seed=0))
+        return abs(hashed) % table["width"], -1.0 if table["alternate_sign"] and hashed < 0 else 1.0
+    ids = dict(zip(_strings(table), table["ids"].tolist(), strict=True))
+    return (ids[word], 1.0) if word in ids and ids[word] >= 0 else None
+
+
+def _sum(table: dict[str, Any], entries: list[tuple[str, float]]) -> Vector:
+    found: Vector = {}
+    for word, value in entries:
+        feature = _feature(table, word)
+        if feature is not None:
+            found[feature[0]] = found.get(feature[0], 0.0) + feature[1] * value
+    return found
+
+
+def _count(table: dict[str, Any], words: list[str]) -> Vector:
+    found = _sum(table, [(word, 1.0) for word in words])
+    return dict.fromkeys(found, 1.0) if table["binary"] else found
+
+
+def _pairs(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -> Vector:
+    entries: list[tuple[str, float]] = []
+    for key, value in record[plan.columns[step.table["columns"][0]]].items():
+        texts = [value] if isinstance(value, str) else value
+        if isinstance(texts, (list, tuple)):
+            entries += [(f"{key}{step.table['separator']}{text}", 1.0) for text in texts]
+        else:
+            entries.append((key, float(value)))
+    return _sum(step.table, entries)
 
 
 def _is_missing(value: Any) -> bool:
@@ -79,7 +115,7 @@ def _text(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -
 def _list(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -> Vector:
     value = record.get(plan.columns[step.table["columns"][0]])
     if _is_missing(value):
-        return {step.table["missing"]: 1.0} if step.table["missing"] >= 0 else {}
+        return {step.table["missing"]: 1.0} if step.table.get("missing", -1) >= 0 else {}
     return _count(step.table, list(value))
 
 
@@ -134,6 +170,17 @@ def _binarize(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]
     return {k: float(value > step.table["threshold"]) for k, value in vectors[step.table["input"]].items()}
 
 
+def _products(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    values, begins = vectors[step.table["input"]], step.table["begins"]
+    factors = [step.table["factors"][begins[k] : begins[k + 1]] for k in range(len(begins) - 1)]
+    return {k: math.prod(values[column] for column in columns) for k, columns in enumerate(factors)}
+
+
+def _densify(plan: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    source = step.table["input"]
+    return {k: vectors[source].get(k, 0.0) for k in range(len(plan.steps[source].names))}
+
+
 def _concatenate(plan: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
     found, first = {}, 0
     for source in step.table["inputs"]:
@@ -169,13 +216,17 @@ def _tfidf(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -
 _STEPS = {
     "numbers": _numbers,
     "one_hot": _one_hot,
+    "ordinal": _ordinal,
     "text": _text,
     "strings": _list,
+    "pairs": _pairs,
     "bins": _bins,
     "scale": _scale,
     "impute": _impute,
     "indicate": _indicate,
     "binarize": _binarize,
+    "products": _products,
+    "densify": _densify,
     "concatenate": _concatenate,
     "select": _select,
     "normalize": _normalize,
