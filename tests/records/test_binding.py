@@ -134,6 +134,22 @@ def test_a_norm_of_one_column_is_no_obstacle():
     assert fast.bind({"text": "cat mat"}).sums_once == "linear"
 
 
+def test_records_that_bind_the_same_columns_do_not_touch_each_other():
+    """They use the same division of the plan, each with buffers and sums of its own."""
+    X = frame()
+    fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, labels(2)))
+    records = X.to_dict("records")
+    shared = [{name: one[name] for name in ("colour", "x")} for one in records[:10]]
+    others = [{name: one[name] for name in ("shape", "y", "text")} for one in records[:10]]
+    bound = [fast.bind(dict(reversed(one.items())) if k % 2 else one) for k, one in enumerate(shared)]
+    assert bound[0]._parts is bound[1]._parts
+    for mine, other in [(k, (3 * k + j) % 10) for j in range(3) for k in range(10)]:
+        expected = fast.score_one(shared[mine] | others[other])
+        assert bound[mine].score_one(others[other]) == pytest.approx(expected, abs=1e-9)
+    with pytest.raises(ValueError, match="shape"):  # other columns, another division
+        fast.bind({"shape": "flat"}).score_one(others[0])
+
+
 def test_dicts():
     records = frame().drop(columns=["x", "text"]).to_dict("records")
     pipeline = make_pipeline(DictVectorizer(), LogisticRegression()).fit(records, labels(2))

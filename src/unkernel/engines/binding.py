@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unkernel._core import RecordScorer
 from unkernel.engines.estimator import available_if
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
-from unkernel.records.splitting import Part, split
+from unkernel.records.splitting import Part
 from unkernel.records.tables import column_names
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class BoundRecord:
         self.classifier = classifier
         self.shared = dict(shared)
         self._check_shared()
-        self._parts = split(classifier.plan, set(self.shared))
+        self._parts = classifier._parts_of_plan(frozenset(self.shared))
         self.sums_once = "record" if self._parts is None else sharing_of(classifier.classifier.model)
         _ = self._scorer
 

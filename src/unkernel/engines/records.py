@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from unkernel.engines.loading import classifier_from
 from unkernel.errors import FormatError
 from unkernel.models import Decision, container
 from unkernel.records.plan import Plan
+from unkernel.records.splitting import Part, split
 
 if TYPE_CHECKING:
     from unkernel.engines.binding import BoundRecord
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 KIND = "records"  # of such files
 _PLAN = "plan."  # before the names of the plan's arrays in a file
 _ROWS = "rows."  # before the names of the classifier's arrays
+_MOST_DIVISIONS = 16  # of a plan, that are kept
 
 
 def _check_probabilities(self: RecordClassifier) -> None:
@@ -188,6 +190,11 @@ class RecordClassifier(CompiledEstimator):
         from unkernel.engines.binding import BoundRecord
 
         return BoundRecord(self, shared)
+
+    @cached_property
+    def _parts_of_plan(self) -> Callable[[frozenset[str]], tuple[Part, Part] | None]:
+        """The plan, divided by the names of shared columns: requests mostly bind the same ones."""
+        return lru_cache(maxsize=_MOST_DIVISIONS)(partial(split, self.plan))
 
     @available_if(_check_probabilities)
     def predict_proba_one(self, record: Any) -> list[float]:
