@@ -198,8 +198,11 @@ def ask_pairs(folder: Path, repeats: int) -> None:
 
 def ask_frame(folder: Path, repeats: int) -> None:
     """A frame of polars to labels, the whole way, on one thread."""
-    import polars
-
+    try:
+        import polars
+    except ImportError as error:
+        print(f"The frame of polars is skipped: {error}; pip install polars")
+        return
     X, y = adult(folder, "train")
     test, _ = adult(folder, "test")
     fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y))
@@ -352,6 +355,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
+    if unknown := set(options.sections) - set(SECTIONS):
+        parser.error(f"there is no section {min(unknown)!r}, but {', '.join(SECTIONS)}")
     for section in options.sections or SECTIONS:
         SECTIONS[section](options.data, options.repeats)
 
