@@ -103,6 +103,8 @@ class Cluster:
 
     def _until_answered(self, ask: Callable[[], list[Future]]) -> list[Any]:
         while True:
+            if self.stopped.is_set():
+                raise Interrupted
             futures = ask()
             try:
                 found = self._answers(futures)

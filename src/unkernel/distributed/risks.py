@@ -177,21 +177,24 @@ class ClusterMinimiser:
 def interruptible(work: Callable[[], dict[str, Any]], stopped: threading.Event) -> dict[str, Any]:
     """Do it on another thread. Ctrl-C reaches only this one, also while the other waits for a cluster."""
     ended: dict[str, Any] = {}
+    finished = threading.Event()
 
     def run() -> None:
         try:
             ended["result"] = work()
         except BaseException as error:
             ended["error"] = error
+        finally:
+            finished.set()
 
     worker = threading.Thread(target=run, name="unkernel-distributed", daemon=True)
     worker.start()
     try:
-        while worker.is_alive():
-            worker.join(0.1)
+        while not finished.wait(0.1):
+            pass
     except BaseException:
         stopped.set()
-        worker.join()
+        finished.wait()  # not join: a thread whose join was interrupted counts as ended in Python 3.11
         raise
     if "error" in ended and not isinstance(ended["error"], Interrupted):
         raise ended["error"]
