@@ -149,6 +149,18 @@ def cross_validate(
     return results
 
 
+def validated(
+    learner: Any, examples: Any, folds_of: Callable[[Any, int, int], list[Fold]], request: Any, display: Any
+) -> dict[str, Any]:
+    """What ``--cv`` measures with the parameters that were asked for."""
+    parameters = learner.parameters(1)
+    folds = folds_of(examples, request.folds, parameters.get("random_state", 0))
+    with display.counting("cross-validating", len(folds)) as on_fit:
+        what = Validation(lambda _: (learner, learner.estimator(**parameters)), folds)
+        results = cross_validate(what, [{}], request.threads, on_fit)
+    return summary(results, learner.measures)[0]
+
+
 def _path_in_fold(
     what: Validation, path: Sequence[Settings], number: int, warm: bool, stopped: threading.Event
 ) -> Iterator[tuple[Settings, dict[str, Any], float]]:

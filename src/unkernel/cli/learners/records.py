@@ -19,7 +19,7 @@ from unkernel.cli.inputs.records import ORIGIN, OpenedRecords, looks_like_record
 from unkernel.cli.inputs.schemas import read_schema
 from unkernel.cli.learners.base import Learner
 from unkernel.cli.learners.calibrating import curves_for
-from unkernel.cli.learners.crossval import Fold, Validation, cross_validate, places_of_folds, summary
+from unkernel.cli.learners.crossval import Fold, places_of_folds, validated
 from unkernel.cli.learners.measures import log_loss
 from unkernel.cli.options.derived import DerivedOption, check_parameters, derived_options, flag
 from unkernel.cli.outputs import check_different, check_model_output
@@ -277,12 +277,7 @@ def _validate(
 ) -> dict[str, Any] | None:
     if request.folds is None:
         return None
-    parameters = learner.parameters(1)
-    folds = record_folds(examples, request.folds, parameters.get("random_state", 0))
-    with display.counting("cross-validating", len(folds)) as on_fit:
-        what = Validation(lambda _: (learner, learner.estimator(**parameters)), folds)
-        results = cross_validate(what, [{}], request.threads, on_fit)
-    return summary(results, learner.measures)[0]
+    return validated(learner, examples, record_folds, request, display)
 
 
 def compiled(

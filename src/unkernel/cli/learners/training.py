@@ -17,7 +17,7 @@ from unkernel.cli.inputs.rows import AnyRows, DistantRows, MemoryRows
 from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import Learner
 from unkernel.cli.learners.cluster import check_address, moved
-from unkernel.cli.learners.crossval import Validation, cross_validate, folds_of, summary
+from unkernel.cli.learners.crossval import folds_of, validated
 from unkernel.cli.options import shared
 from unkernel.cli.options.derived import check_parameters, flag
 from unkernel.cli.outputs import check_different, check_given, check_model_output, check_place
@@ -168,12 +168,7 @@ def _validate(learner: Learner, rows: AnyRows, request: Request, display: Displa
     if request.folds is None:
         return None
     assert isinstance(rows, MemoryRows | TreeExamples)
-    parameters = learner.parameters(1)
-    folds = folds_of(rows, request.folds, parameters.get("random_state", 0))
-    with display.counting("cross-validating", len(folds)) as on_fit:
-        what = Validation(lambda _: (learner, learner.estimator(**parameters)), folds)
-        results = cross_validate(what, [{}], request.threads, on_fit)
-    return summary(results, learner.measures)[0]
+    return validated(learner, rows, folds_of, request, display)
 
 
 def fit(learner: Learner, estimator: Any, rows: AnyRows, display: Display) -> tuple[float, list[str]]:
