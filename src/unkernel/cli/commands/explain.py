@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import typer
 
+from unkernel.cli.explanations import described
 from unkernel.cli.inputs.asked import expect_rows, read_asked
 from unkernel.cli.inputs.files import class_labels, label_words
 from unkernel.cli.inputs.kinds import is_parser, is_records
@@ -20,7 +21,6 @@ from unkernel.cli.inputs.models import (
     first_index,
     known_names,
     open_model,
-    score_names,
 )
 from unkernel.cli.inputs.names import read_names
 from unkernel.cli.inputs.records import check_no_records
@@ -195,25 +195,14 @@ def _describe(opened: Opened, found: Explanation, rows: SvmlightData, row: int) 
         "row": row,
         "label": class_labels(rows.y[row : row + 1]).tolist()[0],
         "prediction": answer,
-        "for_class": found.for_class,
-        "against": found.against,
-        "scores": score_names(decision),
-        "score": found.score,
-        "intercept": found.intercept,
-        "contributions": [
-            {
+        **described(
+            found,
+            decision,
+            lambda part: {
                 "columns": list(part.features),
                 "features": [column + first for column in part.features],
-                "value": part.value,
-                "shown": found.comparison.numbers(part.value),
-            }
-            for part in found.contributions
-        ],
-        "rest": found.rest,
-        "shown": {
-            name: found.comparison.numbers(getattr(found, name)) for name in ("intercept", "rest", "score")
-        },
-        "conjunctions": found.n_conjunctions,
+            },
+        ),
         "basis": "sets" if _are_sets(opened, rows.X[row]) else "monomials",
         "exact": opened.classifier is None or opened.classifier.exact,
     }

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from unkernel.cli.explanations import described
 from unkernel.cli.inputs.files import label_words
-from unkernel.cli.inputs.models import Opened, score_names
+from unkernel.cli.inputs.models import Opened
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     asked_blocks,
@@ -40,7 +41,6 @@ def explain_record(
                 found = opened.classifier.explain_one(record, top, of=called)
             except (ValueError, TypeError) as error:
                 raise ValueError(f"{path if block else data}: {error}") from error
-    decision = opened.classifier.decision
     label = record.get(opened.target) if opened.target else None
     return {
         "model": str(path),
@@ -49,25 +49,14 @@ def explain_record(
         "row": place,
         "label": label,
         "prediction": opened.classifier.predict_one(record),
-        "for_class": found.for_class,
-        "against": found.against,
-        "scores": score_names(decision),
-        "score": found.score,
-        "intercept": found.intercept,
-        "contributions": [
-            {
+        **described(
+            found,
+            opened.classifier.decision,
+            lambda part: {
                 "features": list(part.features),
                 "names": [opened.classifier.plan.feature_names[column] for column in part.features],
-                "value": part.value,
-                "shown": found.comparison.numbers(part.value),
-            }
-            for part in found.contributions
-        ],
-        "rest": found.rest,
-        "shown": {
-            name: found.comparison.numbers(getattr(found, name)) for name in ("intercept", "rest", "score")
-        },
-        "conjunctions": found.n_conjunctions,
+            },
+        ),
         "basis": "sets" if _is_binary(opened, record) else "monomials",
         "exact": opened.classifier.classifier.exact,
     }

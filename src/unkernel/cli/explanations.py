@@ -1,0 +1,32 @@
+"""Explanations of rows and records as descriptions, which ``--json`` prints and tables are rendered from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from unkernel.cli.inputs.models import score_names
+from unkernel.engines.explaining import Contribution, Explanation
+from unkernel.models import Decision
+
+
+def described(
+    found: Explanation, decision: Decision, features_of: Callable[[Contribution], dict[str, Any]]
+) -> dict[str, Any]:
+    """What a score is made of; `features_of` says what features a contribution has."""
+    return {
+        "for_class": found.for_class,
+        "against": found.against,
+        "scores": score_names(decision),
+        "score": found.score,
+        "intercept": found.intercept,
+        "contributions": [
+            features_of(part) | {"value": part.value, "shown": found.comparison.numbers(part.value)}
+            for part in found.contributions
+        ],
+        "rest": found.rest,
+        "shown": {
+            name: found.comparison.numbers(getattr(found, name)) for name in ("intercept", "rest", "score")
+        },
+        "conjunctions": found.n_conjunctions,
+    }
