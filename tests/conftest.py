@@ -19,8 +19,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-# A busy machine takes its time: that is no failure.
-settings.register_profile("any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A busy machine takes its time: that is no failure. Continuous integration tries the same examples in every run;
+# elsewhere each run tries others.
+settings.register_profile(
+    "any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
 settings.load_profile("any_machine")
 
 # The files that take longest, for few tests each. Processes take whole files from one list: a long one at its
