@@ -7,8 +7,9 @@
 PYTHON ?= python3
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 PYTEST_FLAGS ?= -q
-# One process per processor; the tests of a file stay together, so that they share what its fixtures have made.
-PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_FLAGS)
+# One process more than processors, since many tests wait for others that they started; the tests of a file stay
+# together, so that they share what its fixtures have made.
+PYTEST = $(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist loadfile $(PYTEST_FLAGS)
 
 VENV := .venv
 BIN := $(VENV)/bin

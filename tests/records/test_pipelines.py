@@ -56,7 +56,8 @@ def check_equal(case: generated.Case) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted(case)
-        sample = case.X if case.y[0] == case.y[1] else None  # None: records are made to compare answers
+        made = (case.y[:4] == case.y[0]).all()  # a few are compared on records that compile makes, as well
+        sample = None if made else case.X
         fast = unkernel.compile(case.pipeline, sample=sample, measure=False)
         for X in (case.X, case.asked):
             try:

@@ -13,6 +13,7 @@ def banks(name):
     return tuple(read_conllu(real_data.path(name, part)) for part in ("train", "dev"))
 
 
+@pytest.mark.slow
 def test_atis():
     """Three epochs reached 92.85 and 88.88."""
     train, dev = banks("en_atis")
