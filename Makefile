@@ -40,10 +40,10 @@ demo: $(STAMPS)/package ## build and install into .venv, then show what unkernel
 test: test-python native ## all tests that take seconds: Python and native
 
 test-python: $(STAMPS)/package $(STAMPS)/test
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not docs"
 
 test-all: $(STAMPS)/package $(STAMPS)/test native native-sanitized ## the slow tests and sanitizers as well
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow" --hypothesis-profile=thorough
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) -m slow
 
 bench: $(STAMPS)/package $(STAMPS)/bench ## every benchmark in turn, against the peers that can be installed
@@ -61,8 +61,9 @@ lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, and who may
 	$(BIN)/python tools/check_names.py
 	$(BIN)/python tools/pipelines_page.py --check
 
-docs: $(STAMPS)/package $(STAMPS)/docs ## the documentation, into site
+docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/test ## the documentation, into site, and its examples
 	$(BIN)/mkdocs build --strict --quiet
+	$(PYTEST) -m docs tests/docs
 
 clean: ## remove .venv, build, site and every cache
 	rm -rf $(VENV) build dist site $(STUB) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -11,6 +11,7 @@
 
 #include "tables.hpp"
 #include "unkernel/records/category_steps.hpp"
+#include "unkernel/records/dates.hpp"
 #include "unkernel/records/number_steps.hpp"
 #include "unkernel/records/text_steps.hpp"
 #include "unkernel/records/vector_steps.hpp"
@@ -110,6 +111,7 @@ std::unique_ptr<records::Step> make_step(const records::Plan& plan, const std::s
                            option<std::optional<double>>(table, "least"),
                            option<std::optional<double>>(table, "most")});
   }
+  if (kind == "dates") return dates(columns_of(plan, table), values<std::int32_t>(table, "parts"));
   if (kind == "impute")
     return impute(input(), option<double>(table, "missing"), values<double>(table, "fill"));
   if (kind == "indicate")

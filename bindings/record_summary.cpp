@@ -19,6 +19,7 @@ PyObject* type_object(records::ArrowType type) {
     case records::ArrowType::integer: return reinterpret_cast<PyObject*>(&PyLong_Type);
     case records::ArrowType::real: return reinterpret_cast<PyObject*>(&PyFloat_Type);
     case records::ArrowType::list: return reinterpret_cast<PyObject*>(&PyList_Type);
+    case records::ArrowType::moment: return nb::module_::import_("datetime").attr("date").ptr();
     default: return reinterpret_cast<PyObject*>(&PyUnicode_Type);
   }
 }
@@ -72,6 +73,8 @@ void bind_record_summaries(nb::module_& module) {
   nb::class_<Summary>(module, "ColumnSummary")
       .def_prop_ro("types", &Summary::types)
       .def_prop_ro("not_numbers", &Summary::not_numbers)
+      .def_prop_ro("not_a_date", &Summary::not_a_date)
+      .def("date_part", &Summary::date_part, nb::arg("part"))
       .def_prop_ro("item_problem", &Summary::item_problem)
       .def_prop_ro("text_counts", &Summary::text_counts)
       .def(

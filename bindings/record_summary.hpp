@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "record_cells.hpp"
 #include "record_steps.hpp"
 #include "unkernel/records/summary.hpp"
 
@@ -93,9 +94,12 @@ class Summary {
 
   void add_cells(const records::Column& column, std::size_t rows, PyObject* type) {
     const std::size_t before = found_.numbers.size();
-    const auto others = found_.n_texts + found_.n_lists;
+    const auto count_others = [&] {
+      return found_.n_texts + found_.n_lists + static_cast<std::int64_t>(found_.moments.size());
+    };
+    const std::int64_t others = count_others();
     found_.add(column, rows);
-    const bool more_others = found_.n_texts + found_.n_lists > others;
+    const bool more_others = count_others() > others;
     if (found_.numbers.size() == before && !more_others) return;
     arrow_type_ = nb::borrow(type);
     arrow_not_number_ = arrow_not_number_ || more_others;
@@ -103,7 +107,8 @@ class Summary {
 
   // The column of these rows, if it holds nothing but texts and missing values.
   std::optional<records::Column> text_column(std::size_t rows) const {
-    if (others_ || !found_.numbers.empty() || found_.n_lists > 0 || found_.codes.size() != rows)
+    if (others_ || !found_.numbers.empty() || !found_.moments.empty() || found_.n_lists > 0 ||
+        found_.codes.size() != rows)
       return std::nullopt;
     return found_.text_column();
   }
@@ -138,6 +143,30 @@ class Summary {
       }
     }
     return names(words.counts().frequent(min_count));
+  }
+
+  // What is no date among the values: a text, in quotes, or the name of a type; empty if all are dates.
+  std::string not_a_date() const {
+    const std::size_t text = found_.first_not_a_date();
+    if (text < found_.texts.size()) return records::quoted(found_.texts.text(text));
+    if (found_.numbers.empty() && found_.n_lists == 0 && !others_) return "";
+    std::string name;
+    for (const nb::handle type : types()) {
+      name = nb::cast<std::string>(type.attr("__name__"));
+      const bool date = nb::hasattr(type, "isoformat") || name == "datetime64" || name == "str";
+      if (!date) break;
+    }
+    return name;
+  }
+  // A part of each date.
+  nb::ndarray<nb::numpy, double> date_part(std::int32_t part) const {
+    std::vector<double> parts = found_.all_moments();
+    for (double& value : parts) {
+      value = records::part_of(value, static_cast<records::DatePart>(part));
+      if (value != value)
+        throw std::invalid_argument("column '" + name_ + "' holds a date outside the years 1 to 9999");
+    }
+    return to_numpy(std::move(parts));
   }
 
   bool has_infinity() const {
@@ -189,6 +218,13 @@ class Summary {
     }
     const auto type = nb::cast<std::string>(value.type().attr("__name__"));
     if (type == "NAType" || type == "NaTType") return;  // pandas has them for missing values
+    if (const std::optional<records::Cell> moment = moment_of(value)) {
+      if (moment->kind() == records::CellKind::none) return;
+      found_.moments.push_back(moment->number());
+      types_.add(object);
+      not_numbers_.add(object);
+      return;
+    }
     const bool is_bytes = PyBytes_Check(object) != 0 || PyByteArray_Check(object) != 0;
     if (is_numpy(value) || (as_numbers && !is_bytes)) return add_number(value, is_numpy(value));
     add_other(object);

@@ -14,6 +14,7 @@
 #include "arrow_stream.hpp"
 #include "bindings.hpp"
 #include "bound_engine.hpp"
+#include "record_cells.hpp"
 #include "record_steps.hpp"
 #include "record_summary.hpp"
 #include "unkernel/engines/bound_row.hpp"
@@ -258,6 +259,8 @@ class BoundPlan {
       read_strings(nb::list(nb::borrow(value)), column, room);
     } else if (PyDict_Check(object) != 0) {
       read_pairs(value, column, room);
+    } else if (const auto moment = PyLong_Check(object) != 0 ? std::nullopt : moment_of(value)) {
+      cell = *moment;
     } else {
       cell = number(value, column);
     }
@@ -274,7 +277,7 @@ class BoundPlan {
     PyErr_Clear();
     if (too_large) fail(column, "the number is larger than any float");
     if (python_type(value) == "NAType") return Cell::none();  // pandas.NA
-    fail(column, "expected a number or a string, got a " + python_type(value));
+    fail(column, "expected a number, a string or a date, got a " + python_type(value));
   }
   static double converted(nb::handle value) {
     if (PyBytes_Check(value.ptr()) != 0 || PyByteArray_Check(value.ptr()) != 0) {

@@ -22,10 +22,18 @@ os.fsync = lambda _: None  # type: ignore[assignment]
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-# A busy machine takes its time: that is no failure. Continuous integration tries the same examples in every run;
-# elsewhere each run tries others.
+# A busy machine takes its time: that is no failure. Continuous integration tries the same examples in every
+# run; elsewhere each run tries others.
 settings.register_profile(
-    "any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+    "any_machine",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+    max_examples=50,
+)
+# `make test-all` tries many more: pytest --hypothesis-profile=thorough
+settings.register_profile(
+    "thorough", settings.get_profile("any_machine"), derandomize=False, max_examples=500
 )
 settings.load_profile("any_machine")
 

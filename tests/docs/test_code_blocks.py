@@ -28,7 +28,8 @@ from reference.patience import PATIENCE
 from unkernel import cli, write_svmlight
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FIRST_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+PAGES = [*FIRST_PAGES, *sorted((ROOT / "docs").rglob("*.md"))]
 
 FENCE = re.compile(r"^(?P<indent>[ ]*)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```", re.M | re.S)
 REMARK = re.compile(r"<!--\s*(?:(?P<skip>not run):[^>]+|fails with (?P<code>\d+))\s*-->\s*\Z")
@@ -111,7 +112,14 @@ def write_data_files(folder: Path) -> None:
         grammar(10, seed=1).write(folder / name)
 
 
-@pytest.mark.parametrize("page", pages_with_examples(), ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[] if page in FIRST_PAGES else pytest.mark.docs)
+        for page in pages_with_examples()
+    ],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_data_files(tmp_path)
     monkeypatch.chdir(tmp_path)

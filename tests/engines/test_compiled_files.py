@@ -176,7 +176,7 @@ def test_a_model_of_support_vectors_must_be_compiled_first(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("layout", "step"), [("inverted", 1), ("split", 11), ("grouped", 29), ("prefixes", 29)]
+    ("layout", "step"), [("inverted", 3), ("split", 11), ("grouped", 29), ("prefixes", 29)]
 )
 def test_every_truncation_is_refused(layout, step, tmp_path):
     content = small(layout, tmp_path).read_bytes()

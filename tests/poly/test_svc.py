@@ -137,7 +137,7 @@ def test_coef0_can_be_moved_into_gamma_and_c(degree, coef0, gamma, C):
 
 def large_problem(binary, classes=2):
     rng = np.random.default_rng(2)
-    X = sparse.random(1500, 400, density=0.03, format="csr", random_state=rng)
+    X = sparse.random(700, 400, density=0.03, format="csr", random_state=rng)
     if binary:
         X.data[:] = 1
     w = rng.normal(size=400)

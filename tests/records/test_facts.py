@@ -48,6 +48,8 @@ COLUMNS = st.one_of(
             INTEGERS,
             st.booleans(),
             LISTS,
+            st.dates() | st.datetimes() | st.dates().map(str) | st.datetimes().map(str),
+            st.dates() | INTEGERS | WORDS,
             TEXTS | INTEGERS | REALS | st.booleans(),
             WORDS | LISTS | st.just(1j),
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reference import dates
 from unkernel.records import steps
 from unkernel.records.analyzing import analyzer_of
 
@@ -22,10 +23,10 @@ def kind_of(name: str, values: Any) -> str:
     kinds = set(map(type, values)) - {type(None)}
     if any(issubclass(kind, float) for kind in kinds):  # of which NaN says nothing
         kinds = {type(value) for value in values if not is_missing(value)}
-    if not kinds or all(issubclass(kind, bool) for kind in kinds):
-        return "category"
+    if kinds and all(dates.moment_of(value) for value in values if not is_missing(value)):
+        return "date"
     if all(issubclass(kind, (int, float, np.number)) for kind in kinds):
-        return "binned"
+        return "category" if all(issubclass(kind, bool) for kind in kinds) else "binned"
     if all(issubclass(kind, str) for kind in kinds):
         counts = Counter(values)
         seen = {value: count for value, count in counts.items() if isinstance(value, str)}

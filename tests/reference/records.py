@@ -7,8 +7,10 @@ from typing import Any
 
 from sklearn.utils import murmurhash3_32
 
+from reference import dates
 from unkernel.records.analyzing import analyzer_of
 from unkernel.records.plan import Plan, PlanStep
+from unkernel.records.steps import DATE_PARTS
 
 Vector = dict[int, float]
 
@@ -24,6 +26,12 @@ def encode(plan: Plan, record: dict[str, Any]) -> Vector:
 def _numbers(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -> Vector:
     values = [record.get(plan.columns[column]) for column in step.table["columns"]]
     return {k: math.nan if value is None else float(value) for k, value in enumerate(values)}
+
+
+def _dates(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -> Vector:
+    values = [record.get(plan.columns[column]) for column in step.table["columns"]]
+    parts = [DATE_PARTS[part] for part in step.table["parts"]]
+    return {k: dates.part_of(value, parts[k]) for k, value in enumerate(values)}
 
 
 def _strings(table: dict[str, Any], words: str = "words", ends: str = "word_ends") -> list[str]:
@@ -215,6 +223,7 @@ def _tfidf(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -
 
 _STEPS = {
     "numbers": _numbers,
+    "dates": _dates,
     "one_hot": _one_hot,
     "ordinal": _ordinal,
     "text": _text,

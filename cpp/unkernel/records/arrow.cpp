@@ -22,6 +22,10 @@ struct Source {
     return static_cast<const T*>(array.buffers[number]);
   }
   template <class Number>
+  Column moments(double per_second, double seconds) const {
+    return MomentColumn<Number>{buffer<Number>(1) + first, per_second, seconds, valid()};
+  }
+  template <class Number>
   Column numbers() const {
     return NumberColumn<Number>{buffer<Number>(1) + first, valid()};
   }
@@ -29,7 +33,7 @@ struct Source {
 
 [[noreturn]] void fail_type(const ArrowSchema& schema) {
   throw std::invalid_argument("column '" + std::string(schema.name == nullptr ? "" : schema.name) +
-                              "': Arrow's type '" + schema.format + "' is neither a number nor a string");
+                              "': Arrow's type '" + schema.format + "' is no number, string or date");
 }
 
 Column plain_column(const Source& source);
@@ -85,6 +89,11 @@ Column plain_column(const Source& source) {
     return StringViewColumn{source.buffer<StringViewColumn::View>(1) + source.first, source.array.buffers + 2,
                             source.valid()};
   if (format == "+l" || format == "+L") return list_column(source);
+  if (format == "tdD") return source.moments<std::int32_t>(1.0, 86400.0);
+  if (format == "tdm" || format.starts_with("tsm:")) return source.moments<std::int64_t>(1e3, 1.0);
+  if (format.starts_with("tss:")) return source.moments<std::int64_t>(1.0, 1.0);
+  if (format.starts_with("tsu:")) return source.moments<std::int64_t>(1e6, 1.0);
+  if (format.starts_with("tsn:")) return source.moments<std::int64_t>(1e9, 1.0);
   fail_type(source.schema);
 }
 
@@ -124,6 +133,7 @@ ArrowType arrow_type(const ArrowSchema& schema) {
   if (format == "f" || format == "g") return ArrowType::real;
   if (format == "u" || format == "U" || format == "vu" || format == "n") return ArrowType::text;
   if (format == "+l" || format == "+L") return ArrowType::list;
+  if (format == "tdD" || format == "tdm" || format.starts_with("ts")) return ArrowType::moment;
   if (format.size() == 1 && std::string_view("cCsSiIlL").find(format) != std::string_view::npos)
     return ArrowType::integer;
   fail_type(schema);

@@ -67,7 +67,7 @@ std::vector<Column> arrow_columns(const ArrowSchema& schema, const ArrowArray& b
 Column arrow_column(const ArrowSchema& schema, const ArrowArray& array);
 
 // What the values of a column are.
-enum class ArrowType { truth, integer, real, text, list };
+enum class ArrowType { truth, integer, real, text, list, moment };
 ArrowType arrow_type(const ArrowSchema& schema);
 
 // Whether the batch has a column of this name.

@@ -167,6 +167,7 @@ std::int32_t Categories::code(const Record& record, std::size_t column) const {
   if (cell.kind() == CellKind::absent) record.fail(column, "the record does not have it");
   if (cell.kind() == CellKind::strings || cell.kind() == CellKind::pairs)
     record.fail(column, "expected one category, got a list or a dict");
+  if (cell.kind() == CellKind::moment) record.fail(column, "expected a category, got a date");
   record.fail(column, shown(cell) + " is not one of the " + std::to_string(size()) + " known categories");
 }
 

@@ -12,6 +12,7 @@ enum class CellKind : std::uint8_t {
   absent,  // the record does not have the column
   none,    // None, or a null of Arrow
   number,  // a number or a truth value
+  moment,  // a date, or a date and a time (dates.hpp)
   text,
   strings,  // a list of strings, or the n-grams of a text that was analysed elsewhere
   pairs,    // a dict
@@ -29,6 +30,7 @@ class Cell {
     return {CellKind::strings, 0.0, strings.data(), strings.size()};
   }
   static Cell of(std::span<const Pair> pairs);
+  static Cell moment(double seconds) { return {CellKind::moment, seconds, nullptr, 0}; }
   static Cell none() { return {CellKind::none, 0.0, nullptr, 0}; }
 
   CellKind kind() const { return kind_; }

@@ -32,6 +32,18 @@ struct NumberColumn {
   }
 };
 
+// Dates, and times of Arrow's, which count units since 1970 began.
+template <class Number>
+struct MomentColumn {
+  const Number* values;
+  double per_second, seconds;  // units of a second, and seconds of a unit: one of them is 1
+  Validity valid;
+
+  Cell operator()(std::size_t row) const {
+    return valid(row) ? Cell::moment(static_cast<double>(values[row]) / per_second * seconds) : Cell::none();
+  }
+};
+
 struct BitColumn {
   Validity values;
   Validity valid;
@@ -114,10 +126,11 @@ using Column =
     std::variant<NumberColumn<double>, NumberColumn<float>, NumberColumn<std::int8_t>,
                  NumberColumn<std::int16_t>, NumberColumn<std::int32_t>, NumberColumn<std::int64_t>,
                  NumberColumn<std::uint8_t>, NumberColumn<std::uint16_t>, NumberColumn<std::uint32_t>,
-                 NumberColumn<std::uint64_t>, BitColumn, StringColumn<std::int32_t>,
-                 StringColumn<std::int64_t>, StringViewColumn, CodeColumn<std::int8_t>,
-                 CodeColumn<std::int16_t>, CodeColumn<std::int32_t>, CodeColumn<std::uint8_t>,
-                 CodeColumn<std::uint16_t>, CodeColumn<std::uint32_t>, CellColumn, ListColumn, EmptyColumn>;
+                 NumberColumn<std::uint64_t>, MomentColumn<std::int32_t>, MomentColumn<std::int64_t>,
+                 BitColumn, StringColumn<std::int32_t>, StringColumn<std::int64_t>, StringViewColumn,
+                 CodeColumn<std::int8_t>, CodeColumn<std::int16_t>, CodeColumn<std::int32_t>,
+                 CodeColumn<std::uint8_t>, CodeColumn<std::uint16_t>, CodeColumn<std::uint32_t>, CellColumn,
+                 ListColumn, EmptyColumn>;
 
 inline Cell cell_at(const Column& column, std::size_t row) {
   return std::visit([row](const auto& any) { return any(row); }, column);

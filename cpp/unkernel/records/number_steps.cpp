@@ -40,12 +40,21 @@ class Numbers final : public Step {
         case CellKind::none:
         case CellKind::absent: out.values.push_back(nan); break;
         case CellKind::text: record.fail(place, "expected a number, got the string " + quoted(cell.text()));
+        case CellKind::moment: record.fail(place, "expected a number, got a date");
         default: record.fail(place, "expected a number, got a list or a dict");
       }
     }
   }
 
-  std::span<const std::int32_t> plain_columns() const override { return columns_; }
+  bool by_columns() const override { return true; }
+
+  bool column_values(const RowBatch& batch, std::size_t k, std::span<double> out) const override {
+    return all_cells(batch, columns_[k], [&](const Cell& cell, std::size_t row) {
+      const bool missing = cell.kind() == CellKind::none || cell.kind() == CellKind::absent;
+      out[row] = missing ? nan : cell.number();
+      return missing || (cell.kind() == CellKind::number && !std::isinf(cell.number()));
+    });
+  }
 
  private:
   std::vector<std::int32_t> columns_;
@@ -179,19 +188,15 @@ class BinStep final : public Step {
     }
   }
 
-  std::size_t places() const override { return bins_.one_hot ? input_.made->plain_columns().size() : 0; }
+  std::size_t places() const override {
+    return bins_.one_hot && input_.made->by_columns() ? firsts_.size() : 0;
+  }
 
   bool write_codes(const RowBatch& batch, const CodeRoom& out) const override {
-    const std::span<const std::int32_t> columns = input_.made->plain_columns();
     std::vector<double> values(batch.end - batch.begin);
     std::vector<std::int64_t> places(values.size());
-    for (std::size_t k = 0; k < columns.size(); ++k) {
-      const bool all = all_cells(batch, columns[k], [&](const Cell& cell, std::size_t row) {
-        const bool missing = cell.kind() == CellKind::none || cell.kind() == CellKind::absent;
-        values[row] = missing ? nan : cell.number();
-        return missing || (cell.kind() == CellKind::number && !std::isinf(cell.number()));
-      });
-      if (!all) return false;
+    for (std::size_t k = 0; k < firsts_.size(); ++k) {
+      if (!input_.made->column_values(batch, k, values)) return false;
       count_edges({bins_.edges.data() + bins_.begins[k], bins_.edges.data() + bins_.begins[k + 1]}, values,
                   places.data());
       for (std::size_t row = 0; row < values.size(); ++row) {

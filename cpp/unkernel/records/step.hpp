@@ -77,8 +77,11 @@ class Step {
   virtual std::size_t places() const { return 0; }
   // The feature of each row and place, or -1 for none. False if a row needs `run`, which may throw.
   virtual bool write_codes(const RowBatch&, const CodeRoom&) const { return false; }
-  // The columns of the record whose numbers, as they are, make the block; empty for other steps.
-  virtual std::span<const std::int32_t> plain_columns() const { return {}; }
+  // Whether a dense block has values that each come from one column, and can be read column by column.
+  virtual bool by_columns() const { return false; }
+  // Value k of the block for the rows of a batch, NaN where it is missing. False if a row needs `run`, which
+  // may throw.
+  virtual bool column_values(const RowBatch&, std::size_t, std::span<double>) const { return false; }
 
  private:
   Shape shape_;

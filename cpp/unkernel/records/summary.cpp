@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "unkernel/records/dates.hpp"
 #include "unkernel/records/text_memo.hpp"
 
 namespace unkernel::records {
@@ -114,6 +115,7 @@ void ColumnSummary::add(const Cell& cell) {
     case CellKind::number:
       if (!std::isnan(cell.number())) numbers.push_back(cell.number());
       break;
+    case CellKind::moment: moments.push_back(cell.number()); break;
     case CellKind::strings:
       items.begin_record();
       for (const std::string_view item : cell.strings()) items.add(item);
@@ -122,6 +124,19 @@ void ColumnSummary::add(const Cell& cell) {
     default: break;
   }
   codes.push_back(0);
+}
+
+std::vector<double> ColumnSummary::all_moments() const {
+  std::vector<double> all = moments;
+  for (std::size_t k = 0; k < texts.size(); ++k)
+    all.insert(all.end(), static_cast<std::size_t>(texts.count(k)), parse_moment(texts.text(k)).value());
+  return all;
+}
+
+std::size_t ColumnSummary::first_not_a_date() const {
+  std::size_t k = 0;
+  while (k < texts.size() && parse_moment(texts.text(k))) ++k;
+  return k;
 }
 
 void ColumnSummary::add(const Column& column, std::size_t rows) {

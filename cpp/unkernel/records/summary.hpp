@@ -59,6 +59,7 @@ struct ColumnSummary {
   StringCounts texts;
   RecordCounts items;               // of lists of strings
   std::vector<double> numbers;      // that are not NaN
+  std::vector<double> moments;      // of cells that are dates; texts may be dates as well
   std::vector<std::int32_t> codes;  // by row: 0 where there is no text, else 1 more than its number
   std::int64_t n_texts = 0;
   std::int64_t n_lists = 0;
@@ -71,6 +72,11 @@ struct ColumnSummary {
     codes.push_back(static_cast<std::int32_t>(number) + 1);
     ++n_texts;
   }
+
+  // The moments of all dates, as often as they came. Texts must be dates, too.
+  std::vector<double> all_moments() const;
+  // The number of the first text that is no date; the number of texts if there is none.
+  std::size_t first_not_a_date() const;
 
   // The column itself, if all that there is are texts. The summary must outlive it.
   CodeColumn<std::int32_t> text_column() const;

@@ -12,34 +12,36 @@ from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from unkernel._core import summarize
 from unkernel.data.rows.csr import is_sparse
 from unkernel.data.threads import thread_count
 from unkernel.records import steps
 from unkernel.records.facts import KINDS, ColumnFacts, Records
-from unkernel.records.labels import interval_labels
+from unkernel.records.labels import interval_labels, value_labels
 from unkernel.records.plan import Plan, PlanStep
 from unkernel.records.tables import column_names
 
-_SHARED = ("category", "number", "binned")  # kinds of which one step encodes all columns
+_SHARED = ("category", "number", "binned", "date")  # kinds of which one step encodes all columns
 
 
 class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turns raw records into sparse rows of features.
 
     Each column becomes features of one kind: categories one feature per value, numbers one feature per
-    interval, texts one feature per word, lists of strings one feature per string. A missing value (None, NaN,
-    or a key that a record lacks) has a feature of its own. What was learned is a plan, which
-    ``unkernel.compile`` puts into the model's file.
+    interval, dates one feature per month, weekday and so on, texts one feature per word, lists of strings one
+    feature per string. A missing value (None, NaN, or a key that a record lacks) has a feature of its own.
+    What was learned is a plan, which ``unkernel.compile`` puts into the model's file.
 
     Parameters
     ----------
     kinds : dict, default=None
         The kind of each column that should not be guessed: ``"category"``, ``"binned"`` (a number, by
-        intervals), ``"number"`` (a number as it is, divided by its standard deviation), ``"text"``,
-        ``"strings"`` (a list of strings) or ``"drop"``.
+        intervals), ``"number"`` (a number as it is, divided by its standard deviation), ``"date"`` (also
+        strings such as ``"2026-11-17"`` and ``"2026-11-17T14:05+01:00"``), ``"text"``, ``"strings"`` (a list
+        of strings) or ``"drop"``.
     n_bins : int, default=16
-        Intervals per number. Each holds about the same number of training records, except that a frequent
-        value has an interval of its own.
+        Intervals per number, and per year and day of a date. Each holds about the same number of training
+        records, except that a frequent value has an interval of its own.
     min_count : int, default=3
         Categories and words that fewer training records have get no feature of their own: such categories,
         and those that were not seen at all, share one; such words are ignored.
@@ -194,17 +196,10 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The steps of some columns of one kind, of which the first will have this number."""
         if kind == "category":
             return [self._categories(columns)]
-        if kind == "binned":
-            return self._bins(columns, first)
-        if kind == "number":
-            return _scaled(columns, first)
-        if kind == "text":
-            table = steps.text_table(columns[0].place)
-            return [self._words(kind, columns[0].name, columns[0].words(table, self.min_count), table)]
-        if kind == "strings":
-            table = {"columns": steps.int32([columns[0].place]), "binary": True}
-            return [self._words(kind, columns[0].name, columns[0].items(self.min_count), table)]
-        return []
+        if kind in ("text", "strings"):
+            return [self._strings(kind, columns[0])]
+        of_numbers = {"binned": self._bins, "date": self._dates, "number": _scaled}
+        return of_numbers[kind](columns, first) if kind in of_numbers else []
 
     def _categories(self, columns: list[ColumnFacts]) -> PlanStep:
         tables: list[dict[str, Any]] = []
@@ -232,11 +227,50 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             steps.bins(first, edges, missing, labels, columns=names),
         ]
 
-    def _words(self, kind: str, name: str, words: list[str], table: dict[str, Any]) -> PlanStep:
-        """A step with one feature per frequent word, and one for a missing value."""
-        labels = [*(f"{name} has {word!r}" for word in words), f"{name} is missing"]
+    def _dates(self, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
+        """Parts of dates, by intervals or one by one. Parts that never differed are left out."""
+        parts: list[tuple[ColumnFacts, int]] = []
+        edges: list[NDArray[np.float64]] = []
+        missing: list[int] = []
+        labels: list[str] = []
+        for column in columns:
+            chosen = [part for part in range(len(steps.DATE_PARTS)) if _differs(column.date_part(part))]
+            for place, part in enumerate(chosen or [0]):
+                own, names = _part_intervals(column, part, self.n_bins)
+                parts.append((column, part))
+                edges.append(own)
+                labels += names
+                missing.append(steps.IGNORED if place else len(names))
+                labels += [] if place else [f"{column.name} is missing"]
+        names = [f"{column.name} {steps.DATE_PARTS[part]}" for column, part in parts]
+        return [
+            steps.dates([column.place for column, _ in parts], [part for _, part in parts], names),
+            steps.bins(first, edges, missing, labels, columns=names),
+        ]
+
+    def _strings(self, kind: str, column: ColumnFacts) -> PlanStep:
+        """A step with one feature per frequent word or string, and one for a missing value."""
+        table = {"columns": steps.int32([column.place]), "binary": True}
+        if kind == "text":
+            table = steps.text_table(column.place)
+        words = column.words(table, self.min_count) if kind == "text" else column.items(self.min_count)
+        labels = [*(f"{column.name} has {word!r}" for word in words), f"{column.name} is missing"]
         table = table | steps.vocabulary(words, width=len(labels)) | {"missing": len(words)}
         return PlanStep(kind, table, labels)
+
+
+def _differs(values: NDArray[np.float64]) -> bool:
+    return bool(len(values)) and bool(values.min() < values.max())
+
+
+def _part_intervals(column: ColumnFacts, part: int, n_bins: int) -> tuple[NDArray[np.float64], list[str]]:
+    """The edges and labels of a part of dates: years and days by intervals, all others one by one."""
+    name = f"{column.name} {steps.DATE_PARTS[part]}"
+    values = column.date_part(part)
+    if steps.DATE_PARTS[part] in ("year", "day"):
+        edges = np.asarray(summarize(values, name, as_numbers=True).edges(n_bins))
+        return edges, interval_labels(name, edges, whole=True) if len(edges) else [f"{column.name} is a date"]
+    return value_labels(name, steps.DATE_PARTS[part])
 
 
 def _checked_array(X: Any) -> Any:

@@ -15,7 +15,7 @@ from unkernel.records.analyzing import analyzer_of
 from unkernel.records.plan import Plan
 from unkernel.records.tables import Table, is_arrow, table_of
 
-KINDS = ("category", "number", "binned", "text", "strings", "drop")
+KINDS = ("category", "number", "binned", "date", "text", "strings", "drop")
 _NUMBERS = ("number", "binned")
 _LISTS = (list, tuple, set, frozenset)
 _WORDS_IN_TEXT = 4.0  # strings with more words than this, on average, are texts
@@ -76,6 +76,15 @@ class ColumnFacts:
         """Ascending edges of intervals that hold about equally many of the numbers."""
         self._check_numbers()
         return np.asarray(self._summary.edges(n_bins))
+
+    def date_part(self, part: int) -> NDArray[np.float64]:
+        """A part of each date, by its number in ``steps.DATE_PARTS``."""
+        if problem := self._summary.not_a_date:
+            raise ValueError(
+                f"column {self.name!r} is a date, and holds something else: {problem}; dates are written "
+                "as 2026-11-17 or 2026-11-17T14:05"
+            )
+        return np.asarray(self._summary.date_part(part))
 
     def is_whole(self) -> bool:
         """Whether all numbers are whole."""
@@ -147,6 +156,8 @@ class Records:
 def kind_of(name: str, summary: ColumnSummary) -> str:
     """The kind of a column, from its values."""
     kinds = summary.types
+    if kinds and not summary.not_a_date:
+        return "date"
     if all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
         return "category"
     if all(issubclass(kind, (int, float, np.number)) for kind in kinds):

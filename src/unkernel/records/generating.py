@@ -72,6 +72,9 @@ def column_values(plan: Plan, generator: np.random.Generator) -> list[ColumnValu
             sources[number] = [int(column) for column in table["columns"]]
             for column in sources[number]:
                 _add_numbers(found[column], _NUMBERS)
+        elif step.kind == "dates":
+            for column in set(table["columns"].tolist()):
+                _add_dates(found[column], generator)
         elif step.kind in ("text", "strings", "pairs"):
             _add_strings(found[int(table["columns"][0])], step, generator)
         elif table.get("input") in sources:
@@ -111,6 +114,13 @@ def _add_categories(values: ColumnValues, categories: dict[str, Any], generator:
 
 def _add_numbers(values: ColumnValues, numbers: Sequence[float]) -> None:
     values.known += [float(number) for number in numbers if np.isfinite(number)]
+
+
+def _add_dates(values: ColumnValues, generator: np.random.Generator) -> None:
+    seconds = generator.integers(-(2**31), 2**31, 32)
+    values.known += [f"{moment}Z" for moment in np.datetime64(0, "s") + seconds]
+    values.unseen += ["0001-01-01", "9999-12-31T23:59:59.999+00:30"]
+    values.missing.append(None)
 
 
 def _follow(

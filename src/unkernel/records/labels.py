@@ -9,6 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LARGEST = 2.0**53  # up to here every whole number is a float
+_MONTHS = [
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+]
+_WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+_PART_VALUES = {"month": (1, _MONTHS), "weekday": (0, _WEEKDAYS), "hour": (0, [str(k) for k in range(24)])}
 
 
 def interval_labels(name: str, edges: NDArray[np.float64], *, whole: bool = False) -> list[str]:
@@ -28,6 +34,12 @@ def interval_labels(name: str, edges: NDArray[np.float64], *, whole: bool = Fals
     shown = [f"{edge:.6g}" for edge in edges]
     inner = [f"{name} in [{low}, {high})" for low, high in pairwise(shown)]
     return [f"{name} < {shown[0]}", *inner, f"{name} >= {shown[-1]}"]
+
+
+def value_labels(name: str, part: str) -> tuple[NDArray[np.float64], list[str]]:
+    """The edges between the values of a part of dates that has few, and a label for each value."""
+    first, words = _PART_VALUES[part]
+    return first + np.arange(1.0, len(words)), [f"{name} = {word}" for word in words]
 
 
 def _whole_labels(name: str, firsts: list[int]) -> list[str]:

@@ -134,7 +134,9 @@ class _Divided:
         table: dict[str, Any] = {"columns": np.array([ours.index(columns[k]) for k in chosen], np.int32)}
         if "categories" in step.table:
             table["categories"] = [step.table["categories"][place] for place in chosen]
-        if step.kind in ("numbers", "ordinal"):
+        if step.kind == "dates":
+            table["parts"] = step.table["parts"][chosen]
+        if step.kind in ("numbers", "dates", "ordinal"):
             return self._add(step, table, chosen)
         return self._add(step, table, range(len(step.names)))
 

@@ -12,6 +12,7 @@ from unkernel.records.plan import PlanStep
 
 IGNORED = -1  # the code of a category that adds nothing
 FORBIDDEN = -2  # the code of a category that is an error
+DATE_PARTS = ("year", "month", "day", "weekday", "hour")  # as cpp/unkernel/records/dates.hpp numbers them
 
 
 def int32(values: Iterable[int]) -> NDArray[np.int32]:
@@ -78,6 +79,11 @@ def one_hot(columns: Sequence[int], tables: list[dict[str, Any]], names: Sequenc
 def numbers(columns: Sequence[int], names: Sequence[str]) -> PlanStep:
     """Numbers as they are."""
     return PlanStep("numbers", {"columns": int32(columns)}, names)
+
+
+def dates(columns: Sequence[int], parts: Sequence[int], names: Sequence[str]) -> PlanStep:
+    """Parts of dates, by their numbers in ``DATE_PARTS``."""
+    return PlanStep("dates", {"columns": int32(columns), "parts": int32(parts)}, names)
 
 
 def bins(

@@ -8,9 +8,9 @@ from typing import Any
 from unkernel.records.plan import Plan, PlanStep
 
 _NUMBERS = "numbers"
-_KINDS = {"one_hot": "category", "ordinal": "category", "text": "text", "strings": "strings", "pairs": "dict"}
+_KINDS = {"one_hot": "category", "ordinal": "category", "dates": "date", "pairs": "dict"}
 _LABELS = re.compile(  # behind a column's name
-    r" (= |in \[|< |<= |>= |is missing|has |is a number|\d+–\d+$|-\d+ to -?\d+$)"
+    r" (((year|month|day|weekday|hour) )?(= |<= |>= |\d+–\d+$)|in \[|< |is missing|has |is a |-\d+ to -?\d+$)"
 )
 
 

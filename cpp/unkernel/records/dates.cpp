@@ -1,0 +1,189 @@
+#include "unkernel/records/dates.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "unkernel/records/column.hpp"
+
+namespace unkernel::records {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr int minute = 60, hour = 60 * minute, day = 24 * hour;
+
+constexpr double first_of(int year) {
+  const std::chrono::sys_days begin = std::chrono::year(year) / 1 / 1;
+  return static_cast<double>(begin.time_since_epoch().count()) * day;
+}
+constexpr double earliest = first_of(1), latest = first_of(10000);
+
+// Reads a text from left to right.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : rest_(text) {}
+
+  bool at_end() const { return rest_.empty(); }
+  bool at_digit() const { return !rest_.empty() && rest_[0] >= '0' && rest_[0] <= '9'; }
+
+  // Takes one of these characters, and returns it; 0 if there is none.
+  char take(std::string_view any) {
+    if (rest_.empty() || any.find(rest_[0]) == std::string_view::npos) return 0;
+    const char found = rest_[0];
+    rest_.remove_prefix(1);
+    return found;
+  }
+
+  // A number of so many digits that is less than `end`; -1 if there is none.
+  int number(int digits, int end) {
+    int value = 0;
+    for (int k = 0; k < digits; ++k) {
+      if (!at_digit()) return -1;
+      value = 10 * value + (rest_[0] - '0');
+      rest_.remove_prefix(1);
+    }
+    return value < end ? value : -1;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+std::optional<std::int64_t> read_date(Reader& reader) {
+  const int year = reader.number(4, 10000);
+  if (year < 1 || reader.take("-") == 0) return std::nullopt;
+  const int month = reader.number(2, 13);
+  if (month < 1 || reader.take("-") == 0) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(reader.number(2, 32)))};
+  if (!date.ok()) return std::nullopt;
+  return std::chrono::sys_days(date).time_since_epoch().count();
+}
+
+// Seconds since midnight.
+std::optional<double> read_time(Reader& reader) {
+  const int hours = reader.number(2, 24);
+  if (hours < 0 || reader.take(":") == 0) return std::nullopt;
+  const int minutes = reader.number(2, 60);
+  if (minutes < 0) return std::nullopt;
+  double seconds = hours * hour + minutes * minute;
+  if (reader.take(":") == 0) return seconds;
+  const int whole = reader.number(2, 60);
+  if (whole < 0) return std::nullopt;
+  seconds += whole;
+  if (reader.take(".,") == 0) return seconds;
+  if (!reader.at_digit()) return std::nullopt;
+  for (double unit = 0.1; reader.at_digit(); unit /= 10) seconds += reader.number(1, 10) * unit;
+  return seconds;
+}
+
+// Seconds that a place is ahead of UTC; none where the text says nothing.
+std::optional<int> read_offset(Reader& reader) {
+  if (reader.at_end() || reader.take("Z") != 0) return 0;
+  const char sign = reader.take("+-");
+  const int hours = sign == 0 ? -1 : reader.number(2, 24);
+  if (hours < 0) return std::nullopt;
+  const bool colon = reader.take(":") != 0;
+  const int minutes = colon || !reader.at_end() ? reader.number(2, 60) : 0;
+  if (minutes < 0) return std::nullopt;
+  const int seconds = hours * hour + minutes * minute;
+  return sign == '+' ? seconds : -seconds;
+}
+
+class Dates final : public Step {
+ public:
+  Dates(std::vector<std::int32_t> columns, const std::vector<std::int32_t>& parts)
+      : Step({static_cast<std::int32_t>(columns.size()), true}), columns_(std::move(columns)) {
+    const auto known = [](std::int32_t part) { return part >= 0 && part < date_parts; };
+    check_plan(parts.size() == columns_.size() && std::all_of(parts.begin(), parts.end(), known),
+               "parts of dates do not fit the columns");
+    for (const std::int32_t part : parts) parts_.push_back(static_cast<DatePart>(part));
+  }
+
+  void run(const Record& record, std::span<const Block>, Block& out) const override {
+    for (std::size_t k = 0; k < columns_.size(); ++k) {
+      const auto place = static_cast<std::size_t>(columns_[k]);
+      const Cell& cell = record.cells[place];
+      const double value = value_of(cell, parts_[k]);
+      if (std::isnan(value) && !is_missing(cell)) fail(record, place);
+      out.values.push_back(value);
+    }
+  }
+
+  bool by_columns() const override { return true; }
+
+  bool column_values(const RowBatch& batch, std::size_t k, std::span<double> out) const override {
+    return all_cells(batch, columns_[k], [&](const Cell& cell, std::size_t row) {
+      out[row] = value_of(cell, parts_[k]);
+      return is_missing(cell) || !std::isnan(out[row]);
+    });
+  }
+
+ private:
+  static bool is_missing(const Cell& cell) {
+    return cell.kind() == CellKind::none || cell.kind() == CellKind::absent ||
+           (cell.kind() == CellKind::number && std::isnan(cell.number()));
+  }
+
+  // NaN where there is no date.
+  static double value_of(const Cell& cell, DatePart part) {
+    if (cell.kind() == CellKind::moment) return part_of(cell.number(), part);
+    if (cell.kind() != CellKind::text) return nan;
+    const std::optional<double> moment = parse_moment(cell.text());
+    return moment ? part_of(*moment, part) : nan;
+  }
+
+  [[noreturn]] static void fail(const Record& record, std::size_t column) {
+    const Cell& cell = record.cells[column];
+    if (cell.kind() == CellKind::moment) record.fail(column, "the year of the date is not one of 1 to 9999");
+    if (cell.kind() == CellKind::text)
+      record.fail(column, "expected a date such as 2026-11-17 or 2026-11-17T14:05, got the string " +
+                              quoted(cell.text()));
+    record.fail(column, cell.kind() == CellKind::number ? "expected a date, got a number"
+                                                        : "expected a date, got a list or a dict");
+  }
+
+  std::vector<std::int32_t> columns_;
+  std::vector<DatePart> parts_;
+};
+
+}  // namespace
+
+std::optional<double> parse_moment(std::string_view text) {
+  Reader reader(text);
+  const std::optional<std::int64_t> days = read_date(reader);
+  if (!days) return std::nullopt;
+  const double midnight = static_cast<double>(*days) * day;
+  if (reader.at_end()) return midnight;
+  if (reader.take("T ") == 0) return std::nullopt;
+  const std::optional<double> seconds = read_time(reader);
+  if (!seconds) return std::nullopt;
+  const std::optional<int> ahead = read_offset(reader);
+  if (!ahead || !reader.at_end()) return std::nullopt;
+  return midnight + *seconds - *ahead;
+}
+
+double part_of(double moment, DatePart part) {
+  if (!(moment >= earliest && moment < latest)) return nan;
+  const double days = std::floor(moment / day);
+  const std::chrono::sys_days date{std::chrono::days(static_cast<std::int64_t>(days))};
+  const std::chrono::year_month_day parts(date);
+  switch (part) {
+    case DatePart::year: return static_cast<int>(parts.year());
+    case DatePart::month: return static_cast<unsigned>(parts.month());
+    case DatePart::day: return static_cast<unsigned>(parts.day());
+    case DatePart::weekday: return std::chrono::weekday(date).iso_encoding() - 1;
+    case DatePart::hour: break;
+  }
+  return std::floor((moment - days * day) / hour);
+}
+
+std::unique_ptr<Step> dates(std::vector<std::int32_t> columns, const std::vector<std::int32_t>& parts) {
+  return std::make_unique<Dates>(std::move(columns), parts);
+}
+
+}  // namespace unkernel::records

@@ -1,0 +1,36 @@
+"""Dates, slowly: by the datetime module."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, date, datetime
+from typing import Any
+
+import numpy as np
+
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?", re.ASCII)
+
+
+def moment_of(value: Any) -> datetime | None:
+    """The date and time in UTC that a value stands for; None if it is no date."""
+    if isinstance(value, np.datetime64):
+        value = str(value)
+    elif isinstance(value, date):
+        value = value.isoformat()
+    if not isinstance(value, str) or not _ISO.fullmatch(value):
+        return None
+    whole = re.sub(r"[.,]\d+", "", value)  # the hour does not depend on fractions of a second
+    try:
+        moment = datetime.fromisoformat(whole)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def part_of(value: Any, part: str) -> float:
+    """A part of a date; NaN if there is none."""
+    moment = moment_of(value)
+    if moment is None:
+        return math.nan
+    return float(moment.weekday() if part == "weekday" else getattr(moment, part))
