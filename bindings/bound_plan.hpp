@@ -1,0 +1,369 @@
+// Plans of records, with what Python knows of them: how records become cells, and cells rows.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bindings.hpp"
+#include "record_cells.hpp"
+#include "unkernel/records/arrow.hpp"
+#include "unkernel/records/column.hpp"
+#include "unkernel/records/plan.hpp"
+
+namespace unkernel::bindings {
+
+inline bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+inline std::string python_type(nb::handle object) {
+  return nb::cast<std::string>(object.type().attr("__name__"));
+}
+
+// What a record's cells point to, if not into the record itself.
+struct CellRoom {
+  std::vector<records::Cell> cells;
+  std::vector<std::vector<std::string_view>> strings;  // by column
+  std::vector<std::vector<records::Pair>> pairs;       // by column
+  std::vector<nb::object> kept;                        // objects that cells point into
+};
+
+// What the cells of a table's columns point to.
+struct TableRoom {
+  CellRoom one;
+  std::vector<std::unique_ptr<std::vector<std::string_view>>> strings;
+  std::vector<std::unique_ptr<std::vector<records::Pair>>> pairs;
+};
+
+using Objects = nb::typed<nb::list, nb::any>;
+using Numbers = nb::typed<nb::list, int>;
+
+// What the bindings know of a column.
+struct ColumnRule {
+  nb::object name;      // as a key of records
+  nb::object analyzer;  // a function from a text that is not ASCII to its n-grams, or None
+  std::size_t place;    // of its value in a record that is a list
+  bool read;            // by any step
+};
+
+class BoundPlan {
+ public:
+  // No step reads the columns `unread`. Behind the columns come those of `repeated` once more, for steps that
+  // read a column in another way. There is one analyzer, or None, for each. `whole`: the record itself is the
+  // value of the only column.
+  // Keys in `bound` are an error.
+  BoundPlan(const Names& columns, const Numbers& unread, const Numbers& repeated, const Objects& analyzers,
+            const Names& bound, bool required, bool whole, bool ignores_unknown_keys)
+      : plan_(texts(columns, repeated)),
+        given_(columns.size()),
+        required_(required),
+        whole_(whole),
+        ignores_unknown_keys_(ignores_unknown_keys) {
+    records::check_plan(
+        analyzers.size() == columns.size() + repeated.size() && (!whole || columns.size() == 1),
+        "the columns do not fit each other");
+    for (std::size_t k = 0; k < analyzers.size(); ++k) {
+      const std::size_t place = k < given_ ? k : nb::cast<std::size_t>(repeated[k - given_]);
+      PyObject* name = nb::object(columns[place]).release().ptr();
+      PyUnicode_InternInPlace(&name);
+      rules_.push_back({nb::steal(name), nb::object(analyzers[k]), place, true});
+    }
+    for (const nb::handle number : unread) rules_.at(nb::cast<std::size_t>(number)).read = false;
+    for (const nb::handle key : bound) bound_.push_back(nb::borrow(key));
+  }
+
+  BoundPlan(const BoundPlan&) = delete;
+  BoundPlan& operator=(const BoundPlan&) = delete;
+
+  records::Plan& plan() { return plan_; }
+  const records::Plan& plan() const { return plan_; }
+
+  // Reads a record: a dict, or a list or tuple by position. The cells live as long as the record and the
+  // room.
+  void read(nb::handle record, CellRoom& room) const {
+    room.cells.assign(rules_.size(), {});
+    room.strings.resize(rules_.size());
+    room.pairs.resize(rules_.size());
+    room.kept.clear();
+    if (whole_) {
+      for (std::size_t k = 0; k < rules_.size(); ++k) read_cell(record, k, room);
+    } else if (PyDict_Check(record.ptr()) != 0) {
+      read_dict(record, room);
+    } else {
+      read_sequence(record, room);
+    }
+  }
+
+  // Whether any step reads a column.
+  bool reads(std::size_t column) const { return rules_[column].read; }
+
+  // Whether texts of a column that are not ASCII are analysed by Python.
+  bool analyses(std::size_t column) const { return !rules_[column].analyzer.is_none(); }
+
+  // Whether a table of Arrow's has the columns that it must have, and no others where these are an error.
+  void check_columns(const records::ArrowSchema& schema) const {
+    for (std::size_t k = 0; required_ && k < given_; ++k) {
+      if (!records::has_column(schema, name(k)))
+        throw std::invalid_argument("the table has no column '" + name(k) + "'");
+    }
+    for (std::int64_t k = 0; !ignores_unknown_keys_ && k < schema.n_children; ++k) {
+      const std::string_view given = schema.children[k]->name;
+      const std::span<const std::string> known = plan_.columns();
+      if (std::find(known.begin(), known.end(), given) == known.end())
+        throw std::invalid_argument("the table has a column '" + std::string(given) +
+                                    "' that the model does not know");
+    }
+  }
+
+  // A column of Python objects.
+  records::CellColumn read_column(const nb::list& values, std::size_t column, TableRoom& room) const {
+    records::CellColumn read;
+    read.cells.reserve(values.size());
+    room.one.cells.assign(rules_.size(), {});
+    room.one.strings.resize(rules_.size());
+    room.one.pairs.resize(rules_.size());
+    for (const nb::handle value : values) {
+      read_cell(value, column, room.one);
+      records::Cell cell = room.one.cells[column];
+      if (cell.kind() == records::CellKind::strings) {
+        room.strings.push_back(
+            std::make_unique<std::vector<std::string_view>>(std::move(room.one.strings[column])));
+        cell = records::Cell::of(std::span<const std::string_view>(*room.strings.back()));
+      } else if (cell.kind() == records::CellKind::pairs) {
+        room.pairs.push_back(std::make_unique<std::vector<records::Pair>>(std::move(room.one.pairs[column])));
+        cell = records::Cell::of(std::span<const records::Pair>(*room.pairs.back()));
+      }
+      read.cells.push_back(cell);
+    }
+    return read;
+  }
+
+ private:
+  static std::vector<std::string> texts(const Names& names, const Numbers& repeated) {
+    std::vector<std::string> all;
+    for (const nb::handle name : names) all.push_back(nb::cast<std::string>(name));
+    for (const nb::handle number : repeated) {
+      const auto place = nb::cast<std::size_t>(number);
+      records::check_plan(place < names.size(), "a column that there is not is repeated");
+      all.push_back(all[place]);
+    }
+    return all;
+  }
+
+  void read_dict(nb::handle record, CellRoom& room) const {
+    std::size_t found = 0;
+    bool copied = false;
+    for (std::size_t k = 0; k < rules_.size(); ++k) {
+      PyObject* value = PyDict_GetItemWithError(record.ptr(), rules_[k].name.ptr());
+      if (value == nullptr) {
+        if (PyErr_Occurred() != nullptr) throw nb::python_error();
+        if (required_) throw std::invalid_argument("the record has no column '" + name(k) + "'");
+        continue;
+      }
+      if (k < given_) ++found;
+      if (!copied && !is_plain(value, k)) {
+        // Python code will run, which may change the record while cells point into it.
+        room.kept.push_back(nb::steal(PyDict_Copy(record.ptr())));
+        if (!room.kept.back().is_valid()) throw nb::python_error();
+        record = room.kept.back();
+        copied = true;
+      }
+      read_cell(value, k, room);
+    }
+    if (found < static_cast<std::size_t>(PyDict_Size(record.ptr()))) check_other_keys(record);
+  }
+
+  // Whether a value is read without running any Python code.
+  bool is_plain(PyObject* value, std::size_t column) const {
+    if (!rules_[column].read) return true;
+    if (PyUnicode_CheckExact(value) != 0)
+      return rules_[column].analyzer.is_none() || is_ascii(utf8(value, column));
+    return PyFloat_CheckExact(value) != 0 || PyLong_CheckExact(value) != 0 || value == Py_None ||
+           PyBool_Check(value) != 0;
+  }
+
+  void read_sequence(nb::handle record, CellRoom& room) const {
+    if (PyList_Check(record.ptr()) == 0 && PyTuple_Check(record.ptr()) == 0)
+      throw nb::type_error(
+          ("a record is a dict, or a list of one value per column, not a " + python_type(record)).c_str());
+    if (nb::len(record) != given_)
+      throw std::invalid_argument("the record has " + std::to_string(nb::len(record)) +
+                                  " values, and the model " + std::to_string(given_) + " columns");
+    for (std::size_t k = 0; k < rules_.size(); ++k) {
+      const nb::object value = record[rules_[k].place];
+      room.kept.push_back(value);
+      read_cell(value, k, room);
+    }
+  }
+
+  void check_other_keys(nb::handle record) const {
+    for (const nb::object& key : bound_) {
+      if (PyDict_Contains(record.ptr(), key.ptr()) == 1)
+        throw std::invalid_argument("the column '" + nb::cast<std::string>(key) +
+                                    "' is bound already: records must not have it");
+    }
+    if (!ignores_unknown_keys_) fail_unknown_key(record);
+  }
+
+  void fail_unknown_key(nb::handle record) const {
+    for (const auto& [key, value] : nb::borrow<nb::dict>(record)) {
+      const bool known = std::any_of(rules_.begin(), rules_.end(),
+                                     [&](const ColumnRule& rule) { return rule.name.equal(key); });
+      if (!known)
+        throw std::invalid_argument("the record has a column " + nb::cast<std::string>(nb::repr(key)) +
+                                    " that the model does not know");
+    }
+  }
+
+  std::string name(std::size_t column) const { return std::string(plan_.columns()[column]); }
+
+  [[noreturn]] void fail(std::size_t column, const std::string& what) const {
+    throw std::invalid_argument("column '" + name(column) + "': " + what);
+  }
+
+  std::string_view utf8(nb::handle text, std::size_t column) const {
+    Py_ssize_t size = 0;
+    const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+    if (bytes != nullptr) return {bytes, static_cast<std::size_t>(size)};
+    PyErr_Clear();
+    fail(column, "the string has a lone surrogate, which is no character");
+  }
+
+  void read_cell(nb::handle value, std::size_t column, CellRoom& room) const {
+    PyObject* object = value.ptr();
+    records::Cell& cell = room.cells[column];
+    if (!rules_[column].read) return;
+    if (PyUnicode_Check(object) != 0) {
+      cell = records::Cell::of(utf8(value, column));
+      if (!rules_[column].analyzer.is_none() && !is_ascii(cell.text()))
+        read_strings(rules_[column].analyzer(value), column, room);
+    } else if (PyFloat_Check(object) != 0) {
+      cell = records::Cell::of(PyFloat_AsDouble(object));
+    } else if (value.is_none()) {
+      cell = records::Cell::none();
+    } else if (PyList_Check(object) != 0 || PyTuple_Check(object) != 0 || PyAnySet_Check(object) != 0) {
+      if (!rules_[column].analyzer.is_none()) fail(column, "expected a text, got a " + python_type(value));
+      read_strings(nb::list(nb::borrow(value)), column, room);
+    } else if (PyDict_Check(object) != 0) {
+      read_pairs(value, column, room);
+    } else if (const auto moment = PyLong_Check(object) != 0 ? std::nullopt : moment_of(value)) {
+      cell = *moment;
+    } else {
+      cell = number(value, column);
+    }
+  }
+
+  // Anything that float() takes, but for strings.
+  records::Cell number(nb::handle value, std::size_t column) const {
+    const double read = PyLong_Check(value.ptr()) != 0 ? PyLong_AsDouble(value.ptr()) : converted(value);
+    if (read != -1.0 || PyErr_Occurred() == nullptr) return records::Cell::of(read);
+    const bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
+    if (!too_large && PyErr_ExceptionMatches(PyExc_TypeError) == 0 &&
+        PyErr_ExceptionMatches(PyExc_ValueError) == 0)
+      throw nb::python_error();  // an interrupt, say
+    PyErr_Clear();
+    if (too_large) fail(column, "the number is larger than any float");
+    if (python_type(value) == "NAType") return records::Cell::none();  // pandas.NA
+    fail(column, "expected a number, a string or a date, got a " + python_type(value));
+  }
+  static double converted(nb::handle value) {
+    if (PyBytes_Check(value.ptr()) != 0 || PyByteArray_Check(value.ptr()) != 0) {
+      PyErr_SetString(PyExc_TypeError, "bytes");
+      return -1.0;
+    }
+    const nb::object real = nb::steal(PyNumber_Float(value.ptr()));
+    return real.is_valid() ? PyFloat_AsDouble(real.ptr()) : -1.0;
+  }
+
+  void read_strings(nb::object list, std::size_t column, CellRoom& room) const {
+    std::vector<std::string_view>& strings = room.strings[column];
+    strings.clear();
+    for (const nb::handle item : list) {
+      if (PyUnicode_Check(item.ptr()) == 0)
+        fail(column, "a list must hold strings, and has a " + python_type(item));
+      strings.push_back(utf8(item, column));
+    }
+    room.kept.push_back(std::move(list));
+    room.cells[column] = records::Cell::of(std::span<const std::string_view>(strings));
+  }
+
+  void read_pairs(nb::handle dict, std::size_t column, CellRoom& room) const {
+    std::vector<records::Pair>& pairs = room.pairs[column];
+    pairs.clear();
+    const nb::object kept = nb::module_::import_("builtins").attr("list")(dict.attr("items")());
+    for (const nb::handle item : kept) {
+      const nb::handle key = nb::object(item[0]);
+      const nb::handle value = nb::object(item[1]);
+      if (PyUnicode_Check(key.ptr()) == 0) fail(column, "the keys of a dict must be strings");
+      add_pair(utf8(key, column), value, column, room);
+    }
+    room.kept.push_back(kept);
+    room.cells[column] = records::Cell::of(std::span<const records::Pair>(pairs));
+  }
+
+  void add_pair(std::string_view key, nb::handle value, std::size_t column, CellRoom& room) const {
+    std::vector<records::Pair>& pairs = room.pairs[column];
+    if (PyUnicode_Check(value.ptr()) != 0) {
+      pairs.push_back({key, records::Cell::of(utf8(value, column))});
+    } else if (PyList_Check(value.ptr()) != 0 || PyTuple_Check(value.ptr()) != 0) {
+      nb::list items(value);
+      for (const nb::handle item : items) {
+        if (PyUnicode_Check(item.ptr()) == 0)
+          fail(column, "the list of '" + std::string(key) + "' must hold strings");
+        pairs.push_back({key, records::Cell::of(utf8(item, column))});
+      }
+      room.kept.push_back(std::move(items));
+    } else if (value.is_none()) {
+      fail(column, "the value of '" + std::string(key) + "' is None, not a number or a string");
+    } else {
+      pairs.push_back({key, number(value, column)});
+    }
+  }
+
+  records::Plan plan_;
+  std::vector<ColumnRule> rules_;
+  std::vector<nb::object> bound_;
+  std::size_t given_;  // columns of a record; others repeat them
+  bool required_;      // a record without one of them is an error
+  bool whole_;
+  bool ignores_unknown_keys_;
+};
+
+// Buffers of one call. Reading a record may run Python code, which may come back here: then there are two.
+struct OneRecord {
+  explicit OneRecord(const records::Plan& plan) : worker(plan) {}
+  CellRoom room;
+  records::PlanWorker worker;
+};
+
+class RecordEncoding {
+ public:
+  explicit RecordEncoding(const BoundPlan& plan) : plan_(plan) {}
+
+  std::int32_t width() const { return plan_.plan().width(); }
+
+  // use(row) gets the encoded record.
+  template <class Use>
+  auto with_row(nb::handle record, const Use& use) {
+    std::unique_ptr<OneRecord> mine =
+        free_ != nullptr ? std::move(free_) : std::make_unique<OneRecord>(plan_.plan());
+    plan_.read(record, mine->room);
+    const records::EncodedRow row = mine->worker.encode(mine->room.cells);
+    auto result = use(row);
+    mine->room.kept.clear();
+    free_ = std::move(mine);
+    return result;
+  }
+
+ private:
+  const BoundPlan& plan_;
+  std::unique_ptr<OneRecord> free_;
+};
+
+}  // namespace unkernel::bindings
