@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -12,7 +11,6 @@
 namespace unkernel::records {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr int minute = 60, hour = 60 * minute, day = 24 * hour;
 
 constexpr double first_of(int year) {

@@ -12,8 +12,6 @@
 namespace unkernel::records {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
 std::int32_t width_of(const auto& columns) { return static_cast<std::int32_t>(columns.size()); }
 
 bool is(double value, double missing) { return std::isnan(missing) ? std::isnan(value) : value == missing; }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,8 @@
 #include "unkernel/records/cell.hpp"
 
 namespace unkernel::records {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();  // a missing number
 
 struct Block {
   std::vector<std::int32_t> ids;  // empty where the block is dense
