@@ -241,7 +241,7 @@ class CompiledClassifier(CompiledEstimator):
         given = getattr(X, "index" if is_row else "columns", None)
         if trained is None or given is None or not all(isinstance(name, str) for name in given):
             return
-        if list(given) != trained:
+        if list(given) != list(trained):
             raise ValueError(
                 "the columns of X do not have the names, in the order, that the model was trained with: "
                 f"{', '.join(trained[:5])}{', ...' if len(trained) > 5 else ''}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -240,7 +240,7 @@ def _place_of(classes: list[Any], label: Any) -> int:
 def feature_names(model: Any) -> Any:
     """The names of columns that a model holds, or None."""
     names = model.origin.get("feature_names")
-    return names if isinstance(names, list) else None
+    return names if isinstance(names, Sequence) and not isinstance(names, str) else None
 
 
 def _plain(values: NDArray[np.float64]) -> float | list[float]:

@@ -236,6 +236,7 @@ class RecordClassifier(CompiledEstimator):
         """What a file holds of it: the kind, arrays and settings."""
         arrays, plan = self.plan.to_container(_PLAN)
         kind, rows, settings = self.classifier.to_container()
+        settings = _without_names(settings)
         arrays |= {_ROWS + name: array for name, array in rows.items()}
         return KIND, arrays, {"plan": plan, "classifier": {"kind": kind, "settings": settings}}
 
@@ -254,6 +255,7 @@ class RecordClassifier(CompiledEstimator):
         classifier = classifier_from(name, rows, inside["settings"], kind=inside.get("kind"))
         if not isinstance(classifier, CompiledClassifier) or classifier.n_features_in_ > plan.n_features:
             raise FormatError(name, 0, 0, "the plan does not fit the classifier")
+        classifier.model.origin["feature_names"] = plan.feature_names
         return cls(plan, classifier)
 
     def to_model(self) -> Any:
@@ -265,3 +267,12 @@ class RecordClassifier(CompiledEstimator):
 
     def __repr__(self) -> str:
         return f"RecordClassifier({len(self.plan.columns)} columns, {self.classifier!r})"
+
+
+def _without_names(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a classifier, without the names of its features: the plan has them."""
+    if "model" in settings:
+        model = settings["model"]
+        return settings | {"model": model | {"settings": _without_names(model["settings"])}}
+    origin = {key: value for key, value in settings["origin"].items() if key != "feature_names"}
+    return settings | {"origin": origin}

@@ -18,6 +18,7 @@ from unkernel.data.threads import thread_count
 from unkernel.records import steps
 from unkernel.records.facts import KINDS, ColumnFacts, Records
 from unkernel.records.labels import interval_labels, value_labels
+from unkernel.records.names import JoinedNames
 from unkernel.records.plan import Plan, PlanStep
 from unkernel.records.tables import column_names
 
@@ -145,7 +146,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """A label for each feature, such as ``"job = pilot"`` or ``"age 35–44"``."""
         check_is_fitted(self)
-        return np.array(self.plan_.feature_names, dtype=object)
+        return np.array(list(self.plan_.feature_names), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -189,7 +190,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 parts += [len(made) - 1] if added else []
         if not parts:
             raise ValueError("every column is dropped: nothing is left to learn from")
-        labels = [label for part in parts for label in made[part].names]
+        labels = JoinedNames([made[part].names for part in parts])
         return Plan(list(names), [*made, steps.concatenate(parts, labels)])
 
     def _steps_of(self, kind: str, columns: list[ColumnFacts], first: int) -> list[PlanStep]:

@@ -21,6 +21,7 @@ from unkernel._core import RecordPlan
 from unkernel.data.rows.csr import CsrRows
 from unkernel.errors import FormatError
 from unkernel.records.analyzing import analyzer_of
+from unkernel.records.names import JoinedNames, NumberedNames
 from unkernel.records.tables import Table, check_known, is_arrow, table_of
 
 _ARRAY = "array"  # the key that stands for an array in the JSON of a plan
@@ -73,9 +74,9 @@ class Plan:
     bound: Sequence[str] = ()
 
     @property
-    def feature_names(self) -> list[str]:
+    def feature_names(self) -> Sequence[str]:
         """A label for each feature of the rows."""
-        return list(self.steps[-1].names)
+        return self.steps[-1].names
 
     @property
     def n_features(self) -> int:
@@ -176,7 +177,7 @@ class Plan:
         steps = [
             {
                 "kind": step.kind,
-                "names": list(step.names),
+                "names": _stored_names(step, self.steps),
                 "table": _without_arrays(step.table, f"{prefix}{number}", arrays),
             }
             for number, step in enumerate(self.steps)
@@ -194,16 +195,14 @@ class Plan:
     def from_container(cls, file: str, arrays: Mapping[str, NDArray[Any]], settings: Any) -> Plan:
         """The plan in a file; a ``FormatError`` if it is damaged."""
         try:
+            steps: list[PlanStep] = []
+            for step in settings["steps"]:
+                table = _with_arrays(_checked(step["table"], dict), arrays)
+                names = _read_names(step["names"], table, steps)
+                steps.append(PlanStep(_checked(step["kind"], str), table, names))
             plan = cls(
                 columns=[_checked(name, str) for name in settings["columns"]],
-                steps=[
-                    PlanStep(
-                        _checked(step["kind"], str),
-                        _with_arrays(_checked(step["table"], dict), arrays),
-                        [_checked(name, str) for name in step["names"]],
-                    )
-                    for step in settings["steps"]
-                ],
+                steps=steps,
                 required=_checked(settings["required"], bool),
                 whole=_checked(settings["whole"], bool),
                 ignores_unknown_keys=_checked(settings["ignores_unknown_keys"], bool),
@@ -226,6 +225,40 @@ class Plan:
 
 def _unlike_names(step: PlanStep, width: int) -> str:
     return f"not a sound plan: step {step.kind} has {width} features, and {len(step.names)} names"
+
+
+def _names_before(table: dict[str, Any], steps: Sequence[PlanStep]) -> Sequence[str] | None:
+    """The names of the vectors that a step takes, one after the other; None if it takes none."""
+    if "inputs" in table:
+        return JoinedNames([steps[_earlier(source, steps)].names for source in table["inputs"].tolist()])
+    return steps[_earlier(table["input"], steps)].names if "input" in table else None
+
+
+def _earlier(source: Any, steps: Sequence[PlanStep]) -> int:
+    if not 0 <= _checked(source, int) < len(steps):
+        raise ValueError(f"there is no step {source} before")
+    return int(source)
+
+
+def _stored_names(step: PlanStep, steps: Sequence[PlanStep]) -> Any:
+    """Names as files hold them: None where they are those of the vectors that the step takes."""
+    if isinstance(step.names, NumberedNames):
+        return {"numbered": step.names.name, "count": step.names.size}
+    before = _names_before(step.table, steps)
+    if before is not None and (before is step.names or list(before) == list(step.names)):
+        return None
+    return list(step.names)
+
+
+def _read_names(stored: Any, table: dict[str, Any], steps: Sequence[PlanStep]) -> Sequence[str]:
+    if stored is None:
+        before = _names_before(table, steps)
+        if before is None:
+            raise ValueError("a step has no names")
+        return before
+    if isinstance(stored, dict):
+        return NumberedNames(_checked(stored["numbered"], str), _checked(stored["count"], int))
+    return [_checked(name, str) for name in stored]
 
 
 def _checked(value: Any, kind: type) -> Any:

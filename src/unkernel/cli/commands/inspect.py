@@ -127,6 +127,8 @@ def _inspect_records(path: Path, top: int, features: str | None, *, quiet: bool)
         raise ValueError(f"{path}: --features names the features of rows; a model of records knows them")
     records, opened = as_rows(path)
     found = _inspect_rows(opened, top, None, quiet=quiet)
+    # There may be millions of names, and the plan makes them.
+    found["origin"] = {key: value for key, value in found["origin"].items() if key != "feature_names"}
     return found | {"records": True, "target": records.target, "columns": records.columns()}
 
 

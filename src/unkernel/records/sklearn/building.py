@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from unkernel.records import steps
+from unkernel.records.names import JoinedNames
 from unkernel.records.plan import PlanStep
 
 
@@ -79,7 +80,7 @@ class Builder:
         """Vectors beside each other."""
         if len(vectors) == 1:
             return vectors[0]
-        names = [name for vector in vectors for name in vector.names]
+        names = JoinedNames([vector.names for vector in vectors])
         return self.add(steps.concatenate([vector.step for vector in vectors], names))
 
 

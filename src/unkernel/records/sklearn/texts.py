@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from unkernel.records import steps
+from unkernel.records.names import NumberedNames
 from unkernel.records.plan import PlanStep
 from unkernel.records.sklearn.building import Builder, Source, Vector, refuse
 from unkernel.records.sklearn.supported import TOKEN_PATTERNS, TRANSFORMERS
@@ -39,7 +40,7 @@ def tfidf_transformer(builder: Builder, transformer: Any, source: Source, where:
 def hashing_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
     """Counts of n-grams, whose features are hashes of them."""
     table = _text_table(vectorizer, source, where) | _hashing(vectorizer)
-    names = _Numbered("hash", int(vectorizer.n_features))
+    names = NumberedNames("hash", int(vectorizer.n_features))
     return _normalized(builder, builder.add(PlanStep("text", table, names)), vectorizer.norm)
 
 
@@ -54,7 +55,7 @@ def dict_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: st
 def feature_hasher(builder: Builder, hasher: Any, source: Source, where: str) -> Vector:
     """The entries of a dict, or the strings of a list, hashed."""
     columns = steps.int32([_column(source, where)])
-    names = _Numbered("hash", int(hasher.n_features))
+    names = NumberedNames("hash", int(hasher.n_features))
     if hasher.input_type == "dict":
         return builder.add(
             PlanStep("pairs", {"columns": columns, "separator": "="} | _hashing(hasher), names)
@@ -104,10 +105,3 @@ def _text_table(vectorizer: Any, source: Source, where: str) -> dict[str, Any]:
         binary=bool(vectorizer.binary),
         stop_words=stop_words,
     )
-
-
-class _Numbered(list[str]):
-    """Labels of features that have no names."""
-
-    def __init__(self, name: str, count: int) -> None:
-        super().__init__(f"{name} {number}" for number in range(count))

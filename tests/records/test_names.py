@@ -1,0 +1,103 @@
+"""Names of features that are made when they are asked for, and how files hold them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import LinearSVC
+
+import unkernel
+from unkernel.errors import FormatError
+from unkernel.models import container
+from unkernel.records import steps
+from unkernel.records.names import JoinedNames, NumberedNames
+from unkernel.records.plan import Plan
+
+TEXTS = ["good movie", "bad film", "so good", "so bad"] * 5
+FRAME = pd.DataFrame({"text": TEXTS, "who": list("abcd") * 5})
+LABELS = [1, 0, 1, 0] * 5
+
+
+def test_names_are_those_of_a_list() -> None:
+    names = JoinedNames([["a", "b"], [], NumberedNames("hash", 3), ["c"]])
+    listed = ["a", "b", "hash 0", "hash 1", "hash 2", "c"]
+    assert list(names) == listed
+    assert names == listed and names != listed[1:] and names != "abcdef"
+    assert [names[place] for place in range(-6, 6)] == [listed[place] for place in range(-6, 6)]
+    assert names[1:5:2] == listed[1:5:2]
+    assert len(JoinedNames([])) == 0
+    for place in (6, -7):
+        with pytest.raises(IndexError, match=f"there is no feature {place}"):
+            names[place]
+
+
+def pipelines() -> list[tuple[Any, Any, Any]]:
+    columns = [("words", HashingVectorizer(), "text"), ("who", OneHotEncoder(), ["who"])]
+    return [
+        (make_pipeline(HashingVectorizer(), LinearSVC()), TEXTS, "so good"),
+        (make_pipeline(ColumnTransformer(columns), LinearSVC()), FRAME, {"text": "so good", "who": "a"}),
+    ]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_million_hashed_features_fit_a_file(place: int, tmp_path: Any) -> None:
+    pipeline, X, record = pipelines()[place]
+    fast = unkernel.compile(pipeline.fit(X, LABELS), sample=X, measure=False)
+    fast.save(tmp_path / "model.uk")
+    again = unkernel.load(tmp_path / "model.uk")
+    assert again.predict(X).tolist() == LABELS
+    assert len(again.plan.feature_names) >= 2**20
+    explained = again.explain_one(record)
+    assert explained == fast.explain_one(record)
+    assert "hash " in str(explained) and ("who = a" in str(explained)) == (place == 1)
+    assert [str(heavy) for heavy in again.heaviest()] == [str(heavy) for heavy in fast.heaviest()]
+    _, _, settings = container.read(tmp_path / "model.uk")
+    assert len(str(settings)) < 20_000
+
+
+def plan_with(names: Any, **table: Any) -> dict[str, Any]:
+    first = {"kind": "numbers", "table": {"columns": {"array": "c"}}, "names": ["a", "b"]}
+    last = {"kind": "normalize", "table": {"norm": "l2"} | table, "names": names}
+    return {
+        "columns": ["a", "b"],
+        "required": False,
+        "whole": False,
+        "ignores_unknown_keys": True,
+        "steps": [first, last],
+    }
+
+
+def test_files_leave_out_names_that_are_those_before() -> None:
+    plan = Plan(["a"], [steps.numbers([0], ["a"]), steps.concatenate([0, 0], ["a", "a"])])
+    _, settings = plan.to_container("plan")
+    assert [step["names"] for step in settings["steps"]] == [["a"], None]
+    arrays = {"c": np.array([0, 1], np.int32)}
+    found = Plan.from_container("m.uk", arrays, plan_with(None, input=0))
+    assert found.feature_names == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        plan_with(None, input=1),
+        plan_with(None, input=-1),
+        plan_with(None, input="0"),
+        plan_with(None),
+        plan_with({"numbered": "hash", "count": 3}, input=0),
+        plan_with({"numbered": "hash", "count": 2**40}, input=0),
+        plan_with({"numbered": "hash", "count": "2"}, input=0),
+        plan_with({"numbered": 1, "count": 2}, input=0),
+        plan_with({"count": 2}, input=0),
+        plan_with(["a"], input=0),
+    ],
+)
+def test_damaged_names(settings: dict[str, Any]) -> None:
+    with pytest.raises(FormatError, match="the plan of the model is damaged"):
+        Plan.from_container("m.uk", {"c": np.array([0, 1], np.int32)}, settings)
