@@ -1,6 +1,6 @@
 """Records: from a dict to its class, against the scikit-learn pipeline that the model was compiled from.
 
-    python benchmarks/records.py [adult] [bound] [clinc] [pairs] [frame] [csv] [onnx]
+    python benchmarks/records.py [adult] [bound] [clinc] [pairs] [frame] [csv] [onnx] [vowpal]
                                  [--data FOLDER] [--repeats 5]
 
 Adult: 14 columns; CLINC150: 15,000 sentences of 150 intents. Both sides get the same records, one after the
@@ -11,6 +11,7 @@ other, in turns; the least CPU time of several rounds counts. Labels must be equ
 - frame: a polars frame of a million records to labels, on one thread.
 - csv: Adult's test file, tiled to 100 MB in a temporary folder, through `unkernel predict`, on one thread.
 - onnx: ONNX Runtime beside ours, if skl2onnx and onnxruntime are installed.
+- vowpal: Vowpal Wabbit beside ours, if vowpalwabbit is installed: pairs of features, a line of text per record.
 """
 
 from __future__ import annotations
@@ -334,6 +335,57 @@ def compare_with_onnx(
     )
 
 
+def ask_vowpal(folder: Path, repeats: int) -> None:
+    """Vowpal Wabbit, which learns weights of all pairs of features online: a line of text to a score."""
+    try:
+        import vowpalwabbit
+    except ImportError as error:
+        print(f"Vowpal Wabbit is skipped: {error}; pip install vowpalwabbit")
+        return
+    X, y = adult(folder, "train")
+    test, labels = adult(folder, "test")
+    records = test.to_dict("records")
+    fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y))
+    lines = [vowpal_line(record) for record in records]
+    with tempfile.TemporaryDirectory() as room:
+        train, asked, answers, model = (Path(room) / name for name in ("train", "test", "answers", "model"))
+        learnt = zip(X.to_dict("records"), y, strict=True)
+        train.write_text(
+            "".join(f"{1 if high == '>50K' else -1} {vowpal_line(one)}\n" for one, high in learnt)
+        )
+        asked.write_text("".join(f"{line}\n" for line in lines))
+        train_options = f"--loss_function logistic --interactions ff -b 20 -d {train} -f {model}"
+        vowpalwabbit.Workspace(f"{train_options} --quiet --no_stdin").finish()
+        asking = f"-t -i {model} --quiet --no_stdin"
+        workspace = vowpalwabbit.Workspace(asking)
+        found = best(
+            {
+                "ours": (lambda: [fast.predict_one(record) for record in records], len(records)),
+                "a call": (lambda: [workspace.predict(line) for line in lines], len(lines)),
+                "a file": (
+                    lambda: vowpalwabbit.Workspace(f"{asking} -d {asked} -p {answers}").finish(),
+                    len(lines),
+                ),
+            },
+            repeats,
+        )
+        theirs = np.mean((np.loadtxt(answers) > 0) == (labels == ">50K"))
+    accuracy = np.mean(fast.predict(test) == labels)
+    print(
+        f"Adult, RecordEncoder + PolySVC(degree=2): accuracy {accuracy:.4f}, dict to label "
+        f"{found['ours']:.2f} us; Vowpal Wabbit {vowpalwabbit.__version__}: accuracy {theirs:.4f}, line to "
+        f"score {found['a call']:.1f} us by a call, {found['a file']:.1f} us by its own loop over a file"
+    )
+
+
+def vowpal_line(record: dict[str, Any]) -> str:
+    """A record in the text format of Vowpal Wabbit, in one namespace."""
+    words = [
+        f"{name}:{value / 100:g}" if name in NUMBERS else f"{name}={value}" for name, value in record.items()
+    ]
+    return f"|f {' '.join(words)}"
+
+
 SECTIONS = {
     "adult": ask_adult,
     "bound": ask_bound,
@@ -342,6 +394,7 @@ SECTIONS = {
     "frame": ask_frame,
     "csv": ask_csv,
     "onnx": ask_onnx,
+    "vowpal": ask_vowpal,
 }
 
 
