@@ -11,7 +11,7 @@ other, in turns; the least CPU time of several rounds counts. Labels must be equ
 - frame: a polars frame of a million records to labels, on one thread.
 - csv: Adult's test file, tiled to 100 MB in a temporary folder, through `unkernel predict`, on one thread.
 - onnx: ONNX Runtime beside ours, if skl2onnx and onnxruntime are installed.
-- vowpal: Vowpal Wabbit beside ours, if vowpalwabbit is installed: pairs of features, a line of text per record.
+- vowpal: Vowpal Wabbit beside ours, if vowpalwabbit is installed: pairs of features, a line per record.
 """
 
 from __future__ import annotations
