@@ -190,8 +190,9 @@ class BoundPlan {
 
   void read_sequence(nb::handle record, CellRoom& room) const {
     if (PyList_Check(record.ptr()) == 0 && PyTuple_Check(record.ptr()) == 0)
-      throw nb::type_error(
-          ("a record is a dict, or a list of one value per column, not a " + python_type(record)).c_str());
+      throw nb::type_error(("a record is a dict, or a list of one value per column, not a value of type " +
+                            python_type(record))
+                               .c_str());
     if (nb::len(record) != given_)
       throw std::invalid_argument("the record has " + std::to_string(nb::len(record)) +
                                   " values, and the model " + std::to_string(given_) + " columns");
@@ -248,7 +249,8 @@ class BoundPlan {
     } else if (value.is_none()) {
       cell = records::Cell::none();
     } else if (PyList_Check(object) != 0 || PyTuple_Check(object) != 0 || PyAnySet_Check(object) != 0) {
-      if (!rules_[column].analyzer.is_none()) fail(column, "expected a text, got a " + python_type(value));
+      if (!rules_[column].analyzer.is_none())
+        fail(column, "expected a text, got a value of type " + python_type(value));
       read_strings(nb::list(nb::borrow(value)), column, room);
     } else if (PyDict_Check(object) != 0) {
       read_pairs(value, column, room);
@@ -270,7 +272,7 @@ class BoundPlan {
     PyErr_Clear();
     if (too_large) fail(column, "the number is larger than any float");
     if (python_type(value) == "NAType") return records::Cell::none();  // pandas.NA
-    fail(column, "expected a number, a string or a date, got a " + python_type(value));
+    fail(column, "expected a number, a string or a date, got a value of type " + python_type(value));
   }
   static double converted(nb::handle value) {
     if (PyBytes_Check(value.ptr()) != 0 || PyByteArray_Check(value.ptr()) != 0) {
@@ -286,7 +288,7 @@ class BoundPlan {
     strings.clear();
     for (const nb::handle item : list) {
       if (PyUnicode_Check(item.ptr()) == 0)
-        fail(column, "a list must hold strings, and has a " + python_type(item));
+        fail(column, "a list must hold strings, and has a value of type " + python_type(item));
       strings.push_back(utf8(item, column));
     }
     room.kept.push_back(std::move(list));

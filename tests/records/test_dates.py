@@ -168,7 +168,7 @@ def test_what_is_no_date(values: list[Any], problem: str) -> None:
         ("2026-02-30", "expected a date such as 2026-11-17 or 2026-11-17T14:05, got the string '2026-02-30'"),
         (20261117, "expected a date, got a number"),
         (["2026-11-17"], "expected a date, got a list or a dict"),
-        (b"2026-11-17", "expected a number, a string or a date, got a bytes"),
+        (b"2026-11-17", "expected a number, a string or a date, got a value of type bytes"),
     ],
 )
 def test_records_that_cannot_be_read(value: Any, words: str) -> None:

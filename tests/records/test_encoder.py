@@ -54,10 +54,10 @@ def test_kinds_can_be_given() -> None:
         ({"wage": "number"}, "kinds names a column 'wage' that X does not have"),
         ({"age": "nothing"}, "the kind of column 'age' is 'nothing', and must be one of category, number"),
         (dict.fromkeys(COLUMNS, "drop"), "every column is dropped"),
-        ({"tags": "category"}, "column 'tags' is a category, and holds a list"),
+        ({"tags": "category"}, "column 'tags' is a category, and holds a value of type list"),
         ({"job": "binned"}, "column 'job' is a number, and holds something else"),
-        ({"age": "text"}, "column 'age' is a text, and holds a int"),
-        ({"age": "strings"}, "column 'age' is a list of strings, and holds a int"),
+        ({"age": "text"}, "column 'age' is a text, and holds a value of type int"),
+        ({"age": "strings"}, "column 'age' is a list of strings, and holds a value of type int"),
     ],
 )
 def test_kinds_that_do_not_fit_are_refused(kinds: dict[str, str], message: str) -> None:

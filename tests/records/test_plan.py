@@ -223,7 +223,7 @@ def test_required_columns_and_unknown_ones() -> None:
         strict.encode({"more": [1]})
     with pytest.raises(ValueError, match="2 values, and the model 1 columns"):
         strict.encode_one([1, 2])
-    with pytest.raises(TypeError, match="not a int"):
+    with pytest.raises(TypeError, match="not a value of type int"):
         strict.encode_one(3)
 
 

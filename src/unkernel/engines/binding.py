@@ -50,7 +50,7 @@ class BoundRecord:
 
     def __init__(self, classifier: RecordClassifier, shared: Mapping[str, Any]) -> None:
         if not isinstance(shared, Mapping):
-            raise TypeError(f"bind takes a dict of some columns, got a {type(shared).__name__}")
+            raise TypeError(f"bind takes a dict of some columns, got a value of type {type(shared).__name__}")
         self.classifier = classifier
         self.shared = dict(shared)
         self._check_shared()
@@ -174,7 +174,8 @@ class WholeRecords:
     def _whole(self, others: Any) -> dict[str, Any]:
         if not isinstance(others, Mapping):
             raise TypeError(
-                f"a record is a dict of the columns that are not bound, not a {type(others).__name__}"
+                "a record is a dict of the columns that are not bound, not a value of type "
+                f"{type(others).__name__}"
             )
         double = [name for name in self._shared if name in others]
         if double:

@@ -50,7 +50,9 @@ class ColumnFacts:
         """The categories that at least so many records have: numbers, then strings, in order."""
         for kind in self._summary.types:
             if not issubclass(kind, (str, int, float, np.number, np.bool_)):
-                raise TypeError(f"column {self.name!r} is a category, and holds a {kind.__name__}")
+                raise TypeError(
+                    f"column {self.name!r} is a category, and holds a value of type {kind.__name__}"
+                )
         numbers: list[Any] = self._summary.frequent_numbers(min_count).tolist()
         return numbers + self._summary.frequent_texts(min_count)
 
@@ -58,17 +60,20 @@ class ColumnFacts:
         """The words, as a step with this table finds them, that at least so many records have."""
         for kind in self._summary.types:
             if not issubclass(kind, str):
-                raise TypeError(f"column {self.name!r} is a text, and holds a {kind.__name__}")
+                raise TypeError(f"column {self.name!r} is a text, and holds a value of type {kind.__name__}")
         return self._summary.frequent_words(table, analyzer_of(table), min_count)
 
     def items(self, min_count: int) -> list[str]:
         """The strings that at least so many lists have."""
         for kind in self._summary.types:
             if not issubclass(kind, _LISTS):
-                raise TypeError(f"column {self.name!r} is a list of strings, and holds a {kind.__name__}")
+                raise TypeError(
+                    f"column {self.name!r} is a list of strings, and holds a value of type {kind.__name__}"
+                )
         if self._summary.item_problem:
             raise TypeError(
-                f"column {self.name!r} is a list of strings, and one holds a {self._summary.item_problem}"
+                f"column {self.name!r} is a list of strings, and one holds a value of type "
+                f"{self._summary.item_problem}"
             )
         return self._summary.frequent_items(min_count)
 
@@ -99,7 +104,9 @@ class ColumnFacts:
 
     def _check_numbers(self) -> None:
         for kind in self._summary.not_numbers:
-            raise ValueError(f"column {self.name!r} is a number, and holds something else: {kind.__name__}")
+            raise ValueError(
+                f"column {self.name!r} is a number, and holds something else: a value of type {kind.__name__}"
+            )
         if self._summary.has_infinity:
             raise ValueError(f"Input X contains infinity: column {self.name!r}")
 

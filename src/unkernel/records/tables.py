@@ -37,7 +37,9 @@ def column_names(X: Any) -> list[str] | None:
         seen: dict[str, None] = {}
         for record in X:
             if not isinstance(record, Mapping):
-                raise TypeError(f"a list of records must hold dicts, and has a {type(record).__name__}")
+                raise TypeError(
+                    f"a list of records must hold dicts, and has a value of type {type(record).__name__}"
+                )
             seen.update(dict.fromkeys(record))
         _check_names(list(seen))
         return list(seen)
