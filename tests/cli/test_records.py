@@ -264,6 +264,20 @@ def test_inspect_bench_and_compile(run, people_model, people_file, tmp_path):
     )
 
 
+def test_unknown_keys(run, people_model, people_file, model_file, tmp_path):
+    strict, lenient = tmp_path / "strict.uk", tmp_path / "lenient.uk"
+    assert run("compile", people_model, "-o", strict, "--unknown-keys", "error").code == 0
+    assert run("compile", strict, "-o", lenient, "--unknown-keys", "ignore").code == 0
+    more = tmp_path / "more.csv"
+    more.write_text("age,job,member,shoes\n60,pilot,true,44\n")
+    assert "does not know the column 'shoes'" in run("predict", strict, more).error()
+    for model in (people_model, lenient):
+        assert run("predict", model, more).code == 0
+    assert run("evaluate", strict, people_file).code == 0
+    ran = run("compile", model_file, "-o", tmp_path / "c.uk", "--unknown-keys", "error")
+    assert "--unknown-keys is for models of records" in ran.error()
+
+
 def test_tuning(run, people_file, tmp_path):
     ran = run(
         "tune", "poly", people_file, "--target", "rich", "--degree", 1, "--C", "0.1,1", "--cv", 2,

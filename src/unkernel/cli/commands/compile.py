@@ -17,7 +17,7 @@ from unkernel.cli.options import shared, training
 from unkernel.cli.options.help import flowing
 from unkernel.cli.options.wording import in_words_of_options
 from unkernel.cli.outputs import check_different, check_given, check_model_output, check_output
-from unkernel.cli.records.compiling import encoded_file
+from unkernel.cli.records.compiling import encoded_file, plan_with
 from unkernel.cli.records.explaining import as_rows
 from unkernel.cli.render.compiled import print_compiled
 from unkernel.cli.render.console import print_json, warn
@@ -51,6 +51,7 @@ def compile(
     trie: shared.Trie = _DEFAULT["trie"],
     trie_nodes: shared.TrieNodes = _DEFAULT["trie_nodes"],
     measure: shared.Measure = _DEFAULT["measure"],
+    unknown_keys: shared.UnknownKeysOption = None,
     plot: shared.Plot = None,
     jobs: shared.Jobs = None,
     json: shared.Json = False,
@@ -65,7 +66,8 @@ def compile(
     have one engine, which needs no choice.
 
     A model of records stays one: its engine is chosen anew, and --sample and
-    --trie are then files of records.
+    --trie are then files of records. With --unknown-keys error it refuses
+    records and tables with columns that it does not know.
 
     With --trie, what frequent beginnings of these rows add up to is looked up
     at once, if that is faster; the scores are the same.
@@ -77,6 +79,7 @@ def compile(
     [dim]$[/dim] unkernel compile libsvm.model -o model.uk --plot tried.svg
     [dim]$[/dim] unkernel compile model.uk -o fast.uk --trie corpus.svm --trie-nodes 1M --plot trade-off.png
     [dim]$[/dim] unkernel compile svm-light-tk.model -o model.uk
+    [dim]$[/dim] unkernel compile income.uk -o strict.uk --unknown-keys error
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     model = check_given(output, "compile", source)
     (path, *others) = source
@@ -95,6 +98,8 @@ def compile(
             given_rows = {
                 name: encoded_file(records, file, threads, display) for name, file in given_rows.items()
             }
+        elif unknown_keys is not None:
+            raise ValueError(f"{path}: --unknown-keys is for models of records, and this one has no keys")
         read = time.perf_counter()
         if isinstance(opened, OpenedTrees):
             given = {"--memory": memory, "--sample": sample, "--trie": trie, "--plot": plot}
@@ -123,7 +128,7 @@ def compile(
                 classifier.save(model)
             else:
                 assert isinstance(classifier, CompiledClassifier)  # as the model is of rows
-                RecordClassifier(records.classifier.plan, classifier).save(model)
+                RecordClassifier(plan_with(records, unknown_keys), classifier).save(model)
     result = _describe(opened, classifier, model)
     result["seconds"] = {"reading": read - began, "compiling": compiled - read}
     result["trie_asked_for"] = trie is not None

@@ -34,6 +34,11 @@ class EngineName(StrEnum):
     int16 = "int16"
 
 
+class UnknownKeys(StrEnum):
+    ignore = "ignore"
+    error = "error"
+
+
 DataFile = Annotated[
     str,
     typer.Argument(
@@ -167,6 +172,14 @@ Trie = Annotated[
         metavar="FILE",
         help="Rows to grow a prefix trie from; it is kept where it pays.",
         show_default="none",
+    ),
+]
+UnknownKeysOption = Annotated[
+    UnknownKeys | None,
+    typer.Option(
+        "--unknown-keys",
+        help="Of records: whether columns that the model does not know are an error.",
+        show_default="as before",
     ),
 ]
 TrieNodes = Annotated[

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from unkernel.cli.inputs.records import OpenedRecords, asked_blocks, reading_records
 from unkernel.cli.records.answering import check_records
 from unkernel.cli.render.progress import Display
 from unkernel.data.rows.csr import stacked
+from unkernel.records.plan import Plan
 
 
 def encoded_file(opened: OpenedRecords, file: str | None, threads: int, display: Display) -> Any:
@@ -21,6 +23,15 @@ def encoded_file(opened: OpenedRecords, file: str | None, threads: int, display:
     if not rows:
         raise ValueError(f"{file}: there is no record")
     return (rows[0] if len(rows) == 1 else stacked(rows)).to_scipy()
+
+
+def plan_with(opened: OpenedRecords, unknown_keys: str | None) -> Plan:
+    """The plan, doing with keys that it does not know what was asked for."""
+    plan = opened.classifier.plan
+    if unknown_keys is None:
+        return plan
+    check_records(opened)
+    return replace(plan, ignores_unknown_keys=unknown_keys == "ignore")
 
 
 def some_records(opened: OpenedRecords, file: str, count: int, display: Display) -> list[dict[str, Any]]:
