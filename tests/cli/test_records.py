@@ -273,7 +273,12 @@ def test_unknown_keys(run, people_model, people_file, model_file, tmp_path):
     assert "does not know the column 'shoes'" in run("predict", strict, more).error()
     for model in (people_model, lenient):
         assert run("predict", model, more).code == 0
-    assert run("evaluate", strict, people_file).code == 0
+    for command in (["evaluate"], ["explain"], ["bench", "--seconds", 0.01, "--jobs", 1], ["predict"]):
+        ran = run(command[0], strict, people_file, *command[1:])  # where the target is
+        assert ran.code == 0, ran.err
+    lines = tmp_path / "people.jsonl"
+    lines.write_text('{"age": 60, "job": "pilot", "member": true, "rich": "yes"}\n')
+    assert run("evaluate", strict, lines, "--json").json["accuracy"] == 1.0
     ran = run("compile", model_file, "-o", tmp_path / "c.uk", "--unknown-keys", "error")
     assert "--unknown-keys is for models of records" in ran.error()
 

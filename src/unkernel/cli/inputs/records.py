@@ -17,6 +17,7 @@ from unkernel import load
 from unkernel.cli.inputs.contents import beginning, check_no_model, holds_rows
 from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels
 from unkernel.cli.render.progress import Display
+from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import RecordClassifier
 from unkernel.errors import FormatError
 from unkernel.records.files import Block, RecordFile, format_of, open_records
@@ -126,6 +127,19 @@ def asked_blocks(
         _check_columns(opened, file)
         _check_unknown(opened, file.columns, file.file)
     return file.blocks(types, threads)
+
+
+def encoded(opened: OpenedRecords, block: Block, threads: int = 1) -> CsrRows:
+    """The rows of some records; the target, which no model reads, may be among their columns."""
+    plan = opened.classifier.plan
+    if opened.target is not None and not plan.ignores_unknown_keys:
+        block = block.without(opened.target)
+    return block.encode(plan, threads)
+
+
+def without_target(opened: OpenedRecords, record: dict[str, Any]) -> dict[str, Any]:
+    """A record as the model is asked about it."""
+    return {name: value for name, value in record.items() if name != opened.target}
 
 
 def _check_columns(opened: OpenedRecords, file: RecordFile) -> None:

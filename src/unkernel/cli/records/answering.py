@@ -14,6 +14,7 @@ from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     asked_blocks,
+    encoded,
     open_record_model,
     reading_records,
 )
@@ -117,8 +118,8 @@ def answer_records(request: RecordRequest, display: Display) -> dict[str, Any]:
         with answers_to(request.output, answers) as put:
             for block in asked_blocks(opened, file, request.threads):
                 read = time.perf_counter()
-                encoded = block.encode(classifier.plan, request.threads)
-                raw = classifier.classifier.score_csr(encoded, request.threads)
+                asked = encoded(opened, block, request.threads)
+                raw = classifier.classifier.score_csr(asked, request.threads)
                 put(raw)
                 compared.add(block, raw)
                 rows += block.n_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from unkernel.cli.inputs.records import OpenedRecords, asked_blocks, reading_records
+from unkernel.cli.inputs.records import OpenedRecords, asked_blocks, encoded, reading_records, without_target
 from unkernel.cli.records.answering import check_records
 from unkernel.cli.render.progress import Display
 from unkernel.data.rows.csr import stacked
@@ -19,7 +19,7 @@ def encoded_file(opened: OpenedRecords, file: str | None, threads: int, display:
     check_records(opened)
     with reading_records(file, display) as source:
         blocks = asked_blocks(opened, source, threads, with_target=False)
-        rows = [block.encode(opened.classifier.plan, threads) for block in blocks]
+        rows = [encoded(opened, block, threads) for block in blocks]
     if not rows:
         raise ValueError(f"{file}: there is no record")
     return (rows[0] if len(rows) == 1 else stacked(rows)).to_scipy()
@@ -40,8 +40,8 @@ def some_records(opened: OpenedRecords, file: str, count: int, display: Display)
     found: list[dict[str, Any]] = []
     with reading_records(file, display) as source:
         for block in asked_blocks(opened, source, threads=1, with_target=False):
-            block.encode(opened.classifier.plan)  # which says what is wrong with a record, and where
-            found += block.records()
+            encoded(opened, block)  # which says what is wrong with a record, and where
+            found += [without_target(opened, record) for record in block.records()]
             if len(found) >= count:
                 break
     if not found:

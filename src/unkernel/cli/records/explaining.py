@@ -13,8 +13,10 @@ from unkernel.cli.inputs.models import Opened
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     asked_blocks,
+    encoded,
     open_record_model,
     reading_records,
+    without_target,
 )
 from unkernel.cli.records.answering import check_records
 from unkernel.cli.render.console import many
@@ -36,9 +38,10 @@ def explain_record(
         record, block, place = _record(opened, data, row, display)
         with display.working("explaining"):
             if block is not None:
-                block.encode(opened.classifier.plan)  # which says what is wrong with a record, and where
+                encoded(opened, block)  # which says what is wrong with a record, and where
+            asked = without_target(opened, record)
             try:
-                found = opened.classifier.explain_one(record, top, of=called)
+                found = opened.classifier.explain_one(asked, top, of=called)
             except (ValueError, TypeError) as error:
                 raise ValueError(f"{path if block else data}: {error}") from error
     label = record.get(opened.target) if opened.target else None
@@ -48,7 +51,7 @@ def explain_record(
         "unit": "record",
         "row": place,
         "label": label,
-        "prediction": opened.classifier.predict_one(record),
+        "prediction": opened.classifier.predict_one(asked),
         **described(
             found,
             opened.classifier.decision,
@@ -57,7 +60,7 @@ def explain_record(
                 "names": [opened.classifier.plan.feature_names[column] for column in part.features],
             },
         ),
-        "basis": "sets" if _is_binary(opened, record) else "monomials",
+        "basis": "sets" if _is_binary(opened, asked) else "monomials",
         "exact": opened.classifier.classifier.exact,
     }
 

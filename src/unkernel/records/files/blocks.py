@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,16 @@ class Block:
         names = list(self.table) if isinstance(self.table, Mapping) else self.table.column_names
         columns = [listed(self.table[name]) for name in names]
         return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def without(self, name: str) -> Block:
+        """The same records, without a column."""
+        if isinstance(self.table, list):
+            table: Any = [{key: record[key] for key in record if key != name} for record in self.table]
+        elif isinstance(self.table, Mapping):
+            table = {key: column for key, column in self.table.items() if key != name}
+        else:
+            table = self.table.drop_columns(name) if name in self.table.column_names else self.table
+        return replace(self, table=table)
 
     def one(self, row: int) -> Block:
         """The block of one record."""
