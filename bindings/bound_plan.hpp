@@ -109,7 +109,7 @@ class BoundPlan {
   // Whether a table of Arrow's has the columns that it must have, and no others where these are an error.
   void check_columns(const records::ArrowSchema& schema) const {
     for (std::size_t k = 0; required_ && k < given_; ++k) {
-      if (!records::has_column(schema, name(k)))
+      if (rules_[k].read && !records::has_column(schema, name(k)))
         throw std::invalid_argument("the table has no column '" + name(k) + "'");
     }
     for (std::int64_t k = 0; !ignores_unknown_keys_ && k < schema.n_children; ++k) {
@@ -163,7 +163,8 @@ class BoundPlan {
       PyObject* value = PyDict_GetItemWithError(record.ptr(), rules_[k].name.ptr());
       if (value == nullptr) {
         if (PyErr_Occurred() != nullptr) throw nb::python_error();
-        if (required_) throw std::invalid_argument("the record has no column '" + name(k) + "'");
+        if (required_ && rules_[k].read)
+          throw std::invalid_argument("the record has no column '" + name(k) + "'");
         continue;
       }
       if (k < given_) ++found;

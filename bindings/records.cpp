@@ -265,19 +265,19 @@ void bind_records(nb::module_& module) {
           },
           nb::arg("kind"), nb::arg("table"))
       .def_prop_ro("width", [](const BoundPlan& plan) { return plan.plan().width(); })
-      .def("encode_one", &encode_one, nb::arg("record"))
+      .def("encode_one", &encode_one, nb::arg("record").none())
       .def("encode_table", &encode_table, nb::arg("columns"), nb::arg("rows"), nb::arg("threads"))
       .def("encode_arrow", &encode_arrow, nb::arg("stream"), nb::arg("threads"));
   nb::class_<RecordScorer>(module, "RecordScorer")
       .def(nb::init<nb::object, nb::object>(), nb::arg("plan"), nb::arg("engine"))
-      .def("score", &RecordScorer::score, nb::arg("record"),
+      .def("score", &RecordScorer::score, nb::arg("record").none(),
            nb::sig("def score(self, record: object) -> float | list[float]"))
-      .def("choose_by_pairs", &RecordScorer::choose_by_pairs, nb::arg("record"), nb::arg("classes"),
+      .def("choose_by_pairs", &RecordScorer::choose_by_pairs, nb::arg("record").none(), nb::arg("classes"),
            nb::arg("by_sums"))
       .def("bind", &RecordScorer::bind, nb::arg("columns"), nb::arg("values"), nb::arg("places"),
            nb::arg("width"), nb::arg("sharing"))
       .def("score_rows", &RecordScorer::score_rows, nb::arg("rows"))
-      .def("choose", &RecordScorer::choose, nb::arg("record"), nb::arg("zero_is_positive"));
+      .def("choose", &RecordScorer::choose, nb::arg("record").none(), nb::arg("zero_is_positive"));
 }
 
 }  // namespace unkernel::bindings

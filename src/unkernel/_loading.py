@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from unkernel.models import registry
 
@@ -35,16 +35,28 @@ for _name, (_description, _loader) in _KINDS.items():
 
 
 def load(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str], *, verify: Literal["lazy"] | bool = "lazy", mmap: bool = True
 ) -> CompiledClassifier | RecordClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel:
     """Read a ``.uk`` file and make it ready: a classifier, a parser or a chunker.
 
-    A file that ``compile`` made is mapped into memory, and so shared among the processes that load it.
+    The file is mapped into memory, and so shared among the processes that load it. Replace a model by saving
+    or moving another over it, never by copying into it: what is mapped would change under those who use it,
+    and a file that is cut short would end them. ``mmap=False`` reads the whole file, and has no such care.
 
     What comes back depends on the file, which no type checker can see: narrow it by ``isinstance``. The
     ``load`` of each class, such as ``ArcEagerModel.load(path)``, raises for files of other kinds and returns
     its own class. That of an estimator, such as ``ArcEagerParser.load(path)``, gives an estimator that can be
     fitted again.
+
+    Parameters
+    ----------
+    path : path
+    verify : "lazy" or bool, default="lazy"
+        Which parts are compared with the digests that the file holds. "lazy": the header, and arrays up to
+        64 MB in sum, which takes at most about 20 ms. True: all, and the SHA-256. False: the header alone.
+        Files that were written before there were digests load as they are; ``unkernel inspect`` says so.
+    mmap : bool, default=True
+        Whether the file is mapped, instead of read.
 
     Returns
     -------
@@ -68,7 +80,7 @@ def load(
     from unkernel.models import container  # brings numpy in
 
     name = name_of(path)
-    kind, arrays, settings = container.read(path)
+    kind, arrays, settings = container.read(path, verify=verify, mmap=mmap)
     loaded: (
         CompiledClassifier | RecordClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel
     )

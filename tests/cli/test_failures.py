@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from reference import damage
+
 
 @dataclass(frozen=True)
 class Files:
@@ -232,7 +234,7 @@ def test_index_zero_in_a_file_for_a_model_that_counts_from_one(run, model_file, 
 
 
 def edit_header(path: Path, edit) -> None:
-    data = path.read_bytes()
+    data = damage.without_digests(path.read_bytes())
     (length,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8 : 8 + length])
     edit(header)

@@ -140,7 +140,7 @@ def test_inputs_are_not_replaced(run, people_file, tmp_path):
         (GOOD + "1,a,perhaps,no\n", "d.csv:5: column 'member': expected true or false, got 'perhaps'"),
         (GOOD + "inf,a,true,no\n", "d.csv:5: column 'age': the number is infinite"),
         (GOOD + "1,a\n", "d.csv:5: expected 4 fields"),
-        (GOOD + '1,"a\n', "d.csv:5: expected 4 fields"),
+        (GOOD + '1,"a\n', "d.csv:5: a quotation mark is opened here, and never closed"),
         (GOOD.encode() + b"1,\xff,true,no\n", "d.csv:5: byte 0xff is not UTF-8"),
         ("1 1:1 2:1\n-1 2:1\n", "d.csv: holds rows of features, and the model"),
     ],
@@ -255,3 +255,35 @@ def test_without_pyarrow(run, people_model, people_file, tmp_path, monkeypatch):
     fast = run("predict", people_model, people_file, "-o", tmp_path / "fast.csv", "--json")
     assert (tmp_path / "slow.csv").read_text() == (tmp_path / "fast.csv").read_text()
     assert fast.json["accuracy"] == ran.json["accuracy"]
+
+
+def test_a_quotation_mark_that_is_never_closed(run, people_model, tmp_path):
+    path = tmp_path / "open.csv"
+    path.write_text('age,job,member\n50,pilot,true\n51,"pilot,true\n52,clerk,true\n')
+    ran = run("predict", people_model, path, "-o", tmp_path / "a.csv")
+    assert f"{path}:3: a quotation mark is opened here, and never closed" in ran.error()
+    assert not (tmp_path / "a.csv").exists()
+
+
+def test_kinds_of_columns_are_those_of_all_records(run, tmp_path):
+    path = tmp_path / "odd.jsonl"
+    records = [{"a": k if k != 123 else "n/a", "y": k % 2} for k in range(300)]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    for command in (["train", "poly"], ["tune", "poly", "--C", "0.1,1"]):
+        ran = run(*command, path, "--target", "y", "--cv", 3, "-o", tmp_path / "m.uk", "--force")
+        assert ran.code == 0, ran.err
+
+
+def test_too_few_records_of_a_class_for_probabilities(run, tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text("a,y\n" + "".join(f"{k},{'z' if k < 2 else 'xy'[k % 2]}\n" for k in range(40)))
+    ran = run("train", "poly", path, "--target", "y", "-o", tmp_path / "m.uk")
+    assert ran.code == 0
+    assert "gets no probabilities: --calibrate 3 needs as many records of each class, and z has 2" in ran.err
+
+
+def test_weights_of_classes_whose_names_have_signs(run, tmp_path):
+    path = tmp_path / "signs.csv"
+    path.write_text("a,y\n" + "".join(f"{k},{'<=50K' if k < 20 else '>50K'}\n" for k in range(40)))
+    weights = ["--class-weight", ">50K=2,<=50K=1"]
+    assert run("train", "poly", path, "--target", "y", *weights, "-o", tmp_path / "m.uk").code == 0

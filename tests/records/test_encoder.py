@@ -69,7 +69,7 @@ def test_features_have_names_that_people_read() -> None:
     encoder = RecordEncoder(min_count=1, n_bins=2).fit(RECORDS)
     assert features(encoder, RECORDS[0] | {"note": "ONE, two!"}) == [
         "job = clerk",
-        "ok = 1",
+        "ok = True",
         "age <= 24",
         "note has 'one'",
         "note has 'two'",

@@ -35,9 +35,11 @@ TYPES = {
 
 
 def parts(content):
-    """The header's table and the bytes of each array, by name."""
+    """The header's table, without digests, and the bytes of each array, by name."""
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
+    for digest in ("digest", "digests", "sha256"):
+        header["__metadata__"].pop(digest, None)
     body = content[8 + length :]
     places = {name: entry["data_offsets"] for name, entry in header.items() if name != "__metadata__"}
     return header, {name: body[begin:end] for name, (begin, end) in places.items()}
@@ -57,6 +59,11 @@ def joined(header, arrays):
     text = json.dumps(table).encode()
     text += b" " * (-(8 + len(text)) % 64)
     return len(text).to_bytes(8, "little") + text + b"".join(arrays.values())
+
+
+def without_digests(content):
+    """The file as an earlier version wrote it: damage is noticed by what it does, or not at all."""
+    return joined(*parts(content))
 
 
 def settings_of(header):
@@ -214,7 +221,7 @@ class Way(NamedTuple):
 
 def damage_one(path, folder, rng, count, way):
     """How many damaged files were refused, and how many answered."""
-    content, ask = Path(path).read_bytes(), way.questions(rng)
+    content, ask = without_digests(Path(path).read_bytes()), way.questions(rng)
     damaged, trying = Path(folder) / "damaged.uk", Path(folder) / "trying"
     refused = answered = 0
     for trial in range(count):

@@ -63,19 +63,19 @@ std::optional<std::int64_t> read_date(Reader& reader) {
 }
 
 // Seconds since midnight.
-std::optional<double> read_time(Reader& reader) {
+std::optional<int> read_time(Reader& reader) {
   const int hours = reader.number(2, 24);
   if (hours < 0 || reader.take(":") == 0) return std::nullopt;
   const int minutes = reader.number(2, 60);
   if (minutes < 0) return std::nullopt;
-  double seconds = hours * hour + minutes * minute;
+  int seconds = hours * hour + minutes * minute;
   if (reader.take(":") == 0) return seconds;
   const int whole = reader.number(2, 60);
   if (whole < 0) return std::nullopt;
   seconds += whole;
   if (reader.take(".,") == 0) return seconds;
   if (!reader.at_digit()) return std::nullopt;
-  for (double unit = 0.1; reader.at_digit(); unit /= 10) seconds += reader.number(1, 10) * unit;
+  while (reader.at_digit()) reader.number(1, 10);  // no part of a date depends on fractions of a second
   return seconds;
 }
 
@@ -158,7 +158,7 @@ std::optional<double> parse_moment(std::string_view text) {
   const double midnight = static_cast<double>(*days) * day;
   if (reader.at_end()) return midnight;
   if (reader.take("T ") == 0) return std::nullopt;
-  const std::optional<double> seconds = read_time(reader);
+  const std::optional<int> seconds = read_time(reader);
   if (!seconds) return std::nullopt;
   const std::optional<int> ahead = read_offset(reader);
   if (!ahead || !reader.at_end()) return std::nullopt;

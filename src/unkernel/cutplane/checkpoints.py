@@ -151,7 +151,7 @@ def _place(folder: str | os.PathLike[str], problem: int) -> Path:
 
 
 def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    kind, arrays, settings = container.read(path)
+    kind, arrays, settings = container.read(path, verify=True)
     if kind != _KIND:
         raise FormatError(os.fspath(path), 0, 0, "this is no checkpoint of a training")
     return arrays, settings

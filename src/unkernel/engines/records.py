@@ -166,7 +166,7 @@ class RecordClassifier(CompiledEstimator):
             classes, by_sums = self.classes_.tolist(), decision.breaks_ties
             return lambda record: classes[by_pairs(record, len(classes), by_sums)]
         score = scorer.score
-        return lambda record: decision.choose(np.atleast_2d(np.asarray(score(record))))[0].item()
+        return lambda record: decision.choose(np.atleast_2d(np.asarray(score(record)))).tolist()[0]
 
     def bind(self, shared: Mapping[str, Any]) -> BoundRecord:
         """Sum once what some columns contribute, to score many records that share them.

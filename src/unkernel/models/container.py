@@ -3,19 +3,24 @@
 There is no code in such a file. It is read by mapping it into memory, after its header has been
 checked against the file's size; nothing is allocated that the header only claims. What the arrays
 mean is checked by the model that is made of them.
+
+The metadata hold a digest of the header, one of each array (XXH64: they tell damage, not malice), and the
+SHA-256 of all arrays. Files of earlier versions have none.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel._core import checksum
 from unkernel.data.files import name_of, replaced
 from unkernel.errors import FormatError
 
@@ -25,6 +30,9 @@ _LARGEST_HEADER = 1 << 24
 _LARGEST_RANK = 3
 _HEADER_ALIGNMENT = 64
 _SNIFFED_BYTES = 256
+_LAZY_BYTES = 1 << 26  # of arrays that are compared with their digests whenever a file is read
+_DIGESTS = frozenset({"digest", "digests", "sha256"})  # a file has all of them, or none
+_NO_DIGEST = "0" * 16  # stands for the header's digest while that is computed
 _REMEDY = "copy or train it again"
 _DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -40,6 +48,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 Arrays = Mapping[str, NDArray[Any]]
+Verify = Literal["lazy"] | bool
 
 
 def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> None:
@@ -48,12 +57,18 @@ def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Map
     Arrays of wide numbers come first: so each begins at a multiple of its numbers' size, without gaps,
     which safetensors does not allow.
     """
-    arrays = dict(sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize))
+    arrays = {
+        name: np.ascontiguousarray(array)
+        for name, array in sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize)
+    }
     metadata = {
         "format": MAGIC,
         "version": str(VERSION),
+        "digest": _NO_DIGEST,
         "kind": kind,
         "settings": json.dumps(dict(settings), ensure_ascii=True),
+        "digests": json.dumps({name: _digest(array) for name, array in arrays.items()}),
+        "sha256": _sha256(arrays.values()),
     }
     header: dict[str, Any] = {"__metadata__": metadata}
     offset = 0
@@ -72,24 +87,147 @@ def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Map
             f"{path}: cannot be written: names and settings take {len(text):,} bytes, and a file has room "
             f"for {_LARGEST_HEADER:,}; fit with fewer features that have names"
         )
+    text = text.replace(_NO_DIGEST.encode(), _digest(text).encode(), 1)
     with replaced(path) as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for array in arrays.values():
-            file.write(np.ascontiguousarray(array).data)
+            file.write(array.data)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-    """Map a model file: its kind, its arrays (read-only, not yet in memory) and its settings."""
+class Contents(NamedTuple):
+    """What a file holds.
+
+    Attributes
+    ----------
+    kind : str
+    arrays : dict
+        Read-only; those of a mapped file are not yet in memory.
+    settings : dict
+    digests : dict or None
+        The digest of each array, as the file says it; None for files that have none.
+    sha256 : str or None
+        That of all arrays, as the file says it.
+    """
+
+    kind: str
+    arrays: dict[str, NDArray[Any]]
+    settings: dict[str, Any]
+    digests: dict[str, str] | None
+    sha256: str | None
+
+
+def read(
+    path: str | os.PathLike[str], *, verify: Verify = "lazy", mmap: bool = True
+) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
+    """The kind of a model file, its arrays and its settings; see :func:`open_file`."""
+    return open_file(path, verify=verify, mmap=mmap)[:3]
+
+
+def open_file(path: str | os.PathLike[str], *, verify: Verify = "lazy", mmap: bool = True) -> Contents:
+    """Open a model file, and compare it with its digests.
+
+    Parameters
+    ----------
+    path : path
+    verify : "lazy" or bool, default="lazy"
+        Which arrays are compared with their digests: the smaller ones, up to 64 MB in sum; all, and with the
+        SHA-256; or none. The header always is. Files of earlier versions have no digests to compare with.
+    mmap : bool, default=True
+        Whether the file is mapped into memory, where processes share it. A mapped file must not be changed
+        in place while it is in use; otherwise it is read as a whole, and may be.
+    """
+    if verify not in ("lazy", True, False):
+        raise ValueError(f"verify must be 'lazy', True or False, got {verify!r}")
     name = name_of(path)
     with open(path, "rb") as file:  # noqa: PTH123 (any PathLike, not only Path)
         size = os.fstat(file.fileno()).st_size
         header, start = _read_header(name, file.read(8), file, size)
-    metadata = header.pop("__metadata__", None)
-    kind, settings = _read_metadata(name, metadata)
-    places = {key: _place(name, key, entry, size - start) for key, entry in header.items()}
-    _check_gaps(name, places.values(), size - start)
-    arrays = np.memmap(path, dtype=np.uint8, mode="r", shape=size)[start:]  # mapped once, not array by array
-    return kind, {key: _array(arrays, place) for key, place in places.items()}, settings
+        metadata = header.pop("__metadata__", None)
+        kind, settings = _read_metadata(name, metadata)
+        digests = _read_digests(name, metadata, header)
+        places = {key: _place(name, key, entry, size - start) for key, entry in header.items()}
+        _check_gaps(name, places.values(), size - start)
+        contents = _contents(name, file, start, size, mmap=mmap)
+    arrays = {key: _array(contents, place) for key, place in places.items()}
+    found = Contents(kind, arrays, settings, digests, metadata.get("sha256") if digests is not None else None)
+    if verify is not False:
+        _verify(name, found, everything=verify is True)
+    return found
+
+
+def _contents(name: str, file: IO[bytes], start: int, size: int, *, mmap: bool) -> NDArray[np.uint8]:
+    """The bytes after the header, of the file that the header was read from."""
+    if mmap:
+        return np.memmap(file, dtype=np.uint8, mode="r", shape=size)[start:]
+    content = file.read()
+    if len(content) != size - start:
+        raise _error(name, f"the file was changed while it was read; {_REMEDY}")
+    return np.frombuffer(content, np.uint8)
+
+
+# --- Digests ------------------------------------------------------------------------------------------
+
+
+def _digest(content: bytes | NDArray[Any]) -> str:
+    if isinstance(content, np.ndarray):
+        return f"{checksum(content.reshape(-1).view(np.uint8)):016x}"
+    return f"{checksum(np.frombuffer(content, np.uint8)):016x}"
+
+
+def _sha256(arrays: Iterable[NDArray[Any]]) -> str:
+    found = hashlib.sha256()
+    for array in arrays:
+        found.update(array.reshape(-1).view(np.uint8).data)
+    return found.hexdigest()
+
+
+def _verify(name: str, found: Contents, *, everything: bool) -> None:
+    """Compare arrays with their digests: all, or the small ones."""
+    if found.digests is None:
+        return
+    room = sum(array.nbytes for array in found.arrays.values()) if everything else _LAZY_BYTES
+    for key, array in sorted(found.arrays.items(), key=lambda item: item[1].nbytes):
+        room -= array.nbytes
+        if room < 0:
+            break
+        if _digest(array) != found.digests[key]:
+            raise _error(name, f"array {key!r} is damaged: it does not have its digest; {_REMEDY}")
+    if everything and _sha256(found.arrays.values()) != found.sha256:
+        raise _error(name, f"the arrays do not have their SHA-256; {_REMEDY}")
+
+
+def _check_canonical(name: str, text: bytes, header: dict[str, Any], digest: Any) -> None:
+    """A file with a digest is as `write` makes it, to the byte: it cannot be read in two ways."""
+    if not isinstance(digest, str) or len(digest) != len(_NO_DIGEST):
+        raise _error(name, f"the header is damaged: its digest is none; {_REMEDY}")
+    plain = json.dumps(header, ensure_ascii=True).encode()
+    plain += b" " * (-(8 + len(plain)) % _HEADER_ALIGNMENT)
+    if plain != text:
+        raise _error(name, f"the header is damaged: it is not written as unkernel does; {_REMEDY}")
+    if _digest(text.replace(digest.encode(), _NO_DIGEST.encode(), 1)) != digest:
+        raise _error(name, f"the header is damaged: it does not have its digest; {_REMEDY}")
+
+
+def _read_digests(name: str, metadata: Any, header: dict[str, Any]) -> dict[str, str] | None:
+    """The digests of arrays; None for files of earlier versions."""
+    if "digest" not in metadata:
+        return None
+    try:
+        digests = json.loads(metadata["digests"])
+        ordered = list(digests) == list(header) and isinstance(digests, dict)
+    except (LookupError, TypeError, ValueError, RecursionError):
+        ordered = False
+    if not ordered or not all(isinstance(digest, str) for digest in digests.values()):
+        raise _error(name, f"the digests of the arrays are damaged; {_REMEDY}")
+    return dict(digests)
+
+
+def has_digests(path: str | os.PathLike[str]) -> bool | None:
+    """Whether a file of unkernel's holds digests; None for other files."""
+    try:
+        return open_file(path, verify=False).digests is not None
+    except FormatError:
+        return None
 
 
 def begins_as_model(begin: bytes) -> bool:
@@ -109,15 +247,26 @@ def _read_header(name: str, prefix: bytes, file: Any, size: int) -> tuple[dict[s
     if length > min(_LARGEST_HEADER, size - 8):
         cut = begins_as_model(prefix + file.read(_SNIFFED_BYTES))
         raise _error(name, f"the model has been cut short; {_REMEDY}" if cut else "not a model file")
+    text = file.read(length)
     try:
-        header = json.loads(file.read(length).decode("utf-8"))
+        header = json.loads(text.decode("utf-8"), object_pairs_hook=_without_doubles)
     except (ValueError, RecursionError) as error:
-        raise _error(name, "not a model file: its header is not JSON") from error
+        raise _error(name, "not a model file: its header is not JSON, or has a name twice") from error
     if not isinstance(header, dict):
         raise _error(name, "not a model file: its header is not a table")
     if length % 8:
         raise _error(name, "the header is not padded to a multiple of 8 bytes")
+    metadata = header.get("__metadata__")
+    if isinstance(metadata, dict) and not _DIGESTS.isdisjoint(metadata):
+        _check_canonical(name, text, header, metadata.get("digest"))
     return header, 8 + length
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name comes twice")
+    return found
 
 
 def _read_metadata(name: str, metadata: Any) -> tuple[str, dict[str, Any]]:
@@ -132,7 +281,7 @@ def _read_metadata(name: str, metadata: Any) -> tuple[str, dict[str, Any]]:
             f"a model of format version {version}, and this unkernel reads up to {VERSION}: upgrade unkernel",
         )
     try:
-        settings = json.loads(metadata.get("settings", ""))
+        settings = json.loads(metadata.get("settings", ""), object_pairs_hook=_without_doubles)
     except (TypeError, ValueError, RecursionError) as error:
         raise _error(name, "the model's settings are not JSON") from error
     if not isinstance(settings, dict):

@@ -211,7 +211,8 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             rest = len(labels) + len(frequent)
             codes |= {None: rest + 1, float("nan"): rest + 1}
             tables.append(steps.categories(codes, unknown=rest))
-            labels += [f"{column.name} = {_shown(key)}" for key in frequent]
+            shown = [bool(key) for key in frequent] if column.is_truth() else map(_shown, frequent)
+            labels += [f"{column.name} = {key}" for key in shown]
             labels += [f"{column.name} = (other)", f"{column.name} is missing"]
         return steps.one_hot([column.place for column in columns], tables, labels)
 

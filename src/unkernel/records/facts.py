@@ -56,6 +56,10 @@ class ColumnFacts:
         numbers: list[Any] = self._summary.frequent_numbers(min_count).tolist()
         return numbers + self._summary.frequent_texts(min_count)
 
+    def is_truth(self) -> bool:
+        """Whether all values are True or False."""
+        return all(issubclass(kind, (bool, np.bool_)) for kind in self._summary.types)
+
     def words(self, table: dict[str, Any], min_count: int) -> list[str]:
         """The words, as a step with this table finds them, that at least so many records have."""
         for kind in self._summary.types:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -108,7 +108,37 @@ class Plan:
         return native
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key not in ("native", "_readings")}
+        return {
+            key: value
+            for key, value in self.__dict__.items()
+            if key not in ("native", "_readings", "_tells_nan")
+        }
+
+    def with_none_as_nan(self) -> Plan:
+        """The plan, with None in the place of NaN where NaN is a category and None is none, as in frames."""
+
+        def changed(table: dict[str, Any]) -> dict[str, Any]:
+            if table["none"] != table["unknown"] or table["nan"] == table["unknown"]:
+                return table
+            return table | {"none": table["nan"], "absent": table["nan"]}
+
+        steps = [
+            replace(step, table=step.table | {"categories": list(map(changed, step.table["categories"]))})
+            if "categories" in step.table
+            else step
+            for step in self.steps
+        ]
+        return replace(self, steps=steps) if self._tells_nan else self
+
+    def _read_columns(self) -> list[str]:
+        unread = set(self._unread())
+        return [name for place, name in enumerate(self.columns) if place not in unread]
+
+    @cached_property
+    def _tells_nan(self) -> bool:
+        """Whether None and NaN are different categories to a step."""
+        tables = [table for step in self.steps for table in step.table.get("categories", ())]
+        return any(table["none"] != table["nan"] for table in tables)
 
     def _unread(self) -> list[int]:
         """Columns that no step reads: whatever a record has there is not looked at."""
@@ -151,7 +181,8 @@ class Plan:
         """The rows of many records: a frame, a list of dicts, a dict of columns."""
         if not self.whole and is_arrow(X):
             return self._rows(*self.native.encode_arrow(X.__arrow_c_stream__(), threads))
-        table = table_of(X, self.columns, whole=self.whole, required=self.required)
+        required = () if not self.required else self._read_columns()
+        table = table_of(X, self.columns, whole=self.whole, required=required, nan=self._tells_nan)
         if not self.whole and not self.ignores_unknown_keys:
             check_known(X, self.columns)
         return self.encode_table(table, threads)

@@ -55,16 +55,36 @@ def _check_names(names: list[Any]) -> None:
         raise ValueError(f"two columns have the name {double!r}")
 
 
-def table_of(X: Any, columns: Sequence[str], *, whole: bool = False, required: bool = False) -> Table:
-    """The columns of these names; columns of arrays are taken by position."""
+def table_of(
+    X: Any,
+    columns: Sequence[str],
+    *,
+    whole: bool = False,
+    required: Sequence[str] = (),
+    nan: bool = False,
+) -> Table:
+    """The columns of these names; columns of arrays are taken by position.
+
+    Parameters
+    ----------
+    X : records
+    columns : sequence of str
+    whole : bool, default=False
+        Whether each record is one value.
+    required : sequence of str
+        Columns that must be there; others are missing values where they are not.
+    nan : bool, default=False
+        Whether missing strings of pandas, which are NaN there, must stay so; else they may become None.
+    """
     if whole:
         values = X.tolist() if hasattr(X, "tolist") else list(X)
         return Table([values], len(values))
     if isinstance(X, Mapping):
-        return _table([X.get(name) for name in columns], columns, required=required)
+        return _table([X.get(name) for name in columns], columns, required=required, nan=nan)
     if getattr(X, "columns", None) is not None and not callable(X.columns):
         there = set(column_names(X) or ())
-        return _table([X[name] if name in there else None for name in columns], columns, required=required)
+        found = [X[name] if name in there else None for name in columns]
+        return _table(found, columns, required=required, nan=nan)
     if isinstance(X, Sequence) and not isinstance(X, str) and (not len(X) or isinstance(X[0], Mapping)):
         _ = column_names(X)
         return _records(X, columns, required=required)
@@ -83,12 +103,11 @@ def check_known(X: Any, columns: Sequence[str]) -> None:
     raise ValueError(f"{owner} has a column {unknown!r} that the model does not know")
 
 
-def _records(X: Sequence[Mapping[str, Any]], columns: Sequence[str], *, required: bool) -> Table:
-    if required:
-        for number, record in enumerate(X):
-            for name in columns:
-                if name not in record:
-                    raise ValueError(f"record {number} has no column {name!r}")
+def _records(X: Sequence[Mapping[str, Any]], columns: Sequence[str], *, required: Sequence[str]) -> Table:
+    for number, record in enumerate(X if required else ()):
+        for name in required:
+            if name not in record:
+                raise ValueError(f"record {number} has no column {name!r}")
     return Table([[record.get(name) for record in X] for name in columns], len(X))
 
 
@@ -106,33 +125,51 @@ def _positions(X: Any, columns: Sequence[str]) -> Table:
     return Table([_column(array[:, k]) for k in range(len(columns))], len(array))
 
 
-def _table(found: list[Any], names: Sequence[str], *, required: bool) -> Table:
+def _table(found: list[Any], names: Sequence[str], *, required: Sequence[str], nan: bool) -> Table:
     lengths = {len(column) for column in found if column is not None}
     if len(lengths) > 1:
         raise ValueError(f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}")
-    if required and any(column is None for column in found):
-        missing = [name for name, column in zip(names, found, strict=True) if column is None]
+    there = {name for name, column in zip(names, found, strict=True) if column is not None}
+    if missing := [name for name in required if name not in there]:
         raise ValueError(f"columns are missing: {', '.join(missing)}")
     n_rows = lengths.pop() if lengths else 0
-    columns = [[None] * n_rows if column is None else _column(column) for column in found]
+    columns = [[None] * n_rows if column is None else _column(column, nan=nan) for column in found]
     return Table(columns, n_rows)
 
 
-def _column(values: Any) -> Any:
+def _column(values: Any, *, nan: bool = False) -> Any:
     """One column: numbers as an array of float64, strings of Arrow's as they are, all else as a list."""
     if isinstance(values, list):
         return list(values)  # as others may change it while it is read
-    if getattr(getattr(values, "dtype", None), "storage", None) == "pyarrow":
-        return values.array.__arrow_array__()  # of pandas, whose strings are Arrow's
-    if hasattr(getattr(values, "dtype", None), "na_value") and hasattr(values, "to_numpy"):
+    dtype = getattr(values, "dtype", None)
+    kind = getattr(dtype, "kind", None)
+    if kind == "M":  # lists of pandas and numpy have other types for dates that Python does not have
+        return list(
+            values.to_numpy("datetime64[s]") if hasattr(values, "to_numpy") else values.astype("M8[s]")
+        )
+    if getattr(dtype, "storage", None) == "pyarrow":
+        return _strings(values, nan=nan)
+    if hasattr(dtype, "na_value") and hasattr(values, "to_numpy"):
         return _nullable(values)
-    kind = getattr(getattr(values, "dtype", None), "kind", None)
-    if kind in ("i", "u", "f"):
-        return np.ascontiguousarray(np.asarray(values), dtype=np.float64)
+    return (
+        np.ascontiguousarray(np.asarray(values), dtype=np.float64)
+        if kind in ("i", "u", "f")
+        else _listed(values)
+    )
+
+
+def _listed(values: Any) -> list[Any]:
     for listing in ("to_list", "to_pylist", "tolist"):  # of pandas and polars, of pyarrow, of numpy
         if hasattr(values, listing):
             return list(getattr(values, listing)())
     return list(values)
+
+
+def _strings(values: Any, *, nan: bool) -> Any:
+    """A column of pandas whose strings are Arrow's, where missing ones are not NaN, as they may be here."""
+    if nan and isinstance(values.dtype.na_value, float) and values.hasnans:
+        return _listed(values.to_numpy(dtype=object))
+    return values.array.__arrow_array__()
 
 
 def _nullable(values: Any) -> NDArray[np.float64] | list[Any]:

@@ -8,6 +8,7 @@ COMMANDS = {
     "evaluate": "Compare the answers of a model, or of a parser, with the right ones in a file.",
     "compile": "Compile a model, of unkernel or another program, for speed.",
     "inspect": "Show what is in a model file, of unkernel or of another program.",
+    "verify": "Check that model files are whole, by the digests inside.",
     "explain": "Explain a score: what each conjunction, or each fragment of a tree, adds to it.",
     "bench": "Measure how fast a model answers for the rows, or the trees, in a file.",
     "parse": "Parse sentences as they come, and write them with the answers.",

@@ -31,7 +31,7 @@ from unkernel.cli.render.tables import candidates_to_json
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.build import LARGEST_EXPANDED_DEGREE
 from unkernel.engines.tables import CONJUNCTIONS
-from unkernel.models import KernelModel
+from unkernel.models import KernelModel, container
 
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
@@ -95,7 +95,7 @@ def _inspect_trees(opened: OpenedTrees, top: int, features: str | None, *, quiet
 
 
 def _file(path: Path) -> dict[str, Any]:
-    return {"file": str(path), "file_bytes": path.stat().st_size}
+    return {"file": str(path), "file_bytes": path.stat().st_size, "digests": container.has_digests(path)}
 
 
 def _heaviest_fragments(opened: OpenedTrees, top: int, *, quiet: bool) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from unkernel.cli.render.console import many
 from unkernel.cli.render.progress import Display
 from unkernel.data import read_chunks
 from unkernel.data.text.chunks import ChunkSentence
+from unkernel.models import container
 from unkernel.parsing import ChunkModel, ExplainedDecision
 from unkernel.parsing.chunks.model import to_answer
 
@@ -67,7 +68,8 @@ def inspect_parser(path: Path, top: int, features: str | None, *, quiet: bool) -
     """What a parser is and, with `top`, what it decides by, for JSON."""
     check_options_of_rows(path, {"--features": features})
     parser = open_parser(path, "inspect")
-    found: dict[str, Any] = {"file": str(path), "file_bytes": path.stat().st_size} | describe_parser(parser)
+    found: dict[str, Any] = {"file": str(path), "file_bytes": path.stat().st_size}
+    found |= {"digests": container.has_digests(path)} | describe_parser(parser)
     if not top:
         return found
     complete = all(part.engine != "split" and part.exact for part in parser.parts_.values())

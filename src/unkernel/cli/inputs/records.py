@@ -22,6 +22,7 @@ from unkernel.engines import RecordClassifier
 from unkernel.errors import FormatError
 from unkernel.records.files import Block, RecordFile, format_of, open_records
 from unkernel.records.files.columns import column_kinds, column_types, columns_read, features_of_columns
+from unkernel.records.plan import Plan
 
 ORIGIN = "records"  # under which a model's origin tells of its columns
 _STDIN = "stdin"
@@ -53,6 +54,11 @@ class OpenedRecords:
         if isinstance(noted, dict):
             found |= {name: kind for name, kind in noted.items() if name in found}
         return found
+
+    @cached_property
+    def plan_of_files(self) -> Plan:
+        """The plan, for which a missing value is NaN where it knows that and not None: files have no NaN."""
+        return self.classifier.plan.with_none_as_nan()
 
     @property
     def target_type(self) -> str:
@@ -131,10 +137,9 @@ def asked_blocks(
 
 def encoded(opened: OpenedRecords, block: Block, threads: int = 1) -> CsrRows:
     """The rows of some records; the target, which no model reads, may be among their columns."""
-    plan = opened.classifier.plan
-    if opened.target is not None and not plan.ignores_unknown_keys:
+    if opened.target is not None and not opened.classifier.plan.ignores_unknown_keys:
         block = block.without(opened.target)
-    return block.encode(plan, threads)
+    return block.encode(opened.plan_of_files, threads)
 
 
 def without_target(opened: OpenedRecords, record: dict[str, Any]) -> dict[str, Any]:

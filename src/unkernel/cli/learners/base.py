@@ -160,7 +160,7 @@ def gap_words(result: dict[str, Any], passes: str) -> str:
 def _class_weight(text: str, label_of: Callable[[str], Any]) -> dict[Any, float] | str:
     if text == "balanced":
         return text
-    pairs = [pair.partition("=") for pair in text.split(",")]
+    pairs = [pair.rpartition("=") for pair in text.split(",")]
     try:
         weights = {label_of(label): float(weight) for label, _, weight in pairs}
     except ValueError:

@@ -23,7 +23,7 @@ from unkernel.cli.learners.crossval import Fold, places_of_folds, validated
 from unkernel.cli.learners.measures import log_loss
 from unkernel.cli.options.derived import DerivedOption, check_parameters, derived_options, flag
 from unkernel.cli.outputs import check_different, check_model_output
-from unkernel.cli.render.console import many, peak_memory
+from unkernel.cli.render.console import many, peak_memory, warn
 from unkernel.cli.render.progress import Display
 from unkernel.engines import CompiledClassifier, RecordClassifier, compile
 from unkernel.models import ConjunctionModel
@@ -191,7 +191,8 @@ def _divided(
     from sklearn.base import clone
 
     table = examples.table
-    fitted = RecordExamples.fitted(examples.file, table.some(training), clone(examples.encoder))
+    encoder = clone(examples.encoder).set_params(kinds=examples.encoder.kinds_)  # not other ones in a fold
+    fitted = RecordExamples.fitted(examples.file, table.some(training), encoder)
     return fitted, fitted.others(examples.file, table.some(held_out))
 
 
@@ -202,8 +203,14 @@ def with_probabilities(
     from sklearn.base import clone
 
     model = estimator.to_model()
-    smallest = int(np.unique(examples.labels, return_counts=True)[1].min())
-    if model.decision.probability is not None or not options.calibrate or smallest < options.calibrate:
+    if model.decision.probability is not None or not options.calibrate:
+        return model
+    classes, counts = np.unique(examples.labels, return_counts=True)
+    if counts.min() < options.calibrate:
+        warn(
+            f"{examples.file}: the model gets no probabilities: --calibrate {options.calibrate} needs as "
+            f"many records of each class, and {classes[counts.argmin()]} has {counts.min()}"
+        )
         return model
     folds = list(places_of_folds(examples, options.calibrate, 0))
     scores = np.empty((examples.count, model.decision.n_scores))

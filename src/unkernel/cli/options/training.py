@@ -142,8 +142,8 @@ Schema = Annotated[
         "--schema",
         metavar="FILE",
         show_default="kinds are found",
-        help="JSON that says kinds of columns: category, binned, number, text, strings or drop, such as "
-        '{"zip": "category"}.',
+        help="JSON that says kinds of columns: category, binned, number, date, text, strings or drop, "
+        'such as {"zip": "category"}.',
     ),
 ]
 Drop = Annotated[

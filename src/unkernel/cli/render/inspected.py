@@ -27,7 +27,8 @@ def print_model(found: dict[str, Any]) -> None:
 
 def _bytes_words(found: dict[str, Any]) -> str:
     compiled = f", {size(found['compiled_bytes'])} compiled" if "compiled_bytes" in found else ""
-    return f"{size(found['file_bytes'])} in the file{compiled}"
+    undigested = ", without digests" if found.get("digests") is False else ""
+    return f"{size(found['file_bytes'])} in the file{undigested}{compiled}"
 
 
 _LONG = ("parameters", "feature_names", "records")  # of what a model says of its training: only in JSON

@@ -69,7 +69,16 @@ def pieces_of(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
                 f"a record of more than {_LARGEST_RECORD >> 20} MB: is a quotation mark not closed?",
             )
     if held:
+        _check_closed(held, line, file)
         yield Piece(held, line)
+
+
+def _check_closed(data: bytes, line: int, file: str) -> None:
+    """The last records of a file end with it, and so do their quoted fields."""
+    for found in _QUOTED.finditer(data):
+        if not found[1]:
+            opened = line + data.count(b"\n", 0, found.start())
+            raise FormatError(file, opened, 0, "a quotation mark is opened here, and never closed")
 
 
 def _without_bom(blocks: Iterable[bytes], file: str) -> Iterator[bytes]:

@@ -1,0 +1,135 @@
+"""``unkernel verify``: compares model files with the digests inside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from unkernel import load
+from unkernel.cli.options import shared
+from unkernel.cli.options.help import flowing
+from unkernel.cli.render.console import on_one_line, print_json, results
+from unkernel.cli.render.progress import Display
+from unkernel.errors import FormatError
+from unkernel.models import container
+
+DAMAGED = 1  # the exit code
+
+ModelFiles = Annotated[
+    list[Path], typer.Argument(metavar="FILE...", help="Model files of unkernel.", show_default=False)
+]
+PublicKey = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="An Ed25519 key in PEM: the signature in FILE.sig must fit as well.",
+        show_default="none",
+    ),
+]
+
+
+def register(app: typer.Typer, _: Sequence[str]) -> None:
+    """Add the command."""
+    app.command(help=flowing(verify.__doc__))(verify)
+
+
+def verify(
+    files: ModelFiles,
+    *,
+    public_key: PublicKey = None,
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
+) -> None:
+    """Check that model files are whole: every byte, by the digests inside.
+
+    Each array is compared with its digest and all with their SHA-256, the
+    header with its own, and then the model is loaded. The exit code is 1 if a
+    file is damaged, or has no digests, as those of earlier versions.
+
+    Digests tell damage, not malice: who changes a file on purpose can change
+    its digests. For models that travel, sign the file and check with
+    --public-key.
+
+    \b
+    [dim]$[/dim] unkernel verify model.uk parser.uk
+    [dim]$[/dim] openssl pkeyutl -sign -rawin -inkey private.pem -in model.uk -out model.uk.sig
+    [dim]$[/dim] unkernel verify model.uk --public-key public.pem
+    """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    key = None if public_key is None else read_key(public_key)
+    found = []
+    with Display(quiet=quiet or json) as display:
+        for path in files:
+            with display.working(f"verifying {path.name}"):
+                found.append(_verified(path, key))
+    if json:
+        print_json({"files": found})
+    elif not quiet:
+        for result in found:
+            results().print(on_one_line(_line(result)), markup=False)
+    if any(result["problem"] for result in found):
+        raise typer.Exit(DAMAGED)
+
+
+def _verified(path: Path, key: Any) -> dict[str, Any]:
+    """What was found of a file, for JSON."""
+    found: dict[str, Any] = {"file": str(path), "problem": None, "kind": None, "arrays": None, "bytes": None}
+    try:
+        opened = container.open_file(path, verify=True)
+        found |= {
+            "kind": opened.kind,
+            "arrays": len(opened.arrays),
+            "bytes": path.stat().st_size,
+            "sha256": opened.sha256,
+        }
+        if key is not None:
+            check_signature(path, key)
+            found["signed"] = True
+        if opened.digests is None:
+            found["problem"] = "has no digests: load it and save it again"
+        else:
+            load(path)
+    except FormatError as error:
+        found["problem"] = error.reason
+    return found
+
+
+def _line(result: dict[str, Any]) -> str:
+    if result["problem"]:
+        return f"{result['file']}: {result['problem']}"
+    signed = ", signature fits" if result.get("signed") else ""
+    return f"{result['file']}: whole, {result['arrays']} arrays, {result['bytes']:,} bytes{signed}"
+
+
+# --- Signatures ---------------------------------------------------------------------------------------
+
+
+def read_key(path: Path) -> Any:
+    """A public key of Ed25519."""
+    try:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+        from cryptography.hazmat.primitives.serialization import load_pem_public_key
+    except ImportError:
+        raise ValueError('--public-key needs cryptography: pip install "unkernel[sign]"') from None
+    try:
+        key = load_pem_public_key(path.read_bytes())
+    except ValueError:
+        key = None
+    if not isinstance(key, Ed25519PublicKey):
+        raise ValueError(f"{path}: not a public key of Ed25519 in PEM")
+    return key
+
+
+def check_signature(path: Path, key: Any) -> None:
+    """Whether the signature beside a file is that of the file."""
+    from cryptography.exceptions import InvalidSignature
+
+    signature = path.with_name(path.name + ".sig")
+    if not signature.exists():
+        raise FormatError(str(path), 0, 0, f"is not signed: there is no {signature.name}")
+    try:
+        key.verify(signature.read_bytes(), path.read_bytes())
+    except InvalidSignature:
+        raise FormatError(str(path), 0, 0, f"does not fit its signature {signature.name}") from None

@@ -1,0 +1,77 @@
+"""``unkernel verify``: whole files, damaged ones, old ones, and signatures."""
+
+from __future__ import annotations
+
+import pytest
+
+from reference import damage
+
+
+def flip_the_last_byte(path):
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.unlink()
+    path.write_bytes(bytes(content))
+
+
+def test_whole_and_damaged_files(run, model_file, people_model, tmp_path):
+    ran = run("verify", model_file, people_model)
+    assert ran.code == 0, ran.err
+    assert ran.out.count(": whole, ") == 2
+    broken = tmp_path / "broken.uk"
+    broken.write_bytes(model_file.read_bytes())
+    flip_the_last_byte(broken)
+    ran = run("verify", people_model, broken)
+    assert ran.code == 1
+    assert f"{broken}: array '" in ran.out and "is damaged" in ran.out
+    found = run("verify", broken, people_model, "--json")
+    assert found.code == 1
+    assert [bool(file["problem"]) for file in found.json["files"]] == [True, False]
+    assert len(found.json["files"][1]["sha256"]) == 64
+    assert run("verify", model_file, "-q").out == ""
+
+
+def test_files_of_earlier_versions(run, model_file, tmp_path):
+    old = tmp_path / "old.uk"
+    old.write_bytes(damage.without_digests(model_file.read_bytes()))
+    ran = run("verify", old)
+    assert ran.code == 1
+    assert "has no digests: load it and save it again" in ran.out
+    assert "without digests" in run("inspect", old).out
+    assert "without digests" not in run("inspect", model_file).out
+    assert run("inspect", model_file, "--json").json["digests"] is True
+
+
+def test_what_is_no_model(run, train_file, tmp_path):
+    ran = run("verify", train_file)
+    assert ran.code == 1
+    assert "not a model file" in ran.out
+    assert "no such file" in run("verify", tmp_path / "none.uk").error().lower()
+
+
+def test_signatures(run, model_file, tmp_path):
+    pytest.importorskip("cryptography")
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    private = Ed25519PrivateKey.generate()
+    key = tmp_path / "public.pem"
+    key.write_bytes(
+        private.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+    )
+    ran = run("verify", model_file, "--public-key", key)
+    assert ran.code == 1
+    assert "is not signed: there is no" in ran.out
+    signature = model_file.with_name(model_file.name + ".sig")
+    signature.write_bytes(private.sign(model_file.read_bytes()))
+    ran = run("verify", model_file, "--public-key", key)
+    assert ran.code == 0
+    assert "signature fits" in ran.out
+    signature.write_bytes(Ed25519PrivateKey.generate().sign(model_file.read_bytes()))
+    ran = run("verify", model_file, "--public-key", key)
+    assert ran.code == 1
+    assert "does not fit its signature" in ran.out
+    key.write_text("no key")
+    assert "not a public key of Ed25519 in PEM" in run("verify", model_file, "--public-key", key).error()

@@ -1,0 +1,176 @@
+"""Digests in model files: no byte of one can change unnoticed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, LinearSVC
+
+import unkernel
+from parse_sentences import grammar
+from reference import damage
+from unkernel import FormatError, PolySVC, RecordEncoder, TreeSVC
+from unkernel.models import container
+from unkernel.parsing import ArcEagerParser
+
+ROWS = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+CLASSES = [1, 1, 0, 0]
+
+
+def saved(kind: str, folder: Path) -> Path:
+    """A small file of each kind."""
+    path = folder / f"{kind}.uk"
+    if kind == "conjunctions":
+        PolySVC().fit(ROWS, CLASSES).save(path)
+    elif kind == "compiled":
+        unkernel.compile(SVC(kernel="poly", degree=2).fit(ROWS, CLASSES), measure=False).save(path)
+    elif kind == "linear":
+        unkernel.models.from_estimator(LinearSVC().fit(ROWS, CLASSES)).save(path)
+    elif kind == "tree":
+        TreeSVC().fit(["(A b)", "(A c)", "(B b)", "(B c)"], CLASSES).save(path)
+    elif kind == "records":
+        records = [{"a": a, "b": b} for a, b in ROWS.tolist()]
+        pipeline = make_pipeline(RecordEncoder(min_count=1), PolySVC()).fit(records, CLASSES)
+        unkernel.compile(pipeline, measure=False).save(path)
+    else:
+        ArcEagerParser(epochs=1, min_count=1).fit(grammar(3, seed=0)).save(path)
+    return path
+
+
+KINDS = ["conjunctions", "compiled", "linear", "tree", "records", "arc_eager_parser"]
+
+
+def is_refused(path: Path) -> bool:
+    try:
+        container.open_file(path, verify=True)
+    except FormatError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_byte_changed_is_noticed(kind: str, tmp_path: Path) -> None:
+    path = saved(kind, tmp_path)
+    content, rng = path.read_bytes(), random.Random(0)
+    for place in rng.sample(range(len(content)), min(len(content), 600)):
+        path.write_bytes(
+            content[:place] + bytes([content[place] ^ 1 << rng.randrange(8)]) + content[place + 1 :]
+        )
+        assert is_refused(path), f"byte {place}"
+    for length in rng.sample(range(len(content)), 50):
+        path.write_bytes(content[:length])
+        assert is_refused(path), f"{length} bytes"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_bit_changed_is_noticed(kind: str, tmp_path: Path) -> None:
+    path = saved(kind, tmp_path)
+    content = path.read_bytes()
+    for place in range(len(content)):
+        for bit in range(8):
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1 << bit]) + content[place + 1 :])
+            assert is_refused(path), f"bit {bit} of byte {place}"
+
+
+def flipped_in_the_last_array(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.unlink()
+    path.write_bytes(bytes(content))
+
+
+def test_loading_compares_small_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved("linear", tmp_path)
+    flipped_in_the_last_array(path)
+    last = list(container.open_file(path, verify=False).arrays)[-1]
+    for verify in ("lazy", True):
+        with pytest.raises(FormatError, match=f"array '{last}' is damaged: it does not have its digest"):
+            unkernel.load(path, verify=verify)
+    unkernel.load(path, verify=False)
+    monkeypatch.setattr(container, "_LAZY_BYTES", 0)  # as if all arrays were large
+    unkernel.load(path)
+    with pytest.raises(ValueError, match="verify must be 'lazy', True or False, got 'never'"):
+        unkernel.load(path, verify="never")  # type: ignore[arg-type]
+
+
+def test_files_without_digests_load(tmp_path: Path) -> None:
+    path = saved("linear", tmp_path)
+    expected = unkernel.load(path).predict(ROWS).tolist()
+    old = tmp_path / "old.uk"
+    old.write_bytes(damage.without_digests(path.read_bytes()))
+    opened = container.open_file(old, verify=True)
+    assert opened.digests is None and opened.sha256 is None
+    assert unkernel.load(old).predict(ROWS).tolist() == expected
+
+
+def test_the_sha256_is_that_of_the_arrays(tmp_path: Path) -> None:
+    path = saved("compiled", tmp_path)
+    content = path.read_bytes()
+    opened = container.open_file(path, verify=True)
+    begin = 8 + int.from_bytes(content[:8], "little")
+    assert opened.sha256 == hashlib.sha256(content[begin:]).hexdigest()
+
+
+def rewritten(path: Path, change: Any) -> None:
+    """Change the header of a file, and give it a digest that fits."""
+    content = path.read_bytes()
+    begin = 8 + int.from_bytes(content[:8], "little")
+    text = change(content[8:begin].rstrip(b" "))
+    old = json.loads(text)["__metadata__"].get("digest", "")
+    text = text.replace(old.encode(), b"0" * 16, 1) if old else text
+    text += b" " * (-(8 + len(text)) % 64)
+    text = text.replace(b"0" * 16, container._digest(text).encode(), 1)
+    path.write_bytes(len(text).to_bytes(8, "little") + text + content[begin:])
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (
+            lambda text: text.replace(b'"kind": "linear"', b'"kind":  "linear"'),
+            "not written as unkernel does",
+        ),
+        (lambda text: text.replace(b'"kind":', b'"kind": "tree", "kind":', 1), "or has a name twice"),
+        (lambda text: text.replace(b'\\"', b"\\u0022", 1), "not written as unkernel does"),
+        (lambda text: text.replace(b'"digests": "{', b'"digests": "[', 1), "the digests of the arrays"),
+    ],
+)
+def test_no_file_can_be_read_in_two_ways(change: Any, reason: str, tmp_path: Path) -> None:
+    path = saved("linear", tmp_path)
+    rewritten(path, lambda text: text)
+    unkernel.load(path, verify=True)  # or else the test changes more than it says
+    rewritten(path, change)
+    with pytest.raises(FormatError, match=reason):
+        unkernel.load(path)
+
+
+def test_a_file_that_is_read_may_be_changed(tmp_path: Path) -> None:
+    path = saved("compiled", tmp_path)
+    model = unkernel.load(path, mmap=False)
+    expected = model.decision_function(ROWS).tolist()
+    os.truncate(path, 100)  # would end the process if the file were mapped
+    assert model.decision_function(ROWS).tolist() == expected
+
+
+def test_header_and_arrays_are_of_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is replaced while it is read is read as it was."""
+    path, other = saved("linear", tmp_path), tmp_path / "other.uk"
+    expected = unkernel.load(path).decision_function(ROWS).tolist()
+    unkernel.models.from_estimator(LinearSVC(C=1e-3).fit(ROWS, CLASSES)).save(other)
+    read_metadata = container._read_metadata
+
+    def replaced_meanwhile(*arguments: Any) -> Any:
+        other.replace(path)
+        return read_metadata(*arguments)
+
+    monkeypatch.setattr(container, "_read_metadata", replaced_meanwhile)
+    assert unkernel.load(path, verify=True).decision_function(ROWS).tolist() == expected

@@ -1,0 +1,100 @@
+"""Frames whose missing strings are NaN, and columns that no step reads: as scikit-learn takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.svm import LinearSVC
+
+import unkernel
+from unkernel import RecordEncoder, cli
+
+WORDS = ["u", "v", None] * 20
+LABELS = [0, 1, 1] * 20
+ENCODERS = [
+    OneHotEncoder(handle_unknown="ignore"),
+    OrdinalEncoder(encoded_missing_value=-1),
+    make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()),
+    make_pipeline(SimpleImputer(strategy="constant", fill_value="w"), OneHotEncoder()),
+]
+
+
+def frame(dtype: Any) -> pd.DataFrame:
+    words = pd.Series([np.nan if word is None else word for word in WORDS], dtype=dtype)
+    return pd.DataFrame({"word": words, "number": np.arange(60.0), "unread": ["x"] * 60})
+
+
+@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda encoder: type(encoder).__name__)
+@pytest.mark.parametrize("dtype", ["str", object])
+def test_missing_strings_are_those_of_scikit_learn(encoder: Any, dtype: Any) -> None:
+    X = frame(dtype)
+    columns = make_column_transformer((encoder, ["word"]), (StandardScaler(), ["number"]))
+    pipeline = make_pipeline(columns, LogisticRegression()).fit(X, LABELS)
+    for sample in (None, X):
+        fast = unkernel.compile(pipeline, sample=sample, measure=False)
+        np.testing.assert_allclose(fast.decision_function(X), pipeline.decision_function(X), rtol=1e-12)
+        used = X[["number", "word"]]
+        np.testing.assert_allclose(fast.decision_function(used), pipeline.decision_function(X), rtol=1e-12)
+
+
+def test_files_have_missing_strings_as_frames_do(tmp_path: Any) -> None:
+    X = frame("str")
+    columns = make_column_transformer((ENCODERS[0], ["word"]), (StandardScaler(), ["number"]))
+    pipeline = make_pipeline(columns, LogisticRegression()).fit(X, LABELS)
+    unkernel.compile(pipeline, measure=False).save(tmp_path / "m.uk")
+    for name, write in (("x.csv", X.to_csv), ("x.parquet", X.to_parquet)):
+        write(tmp_path / name, index=False)
+        answers = tmp_path / f"{name}.answers.csv"
+        assert (
+            cli.main(["predict", str(tmp_path / "m.uk"), str(tmp_path / name), "-o", str(answers), "-q"]) == 0
+        )
+        assert pd.read_csv(answers)["prediction"].tolist() == pipeline.predict(X).tolist()
+
+
+def test_columns_that_no_step_reads_need_not_be_there(tmp_path: Any) -> None:
+    X = frame("str")
+    columns = make_column_transformer((StandardScaler(), ["number"]))
+    pipeline = make_pipeline(columns, LogisticRegression()).fit(X, LABELS)
+    fast = unkernel.compile(pipeline, measure=False)
+    expected = pipeline.predict(X).tolist()
+    assert [fast.predict_one({"number": number}) for number in X["number"]] == expected
+    assert fast.predict([{"number": number} for number in X["number"]]).tolist() == expected
+    assert fast.predict({"number": X["number"]}).tolist() == expected
+    with pytest.raises(ValueError, match="the record has no column 'number'"):
+        fast.predict_one({"word": "u"})
+    with pytest.raises(ValueError, match="columns are missing: number"):
+        fast.predict({"word": ["u"]})
+    pa = pytest.importorskip("pyarrow")
+    assert fast.predict(pa.table({"number": X["number"]})).tolist() == expected
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+def test_labels_that_are_objects(method: str) -> None:
+    X = pd.DataFrame({"a": [3, 4, 5] * 20})
+    calibrated = CalibratedClassifierCV(LinearSVC(), cv=2, method=method)
+    pipeline = make_pipeline(OneHotEncoder(), calibrated).fit(X, pd.Series(["x", "y", "x"] * 20))
+    fast = unkernel.compile(pipeline, measure=False)
+    assert [fast.predict_one({"a": a}) for a in (3, 4, 5)] == pipeline.predict(X[:3]).tolist()
+
+
+def test_none_is_no_record() -> None:
+    fast = unkernel.compile(
+        make_pipeline(RecordEncoder(), LinearSVC()).fit(frame(object), LABELS), measure=False
+    )
+    for ask in (fast.predict_one, fast.score_one, fast.explain_one, fast.plan.encode_one):
+        with pytest.raises(TypeError, match="a record is a dict, or a list of one value per column"):
+            ask(None)
+
+
+def test_truth_values_are_called_so() -> None:
+    names = RecordEncoder(min_count=1).fit({"member": [True, False, None]}).get_feature_names_out()
+    assert names.tolist()[:2] == ["member = False", "member = True"]
