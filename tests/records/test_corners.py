@@ -1,0 +1,158 @@
+"""Rare cases of records: what is refused, and what still works."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, OneHotEncoder
+
+import unkernel
+from unkernel import PolySVC, RecordEncoder, cli
+
+LABELS = [0, 1] * 10
+STRINGS = pd.DataFrame({"a": ["x", "y", "x", np.nan] * 5, "b": ["u", "v"] * 10}, dtype=object)
+NUMBERS = pd.DataFrame({"a": [1.0, np.nan] * 10, "b": [np.nan] * 20, "c": np.arange(20.0)})
+
+
+def compiled(*steps: Any, X: Any) -> Any:
+    return unkernel.compile(make_pipeline(*steps, LogisticRegression()).fit(X, LABELS), measure=False)
+
+
+@pytest.mark.parametrize(
+    ("steps", "X", "reason"),
+    [
+        (
+            [SimpleImputer(strategy="most_frequent", add_indicator=True), OneHotEncoder()],
+            STRINGS,
+            "adds flags of missing strings",
+        ),
+        (
+            [SimpleImputer(strategy="most_frequent")] * 2 + [OneHotEncoder()],
+            STRINGS,
+            "is an imputer behind another one",
+        ),
+        (
+            [
+                ColumnTransformer([("words", CountVectorizer(analyzer="char"), "b"), ("no", "drop", ["a"])]),
+                TfidfTransformer(),
+            ],
+            STRINGS,
+            None,
+        ),
+        ([OneHotEncoder()], pd.DataFrame({"a": [2**53 + 1, 1] * 10}), "beyond 2"),
+    ],
+)
+def test_steps_that_are_refused(steps: list[Any], X: Any, reason: str | None) -> None:
+    if reason is None:
+        assert compiled(*steps, X=X).predict(X).shape == (20,)
+        return
+    with pytest.raises(ValueError, match=reason):
+        compiled(*steps, X=X)
+
+
+def test_columns_without_any_value_are_left_out_by_imputers() -> None:
+    pipeline = make_pipeline(SimpleImputer(), LogisticRegression()).fit(NUMBERS, LABELS)
+    fast = unkernel.compile(pipeline, measure=False)
+    np.testing.assert_allclose(
+        fast.decision_function(NUMBERS), pipeline.decision_function(NUMBERS), rtol=1e-9
+    )
+
+
+def test_tables_that_are_none() -> None:
+    fast = compiled(RecordEncoder(), X=STRINGS)
+    with pytest.raises(TypeError, match="a list of records must hold dicts, and has a value of type int"):
+        fast.predict([{"a": "x", "b": "u"}, 3])
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
+        fast.predict(np.array(["x", "u"]))
+    with pytest.raises(ValueError, match="X has 3 features, but the plan is expecting 2"):
+        fast.predict(np.array([["x", "u", "z"]]))
+    assert fast.predict(np.array([["x", "u"]])).shape == (1,)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_cannot_be_bound(whole: bool) -> None:
+    steps = [OneHotEncoder(handle_unknown="ignore"), *([Normalizer()] if whole else [])]
+    bound = compiled(*steps, X=STRINGS).bind({"a": "x"})
+    if whole:
+        with pytest.raises(TypeError, match="records must be a frame, a list of dicts or a dict of columns"):
+            bound.decision_function(np.array([["u"]]))
+    with pytest.raises(TypeError):
+        bound.score_one(3)
+    with pytest.raises(ValueError, match="is bound already"):
+        bound.score_one({"a": "y", "b": "u"})
+    with pytest.raises(ValueError, match="is bound already"):
+        bound.decision_function([{"a": "y", "b": "u"}])
+
+
+def test_parquet_to_learn_from(tmp_path: Any) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    words = pa.DictionaryArray.from_arrays(pa.array([0, 1] * 20, pa.int64()), pa.array(["u", "v"]))
+    table = pa.table(
+        {
+            "word": words,
+            "number": pa.array([*range(39), None], pa.int32()),
+            "truth": pa.array([True, False] * 20),
+            "tags": pa.array([["x", "y"], []] * 20),
+            "day": pa.array([18_000 + 9 * k for k in range(40)], pa.int32()).cast(pa.date32()),
+            "y": ["no", "yes"] * 20,
+        }
+    )
+    path, model = tmp_path / "t.parquet", tmp_path / "m.uk"
+    pq.write_table(table, path)
+    assert cli.main(["train", "poly", str(path), "--target", "y", "-o", str(model), "-q"]) == 0
+    answers = tmp_path / "answers.csv"
+    assert cli.main(["predict", str(model), str(path), "-o", str(answers), "-q"]) == 0
+    assert answers.read_text().split()[1:] == table["y"].to_pylist()
+
+
+def test_blank_lines_among_json(tmp_path: Any) -> None:
+    path, model = tmp_path / "t.jsonl", tmp_path / "m.uk"
+    lines = [json.dumps({"a": k, "y": "no" if k < 20 else "yes"}) for k in range(40)]
+    path.write_text("\n\n".join(lines))  # and none at the end
+    assert cli.main(["train", "poly", str(path), "--target", "y", "-o", str(model), "-q"]) == 0
+    blank = tmp_path / "blank.jsonl"
+    blank.write_text("\n \n\n")
+    assert cli.main(["predict", str(model), str(blank), "-o", str(tmp_path / "a.csv"), "-q"]) == 0
+
+
+def test_numbers_that_a_schema_asks_for(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    path, schema = tmp_path / "t.csv", tmp_path / "schema.json"
+    path.write_text("a,y\n" + "".join(f"{k},{k % 2}\n" for k in range(20)) + ",1\nmany,0\n")
+    schema.write_text('{"a": "binned"}')
+    command = [
+        "train",
+        "poly",
+        str(path),
+        "--target",
+        "y",
+        "--schema",
+        str(schema),
+        "-o",
+        str(tmp_path / "m.uk"),
+    ]
+    assert cli.main(command) == 2
+    assert (
+        f"{path}:23: column 'a': expected a number, got 'many', as the schema asks" in capsys.readouterr().err
+    )
+
+
+def test_products_that_no_model_absorbs() -> None:
+    from sklearn.preprocessing import KBinsDiscretizer, PolynomialFeatures
+
+    X = NUMBERS[["c"]].assign(d=np.arange(20.0)[::-1])
+    bins = KBinsDiscretizer(3, encode="onehot-dense", quantile_method="averaged_inverted_cdf")
+    for degree in (2, 4):
+        pipeline = make_pipeline(bins, PolynomialFeatures(degree, include_bias=False), PolySVC(1)).fit(
+            X, LABELS
+        )
+        fast = unkernel.compile(pipeline, measure=False)
+        np.testing.assert_allclose(fast.decision_function(X), pipeline.decision_function(X), atol=1e-9)
