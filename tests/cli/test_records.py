@@ -170,7 +170,7 @@ def test_stdin_and_stdout(run, stdin, people_model, people_records):
     stdin(b"age,job,member\n60,pilot,true\n")
     ran = run("predict", people_model, "-", "-o", "-")
     assert ran.out == "prediction\nyes\n"
-    assert "the records have no labels in column 'rich'" in ran.err
+    assert "not all records have a label in column 'rich'" in ran.err
 
 
 def test_records_from_stdin_are_answered_on_stdout(run, stdin, people_model, people_file, tmp_path):

@@ -69,6 +69,9 @@ def test_columns_without_any_value_are_left_out_by_imputers() -> None:
 
 def test_tables_that_are_none() -> None:
     fast = compiled(RecordEncoder(), X=STRINGS)
+    for ask in (fast.predict, fast.plan.encode, RecordEncoder().fit):
+        with pytest.raises(TypeError, match="'a' is a value of type str: put a single record into a list"):
+            ask({"a": "x", "b": "u"})
     with pytest.raises(TypeError, match="a list of records must hold dicts, and has a value of type int"):
         fast.predict([{"a": "x", "b": "u"}, 3])
     with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):

@@ -80,6 +80,7 @@ def table_of(
         values = X.tolist() if hasattr(X, "tolist") else list(X)
         return Table([values], len(values))
     if isinstance(X, Mapping):
+        _check_columns(X, columns)
         return _table([X.get(name) for name in columns], columns, required=required, nan=nan)
     if getattr(X, "columns", None) is not None and not callable(X.columns):
         there = set(column_names(X) or ())
@@ -89,6 +90,17 @@ def table_of(
         _ = column_names(X)
         return _records(X, columns, required=required)
     return _positions(X, columns)
+
+
+def _check_columns(X: Mapping[str, Any], columns: Sequence[str]) -> None:
+    """Raise a ``TypeError`` if a dict holds a record instead of columns."""
+    for name in columns:
+        value = X.get(name)
+        if value is not None and (isinstance(value, str) or not hasattr(value, "__len__")):
+            raise TypeError(
+                f"a dict of columns must hold lists or arrays, and {name!r} is a value of type "
+                f"{type(value).__name__}: put a single record into a list, or use the methods for one"
+            )
 
 
 def check_known(X: Any, columns: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from unkernel import load
 from unkernel.cli.inputs.contents import beginning, check_no_model, holds_rows
 from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels
+from unkernel.cli.render.console import many
 from unkernel.cli.render.progress import Display
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import RecordClassifier
@@ -158,7 +159,7 @@ def _check_columns(opened: OpenedRecords, file: RecordFile) -> None:
     near = get_close_matches(missing[0], there, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     if len(missing) > 1:
-        hint = f", nor {len(missing) - 1} others that it reads{hint}"
+        hint = f", nor {many(len(missing) - 1, 'other')} that it reads{hint}"
     raise ValueError(
         f"{file.file}: there is no column {missing[0]!r}, which the model {opened.path} reads{hint}"
     )

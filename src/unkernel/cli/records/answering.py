@@ -64,11 +64,9 @@ class _Compared:
     def found(self, decision: Any) -> dict[str, Any]:
         """How good the answers are; a note says why that is not known."""
         if not self._complete or not self._codes:
-            name = (
-                f"labels in column {self._target!r}" if self._target else "column that is known as the target"
-            )
-            note = f"not known: the records have no {name}"
-            return {"accuracy_note": note}
+            if not self._target:
+                return {"accuracy_note": "not known: the records have no column that is known as the target"}
+            return {"accuracy_note": f"not known: not all records have a label in column {self._target!r}"}
         scores, labels = np.concatenate(self._scores), _as_labels(list(self._words))
         codes = np.concatenate(self._codes)
         if decision.scheme == "regression":
