@@ -255,7 +255,11 @@ class BoundPlan {
       read_strings(nb::list(nb::borrow(value)), column, room);
     } else if (PyDict_Check(object) != 0) {
       read_pairs(value, column, room);
-    } else if (const auto moment = PyLong_Check(object) != 0 ? std::nullopt : moment_of(value)) {
+    } else if (PyLong_Check(object) != 0) {
+      cell = number(value, column);
+    } else if (nb::object list = array_as_list(value); list.is_valid()) {
+      read_cell(list, column, room);
+    } else if (const auto moment = moment_of(value)) {
       cell = *moment;
     } else {
       cell = number(value, column);

@@ -12,6 +12,12 @@
 
 namespace unkernel::bindings {
 
+// An array of numpy as a list, as frames of pandas have lists of Parquet's; nothing for any other object.
+inline nb::object array_as_list(nb::handle value) {
+  if (nb::cast<std::string>(value.type().attr("__name__")) != "ndarray") return {};
+  return value.attr("tolist")();
+}
+
 // A date or a time of the datetime module, of pandas or of numpy, of which NaT is none; nothing for any other
 // object. They are read as they write themselves, since datetime is not part of the stable ABI.
 inline std::optional<records::Cell> moment_of(nb::handle value) {

@@ -216,6 +216,7 @@ class Summary {
       not_numbers_.add(object);
       return;
     }
+    if (const nb::object list = array_as_list(value); list.is_valid()) return add_object(list, as_numbers);
     const auto type = nb::cast<std::string>(value.type().attr("__name__"));
     if (type == "NAType" || type == "NaTType") return;  // pandas has them for missing values
     if (const std::optional<records::Cell> moment = moment_of(value)) {

@@ -77,6 +77,16 @@ def test_columns_that_no_step_reads_need_not_be_there(tmp_path: Any) -> None:
     assert fast.predict(pa.table({"number": X["number"]})).tolist() == expected
 
 
+def test_lists_that_are_arrays() -> None:
+    lists = [["x", "y"], [], ["y"], None] * 5
+    arrays = [None if one is None else np.array(one, dtype=object) for one in lists]
+    expected = RecordEncoder(min_count=1).fit({"tags": lists})
+    encoder = RecordEncoder(min_count=1).fit({"tags": arrays})
+    assert encoder.kinds_ == {"tags": "strings"}
+    assert (encoder.transform({"tags": arrays}) != expected.transform({"tags": lists})).nnz == 0
+    assert encoder.plan_.encode_one({"tags": arrays[0]})[0].tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 def test_labels_that_are_objects(method: str) -> None:
     X = pd.DataFrame({"a": [3, 4, 5] * 20})
