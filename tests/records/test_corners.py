@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, OneHotEncoder
+from sklearn.svm import LinearSVC
 
 import unkernel
 from unkernel import PolySVC, RecordEncoder, cli
@@ -57,6 +59,18 @@ def test_steps_that_are_refused(steps: list[Any], X: Any, reason: str | None) ->
         return
     with pytest.raises(ValueError, match=reason):
         compiled(*steps, X=X)
+
+
+def test_what_cannot_be_calibrated() -> None:
+    inside = make_pipeline(OneHotEncoder(), LinearSVC())
+    around = CalibratedClassifierCV(inside, cv=2).fit(STRINGS.fillna("z"), LABELS)
+    with pytest.raises(ValueError, match="put it at the end of the pipeline"):
+        unkernel.compile(around)
+    rows = np.eye(20)
+    with pytest.raises(
+        ValueError, match="of PolySVC is not known here; calibrate a classifier of scikit-learn"
+    ):
+        unkernel.compile(CalibratedClassifierCV(PolySVC(), cv=2).fit(rows, LABELS))
 
 
 def test_columns_without_any_value_are_left_out_by_imputers() -> None:

@@ -117,6 +117,16 @@ def _calibrated_member(part: Any, classes: NDArray[Any], from_estimator: FromEst
             "a classifier inside CalibratedClassifierCV has not seen all classes; fit it with more rows of "
             "each class, fewer folds, or ensemble=False"
         )
+    if type(inside).__name__ == "Pipeline":
+        raise ValueError(
+            "CalibratedClassifierCV around a Pipeline is not known here; put it at the end of the pipeline: "
+            "make_pipeline(..., CalibratedClassifierCV(LinearSVC()))"
+        )
+    if hasattr(inside, "to_model"):
+        raise ValueError(
+            f"CalibratedClassifierCV of {type(inside).__name__} is not known here; calibrate a classifier of "
+            "scikit-learn, or use PolyLogisticRegression, which has probabilities of its own"
+        )
     model = from_estimator(inside)
     if model.decision.scheme not in ("binary", "one_vs_rest"):
         raise ValueError(
