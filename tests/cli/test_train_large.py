@@ -29,8 +29,11 @@ def test_out_of_core_finds_what_is_found_in_memory(run, rank_files, tmp_path, ki
     measure = "accuracy" if kind == "linear" else "ordered_pairs"
     assert packed[f"training_{measure}"] == pytest.approx(here[f"training_{measure}"], abs=0.02)
     assert packed["test"][measure] == pytest.approx(here["test"][measure], abs=0.02)
-    for name in ("rows", "features", "model_bytes"):
+    for name in ("rows", "features"):
         assert packed[name] == here[name]
+    assert packed["model_bytes"] == pytest.approx(
+        here["model_bytes"], abs=128
+    )  # numbers have more digits or fewer
 
 
 def test_packed_rows_are_used_again(run, linear_files, tmp_path):
