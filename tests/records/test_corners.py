@@ -15,7 +15,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, OneHotEncoder
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 import unkernel
 from unkernel import PolySVC, RecordEncoder, cli
@@ -173,3 +173,20 @@ def test_products_that_no_model_absorbs() -> None:
         )
         fast = unkernel.compile(pipeline, measure=False)
         np.testing.assert_allclose(fast.decision_function(X), pipeline.decision_function(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("sample", [None, STRINGS])
+def test_pruned_models_are_not_compared(sample: Any) -> None:
+    pipeline = make_pipeline(RecordEncoder(min_count=1), SVC(kernel="poly", degree=2)).fit(STRINGS, LABELS)
+    pruned = unkernel.compile(pipeline, "pruned", threshold=10.0, sample=sample, measure=False)
+    assert not pruned.classifier.exact
+    assert pruned.decision_function(STRINGS).shape == (20,)
+
+
+def test_columns_that_cannot_be_divided() -> None:
+    fast = compiled(RecordEncoder(kinds={"b": "drop"}), X=STRINGS)
+    for shared in ({"a": "x"}, {"b": "u"}):
+        bound = fast.bind(shared)
+        others = {"a": "x", "b": "u"}
+        rest = {name: others[name] for name in others if name not in shared}
+        assert bound.score_one(rest) == pytest.approx(fast.score_one(others | shared))
