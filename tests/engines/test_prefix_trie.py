@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -466,3 +467,25 @@ def test_rows_that_wait_to_be_learnt_from_are_few():
             classifier.predict(np.ones((200, classifier.n_features_in_)))
         assert sum(part.shape[0] for part in trie._sampler._waiting) <= 20
     trie._sampler._thread.join()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of a fork beside threads, which is the point
+def test_locks_that_are_held_at_a_fork_are_free_in_the_child():
+    fast = with_trie(make_slots_model(3, 2))
+    fast.trie.sample(1.0, batch=5)
+    X = np.ones((6, fast.n_features_in_))
+    with fast.trie._growing, fast.trie._sampler._lock:  # as if other threads were at work
+        child = os.fork()
+        if child == 0:
+            fast.trie.grow(X)
+            fast.predict(X)
+            os._exit(7)
+        ended: list[int] = []
+
+        def has_ended() -> bool:
+            pid, status = os.waitpid(child, os.WNOHANG)
+            ended.extend([status] if pid else [])
+            return bool(ended)
+
+        wait_for(has_ended)
+    assert os.waitstatus_to_exitcode(ended[0]) == 7

@@ -166,6 +166,8 @@ class Machine:
 
     def _conjunctions(self, sizes: NDArray[Any]) -> NDArray[np.float64]:
         degree = self.model.kernel.degree
+        if degree > LARGEST_EXPANDED_DEGREE:  # a file may ask for billions
+            return np.full(len(sizes), np.inf)
         total, product = np.zeros(len(sizes)), np.ones(len(sizes))
         for k in range(degree):
             # Sets of k + 1 features, or monomials of as many factors.

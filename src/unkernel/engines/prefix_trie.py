@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -67,6 +69,18 @@ def grow(engine: Engine, rows: Any, most_nodes: int, saving: str, threads: int) 
     engine.grow_trie(narrow(rows), most_nodes=int(most_nodes), saving=saving, threads=threads)
 
 
+_TRIES: weakref.WeakSet[PrefixTrie] = weakref.WeakSet()
+
+
+def _make_locks_anew() -> None:
+    """In the child of a fork: threads of the parent that held a lock are not there to release it."""
+    for trie in list(_TRIES):
+        trie.make_locks()
+
+
+os.register_at_fork(after_in_child=_make_locks_anew)
+
+
 class PrefixTrie:
     """Stored sums of frequent prefixes of rows, in a classifier made by ``compile(trie=...)``.
 
@@ -86,6 +100,7 @@ class PrefixTrie:
         self._growing = threading.Lock()
         self._sampler: _Sampler | None = None
         self.limit = limit
+        _TRIES.add(self)
 
     @property
     def limit(self) -> int:
@@ -143,6 +158,12 @@ class PrefixTrie:
         if self._sampler is not None:
             self._sampler.offer(rows)
 
+    def make_locks(self) -> None:
+        """Locks that nobody holds; what was waiting to be learnt is forgotten."""
+        self._growing = threading.Lock()
+        if self._sampler is not None:
+            self._sampler.begin()
+
     def __repr__(self) -> str:
         return f"PrefixTrie(nodes={self.nodes:,}, limit={self.limit:,})"
 
@@ -154,6 +175,10 @@ class _Sampler:
         self._trie = trie
         self._share = share
         self._batch = batch
+        self.begin()
+
+    def begin(self) -> None:
+        """Nothing is waiting, and no thread grows the trie."""
         self._lock = threading.Lock()
         self._due = 0.0
         self._waiting: list[Any] = []
@@ -171,7 +196,8 @@ class _Sampler:
             idle = self._thread is None or not self._thread.is_alive()
             if idle and sum(part.shape[0] for part in self._waiting) >= self._batch:
                 together, self._waiting = stacked(self._waiting), []
-                # One thread: predictions need the other cores. Python waits for it at exit.
+                # One thread: predictions need the other cores. Python waits for it at exit: a daemon that is
+                # in the core then would be ended in the middle of it, and the process with it.
                 options = {"n_jobs": 1}
                 self._thread = threading.Thread(target=self._trie.grow, args=(together,), kwargs=options)
                 self._thread.start()

@@ -24,7 +24,7 @@ from reference.small_models import (
     SVR,
     TINYSVM,
 )
-from unkernel import FormatError
+from unkernel import FormatError, compile
 from unkernel.models import Kernel, read_model
 
 FUZZ_ROUNDS = int(os.environ.get("UNKERNEL_FUZZ", "150"))
@@ -498,3 +498,14 @@ def test_fuzz_bytes_and_lines(path):
             lines[a] = rng.choice([b"", lines[b], lines[a] + lines[b], lines[a] * 2])
         read += read_or_refuse(path, b"".join(lines))
     assert 0 < read < 4 * FUZZ_ROUNDS
+
+
+def test_a_degree_of_billions(tmp_path):
+    path = tmp_path / "m"
+    path.write_text(
+        "svm_type c_svc\nkernel_type polynomial\ndegree 2147483647\ngamma 0.5\ncoef0 0\nnr_class 2\n"
+        "total_sv 2\nrho 0\nlabel 1 -1\nnr_sv 1 1\nSV\n1 1:1 2:1\n-1 2:1 3:1\n"
+    )
+    for measure in (True, False):  # a loop over the degree would not end
+        fast = compile(read_model(path), measure=measure)
+        assert fast.score_one([0, 1]) == 1.0
