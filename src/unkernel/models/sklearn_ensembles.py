@@ -125,7 +125,7 @@ def _calibrated_member(part: Any, classes: NDArray[Any], from_estimator: FromEst
     if hasattr(inside, "to_model"):
         raise ValueError(
             f"CalibratedClassifierCV of {type(inside).__name__} is not known here; calibrate a classifier of "
-            "scikit-learn, or use PolyLogisticRegression, which has probabilities of its own"
+            "scikit-learn, or fit a classifier that has probabilities of its own"
         )
     model = from_estimator(inside)
     if model.decision.scheme not in ("binary", "one_vs_rest"):
