@@ -18,8 +18,6 @@ STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
-# Python compiles the modules that are imported, when they are; all of NumPy, SciPy and scikit-learn takes longer.
-export PIP_NO_COMPILE := 1
 # Where the package is compiled (build-dir in pyproject.toml).
 TREE := build/package
 
