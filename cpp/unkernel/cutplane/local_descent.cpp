@@ -32,7 +32,6 @@ class PartDescent {
     for (int pass = 0; pass < local_passes; ++pass) {
       for (std::int64_t k = first_block; k < end_block; ++k) {
         monitor_.throw_if_stopped();
-        if (k + 1 < end_block) store_.announce(k + 1);
         visit(*store_.block(k), Random(static_cast<std::uint64_t>(k * local_passes + pass)));
       }
     }

@@ -30,7 +30,6 @@ void Passes::scores(std::span<const double> weights, std::span<double> scores) c
   const double constant = intercept_ != 0.0 ? intercept_ * weights.back() : 0.0;
   parallel_for(threads_.count, store_.blocks(), [&](std::int64_t k) {
     threads_.monitor->throw_if_stopped();
-    if (k + threads_.count < store_.blocks()) store_.announce(k + threads_.count);
     const data::BlockLease block = store_.block(k);
     double* const out = scores.data() + block->first_row;
     data::with_types(*block, [&](const auto* columns, const auto* values) {
@@ -48,7 +47,6 @@ void Passes::add_piece(std::int64_t piece, std::span<const double> coefficients,
   double total = 0.0;
   for (std::int64_t k = pieces_[p]; k < pieces_[p + 1]; ++k) {
     threads_.monitor->throw_if_stopped();
-    if (k + 1 < pieces_[p + 1]) store_.announce(k + 1);
     const data::BlockLease block = store_.block(k);
     const double* const c = coefficients.data() + block->first_row;
     data::with_types(*block, [&](const auto* columns, const auto* values) {

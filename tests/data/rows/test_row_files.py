@@ -384,6 +384,47 @@ def test_a_file_that_shrinks_while_it_is_used(svm):
         rows.store.scores(np.zeros(81), 0.0, 1)
 
 
+CUT_WHILE_READ = """
+import os, sys, threading
+import numpy as np
+from unkernel.data.rows.row_files import open_rows
+from unkernel.errors import FormatError
+
+source, cache, rounds = sys.argv[1], sys.argv[2], 30
+open_rows(source, cache=cache)
+whole = open(cache, "rb").read()
+expected = None
+for i in range(rounds):
+    os.unlink(cache)
+    with open(cache, "wb") as file:
+        file.write(whole)
+    store = open_rows(source, cache=cache).store
+    if expected is None:
+        expected = store.scores(np.ones(store.features), 0.0, 2)
+    started = threading.Event()
+    def cut():
+        started.set()
+        os.truncate(cache, len(whole) * i // rounds)
+    thread = threading.Thread(target=cut)
+    thread.start()
+    started.wait()
+    try:
+        for _ in range(20):
+            assert np.array_equal(store.scores(np.ones(store.features), 0.0, 2), expected)
+    except FormatError as error:
+        assert "changed while it was in use" in str(error)
+    thread.join()
+print("survived")
+"""
+
+
+def test_a_file_that_is_cut_in_the_middle_of_a_pass(tmp_path):
+    """Whatever the moment: the answer, or an error; a mapped file would end the process."""
+    source = tmp_path / "large.svm"
+    write_svmlight(source, *random_rows(rows=60_000))
+    assert output_of(CUT_WHILE_READ, str(source), str(tmp_path / "cache.rows")).strip() == "survived"
+
+
 def test_the_footer_is_as_documented(svm):
     content = open_rows(svm).path.read_bytes()
     assert content[:16] == content[-16:] == b"unkernel rows 1\n"

@@ -195,10 +195,7 @@ Blocks small_blocks() {
 }
 
 void lease_all(const BlockFile& file) {
-  for (std::int64_t k = 0; k < file.blocks(); ++k) {
-    file.announce(k);
-    (void)file.block(k);
-  }
+  for (std::int64_t k = 0; k < file.blocks(); ++k) (void)file.block(k);
 }
 
 // Recomputes the checksums after damage, as an attacker would.

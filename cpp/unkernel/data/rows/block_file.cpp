@@ -1,7 +1,6 @@
 #include "unkernel/data/rows/block_file.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,7 +14,6 @@
 
 #include "unkernel/base/checksum.hpp"
 #include "unkernel/base/error.hpp"
-#include "unkernel/base/large_array.hpp"
 
 namespace unkernel::data {
 namespace {
@@ -23,42 +21,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "blocks are used as they lie in the file");
 
 constexpr const char* remedy = "; delete the file, and it is made anew from its sources";
-
-// Mappings are aligned to this size: a multiple of every system's page size, and the size of a huge page. If
-// the page cache holds the file in huge pages, a block costs two or three page faults instead of hundreds.
-constexpr auto window = static_cast<std::int64_t>(huge_page);
-
-std::string reason_of(int error) { return std::generic_category().message(error); }
-
-// Maps a range of bytes of a file, extended to whole windows.
-class Mapping {
- public:
-  Mapping(int descriptor, std::int64_t position, std::size_t bytes) {
-    const std::int64_t begin = position / window * window;
-    const std::int64_t end = (position + static_cast<std::int64_t>(bytes) + window - 1) / window * window;
-    before_ = static_cast<std::size_t>(position - begin);
-    bytes_ = bytes;
-    size_ = static_cast<std::size_t>(end - begin);
-    memory_ = mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor, begin);
-    if (memory_ == MAP_FAILED)
-      throw NotEnoughMemory("a block of rows cannot be mapped into memory: " + reason_of(errno));
-    // The system then reads ahead, and caches, in huge pages.
-    advise_huge_pages(memory_, size_);
-  }
-  ~Mapping() { munmap(memory_, size_); }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-
-  std::span<const unsigned char> bytes() const {
-    return {static_cast<const unsigned char*>(memory_) + before_, bytes_};
-  }
-
- private:
-  void* memory_;
-  std::size_t size_;
-  std::size_t before_;
-  std::size_t bytes_;
-};
 
 Layout layout_of(std::int64_t code) {
   return {static_cast<ColumnKind>(code % 2), static_cast<ValueKind>(code / 2)};
@@ -113,6 +75,29 @@ std::size_t block_bytes(std::int64_t rows, std::int64_t entries, const Layout& l
          static_cast<std::size_t>(entries) * entry_bytes(layout);
 }
 
+std::unique_ptr<BlockBuffers::Buffer> BlockBuffers::free_or_new() {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) {
+    free_.reserve(++made_);  // so that giving a buffer back cannot fail
+    return std::make_unique<Buffer>();
+  }
+  std::unique_ptr<Buffer> buffer = std::move(free_.back());
+  free_.pop_back();
+  return buffer;
+}
+
+std::shared_ptr<BlockBuffers::Buffer> BlockBuffers::take(std::size_t size) {
+  std::unique_ptr<Buffer> buffer = free_or_new();
+  if (buffer->size() < size) {
+    buffer->clear();  // nothing to copy
+    buffer->resize(size);
+  }
+  return {buffer.release(), [owner = shared_from_this()](Buffer* used) {
+            const std::lock_guard lock(owner->mutex_);
+            owner->free_.emplace_back(used);
+          }};
+}
+
 BlockFile::BlockFile(const BlockRegion& region, std::size_t features, std::span<const BlockEntry> index)
     : file_(region.file), features_(features), version_(version_of(region.descriptor)) {
   if (features > std::numeric_limits<std::uint32_t>::max()) {
@@ -156,17 +141,30 @@ void BlockFile::add_place(const BlockEntry& entry, std::int64_t expected_positio
 
 BlockLease BlockFile::block(std::int64_t k) const {
   const Place& place = places_[static_cast<std::size_t>(k)];
-  check_unchanged();  // reading a mapped page beyond the end of the file would kill the process
-  const auto mapping = std::make_shared<Mapping>(descriptor_, place.position,
-                                                 block_bytes(place.rows, place.entries, place.layout));
-  const RowBlock block =
-      block_at(mapping->bytes().data(), place.layout, place.first_row, place.rows, place.entries);
+  const std::size_t size = block_bytes(place.rows, place.entries, place.layout);
+  const std::shared_ptr<BlockBuffers::Buffer> buffer = buffers_->take(size);
+  const std::span<unsigned char> bytes(buffer->data(), size);
+  read(place.position, bytes);
+  check_unchanged();  // after reading: what was read before a change is whole
+  const RowBlock block = block_at(bytes.data(), place.layout, place.first_row, place.rows, place.entries);
   std::atomic<bool>& checked = checked_[static_cast<std::size_t>(k)];
   if (!checked.load(std::memory_order_relaxed)) {
-    check(k, block, mapping->bytes());
+    check(k, block, bytes);
     checked.store(true, std::memory_order_relaxed);
   }
-  return {block, mapping};
+  return {block, buffer};
+}
+
+void BlockFile::read(std::int64_t position, std::span<unsigned char> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t count = pread(descriptor_, bytes.data(), bytes.size(), position);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw std::system_error(errno, std::generic_category(), file_);
+    if (count == 0) check_unchanged();
+    if (count == 0) throw FormatError(file_, 0, 0, std::string("the file has been cut short") + remedy);
+    position += count;
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
 }
 
 BlockFile::Version BlockFile::version_of(int descriptor) {

@@ -1,22 +1,23 @@
-// Packed rows in a file, mapped one block at a time: data sets as large as the disk in little memory.
+// Packed rows in a file, read one block at a time: data sets as large as the disk in little memory.
 //
 // A block stores the offsets of its rows (8 bytes each, one more than rows), then values, then columns: wide
 // numbers first, so that each array is aligned. docs/formats/rows.md describes the whole file; this class
 // reads only its blocks and their index.
 //
-// A lease costs one fstat, one mmap and one munmap. Memory holds the leased blocks and 48 bytes per block.
-// Page cache and read-ahead are left to the system: explicit prefetching (posix_fadvise) loaded blocks in
-// small pages, and later passes took 1.5 times as long.
+// Blocks are copied and not mapped: a mapped file that is cut while it is read would end the process, and one
+// that is written to would change under our eyes. Memory holds the leased blocks and 48 bytes per block.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "unkernel/base/large_array.hpp"
 #include "unkernel/data/rows/row_store.hpp"
 
 namespace unkernel::data {
@@ -42,6 +43,21 @@ struct BlockRegion {
   std::string file;  // for error messages
   int descriptor;    // owned by the caller, who may close it afterwards
   std::int64_t end;  // of the last block, aligned
+};
+
+// Memory for the blocks of a file, used again and again. Leases may outlive the file.
+class BlockBuffers : public std::enable_shared_from_this<BlockBuffers> {
+ public:
+  using Buffer = LargeVector<unsigned char>;
+  // A buffer of at least that many bytes, which comes back when the last owner lets go of it.
+  std::shared_ptr<Buffer> take(std::size_t size);
+
+ private:
+  std::unique_ptr<Buffer> free_or_new();
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Buffer>> free_;
+  std::size_t made_ = 0;
 };
 
 // Trusts nothing in the file: a wrong index is a FormatError in the constructor, a wrong block when it is
@@ -78,6 +94,7 @@ class BlockFile final : public RowStore {
 
   static Version version_of(int descriptor);
   void add_place(const BlockEntry& entry, std::int64_t expected_position, std::int64_t region_end);
+  void read(std::int64_t position, std::span<unsigned char> bytes) const;
   void check_unchanged() const;
   void check(std::int64_t k, const RowBlock& block, std::span<const unsigned char> bytes) const;
   [[noreturn]] void fail(std::int64_t k, const char* what) const;
@@ -88,6 +105,7 @@ class BlockFile final : public RowStore {
   std::int64_t entries_ = 0;
   std::vector<Place> places_;
   std::unique_ptr<std::atomic<bool>[]> checked_;
+  std::shared_ptr<BlockBuffers> buffers_ = std::make_shared<BlockBuffers>();
   int descriptor_ = -1;
   Version version_;
 };

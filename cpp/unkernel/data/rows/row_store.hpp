@@ -4,7 +4,7 @@
 // values are 1, 4 if single precision represents them, else 8. A pass is bound by reading these bytes and by
 // gathering weights.
 //
-// Rows are stored in blocks of neighbours. A store locates its blocks: in memory, or in a file that is mapped
+// Rows are stored in blocks of neighbours. A store locates its blocks: in memory, or in a file that is read
 // one block at a time (block_file.hpp). Blocks are grouped into pieces: one thread sums one piece before the
 // sums are combined. Pieces depend on the data only, so results do not depend on the number of threads. Each
 // block has its own layout, because whoever packs a file has not seen the later rows yet.
@@ -83,8 +83,6 @@ class RowStore {
   virtual std::int64_t entries() const = 0;
   virtual std::int64_t blocks() const = 0;
   virtual BlockLease block(std::int64_t k) const = 0;
-  // Announces that block k will be needed soon.
-  virtual void announce(std::int64_t) const {}
 };
 
 // A renumbering of the columns.

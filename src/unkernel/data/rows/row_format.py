@@ -1,4 +1,4 @@
-"""The ``.rows`` file: packed rows that passes map a block at a time; docs/formats/rows.md describes it.
+"""The ``.rows`` file: packed rows that passes read one block at a time; docs/formats/rows.md describes it.
 
 Nothing in such a file is believed: what it says of itself is checked against its size and its checksums here,
 the index and the blocks are checked by the core.
