@@ -84,19 +84,23 @@ def test_an_error_is_one_plain_line_however_narrow_the_screen(run, tmp_path, mon
     assert ran.err == f"unkernel: error: {missing}: No such file or directory\n"
 
 
-def test_interrupt_leaves_nothing_behind(endless_training, tmp_path):
+@pytest.mark.parametrize(
+    ("number", "code", "words"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")],
+)
+def test_a_signal_leaves_nothing_behind(endless_training, tmp_path, number, code, words):
     process = subprocess.Popen(
         [*endless_training, "-v"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     for line in process.stderr:
         if line.startswith(("training: ", "expanding: ")):  # the solver reports
             break
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert out == ""
     told = [line for line in err.splitlines() if line and not line.startswith(("training", "expanding"))]
-    assert told == ["unkernel: interrupted"]
+    assert told == [f"unkernel: {words}"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.svm"]
 
 
@@ -157,6 +161,7 @@ def test_a_disk_that_is_full_half_way(model_file, train_file, test_file, golden,
         assert done.returncode == 2, done.stderr
         (line,) = done.stderr.splitlines()
         assert line.startswith("unkernel: error: ")
+        assert f"{arguments[-1]}: " in line
         assert "too large" in line
         assert set(tmp_path.iterdir()) == before
 

@@ -4,11 +4,12 @@ Rooms: ``commands`` (one file per command), ``options`` (names, types and help),
 read), ``learners`` (what ``train`` and ``tune`` know of each kind of model), ``render`` (what is printed).
 
 Exit codes: 0 all is well; 1 nobody reads what is written (a broken pipe); 2 a wrong command line, a bad file
-or too little memory; 130 after Ctrl-C. A traceback is a bug of ours.
+or too little memory; 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP. A traceback is a bug of ours.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -23,6 +24,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given == ["--version"]:  # nothing else has to be imported for this
         print(f"unkernel {__version__}")
         return 0
-    from unkernel.cli.app import run
+    from unkernel.cli.signals import Terminated, terminable
 
-    return run(given)
+    try:
+        with terminable():
+            from unkernel.cli.app import run
+
+            return run(given)
+    except KeyboardInterrupt:  # `run` reports those that come while a command runs
+        print("unkernel: interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
+    except Terminated as ended:
+        print(f"unkernel: ended by {ended.signal.name}", file=sys.stderr)
+        return 128 + ended.signal

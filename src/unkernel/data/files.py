@@ -1,15 +1,14 @@
-"""Files as blocks of bytes: compression told by the first bytes, writing all or nothing."""
+"""Files as blocks of bytes, compressed or not: what a file is, its first bytes tell."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, Protocol, cast
 
+from unkernel.data.replacing import replaced
 from unkernel.errors import FormatError
 
 Source = str | os.PathLike[str] | IO[bytes] | IO[str]
@@ -189,32 +188,6 @@ def writing(target: Source) -> Iterator[Callable[[bytes], object]]:
         yield lambda block: target.write(block.decode())
     else:
         yield cast(IO[bytes], target).write
-
-
-@contextlib.contextmanager
-def replaced(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Gives a file to write to that takes the target's place, whole, when the ``with`` block ends well."""
-    from pathlib import Path
-
-    path = Path(target).resolve()  # a link stays a link, and what it names is replaced
-    if path.exists() and not path.is_file():
-        with path.open("wb") as device:  # such as /dev/stdout: there is nothing to replace
-            yield device
-        return
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent))
-    temporary = path.with_name(f".{os.urandom(8).hex()}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _suffix(target: str | os.PathLike[str]) -> str:

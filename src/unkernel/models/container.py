@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import checksum
-from unkernel.data.files import name_of, replaced
+from unkernel.data.files import name_of
+from unkernel.data.replacing import replaced
 from unkernel.errors import FormatError
 
 MAGIC = "unkernel"

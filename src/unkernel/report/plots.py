@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from unkernel.data.files import replaced
+from unkernel.data.replacing import replaced
 from unkernel.engines import Candidate
 from unkernel.engines.candidates import details, words
 

@@ -14,7 +14,8 @@ from typing import Any, cast
 
 from unkernel.cli.inputs.files import STANDARD_STREAM
 from unkernel.cli.outputs import check_output, check_place
-from unkernel.data.files import replaced, writing
+from unkernel.data.files import writing
+from unkernel.data.replacing import replaced
 from unkernel.data.text.chunks import ChunkSentence
 from unkernel.parsing import Parsed
 
@@ -116,7 +117,8 @@ def _folder(path: Path) -> Iterator[Sink]:
         nonlocal number
         for sentence in cast(Iterable[Any], parsed.corpus):
             number += 1
-            (path / f"{number:06}{_PICTURE}").write_text(sentence.to_svg(), "utf-8")
+            with replaced(path / f"{number:06}{_PICTURE}") as file:
+                file.write(sentence.to_svg().encode())
 
     yield add
 

@@ -1,0 +1,178 @@
+"""Files that take the place of others whole: all is written, or nothing has changed.
+
+On Linux a file is written without a name, and gets one when it is whole: a process that is killed leaves
+nothing behind. Where the file system has no such files, it is written beside the target, under a hidden name
+and locked; the lock ends with the process, and the next writer to the folder removes what nobody locks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_BEGIN, _END = ".unkernel-", ".tmp"
+_NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+@contextlib.contextmanager
+def replaced(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Gives a file to write to that takes the target's place, whole, when the ``with`` block ends well.
+
+    Errors of writing name the target, also where the system does not.
+    """
+    from pathlib import Path
+
+    path = Path(target).resolve()  # a link stays a link, and what it names is replaced
+    if path.exists() and not path.is_file():
+        with _writer(os.open(path, os.O_WRONLY), path) as device:  # such as /dev/stdout: nothing to replace
+            yield device
+        return
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent))
+    remove_stale(path.parent)
+    temporary = _open_temporary(path)
+    try:
+        with _writer(temporary.descriptor, path) as file:
+            yield file
+            file.flush()
+            with _naming(path):
+                os.fsync(file.fileno())
+                if path.exists():
+                    os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+                temporary.take_place_of(path)  # while the file is open, and so locked
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.name.unlink()
+        raise
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove what killed processes have left in a folder; files that are being written stay."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(_BEGIN) and entry.name.endswith(_END):
+                with contextlib.suppress(OSError):
+                    _remove_unlocked(entry.path)
+
+
+def _remove_unlocked(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | _NO_WAITING)
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode) and _lock(descriptor, wait=False):
+            os.unlink(path)  # noqa: PTH108 (a name from os.scandir)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, *, wait: bool) -> bool:
+    """Whether the file is locked now: not if another process has it, or the file system has no locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+# --- The temporary file -------------------------------------------------------------------------------
+
+
+class _Temporary(NamedTuple):
+    """An open file, and the name that it has, or gets for the moment before it takes the target's."""
+
+    descriptor: int
+    name: Path
+    named: bool
+
+    def take_place_of(self, path: Path) -> None:
+        if not self.named:
+            self._give_name()
+        self.name.replace(path)
+
+    def _give_name(self) -> None:
+        try:
+            _link(self.descriptor, self.name)
+        except OSError:  # a system that does not allow this; hours of work may be in the file
+            with open(self.descriptor, "rb", closefd=False) as source, self.name.open("xb") as copy:
+                _lock(copy.fileno(), wait=True)
+                source.seek(0)
+                shutil.copyfileobj(source, copy)
+                copy.flush()
+                os.fchmod(copy.fileno(), stat.S_IMODE(os.fstat(self.descriptor).st_mode))
+                os.fsync(copy.fileno())
+
+
+def _open_temporary(path: Path) -> _Temporary:
+    name = path.with_name(f"{_BEGIN}{os.urandom(8).hex()}{_END}")
+    with _naming(path):
+        descriptor = _open_nameless(path.parent)
+        if descriptor is not None:
+            _lock(descriptor, wait=True)
+            return _Temporary(descriptor, name, named=False)
+        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+    _lock(descriptor, wait=True)
+    if os.fstat(descriptor).st_nlink == 0:  # another process took it for a stale one before it was locked
+        os.close(descriptor)
+        return _open_temporary(path)
+    return _Temporary(descriptor, name, named=True)
+
+
+def _open_nameless(folder: Path) -> int | None:
+    """A file without a name; None where the system has none, or could not give it one later."""
+    flag = getattr(os, "O_TMPFILE", None)
+    if flag is None or os.link not in os.supports_dir_fd:
+        return None
+    try:
+        descriptor = os.open(folder, flag | os.O_RDWR, 0o666)
+    except OSError:  # if the folder itself is at fault, a file with a name tells how
+        return None
+    if os.path.exists(_entry(descriptor)):  # noqa: PTH110 (not worth an import)
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _link(descriptor: int, name: Path) -> None:
+    # With a folder's descriptor, which an absolute path does not use, Python calls linkat, which follows.
+    os.link(_entry(descriptor), name, src_dir_fd=descriptor, follow_symlinks=True)
+
+
+def _entry(descriptor: int) -> str:
+    return f"/proc/self/fd/{descriptor}"
+
+
+# --- Errors that name the target ----------------------------------------------------------------------
+
+
+def _writer(descriptor: int, path: Path) -> IO[bytes]:
+    return io.BufferedWriter(_NamingFile(descriptor, path))
+
+
+class _NamingFile(io.FileIO):
+    """A file whose errors name the target: a full disk has no name of its own."""
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        super().__init__(descriptor, "wb")
+        self._path = path
+
+    def write(self, data: Any) -> Any:
+        with _naming(self._path):
+            return super().write(data)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error

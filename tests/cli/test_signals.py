@@ -1,0 +1,89 @@
+"""Ctrl-C and SIGTERM at moments that tests choose: one line, an exit code, and nothing left behind."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from reference.processes import run_python
+from unkernel.cli import main
+from unkernel.cli.signals import Terminated, terminable
+
+# Sends itself a signal when a module is imported, and runs a command.
+AT_IMPORT = """
+import signal, sys
+
+class Watcher:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            sys.meta_path.remove(self)
+            signal.raise_signal(getattr(signal, sys.argv[2]))
+
+sys.meta_path.insert(0, Watcher())
+from unkernel.cli import main
+sys.exit(main(sys.argv[3:]))
+"""
+
+# Sends itself a signal while a model is written.
+AT_WRITING = """
+import contextlib, signal, sys
+from unkernel.data import replacing
+from unkernel.models import container
+replacing._open_nameless = lambda folder: None
+plain = container.replaced
+
+@contextlib.contextmanager
+def replaced(path):
+    with plain(path) as file:
+        yield file
+        file.flush()
+        signal.raise_signal(getattr(signal, sys.argv[1]))
+
+container.replaced = replaced
+from unkernel.cli import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+ENDINGS = [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "ended by SIGTERM")]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize(
+    "module",
+    ["unkernel.cli.app", "typer", "unkernel.cli.commands.train", "numpy", "unkernel._core", "sklearn.base"],
+)
+def test_a_signal_at_start_is_one_line(tmp_path, train_file, module, ending):
+    number, code, words = ending
+    done = run_python(AT_IMPORT, module, number, "train", "poly", train_file, "-o", tmp_path / "m.uk")
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"unkernel: {words}\n")
+    assert not (tmp_path / "m.uk").exists()
+
+
+@pytest.mark.parametrize(("number", "code", "words"), [*ENDINGS, ("SIGHUP", 129, "ended by SIGHUP")])
+def test_a_signal_while_a_model_is_written(tmp_path, train_file, number, code, words):
+    done = run_python(AT_WRITING, number, "train", "poly", train_file, "-o", tmp_path / "m.uk", "-q")
+    assert (done.returncode, done.stderr) == (code, f"unkernel: {words}\n")
+    assert list(tmp_path.iterdir()) == [train_file]
+
+
+def test_signals_that_are_ignored_stay_so(tmp_path, train_file):
+    """As under ``nohup``."""
+    program = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + AT_WRITING
+    done = run_python(program, "SIGHUP", "train", "poly", train_file, "-o", tmp_path / "m.uk", "-q")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "m.uk").exists()
+
+
+def test_handlers_are_put_back():
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(Terminated), terminable():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert main(["--version"]) == 0
+    codes = []
+    thread = threading.Thread(target=lambda: codes.append(main(["--help"])))  # where no handler can be set
+    thread.start()
+    thread.join()
+    assert codes == [0]

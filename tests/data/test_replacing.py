@@ -1,0 +1,199 @@
+"""Files that take the place of others: whole or not at all, whoever is killed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+from reference.patience import PATIENCE
+from unkernel.data import replacing
+from unkernel.data.replacing import remove_stale, replaced
+
+WRITER = """
+import sys
+from unkernel.data import replacing
+if sys.argv[2] == "named":
+    replacing._open_nameless = lambda folder: None
+with replacing.replaced(sys.argv[1]) as file:
+    file.write(b"half" * 100_000)
+    file.flush()
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(params=["nameless", "named"])
+def kind(request, monkeypatch) -> str:
+    """With files that have no name until they are whole, and as on systems without them."""
+    if request.param == "named":
+        monkeypatch.setattr(replacing, "_open_nameless", lambda folder: None)
+    elif not hasattr(os, "O_TMPFILE"):
+        pytest.skip("this system has no files without a name")
+    return request.param
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def killed_half_way(target: Path, kind: str, number: int) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(WRITER), str(target), kind]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == -number
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_writer_leaves_the_old_file(tmp_path, kind, number):
+    target = tmp_path / "target"
+    target.write_bytes(b"old")
+    killed_half_way(target, kind, number)
+    assert target.read_bytes() == b"old"
+    assert len(names(tmp_path)) == (1 if kind == "nameless" else 2)
+    with replaced(target) as file:  # the next writer cleans up, before it needs room
+        assert len(names(tmp_path)) == (1 if kind == "nameless" else 2)
+        file.write(b"new")
+    assert names(tmp_path) == {"target"}
+    assert target.read_bytes() == b"new"
+
+
+def test_what_another_process_writes_stays(tmp_path, kind):
+    with replaced(tmp_path / "one") as first, replaced(tmp_path / "two") as second:
+        first.write(b"1")
+        second.write(b"2")
+        remove_stale(tmp_path)
+    assert names(tmp_path) == {"one", "two"}
+    with replaced(tmp_path / "one") as first:  # two writers to one target: the last one wins
+        first.write(b"first")
+        with replaced(tmp_path / "one") as second:
+            second.write(b"second")
+        assert (tmp_path / "one").read_bytes() == b"second"
+    assert (tmp_path / "one").read_bytes() == b"first"
+    assert names(tmp_path) == {"one", "two"}
+
+
+def test_a_file_that_was_taken_for_a_stale_one(tmp_path, monkeypatch):
+    """Between its making and its lock another writer may have removed it; then there is another one."""
+    monkeypatch.setattr(replacing, "_open_nameless", lambda folder: None)
+    lock, removed = replacing._lock, []
+
+    def late(descriptor: int, *, wait: bool) -> bool:
+        if wait and not removed:
+            removed.append(descriptor)
+            remove_stale(tmp_path)
+            assert names(tmp_path) == set()
+        return lock(descriptor, wait=wait)
+
+    monkeypatch.setattr(replacing, "_lock", late)
+    with replaced(tmp_path / "target") as file:
+        file.write(b"new")
+    assert removed
+    assert (tmp_path / "target").read_bytes() == b"new"
+    assert names(tmp_path) == {"target"}
+
+
+@pytest.mark.parametrize("failing", ["no links", "no /proc"])
+def test_systems_without_links_of_nameless_files(tmp_path, monkeypatch, failing):
+    if failing == "no /proc":
+        monkeypatch.setattr(replacing, "_entry", lambda descriptor: f"/nowhere/{descriptor}")
+    else:
+        monkeypatch.setattr(replacing, "_link", lambda *_: os.link("/nowhere", "/nowhere"))
+    (tmp_path / "target").write_bytes(b"old")
+    (tmp_path / "target").chmod(0o640)
+    with replaced(tmp_path / "target") as file:
+        file.write(b"new")
+    assert (tmp_path / "target").read_bytes() == b"new"
+    assert stat.S_IMODE((tmp_path / "target").stat().st_mode) == 0o640
+    assert names(tmp_path) == {"target"}
+
+
+def test_modes_and_links_stay(tmp_path, kind):
+    (tmp_path / "plain").write_bytes(b"")
+    with replaced(tmp_path / "target") as file:
+        file.write(b"1")
+    assert (tmp_path / "target").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    (tmp_path / "target").chmod(0o600)
+    (tmp_path / "link").symlink_to("target")
+    with replaced(tmp_path / "link") as file:
+        file.write(b"2")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"2"
+    assert stat.S_IMODE((tmp_path / "target").stat().st_mode) == 0o600
+
+
+def test_an_error_leaves_nothing(tmp_path, kind):
+    with pytest.raises(RuntimeError), replaced(tmp_path / "target") as file:
+        file.write(b"1")
+        raise RuntimeError
+    assert names(tmp_path) == set()
+
+
+def test_only_files_of_ours_are_removed(tmp_path):
+    os.mkfifo(tmp_path / ".unkernel-fifo.tmp")
+    (tmp_path / ".unkernel-folder.tmp").mkdir()
+    (tmp_path / "mine").write_bytes(b"1")
+    (tmp_path / ".unkernel-link.tmp").symlink_to("mine")
+    (tmp_path / ".mine.tmp").write_bytes(b"1")
+    before = names(tmp_path)
+    (tmp_path / ".unkernel-0123456789abcdef.tmp").write_bytes(b"stale")
+    remove_stale(tmp_path)
+    assert names(tmp_path) == before
+    remove_stale(tmp_path / "missing")
+
+
+def test_the_longest_name(tmp_path, kind):
+    with replaced(tmp_path / ("n" * 255)) as file:
+        file.write(b"1")
+    with pytest.raises(OSError, match="too long"), replaced(tmp_path / ("n" * 256)):
+        pass
+
+
+def test_threads_write_beside_each_other(tmp_path, kind):
+    def write(number: int) -> None:
+        for _ in range(20):
+            with replaced(tmp_path / f"{number % 2}") as file:
+                file.write(f"{number}".encode() * 10_000)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert names(tmp_path) == {"0", "1"}
+    for number in (0, 1):
+        content = (tmp_path / f"{number}").read_bytes()
+        assert content in {f"{number}".encode() * 10_000, f"{number + 2}".encode() * 10_000}
+
+
+def test_a_full_disk_is_named(tmp_path, kind):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large") as caught, replaced(tmp_path / "target") as file:
+            file.write(b"1" * 1000)  # kept in a buffer, and written at the end
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert caught.value.filename == str(tmp_path / "target")
+    assert names(tmp_path) == set()
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_a_full_device_is_named(size):
+    with pytest.raises(OSError, match="No space") as caught, replaced("/dev/full") as file:
+        file.write(b"1" * size)
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, "/dev/full")
