@@ -18,6 +18,7 @@ import unkernel
 from parse_sentences import grammar
 from reference import damage
 from unkernel import FormatError, PolySVC, RecordEncoder, TreeSVC
+from unkernel.data.checksums import hexadecimal_checksum
 from unkernel.models import container
 from unkernel.parsing import ArcEagerParser
 
@@ -128,7 +129,7 @@ def rewritten(path: Path, change: Any) -> None:
     old = json.loads(text)["__metadata__"].get("digest", "")
     text = text.replace(old.encode(), b"0" * 16, 1) if old else text
     text += b" " * (-(8 + len(text)) % 64)
-    text = text.replace(b"0" * 16, container._digest(text).encode(), 1)
+    text = text.replace(b"0" * 16, hexadecimal_checksum(text).encode(), 1)
     path.write_bytes(len(text).to_bytes(8, "little") + text + content[begin:])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from unkernel.data.rows.row_format import checksum_of
+from unkernel.data.checksums import checksum_of
 
 NUMBERS = [0, 1, 2, -1, 63, 64, 2048, 2501, 65535, 2**31, 2**32 - 1, 2**32, 2**60, 2**63 - 1, 2**64]
 OTHERS = [None, True, False, "", "x", [], {}, 1.5, [1], {"labels": 1}]

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from unkernel._core import Bundle, Oracle, PackedRows, RowStore, minimise, pack_rows_by_frequency, train_dual
 from unkernel.cutplane.checkpoints import Checkpoint
 from unkernel.cutplane.options import DualOptions, LoopOptions
+from unkernel.data.checksums import checksum_of
 from unkernel.data.memory import available_bytes
 from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.rows.row_files import RowFile, open_rows
-from unkernel.data.rows.row_format import checksum_of
 from unkernel.learners.base import Outcome
 from unkernel.learners.progress import OnProgress
 
@@ -167,7 +167,7 @@ def pair_accuracy(tol: float) -> float:
 
 def checksum(arrays: Iterable[NDArray[Any]]) -> int:
     """A number that changes when the arrays do."""
-    sums = [checksum_of(np.ascontiguousarray(array).reshape(-1)) for array in arrays]
+    sums = [checksum_of(np.ascontiguousarray(array)) for array in arrays]
     return checksum_of(np.array(sums, np.uint64))
 
 

@@ -20,7 +20,7 @@ from typing import IO, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel._core import checksum
+from unkernel.data.checksums import hexadecimal_checksum
 from unkernel.data.files import name_of
 from unkernel.data.replacing import replaced
 from unkernel.errors import FormatError
@@ -68,7 +68,7 @@ def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Map
         "digest": _NO_DIGEST,
         "kind": kind,
         "settings": json.dumps(dict(settings), ensure_ascii=True),
-        "digests": json.dumps({name: _digest(array) for name, array in arrays.items()}),
+        "digests": json.dumps({name: hexadecimal_checksum(array) for name, array in arrays.items()}),
         "sha256": _sha256(arrays.values()),
     }
     header: dict[str, Any] = {"__metadata__": metadata}
@@ -81,18 +81,23 @@ def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Map
             "data_offsets": [offset, end],
         }
         offset = end
-    text = json.dumps(header, ensure_ascii=True).encode()
-    text += b" " * (-(8 + len(text)) % _HEADER_ALIGNMENT)  # the arrays begin at a cache line
+    text = _header_text(header)
     if len(text) > _LARGEST_HEADER:
         raise ValueError(
             f"{path}: cannot be written: names and settings take {len(text):,} bytes, and a file has room "
             f"for {_LARGEST_HEADER:,}; fit with fewer features that have names"
         )
-    text = text.replace(_NO_DIGEST.encode(), _digest(text).encode(), 1)
+    text = text.replace(_NO_DIGEST.encode(), hexadecimal_checksum(text).encode(), 1)
     with replaced(path) as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for array in arrays.values():
             file.write(array.data)
+
+
+def _header_text(header: Mapping[str, Any]) -> bytes:
+    """The header as JSON, padded so that the arrays begin at a cache line."""
+    text = json.dumps(header, ensure_ascii=True).encode()
+    return text + b" " * (-(8 + len(text)) % _HEADER_ALIGNMENT)
 
 
 class Contents(NamedTuple):
@@ -169,12 +174,6 @@ def _contents(name: str, file: IO[bytes], start: int, size: int, *, mmap: bool) 
 # --- Digests ------------------------------------------------------------------------------------------
 
 
-def _digest(content: bytes | NDArray[Any]) -> str:
-    if isinstance(content, np.ndarray):
-        return f"{checksum(content.reshape(-1).view(np.uint8)):016x}"
-    return f"{checksum(np.frombuffer(content, np.uint8)):016x}"
-
-
 def _sha256(arrays: Iterable[NDArray[Any]]) -> str:
     found = hashlib.sha256()
     for array in arrays:
@@ -191,7 +190,7 @@ def _verify(name: str, found: Contents, *, everything: bool) -> None:
         room -= array.nbytes
         if room < 0:
             break
-        if _digest(array) != found.digests[key]:
+        if hexadecimal_checksum(array) != found.digests[key]:
             raise _error(name, f"array {key!r} is damaged: it does not have its digest; {_REMEDY}")
     if everything and _sha256(found.arrays.values()) != found.sha256:
         raise _error(name, f"the arrays do not have their SHA-256; {_REMEDY}")
@@ -201,11 +200,9 @@ def _check_canonical(name: str, text: bytes, header: dict[str, Any], digest: Any
     """A file with a digest is as `write` makes it, to the byte: it cannot be read in two ways."""
     if not isinstance(digest, str) or len(digest) != len(_NO_DIGEST):
         raise _error(name, f"the header is damaged: its digest is none; {_REMEDY}")
-    plain = json.dumps(header, ensure_ascii=True).encode()
-    plain += b" " * (-(8 + len(plain)) % _HEADER_ALIGNMENT)
-    if plain != text:
+    if _header_text(header) != text:
         raise _error(name, f"the header is damaged: it is not written as unkernel does; {_REMEDY}")
-    if _digest(text.replace(digest.encode(), _NO_DIGEST.encode(), 1)) != digest:
+    if hexadecimal_checksum(text.replace(digest.encode(), _NO_DIGEST.encode(), 1)) != digest:
         raise _error(name, f"the header is damaged: it does not have its digest; {_REMEDY}")
 
 

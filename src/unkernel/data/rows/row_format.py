@@ -16,8 +16,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel._core import BlockFile, BlockPacker, checksum
+from unkernel._core import BlockFile, BlockPacker
 from unkernel.data import SvmlightPart
+from unkernel.data.checksums import checksum_of, hexadecimal_checksum
 from unkernel.errors import FormatError
 
 VERSION = 1
@@ -99,7 +100,7 @@ class RowWriter:
             rounded=self._packer.rounded,
             **facts,
         )
-        sums = {name: _hexadecimal(checksum_of(array)) for name, array in arrays.items()}
+        sums = {name: hexadecimal_checksum(array) for name, array in arrays.items()}
         footer = json.dumps({"version": VERSION, **asdict(whole), "checksums": sums}).encode()
         self._file.write(footer + len(footer).to_bytes(8, "little"))
         self._file.write(checksum_of(footer).to_bytes(8, "little") + _MAGIC)
@@ -112,16 +113,6 @@ def _array_names(has_queries: bool) -> list[str]:
 
 def _joined(arrays: list[Any], dtype: str) -> NDArray[Any]:
     return np.concatenate(arrays or [np.empty(0)]).astype(dtype, copy=False)
-
-
-def checksum_of(content: bytes | NDArray[Any]) -> int:
-    """XXH64 of these bytes."""
-    bytes_ = content.view(np.uint8) if isinstance(content, np.ndarray) else np.frombuffer(content, np.uint8)
-    return checksum(bytes_)
-
-
-def _hexadecimal(number: int) -> str:
-    return f"{number:016x}"
 
 
 class OpenRows:
@@ -187,7 +178,7 @@ class OpenRows:
         for name in _array_names(facts.has_queries):
             arrays[name] = np.fromfile(self._file, "<f8" if name == "labels" else "<i8", counts[name])
             known = self._sums.get(name) if isinstance(self._sums, dict) else None
-            if len(arrays[name]) != counts[name] or known != _hexadecimal(checksum_of(arrays[name])):
+            if len(arrays[name]) != counts[name] or known != hexadecimal_checksum(arrays[name]):
                 raise self.error(f"the {name} are damaged")
         if not np.isfinite(arrays["labels"]).all():
             raise self.error("a label is not finite")
