@@ -1,0 +1,50 @@
+"""Model files that were written once: they load for ever, and answer as they did."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reference import golden_models
+from unkernel.models import container
+
+FILES = sorted(golden_models.FILES.glob("*.uk"))
+
+
+@functools.cache
+def questions() -> dict[str, object]:
+    return {name: asked for name, _, asked in golden_models.models()}
+
+
+def test_every_kind_is_there():
+    for version, missing in (("plain", {"records"}), ("digests", set())):
+        names = {path.stem.partition("-")[2] for path in FILES if path.stem.startswith(version)}
+        assert names == set(questions()) - missing
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_files_answer_as_when_they_were_written(path: Path):
+    asked = questions()[path.stem.partition("-")[2]]
+    expected = np.loadtxt(path.with_suffix(".scores"))
+    np.testing.assert_allclose(
+        golden_models.opened(path).decision_function(asked), expected, rtol=1e-9, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_digests_are_where_the_format_has_them(path: Path):
+    assert container.has_digests(path) == path.stem.startswith("digests")
+    container.open_file(path, verify=True)
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.stem.startswith("digests")], ids=lambda path: path.stem
+)
+def test_the_format_is_still_the_same(path: Path, tmp_path: Path):
+    """A change of the format is a new set of golden files, and no accident."""
+    kind, arrays, settings = container.read(path)
+    container.write(tmp_path / "again.uk", kind, arrays, settings)
+    assert (tmp_path / "again.uk").read_bytes() == path.read_bytes()

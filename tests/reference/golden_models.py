@@ -1,0 +1,84 @@
+"""Write a small model file of every kind, with the answers it gives: once per format of files.
+
+python tests/reference/golden_models.py NAME writes NAME-*.uk and NAME-*.scores into tests/models/golden.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, LinearSVC
+
+import unkernel
+
+TESTS = Path(__file__).parents[1]
+FILES = TESTS / "models" / "golden"
+ENGINES: dict[str, dict[str, Any]] = {
+    "inverted": {},
+    "bitsliced": {},
+    "expanded": {},
+    "split": {"rare": 0.2},
+    "pruned": {"threshold": 1e-3},
+}
+TREES = ["(A b)", "(A (B c))", "(B b)", "(B (A c) (A b))", "(A (B c) c)", "(B (B b))"]
+TREE_CLASSES = [1, 1, 0, 0, 1, 0]
+RECORDS = [
+    {"port": 80, "word": "get é"},
+    {"port": 22, "word": "put"},
+    {"port": 80, "word": "put it"},
+    {"word": "get"},
+]
+
+
+def rows(name: str) -> Any:
+    return unkernel.read_svmlight(TESTS / "golden" / f"{name}.test.svm", n_features=64)
+
+
+def compiled(name: str, engine: str, **options: Any) -> tuple[Any, Any]:
+    """A machine, and rows that it has not seen."""
+    data = rows(name)
+    machine = SVC(kernel="poly", degree=2, gamma=1.0, coef0=1.0, C=0.01, decision_function_shape="ovo")
+    machine.fit(data.X[:20], data.y[:20])
+    return unkernel.compile(machine, engine, measure=False, **options), data.X[20:40]
+
+
+def models() -> Iterator[tuple[str, Any, Any]]:
+    """Names, models that can be saved, and what they are asked."""
+    two, four = rows("binary"), rows("multi")
+    for engine, options in ENGINES.items():
+        yield f"compiled-{engine}", *compiled("binary", engine, **options)
+    yield "compiled-pairs", *compiled("multi", "auto")
+    yield (
+        "kernel",
+        unkernel.models.from_estimator(SVC(kernel="rbf").fit(two.X[:20], two.y[:20])),
+        two.X[20:40],
+    )
+    yield "linear", unkernel.models.from_estimator(LinearSVC().fit(four.X[:20], four.y[:20])), four.X[20:40]
+    yield "conjunctions", unkernel.PolySVC(degree=2).fit(four.X[:20], four.y[:20]), four.X[20:40]
+    yield "tree", unkernel.TreeSVC().fit(TREES, TREE_CLASSES), TREES
+    if hasattr(unkernel, "RecordEncoder"):
+        pipeline = make_pipeline(
+            unkernel.RecordEncoder(min_count=1, kinds={"word": "text"}), unkernel.PolySVC()
+        )
+        yield "records", unkernel.compile(pipeline.fit(RECORDS, [1, 0, 1, 0]), measure=False), RECORDS
+
+
+def opened(path: Path) -> Any:
+    """Support vectors have to be compiled before they answer."""
+    return unkernel.compile(path, measure=False) if path.stem.endswith("-kernel") else unkernel.load(path)
+
+
+def main(version: str) -> None:
+    for name, model, questions in models():
+        path = FILES / f"{version}-{name}.uk"
+        model.save(path)
+        np.savetxt(path.with_suffix(".scores"), opened(path).decision_function(questions), fmt="%.17g")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
