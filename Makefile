@@ -29,7 +29,7 @@ STUB := src/unkernel/_core.pyi
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-python native native-sanitized bench lint docs clean
+.PHONY: help demo test test-all test-python native native-sanitized fuzz fuzz-long bench lint docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -126,6 +126,15 @@ build/sanitized/.configured: $(STAMPS)/cmake
 	@$(CMAKE) -S . -B $(@D) $(GENERATOR) -DUNKERNEL_TESTS=ON -DUNKERNEL_PYTHON=OFF -DUNKERNEL_DEVELOPER=ON \
 		-DUNKERNEL_UNITY=ON -DUNKERNEL_SANITIZE=ON > $(@D)/log.txt 2>&1 || { cat $(@D)/log.txt; exit 1; }
 	@touch $@
+
+# Coverage-guided; needs Clang. RUNS are in sum over the targets; inputs that fail are kept in build/fuzz/failures.
+RUNS ?= 100000000
+fuzz: ## two million inputs to the readers under libFuzzer and sanitizers (needs Clang)
+	$(PYTHON) tools/fuzz.py run --runs 2000000 --jobs $(JOBS)
+
+fuzz-long: ## as many as RUNS, a hundred million by default, and the lines of the readers that the corpus reaches
+	$(PYTHON) tools/fuzz.py run --runs $(RUNS) --jobs $(JOBS)
+	$(PYTHON) tools/fuzz.py coverage --least 95
 
 $(STAMPS)/cmake: $(STAMPS)/venv
 	@test -x "$(CMAKE)" || { echo "installing cmake ..."; $(PIP) install 'cmake>=3.18'; }

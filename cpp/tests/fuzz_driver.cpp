@@ -1,9 +1,9 @@
 // Runs any fuzz target on reproducible mutations of its seeds, without libFuzzer.
 //
-//   fuzz_<room> [iterations = 20000] [seed = 1] [file ...]
+//   fuzz_<reader> [iterations = 20000] [seed = 1] [file or folder ...]
 //
-// Files are tried unchanged and then mutated too, so that 0 iterations replay a failure. If the target fails,
-// the input is written to fuzz-failure.bin.
+// Files, and those of folders, are tried unchanged and then mutated too, so that 0 iterations replay a
+// failure or a corpus. If the target fails, the input is written to fuzz-failure.bin.
 #include "fuzz.hpp"
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <span>
@@ -121,13 +122,22 @@ class Mutator {
   std::span<const std::string> pool_;
 };
 
-std::string read_file(const char* path) {
+std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    std::fprintf(stderr, "cannot read %s\n", path);
+    std::fprintf(stderr, "cannot read %s\n", path.c_str());
     std::exit(2);
   }
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// A file itself, or the files of a folder in the order of their names, which is the same everywhere.
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) return {path};
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
 }
 
 void install_handlers() {
@@ -145,7 +155,8 @@ int main(int argc, char** argv) {
   install_handlers();
 
   std::vector<std::string> pool = fuzz_seeds();
-  for (std::size_t i = 3; i < arguments.size(); ++i) pool.push_back(read_file(arguments[i]));
+  for (std::size_t i = 3; i < arguments.size(); ++i)
+    for (const auto& file : files_of(arguments[i])) pool.push_back(read_file(file));
   for (const std::string& input : pool) try_input(input);
   const std::size_t seeds = pool.size();
 

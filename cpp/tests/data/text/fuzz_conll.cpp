@@ -205,10 +205,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const FuzzInput input(data, size);
   const std::string_view text = input.text();
   Random random(input.hash());
+  std::uint64_t hash = input.hash();
+  const auto check = [&](ColumnFormat format, TreeCheck trees) {
+    hash = Random::mix(hash + 1);
+    if (fuzz_also(hash, 4)) check_format(text, format, trees, random);
+  };
   for (const TreeCheck trees : {TreeCheck::none, TreeCheck::forest, TreeCheck::tree}) {
-    check_format(text, ColumnFormat::conllu, trees, random);
+    check(ColumnFormat::conllu, trees);
   }
-  check_format(text, ColumnFormat::conllx, TreeCheck::none, random);
-  check_format(text, ColumnFormat::chunks, TreeCheck::none, random);
+  check(ColumnFormat::conllx, TreeCheck::none);
+  check(ColumnFormat::chunks, TreeCheck::none);
   return 0;
 }

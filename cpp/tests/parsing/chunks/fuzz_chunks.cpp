@@ -10,6 +10,7 @@
 
 #include "check.hpp"
 #include "fuzz.hpp"
+#include "fuzz_input.hpp"
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/random.hpp"
 #include "unkernel/parsing/chunks/decoder.hpp"
@@ -71,7 +72,7 @@ void check_valid(std::span<const ChunkTag> tags, ChunkScheme scheme) {
 }
 
 void check_answers(const ColumnText& text, const ChunkTemplates& templates, std::vector<ChunkTag> tags,
-                   ChunkScheme scheme, bool backward) {
+                   ChunkScheme scheme, bool backward, std::uint64_t hash) {
   std::vector<Chunk> room;
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
     recode(sentence(text, s, tags), scheme, room);
@@ -89,7 +90,7 @@ void check_answers(const ColumnText& text, const ChunkTemplates& templates, std:
   const HashEngine engine(classes.size() == 2 ? 1 : classes.size(), features.features());
   const ChunkModel model{features, engine, classes, scheme, backward};
   std::vector<ChunkTag> found = chunk_text(text, model, 1);
-  CHECK(found == chunk_text(text, model, 3));
+  if (fuzz_also(hash, 256)) CHECK(found == chunk_text(text, model, 3));
   for (std::int64_t s = 0; s < text.sentences(); ++s)
     check_valid(sentence(text, s, found), ChunkScheme::iob2);
 }
@@ -97,7 +98,8 @@ void check_answers(const ColumnText& text, const ChunkTemplates& templates, std:
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string all(data, data + size);
+  const FuzzInput input(data, size);
+  const std::string all(input.text());
   const std::size_t cut = all.find("%%\n");
   try {
     const ChunkTemplates templates = read_chunk_templates(all.substr(0, cut), "templates");
@@ -109,7 +111,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     unkernel::data::NameTable types;
     const std::vector<ChunkTag> tags = read_chunk_tags(text, text.columns() - 1, types);
     for (const ChunkScheme scheme : schemes) {
-      for (const bool backward : {false, true}) check_answers(text, templates, tags, scheme, backward);
+      for (const bool backward : {false, true}) {
+        // Each pair for a part of the inputs.
+        const auto pair = 2 * static_cast<std::uint64_t>(scheme) + (backward ? 1 : 0);
+        const std::uint64_t hash = unkernel::Random::mix(input.hash() + pair);
+        if (fuzz_also(hash, 5)) check_answers(text, templates, tags, scheme, backward, hash);
+      }
     }
   } catch (const FormatError& error) { CHECK(!error.reason.empty()); }
   return 0;

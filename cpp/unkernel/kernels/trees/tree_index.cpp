@@ -136,8 +136,7 @@ void TreeIndex::index_children(const Forest& forest, std::span<const std::int32_
   }
   for (std::size_t i = 0; i < group_count(); ++i) first_place_[i] = static_cast<std::int64_t>(i);
   std::ranges::sort(entries);
-  const auto repeated = std::ranges::unique(entries);
-  entries.erase(repeated.begin(), repeated.end());
+  entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
   for (std::size_t begin = 0; begin < entries.size();) {
     std::size_t end = begin;
     const auto where = static_cast<std::int32_t>(listed_.size());

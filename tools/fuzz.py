@@ -1,0 +1,317 @@
+"""Run the fuzz targets under libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer, and count.
+
+    python tools/fuzz.py run --runs 200000           # in sum over the targets; `make fuzz`
+    python tools/fuzz.py run --runs 100000000        # `make fuzz-long RUNS=100000000`
+    python tools/fuzz.py merge                       # keep what reaches new code: cpp/tests/corpus
+    python tools/fuzz.py coverage --least 95         # lines of the readers that the corpus reaches
+
+`run` builds the targets in build/fuzz, gives each of them a hundredth of the runs at least, and divides the
+rest so that all of them take about the same time. It prints one Markdown table and ends with 1 if a target
+crashed, leaked, needed more than a second for one input, or more than 1 GB. Such inputs are kept in
+build/fuzz/failures; what else was found stays in build/fuzz/work for the next run and for `merge`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+CORPUS = ROOT / "cpp" / "tests" / "corpus"
+BUILD = ROOT / "build" / "fuzz"
+COVERAGE = ROOT / "build" / "coverage"
+
+# Bytes of an input at most; short inputs run fast, and few faults need long ones.
+LONGEST = 256
+LONGEST_OF = {"fuzz_conll": 320, "fuzz_chunks": 320}
+# Between two lines of the log, so that an interrupted campaign has counted most of what it did.
+RUNS_AT_ONCE = 2_000_000
+FIRST_RUNS = 10_000
+
+# What the files of a user go through first: the readers, and the checks of arrays.
+READERS = (
+    "data",
+    "parsing/features/template_text",
+    "parsing/arc_eager/templates",
+    "parsing/chunks/templates",
+)
+
+
+@dataclass
+class Count:
+    """What one target did."""
+
+    runs: int = 0
+    seconds: float = 0.0
+    features: int = 0
+    failures: list[str] = field(default_factory=list)
+    slow_under_load: int = 0
+
+    @property
+    def speed(self) -> float:
+        return self.runs / max(self.seconds, 1e-3)
+
+
+def compiler() -> str:
+    """The newest Clang of this machine, or $CXX where that is one."""
+    names = [os.environ.get("CXX", ""), "clang++", *(f"clang++-{version}" for version in range(30, 13, -1))]
+    for name in names:
+        if "clang" in Path(name).name and shutil.which(name):
+            return name
+    sys.exit(
+        "fuzzing needs Clang with libFuzzer (Debian and Ubuntu: apt install clang); `ctest` runs the same "
+        "targets without it"
+    )
+
+
+def tool(name: str) -> str:
+    """A tool of LLVM that belongs to the compiler."""
+    command = [compiler(), f"-print-prog-name={name}"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def build(folder: Path, *options: str) -> None:
+    """Compile the targets into `folder`; what the build printed is shown when it fails."""
+    folder.mkdir(parents=True, exist_ok=True)
+    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count()))
+    configure = ["cmake", "-S", str(ROOT), "-B", str(folder), *generator]
+    if not (folder / "CMakeCache.txt").exists():
+        configure.append(f"-DCMAKE_CXX_COMPILER={compiler()}")
+    configure += ["-DUNKERNEL_TESTS=ON", "-DUNKERNEL_PYTHON=OFF", "-DUNKERNEL_UNITY=OFF", *options]
+    for command in (
+        configure,
+        ["cmake", "--build", str(folder), "--target", "fuzz_targets", "--parallel", jobs],
+    ):
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(done.stdout + done.stderr)
+
+
+def all_targets() -> list[str]:
+    sources = (ROOT / "cpp" / "tests").rglob("fuzz_*.cpp")
+    return sorted(source.stem for source in sources if source.stem not in ("fuzz_driver", "fuzz_libfuzzer"))
+
+
+def program(target: str, folder: Path = BUILD) -> Path:
+    return folder / "cpp" / "tests" / target
+
+
+def inputs_of(target: str) -> list[str]:
+    """The folders that libFuzzer starts from; it writes into the first."""
+    work = BUILD / "work" / target
+    seeds = BUILD / "seeds" / target
+    for folder in (work, seeds):
+        folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run([program(target), "--write-seeds", seeds], check=True)
+    return [str(folder) for folder in (work, seeds, CORPUS / target) if folder.is_dir()]
+
+
+# --- Running ------------------------------------------------------------------------------------------
+
+
+def fuzz(target: str, runs: int, seed: int, count: Count) -> None:
+    """Let libFuzzer try `runs` inputs more; it stops at the first failure."""
+    failures = BUILD / "failures" / target
+    failures.mkdir(parents=True, exist_ok=True)
+    before = set(failures.iterdir())
+    flags = [f"-runs={runs}", f"-seed={seed}", f"-max_len={LONGEST_OF.get(target, LONGEST)}"]
+    flags += ["-timeout=1", "-rss_limit_mb=1024", "-detect_leaks=1", "-print_final_stats=1", "-verbosity=0"]
+    flags += ["-use_value_profile=0", "-reload=0", f"-artifact_prefix={failures}/"]
+    # Where memory came from is asked only when a failure is looked at: the stacks take a tenth of the time.
+    environment = os.environ | {"ASAN_OPTIONS": "malloc_context_size=0"}
+    command = [str(program(target)), *flags, *inputs_of(target)]
+    started = time.monotonic()
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, errors="replace", cwd=failures, env=environment
+    )
+    count.seconds += time.monotonic() - started
+    executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", done.stderr)
+    count.runs += int(executed[1]) if executed else 0
+    if done.returncode != 0:
+        note_failure(target, done.stderr, set(failures.iterdir()) - before, count)
+
+
+def note_failure(target: str, output: str, found: Iterable[Path], count: Count) -> None:
+    """Keep what a failure printed. An input that was slow because others had the processor is not one."""
+    for path in found:
+        if path.name.startswith("timeout-") and passes(target, path):
+            count.slow_under_load += 1
+            path.unlink()
+            return
+        path.with_name(path.name + ".txt").write_text(output, encoding="utf-8")
+        count.failures.append(str(path.relative_to(ROOT)))
+    if not found:
+        count.failures.append(output[-2000:])
+
+
+def passes(target: str, path: Path) -> bool:
+    """Whether an input alone takes less than a second of the processor's time."""
+    before = os.times()
+    done = subprocess.run([program(target), "-timeout=60", str(path)], check=False, capture_output=True)
+    after = os.times()
+    return done.returncode == 0 and after.children_user - before.children_user < 1.0
+
+
+def campaign(target: str, runs: int, seed: int, count: Count, log: Path | None) -> None:
+    """`runs` more of one target, in parts, each with a line in the log."""
+    wanted = count.runs + runs
+    while count.runs < wanted and not count.failures:
+        before = count.runs
+        fuzz(target, min(RUNS_AT_ONCE, wanted - count.runs), seed + count.runs, count)
+        if log:
+            line = {
+                "target": target,
+                "runs": count.runs - before,
+                "failures": count.failures,
+                "time": time.time(),
+            }
+            with log.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+        if count.runs == before:
+            break
+
+
+def shares(counts: dict[str, Count], runs: int) -> dict[str, int]:
+    """How many of `runs` each target gets: a hundredth at least (or equal parts), the rest for equal time."""
+    least = runs // max(100, 2 * len(counts))
+    rest = runs - least * len(counts)
+    speed = sum(count.speed for count in counts.values())
+    return {
+        target: max(0, least + int(rest * count.speed / speed) - count.runs)
+        for target, count in counts.items()
+    }
+
+
+def run(arguments: argparse.Namespace) -> int:
+    build(BUILD, "-DUNKERNEL_LIBFUZZER=ON")
+    log = Path(arguments.log) if arguments.log else None
+    counts = {target: Count() for target in arguments.targets or all_targets()}
+    seed = arguments.seed or int(time.time())
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        first = min(FIRST_RUNS, arguments.runs // (2 * len(counts)))
+        list(pool.map(lambda item: campaign(item[0], first, seed, item[1], log), counts.items()))
+        left = shares(counts, arguments.runs)
+        list(pool.map(lambda item: campaign(item[0], left[item[0]], seed, item[1], log), counts.items()))
+    print(table(counts, seed))
+    return int(any(count.failures for count in counts.values()))
+
+
+def table(counts: dict[str, Count], seed: int) -> str:
+    rows = ["| target | executions | per second | inputs that failed |", "|---|---:|---:|---:|"]
+    for target, count in counts.items():
+        rows.append(f"| {target} | {count.runs:,} | {count.speed:,.0f} | {len(count.failures)} |")
+    runs = sum(count.runs for count in counts.values())
+    failures = [failure for count in counts.values() for failure in count.failures]
+    rows.append(f"| sum | {runs:,} | | {len(failures)} |")
+    slow = sum(count.slow_under_load for count in counts.values())
+    if slow:
+        rows.append(
+            f"\n{slow} inputs took more than a second of the clock on a busy machine, and less alone."
+        )
+    return "\n".join([*rows, f"\nseed {seed}", *failures])
+
+
+# --- The corpus and what it reaches ---------------------------------------------------------------------
+
+
+def merge(arguments: argparse.Namespace) -> int:
+    """Replace the corpus by as few and as short inputs as reach the same code."""
+    build(BUILD, "-DUNKERNEL_LIBFUZZER=ON")
+    for target in arguments.targets or all_targets():
+        merged = BUILD / "merged" / target
+        shutil.rmtree(merged, ignore_errors=True)
+        merged.mkdir(parents=True)
+        # By edges, not by how often each is taken: a tenth of the files.
+        flags = ["-set_cover_merge=1", "-use_counters=0", f"-max_len={LONGEST_OF.get(target, LONGEST)}"]
+        environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}
+        command = [str(program(target)), *flags, str(merged), *inputs_of(target)]
+        subprocess.run(command, check=True, capture_output=True, env=environment)
+        kept = CORPUS / target
+        kept.mkdir(parents=True, exist_ok=True)
+        for path in kept.iterdir():
+            if not path.name.startswith("was-"):  # a failure of the past stays
+                path.unlink()
+        for path in merged.iterdir():
+            shutil.copyfile(path, kept / path.name[:12])
+        sizes = [path.stat().st_size for path in kept.iterdir()]
+        print(f"{target}: {len(sizes)} inputs, {sum(sizes):,} bytes")
+    return 0
+
+
+def coverage(arguments: argparse.Namespace) -> int:
+    """The lines of the readers that the corpus and the seeds reach, without any mutation."""
+    build(COVERAGE, "-DUNKERNEL_COVERAGE=ON", "-DUNKERNEL_LIBFUZZER=OFF")
+    targets = arguments.targets or all_targets()
+    for target in targets:
+        profile = {"LLVM_PROFILE_FILE": str(COVERAGE / f"{target}.profraw")}
+        folders = [CORPUS / target] if (CORPUS / target).is_dir() else []
+        subprocess.run(
+            [program(target, COVERAGE), "0", "1", *folders],
+            check=True,
+            env=os.environ | profile,
+            stdout=subprocess.DEVNULL,
+        )
+    merged = COVERAGE / "all.profdata"
+    raw = [COVERAGE / f"{target}.profraw" for target in targets]
+    subprocess.run([tool("llvm-profdata"), "merge", "-o", merged, *raw], check=True)
+    objects = [word for target in targets for word in ("--object", str(program(target, COVERAGE)))]
+    command = [tool("llvm-cov"), "export", "--summary-only", f"--instr-profile={merged}", *objects]
+    answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return report_coverage(answer["data"][0]["files"], arguments.least)
+
+
+def is_reader(name: str) -> bool:
+    path = name.partition("/cpp/unkernel/")[2]
+    return path.startswith(READERS)
+
+
+def report_coverage(files: Sequence[dict[str, Any]], least: float) -> int:
+    print("| reader | lines | reached | share |\n|---|---:|---:|---:|")
+    lines = reached = 0
+    for file in sorted(files, key=lambda file: file["filename"]):
+        counted = file["summary"]["lines"]
+        if not is_reader(file["filename"]) or counted["count"] == 0:
+            continue
+        lines += counted["count"]
+        reached += counted["covered"]
+        name = file["filename"].partition("/cpp/unkernel/")[2]
+        print(f"| {name} | {counted['count']} | {counted['covered']} | {counted['percent']:.1f} % |")
+    share = 100 * reached / max(lines, 1)
+    print(f"| sum | {lines} | {reached} | {share:.1f} % |")
+    return int(share < least)
+
+
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(required=True)
+    for name, function in (("run", run), ("merge", merge), ("coverage", coverage)):
+        command = commands.add_parser(name)
+        command.set_defaults(function=function)
+        command.add_argument("--targets", nargs="*", help="such as fuzz_svmlight; all of them by default")
+        if name == "run":
+            command.add_argument("--runs", type=int, default=200_000, help="in sum over the targets")
+            command.add_argument("--jobs", type=int, default=os.cpu_count(), help="targets at the same time")
+            command.add_argument("--seed", type=int, default=0, help="0 takes the clock")
+            command.add_argument("--log", help="append one JSON line per part of the campaign")
+        if name == "coverage":
+            command.add_argument("--least", type=float, default=0.0, help="percent of lines, else end with 1")
+    return parser.parse_args(words)
+
+
+if __name__ == "__main__":
+    arguments = parsed()
+    sys.exit(arguments.function(arguments))
