@@ -29,7 +29,8 @@ STUB := src/unkernel/_core.pyi
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-python native native-sanitized fuzz fuzz-long bench lint docs clean
+.PHONY: help demo test test-all test-python test-sanitized test-threads campaign-kills campaign-disks \
+	native native-sanitized fuzz fuzz-long bench lint docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -135,6 +136,49 @@ fuzz: ## two million inputs to the readers under libFuzzer and sanitizers (needs
 fuzz-long: ## as many as RUNS, a hundred million by default, and the lines of the readers that the corpus reaches
 	$(PYTHON) tools/fuzz.py run --runs $(RUNS) --jobs $(JOBS)
 	$(PYTHON) tools/fuzz.py coverage --least 95
+
+# --- The Python tests under sanitizers -----------------------------------------------------------------
+
+# Nightly work: these need GCC, and half an hour on two processors. Only the extension is built with sanitizers;
+# Python is not, so their library is loaded before everything else, and that of C++, whose exceptions they watch.
+# Python allocates with malloc, so that reading past the end of a text is seen. Leaks are not looked for here, as
+# Python and the libraries keep what they have until they end: native-sanitized and the fuzzers look for them.
+test-sanitized test-threads: PRELOAD = $(foreach name,$(LIBRARY) libstdc++.so.6,$(shell $(CXX) -print-file-name=$(name)))
+test-sanitized test-threads: ENVIRONMENT = LD_PRELOAD="$(PRELOAD)" PYTHONPATH=$(CURDIR)/build/$@/python PYTHONMALLOC=malloc \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:handle_abort=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/threads.suppressions UNKERNEL_SANITIZER=$(LIBRARY)
+
+test-sanitized: LIBRARY = libasan.so
+test-sanitized: build/test-sanitized/python ## the Python tests under address and undefined-behaviour sanitizers
+	$(ENVIRONMENT) $(PYTEST) -m "not slow and not docs"
+
+# The tests that have to do with threads, by their own words.
+test-threads: LIBRARY = libtsan.so
+test-threads: build/test-threads/python ## native tests, and Python tests of threads, under the thread sanitizer
+	$(CTEST) --test-dir build/test-threads --output-on-failure --parallel $(JOBS) -R '^test_'
+	$(ENVIRONMENT) $(PYTEST) -m "not slow and not docs" -k "thread or jobs or parallel or sampl or grow" tests
+
+build/test-sanitized/python: SANITIZE = ON
+build/test-threads/python: SANITIZE = thread
+build/test-sanitized/python build/test-threads/python: $(STAMPS)/package $(STAMPS)/test
+	@mkdir -p $(@D)
+	@echo "building the extension with sanitizers ..."
+	@{ $(CMAKE) -S . -B $(@D) $(GENERATOR) -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=$(CXX) -DUNKERNEL_UNITY=ON \
+		-DUNKERNEL_TESTS=$(if $(filter thread,$(SANITIZE)),ON,OFF) -DUNKERNEL_SANITIZE=$(SANITIZE) \
+		-DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
+		&& $(CMAKE) --build $(@D); } > $(@D)/log.txt 2>&1 || { cat $(@D)/log.txt; exit 1; }
+	@rm -rf $@ && mkdir $@ && cp -R src/unkernel $@ && cp $(@D)/_core.abi3.so $@/unkernel
+
+# --- Campaigns -----------------------------------------------------------------------------------------
+
+# Programs of tests/campaigns, as long as wished: KILLS=100 make campaign-kills. They end with 0 if all held.
+CAMPAIGN = cd tests && OPENBLAS_NUM_THREADS=1 $(CURDIR)/$(BIN)/python -m campaigns
+KILLS ?= 1000
+campaign-kills: $(STAMPS)/package $(STAMPS)/test ## processes killed at random moments of saving, packing, training, ...
+	$(CAMPAIGN).kills --kills $(KILLS)
+
+campaign-disks: $(STAMPS)/package $(STAMPS)/test ## full disks, read-only folders, several who save at once
+	$(CAMPAIGN).disks
 
 $(STAMPS)/cmake: $(STAMPS)/venv
 	@test -x "$(CMAKE)" || { echo "installing cmake ..."; $(PIP) install 'cmake>=3.18'; }

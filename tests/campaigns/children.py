@@ -1,0 +1,206 @@
+"""Work in forked children that end where they are told to: killed at a moment, or out of disk space."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+Work = Callable[[Path], object]
+
+# What Python reports of the file system before it happens (https://docs.python.org/3/library/audit_events.html).
+FILE_EVENTS = {
+    "open",
+    "os.chmod",
+    "os.link",
+    "os.mkdir",
+    "os.remove",
+    "os.rename",
+    "os.rmdir",
+    "shutil.rmtree",
+}
+
+
+def _touches(folder: Path, event: str, arguments: tuple[object, ...]) -> bool:
+    return event in FILE_EVENTS and any(str(folder) in str(argument) for argument in arguments)
+
+
+class Moment(Protocol):
+    """When a child is killed."""
+
+    def arm(self, folder: Path) -> None:
+        """Called in the child, before it works."""
+
+    def wait(self, child: int) -> None:
+        """Called in the parent, which then waits for the child to end."""
+
+
+@dataclass(frozen=True)
+class Never:
+    def arm(self, folder: Path) -> None: ...
+
+    def wait(self, child: int) -> None: ...
+
+
+NEVER = Never()
+
+
+@dataclass(frozen=True)
+class AfterSeconds(Never):
+    """By the parent, some time after the work began."""
+
+    seconds: float
+
+    def wait(self, child: int) -> None:
+        time.sleep(self.seconds)
+        os.kill(child, signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class BeforeEvent(Never):
+    """Just before the child touches the file system of its folder for the n-th time."""
+
+    number: int
+
+    def arm(self, folder: Path) -> None:
+        left = self.number
+
+        def hook(event: str, arguments: tuple[object, ...]) -> None:
+            nonlocal left
+            if _touches(folder, event, arguments):
+                left -= 1
+                if left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(hook)
+
+
+@dataclass(frozen=True)
+class AtByte(Never):
+    """In the middle of a write, when a file would become larger than that."""
+
+    size: int
+
+    def arm(self, folder: Path) -> None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self.size, self.size))
+
+
+@dataclass(frozen=True)
+class FullDisk(Never):
+    """No kill: writing beyond a size fails, as it does on a full disk but for the error's number."""
+
+    size: int
+
+    def arm(self, folder: Path) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self.size, self.size))
+
+
+@dataclass(frozen=True)
+class FailedFlush(Never):
+    """No kill: the n-th time that the system is asked to store a file for good, its disk is full."""
+
+    number: int
+
+    def arm(self, folder: Path) -> None:
+        left = self.number
+
+        def fsync(_: int) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        os.fsync = fsync  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a child ended: with an exit code, or killed by a signal; and what it wrote to stdout and stderr."""
+
+    code: int
+    said: str
+
+    @property
+    def last_line(self) -> str:
+        return (self.said.strip() or "nothing").splitlines()[-1]
+
+    @property
+    def killed(self) -> bool:
+        return self.code in (-signal.SIGKILL, -signal.SIGXFSZ)
+
+
+@dataclass(frozen=True)
+class Child:
+    """A process at work."""
+
+    number: int
+    output: int
+    moment: Moment
+
+    def end(self) -> Ended:
+        """Wait for its end."""
+        self.moment.wait(self.number)
+        with os.fdopen(self.output, "rb") as pipe:
+            said = pipe.read().decode(errors="replace")
+        _, status = os.waitpid(self.number, 0)
+        return Ended(os.waitstatus_to_exitcode(status), said)
+
+
+def start(work: Work, folder: Path, moment: Moment = NEVER) -> Child:
+    """Begin some work in a forked child. Exit codes: 0 it ended well, 1 it raised an exception."""
+    reads, writes = os.pipe()
+    number = os.fork()
+    if number == 0:
+        os.close(reads)
+        _work_and_exit(work, folder, moment, writes)
+    os.close(writes)
+    return Child(number, reads, moment)
+
+
+def run(work: Work, folder: Path, moment: Moment = NEVER) -> Ended:
+    """Do some work in a forked child, to whatever end."""
+    return start(work, folder, moment).end()
+
+
+def _work_and_exit(work: Work, folder: Path, moment: Moment, output: int) -> None:
+    code = 1
+    try:
+        for stream in (1, 2):
+            os.dup2(output, stream)
+        os.close(output)
+        moment.arm(folder)
+        code = int(work(folder) or 0)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def count_events(work: Work, folder: Path) -> int:
+    """How many times a work touches the file system of its folder."""
+
+    def counted(folder: Path) -> None:
+        events = 0
+
+        def hook(event: str, arguments: tuple[object, ...]) -> None:
+            nonlocal events
+            events += _touches(folder, event, arguments)
+
+        sys.addaudithook(hook)
+        work(folder)
+        sys.stdout.flush()
+        print("\nevents", events)
+
+    return int(run(counted, folder).said.split()[-1])

@@ -1,0 +1,113 @@
+"""Works that are killed: every file is the old one or the new one, and the next run puts all in order.
+
+    python -m campaigns.kills --kills 1000 --seed 1
+
+Each round takes a work of `tasks`, kills it once or several times, and looks at every output: it must be the
+older version or the new one, whole. Then the same work runs to its end: its outputs must be those of a run
+that nobody killed, and no other file may be left, temporary ones included. Moments are drawn at random: a
+time, an event of the file system, or a byte of a file at which the process dies in the middle of a write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from campaigns.children import AfterSeconds, AtByte, BeforeEvent, Moment, count_events, run
+from campaigns.tasks import TASKS, Task, copied, names
+
+
+@dataclass
+class Trial:
+    """A work in a folder of its own, what it leaves when nobody kills it, and what became of it so far."""
+
+    task: Task
+    place: Path
+    kills: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        (self.place / "old").mkdir(parents=True)
+        self.task.prepare(self.place / "old")
+        copied(self.place / "old", self.place / "new")
+        began = time.perf_counter()
+        ended = run(self.task.work, self.place / "new")
+        self.seconds = time.perf_counter() - began
+        assert ended.code == 0, ended.last_line
+        self.largest = max((self.place / "new" / name).stat().st_size for name in self.task.outputs)
+
+    def events(self) -> int:
+        return count_events(self.task.work, copied(self.place / "old", self.place / "now"))
+
+    def round(self, moments: Iterable[Moment]) -> None:
+        """Kill the work at each moment in turn, in one folder, then let it end. Raises AssertionError."""
+        folder = copied(self.place / "old", self.place / "now")
+        for moment in moments:
+            ended = run(self.task.work, folder, moment)
+            assert ended.killed or ended.code == 0, f"{moment}: {ended.last_line}"
+            self.kills[type(moment).__name__] += ended.killed
+            self._check_whole(folder, moment)
+        ended = run(self.task.work, folder)
+        assert ended.code == 0, f"the run after {moments} failed: {ended.last_line}"
+        for name in self.task.outputs:
+            assert self.task.alike(folder / name, self.place / "new" / name), f"{name} after {moments}"
+        left = names(folder) - names(self.place / "new")
+        assert not left, f"{sorted(left)} left after {moments}"
+
+    def _check_whole(self, folder: Path, moment: Moment) -> None:
+        for name in self.task.outputs:
+            old = (folder / name).read_bytes() == (self.place / "old" / name).read_bytes()
+            assert old or self.task.alike(folder / name, self.place / "new" / name), f"{name} at {moment}"
+
+
+def drawn(trial: Trial, rng: random.Random, events: int) -> list[Moment]:
+    """One to three moments, of all kinds."""
+    kinds = [
+        lambda: AfterSeconds(rng.uniform(0, trial.seconds)),
+        lambda: BeforeEvent(rng.randint(1, events)),
+        lambda: AtByte(rng.randint(0, trial.largest - 1)),
+    ]
+    return [rng.choice(kinds)() for _ in range(rng.randint(1, 3))]
+
+
+def campaign(kills: int, seed: int, chosen: Iterable[str] = TASKS) -> Counter[str]:
+    """Kill each work equally often; how many kills there were, and "failures"."""
+    rng = random.Random(seed)
+    done: Counter[str] = Counter(failures=0)
+    chosen = list(chosen)
+    for number, name in enumerate(chosen):
+        share = (number + 1) * kills // len(chosen) - number * kills // len(chosen)
+        with tempfile.TemporaryDirectory() as place:
+            trial = Trial(TASKS[name], Path(place).resolve() / name)
+            events = trial.events()
+            while trial.kills.total() < share:
+                try:
+                    trial.round(drawn(trial, rng, events))
+                except AssertionError as error:
+                    done["failures"] += 1
+                    print(f"{name}: {error}", file=sys.stderr)
+        done[name] = trial.kills.total()
+        print(f"{name}: {trial.kills.total()} kills, {dict(trial.kills)}", flush=True)
+    return done
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tasks", nargs="*", default=list(TASKS), choices=list(TASKS))
+    given = parser.parse_args()
+    done = campaign(given.kills, given.seed, given.tasks)
+    failures = done.pop("failures")
+    print(f"{done.total()} kills, {failures} failures (seed {given.seed})")
+    return failures > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""The campaigns in short: few kills, at moments that are the same in every run."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+
+import pytest
+
+from reference.processes import run_python
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the campaigns need Linux")
+
+
+def check_in_a_process_of_its_own(program: str, *arguments: object) -> None:
+    """One that has no threads, so that it may fork."""
+    paths = f"import sys; sys.path[:0] = {[path for path in sys.path if path]}\n"
+    done = run_python(paths + textwrap.dedent(program), *arguments)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+KILLS = """
+    import sys
+    from pathlib import Path
+    from campaigns.children import AtByte, BeforeEvent
+    from campaigns.kills import Trial
+    from campaigns.tasks import TASKS
+
+    for name, task in TASKS.items():
+        trial = Trial(task, Path(sys.argv[1]) / name)
+        events = trial.events()
+        trial.round([BeforeEvent(2), AtByte(trial.largest // 2)])
+        trial.round([BeforeEvent(events // 2 + 1)])
+        trial.round([BeforeEvent(events)])
+        assert trial.kills.total() == 4, trial.kills
+"""
+
+
+def test_after_a_kill_every_file_is_the_old_one_or_the_new_one(tmp_path):
+    check_in_a_process_of_its_own(KILLS, tmp_path)
+
+
+FULL_DISKS = """
+    import sys
+    from pathlib import Path
+    from campaigns.children import FailedFlush, FullDisk
+    from campaigns.disks import check_full_disk
+    from campaigns.kills import Trial
+    from campaigns.tasks import TASKS
+
+    for name, task in TASKS.items():
+        trial = Trial(task, Path(sys.argv[1]) / name)
+        sizes = (0, trial.largest // 2, trial.largest - 1)
+        for moment in [*map(FullDisk, sizes), FailedFlush(1)]:
+            assert check_full_disk(trial, moment), (name, moment)
+"""
+
+
+def test_a_full_disk_changes_nothing(tmp_path):
+    check_in_a_process_of_its_own(FULL_DISKS, tmp_path)
+
+
+def test_several_who_save_at_once(tmp_path):
+    program = """
+        import sys
+        from pathlib import Path
+        from campaigns.disks import savers_at_once
+        savers_at_once(Path(sys.argv[1]), 20)
+    """
+    check_in_a_process_of_its_own(program, tmp_path)
