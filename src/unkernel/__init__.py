@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from unkernel._lazy import lazy_names
 from unkernel._loading import load
 from unkernel._version import __version__
-from unkernel.errors import FormatError
+from unkernel.errors import FormatError, LimitError
 
 if TYPE_CHECKING:
     from unkernel.cutplane import CuttingPlaneSVC, RankSVM
@@ -60,6 +60,7 @@ __all__ = [
     "Forest",
     "FormatError",
     "KernelModel",
+    "LimitError",
     "LinearModel",
     "PolyLogisticRegression",
     "PolySVC",

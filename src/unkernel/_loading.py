@@ -35,7 +35,11 @@ for _name, (_description, _loader) in _KINDS.items():
 
 
 def load(
-    path: str | os.PathLike[str], *, verify: Literal["lazy"] | bool = "lazy", mmap: bool = True
+    path: str | os.PathLike[str],
+    *,
+    verify: Literal["lazy"] | bool = "lazy",
+    mmap: bool = True,
+    limit: float | str | None = None,
 ) -> CompiledClassifier | RecordClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel:
     """Read a ``.uk`` file and make it ready: a classifier, a parser or a chunker.
 
@@ -57,6 +61,9 @@ def load(
         Files that were written before there were digests load as they are; ``unkernel inspect`` says so.
     mmap : bool, default=True
         Whether the file is mapped, instead of read.
+    limit : int or str, default=None
+        Bytes of memory that may be taken to make the model ready, such as ``"8G"``. None allows 64 MB and
+        128 times the size of the file: a small file of a stranger cannot take more.
 
     Returns
     -------
@@ -66,6 +73,8 @@ def load(
     ------
     FormatError
         If the file is not a model, is damaged, or was written by a newer unkernel.
+    LimitError
+        If it would take more memory than `limit`. It is a FormatError and a MemoryError.
     OSError
         If it cannot be read.
 
@@ -77,12 +86,13 @@ def load(
     >>> parser.parse("raw.conllu")  # doctest: +SKIP
     """
     from unkernel.data.files import name_of
-    from unkernel.models import container  # brings numpy in
+    from unkernel.models import allowance, container  # brings numpy in
 
     name = name_of(path)
-    kind, arrays, settings = container.read(path, verify=verify, mmap=mmap)
     loaded: (
         CompiledClassifier | RecordClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel
     )
-    loaded = registry.kind_of(name, kind).load(name, arrays, settings)
+    with allowance.reading(path, limit):
+        kind, arrays, settings = container.read(path, verify=verify, mmap=mmap)
+        loaded = registry.kind_of(name, kind).load(name, arrays, settings)
     return loaded

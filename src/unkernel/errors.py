@@ -25,4 +25,11 @@ class FormatError(ValueError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[type[FormatError], tuple[str, int, int, str]]:
-        return FormatError, (self.file, self.line, self.column, self.reason)
+        return type(self), (self.file, self.line, self.column, self.reason)
+
+
+class LimitError(FormatError, MemoryError):
+    """A file that would take more memory than its size accounts for.
+
+    ``limit=`` of :func:`unkernel.load` and :func:`unkernel.read_model` allows more.
+    """

@@ -448,6 +448,8 @@ HOSTILE = {
     "no first group": ("grouped", "group_begins", lambda begins: begins[1:]),
     "states beyond all": ("grouped", "state_begins", lambda begins: begins + (begins > 0)),
     "one state less": ("grouped", "states", lambda states: states[1:]),
+    "states of no feature": ("grouped", "states", lambda states: states * 0),
+    "the same state again": ("grouped", "states", lambda states: states * 0 + 1),
     "a vector beyond all": ("split", "posting_records", put(-1, 2**40)),
     "a vector that is the number of records": ("split", "posting_records", lambda r: put(-1, len(r) // 4)(r)),
     "bits of rare features": ("split", "posting_records", put(0, 2**63)),
@@ -467,8 +469,6 @@ def test_hostile_arrays_are_refused(what, tmp_path):
 
 
 HARMLESS = {
-    "states of no feature": ("grouped", "states", lambda states: states * 0),
-    "the same state again": ("grouped", "states", lambda states: states * 0 + 1),
     "bits outside the group": ("grouped", "states", lambda states: states | 1 << 63),
     "counts of nothing": ("prefixes", "trie_counts", lambda counts: counts * 0),
     "enormous counts": ("prefixes", "trie_counts", lambda counts: counts * 0 - 1),

@@ -1,12 +1,13 @@
 // A hash map from 64-bit keys to small values in one flat array: open addressing with linear probing, at most
-// 2/3 full. The key with all bits set is reserved and marks empty slots.
+// 2/3 full. The key with all bits set is reserved and marks empty slots. Hashes are seeded: see
+// hash_seed.hpp.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "unkernel/base/random.hpp"
+#include "unkernel/base/hash_seed.hpp"
 
 namespace unkernel {
 
@@ -35,6 +36,7 @@ class FlatMap {
   }
 
   std::size_t size() const { return size_; }
+  std::size_t bytes() const { return slots_.size() * sizeof(Slot); }
 
   // Calls visit(key, value) for all entries, in unspecified order.
   template <class Visit>
@@ -52,7 +54,7 @@ class FlatMap {
   }
 
  private:
-  static constexpr std::size_t smallest = 1024;
+  static constexpr std::size_t smallest = 16;
 
   struct Slot {
     Key key;
@@ -61,7 +63,7 @@ class FlatMap {
 
   std::size_t place_of(Key key) const {
     const std::size_t mask = slots_.size() - 1;
-    std::size_t place = static_cast<std::size_t>(Random::mix(key)) & mask;
+    std::size_t place = static_cast<std::size_t>(seeded_hash(static_cast<std::uint64_t>(key))) & mask;
     while (slots_[place].key != no_key && slots_[place].key != key) place = (place + 1) & mask;
     return place;
   }

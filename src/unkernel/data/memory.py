@@ -3,7 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import re
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+def parse_bytes(words: str, argument: str = "memory") -> float:
+    """The bytes that a text such as ``200M`` or ``1.5 GB`` stands for; K, M, G and T are powers of 1000."""
+    found = re.fullmatch(
+        r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([KMGT]?)B?\s*", words, re.ASCII | re.IGNORECASE
+    )
+    amount = float(found[1]) * _UNITS[found[2].upper()] if found else 0.0
+    if not 0 < amount < math.inf:
+        raise ValueError(f"{argument} must be bytes, such as 200M, 1.5G or 1000000, got {words!r}")
+    return amount
+
+
+def in_words(nbytes: float) -> str:
+    """A number of bytes for messages.
+
+    >>> in_words(1.25e9), in_words(8e6)
+    ('1.25 GB', '8 MB')
+    """
+    unit, size = ("GB", 1e9) if nbytes >= 1e9 else ("MB", 1e6)
+    return f"{nbytes / size:.3g} {unit}"
 
 
 def available_bytes() -> int:

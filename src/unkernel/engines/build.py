@@ -21,7 +21,7 @@ from unkernel.engines.tables import (
     Tables,
     map_arguments,
 )
-from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
+from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel, allowance
 from unkernel.models.decision import pair_columns
 from unkernel.models.pair_coefficients import PairCoefficients
 from unkernel.models.rows import distinct, squared_norms
@@ -238,6 +238,7 @@ def inverted(machine: Machine) -> Tables:
     holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))[order]
     values = machine.model.vectors.data[order]
     in_whole = int(machine.frequencies[whole].sum())
+    allowance.claim(8.0 * int(whole.sum()) * vectors, "the columns that are stored with their zeros")
     columns = np.zeros((int(whole.sum()), vectors))
     columns[np.repeat(np.arange(len(columns)), machine.frequencies[whole]), holders[:in_whole]] = values[
         :in_whole
@@ -291,6 +292,7 @@ def pairs(model: KernelModel) -> Tables:
     used, first, counts = np.unique(columns, return_index=True, return_counts=True)
     scores, others = coefficients.shape[1], coefficients.n_classes - 1
     dense = counts * others >= _WHOLE_PAIRS * scores
+    allowance.claim(8.0 * int(dense.sum()) * scores, "the weights of all pairs of classes")
     whole = np.zeros((int(dense.sum()), scores))
     for row, (begin, count) in enumerate(zip(first[dense], counts[dense], strict=True)):
         for place in range(begin, begin + count):
@@ -462,11 +464,20 @@ def _arranged(
     threads: int = 1,
 ) -> Tables:
     degree, sets = parameters["degree"], parameters["sets"]
+    layout = _head_layout(head, degree, sets, len(weights.intercept), len(weights.columns))
+    allowance.claim(_arranged_bytes(weights, head, layout, degree), "the tables of conjunctions")
     built = arrange(
         weights,
         **map_arguments(parameters),
-        head=_head_layout(head, degree, sets, len(weights.intercept), len(weights.columns)),
+        head=layout,
         sample=CsrRows.of(np.zeros(1), [], [], 0) if sample is None else narrow(sample),
         threads=threads,
     )
     return Tables.of(CONJUNCTIONS, parameters, built)
+
+
+def _arranged_bytes(weights: ConjunctionWeights, head: Head, layout: HeadLayout, degree: int) -> float:
+    """What :func:`arrange` takes: the dense table; and twice, while it is put together, the rest."""
+    scores, used = len(weights.intercept), len(weights.columns)
+    dense = min(head.nbytes, 8.0 * scores * math.comb(used + degree, degree))
+    return dense + 2.0 * (8 * scores * max(used - layout.ranks, 0) + len(weights.keys) * (24 + 8 * scores))

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from unkernel.models import allowance
+
 if TYPE_CHECKING:
     from unkernel.engines.compile_options import CompileOptions
     from unkernel.engines.tables import Tables
@@ -109,10 +111,11 @@ class Bench:
         """Build and measure a candidate, or note why that was not possible."""
         self.options.on_progress(words(candidate))
         try:
-            tables = make()
+            with allowance.of_tables(self.memory):
+                tables = make()
+                engine = tables.engine()
         except MemoryError:
             return Trial(replace(candidate, note="does not fit into the memory it was given"), None)
-        engine = tables.engine()
         built = replace(candidate, nbytes=int(engine.nbytes))
         if built.nbytes > self.memory:
             return Trial(replace(built, note="takes more than the memory it was given"), None)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from unkernel.data.memory import available_bytes
+from unkernel.data.memory import available_bytes, parse_bytes
 from unkernel.engines.prefix_trie import check_limit
 
 ENGINES = ("auto", "inverted", "bitsliced", "expanded", "pruned", "split", "int16")
@@ -17,7 +16,6 @@ WITHOUT_TRIE = ("inverted", "bitsliced", "int16")
 
 _SHARE_OF_MEMORY = 4  # by default, tables may take a quarter of the free memory
 _DEFAULT_MEMORY = 1e9  # where the system does not say how much is free
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 UNKNOWN_KEYS = ("ignore", "error")
 
@@ -110,17 +108,6 @@ def memory_bytes(memory: int | str | None) -> float:
     if isinstance(memory, bool) or not memory > 0:
         raise ValueError(f"memory must be a number of bytes above 0, or such as '200M', got {memory!r}")
     return float(memory)
-
-
-def parse_bytes(words: str) -> float:
-    """The bytes that a text such as ``200M`` or ``1.5 GB`` stands for; K, M, G and T are powers of 1000."""
-    found = re.fullmatch(
-        r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([KMGT]?)B?\s*", words, re.ASCII | re.IGNORECASE
-    )
-    amount = float(found[1]) * _UNITS[found[2].upper()] if found else 0.0
-    if not 0 < amount < np.inf:
-        raise ValueError(f"memory must be bytes, such as 200M, 1.5G or 1000000, got {words!r}")
-    return amount
 
 
 def _is_number(value: Any) -> bool:

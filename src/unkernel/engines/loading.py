@@ -14,7 +14,7 @@ from unkernel.engines.classifier import ENGINE, CompiledClassifier, Model
 from unkernel.engines.int16 import int16_tables
 from unkernel.engines.tables import INT16, Tables
 from unkernel.errors import FormatError
-from unkernel.models import container
+from unkernel.models import allowance, container
 from unkernel.models.load import COMPILED, model_from
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
     """``unkernel.load`` for classifiers only: parsers and chunkers are an error."""
-    kind, arrays, settings = container.read(path)
-    return classifier_from(name_of(path), arrays, settings, kind=kind)
+    with allowance.reading(path):
+        kind, arrays, settings = container.read(path)
+        return classifier_from(name_of(path), arrays, settings, kind=kind)
 
 
 def classifier_from(

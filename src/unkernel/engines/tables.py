@@ -21,6 +21,7 @@ from unkernel._core import (
     pair_engine,
 )
 from unkernel.engines.prefix_trie import limit_of, restore_trie
+from unkernel.models import allowance
 from unkernel.models.kernel import KERNELS
 
 CONJUNCTIONS, INVERTED, BITSLICED, INT16 = "conjunctions", "inverted", "bitsliced", "int16"
@@ -78,10 +79,17 @@ def _conjunction_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
 def _int16_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
     columns, keys, values, intercept = (arrays[name] for name in ("columns", "keys", "weights", "constants"))
     weights = ConjunctionWeights.of(columns, keys, values, intercept, int(arrays["features"][0]))
+    allowance.claim(_int16_bytes(len(columns), len(keys), len(intercept)), "the tables of 16-bit weights")
     engine = int16_pair_engine(weights, **map_arguments(parameters))
     if engine is None:
         raise ValueError("the model does not fit the int16 engine")
     return engine
+
+
+def _int16_bytes(used: int, keys: int, scores: int) -> float:
+    """What the engine takes: the dense pairs, single features with their bounds, the other pairs."""
+    dense = min(max(1.4 * keys, 1 << 15), used * (used + 1) / 2)
+    return 2.0 * scores * (dense + keys) + 18.0 * scores * used + 32.0 * keys
 
 
 _MAKERS: dict[str, Callable[..., Engine]] = {

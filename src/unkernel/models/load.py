@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.files import name_of
 from unkernel.errors import FormatError
-from unkernel.models import container, registry
+from unkernel.models import allowance, container, registry
 
 if TYPE_CHECKING:
     from unkernel.models.conjunction import ConjunctionModel
@@ -33,8 +33,9 @@ _MODEL = "model."
 
 def load_model(path: str | os.PathLike[str]) -> Model:
     """Read the model in a ``.uk`` file. Its arrays stay on disk until they are used."""
-    kind, arrays, settings = container.read(path)
-    return model_from(name_of(path), kind, arrays, settings)
+    with allowance.reading(path):
+        kind, arrays, settings = container.read(path)
+        return model_from(name_of(path), kind, arrays, settings)
 
 
 def model_from(name: str, kind: Any, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Model:

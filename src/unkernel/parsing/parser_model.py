@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.files import name_of
 from unkernel.errors import FormatError
-from unkernel.models import container
+from unkernel.models import allowance, container
 from unkernel.parsing.tag_check import TagFault, check_faults
 
 if TYPE_CHECKING:
@@ -182,8 +182,14 @@ class ParserModel(ABC):
         return self.kind, arrays, settings | {_PARAMETERS: self.parameters}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, limit: float | str | None = None) -> Self:
         """Read a file of this kind; ``unkernel.load`` reads those of any kind.
+
+        Parameters
+        ----------
+        path : path
+        limit : int or str, default=None
+            Bytes of memory that may be taken, as ``unkernel.load`` has it.
 
         Raises
         ------
@@ -191,10 +197,11 @@ class ParserModel(ABC):
             If the file is of another kind, or is damaged.
         """
         name = name_of(path)
-        kind, arrays, settings = container.read(path)
-        if kind != cls.kind:
-            raise FormatError(name, 0, 0, f"a file of kind {kind!r}, which is no {cls.noun}")
-        return cls.from_container(name, arrays, settings)
+        with allowance.reading(path, limit):
+            kind, arrays, settings = container.read(path)
+            if kind != cls.kind:
+                raise FormatError(name, 0, 0, f"a file of kind {kind!r}, which is no {cls.noun}")
+            return cls.from_container(name, arrays, settings)
 
     @classmethod
     def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.engines.loading import classifier_from
 from unkernel.errors import FormatError
-from unkernel.models import container
+from unkernel.models import allowance, container
 
 Arrays = dict[str, NDArray[Any]]
 _PARTS = "parts"
@@ -26,7 +26,6 @@ _KEYS, _STEPS, _LONG_STEPS = "keys", "keys.steps", "keys.long_steps"
 _WIDEST = 1 << 16
 _LONG = np.uint64(0xFFFF)  # a step that stands among the long ones
 _FINEST_UNIT = 2.0**-10
-_MOST_WEIGHTS = 1 << 30  # a file may not claim zeros without end
 
 
 def store_classifiers(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, dict[str, Any]]:
@@ -123,8 +122,9 @@ def _unpacked(file: str, arrays: Arrays) -> Arrays:
     values = container.proper_array(file, arrays, _VALUES, [np.dtype("<i2")], 1)
     unit = container.proper_array(file, arrays, _UNIT, [np.dtype("<f8")], 1)
     scores = len(container.proper_array(file, arrays, "constants", [np.dtype("<f8")], 1))
-    if len(unit) != 1 or not np.isfinite(unit).all() or len(keys) * scores > _MOST_WEIGHTS:
+    if len(unit) != 1 or not np.isfinite(unit).all():
         raise _damaged(file)
+    allowance.claim(10.0 * len(keys) * scores, "weights of which the file holds few")
     weights = np.zeros((len(keys), scores), "<i2")
     if _COUNTS in arrays:
         counts = container.proper_array(file, arrays, _COUNTS, [np.dtype("<u2")], 1)

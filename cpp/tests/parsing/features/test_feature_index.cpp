@@ -1,5 +1,6 @@
 // The feature index against a map of vectors, with templates of one place, of several places, and with keys
 // that exceed 63 bits.
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -82,6 +83,33 @@ void test_against_a_map() {
   check_same(index, slow);
 }
 
+// A place of many values takes memory by the features that there are.
+void test_few_features_of_many_values() {
+  const std::vector<TemplateRanges> ranges(100, {1'000'000});
+  std::vector<std::size_t> features(ranges.size(), 10);
+  features[1] = 1'000'000;
+  FeatureIndex index(ranges, features);
+  CHECK(index.bytes() < 4'000'000 + 100'000);
+  for (std::int32_t k = 0; k < 10; ++k) {
+    for (const std::size_t t : {0, 1}) {
+      const std::vector<FeatureValue> values{99'991 * k};
+      CHECK(index.find(t, places(values)) == no_column);
+      index.put(t, values, 2 * k + static_cast<std::int32_t>(t));
+      CHECK(index.find(t, places(values)) == 2 * k + static_cast<std::int32_t>(t));
+      CHECK_THROWS(index.put(t, values, 50), std::invalid_argument);
+      index.put(t, std::vector<FeatureValue>{99'991 * k + 1}, 50 + 2 * k + static_cast<std::int32_t>(t));
+    }
+  }
+  CHECK(index.find(0, [](std::size_t) { return FeatureValue{-1}; }) == no_column);
+  CHECK_THROWS(index.put(0, std::vector<FeatureValue>{1'000'000}, 0), std::invalid_argument);
+  std::vector<std::int32_t> columns;
+  index.for_each(0, [&](std::span<const FeatureValue> values, std::int32_t column) {
+    CHECK(values.size() == 1 && index.find(0, [&](std::size_t) { return values[0]; }) == column);
+    columns.push_back(column);
+  });
+  CHECK(columns.size() == 20 && std::ranges::is_sorted(columns));
+}
+
 void test_keys_and_values() {
   const FeatureIndex index(templates);
   for (FeatureKey key = 0; key < 12; ++key) {
@@ -121,6 +149,7 @@ void test_rows_without_rare_columns() {
 
 int main() {
   test_against_a_map();
+  test_few_features_of_many_values();
   test_keys_and_values();
   test_what_does_not_fit();
   test_rows_without_rare_columns();

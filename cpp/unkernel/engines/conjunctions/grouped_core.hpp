@@ -6,10 +6,11 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "unkernel/base/gather.hpp"
-#include "unkernel/base/random.hpp"
+#include "unkernel/base/hash_seed.hpp"
 #include "unkernel/engines/conjunctions/conjunction_tables.hpp"
 #include "unkernel/engines/conjunctions/state_index.hpp"
 #include "unkernel/engines/conjunctions/sums.hpp"
@@ -76,8 +77,12 @@ class GroupedCore {
     slots_.resize(base + size, 0);
     table_begins_.push_back(slots_.size());
     for (std::uint32_t s = 0; s < index_.states(g); ++s) {
-      std::size_t slot = Random::mix(tables_.states[index_.first(g) + s]) & (size - 1);
-      while (slots_[base + slot] != 0) slot = (slot + 1) & (size - 1);
+      const std::uint64_t mask = tables_.states[index_.first(g) + s];
+      std::size_t slot = seeded_hash(mask) & (size - 1);
+      for (; slots_[base + slot] != 0; slot = (slot + 1) & (size - 1)) {
+        if (tables_.states[index_.first(g) + slots_[base + slot] - 1] == mask)
+          throw std::invalid_argument("not a valid table of conjunctions: a state occurs twice");
+      }
       slots_[base + slot] = s + 1;
     }
   }
@@ -87,7 +92,7 @@ class GroupedCore {
     const std::size_t base = table_begins_[g];
     const std::size_t last = table_begins_[g + 1] - base - 1;
     const std::uint64_t* masks = tables_.states.data() + index_.first(g);
-    for (std::size_t slot = Random::mix(mask) & last;; slot = (slot + 1) & last) {
+    for (std::size_t slot = seeded_hash(mask) & last;; slot = (slot + 1) & last) {
       const std::uint32_t state = slots_[base + slot];
       if (state == 0 || masks[state - 1] == mask) return state;
     }

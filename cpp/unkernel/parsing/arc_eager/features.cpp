@@ -58,7 +58,8 @@ auto values_in(const Template& one, const Situation& situation, std::span<const 
 }  // namespace
 
 FeatureSpace::FeatureSpace(const TemplateSet& set, const Vocabulary& vocabulary, std::size_t labels)
-    : set_(set), index_(ranges(vocabulary, labels)), begins_(set.templates.size() + 1, 0) {
+    : set_(set), ranges_(ranges(vocabulary, labels)), begins_(set.templates.size() + 1, 0) {
+  make_index();
   for (std::size_t k = 0; k < set_.templates.size(); ++k) {
     if (!index_.has_keys(k))
       throw std::invalid_argument("the feature '" + set_.templates[k].text +
@@ -114,8 +115,16 @@ void FeatureSpace::restore(std::span<const FeatureKey> keys, std::span<const std
   fill_index();
 }
 
+void FeatureSpace::make_index() {
+  std::vector<std::size_t> features;
+  for (std::size_t k = 0; k < set_.templates.size(); ++k)
+    features.push_back(static_cast<std::size_t>(begins_[k + 1] - begins_[k]));
+  index_ = FeatureIndex(ranges_, features);
+}
+
 // From keys_ and begins_.
 void FeatureSpace::fill_index() {
+  make_index();
   for (std::size_t k = 0; k < set_.templates.size(); ++k) {
     for (std::int64_t column = begins_[k]; column < begins_[k + 1]; ++column)
       index_.put(k, index_.values_of(k, keys_[static_cast<std::size_t>(column)]),

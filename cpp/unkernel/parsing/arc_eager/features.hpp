@@ -61,9 +61,11 @@ class FeatureSpace {
  private:
   void find_words(const Situation& situation, std::vector<Word>& words) const;
   std::vector<TemplateRanges> ranges(const Vocabulary& vocabulary, std::size_t labels) const;
+  void make_index();  // an empty one
   void fill_index();
 
   TemplateSet set_;
+  std::vector<TemplateRanges> ranges_;
   FeatureIndex index_;
   std::vector<FeatureKey> keys_;
   std::vector<std::int64_t> begins_;

@@ -1,6 +1,7 @@
 #include "unkernel/parsing/arc_eager/templates.hpp"
 
-#include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "unkernel/parsing/features/template_text.hpp"
@@ -68,8 +69,10 @@ class ArcTemplateReader {
     const std::string_view heading = line_->heading;
     if (heading == "[moves]" || heading == "[beside moves]") {
       section_ = &read_.moves;
+      names_ = &move_names_;
     } else if (heading == "[labels]" || heading == "[beside labels]") {
       section_ = &read_.labels;
+      names_ = &label_names_;
     } else {
       fail(line_->column, message({"there is no section ", heading,
                                    ": sections are [moves], [beside moves], [labels] and [beside labels]"}));
@@ -84,8 +87,7 @@ class ArcTemplateReader {
       fail(line_->column, "features of a [beside] section come after those of the section itself");
     Template made{joined_text(*line_), {}};
     for (const TemplatePath& path : line_->paths) made.values.push_back(read_value(path));
-    const auto same = [&](const Template& other) { return other.values == made.values; };
-    if (std::ranges::any_of(section_->templates, same))
+    if (!names_->templates.insert(made.values).second)
       fail(line_->column, message({"the feature '", made.text, "' occurs twice"}));
     section_->templates.push_back(std::move(made));
     section_->core += !beside_;
@@ -107,7 +109,14 @@ class ArcTemplateReader {
     if (!attribute)
       fail(last.column,
            message({"there is no attribute '", last.text, "': there are ", listed(attribute_names)}));
-    return {place_among(section_->addresses, read_address(path)), *attribute};
+    return {place_of(read_address(path)), *attribute};
+  }
+
+  // The number of an address in its section; it is added if it is new.
+  std::size_t place_of(const Address& address) {
+    const auto [known, is_new] = names_->addresses.try_emplace(address, section_->addresses.size());
+    if (is_new) section_->addresses.push_back(address);
+    return known->second;
   }
 
   Address read_address(const TemplatePath& path) {
@@ -139,7 +148,15 @@ class ArcTemplateReader {
   TemplateText text_;
   const TemplateLine* line_ = nullptr;
   ParserTemplates read_;
+  // What a section has so far, to find it without a search.
+  struct Names {
+    std::map<Address, std::size_t> addresses;
+    std::set<std::vector<TemplateValue>> templates;
+  };
+
   TemplateSet* section_ = nullptr;
+  Names* names_ = nullptr;  // of the section
+  Names move_names_, label_names_;
   bool beside_ = false;
 };
 

@@ -16,6 +16,7 @@
 // `right`, `right2` (the outermost children and those next to them), `before`, `after`. `#` begins a comment.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -63,14 +64,14 @@ struct Address {
   std::int32_t offset;
   std::vector<Step> steps;
 
-  bool operator==(const Address&) const = default;
+  auto operator<=>(const Address&) const = default;
 };
 
 struct TemplateValue {
   std::size_t address;  // its number; unused for distance and direction
   Attribute attribute;
 
-  bool operator==(const TemplateValue&) const = default;
+  auto operator<=>(const TemplateValue&) const = default;
 };
 
 struct Template {

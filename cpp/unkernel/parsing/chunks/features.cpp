@@ -1,6 +1,7 @@
 #include "unkernel/parsing/chunks/features.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -70,14 +71,18 @@ ChunkFeatures::ChunkFeatures(ChunkTemplates templates, std::vector<data::NameTab
     throw std::invalid_argument("the tables of features do not match the templates");
   for (std::size_t t = 0; t < all_.size(); ++t)
     tags_ = std::max(tags_, tags_in(tables[t], all_[t], values_.size()));
-  index_ = new_index();
+  std::vector<std::size_t> stored;
+  for (const ChunkTableArrays& table : tables) stored.push_back(table.ids.size());
+  if (std::accumulate(stored.begin(), stored.end(), std::size_t{0}) < static_cast<std::size_t>(features))
+    throw std::invalid_argument("the number of features is out of range");
+  index_ = FeatureIndex(ranges(), stored);
   std::vector<std::uint8_t> found(static_cast<std::size_t>(features), 0);
   for (std::size_t t = 0; t < all_.size(); ++t) restore_table(t, tables[t], features, found);
   if (std::ranges::find(found, 0) != found.end())
     throw std::invalid_argument("the number of features is out of range");
 }
 
-FeatureIndex ChunkFeatures::new_index() const {
+std::vector<TemplateRanges> ChunkFeatures::ranges() const {
   std::vector<TemplateRanges> ranges;
   for (const ChunkTemplate& each : all_) {
     TemplateRanges& own = ranges.emplace_back();
@@ -87,7 +92,7 @@ FeatureIndex ChunkFeatures::new_index() const {
       own.push_back(first_code + values);
     }
   }
-  return FeatureIndex(ranges);
+  return ranges;
 }
 
 const data::NameTable* ChunkFeatures::known_pos() const {
@@ -225,7 +230,7 @@ FeatureRows ChunkFeatures::learn(const data::ColumnText& text, std::span<const s
     read_with(text, s, backward, sentence, room,
               [&](std::size_t a, std::string_view value) { return values_[a].add(value); });
   for (const std::int32_t answer : answers) tags_ = std::max(tags_, answer + 1);
-  index_ = new_index();
+  index_ = FeatureIndex(ranges());
 
   FeatureRows rows;
   rows.offsets.reserve(answers.size() + 1);

@@ -96,7 +96,7 @@ class ChunkFeatures {
                  std::string& room, const Number& number) const;
   // Sets the codes of a sentence's tags.
   void set_tags(std::span<const std::int32_t> answers, bool backward, ChunkSentence& sentence) const;
-  FeatureIndex new_index() const;
+  std::vector<TemplateRanges> ranges() const;
   void restore_table(std::size_t which, const ChunkTableArrays& arrays, std::int32_t features,
                      std::vector<std::uint8_t>& found);
   void store_table(std::size_t which, ChunkTableArrays& arrays) const;

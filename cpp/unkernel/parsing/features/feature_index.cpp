@@ -10,14 +10,21 @@ namespace {
 
 constexpr FeatureKey most_keys = std::numeric_limits<FeatureKey>::max() / 2;
 constexpr FeatureKey most_numbers = std::numeric_limits<std::int32_t>::max();
+constexpr std::size_t most_values_per_feature = 16;
+constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
 FeatureIndex::FeatureIndex(const std::vector<TemplateRanges>& templates) {
-  for (const TemplateRanges& ranges : templates) tables_.push_back(new_table(ranges));
+  for (const TemplateRanges& ranges : templates) tables_.push_back(new_table(ranges, any_number));
 }
 
-FeatureIndex::Table FeatureIndex::new_table(const TemplateRanges& ranges) {
+FeatureIndex::FeatureIndex(const std::vector<TemplateRanges>& templates,
+                           std::span<const std::size_t> features) {
+  for (std::size_t t = 0; t < templates.size(); ++t) tables_.push_back(new_table(templates[t], features[t]));
+}
+
+FeatureIndex::Table FeatureIndex::new_table(const TemplateRanges& ranges, std::size_t features) {
   Table table{ranges, {}, {}};
   for (std::size_t begin = 0; begin < ranges.size();) {
     FeatureKey room = begin == 0 ? most_keys : most_keys / most_numbers;
@@ -28,8 +35,18 @@ FeatureIndex::Table FeatureIndex::new_table(const TemplateRanges& ranges) {
     table.groups.push_back({begin, end, {}});
     begin = end;
   }
-  if (ranges.size() == 1) table.columns_of_values.assign(std::max<std::size_t>(ranges[0], 1), no_column);
+  if (ranges.size() == 1 && ranges[0] / most_values_per_feature <= features)
+    table.columns_of_values.assign(std::max<std::size_t>(ranges[0], 1), no_column);
   return table;
+}
+
+std::size_t FeatureIndex::bytes() const {
+  std::size_t total = 0;
+  for (const Table& table : tables_) {
+    total += sizeof(Table) + table.columns_of_values.size() * sizeof(std::int32_t);
+    for (const Group& group : table.groups) total += sizeof(Group) + group.numbers.bytes();
+  }
+  return total;
 }
 
 std::int32_t FeatureIndex::next_column() {
@@ -45,7 +62,7 @@ void FeatureIndex::put(std::size_t which, std::span<const FeatureValue> values, 
       throw std::invalid_argument("a value of a feature is out of range");
   }
   bool known = false;
-  if (values.size() == 1) {
+  if (!table.columns_of_values.empty()) {
     std::int32_t& place = table.columns_of_values[static_cast<std::size_t>(values[0])];
     known = std::exchange(place, column) != no_column;
   } else {
@@ -100,7 +117,7 @@ void FeatureIndex::renumber(std::span<const std::int32_t> renumbered) {
   columns_ = 0;
   for (std::size_t t = 0; t < tables_.size(); ++t) {
     const std::vector<Entry> all = entries(tables_[t]);
-    tables_[t] = new_table(TemplateRanges(tables_[t].ranges));
+    tables_[t] = new_table(TemplateRanges(tables_[t].ranges), any_number);
     for (const Entry& entry : all) {
       const std::int32_t column = renumbered[static_cast<std::size_t>(entry.column)];
       if (column != no_column) put(t, entry.values, column);

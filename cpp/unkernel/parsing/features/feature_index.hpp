@@ -2,11 +2,13 @@
 //
 // A feature is a template with a value in each of its places; a value is a number below the range of its
 // place. The values of a feature are the digits of one number, its key. A template with one place looks up
-// its columns in an array; one with several places probes a hash table. Only if keys would need more than 63
+// its columns in an array, unless it is known to have few features for its range; the others probe a hash
+// table. Only if keys would need more than 63
 // bits, the places are divided into groups: the values of one group are replaced by a number, which is the
 // first digit of the next group's key.
 //
-// Bytes   4 per value for a template with one place, 24 to 48 per feature for the others.
+// Bytes   4 per value for a template with one place, at most 64 per feature; 24 to 48 per feature for the
+//         others.
 // Query   one load, or one multiplication per place and one probe per group.
 #pragma once
 
@@ -30,10 +32,14 @@ using TemplateRanges = std::vector<std::size_t>;
 class FeatureIndex {
  public:
   FeatureIndex() = default;
+  // With room for the features that are to come, whichever they are.
   explicit FeatureIndex(const std::vector<TemplateRanges>& templates);
+  // With room for features[t] features of each template t.
+  FeatureIndex(const std::vector<TemplateRanges>& templates, std::span<const std::size_t> features);
 
   std::size_t templates() const { return tables_.size(); }
   std::int32_t columns() const { return columns_; }
+  std::size_t bytes() const;
   const TemplateRanges& ranges(std::size_t which) const { return tables_[which].ranges; }
 
   // The column of the template `which` with value(k) in place k; no_column if a value is negative or the
@@ -75,7 +81,7 @@ class FeatureIndex {
   };
   struct Table {
     TemplateRanges ranges;
-    std::vector<std::int32_t> columns_of_values;  // if there is one place
+    std::vector<std::int32_t> columns_of_values;  // if there is one place, and features enough
     std::vector<Group> groups;
 
     template <class Value>
@@ -93,7 +99,7 @@ class FeatureIndex {
     std::int32_t column;
   };
 
-  static Table new_table(const TemplateRanges& ranges);
+  static Table new_table(const TemplateRanges& ranges, std::size_t features);
   static std::vector<Entry> entries(const Table& table);
   template <class Value>
   std::int32_t& number_for(Table& table, const Value& value);

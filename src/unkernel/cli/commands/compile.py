@@ -23,9 +23,10 @@ from unkernel.cli.render.compiled import print_compiled
 from unkernel.cli.render.console import print_json, warn
 from unkernel.cli.render.progress import Display
 from unkernel.cli.render.tables import candidates_to_json
+from unkernel.data.memory import parse_bytes
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.engines import compile as compile_model
-from unkernel.engines.compile_options import check_trie, parse_bytes
+from unkernel.engines.compile_options import check_trie
 from unkernel.report import plots
 
 # The function's defaults are the command's.

@@ -23,8 +23,8 @@ from unkernel.cli.options.derived import check_parameters, flag
 from unkernel.cli.outputs import check_different, check_given, check_model_output, check_place
 from unkernel.cli.render.console import note, peak_memory
 from unkernel.cli.render.progress import Display
+from unkernel.data.memory import parse_bytes
 from unkernel.engines import compile
-from unkernel.engines.compile_options import parse_bytes
 from unkernel.models import KernelModel
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from unkernel.data.files import writing
+from unkernel.models import allowance
 from unkernel.models.conjunction import ConjunctionModel
 from unkernel.models.formats import liblinear, libsvm, opal, svmlight, svmlight_tk, tinysvm
 from unkernel.models.formats._text import TextLines, shown
@@ -43,7 +44,7 @@ _TREE_WRITERS: dict[str, Callable[[TreeModel, Callable[[bytes], object]], None]]
 _FORMATS = (*_WRITERS, *_TREE_WRITERS, "uk")
 
 
-def read_model(path: str | os.PathLike[str]) -> Model:
+def read_model(path: str | os.PathLike[str], *, limit: float | str | None = None) -> Model:
     """Read a model of LIBSVM, LIBLINEAR, SVMlight, SVM-light-TK, TinySVM, opal or unkernel.
 
     The first line tells which.
@@ -52,6 +53,8 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     ----------
     path : path
         Plain, or (but for ``.uk`` files) compressed by gzip, xz, bzip2 or Zstandard, whatever its name is.
+    limit : int or str, default=None
+        Bytes of memory that may be taken, such as ``"8G"``. None allows 64 MB and 128 times the file's size.
 
     Returns
     -------
@@ -69,6 +72,11 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     >>> model = read_model("a9a.model")  # doctest: +SKIP
     >>> model.decision.choose(model.scores(X))  # doctest: +SKIP
     """
+    with allowance.reading(path, limit):
+        return _read_model(path)
+
+
+def _read_model(path: str | os.PathLike[str]) -> Model:
     with TextLines(os.fspath(path)) as text:
         begin = text.peek()
         for first, read in _READERS.items():

@@ -25,7 +25,7 @@ from unkernel.data.threads import thread_count
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.engines.compiling import compile
 from unkernel.errors import FormatError
-from unkernel.models import KernelModel, TreeModel, container
+from unkernel.models import KernelModel, TreeModel, allowance, container
 from unkernel.models.load import COMPILED, model_from, model_part
 from unkernel.parsing.chunks.result import ChunkResult, result_of
 from unkernel.parsing.feature_names import ChunkFeatureNames
@@ -50,13 +50,16 @@ _TAG = re.compile("O|[BIES](-.*)?")
 # tag, would be most of the tables. A smaller number makes the tables larger and not faster, a larger one
 # makes them slower.
 _RARE = 32
+_WHILE_BUILT = 2  # tables take so many times their memory while they are put together
 
 
-def compiled(model: Any, engine: str, n_jobs: int | None = None) -> CompiledClassifier:
+def compiled(
+    model: Any, engine: str, n_jobs: int | None = None, *, memory: int | None = None
+) -> CompiledClassifier:
     """Compile a model without measuring, so that the same model always gives the same tables."""
     if engine == "auto":
         engine = "split" if isinstance(model, KernelModel) and model.kernel.degree > 1 else "expanded"
-    made = compile(model, engine=engine, rare=_RARE, n_jobs=n_jobs)
+    made = compile(model, engine=engine, rare=_RARE, memory=memory, n_jobs=n_jobs)
     assert isinstance(made, CompiledClassifier)
     return made
 
@@ -279,7 +282,7 @@ class ChunkModel(ParserModel):
             direction=container.setting(name, settings, "direction", str, DIRECTIONS.__contains__),
             columns=container.setting(name, settings, "columns", int, lambda number: number >= 1),
             engine=engine,
-            classifier_=compiled(_stored_model(name, arrays, settings), engine),
+            classifier_=_ready(_stored_model(name, arrays, settings), engine),
             parameters=parameters,
         )
         if len(model.classes) == 0 or not 0 <= model.classes.min() <= model.classes.max() < len(
@@ -288,6 +291,19 @@ class ChunkModel(ParserModel):
             raise FormatError(name, 0, 0, "the chunker's tags are not those of its types")
         model.tags(ChunkCorpus.from_words([]))  # ValueError if the classifier has other tags
         return model
+
+
+def _ready(model: Any, engine: str) -> CompiledClassifier:
+    """Compile the model of a file, in the memory that the file may take."""
+    allowed = allowance.current()
+    if allowed is None:
+        return compiled(model, engine)
+    try:
+        made = compiled(model, engine, memory=max(int(allowed.left) // _WHILE_BUILT, 1))
+    except MemoryError as error:
+        raise allowed.refusal("the tables of its classifier would take more memory", np.inf) from error
+    allowance.claim(made.nbytes, "the tables of its classifier")
+    return made
 
 
 def _stored_model(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Any:

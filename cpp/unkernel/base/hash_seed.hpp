@@ -1,0 +1,23 @@
+// Secret numbers for hash tables that hold what others wrote: names, trees, features of files.
+//
+// Whoever knows the hash function can choose keys that all fall into one slot, so that filling a table takes
+// quadratic time. These numbers differ from process to process. No result may depend on them: nothing is
+// numbered or summed in the order of slots.
+#pragma once
+
+#include <cstdint>
+
+#include "unkernel/base/random.hpp"
+
+namespace unkernel {
+
+struct HashSeed {
+  std::uint64_t word;        // added to keys
+  std::uint64_t multiplier;  // odd
+};
+
+extern const HashSeed hash_seed;
+
+inline std::uint64_t seeded_hash(std::uint64_t key) { return Random::mix(key ^ hash_seed.word); }
+
+}  // namespace unkernel

@@ -1,0 +1,75 @@
+"""Small files that claim to need much memory: each is sound, but for its proportions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unkernel.models import ConjunctionModel, KernelModel, container
+from unkernel.models.decision import Decision
+from unkernel.models.kernel import Kernel
+from unkernel.models.load import model_part
+from unkernel.models.rows import CsrRows
+
+
+def columns_without_weights(path, columns=33_000, classes=12_000, unit=0.0):
+    """Columns times classes, and no weight of a conjunction; weights that fit 16 bits if `unit` is 1."""
+    ConjunctionModel(
+        degree=2,
+        sets=True,
+        feature_map="kernel",
+        gamma=1.0,
+        coef0=1.0,
+        n_features=columns,
+        columns=np.arange(columns, dtype=np.int64),
+        keys=np.empty(0, np.uint64),
+        weights=np.empty((0, classes)),
+        intercept=np.full(classes, unit or 0.1),
+        classes=np.arange(classes),
+    ).save(path)
+
+
+def vectors_of(rows, features):
+    """A binary CSR matrix."""
+    ends = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    indices = np.concatenate(rows).astype(np.int32)
+    return CsrRows.of(ends, indices, np.ones(len(indices)), features)
+
+
+def vast_kernel_model(classes, *, vectors=3, features=200, degree=3):
+    """Few and long support vectors: their conjunctions are many."""
+    rows = [np.arange(features)] * vectors
+    return KernelModel(
+        kernel=Kernel("polynomial", degree, 1.0, 1.0),
+        vectors=vectors_of(rows, features),
+        coefficients=np.ones((vectors, len(classes))),
+        intercept=np.zeros(len(classes)),
+        decision=Decision("one_vs_rest", classes),
+        n_features=features,
+        fixed_width=True,
+        origin={},
+    )
+
+
+def with_vast_model(chunker, path, **size):
+    """The chunker's file with another model in it."""
+    kind, arrays, settings = chunker.model_.to_container()
+    classes = np.arange(len(arrays["classes"]))
+    own, model = model_part(vast_kernel_model(classes, **size))
+    others = {key: array for key, array in arrays.items() if not key.startswith("model.")}
+    container.write(path, kind, others | own, settings | model | {"engine": "expanded"})
+
+
+def with_zeros(parser, path, keys=60_000, scores=16_000):
+    """The parser's file, its moves decided by packed weights that are `keys` times `scores` zeros."""
+    kind, arrays, settings = parser.model_.to_container()
+    settings["parts"]["moves.0"]["settings"]["classes"] = {"dtype": "<i8", "values": list(range(scores))}
+    zeros = {
+        "columns": np.arange(keys, dtype="<i8"),
+        "weights.counts": np.zeros(keys, "<u2"),
+        "weights.places": np.empty(0, "<u2"),
+        "weights.values": np.empty(0, "<i2"),
+        "keys.steps": np.ones(keys, "<u2"),
+        "keys.long_steps": np.empty(0, "<u8"),
+        "constants": np.zeros(scores),
+    }
+    container.write(path, kind, arrays | {f"parts.moves.0.{key}": a for key, a in zeros.items()}, settings)

@@ -1,0 +1,165 @@
+"""Small files that would take much memory or time because of what is written in them."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from reference import damage, small_claims
+from reference.kernels import make_slots_model
+from reference.treebanks import CROSSING, bank_of
+from unkernel import FormatError, LimitError, PolyLogisticRegression, compile, load, read_model
+from unkernel.data import ChunkCorpus
+from unkernel.engines import build
+from unkernel.engines.build import Head
+from unkernel.models import allowance
+from unkernel.parsing import ArcEagerParser, Chunker
+from unkernel.parsing.arc_eager.model import new_spec
+
+CHUNKS = ChunkCorpus.from_words(
+    [["He", "saw", "the", "man"], ["the", "man", "saw", "Rome"]] * 4,
+    [["P", "V", "D", "N"], ["D", "N", "V", "N"]] * 4,
+    tags=[["B-NP", "B-VP", "B-NP", "I-NP"], ["B-NP", "I-NP", "B-VP", "B-NP"]] * 4,
+)
+
+
+@pytest.fixture(scope="module")
+def parser():
+    return ArcEagerParser(min_count=1, min_updates=1, epochs=2).fit(bank_of([CROSSING] * 5))
+
+
+@pytest.fixture(scope="module")
+def chunker():
+    return Chunker().fit(CHUNKS)
+
+
+def refused(path, what):
+    """The file is refused before the memory is taken, and the message says what it needs."""
+    with pytest.raises(LimitError, match=rf"{what} would take .*read it with limit='\d+G'") as caught:
+        load(path)
+    assert isinstance(caught.value, FormatError) and isinstance(caught.value, MemoryError)
+    assert caught.value.file == str(path)
+
+
+def test_columns_times_classes(tmp_path):
+    path = tmp_path / "model.uk"
+    small_claims.columns_without_weights(path)
+    assert path.stat().st_size < 500_000
+    refused(path, "the tables of conjunctions")
+    with pytest.raises(MemoryError, match="no engine fits into 100,000,000 bytes"):
+        compile(path, memory="100M")
+
+
+def test_columns_times_classes_in_16_bits(tmp_path):
+    path = tmp_path / "model.uk"
+    small_claims.columns_without_weights(path, unit=1.0)
+    refused(path, "the tables of 16-bit weights")
+
+
+def test_zeros_that_are_not_in_the_file(tmp_path, parser):
+    path = tmp_path / "parser.uk"
+    small_claims.with_zeros(parser, path)
+    assert path.stat().st_size < 1_000_000
+    refused(path, "weights of which the file holds few")
+
+
+def test_a_chunker_that_compiles_to_gigabytes(tmp_path, chunker):
+    path = tmp_path / "chunker.uk"
+    small_claims.with_vast_model(chunker, path, features=420)
+    assert path.stat().st_size < 20_000
+    refused(path, "the tables of its classifier")
+
+
+def test_a_limit_allows_more(tmp_path, chunker, monkeypatch):
+    path = tmp_path / "chunker.uk"
+    small_claims.with_vast_model(chunker, path, features=120)
+    monkeypatch.setattr(allowance, "CONSTANT", 1 << 20)
+    refused(path, "the tables of its classifier")
+    assert load(path, limit="1G").nbytes > 1 << 20
+    assert type(chunker.model_).load(path, limit=1e9).nbytes > 1 << 20
+    with pytest.raises(LimitError):
+        load(path, limit=1000)
+
+
+@pytest.mark.parametrize("limit", ["", "much", "-1", 0, -5, True, [1]])
+def test_limits_that_are_none(tmp_path, limit):
+    path = tmp_path / "model.uk"
+    small_claims.columns_without_weights(path, 2, 3)
+    for read in (load, read_model):
+        with pytest.raises(ValueError, match="limit must be"):
+            read(path, limit=limit)
+
+
+def test_an_allowance_ends_with_its_file(tmp_path):
+    path = tmp_path / "model.uk"
+    small_claims.columns_without_weights(path, 2, 3)
+    load(path)
+    assert allowance.current() is None
+    allowance.claim(1e18, "whatever")  # nothing is read: it is granted
+    with pytest.raises(LimitError), allowance.reading(path):
+        allowance.claim(3e7, "one thing")
+        allowance.claim(3e7, "another")
+        allowance.claim(3e7, "a third")  # claims add up
+    assert allowance.current() is None
+
+
+def test_limit_errors_travel():
+    error = LimitError("file", 0, 0, "too much")
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is LimitError and str(again) == str(error) and again.reason == "too much"
+
+
+def test_sound_models_need_no_limit(tmp_path):
+    """Many classes, few rows: what a trained model takes is accounted for by its file."""
+    rng = np.random.default_rng(0)
+    X, y = (rng.random((300, 40)) < 0.2).astype(float), np.arange(300) % 60
+    fitted = PolyLogisticRegression(degree=2, max_iter=20, tol=1e-1).fit(X, y)
+    path = tmp_path / "model.uk"
+    compile(fitted.to_model(), measure=False).save(path)
+    np.testing.assert_array_equal(load(path).predict(X), fitted.predict(X))
+
+
+# --- Templates --------------------------------------------------------------------------------------------
+
+
+def many_templates(count):
+    """Templates that all differ."""
+    steps = ["head", "left", "left2", "right", "right2", "before", "after"]
+    lines = (
+        f"stack[{n % 1000}].{steps[n // 1000 % 7]}.{steps[n // 7000]}.word + input.word" for n in range(count)
+    )
+    return "[moves]\n" + "\n".join(lines) + "\n[labels]\nhead.word\n"
+
+
+def test_templates_are_compared_in_less_than_quadratic_time():
+    """Comparing each with all others, this would take minutes."""
+    text = many_templates(40_000)
+    new_spec(text, "templates", "none")
+    first = text.splitlines()[1]
+    with pytest.raises(FormatError, match="occurs twice"):
+        new_spec(text.replace("[labels]", f"{first}\n[labels]"), "templates", "none")
+
+
+def test_a_number_of_features_that_is_only_claimed(tmp_path, chunker):
+    path = tmp_path / "chunker.uk"
+    chunker.save(path)
+    damage.rewrite(path, lambda settings, arrays: settings.update(features=2**31 - 1))
+    with pytest.raises(FormatError, match="the number of features is out of range"):
+        load(path)
+
+
+# --- Groups -----------------------------------------------------------------------------------------------
+
+
+def test_equal_states():
+    """Each would be put behind all others: n states took n * n steps."""
+    tables = build.expanded(build.Machine(make_slots_model(0, 2)), head=Head(grouped=8, sum_bytes=1e6))
+    group = np.diff(tables.arrays["state_begins"]).argmax()
+    begin, end = tables.arrays["state_begins"][group : group + 2]
+    tables.arrays["states"] = tables.arrays["states"].copy()
+    tables.arrays["states"][begin:end] = tables.arrays["states"][begin]
+    assert end > begin + 1
+    with pytest.raises(ValueError, match="a state occurs twice"):
+        tables.engine()
