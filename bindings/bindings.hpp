@@ -50,6 +50,13 @@ using OnProgress = std::function<void(const Progress&)>;
 // progress.
 void watched(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress);
 
+// The same if the work may be long, and here otherwise: a thread takes some 30 microseconds.
+void watched_if(bool maybe_long, FunctionRef<void(const Monitor&)> work);
+
+// Calls work(begin, end, monitor) on pieces of [0, total): here, as long as the rest seems to take less than
+// some hundredths of a second, and `watched` from then on.
+void watched_pieces(std::int64_t total, FunctionRef<void(std::int64_t, std::int64_t, const Monitor&)> work);
+
 template <class T>
 using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 

@@ -74,12 +74,15 @@ class BoundEngine {
   nb::object score_one(nb::handle ids, nb::handle values) { return one_.score(ids, values); }
 
   nb::ndarray<nb::numpy, double> score(const CsrRows& rows, int threads) const {
-    return scores_of(rows, [&](const auto& view, auto out) { engine_->score(view, out, threads); });
+    return scores_of(rows, [&](const auto& view, auto out, const Monitor& monitor) {
+      engine_->score(view, out, {threads, &monitor});
+    });
   }
   // Scores that are only good for decisions.
   nb::ndarray<nb::numpy, double> score_until_decided(const CsrRows& rows, int threads) const {
-    return scores_of(rows,
-                     [&](const auto& view, auto out) { engine_->score_until_decided(view, out, threads); });
+    return scores_of(rows, [&](const auto& view, auto out, const Monitor& monitor) {
+      engine_->score_until_decided(view, out, {threads, &monitor});
+    });
   }
 
   // --- The prefix trie ---
@@ -137,13 +140,18 @@ class BoundEngine {
   nb::ndarray<nb::numpy, double> scores_of(const CsrRows& rows, const Fill& fill) const {
     std::vector<double> out;
     std::size_t count = 0;
+    const std::size_t width = engine_->scores();
     rows.visit([&](const auto& view) {
       count = static_cast<std::size_t>(view.rows());
-      out.resize(count * engine_->scores());
-      const nb::gil_scoped_release unlocked;
-      fill(view, std::span<double>(out));
+      out.resize(count * width);
+      watched_pieces(view.rows(), [&](std::int64_t begin, std::int64_t end, const Monitor& monitor) {
+        const auto [first, last] = std::pair(static_cast<std::size_t>(begin), static_cast<std::size_t>(end));
+        auto piece = view;  // offsets of a piece need not begin with 0
+        piece.offsets = view.offsets.subspan(first, last - first + 1);
+        fill(piece, std::span<double>(out).subspan(first * width, (last - first) * width), monitor);
+      });
     });
-    return to_numpy(std::move(out), {count, engine_->scores()});
+    return to_numpy(std::move(out), {count, width});
   }
 
   static engines::Saving saving_of(const std::string& name) {

@@ -34,6 +34,8 @@ using data::RowStore;
 using solve::Bundle;
 using Table = nb::typed<nb::dict, nb::str, nb::any>;
 
+constexpr std::int64_t many_entries = 1 << 22;  // some milliseconds
+
 // Arrays that are filled in place.
 template <class T>
 using MutableArray = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -79,13 +81,11 @@ void bind_rows(nb::module_& module) {
           "scores",
           [](const RowStore& self, Array<double> weights, double intercept, int threads) {
             std::vector<double> result(static_cast<std::size_t>(self.rows()));
-            {
-              const Monitor monitor;
-              const nb::gil_scoped_release unlocked;
+            watched_if(self.entries() > many_entries, [&](const Monitor& monitor) {
               const cutplane::Passes passes(self, intercept, {threads, &monitor});
               check_length(weights.size(), static_cast<std::int64_t>(passes.dimension()), "weights");
               passes.scores(view(weights), result);
-            }
+            });
             return to_numpy(std::move(result));
           },
           nb::arg("weights"), nb::arg("intercept"), nb::arg("threads"))
@@ -93,14 +93,12 @@ void bind_rows(nb::module_& module) {
           "transposed",
           [](const RowStore& self, Array<double> coefficients, double intercept, int threads) {
             std::vector<double> result;
-            {
-              const Monitor monitor;
-              const nb::gil_scoped_release unlocked;
+            watched_if(self.entries() > many_entries, [&](const Monitor& monitor) {
               cutplane::Passes passes(self, intercept, {threads, &monitor});
               check_length(coefficients.size(), self.rows(), "coefficients");
               result.resize(passes.dimension());
               passes.add_transposed(view(coefficients), result);
-            }
+            });
             return to_numpy(std::move(result));
           },
           nb::arg("coefficients"), nb::arg("intercept"), nb::arg("threads"));

@@ -1,6 +1,9 @@
 // The one extension module. Each room has a bindings file of its own; this one only calls them.
 #include "bindings.hpp"
 
+#include <algorithm>
+#include <chrono>
+
 #include "unkernel/base/error.hpp"
 
 namespace unkernel::bindings {
@@ -29,6 +32,41 @@ void watched(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress) {
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
         if (on_progress) on_progress(progress);
       });
+}
+
+void watched_if(bool maybe_long, FunctionRef<void(const Monitor&)> work) {
+  if (maybe_long) return watched([&](const Monitor& monitor) { work(monitor); }, nullptr);
+  const Monitor monitor;
+  const nb::gil_scoped_release unlocked;
+  work(monitor);
+}
+
+void watched_pieces(std::int64_t total, FunctionRef<void(std::int64_t, std::int64_t, const Monitor&)> work) {
+  using Clock = std::chrono::steady_clock;
+  constexpr double short_time = 0.02;  // seconds
+  constexpr std::int64_t few = 64;
+  constexpr std::int64_t growth = 8;
+  if (total <= few) {  // where even a look at the clock would count
+    const Monitor monitor;
+    const nb::gil_scoped_release unlocked;
+    return work(0, total, monitor);
+  }
+  std::int64_t begin = 0;
+  {
+    const Monitor monitor;
+    const nb::gil_scoped_release unlocked;
+    for (std::int64_t size = few; begin < total;) {
+      const std::int64_t end = std::min(total, begin + size);
+      const auto started = Clock::now();
+      work(begin, end, monitor);
+      const std::chrono::duration<double> taken = Clock::now() - started;
+      const double pace = taken.count() / static_cast<double>(end - begin);
+      begin = end;
+      size = pace * static_cast<double>(total - begin) < short_time ? total - begin : growth * size;
+      if (pace * static_cast<double>(size) >= short_time) break;
+    }
+  }
+  if (begin < total) watched([&](const Monitor& monitor) { work(begin, total, monitor); }, nullptr);
 }
 
 NB_MODULE(_core, module) {

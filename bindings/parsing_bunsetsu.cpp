@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,8 @@ namespace {
 
 using data::BunsetsuText;
 using parsing::BunsetsuFeatures;
+
+constexpr std::size_t many_bunsetsu = 2000;  // a fraction of a second for the slowest models
 
 using List = nb::typed<nb::list, nb::any>;
 using Tuple = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
@@ -188,10 +191,11 @@ void bind_features(nb::module_& module) {
           "decisions",
           [](const BunsetsuFeatures& self, const BunsetsuText& text, const Array<std::int32_t>& heads) {
             parsing::BunsetsuDecisions made;
-            {
-              const nb::gil_scoped_release unlocked;
-              made = parsing::bunsetsu_decisions(text, view(heads), self);
-            }
+            watched(
+                [&](const Monitor& monitor) {
+                  made = parsing::bunsetsu_decisions(text, view(heads), self, monitor);
+                },
+                nullptr);
             return decisions_of(std::move(made));
           },
           nb::arg("text"), nb::arg("heads"))
@@ -199,10 +203,9 @@ void bind_features(nb::module_& module) {
           "parse",
           [](const BunsetsuFeatures& self, const BunsetsuText& text, const BoundEngine& engine, int threads) {
             std::vector<std::int32_t> heads;
-            {
-              const nb::gil_scoped_release unlocked;
-              heads = parsing::parse_bunsetsu(text, self, engine.engine(), threads);
-            }
+            watched_if(text.bunsetsu() > many_bunsetsu, [&](const Monitor& monitor) {
+              heads = parsing::parse_bunsetsu(text, self, engine.engine(), {threads, &monitor});
+            });
             return to_numpy(std::move(heads));
           },
           nb::arg("text"), nb::arg("engine"), nb::arg("threads"));
@@ -211,12 +214,14 @@ void bind_features(nb::module_& module) {
       "bunsetsu_training",
       [](const BunsetsuText& text, const Array<std::int32_t>& heads,
          const std::vector<std::string>& templates, std::int64_t min_count) {
-        auto made = [&] {
-          const nb::gil_scoped_release unlocked;
-          return parsing::bunsetsu_training(text, view(heads), parsing::read_bunsetsu_templates(templates),
-                                            min_count);
-        }();
-        return Tuple(nb::make_tuple(std::move(made.features), decisions_of(std::move(made.decisions))));
+        std::optional<parsing::BunsetsuTraining> made;
+        watched(
+            [&](const Monitor& monitor) {
+              made.emplace(parsing::bunsetsu_training(
+                  text, view(heads), parsing::read_bunsetsu_templates(templates), min_count, monitor));
+            },
+            nullptr);
+        return Tuple(nb::make_tuple(std::move(made->features), decisions_of(std::move(made->decisions))));
       },
       nb::arg("text"), nb::arg("heads"), nb::arg("templates"), nb::arg("min_count"));
 }

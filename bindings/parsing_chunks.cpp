@@ -25,6 +25,8 @@ using data::ColumnText;
 using parsing::ChunkFeatures;
 using parsing::ChunkTag;
 
+constexpr std::int64_t many_tokens = 2000;  // a fraction of a second for the slowest models
+
 parsing::ChunkScheme chunk_scheme(const std::string& name) {
   using parsing::ChunkScheme;
   if (name == "IOB1") return ChunkScheme::iob1;
@@ -124,10 +126,8 @@ auto rows_of(const ChunkFeatures& features, const ColumnText& text, const Array<
     throw std::invalid_argument("the answers do not fit the text");
   }
   parsing::FeatureRows rows;
-  {
-    const nb::gil_scoped_release unlocked;
-    rows = features.rows(text, view(answers), backward);
-  }
+  watched([&](const Monitor& monitor) { rows = features.rows(text, view(answers), backward, monitor); },
+          nullptr);
   return as_tuple(std::move(rows));
 }
 
@@ -145,10 +145,11 @@ auto learn(ChunkFeatures& features, const ColumnText& text, const Array<std::int
     throw std::invalid_argument("the answers do not fit the text");
   }
   parsing::FeatureRows rows;
-  {
-    const nb::gil_scoped_release unlocked;
-    rows = features.learn(text, view(answers), backward, min_count);
-  }
+  watched(
+      [&](const Monitor& monitor) {
+        rows = features.learn(text, view(answers), backward, min_count, monitor);
+      },
+      nullptr);
   return as_tuple(std::move(rows));
 }
 
@@ -156,10 +157,8 @@ auto chunk_text(const ColumnText& text, const ChunkFeatures& features, const Bou
                 const Array<ChunkTag>& classes, const std::string& scheme, bool backward, int threads) {
   const parsing::ChunkModel model{features, engine.engine(), view(classes), chunk_scheme(scheme), backward};
   std::vector<ChunkTag> tags;
-  {
-    const nb::gil_scoped_release unlocked;
-    tags = parsing::chunk_text(text, model, threads);
-  }
+  watched_if(text.tokens() > many_tokens,
+             [&](const Monitor& monitor) { tags = parsing::chunk_text(text, model, {threads, &monitor}); });
   return to_numpy(std::move(tags));
 }
 

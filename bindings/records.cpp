@@ -24,6 +24,8 @@
 namespace unkernel::bindings {
 namespace {
 
+constexpr std::size_t many_rows = 4096;  // some milliseconds
+
 using records::Cell;
 using records::CellKind;
 
@@ -114,10 +116,9 @@ nb::typed<nb::tuple, Offsets, Ids, Values> encode_table(const BoundPlan& plan, c
   }
   analyse(plan, columns, rows, room);
   records::EncodedRows encoded;
-  {
-    const nb::gil_scoped_release unlocked;
-    encoded = records::encode_rows(plan.plan(), columns, rows, threads);
-  }
+  watched_if(rows > many_rows, [&](const Monitor& monitor) {
+    encoded = records::encode_rows(plan.plan(), columns, rows, {threads, &monitor});
+  });
   return nb::typed<nb::tuple, Offsets, Ids, Values>(nb::make_tuple(to_numpy(std::move(encoded.offsets)),
                                                                    to_numpy(std::move(encoded.columns)),
                                                                    to_numpy(std::move(encoded.values))));
@@ -137,10 +138,9 @@ nb::typed<nb::tuple, Offsets, Ids, Values> encode_arrow(const BoundPlan& plan, c
     TableRoom room;
     analyse(plan, columns, rows, room);
     EncodedRows encoded;
-    {
-      const nb::gil_scoped_release unlocked;
-      encoded = encode_rows(plan.plan(), columns, rows, threads);
-    }
+    watched_if(rows > many_rows, [&](const Monitor& monitor) {
+      encoded = encode_rows(plan.plan(), columns, rows, {threads, &monitor});
+    });
     append(std::move(encoded), all);
   }
   return nb::typed<nb::tuple, Offsets, Ids, Values>(nb::make_tuple(

@@ -74,7 +74,8 @@ void add_messy_row(Entries entries, std::int64_t unknown_column, Random& random,
 template <class Index>
 std::vector<double> scores_of(const Engine& engine, const Rows<Index>& rows, int threads) {
   std::vector<double> out(static_cast<std::size_t>(rows.size()) * engine.scores(), std::nan(""));
-  engine.score(rows.view(), out, threads);
+  const unkernel::Monitor monitor;
+  engine.score(rows.view(), out, {threads, &monitor});
   return out;
 }
 

@@ -59,6 +59,12 @@ class Monitor {
   std::atomic<bool> stopped_{false};
 };
 
+// How many threads to use, and who may stop them.
+struct Threads {
+  int count;
+  const Monitor* monitor;  // polled for cancellation
+};
+
 // Runs `work` on its own thread, once per monitor, while this thread calls `on_progress`: at the first
 // report, about twenty times per second, and after the end if the last report has not been shown. So the
 // first and the last report are always shown, however short the work and however busy the machine. An

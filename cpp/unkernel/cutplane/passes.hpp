@@ -15,11 +15,6 @@
 
 namespace unkernel::cutplane {
 
-struct Threads {
-  int count;
-  const Monitor* monitor;  // polled for cancellation
-};
-
 class Passes {
  public:
   // `intercept` is the value of an additional constant feature; 0 for none. Its weight is the last one.

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "unkernel/base/monitor.hpp"
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/data/csr.hpp"
 
@@ -74,22 +75,22 @@ class Engine {
   // The scores of one row, using a worker of this engine.
   virtual void score(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const = 0;
   virtual void score(const SparseRow<std::int64_t>& row, Worker& worker, double* out) const = 0;
-  // Rows x scores. The result does not depend on the number of threads.
+  // Rows x scores. The result does not depend on the number of threads. Throws Interrupted when stopped.
   virtual void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
-                     int threads) const = 0;
+                     Threads threads) const = 0;
   virtual void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
-                     int threads) const = 0;
+                     Threads threads) const = 0;
   // The same, but only the sign of a single score, or which of several scores is the largest, is correct:
   // scoring may stop once the rest cannot change that.
   virtual void score_until_decided(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const {
     score(row, worker, out);
   }
   virtual void score_until_decided(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
-                                   int threads) const {
+                                   Threads threads) const {
     score(rows, out, threads);
   }
   virtual void score_until_decided(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
-                                   int threads) const {
+                                   Threads threads) const {
     score(rows, out, threads);
   }
 };
@@ -136,11 +137,11 @@ class EngineOf : public Base {
     score_one(row, false, worker, out);
   }
   void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
-             int threads) const final {
+             Threads threads) const final {
     score_all(rows, false, out, threads);
   }
   void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
-             int threads) const final {
+             Threads threads) const final {
     score_all(rows, false, out, threads);
   }
 
@@ -148,11 +149,11 @@ class EngineOf : public Base {
     score_one(row, true, worker, out);
   }
   void score_until_decided(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
-                           int threads) const final {
+                           Threads threads) const final {
     score_all(rows, true, out, threads);
   }
   void score_until_decided(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
-                           int threads) const final {
+                           Threads threads) const final {
     score_all(rows, true, out, threads);
   }
 
@@ -182,19 +183,27 @@ class EngineOf : public Base {
 
   template <class Index>
   void score_all(const data::CsrView<Index, double>& rows, bool until_decided, std::span<double> out,
-                 int threads) const {
-    constexpr std::int64_t fewest = 512;  // fewer rows than this are not worth a second thread
-    const std::int64_t grain = std::max(fewest, rows.rows() / (8 * std::max(threads, 1)));
+                 Threads threads) const {
+    constexpr std::int64_t fewest = 512;        // fewer rows than this are not worth a second thread
+    constexpr std::int64_t between_polls = 64;  // rows; slow ones take milliseconds
+    const std::int64_t grain = std::max(fewest, rows.rows() / (8 * std::max(threads.count, 1)));
     const std::size_t width = this->scores();
-    parallel_ranges(threads, rows.rows(), grain, [&](std::int64_t first, std::int64_t last) {
+    parallel_ranges(threads.count, rows.rows(), grain, [&](std::int64_t first, std::int64_t last) {
       Scratch scratch = self().make_scratch();
       prepare(until_decided, scratch);
-      const RowRange<Index> range(rows, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
-      double* to = out.data() + range.first * width;
-      if (range.ascending) return self().score_range(range, scratch, to);
       RowSorter<Index> in_order;
-      for (std::size_t row = range.first; row < range.last; ++row, to += width)
-        self().score_row(in_order(range[row]), scratch, to);
+      for (std::int64_t begin = first; begin < last; begin += between_polls) {
+        threads.monitor->throw_if_stopped();
+        const RowRange<Index> range(rows, static_cast<std::size_t>(begin),
+                                    static_cast<std::size_t>(std::min(last, begin + between_polls)));
+        double* to = out.data() + range.first * width;
+        if (range.ascending) {
+          self().score_range(range, scratch, to);
+          continue;
+        }
+        for (std::size_t row = range.first; row < range.last; ++row, to += width)
+          self().score_row(in_order(range[row]), scratch, to);
+      }
     });
   }
 };

@@ -1,6 +1,5 @@
 #include "unkernel/poly/costs.hpp"
 
-#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -8,8 +7,10 @@ namespace unkernel::poly {
 
 double CostFactors::of(const Label& label) const {
   const double cost = C * class_weights[static_cast<std::size_t>(label.code)] * label.weight;
-  if (!(cost > 0.0) || !std::isfinite(cost))
-    throw std::invalid_argument("C times the weights must be positive and finite");
+  // Beyond this, rounding of a loss that should be 0 costs more than all weights do.
+  constexpr double largest = 1e20;
+  if (!(cost > 0.0 && cost <= largest))
+    throw std::invalid_argument("C times the weights must be positive, and at most 1e20");
   return cost;
 }
 

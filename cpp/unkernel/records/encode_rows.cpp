@@ -118,14 +118,17 @@ void append(EncodedRows&& more, EncodedRows& all) {
   all.values.insert(all.values.end(), more.values.begin(), more.values.end());
 }
 
-EncodedRows encode_rows(const Plan& plan, std::span<const Column> columns, std::size_t rows, int threads) {
+EncodedRows encode_rows(const Plan& plan, std::span<const Column> columns, std::size_t rows,
+                        Threads threads) {
   check_plan(columns.size() == plan.columns().size(), "the table has another number of columns");
   EncodedRows all;
-  if (plan.steps() > 0 && encode_codes(plan.step(plan.steps() - 1), columns, rows, threads, all)) return all;
+  if (plan.steps() > 0 && encode_codes(plan.step(plan.steps() - 1), columns, rows, threads.count, all))
+    return all;
   all = {};
   all.offsets.push_back(0);
   std::vector<EncodedRows> parts((rows + rows_per_task - 1) / rows_per_task);
-  parallel_for(threads, static_cast<std::int64_t>(parts.size()), [&](std::int64_t number) {
+  parallel_for(threads.count, static_cast<std::int64_t>(parts.size()), [&](std::int64_t number) {
+    threads.monitor->throw_if_stopped();
     const auto part = static_cast<std::size_t>(number);
     parts[part] = Task(plan, columns).run(part * rows_per_task, std::min(rows, (part + 1) * rows_per_task));
   });

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "unkernel/base/monitor.hpp"
 #include "unkernel/records/column.hpp"
 #include "unkernel/records/plan.hpp"
 
@@ -19,7 +20,7 @@ struct EncodedRows {
 
 // `columns`: one per column of the plan. The result does not depend on the number of threads. A record that
 // cannot be encoded throws std::invalid_argument with the number of its row.
-EncodedRows encode_rows(const Plan& plan, std::span<const Column> columns, std::size_t rows, int threads);
+EncodedRows encode_rows(const Plan& plan, std::span<const Column> columns, std::size_t rows, Threads threads);
 
 // Puts rows behind others.
 void append(EncodedRows&& more, EncodedRows& all);

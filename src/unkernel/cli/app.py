@@ -111,6 +111,9 @@ def run(arguments: Sequence[str]) -> int:
     except MemoryError as error:
         _report(f"not enough memory. {error}")
         return BAD_INPUT
+    except RecursionError:
+        _report("something in a file is nested too deeply")
+        return BAD_INPUT
     except (OSError, ValueError) as error:
         _report(_words_of(error))
         _settle_stdout()

@@ -22,6 +22,7 @@ from unkernel.cutplane.training import (
 from unkernel.data.rows.row_files import RowFile
 from unkernel.data.threads import thread_count
 from unkernel.learners.base import RowLearner, frozen
+from unkernel.learners.parameters import COST
 from unkernel.learners.progress import OnProgress, warn_caller
 from unkernel.models import Decision, LinearModel
 
@@ -30,7 +31,7 @@ class LinearLearner(RowLearner):
     """Learners whose model has one weight per feature, found by cutting planes."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [COST],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both")],
         "max_cuts": [Interval(Integral, 4, 4096, closed="both")],

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context, clone
-from sklearn.utils import check_consistent_length
+from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -37,6 +37,7 @@ from unkernel.cutplane.training import (
     pair_accuracy,
     solve_by_cuts,
 )
+from unkernel.data.rows.checking import check_given
 from unkernel.learners.progress import OnProgress, warn_caller
 from unkernel.learners.targets import check_weights
 from unkernel.models import Decision, LinearModel
@@ -301,10 +302,12 @@ class RankSVM(LinearLearner):
                 raise ValueError("files have their own labels and groups: y and qid must be None")
             rows, opened = self._rows_in_files(X, on_reading, zero_based)
             return rows, opened.y, opened.qid
+        check_given(X, y, qid)
         matrix, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, y_numeric=True
         )
         check_not_text(labels)
+        assert_all_finite(labels, input_name="y")  # None has become NaN
         groups = check_groups(qid, matrix)
         return self._rows_in_memory(matrix), labels, groups
 

@@ -30,6 +30,7 @@ from unkernel.cutplane.training import (
     solve_by_cuts,
     solve_by_dual,
 )
+from unkernel.data.rows.checking import check_given
 from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, class_codes, class_weights
@@ -285,6 +286,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             labels = whole_labels(opened.y)
             check_classification_targets(labels)
             return rows, labels
+        check_given(X, y)
         matrix, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
         )

@@ -22,6 +22,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from unkernel._core import Oracle, RowStore, margin_oracle, pack_rows
 from unkernel.cutplane.training import checksum
 from unkernel.data import read_svmlight
+from unkernel.data.rows.checking import check_given
 from unkernel.data.rows.csr import canonical_rows
 from unkernel.data.rows.svmlight import ZeroBased
 from unkernel.distributed.line import Lacks, line_table
@@ -53,6 +54,7 @@ class Block:
 
 def block_of(X: Any, y: Any, qid: Any = None, weights: Any = None) -> Block:
     """A checked block of a matrix and labels."""
+    check_given(X, y, qid, weights)
     rows = check_array(
         X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, ensure_min_samples=0
     )

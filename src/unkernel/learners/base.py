@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from unkernel.data.rows.checking import check_given
 from unkernel.data.rows.csr import canonical_rows
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier, Explanation, Heavy, TreeClassifier, compile
@@ -225,7 +226,10 @@ class Learner(BaseEstimator):  # type: ignore[misc]
                 os.fspath(path), 0, 0, f"{whose}, not of {cls.__name__}; unkernel.load reads it"
             )
         names = cls._get_param_names()
-        stored = restored_parameters(model.origin.get("parameters"))
+        try:
+            stored = restored_parameters(model.origin.get("parameters"))
+        except ValueError as error:
+            raise FormatError(os.fspath(path), 0, 0, f"{error}; unkernel.load reads the model") from error
         given = cls._shown_parameters(model) | stored
         learner = cls(**{name: value for name, value in given.items() if name in names})
         learner._restore(model)
@@ -263,6 +267,7 @@ class RowLearner(Learner):
 
     def _scores(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self)
+        check_given(X)
         rows = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, reset=False
         )

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
+
+# Of C and of weights. Beyond it, rounding of a loss that should be 0 costs more than all weights of the model
+# do: no solver could end, or show how close it has come.
+LARGEST_COST = 1e20
+COST = Interval(Real, 0, LARGEST_COST, closed="right")
 
 _OF_ONE_RUN = ("n_jobs", "verbose")  # parameters that say nothing about what was learned
 _ITEMS = "items"  # of dicts, whose keys JSON would turn into texts
@@ -28,10 +35,21 @@ def stored_parameters(estimator: Any) -> dict[str, Any]:
 
 
 def restored_parameters(stored: Any) -> dict[str, Any]:
-    """What :func:`stored_parameters` gave; nothing where a file has something else."""
+    """What :func:`stored_parameters` gave; nothing where a file has none.
+
+    Parameters of one run, which former versions stored, are left out.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is damaged.
+    """
     if not isinstance(stored, dict):
         return {}
-    return {name: _from_json(value) for name, value in stored.items()}
+    try:
+        return {name: _from_json(value) for name, value in stored.items() if name not in _OF_ONE_RUN}
+    except (LookupError, TypeError, RecursionError) as error:
+        raise ValueError("the parameters of the estimator are damaged") from error
 
 
 def _to_json(value: Any) -> Any:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight
 
+from unkernel.data.rows.checking import check_given
+from unkernel.learners.parameters import LARGEST_COST
+
 
 def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
-    """One weight per row, all finite and not negative."""
+    """One weight per row, all finite, not negative, and no larger than any cost may be."""
+    check_given(sample_weight)
     weights: NDArray[np.float64] = _check_sample_weight(
         sample_weight, rows, dtype=np.float64, ensure_non_negative=True
     )
+    if weights.max(initial=0.0) > LARGEST_COST:
+        raise ValueError(
+            f"sample_weight has a value of {weights.max():g}, and the largest there may be is "
+            f"{LARGEST_COST:g}: divide all of them by a number"
+        )
     return weights
 
 
@@ -52,6 +60,9 @@ def class_weights(
         raise ValueError(f"class_weight names classes that do not occur: {sorted(map(str, unknown))}")
     found = [float(class_weight.get(label, 1.0)) for label in classes.tolist()]
     for label, weight in zip(classes.tolist(), found, strict=True):
-        if not 0 <= weight < math.inf:
-            raise ValueError(f"class_weight of {label!r} is {weight:g}: it must be 0 or a positive number")
+        if not 0 <= weight <= LARGEST_COST:
+            raise ValueError(
+                f"class_weight of {label!r} is {weight:g}: it must be 0 or a positive number up to "
+                f"{LARGEST_COST:g}"
+            )
     return found

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from unkernel.learners.base import Model
+from unkernel.learners.parameters import COST
 from unkernel.learners.progress import OnProgress
 from unkernel.models.decision import Softmax, log_softmax
 from unkernel.poly._base import PolyLearner, Start, TrainingSet
@@ -96,7 +97,7 @@ class PolyLogisticRegression(PolyLearner):
     _kind = "PolyLogisticRegression"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, 3, closed="both")],
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [COST],
         "penalty": [StrOptions({"l1", "l2", "elasticnet"})],
         "l1_ratio": [Interval(Real, 0, 1, closed="right")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from unkernel.learners.base import Model
+from unkernel.learners.parameters import COST
 from unkernel.learners.progress import OnProgress
 from unkernel.poly._base import PolyLearner, Start, TrainingSet
 
@@ -98,7 +99,7 @@ class PolySVC(PolyLearner):
     _kind = "PolySVC"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, 3, closed="both")],
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [COST],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
         "coef0": [Interval(Real, 0, None, closed="left")],
         "penalty": [StrOptions({"l1", "l2"})],

@@ -21,6 +21,7 @@ from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines.fragments import TreeExplanation
 from unkernel.engines.trees import TreeClassifier
 from unkernel.learners.base import Learner, Outcome, frozen
+from unkernel.learners.parameters import COST
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, class_codes, class_weights
 from unkernel.models import Decision, ExampleKernel, Kernel, TreeModel
@@ -132,7 +133,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         "decay": [Interval(Real, LEAST_DECAY, None, closed="left")],
         "width_decay": [Interval(Real, LEAST_DECAY, None, closed="left")],
         "normalize": ["boolean"],
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [COST],
         "solver": [StrOptions({"auto", "exact", "sampled"})],
         "sample_size": [Interval(Integral, 1, 2**31 - 1, closed="both")],
         "imbalance": [Interval(Real, 0, None, closed="neither")],

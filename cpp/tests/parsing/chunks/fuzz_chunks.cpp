@@ -86,11 +86,12 @@ void check_answers(const ColumnText& text, const ChunkTemplates& templates, std:
   for (const ChunkTag tag : tags)
     answers.push_back(static_cast<std::int32_t>(std::ranges::lower_bound(classes, tag) - classes.begin()));
   ChunkFeatures features(templates);
-  features.learn(text, answers, backward, 1 + static_cast<std::int64_t>(classes.size() % 2));
+  const unkernel::Monitor monitor;
+  features.learn(text, answers, backward, 1 + static_cast<std::int64_t>(classes.size() % 2), monitor);
   const HashEngine engine(classes.size() == 2 ? 1 : classes.size(), features.features());
   const ChunkModel model{features, engine, classes, scheme, backward};
-  std::vector<ChunkTag> found = chunk_text(text, model, 1);
-  if (fuzz_also(hash, 256)) CHECK(found == chunk_text(text, model, 3));
+  std::vector<ChunkTag> found = chunk_text(text, model, {1, &monitor});
+  if (fuzz_also(hash, 256)) CHECK(found == chunk_text(text, model, {3, &monitor}));
   for (std::int64_t s = 0; s < text.sentences(); ++s)
     check_valid(sentence(text, s, found), ChunkScheme::iob2);
 }

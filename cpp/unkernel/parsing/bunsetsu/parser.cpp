@@ -12,13 +12,14 @@ using data::BunsetsuText;
 using data::no_head;
 
 BunsetsuDecisions bunsetsu_decisions(const BunsetsuText& text, std::span<const std::int32_t> heads,
-                                     const BunsetsuFeatures& features) {
+                                     const BunsetsuFeatures& features, const Monitor& monitor) {
   if (heads.size() != text.bunsetsu()) throw std::invalid_argument("there must be one head per bunsetsu");
   const BunsetsuSymbols symbols(text, features);
   BunsetsuRows rows(symbols);
   BunsetsuDecisions made;
   std::vector<std::size_t> stack;
   for (std::size_t s = 0; s < text.sentences(); ++s) {
+    monitor.throw_if_stopped();
     rows.load(s);
     const auto own = heads.subspan(text.first_bunsetsu(s), rows.size());
     const auto depends = [&](std::size_t modifier, std::size_t candidate) {
@@ -37,9 +38,10 @@ BunsetsuDecisions bunsetsu_decisions(const BunsetsuText& text, std::span<const s
 }
 
 BunsetsuTraining bunsetsu_training(const BunsetsuText& text, std::span<const std::int32_t> heads,
-                                   std::vector<BunsetsuTemplate> templates, std::int64_t min_count) {
+                                   std::vector<BunsetsuTemplate> templates, std::int64_t min_count,
+                                   const Monitor& monitor) {
   const BunsetsuFeatures all = BunsetsuFeatures::all_of(std::move(templates), text.names());
-  BunsetsuDecisions decisions = bunsetsu_decisions(text, heads, all);
+  BunsetsuDecisions decisions = bunsetsu_decisions(text, heads, all, monitor);
   const auto kept = frequent_columns(decisions.rows, all.columns(), min_count);
   renumber(decisions.rows, kept);
   return {all.only(kept), std::move(decisions)};
@@ -81,18 +83,19 @@ class Parsing {
 }  // namespace
 
 std::vector<std::int32_t> parse_bunsetsu(const BunsetsuText& text, const BunsetsuFeatures& features,
-                                         const engines::Engine& engine, int threads) {
+                                         const engines::Engine& engine, Threads threads) {
   if (engine.scores() != 1)
     throw std::invalid_argument("a bunsetsu parser decides by one score, and this engine has " +
                                 std::to_string(engine.scores()));
   constexpr std::int64_t fewest = 32;  // sentences that justify a worker
   const auto sentences = static_cast<std::int64_t>(text.sentences());
-  const std::int64_t grain = std::max(fewest, sentences / (8 * std::max(threads, 1)));
+  const std::int64_t grain = std::max(fewest, sentences / (8 * std::max(threads.count, 1)));
   std::vector<std::int32_t> heads(text.bunsetsu(), no_head);
   const BunsetsuSymbols symbols(text, features);
-  parallel_ranges(threads, sentences, grain, [&](std::int64_t from, std::int64_t to) {
+  parallel_ranges(threads.count, sentences, grain, [&](std::int64_t from, std::int64_t to) {
     Parsing parse(symbols, engine);
     for (auto s = static_cast<std::size_t>(from); s < static_cast<std::size_t>(to); ++s) {
+      threads.monitor->throw_if_stopped();
       const std::size_t first = text.first_bunsetsu(s);
       parse(s, std::span(heads).subspan(first, text.first_bunsetsu(s + 1) - first));
     }

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "unkernel/base/monitor.hpp"
 #include "unkernel/data/text/bunsetsu_text.hpp"
 #include "unkernel/engines/engine.hpp"
 #include "unkernel/parsing/bunsetsu/features.hpp"
@@ -44,7 +45,7 @@ struct BunsetsuDecisions {
 // The decisions that lead to these heads, sentence by sentence. A head that the parser cannot produce (to the
 // left, or across another dependency) is never found, and its modifier depends on the last bunsetsu.
 BunsetsuDecisions bunsetsu_decisions(const data::BunsetsuText& text, std::span<const std::int32_t> heads,
-                                     const BunsetsuFeatures& features);
+                                     const BunsetsuFeatures& features, const Monitor& monitor);
 
 // The decisions that lead to these heads, and the features that occur often enough.
 struct BunsetsuTraining {
@@ -52,12 +53,13 @@ struct BunsetsuTraining {
   BunsetsuDecisions decisions;
 };
 BunsetsuTraining bunsetsu_training(const data::BunsetsuText& text, std::span<const std::int32_t> heads,
-                                   std::vector<BunsetsuTemplate> templates, std::int64_t min_count);
+                                   std::vector<BunsetsuTemplate> templates, std::int64_t min_count,
+                                   const Monitor& monitor);
 
 // The head of each bunsetsu; no_head for the last one of a sentence. The engine must have one score, positive
 // if the modifier depends on the candidate. Sentences are parsed in parallel; the result does not depend on
 // the number of threads.
 std::vector<std::int32_t> parse_bunsetsu(const data::BunsetsuText& text, const BunsetsuFeatures& features,
-                                         const engines::Engine& engine, int threads);
+                                         const engines::Engine& engine, Threads threads);
 
 }  // namespace unkernel::parsing

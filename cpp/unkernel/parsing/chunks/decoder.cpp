@@ -22,10 +22,11 @@ class Decoder {
         worker_(model.engine.worker()),
         scores_(std::max<std::size_t>(model.classes.size(), model.engine.scores())) {}
 
-  void decode(std::int64_t sentence, std::span<ChunkTag> tags) {
+  void decode(std::int64_t sentence, std::span<ChunkTag> tags, const Monitor& monitor) {
     model_.features.read(text_, sentence, model_.backward, words_, room_);
     ChunkTag before = outside;
     for (std::size_t i = 0; i < tags.size(); ++i) {
+      monitor.throw_if_stopped();
       score(i);
       const std::int32_t best = best_class(before, i + 1 == tags.size());
       before = best == no_class ? outside : model_.classes[static_cast<std::size_t>(best)];
@@ -86,18 +87,19 @@ void check(const ChunkModel& model) {
 
 }  // namespace
 
-std::vector<ChunkTag> chunk_text(const data::ColumnText& text, const ChunkModel& model, int threads) {
+std::vector<ChunkTag> chunk_text(const data::ColumnText& text, const ChunkModel& model, Threads threads) {
   check(model);
   std::vector<ChunkTag> tags(static_cast<std::size_t>(text.tokens()));
   const std::int64_t blocks = (text.sentences() + sentences_at_once - 1) / sentences_at_once;
-  std::vector<std::unique_ptr<Decoder>> decoders(static_cast<std::size_t>(std::max(threads, 1)));
-  parallel_slots(threads, blocks, [&](std::size_t slot, std::int64_t block) {
+  std::vector<std::unique_ptr<Decoder>> decoders(static_cast<std::size_t>(std::max(threads.count, 1)));
+  parallel_slots(threads.count, blocks, [&](std::size_t slot, std::int64_t block) {
     if (decoders[slot] == nullptr) decoders[slot] = std::make_unique<Decoder>(text, model);
     const std::int64_t last = std::min(text.sentences(), (block + 1) * sentences_at_once);
     for (std::int64_t s = block * sentences_at_once; s < last; ++s) {
       const auto first = static_cast<std::size_t>(text.first_token(s));
       decoders[slot]->decode(
-          s, std::span(tags).subspan(first, static_cast<std::size_t>(text.first_token(s + 1)) - first));
+          s, std::span(tags).subspan(first, static_cast<std::size_t>(text.first_token(s + 1)) - first),
+          *threads.monitor);
     }
   });
   return tags;

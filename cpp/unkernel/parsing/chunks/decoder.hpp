@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "unkernel/base/monitor.hpp"
 #include "unkernel/data/text/column_text.hpp"
 #include "unkernel/engines/engine.hpp"
 #include "unkernel/parsing/chunks/features.hpp"
@@ -23,6 +24,6 @@ struct ChunkModel {
 
 // The tags of all words in IOB2. Chooses the best tag that may follow the previous one, so that the result is
 // always valid. Does not depend on the number of threads.
-std::vector<ChunkTag> chunk_text(const data::ColumnText& text, const ChunkModel& model, int threads);
+std::vector<ChunkTag> chunk_text(const data::ColumnText& text, const ChunkModel& model, Threads threads);
 
 }  // namespace unkernel::parsing

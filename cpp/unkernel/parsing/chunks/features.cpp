@@ -204,12 +204,13 @@ void ChunkFeatures::row(const ChunkSentence& sentence, std::size_t word,
 }
 
 FeatureRows ChunkFeatures::rows(const data::ColumnText& text, std::span<const std::int32_t> answers,
-                                bool backward) const {
+                                bool backward, const Monitor& monitor) const {
   FeatureRows rows;
   ChunkSentence sentence;
   std::string room;
   std::vector<std::int32_t> ids;
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
+    monitor.throw_if_stopped();
     read(text, s, backward, sentence, room);
     set_tags(answers.subspan(static_cast<std::size_t>(text.first_token(s)), sentence.words()), backward,
              sentence);
@@ -223,12 +224,14 @@ FeatureRows ChunkFeatures::rows(const data::ColumnText& text, std::span<const st
 }
 
 FeatureRows ChunkFeatures::learn(const data::ColumnText& text, std::span<const std::int32_t> answers,
-                                 bool backward, std::int64_t min_count) {
+                                 bool backward, std::int64_t min_count, const Monitor& monitor) {
   ChunkSentence sentence;
   std::string room;
-  for (std::int64_t s = 0; s < text.sentences(); ++s)
+  for (std::int64_t s = 0; s < text.sentences(); ++s) {
+    monitor.throw_if_stopped();
     read_with(text, s, backward, sentence, room,
               [&](std::size_t a, std::string_view value) { return values_[a].add(value); });
+  }
   for (const std::int32_t answer : answers) tags_ = std::max(tags_, answer + 1);
   index_ = FeatureIndex(ranges());
 
@@ -236,6 +239,7 @@ FeatureRows ChunkFeatures::learn(const data::ColumnText& text, std::span<const s
   rows.offsets.reserve(answers.size() + 1);
   rows.columns.reserve(answers.size() * all_.size());
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
+    monitor.throw_if_stopped();
     read(text, s, backward, sentence, room);
     set_tags(answers.subspan(static_cast<std::size_t>(text.first_token(s)), sentence.words()), backward,
              sentence);

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "unkernel/base/monitor.hpp"
 #include "unkernel/data/text/column_text.hpp"
 #include "unkernel/data/text/name_table.hpp"
 #include "unkernel/parsing/chunks/templates.hpp"
@@ -68,7 +69,7 @@ class ChunkFeatures {
   // Numbers the features of a text in order of first occurrence, and drops those that occur fewer than
   // `min_count` times. `answers` are the classes of all words, which serve as tags of previous words.
   FeatureRows learn(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward,
-                    std::int64_t min_count);
+                    std::int64_t min_count, const Monitor& monitor);
 
   // Reads a sentence of a text, without tags.
   void read(const data::ColumnText& text, std::int64_t sentence, bool backward, ChunkSentence& to,
@@ -81,7 +82,8 @@ class ChunkFeatures {
   void row(const ChunkSentence& sentence, std::size_t word, std::vector<std::int32_t>& ids) const;
   // The rows of all words of a text, in its order, as they arise while these answers are given; -1 for no
   // class.
-  FeatureRows rows(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward) const;
+  FeatureRows rows(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward,
+                   const Monitor& monitor) const;
 
   std::int32_t features() const { return index_.columns(); }
   const std::vector<data::NameTable>& values() const { return values_; }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data.rows.csr import CsrRows, canonical_rows, is_sparse
+from unkernel.data.rows.csr import CsrRows, canonical_rows, check_sparse, is_sparse
 
 
 def checked_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
@@ -27,6 +27,7 @@ def checked_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
     """
     if isinstance(X, CsrRows):
         return X
+    check_given(X)
     table = _without_frame(X)
     if not is_sparse(table):
         table = _array(table)
@@ -35,6 +36,14 @@ def checked_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
     rows = canonical_rows(table)
     _check_finite(rows.data)
     return rows
+
+
+def check_given(*given: Any) -> None:
+    """Check what libraries would take without a look: malformed sparse matrices, and masked values."""
+    for X in given:
+        check_sparse(X)
+        if isinstance(X, np.ma.MaskedArray) and X.mask.any():
+            raise ValueError("masked values are missing ones: leave them out, or fill them in (X.filled)")
 
 
 def _without_frame(X: Any) -> Any:

@@ -192,8 +192,8 @@ def _from_dense(X: NDArray[np.float64]) -> CsrRows:
 
 
 def _from_sparse(X: Any) -> CsrRows:
+    check_sparse(X)
     matrix = X.asformat("csr")
-    _check_offsets(matrix)
     if matrix.dtype != np.float64:
         matrix = matrix.astype(np.float64)
     if not matrix.has_canonical_format:
@@ -207,8 +207,67 @@ def _from_sparse(X: Any) -> CsrRows:
     return rows if rows.data.all() else rows.kept(rows.data != 0)
 
 
-def _check_offsets(matrix: Any) -> None:
-    """Check the row offsets: scipy does not, and would read outside of the arrays."""
-    offsets = matrix.indptr
-    if offsets[0] != 0 or offsets[-1] > len(matrix.indices) or (np.diff(offsets) < 0).any():
+# --- Malformed matrices -------------------------------------------------------------------------------
+
+
+def check_sparse(X: Any) -> None:
+    """Check what is a sparse matrix before scipy converts it: scipy would read and write outside of arrays.
+
+    Raises
+    ------
+    ValueError
+        If the arrays of the matrix do not fit its shape, or each other.
+    """
+    if not is_sparse(X):
+        return
+    if len(X.shape) != 2:
+        raise ValueError(f"Found array with dim {len(X.shape)}: expected 2, rows and columns")
+    if X.format in _COMPRESSED:
+        _check_compressed(X)
+    elif X.format == "coo":
+        for numbers, size, what in ((X.row, X.shape[0], "row"), (X.col, X.shape[1], "column")):
+            _check_length(X.data, numbers)
+            _check_numbers(numbers, size, what)
+    elif X.format == "lil" and _has_odd_lists(X):
+        raise ValueError("the sparse matrix is malformed: its lists do not fit its rows")
+
+
+_COMPRESSED = ("csr", "csc", "bsr")
+
+
+def _has_odd_lists(X: Any) -> bool:
+    if len(X.rows) != X.shape[0] or [*map(len, X.rows)] != [*map(len, X.data)]:
+        return True
+    return any(row and not 0 <= min(row) <= max(row) < X.shape[1] for row in X.rows)
+
+
+def _check_compressed(X: Any) -> None:
+    major, minor = (1, 0) if X.format == "csc" else (0, 1)
+    block = X.data.shape[1:] if X.format == "bsr" else (1, 1)
+    if len(block) != 2 or 0 in block or any(X.shape[axis] % block[axis] for axis in (0, 1)):
+        raise ValueError("the sparse matrix is malformed: its blocks do not fit its shape")
+    offsets = X.indptr
+    sound = _is_integral(offsets) and len(offsets) == X.shape[major] // block[major] + 1
+    if not sound or offsets[0] != 0 or offsets[-1] > len(X.indices) or (offsets[1:] < offsets[:-1]).any():
         raise ValueError("the sparse matrix's index pointer does not fit its entries")
+    _check_length(X.data, X.indices)
+    _check_numbers(X.indices[: offsets[-1]], X.shape[minor] // block[minor], ("row", "column")[minor])
+
+
+def _is_integral(numbers: Any) -> bool:
+    return isinstance(numbers, np.ndarray) and numbers.ndim == 1 and numbers.dtype.kind in "iu"
+
+
+def _check_length(values: Any, numbers: Any) -> None:
+    if len(values) != len(numbers):
+        raise ValueError(
+            f"the sparse matrix is malformed: it has {len(values)} values and places for {len(numbers)}"
+        )
+
+
+def _check_numbers(numbers: Any, size: int, what: str) -> None:
+    if not _is_integral(numbers):
+        raise ValueError(f"the sparse matrix is malformed: its {what} numbers are no integers")
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < size:
+        wrong = numbers.min() if numbers.min() < 0 else numbers.max()
+        raise ValueError(f"the sparse matrix is malformed: it has a {what} {wrong}, and {size} {what}s")

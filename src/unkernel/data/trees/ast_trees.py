@@ -28,6 +28,12 @@ class _Field(NamedTuple):
     children: list[_Node]
 
 
+class _Done(NamedTuple):
+    """Marks the end of a node's subtree on the stack."""
+
+    identity: int
+
+
 _Node = ast.AST | _Field | str
 
 
@@ -75,7 +81,8 @@ def from_ast(node: ast.AST) -> Preorder:
     Raises
     ------
     ValueError
-        A node, made by hand, has a field that holds something else than nodes, text or numbers.
+        A node, made by hand, has a field that holds something else than nodes, text or numbers, or contains
+        itself.
     TypeError
         It is no node at all.
 
@@ -96,9 +103,19 @@ def from_ast(node: ast.AST) -> Preorder:
         raise TypeError(f"expected an ast node, got {type(node).__name__}; ast.parse(text) makes one")
     labels: list[str] = []
     arities: list[int] = []
-    waiting: list[_Node] = [node]
+    waiting: list[_Node | _Done] = [node]
+    above: set[int] = set()  # the ancestors of the present node
     while waiting:
-        label, children = _opened(waiting.pop())
+        opened = waiting.pop()
+        if isinstance(opened, _Done):
+            above.discard(opened.identity)
+            continue
+        label, children = _opened(opened)
+        if isinstance(opened, ast.AST) and children:
+            if id(opened) in above:
+                raise ValueError(f"the tree contains itself, below a node {label}")
+            above.add(id(opened))
+            waiting.append(_Done(id(opened)))
         labels.append(label)
         arities.append(len(children))
         waiting.extend(reversed(children))

@@ -16,6 +16,7 @@ from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.compile_options import ENGINES
+from unkernel.learners.parameters import COST
 from unkernel.parsing.arc_eager.model import (
     SPLITS,
     ArcEagerModel,
@@ -119,10 +120,10 @@ class ArcEagerParser(BaseParser[TreebankSource]):
         "epochs": [Interval(Integral, 1, 10_000, closed="both")],
         "runs": [Interval(Integral, 1, 1_000, closed="both")],
         "exploration": [Interval(Real, 0, 1, closed="both")],
-        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "min_count": [Interval(Integral, 1, 2**62, closed="both")],
         "min_updates": [Interval(Integral, 1, 2**31, closed="left")],
         "split": [StrOptions(set(SPLITS))],
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [COST],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "engine": [StrOptions(set(ENGINES) - {"pruned", "int16"})],
         "n_jobs": [Integral, None],
@@ -178,6 +179,8 @@ class ArcEagerParser(BaseParser[TreebankSource]):
         template_text, name = read_templates(self.templates, _TEMPLATES)
         spec = new_spec(template_text, name, self.split, int(self.min_count))
         spec.learn(bank._text)
+        if not spec.move_columns:
+            raise ValueError(f"no feature occurs {self.min_count} times: lower min_count")
         report(
             f"{len(bank):,} sentences, {bank.n_words:,} words, {len(spec.labels)} relations, "
             f"{spec.move_columns + spec.arc_columns:,} features, {spec.lifted:,} words lifted"

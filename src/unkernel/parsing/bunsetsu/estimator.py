@@ -18,6 +18,7 @@ from unkernel.data.text.bunsetsu import BunsetsuCorpus, BunsetsuSource, bunsetsu
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.compile_options import ENGINES, check_options, check_trie, memory_bytes
 from unkernel.engines.sources import model_of
+from unkernel.learners.parameters import COST
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.bunsetsu.model import BunsetsuModel, DecisionRows, measurable
 from unkernel.parsing.bunsetsu.templates import template_names
@@ -107,7 +108,7 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
     model_class = BunsetsuModel
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "degree": [Interval(Integral, 1, 4, closed="both")],
-        "C": [Interval(Real, 0, None, closed="neither"), None],
+        "C": [COST, None],
         "learner": [StrOptions({"svm", "logistic"})],
         "engine": [StrOptions(set(ENGINES) - {"int16"})],
         "memory": [Integral, str, None],
@@ -116,7 +117,7 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
         "trie": "no_validation",
         "trie_nodes": [Integral, None],
         "templates": ["array-like", tuple, str, os.PathLike, None],
-        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "min_count": [Interval(Integral, 1, 2**62, closed="both")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -170,6 +171,8 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
         dev_corpus = None if dev is None else measurable(dev)
         names = template_names(self.templates)
         features, decisions = bunsetsu_training(corpus._text, corpus.heads, names, int(self.min_count))
+        if not features.columns:
+            raise ValueError(f"no feature occurs {self.min_count} times: lower min_count")
         X, y = _matrix(decisions, features.columns)
         if len(np.unique(y)) < 2:
             raise ValueError(

@@ -17,6 +17,7 @@ from unkernel._core import ChunkFeatures, recode_chunks
 from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
+from unkernel.learners.parameters import COST
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.chunks.model import (
     DIRECTIONS,
@@ -103,13 +104,13 @@ class Chunker(BaseParser[ChunkSource]):
     model_class = ChunkModel
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, 3, closed="both")],
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [COST],
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "learner": [StrOptions({"svm", "logistic"})],
         "templates": [str, os.PathLike],
         "direction": [StrOptions(set(DIRECTIONS))],
         "scheme": [StrOptions(set(SCHEMES))],
-        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "min_count": [Interval(Integral, 1, 2**62, closed="both")],
         "engine": [StrOptions(set(ENGINES))],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "n_jobs": [Integral, None],

@@ -1,0 +1,251 @@
+"""What learners and compiled classifiers refuse, each by a message that says what is wrong."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from reference.parse_corpora import bunsetsu, chunks, treebank
+from unkernel import CuttingPlaneSVC, PolyLogisticRegression, PolySVC, RankSVM, TreeSVC, compile, load
+from unkernel.data import write_svmlight
+from unkernel.errors import FormatError
+from unkernel.models import container
+from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
+
+X = (np.random.default_rng(0).random((60, 8)) < 0.4).astype(float)
+y = np.where(X[:, 0] != X[:, 1], 1, -1)
+TREES = ["(S (NP dogs) (VP bark))", "(S (NP cats) (VP sleep))"] * 10
+ROW_LEARNERS = [PolySVC, PolyLogisticRegression, CuttingPlaneSVC, RankSVM]
+LEARNERS = [*ROW_LEARNERS, TreeSVC]
+
+
+def examples(learner: type) -> tuple[Any, Any]:
+    return (TREES, y[:20]) if learner is TreeSVC else (X, y)
+
+
+# --- Costs and weights --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [0.0, -1.0, 1e21, 1e100, 1e300, np.inf, np.nan, "1", None])
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_costs_that_no_solver_could_end_with(learner, C):
+    with pytest.raises(ValueError, match=f"'C' parameter of {learner.__name__} must be a float in the range"):
+        learner(C=C).fit(*examples(learner))
+
+
+@pytest.mark.parametrize("weight", [1e21, 1e300, np.inf, np.nan, -1.0])
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_weights_that_no_solver_could_end_with(learner, weight):
+    given, labels = examples(learner)
+    weights = np.where(np.arange(len(labels)) == 3, weight, 1.0)
+    with pytest.raises(ValueError, match="sample_weight"):
+        learner().fit(given, labels, sample_weight=weights)
+
+
+@pytest.mark.parametrize("weight", [-1.0, 1e21, np.inf, np.nan])
+@pytest.mark.parametrize("learner", [PolySVC, PolyLogisticRegression, CuttingPlaneSVC, TreeSVC])
+def test_class_weights_that_no_solver_could_end_with(learner, weight):
+    with pytest.raises(ValueError, match=r"class_weight of 1 is .*: it must be 0 or a positive number"):
+        learner(class_weight={1: weight}).fit(*examples(learner))
+
+
+@pytest.mark.parametrize("learner", [PolySVC, PolyLogisticRegression])
+def test_costs_times_weights(learner):
+    with pytest.raises(ValueError, match="C times the weights must be positive, and at most 1e20"):
+        learner(C=1e15).fit(X, y, sample_weight=np.full(60, 1e15))
+
+
+# --- Labels -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, float("inf")])
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_labels_that_are_missing(learner, missing):
+    given, labels = examples(learner)
+    labels = np.array(labels, object)
+    labels[3] = missing
+    with pytest.raises((ValueError, TypeError)):
+        learner().fit(given, labels)
+    with pytest.raises((ValueError, TypeError)):
+        learner().fit(given, labels.tolist())
+
+
+def test_none_is_no_rank():
+    with pytest.raises(ValueError, match="y contains NaN"):
+        RankSVM().fit(X, [None if i % 3 else i for i in range(60)])
+
+
+# --- Masked values ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", ROW_LEARNERS)
+def test_masked_values_are_no_values(learner):
+    mask = np.zeros((60, 8), bool)
+    fitted = learner().fit(np.ma.array(X, mask=mask), y)
+    mask[2, 5] = True
+    masked = np.ma.array(X, mask=mask)
+    for call in (
+        lambda: learner().fit(masked, y),
+        lambda: learner().fit(X, np.ma.array(y, mask=mask[:, 5])),
+        lambda: learner().fit(X, y, sample_weight=np.ma.array(np.ones(60), mask=mask[:, 5])),
+        lambda: fitted.decision_function(masked),
+        lambda: compile(fitted).decision_function(masked),
+        lambda: write_svmlight("/dev/null", masked, y),
+    ):
+        with pytest.raises(ValueError, match="masked values are missing ones"):
+            call()
+
+
+# --- Sparse matrices that are malformed ---------------------------------------------------------------
+
+
+def broken(kind: str, **arrays: Any) -> Any:
+    """A matrix whose arrays were replaced after scipy had checked them."""
+    matrix = sparse.csr_matrix(X).asformat(kind, copy=True)
+    for name, array in arrays.items():
+        setattr(matrix, name, array)
+    return matrix
+
+
+def changed(array: Any, place: int, value: int) -> Any:
+    array = array.copy()
+    array[place] = value
+    return array
+
+
+def malformed() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for kind in ("csr", "csc"):
+        plain = sparse.csr_matrix(X).asformat(kind)
+        size = X.shape[1] if kind == "csr" else X.shape[0]
+        found |= {
+            f"{kind}: number too large": broken(kind, indices=changed(plain.indices, 3, size)),
+            f"{kind}: number far too large": broken(kind, indices=changed(plain.indices, 3, 2**31 - 1)),
+            f"{kind}: negative number": broken(kind, indices=changed(plain.indices, 3, -1)),
+            f"{kind}: offsets fall": broken(kind, indptr=changed(plain.indptr, 3, 10**6)),
+            f"{kind}: negative offset": broken(kind, indptr=changed(plain.indptr, 3, -5)),
+            f"{kind}: first offset": broken(kind, indptr=changed(plain.indptr, 0, 1)),
+            f"{kind}: last offset": broken(kind, indptr=changed(plain.indptr, -1, 10**9)),
+            f"{kind}: few offsets": broken(kind, indptr=plain.indptr[:-1]),
+            f"{kind}: no offsets": broken(kind, indptr=plain.indptr[:0]),
+            f"{kind}: many offsets": broken(kind, indptr=np.append(plain.indptr, plain.indptr[-1])),
+            f"{kind}: few values": broken(kind, data=plain.data[:-1]),
+            f"{kind}: no values": broken(kind, data=plain.data[:0]),
+            f"{kind}: few numbers": broken(kind, indices=plain.indices[:-1]),
+            f"{kind}: numbers of floats": broken(kind, indices=plain.indices.astype(float)),
+            f"{kind}: offsets of floats": broken(kind, indptr=plain.indptr.astype(float)),
+        }
+    coo = sparse.coo_matrix(X)
+    for name in ("row", "col"):
+        plain = getattr(coo, name)
+        found |= {
+            f"coo: {name} too large": broken("coo", **{name: changed(plain, 3, 10**6)}),
+            f"coo: negative {name}": broken("coo", **{name: changed(plain, 3, -1)}),
+            f"coo: few {name}s": broken("coo", **{name: plain[:-1]}),
+        }
+    found["coo: few values"] = broken("coo", data=coo.data[:-1])
+    bsr = sparse.bsr_matrix(X, blocksize=(2, 2))
+    found["bsr: number too large"] = sparse.bsr_matrix(X, blocksize=(2, 2))
+    found["bsr: number too large"].indices = changed(bsr.indices, 3, 4)
+    found["bsr: last offset"] = sparse.bsr_matrix(X, blocksize=(2, 2))
+    found["bsr: last offset"].indptr = changed(bsr.indptr, -1, 10**6)
+    lil = sparse.lil_matrix(X)
+    lil.rows[3] = [*lil.rows[3], 5]
+    found["lil: lists of different lengths"] = lil
+    lil = sparse.lil_matrix(X)
+    lil.rows[3] = [10**6 for _ in lil.rows[3]]
+    found["lil: number too large"] = lil
+    return found
+
+
+MALFORMED = malformed()
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_malformed_sparse_matrices(case):
+    matrix = MALFORMED[case]
+    fitted = PolySVC(random_state=0).fit(X, y)
+    fast = compile(fitted)
+    calls = [
+        *(lambda learner=learner: learner().fit(matrix, y) for learner in ROW_LEARNERS),
+        lambda: fitted.decision_function(matrix),
+        lambda: fitted.predict(matrix),
+        lambda: fast.decision_function(matrix),
+        lambda: fast.predict(matrix),
+        lambda: compile(fitted, sample=matrix),
+        lambda: write_svmlight("/dev/null", matrix, y),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="sparse matrix"):
+            call()
+
+
+def test_sound_sparse_matrices_of_every_format():
+    expected = PolySVC(random_state=0).fit(X, y)
+    for kind in ("csr", "csc", "coo", "bsr", "lil", "dok", "dia"):
+        for make in (sparse.csr_matrix, sparse.csr_array):
+            matrix = make(X).asformat(kind)
+            found = PolySVC(random_state=0).fit(matrix, y)
+            np.testing.assert_array_equal(found.decision_function(matrix), expected.decision_function(X))
+            np.testing.assert_array_equal(compile(found).predict(matrix), expected.predict(X))
+
+
+# --- Files and threads --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_file_is_the_same_for_any_number_of_threads(learner, tmp_path):
+    given, labels = examples(learner)
+    fixed = {"random_state": 0} if "random_state" in learner().get_params() else {}
+    for jobs in (1, 3, 10**9):
+        learner(n_jobs=jobs, **fixed).fit(given, labels).save(tmp_path / f"{jobs}.uk")
+    contents = {path.read_bytes() for path in tmp_path.iterdir()}
+    assert len(contents) == 1
+    assert b"n_jobs" not in contents.pop()
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"class_weight": {"items": [[1]]}}, {"C": {"items": [5]}}, {"C": {"items": [[{"items": []}, 2]]}}],
+)
+def test_parameters_that_are_damaged(tmp_path, parameters):
+    PolySVC(random_state=0).fit(X, y).save(tmp_path / "a.uk")
+    kind, arrays, settings = container.read(tmp_path / "a.uk")
+    settings["origin"]["parameters"] = parameters
+    container.write(tmp_path / "b.uk", kind, arrays, settings)
+    load(tmp_path / "b.uk")
+    with pytest.raises(FormatError, match="the parameters of the estimator are damaged"):
+        PolySVC.load(tmp_path / "b.uk")
+    settings["origin"]["parameters"] = {"n_jobs": "many", "verbose": [1], "C": 3.0}
+    container.write(tmp_path / "b.uk", kind, arrays, settings)
+    found = PolySVC.load(tmp_path / "b.uk")
+    assert (found.n_jobs, found.verbose, found.C) == (None, 0, 3.0)
+
+
+# --- Parsers and trees --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1_000_000, 2**62])
+@pytest.mark.parametrize(
+    ("parser", "text"), [(ArcEagerParser, treebank), (Chunker, chunks), (BunsetsuParser, bunsetsu)]
+)
+def test_parsers_of_nothing(tmp_path, parser, text, count):
+    (tmp_path / "text").write_text(text(20, 0))
+    with pytest.raises(ValueError, match=f"no feature occurs {count} times: lower min_count"):
+        parser(min_count=count).fit(tmp_path / "text")
+    with pytest.raises(ValueError, match="'min_count' parameter"):
+        parser(min_count=2**63).fit(tmp_path / "text")
+
+
+def test_a_syntax_tree_that_contains_itself():
+    tree = ast.parse("f(x)\ng(x)")
+    shared = ast.parse("h(y)").body[0]
+    tree.body.extend([shared, shared])  # twice is no circle
+    TreeSVC().fit([tree, ast.parse("a + b")] * 2, [0, 1, 0, 1])
+    tree.body[0].value.args[0] = tree
+    with pytest.raises(ValueError, match="the tree contains itself, below a node Module"):
+        TreeSVC().fit([tree, ast.parse("a + b")] * 2, [0, 1, 0, 1])

@@ -1,0 +1,52 @@
+"""Whether a call lets Python see signals while it is in native code."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+_TIMES = 5
+
+
+class _Heard(Exception):
+    pass
+
+
+def hears_signals(call: Callable[[], Any]) -> bool:
+    """Whether handlers of signals run in the middle of a call.
+
+    Python runs handlers between two of its own instructions. One that runs several times at the same
+    instruction runs inside of the native function that was called there. So nothing depends on how long the
+    call takes, as long as this is not over at once: without a handler it returns, and the answer is no.
+    """
+    places: list[tuple[int, int]] = []
+
+    def handler(_number: int, frame: FrameType | None) -> None:
+        assert frame is not None
+        places.append((id(frame), frame.f_lasti))
+        if len(places) >= _TIMES and len(set(places[-_TIMES:])) == 1:
+            raise _Heard
+
+    main = threading.main_thread().ident
+    assert threading.get_ident() == main
+    ended = threading.Event()
+
+    def send() -> None:
+        while not ended.wait(0.01):
+            signal.pthread_kill(main, signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        call()
+    except _Heard:
+        return True
+    finally:
+        ended.set()
+        sender.join()
+        signal.signal(signal.SIGUSR1, before)
+    return False
