@@ -11,7 +11,7 @@ from typing import Any
 _TIMES = 5
 
 
-class _Heard(Exception):
+class _Heard(Exception):  # noqa: N818 (nothing is wrong)
     pass
 
 

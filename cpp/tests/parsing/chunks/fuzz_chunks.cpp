@@ -49,8 +49,8 @@ class HashEngine final : public unkernel::engines::Engine {
   }
   void score(const unkernel::engines::SparseRow<std::int64_t>&, unkernel::engines::Worker&,
              double*) const override {}
-  void score(const Narrow&, std::span<double>, int) const override {}
-  void score(const Wide&, std::span<double>, int) const override {}
+  void score(const Narrow&, std::span<double>, unkernel::Threads) const override {}
+  void score(const Wide&, std::span<double>, unkernel::Threads) const override {}
 
  private:
   std::size_t scores_;

@@ -81,7 +81,7 @@ def train(kind: str, task: Task, given: dict[str, Any]) -> None:
     (data, *others), dev, trie = given["data"], given["dev"], given.get("trie")
     if others:
         raise ValueError(f"{others[0]}: a parser is trained on one file; join them first")
-    _check_places(output, data, dev, trie, force=given["force"])
+    _check_places(output, data, dev, trie, given.get("templates"), force=given["force"])
     threads, silent = shared.threads(given["jobs"]), given["quiet"] or given["json"]
     parser = new_parser(task, given_options(given, options_of(task.estimator)), threads)
     format = given.get("format")

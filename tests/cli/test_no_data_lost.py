@@ -1,0 +1,233 @@
+"""No command replaces a file of its user: every command, every order of files, every name of an output.
+
+The commands, their files and their outputs are those that the command line itself tells.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from reference.parse_corpora import bunsetsu, chunks, treebank
+from unkernel.cli import main
+from unkernel.cli.app import build
+
+ROWS = "1 1:1 2:1\n-1 3:1\n1 1:1\n-1 2:1 3:1\n" * 5
+TREES = "1 |BT| (S (NP dogs) (VP bark)) |ET|\n-1 |BT| (S (NP cats) (VP sleep)) |ET|\n" * 5
+RANKING = "".join(f"{i % 3} qid:{i // 6} 1:{i % 3} 2:{i % 2}\n" for i in range(60))
+DATA = {
+    "poly": ROWS,
+    "logistic": ROWS,
+    "linear": ROWS,
+    "rank": RANKING,
+    "tree": TREES,
+    "parser": treebank(12, 0),
+    "bunsetsu": bunsetsu(30, 0),
+    "chunker": chunks(30, 0),
+}
+
+# What the options of all commands are; an option that is new must be told here.
+OUTPUTS = {"output", "plot", "svg", "checkpoint", "cache"}
+PICTURES = {"plot", "svg"}  # their names end in .svg
+FOLDERS = {"svg", "checkpoint"}  # may be one
+INPUTS = {"test", "dev", "sample", "trie", "schema", "templates", "features", "public_key"}
+NEITHER = {
+    "C", "by", "calibrate", "class_weight", "coef0", "combine", "cv", "dask", "decay", "degree",
+    "direction", "draw", "drop", "duration", "engine", "epochs", "exploration", "feature_map", "force",
+    "format", "gamma", "imbalance", "intercept", "intercept_scaling", "jobs", "json", "k", "kernel",
+    "l1_ratio", "labels", "learner", "loss", "max_cuts", "max_iter", "measure", "memory", "min_count",
+    "min_updates", "n_bins", "n_features", "ndcg_at", "normalize", "normalize_vectors", "objective", "of",
+    "on_error", "out_of_core", "penalty", "probability", "quiet", "rare", "row", "runs", "sample_size",
+    "scheme", "scores", "seed", "solver", "split", "storage", "target", "thresholds", "threshold", "tol",
+    "top", "tree_pairing", "tree_weight", "trie_nodes", "unknown_keys", "vector_kernel", "verbose",
+    "width_decay", "zero_based",
+}  # fmt: skip
+
+
+REASONS = (
+    "is an input, too",
+    "is one of the sources",
+    "--checkpoint is a folder, and this is a file",
+    "is for rows in the svmlight format",
+)
+
+
+def commands(words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """All commands and their parameters."""
+    command: Any = typer.main.get_command(build(words))
+    for word in words:
+        command = command.commands[word]
+    if not hasattr(command, "commands"):
+        yield words, command.params
+        return
+    for name in command.commands:
+        yield from commands((*words, name))
+
+
+COMMANDS = dict(commands())
+
+
+def options(words: tuple[str, ...], among: set[str]) -> list[Any]:
+    return [p for p in COMMANDS[words] if p.param_type_name == "option" and p.name in among]
+
+
+def test_every_option_is_known():
+    names = {p.name for params in COMMANDS.values() for p in params if p.param_type_name == "option"}
+    assert names == OUTPUTS | INPUTS | NEITHER
+    assert len(COMMANDS) >= 24
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> dict[str, bytes]:
+    """Data and a model of each kind."""
+    folder = tmp_path_factory.mktemp("made")
+    for kind, text in DATA.items():
+        (folder / f"{kind}.data").write_text(text)
+        assert (
+            main(["train", kind, str(folder / f"{kind}.data"), "-o", str(folder / f"{kind}.uk"), "-q"]) == 0
+        )
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def files(made, tmp_path, monkeypatch) -> Path:
+    for name, content in made.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def inputs_of(words: tuple[str, ...]) -> list[str]:
+    """The files that a command takes, in their order."""
+    kind = words[-1] if words[-1] in DATA else "parser" if words == ("parse",) else "poly"
+    if words[0] in ("train", "tune"):
+        return [f"{kind}.data"]
+    return [f"{kind}.uk"] if words[0] in ("compile", "inspect", "verify") else [f"{kind}.uk", f"{kind}.data"]
+
+
+def content_of(option: Any, words: tuple[str, ...], data: Path) -> bytes:
+    """What a file holds that an option reads."""
+    if option.name == "schema":
+        return b'{"age": "number"}'
+    if option.name != "templates":
+        return data.read_bytes()
+    if words[-1] == "bunsetsu":
+        return b"modifier.last.surface\ncandidate.end\n"
+    names = {"parser": "arc_eager.txt", "chunker": "chunk.txt"}
+    return resources.files("unkernel.parsing").joinpath("templates", names[words[-1]]).read_bytes()
+
+
+def needed_beside(words: tuple[str, ...], output: Any) -> list[str]:
+    """Options that an output cannot do without."""
+    model = ["-o", "new.uk"] if words[0] in ("train", "compile") and output.name != "output" else []
+    return [*model, "--out-of-core"] if output.name == "cache" else model
+
+
+def spellings(name: str, suffix: str) -> list[str]:
+    """Other names of a file."""
+    links = {"soft": os.symlink, "hard": os.link}
+    for kind, link in links.items():
+        if not Path(f"{kind}-{name}{suffix}").exists():
+            link(name, f"{kind}-{name}{suffix}")
+    linked = [f"{kind}-{name}{suffix}" for kind in links]
+    plain = [] if suffix else [name, f"./{name}", f"folder/../{name}", str(Path(name).resolve())]
+    return plain + linked
+
+
+def cases(among: set[str]) -> list[Any]:
+    return [
+        pytest.param(words, option, id=" ".join([*words, option.opts[0]]))
+        for words in COMMANDS
+        for option in options(words, among)
+    ]
+
+
+@pytest.mark.parametrize(("words", "option"), cases(OUTPUTS))
+def test_an_output_that_is_an_input(files, capfd, words, option):
+    """In any order of the arguments, by any name of the file, and with --force as well."""
+    inputs = inputs_of(words)
+    suffix = ".svg" if option.name in PICTURES else ""
+    others = needed_beside(words, option)
+    forces = [[], ["--force"]] if options(words, {"force"}) else [[]]
+    names = [name for given in inputs for name in spellings(given, suffix)]
+    before = contents(files)
+    for name, force in itertools.product(names, forces):
+        blocks = [*([given] for given in inputs), [option.opts[0], name]]
+        orders = [*itertools.permutations(blocks)]
+        for order in orders if name in inputs else orders[:1]:
+            capfd.readouterr()
+            code = main([*words, *itertools.chain(*order), *others, *force, "-q"])
+            out, err = capfd.readouterr()
+            assert (code, out) == (2, ""), (order, err)
+            assert contents(files) == before, order
+            if order == tuple(blocks):
+                assert any(reason in err for reason in REASONS), (order, err)
+
+
+@pytest.mark.parametrize(("words", "option"), cases(INPUTS))
+def test_an_output_that_an_option_reads(files, capfd, words, option):
+    """As above, for inputs that are given by an option."""
+    inputs = inputs_of(words)
+    files.joinpath("other").write_bytes(content_of(option, words, files.joinpath(inputs[-1])))
+    if option.name == "schema":
+        files.joinpath("people.csv").write_text("age,rich\n3,yes\n4,no\n" * 20)
+        inputs = ["people.csv", "--target", "rich"]
+    for output in options(words, OUTPUTS):
+        suffix = ".svg" if output.name in PICTURES else ""
+        names = spellings("other", suffix)
+        kept = contents(files)
+        others = needed_beside(words, output)
+        for name in names:
+            told = [*words, *inputs, option.opts[0], "other", output.opts[0], name, *others, "--force", "-q"]
+            capfd.readouterr()
+            assert main(told) == 2, told
+            assert contents(files) == kept, told
+            err = capfd.readouterr().err
+            assert any(reason in err for reason in REASONS), (told, err)
+
+
+@pytest.mark.parametrize(("words", "option"), cases(OUTPUTS))
+def test_outputs_that_cannot_be_written(files, capfd, words, option):
+    inputs = inputs_of(words)
+    suffix = ".svg" if option.name in PICTURES else ".uk"
+    others = needed_beside(words, option)
+    before = contents(files)
+    places = [f"missing/new{suffix}"] if option.name != "checkpoint" else []
+    for place in [*places, *([] if option.name in FOLDERS else ["folder"])]:
+        assert main([*words, *inputs, option.opts[0], place, *others, "-q"]) == 2, place
+        assert contents(files) == before
+        (line,) = capfd.readouterr().err.splitlines()
+        assert place.split("/")[0] in line
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_files_in_any_order(files, capfd, words):
+    """Whatever a command makes of its files, it leaves all of them as they are."""
+    before = contents(files)
+    inputs = inputs_of(words)
+    codes = []
+    for order in [*itertools.permutations(inputs), *itertools.permutations([*inputs, "rank.data"])]:
+        target = ["-o", "new.out"] if options(words, {"output"}) else []
+        quick = ["--cv", "2"] if words[0] == "tune" else []
+        quick += ["--degree", "2", "--C", "1"] if words[0] == "tune" and words[1] in "poly logistic" else []
+        quick += ["--seconds", "0.01"] if words == ("bench",) else []
+        for arguments in ([*target, *order], [*order, *target], list(order)):
+            codes.append(main([*words, *arguments, *quick]))
+            left = contents(files)
+            left.pop("new.out", None)
+            assert left == before, arguments
+            Path("new.out").unlink(missing_ok=True)
+    assert set(codes) <= {0, 1 if words == ("verify",) else 2}
+    assert codes[0] == 0
