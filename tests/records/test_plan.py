@@ -241,3 +241,12 @@ def test_required_columns_and_unknown_ones() -> None:
 def test_plans_that_are_not_sound_are_refused(step: PlanStep) -> None:
     with pytest.raises(ValueError, match="not a sound plan"):
         _ = Plan(["x"], [step]).native
+
+
+@pytest.mark.parametrize("first_codes", [(0, 0), (1, 0)])
+def test_one_hot_columns_that_share_a_feature_are_refused(first_codes: tuple[int, int]) -> None:
+    """Rows would have a column twice, or columns that do not ascend."""
+    tables = [steps.categories({"a": code}, unknown=-1) for code in first_codes]
+    step = steps.one_hot([0, 1], tables, ["p", "q"])
+    with pytest.raises(ValueError, match="not a sound plan: two columns have the same feature"):
+        _ = Plan(["x", "y"], [step]).native

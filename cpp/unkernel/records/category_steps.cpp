@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -62,8 +63,12 @@ class OneHot final : public Step {
   OneHot(std::vector<std::int32_t> columns, std::vector<Categories> categories, std::int32_t width)
       : Step({width, false}), columns_(std::move(columns)), categories_(std::move(categories)) {
     check_plan(columns_.size() == categories_.size(), "columns and categories do not fit each other");
-    for (const Categories& of_column : categories_)
-      check_plan(of_column.largest_code() < width, "a category has a feature that there is not");
+    std::int32_t before = -1;  // the last feature of earlier columns: rows must ascend
+    for (const Categories& of_column : categories_) {
+      check_plan(of_column.smallest_feature() > before, "two columns have the same feature, or not in order");
+      before = std::max(before, of_column.largest_code());
+      check_plan(before < width, "a category has a feature that there is not");
+    }
   }
 
   void run(const Record& record, std::span<const Block>, Block& out) const override {
@@ -138,6 +143,17 @@ std::int32_t Categories::largest_code() const {
   for (const std::int32_t code : codes_.strings) largest = std::max(largest, code);
   for (const std::int32_t code : codes_.numbers) largest = std::max(largest, code);
   return largest;
+}
+
+std::int32_t Categories::smallest_feature() const {
+  std::int32_t smallest = std::numeric_limits<std::int32_t>::max();
+  const auto see = [&](std::int32_t code) {
+    if (code >= 0) smallest = std::min(smallest, code);
+  };
+  for (const std::int32_t code : {codes_.none, codes_.nan, codes_.absent, codes_.unknown}) see(code);
+  for (const std::int32_t code : codes_.strings) see(code);
+  for (const std::int32_t code : codes_.numbers) see(code);
+  return smallest;
 }
 
 std::int32_t Categories::number_code(double number) const {

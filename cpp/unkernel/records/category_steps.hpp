@@ -34,6 +34,8 @@ class Categories {
   std::int32_t find(const Cell& cell) const;
   std::size_t size() const { return strings_.size() + numbers_.size(); }
   std::int32_t largest_code() const;
+  // Of the codes that stand for a feature; the largest number of all if none does.
+  std::int32_t smallest_feature() const;
 
  private:
   std::int32_t number_code(double number) const;

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "unkernel/records/column.hpp"
@@ -83,17 +81,17 @@ class Select final : public Step {
       : Step({width, input.shape.dense}), input_(input), places_(std::move(places)) {
     check_plan(places_.size() == static_cast<std::size_t>(input.shape.width),
                "places do not fit the columns");
-    std::vector<std::uint8_t> taken(static_cast<std::size_t>(std::max(width, 0)), 0);
+    std::vector<std::int32_t> kept;
     for (const std::int32_t place : places_) {
       check_plan(place >= -1 && place < width, "a place is out of range");
-      if (place >= 0) check_plan(taken[static_cast<std::size_t>(place)]++ == 0, "two columns have one place");
+      if (place >= 0) kept.push_back(place);
     }
-    const std::size_t filled = static_cast<std::size_t>(std::count(taken.begin(), taken.end(), 1));
-    check_plan(!input.shape.dense || filled == taken.size(), "a place has no column");
-    std::vector<std::int32_t> kept;
-    std::copy_if(places_.begin(), places_.end(), std::back_inserter(kept),
-                 [](std::int32_t p) { return p >= 0; });
     ordered_ = std::is_sorted(kept.begin(), kept.end());
+    // By sorting, since memory for each place would be as much as the plan claims.
+    std::sort(kept.begin(), kept.end());
+    check_plan(std::adjacent_find(kept.begin(), kept.end()) == kept.end(), "two columns have one place");
+    check_plan(width >= 0 && (!input.shape.dense || kept.size() == static_cast<std::size_t>(width)),
+               "a place has no column");
   }
 
   void run(const Record&, std::span<const Block> blocks, Block& out) const override {

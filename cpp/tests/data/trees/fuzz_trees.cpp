@@ -135,6 +135,7 @@ Outcome read_lines(std::span<const std::string_view> blocks) {
 void check_lines(std::string_view text, Random& random) {
   const std::string_view whole[] = {text};
   const Outcome outcome = read_lines(whole);
+  if (!fuzz_also(random.next(), 4)) return;
   std::vector<std::string_view> blocks;
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t size = random.below(static_cast<std::uint32_t>(rest.size() + 1));
@@ -203,8 +204,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const FuzzInput input(data, size);
   const std::string_view text = input.text();
   Random random(input.hash());
-  check_brackets(text);
-  check_lines(text, random);
-  check_arrays(text);
+  if (fuzz_also(random.next(), 2)) check_brackets(text);
+  if (fuzz_also(random.next(), 2)) check_lines(text, random);
+  if (fuzz_also(random.next(), 4)) check_arrays(text);
   return 0;
 }

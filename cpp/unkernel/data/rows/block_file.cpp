@@ -105,6 +105,8 @@ BlockFile::BlockFile(const BlockRegion& region, std::size_t features, std::span<
   }
   if (region.end > version_.size)
     throw FormatError(file_, 0, 0, std::string("the file has been cut short") + remedy);
+  if (region.end < block_alignment)
+    throw FormatError(file_, 0, 0, std::string("the blocks end before they begin") + remedy);
   places_.reserve(index.size());
   std::int64_t end = block_alignment;
   for (const BlockEntry& entry : index) {

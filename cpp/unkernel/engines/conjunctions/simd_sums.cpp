@@ -63,6 +63,7 @@ template <std::size_t Most, class Sum, class Add>
 template <std::size_t Most, class Weight, class Sum>
 [[gnu::always_inline]] inline void add_all(const Weight* row, std::size_t step,
                                            std::span<const std::uint32_t> places, std::span<Sum> sums) {
+  if (places.empty()) return;  // `row` may be null then
   by_parts<Most>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) {
     registers.add(row + first, step, places);
   });
@@ -94,6 +95,7 @@ UNKERNEL_CLONES void add_triangle(const std::int16_t* triangle, std::span<const 
 UNKERNEL_CLONES void add_rows(const std::int16_t* rectangle, std::size_t length,
                               std::span<const std::uint32_t> rows, std::span<const std::uint32_t> places,
                               std::span<std::int32_t> sums) {
+  if (places.empty()) return;  // `rectangle` may be null then
   const std::size_t step = sums.size();
   by_parts<32>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) {
     for (const std::size_t row : rows) registers.add(rectangle + row * length * step + first, step, places);

@@ -1,0 +1,116 @@
+// Small numbers, texts and damaged arrays, decoded from the bytes of a fuzz target's input. Bytes beyond the
+// end are 0, so every input decodes to something, and a prefix of an input decodes alike.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+class FuzzBytes {
+ public:
+  FuzzBytes(const std::uint8_t* data, std::size_t size) : bytes_(data, size) {}
+
+  bool empty() const { return at_ >= bytes_.size(); }
+  std::uint8_t byte() { return empty() ? std::uint8_t{0} : bytes_[at_++]; }
+  bool flag() { return byte() % 2 != 0; }
+  // Two bytes where one does not suffice.
+  std::size_t below(std::size_t bound) {
+    if (bound <= 1) return 0;
+    const std::size_t low = byte();
+    return (bound <= 256 ? low : low + 256 * std::size_t{byte()}) % bound;
+  }
+  double real() {
+    constexpr std::array<double, 8> special = {0.0,
+                                               1.0,
+                                               -1.0,
+                                               1e300,
+                                               -1e-300,
+                                               std::numeric_limits<double>::infinity(),
+                                               std::numeric_limits<double>::quiet_NaN(),
+                                               0.5};
+    const std::uint8_t first = byte();
+    return first < special.size() ? special[first] : (first - 128) / 8.0;
+  }
+  std::string text(std::size_t longest) {
+    std::string read;
+    for (std::size_t left = below(longest + 1); left > 0; --left) read.push_back(static_cast<char>(byte()));
+    return read;
+  }
+
+  // A number that is near, or at the end of its range, or small, or anything.
+  template <class T>
+  T number(T old) {
+    const std::uint8_t kind = byte();
+    switch (kind % 8) {
+      case 0: return neighbour(old, 1);
+      case 1: return neighbour(old, -1);
+      case 2: return std::numeric_limits<T>::max();
+      case 3: return std::numeric_limits<T>::lowest();
+      case 4: return static_cast<T>(kind / 8);
+      case 5: return neighbour(T{0}, -1 - kind / 8);
+      default:
+        if constexpr (std::is_floating_point_v<T>) {
+          return static_cast<T>(real());
+        } else {
+          std::uint64_t any = 0;
+          for (std::size_t k = 0; k < sizeof(T); ++k) any = any * 256 + byte();
+          return static_cast<T>(any);
+        }
+    }
+  }
+
+  // One element changed, or another length. Leaves no spare capacity, in which sanitizers would see no fault.
+  template <class Array>
+  void damage(Array& array) {
+    using T = typename Array::value_type;
+    std::vector<T> changed(array.begin(), array.end());
+    const std::uint8_t kind = byte();
+    const std::size_t place = below(changed.size());
+    switch (kind % 8) {
+      case 0: changed.resize(place); break;
+      case 1: changed.insert(changed.end(), 1U + kind / 64, number(T{})); break;
+      case 2:
+        if (!changed.empty()) std::swap(changed[place], changed[below(changed.size())]);
+        break;
+      case 3:
+        if (!changed.empty()) changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(place));
+        break;
+      default:
+        if (!changed.empty()) changed[place] = number(changed[place]);
+    }
+    array = Array(changed.begin(), changed.end());
+  }
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  void damage(T& value) {
+    value = number(value);
+  }
+
+  // Damages one of the parts.
+  template <class... Parts>
+  void damage_one(Parts&... parts) {
+    std::size_t left = below(sizeof...(Parts));
+    ((left-- == 0 ? damage(parts) : void()), ...);
+  }
+
+ private:
+  // Integers wrap around.
+  template <class T>
+  static T neighbour(T number, int step) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return number + step;
+    } else {
+      return static_cast<T>(static_cast<std::uint64_t>(number) + static_cast<std::uint64_t>(step));
+    }
+  }
+
+  std::span<const std::uint8_t> bytes_;
+  std::size_t at_ = 0;
+};

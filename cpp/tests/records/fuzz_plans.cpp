@@ -1,0 +1,255 @@
+// Plans of records as a file has them, and records of any cells: steps are refused with
+// std::invalid_argument, or the row has ascending columns inside the plan's width. Many records at a time
+// give the same rows as one by one.
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "check.hpp"
+#include "fuzz.hpp"
+#include "fuzz_bytes.hpp"
+#include "unkernel/records/category_steps.hpp"
+#include "unkernel/records/dates.hpp"
+#include "unkernel/records/encode_rows.hpp"
+#include "unkernel/records/number_steps.hpp"
+#include "unkernel/records/plan.hpp"
+#include "unkernel/records/text_steps.hpp"
+#include "unkernel/records/vector_steps.hpp"
+
+namespace {
+
+using namespace unkernel::records;
+using unkernel::data::NameTable;
+
+constexpr std::int32_t column_count = 3;
+
+std::vector<double> reals(FuzzBytes& bytes, std::size_t most) {
+  std::vector<double> values;
+  for (std::size_t left = bytes.below(most + 1); left > 0; --left) values.push_back(bytes.real());
+  return values;
+}
+
+std::vector<std::int32_t> whole(FuzzBytes& bytes, std::size_t most) {
+  std::vector<std::int32_t> values;
+  for (std::size_t left = bytes.below(most + 1); left > 0; --left) {
+    const std::uint8_t number = bytes.byte();
+    values.push_back(number > 240 ? bytes.number(std::int32_t{0}) : number % 16 - 2);
+  }
+  return values;
+}
+
+// The file's reader checks these.
+std::vector<std::int32_t> columns(FuzzBytes& bytes, std::size_t least) {
+  std::vector<std::int32_t> values;
+  for (std::size_t left = least + bytes.below(3); left > 0; --left)
+    values.push_back(static_cast<std::int32_t>(bytes.below(column_count)));
+  return values;
+}
+
+NameTable names(FuzzBytes& bytes) {
+  std::string text;
+  std::vector<std::int64_t> ends;
+  for (std::size_t left = bytes.below(4); left > 0; --left) {
+    text += bytes.text(3);
+    ends.push_back(static_cast<std::int64_t>(text.size()));
+  }
+  if (bytes.byte() > 240) bytes.damage(ends);
+  return NameTable::of(text, ends);
+}
+
+std::int32_t code(FuzzBytes& bytes) { return static_cast<std::int32_t>(bytes.below(12)) - 3; }
+
+Categories categories(FuzzBytes& bytes) {
+  NameTable strings = names(bytes);
+  std::vector<double> numbers = reals(bytes, 3);
+  return {std::move(strings),
+          std::move(numbers),
+          {whole(bytes, 3), whole(bytes, 3), code(bytes), code(bytes), code(bytes), code(bytes)}};
+}
+
+std::vector<Categories> all_categories(FuzzBytes& bytes, std::size_t count) {
+  std::vector<Categories> all;
+  for (std::size_t k = 0; k < count; ++k) all.push_back(categories(bytes));
+  return all;
+}
+
+std::int32_t width(FuzzBytes& bytes) {
+  const std::uint8_t number = bytes.byte();
+  return number > 240 ? bytes.number(std::int32_t{4}) : number % 24;
+}
+
+Vocabulary vocabulary(FuzzBytes& bytes) {
+  if (bytes.flag()) return Vocabulary::hashed(width(bytes), bytes.flag());
+  NameTable known = names(bytes);
+  std::vector<std::int32_t> ids = whole(bytes, 4);
+  return {std::move(known), std::move(ids), width(bytes)};
+}
+
+TextOptions text_options(FuzzBytes& bytes) {
+  const auto analyzer = static_cast<Analyzer>(bytes.below(3));
+  const bool lowercase = bytes.flag();
+  const std::size_t shortest = bytes.below(4);
+  return {analyzer,     lowercase,   1 + bytes.below(2), shortest, shortest + bytes.below(3),
+          bytes.flag(), names(bytes)};
+}
+
+std::optional<double> maybe(FuzzBytes& bytes) {
+  return bytes.flag() ? std::optional(bytes.real()) : std::nullopt;
+}
+
+std::unique_ptr<Step> step_of_cells(FuzzBytes& bytes) {
+  switch (bytes.below(7)) {
+    case 0: return numbers(columns(bytes, 0));
+    case 1: {
+      std::vector<std::int32_t> read = columns(bytes, 1);
+      std::vector<Categories> known = all_categories(bytes, read.size() + (bytes.byte() > 250 ? 1 : 0));
+      return one_hot(std::move(read), std::move(known), width(bytes));
+    }
+    case 2: {
+      std::vector<std::int32_t> read = columns(bytes, 1);
+      std::vector<Categories> known = all_categories(bytes, read.size());
+      std::vector<std::vector<double>> values;
+      for (std::size_t k = 0; k < read.size(); ++k) values.push_back(reals(bytes, 4));
+      return ordinal(std::move(read), std::move(known), std::move(values));
+    }
+    case 3: {
+      TextOptions options = text_options(bytes);
+      return text(columns(bytes, 1)[0], std::move(options), vocabulary(bytes), code(bytes));
+    }
+    case 4: return strings(columns(bytes, 1)[0], bytes.flag(), vocabulary(bytes), code(bytes));
+    case 5: return pairs(columns(bytes, 1)[0], bytes.text(2), vocabulary(bytes));
+    default: return dates(columns(bytes, 0), whole(bytes, 3));
+  }
+}
+
+std::unique_ptr<Step> step_of_block(FuzzBytes& bytes, const Plan& plan) {
+  const auto input = [&] { return plan.input(bytes.below(plan.steps() + (bytes.byte() > 250 ? 1 : 0))); };
+  switch (bytes.below(11)) {
+    case 0:
+      return scale(input(), {reals(bytes, 3), reals(bytes, 3), reals(bytes, 3), reals(bytes, 3), maybe(bytes),
+                             maybe(bytes)});
+    case 1: return impute(input(), bytes.real(), reals(bytes, 3));
+    case 2: return indicate(input(), bytes.real(), whole(bytes, 3));
+    case 3:
+      return bins(input(),
+                  {reals(bytes, 5), whole(bytes, 4), whole(bytes, 3), bytes.flag(), {"x", "y", "z"}});
+    case 4: return binarize(input(), bytes.real());
+    case 5: return products(input(), {whole(bytes, 4), whole(bytes, 5), bytes.flag()});
+    case 6: return concatenate({input(), input()});
+    case 7: return densify(input());
+    case 8: return select(input(), whole(bytes, 6), width(bytes));
+    case 9: return normalize(input(), static_cast<Norm>(bytes.below(3)));
+    default: return tfidf(input(), bytes.flag(), reals(bytes, 4));
+  }
+}
+
+// The cells of two records, and what they look into.
+class Cells {
+ public:
+  explicit Cells(FuzzBytes& bytes) {
+    for (auto& text : texts_) text = bytes.text(12);
+    for (std::size_t k = 0; k < views_.size(); ++k) views_[k] = texts_[k];
+    pairs_ = {{views_[0], Cell::of(bytes.real())},
+              {views_[1], Cell::of(views_[2])},
+              {views_[2], Cell::of(std::span<const std::string_view>(views_))}};
+    for (auto& column : cells_) column.push_back(cell(bytes)), column.push_back(cell(bytes));
+  }
+  Cells(const Cells&) = delete;
+  Cells& operator=(const Cells&) = delete;
+
+  std::vector<Cell> record(std::size_t row) const {
+    std::vector<Cell> cells;
+    for (const auto& column : cells_) cells.push_back(column[row]);
+    return cells;
+  }
+  std::vector<Column> columns() const {
+    std::vector<Column> all;
+    for (const auto& column : cells_) all.emplace_back(CellColumn{column});
+    return all;
+  }
+
+ private:
+  Cell cell(FuzzBytes& bytes) {
+    switch (bytes.below(7)) {
+      case 0: return {};
+      case 1: return Cell::none();
+      case 2: return Cell::of(bytes.real());
+      case 3: return Cell::moment(bytes.real() * 1e9);
+      case 4: return Cell::of(views_[bytes.below(views_.size())]);
+      case 5: return Cell::of(std::span<const std::string_view>(views_));
+      default: return Cell::of(std::span<const Pair>(pairs_));
+    }
+  }
+
+  std::array<std::string, 3> texts_;
+  std::array<std::string_view, 3> views_;
+  std::vector<Pair> pairs_;
+  std::array<std::vector<Cell>, column_count> cells_;
+};
+
+// False if a record cannot be encoded.
+bool encode(const Plan& plan, PlanWorker& worker, const Cells& cells, std::size_t row, EncodedRows& all) {
+  try {
+    const std::vector<Cell> record = cells.record(row);
+    const EncodedRow encoded = worker.encode(record);
+    CHECK(encoded.ids.size() == encoded.values.size());
+    for (std::size_t k = 0; k < encoded.ids.size(); ++k) {
+      CHECK(encoded.ids[k] >= 0 && encoded.ids[k] < plan.width() && encoded.values[k] != 0.0);
+      CHECK(k == 0 || encoded.ids[k - 1] < encoded.ids[k]);
+    }
+    all.columns.insert(all.columns.end(), encoded.ids.begin(), encoded.ids.end());
+    all.values.insert(all.values.end(), encoded.values.begin(), encoded.values.end());
+    all.offsets.push_back(static_cast<std::int64_t>(all.columns.size()));
+    return true;
+  } catch (const std::invalid_argument&) { return false; }
+}
+
+void check_encoding(const Plan& plan, const Cells& cells) {
+  PlanWorker worker(plan);
+  EncodedRows one_by_one;
+  one_by_one.offsets.push_back(0);
+  const bool sound = encode(plan, worker, cells, 0, one_by_one) && encode(plan, worker, cells, 1, one_by_one);
+  try {
+    const std::vector<Column> columns = cells.columns();
+    const EncodedRows together = encode_rows(plan, columns, 2, 1);
+    if (!sound) return;  // steps that the last one does not need are not run
+    CHECK(together.offsets == one_by_one.offsets && together.columns == one_by_one.columns);
+    for (std::size_t k = 0; k < together.values.size(); ++k)
+      CHECK(together.values[k] == one_by_one.values[k] || std::isnan(together.values[k]));
+  } catch (const std::invalid_argument&) { CHECK(!sound); }
+}
+
+}  // namespace
+
+std::vector<std::string> fuzz_seeds() {
+  std::vector<std::string> seeds;
+  for (char first = 0; first < 7; ++first) {
+    for (char then = 0; then < 11; then = static_cast<char>(then + 2)) {
+      std::string seed{1, first, 1, 1, 2, 1, 2, 'a', 'b', 0, 1,  2, 40, 2,
+                       3, 4,     1, 0, 3, 2, 1, 2,   0,   5, 20, 0, 0,  then};
+      for (char k = 0; k < 60; ++k) seed.push_back(static_cast<char>((k * 7 + then + first) % 30));
+      seeds.push_back(seed);
+    }
+  }
+  return seeds;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  FuzzBytes bytes(data, size);
+  Plan plan({"x", "y", "z"});
+  try {
+    const std::size_t steps = 1 + bytes.below(4);
+    for (std::size_t k = 0; k < steps; ++k)
+      plan.add(k == 0 || bytes.below(3) == 0 ? step_of_cells(bytes) : step_of_block(bytes, plan));
+  } catch (const std::invalid_argument&) { return 0; }
+  for (std::size_t k = 0; k < plan.steps(); ++k)
+    if (plan.step(k).shape().width > 1000) return 0;  // a plan may be wide, and its dense blocks with it
+  const Cells cells(bytes);
+  check_encoding(plan, cells);
+  return 0;
+}
