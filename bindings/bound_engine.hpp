@@ -109,6 +109,7 @@ class BoundEngine {
     conjunctions().set_trie(std::move(trie));
   }
   void drop_trie() { conjunctions().set_trie(nullptr); }
+  void release_after_fork() { conjunctions().release_after_fork(); }
 
   std::size_t trie_nodes() const {
     const auto trie = conjunctions().trie();

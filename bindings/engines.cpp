@@ -324,6 +324,7 @@ void bind_engines(nb::module_& module) {
       .def("trie", &BoundEngine::trie)
       .def("set_trie", &BoundEngine::set_trie, nb::arg("trie"))
       .def("drop_trie", &BoundEngine::drop_trie)
+      .def("release_after_fork", &BoundEngine::release_after_fork)
       .def("grow_trie", &BoundEngine::grow_trie, nb::arg("rows"), nb::kw_only(), nb::arg("most_nodes"),
            nb::arg("saving"), nb::arg("threads"))
       .def("prune_trie", &BoundEngine::prune_trie, nb::kw_only(), nb::arg("most_nodes"), nb::arg("saving"))

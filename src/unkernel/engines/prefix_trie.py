@@ -161,6 +161,7 @@ class PrefixTrie:
     def make_locks(self) -> None:
         """Locks that nobody holds; what was waiting to be learnt is forgotten."""
         self._growing = threading.Lock()
+        self._engine.release_after_fork()
         if self._sampler is not None:
             self._sampler.begin()
 

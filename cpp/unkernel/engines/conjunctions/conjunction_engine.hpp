@@ -25,6 +25,8 @@ class ConjunctionEngine : public Engine {
   // Checks the trie and uses it from the next row on; rows that are being scored keep the one they started
   // with.
   virtual void set_trie(std::shared_ptr<const PrefixTrie> trie) = 0;
+  // Called in the child of a fork, where other threads may have been using the trie.
+  virtual void release_after_fork() = 0;
   // The old trie (null: an empty one) extended by the prefixes of these rows, with at most `most_nodes`
   // nodes. Keeps the sums of old nodes and computes those of new nodes with the routine that scores rows.
   virtual PrefixTrie grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,

@@ -13,9 +13,7 @@ void PrefixLayer::set(std::shared_ptr<const PrefixTrie> trie) {
     check_rows_are_sequences();
     check(*trie, zones_.scores(), zones_.tables.rare);
   }
-  const bool is_set = trie != nullptr;
-  trie_.store(std::move(trie));
-  is_set_.store(is_set, std::memory_order_release);
+  trie_.set(std::move(trie));
 }
 
 PrefixTrie PrefixLayer::grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,

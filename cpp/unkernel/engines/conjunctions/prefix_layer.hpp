@@ -3,13 +3,13 @@
 // routine for rows.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 
 #include "unkernel/base/monitor.hpp"
+#include "unkernel/base/shared_slot.hpp"
 #include "unkernel/data/csr.hpp"
 #include "unkernel/engines/conjunctions/prefix_trie.hpp"
 #include "unkernel/engines/conjunctions/score_rows.hpp"
@@ -28,18 +28,13 @@ class PrefixLayer {
   PrefixLayer(const ScoringZones& zones, ScoreOnes score_ones) : zones_(zones), score_ones_(score_ones) {}
 
   // Null if there is none.
-  std::shared_ptr<const PrefixTrie> trie() const { return trie_.load(); }
+  std::shared_ptr<const PrefixTrie> trie() const { return trie_.get(); }
   // Checks the trie (null: none) and uses it from now on.
   void set(std::shared_ptr<const PrefixTrie> trie);
 
   // Updates the trie that a thread holds.
-  void refresh(std::shared_ptr<const PrefixTrie>& held) const {
-    if (is_set_.load(std::memory_order_acquire)) {
-      held = trie();
-    } else if (held != nullptr) {
-      held.reset();
-    }
-  }
+  void refresh(std::shared_ptr<const PrefixTrie>& held) const { trie_.refresh(held); }
+  void release_after_fork() { trie_.release_after_fork(); }
 
   // The longest stored prefix of the row.
   SummedBeginning find(const PrefixTrie& trie, const BinaryRow& row) const {
@@ -63,8 +58,7 @@ class PrefixLayer {
 
   const ScoringZones& zones_;
   ScoreOnes score_ones_;
-  std::atomic<std::shared_ptr<const PrefixTrie>> trie_;
-  std::atomic<bool> is_set_ = false;  // cheaper to read than trie_
+  SharedSlot<const PrefixTrie> trie_;
 };
 
 }  // namespace unkernel::engines

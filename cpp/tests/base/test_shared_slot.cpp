@@ -1,0 +1,111 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "check.hpp"
+#include "unkernel/base/shared_slot.hpp"
+
+namespace {
+
+using unkernel::SharedSlot;
+
+// Two numbers that belong together, and a count of those that are alive.
+struct Pair {
+  Pair(int number, std::atomic<int>& count) : first(number), second(-number), alive(count) { ++alive; }
+  ~Pair() {
+    first = second = 1;
+    --alive;
+  }
+  int first, second;
+  std::atomic<int>& alive;
+};
+
+void test_what_is_set_is_there() {
+  std::atomic<int> alive = 0;
+  {
+    SharedSlot<const Pair> slot;
+    CHECK(slot.get() == nullptr);
+    std::shared_ptr<const Pair> held;
+    slot.refresh(held);
+    CHECK(held == nullptr);
+    slot.set(std::make_shared<const Pair>(1, alive));
+    slot.refresh(held);
+    CHECK(held->first == 1 && slot.get() == held);
+    slot.set(std::make_shared<const Pair>(2, alive));
+    CHECK(held->first == 1 && slot.get()->first == 2 && alive == 2);
+    slot.refresh(held);
+    CHECK(held->first == 2 && alive == 1);
+    slot.set(nullptr);
+    slot.refresh(held);
+    CHECK(held == nullptr && alive == 0);
+    slot.set(std::make_shared<const Pair>(3, alive));
+  }
+  CHECK(alive == 0);
+}
+
+// Does some work while threads read the slot, and one replaces what is in it.
+template <class Work>
+void while_threads_use(SharedSlot<const Pair>& slot, std::atomic<int>& alive, const Work& work) {
+  std::atomic<bool> done = false;
+  std::vector<std::jthread> threads;
+  for (int reader = 0; reader < 4; ++reader)
+    threads.emplace_back([&] {
+      std::shared_ptr<const Pair> held;
+      while (!done) {
+        slot.refresh(held);
+        CHECK(held->first == -held->second);
+      }
+    });
+  threads.emplace_back([&] {
+    for (int number = 0; !done; ++number) slot.set(std::make_shared<const Pair>(number % 1000, alive));
+  });
+  work();
+  done = true;
+}
+
+void test_threads_see_whole_objects() {
+  std::atomic<int> alive = 0;
+  SharedSlot<const Pair> slot;
+  slot.set(std::make_shared<const Pair>(0, alive));
+  while_threads_use(slot, alive, [&] {
+    for (int round = 0; round < 20000; ++round) {
+      const auto pair = slot.get();
+      CHECK(pair->first == -pair->second);
+    }
+  });
+  CHECK(alive == 1);
+}
+
+void test_a_child_of_a_fork_can_read_and_set() {
+  std::atomic<int> alive = 0;
+  SharedSlot<const Pair> slot;
+  slot.set(std::make_shared<const Pair>(0, alive));
+  while_threads_use(slot, alive, [&] {
+    for (int round = 0; round < 100; ++round) {
+      const pid_t child = fork();
+      if (child == 0) {
+        slot.release_after_fork();
+        const auto pair = slot.get();
+        const bool whole = pair->first == -pair->second;
+        slot.set(nullptr);
+        _exit(whole && slot.get() == nullptr ? 0 : 1);
+      }
+      int status = 0;
+      CHECK(waitpid(child, &status, 0) == child);
+      CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+  });
+}
+
+}  // namespace
+
+int main() {
+  test_what_is_set_is_there();
+  test_threads_see_whole_objects();
+  test_a_child_of_a_fork_can_read_and_set();
+  return 0;
+}

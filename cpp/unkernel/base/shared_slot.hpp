@@ -1,0 +1,63 @@
+// A shared pointer that threads read while another thread replaces it.
+//
+// This is not a std::atomic<std::shared_ptr>: in libstdc++ 12 its load ends with a relaxed unlock, so that a
+// store may overtake the end of a load, and pair the pointer of one object with the counter of another. Also,
+// a lock that is held when a process forks can be released in the child.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <utility>
+
+namespace unkernel {
+
+template <class T>
+class SharedSlot {
+ public:
+  SharedSlot() = default;
+  SharedSlot(const SharedSlot&) = delete;
+  SharedSlot& operator=(const SharedSlot&) = delete;
+  ~SharedSlot() { delete holder_.load(); }
+
+  std::shared_ptr<T> get() const {
+    const Lock lock(busy_);
+    const std::shared_ptr<T>* holder = holder_.load(std::memory_order_relaxed);
+    return holder == nullptr ? nullptr : *holder;
+  }
+
+  void set(std::shared_ptr<T> value) {
+    T* object = value.get();
+    auto fresh = std::make_unique<const std::shared_ptr<T>>(std::move(value));
+    std::unique_ptr<const std::shared_ptr<T>> former;  // freed when the lock is released
+    const Lock lock(busy_);
+    // One store publishes the pointer: a process that is forked meanwhile has the old one or the new one.
+    former.reset(holder_.exchange(fresh.release(), std::memory_order_relaxed));
+    object_.store(object, std::memory_order_release);
+  }
+
+  // Updates the pointer that a thread holds. Cheap if nothing has changed: an object that is held cannot have
+  // made room for another one at the same address.
+  void refresh(std::shared_ptr<T>& held) const {
+    if (object_.load(std::memory_order_acquire) != held.get()) held = get();
+  }
+
+  // In the child of a fork: the thread that held the lock is not there to release it.
+  void release_after_fork() { busy_.clear(); }
+
+ private:
+  // Held for some ten instructions.
+  struct Lock {
+    explicit Lock(std::atomic_flag& flag) : busy(flag) {
+      while (busy.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+    }
+    ~Lock() { busy.clear(std::memory_order_release); }
+    std::atomic_flag& busy;
+  };
+
+  std::atomic<const std::shared_ptr<T>*> holder_ = nullptr;
+  std::atomic<T*> object_ = nullptr;
+  mutable std::atomic_flag busy_;
+};
+
+}  // namespace unkernel
