@@ -29,7 +29,7 @@ STUB := src/unkernel/_core.pyi
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-python test-sanitized test-threads campaign-kills campaign-disks \
+.PHONY: help demo test test-all test-python test-sanitized test-threads campaign-kills campaign-disks campaign-threads \
 	native native-sanitized fuzz fuzz-long bench lint docs clean
 
 help: ## show this list
@@ -176,6 +176,9 @@ CAMPAIGN = cd tests && OPENBLAS_NUM_THREADS=1 $(CURDIR)/$(BIN)/python -m campaig
 KILLS ?= 1000
 campaign-kills: $(STAMPS)/package $(STAMPS)/test ## processes killed at random moments of saving, packing, training, ...
 	$(CAMPAIGN).kills --kills $(KILLS)
+
+campaign-threads: $(STAMPS)/package $(STAMPS)/test ## ten threads, and processes of four kinds, on one model
+	$(CAMPAIGN).threads
 
 campaign-disks: $(STAMPS)/package $(STAMPS)/test ## full disks, read-only folders, several who save at once
 	$(CAMPAIGN).disks

@@ -68,3 +68,20 @@ def test_several_who_save_at_once(tmp_path):
         savers_at_once(Path(sys.argv[1]), 20)
     """
     check_in_a_process_of_its_own(program, tmp_path)
+
+
+def test_ten_threads_on_one_model():
+    check_in_a_process_of_its_own("from campaigns.threads import in_threads; in_threads(3)")
+
+
+@pytest.mark.parametrize(
+    "way", ["fork", "spawn", *(pytest.param(way, marks=pytest.mark.slow) for way in ("forkserver", "loky"))]
+)
+def test_processes_that_begin_beside_busy_threads(way):
+    program = """
+        import sys
+        from campaigns.threads import in_processes
+        if __name__ == "__main__":
+            in_processes(sys.argv[1], 2)
+    """
+    check_in_a_process_of_its_own(program, way)
