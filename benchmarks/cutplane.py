@@ -92,7 +92,7 @@ class Packed:
 
     @staticmethod
     def of(X: sparse.csr_matrix) -> Packed:
-        seconds, (rows, columns) = clocked(lambda: pack_rows_by_frequency(X, may_round=True, threads=1))
+        seconds, (rows, columns) = clocked(lambda: pack_rows_by_frequency(X, threads=1))
         return Packed(rows, columns, X.shape[1], seconds)
 
     def run(self, solve: Callable[[PackedRows], dict]) -> Run:

@@ -64,7 +64,7 @@ def trained(file: Path, memory: str, jobs: int) -> dict[str, Any]:
 
 def in_memory(file: Path) -> RowStore:
     X = read_svmlight(file, n_jobs=-1).X
-    return pack_rows(X, may_round=True, threads=1)
+    return pack_rows(X, threads=1)
 
 
 def measure(folder: Path, gigabytes: float, memory: str, jobs: int) -> None:

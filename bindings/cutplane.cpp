@@ -47,21 +47,20 @@ std::span<T> mutable_view(const MutableArray<T>& array) {
 
 // --- Rows ------------------------------------------------------------------------------------------------
 
-std::unique_ptr<PackedRows> pack(const CsrRows& rows, bool may_round, int threads) {
+std::unique_ptr<PackedRows> pack(const CsrRows& rows, int threads) {
   return rows.visit([&](const auto& matrix) {
     const nb::gil_scoped_release unlocked;
-    return std::make_unique<PackedRows>(data::pack(matrix, may_round, threads));
+    return std::make_unique<PackedRows>(data::pack(matrix, threads));
   });
 }
 
-nb::typed<nb::tuple, PackedRows, nb::any> pack_by_frequency(const CsrRows& rows, bool may_round,
-                                                            int threads) {
+nb::typed<nb::tuple, PackedRows, nb::any> pack_by_frequency(const CsrRows& rows, int threads) {
   std::unique_ptr<PackedRows> packed;
   data::Numbering numbering;
   rows.visit([&](const auto& matrix) {
     const nb::gil_scoped_release unlocked;
     numbering = data::number_by_frequency(matrix, threads);
-    packed = std::make_unique<PackedRows>(data::pack(matrix, numbering, may_round, threads));
+    packed = std::make_unique<PackedRows>(data::pack(matrix, numbering, threads));
   });
   return nb::typed<nb::tuple, PackedRows, nb::any>(
       nb::make_tuple(std::move(packed), to_numpy(std::move(numbering.column_of))));
@@ -103,9 +102,9 @@ void bind_rows(nb::module_& module) {
           },
           nb::arg("coefficients"), nb::arg("intercept"), nb::arg("threads"));
   nb::class_<PackedRows, RowStore>(module, "PackedRows").def_prop_ro("nbytes", &PackedRows::bytes);
-  module.def("pack_rows", &pack, nb::arg("rows"), nb::kw_only(), nb::arg("may_round"), nb::arg("threads"));
+  module.def("pack_rows", &pack, nb::arg("rows"), nb::kw_only(), nb::arg("threads"));
   module.def("pack_rows_by_frequency", &pack_by_frequency, nb::arg("rows"), nb::kw_only(),
-             nb::arg("may_round"), nb::arg("threads"));
+             nb::arg("threads"));
 }
 
 // --- Rows in files ---------------------------------------------------------------------------------------
@@ -151,7 +150,7 @@ void bind_row_files(nb::module_& module) {
           nb::arg("file"), nb::kw_only(), nb::arg("descriptor"), nb::arg("end"), nb::arg("features"),
           nb::arg("index"));
   nb::class_<BlockPacker>(module, "BlockPacker", "Rows on their way into a file of blocks.")
-      .def(nb::init<bool>(), nb::kw_only(), nb::arg("may_round"))
+      .def(nb::init<>())
       .def("add", &add_to_blocks, nb::arg("rows"))
       .def("finish", &BlockPacker::finish)
       .def(
@@ -159,8 +158,7 @@ void bind_row_files(nb::module_& module) {
       .def_prop_ro(
           "index", [](const BlockPacker& self) { return to_numpy(index_numbers(self)); }, nb::rv_policy::move)
       .def_prop_ro("end", &BlockPacker::end)
-      .def_prop_ro("entries", &BlockPacker::entries)
-      .def_prop_ro("rounded", &BlockPacker::rounded);
+      .def_prop_ro("entries", &BlockPacker::entries);
   module.def("checksum", [](Array<std::uint8_t> bytes) { return checksum(view(bytes)); }, nb::arg("bytes"));
 }
 

@@ -19,7 +19,7 @@ def problem():
     scores = X @ rng.standard_normal(300)
     y = np.where(scores + 0.3 * rng.standard_normal(ROWS) > 0, 1.0, -1.0)
     costs = y * rng.choice([0.0, 0.5, 1.0, 3.0], size=ROWS)
-    store = pack_rows(X, may_round=False, threads=1)
+    store = pack_rows(X, threads=1)
     return store, costs
 
 

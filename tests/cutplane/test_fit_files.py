@@ -33,7 +33,7 @@ def svm(tmp_path):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("tol", [1e-3, 1e-6])  # values are rounded to single precision, or not
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
 @pytest.mark.parametrize(
     "options", [{}, {"loss": "squared_hinge"}, {"fit_intercept": False}, {"objective": "f1"}], ids=str
 )

@@ -139,7 +139,7 @@ def test_answers_that_are_cancelled_are_asked_for_again(
 
 
 def new_part(data: Any) -> Part:
-    return Part([block_of(data.X, data.binary)], Packing(0, 0, 60, False, 1.0, 1))
+    return Part([block_of(data.X, data.binary)], Packing(0, 0, 60, 1.0, 1))
 
 
 def answer(part: Part, task: Callable[..., Any], *arguments: Any) -> np.ndarray:

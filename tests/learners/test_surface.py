@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import unkernel
 from unkernel import CuttingPlaneSVC, Forest, FormatError, PolyLogisticRegression, PolySVC, RankSVM, TreeSVC
@@ -39,6 +40,19 @@ every_row_estimator = pytest.mark.parametrize("estimator", ROW_ESTIMATORS, ids=s
 
 TREES = ["(S (NP dogs) (VP bark))", "(NP (NP cats) (PP of))", "(X (Y a) (Z b))"] * 3
 KINDS = ["s", "np", "x"] * 3
+
+
+@every_row_estimator
+def test_numbers_may_be_numpys(estimator):
+    """As those of a grid that np.logspace makes."""
+    X, y = rows()
+    if "random_state" in estimator.get_params():
+        estimator = clone(estimator).set_params(random_state=0)
+    plain = clone(estimator).fit(X, y)
+    numbers = {"tol": np.float64, "C": np.float32, "max_iter": np.int64}
+    given = {name: kind(getattr(estimator, name)) for name, kind in numbers.items()}
+    again = clone(estimator).set_params(**given).fit(X, y)
+    np.testing.assert_array_equal(again.decision_function(X), plain.decision_function(X))
 
 
 # --- Files ---------------------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from unkernel import _core
 from unkernel.cutplane.options import LoopOptions
 
 
-def pack(X, *, may_round=False, threads=1):
+def pack(X, *, threads=1):
     X = sparse.csr_matrix(X)
-    return _core.pack_rows(X, may_round=may_round, threads=threads)
+    return _core.pack_rows(X, threads=threads)
 
 
 def usual_options(dimension, most_cuts):

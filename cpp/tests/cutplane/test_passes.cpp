@@ -54,7 +54,7 @@ void check_close(const Vector& found, const Vector& expected) {
 
 void check_passes(const Layout& layout, const Shape& shape, double intercept) {
   const auto rows = rows_for(layout, shape, 1);
-  const PackedRows packed = unkernel::data::pack(rows.view(), false, 1);
+  const PackedRows packed = unkernel::data::pack(rows.view(), 1);
   CHECK(packed.whole().layout.columns == layout.columns && packed.whole().layout.values == layout.values);
   const Vector w = random_vector(static_cast<std::size_t>(shape.features) + (intercept != 0.0 ? 1 : 0), 2);
   const Vector c = random_vector(static_cast<std::size_t>(shape.rows), 3);
@@ -84,7 +84,7 @@ void test_all_layouts() {
 
 void test_adds_to_what_is_there() {
   const auto rows = rows_for(layouts[1], {30'000, 5, 4}, 4);
-  const PackedRows packed = unkernel::data::pack(rows.view(), false, 1);
+  const PackedRows packed = unkernel::data::pack(rows.view(), 1);
   const Vector c(30'000, 0.5);  // eighths and halves: sums are exact
   const Monitor monitor;
   Passes passes(packed, 1.0, {2, &monitor});
@@ -99,7 +99,7 @@ void test_adds_to_what_is_there() {
 void test_no_rows() {
   Rows<std::int32_t> none;
   none.features = 4;
-  const PackedRows packed = unkernel::data::pack(none.view(), false, 1);
+  const PackedRows packed = unkernel::data::pack(none.view(), 1);
   CHECK(scores_of(packed, 1.0, 2, Vector(5, 1.0)).empty());
   CHECK(transposed_of(packed, 1.0, 2, {}) == Vector(5, 0.0));
 }
@@ -124,7 +124,7 @@ class FailingStore final : public RowStore {
 
 void test_a_failing_block_ends_the_pass() {
   const auto rows = rows_for(layouts[2], {60'000, 5, 4}, 5);
-  const PackedRows packed = unkernel::data::pack(rows.view(), false, 1);
+  const PackedRows packed = unkernel::data::pack(rows.view(), 1);
   const Vector w(5, 1.0);
   const Vector c(60'000, 1.0);
   for (const std::int64_t broken : {std::int64_t{0}, std::int64_t{13}, packed.blocks() - 1}) {
@@ -140,7 +140,7 @@ void test_a_failing_block_ends_the_pass() {
 
 void test_stops_when_it_is_told_to() {
   const auto rows = rows_for(layouts[0], {30'000, 5, 4}, 6);
-  const PackedRows packed = unkernel::data::pack(rows.view(), false, 1);
+  const PackedRows packed = unkernel::data::pack(rows.view(), 1);
   Monitor monitor;
   monitor.stop();
   for (const int threads : {1, 3}) {

@@ -7,6 +7,7 @@
 #include "check.hpp"
 #include "fuzz_bytes.hpp"
 #include "random_rows.hpp"
+#include "unkernel/base/monitor.hpp"
 #include "unkernel/engines/engine.hpp"
 
 // One row in order, with ones or other values, or not in order, with columns twice and columns unknown.
@@ -33,7 +34,8 @@ inline void use_engine(const unkernel::engines::Engine& engine, FuzzBytes& bytes
   for (int row = 0; row < 3; ++row) fuzz_row(bytes, features, rows);
   if (bytes.flag()) {
     std::vector<double> all(3 * engine.scores());
-    engine.score(rows.view(), all, 1);
+    const unkernel::Monitor monitor;
+    engine.score(rows.view(), all, {1, &monitor});
   }
   const auto worker = engine.worker();
   std::vector<double> out(engine.scores());

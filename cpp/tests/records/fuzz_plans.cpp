@@ -13,6 +13,7 @@
 #include "check.hpp"
 #include "fuzz.hpp"
 #include "fuzz_bytes.hpp"
+#include "unkernel/base/monitor.hpp"
 #include "unkernel/records/category_steps.hpp"
 #include "unkernel/records/dates.hpp"
 #include "unkernel/records/encode_rows.hpp"
@@ -216,7 +217,8 @@ void check_encoding(const Plan& plan, const Cells& cells) {
   const bool sound = encode(plan, worker, cells, 0, one_by_one) && encode(plan, worker, cells, 1, one_by_one);
   try {
     const std::vector<Column> columns = cells.columns();
-    const EncodedRows together = encode_rows(plan, columns, 2, 1);
+    const unkernel::Monitor monitor;
+    const EncodedRows together = encode_rows(plan, columns, 2, {1, &monitor});
     if (!sound) return;  // steps that the last one does not need are not run
     CHECK(together.offsets == one_by_one.offsets && together.columns == one_by_one.columns);
     for (std::size_t k = 0; k < together.values.size(); ++k)

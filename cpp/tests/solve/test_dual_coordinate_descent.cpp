@@ -66,7 +66,10 @@ void check_certificate(const Rows& rows, const Coordinates& costs, const Solved<
   const std::vector<double> w = weights_of(rows, solved.coordinates);
   for (std::size_t k = 0; k < w.size(); ++k) CHECK(close(w[k], solved.weights[k], 1e-8));
   CHECK(close(solved.outcome.objective, primal<LossKind>(rows, solved.coordinates, w), 1e-8));
-  CHECK(close(solved.outcome.dual_objective, dual<LossKind>(rows, solved.coordinates), 1e-8));
+  // Lowered by a bound of rounding errors, at most a hundredth of the tolerance.
+  const double value = dual<LossKind>(rows, solved.coordinates);
+  CHECK(solved.outcome.dual_objective <= value + 1e-12 * std::abs(value));
+  CHECK(solved.outcome.dual_objective >= value - 1e-4 * solved.outcome.objective);
 }
 
 // The slow, obvious twin: visits rows in turn, each by a search in its range, until nothing moves.

@@ -105,7 +105,9 @@ solve::Outcome solve_on_kernel_matrix(const solve::RowPasses& rows, const solve:
   add_rows(passes, coordinates, scores);
   const solve::Outcome outcome = solve_problem(passes, loss, coordinates, scores, options, progress, monitor);
   add_rows(rows, coordinates, weights);
-  return outcome;
+  if (!outcome.converged || outcome.relative_gap() <= options.tolerance) return outcome;
+  // Sums of large kernel values say too little: those of weights must show that it is solved.
+  return solve_problem(rows, loss, coordinates, weights, options, progress, monitor);
 }
 
 void solve_all(const StoredRows& stored, const DistinctRows& examples, const TrainOptions& options,

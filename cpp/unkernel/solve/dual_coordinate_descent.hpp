@@ -7,7 +7,8 @@
 // Stop        (P - D) / P <= tolerance, with P and D the primal and dual objectives, so that the tolerance
 //             has the same meaning for every C, n and scale. Each epoch yields an estimate of the gap at no
 //             cost; once the estimate is small enough, a full pass over all rows certifies it or wakes all
-//             rows that are not optimal.
+//             rows that are not optimal. D is lowered by a bound of what rounding can have done to it; where
+//             that is too much of the tolerance, w is summed over the rows anew.
 //
 // Three accelerations, all exact:
 //   Growing box   (growing_box.cpp) if costs times |phi_i|^2 are large, u_i needs many epochs to reach its
@@ -49,11 +50,22 @@ class DualCoordinateDescent {
   const Coordinates& coordinates() const { return state_.coordinates; }
 
  private:
+  // Sums over all rows.
+  struct Lengths {
+    double costs = 0.0;
+    double of_duals = 0.0;   // |u_i phi_i|
+    double of_losses = 0.0;  // |phi_i| times the slope of the loss
+  };
+  Lengths lengths_of_rows() const;
+
   Coordinate& coordinate(std::int64_t i) { return state_.coordinates[static_cast<std::size_t>(i)]; }
 
   void sweep();
   GapSums pass_over_all_rows();
   Outcome certify();
+  double rounding_of_steps() const;
+  double rounding_of_sum(const GapSums& sums) const;
+  void sum_weights_anew();
   double squared_weights_of_start();
   double dual_value() const;
   bool seems_done() const;
@@ -92,6 +104,7 @@ class DualCoordinateDescent {
   double gap_at_comparison_ = 0.0;
   bool tried_second_order_ = false;
   double underestimate_ = 1.0;    // ratio of the last certified gap to its estimate
+  double longest_change_ = 0.0;   // sum of |change of u_i| |phi_i| where many rows changed at once
   double squared_weights_ = 0.0;  // w'w; maintained only while the box grows
 };
 

@@ -1,5 +1,6 @@
 // Dual coordinate descent: finishes the last rows that move on their Gram matrix.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,7 @@ bool DualCoordinateDescent::finished_in_kernel_space() {
 }
 
 void DualCoordinateDescent::adopt(std::span<const std::int32_t> moving, std::span<const double> solved) {
+  double length = 0.0;
   for (std::size_t k = 0; k < moving.size(); ++k) {
     Coordinate& c = coordinate(moving[k]);
     const double u = std::clamp(solved[k], low_of(loss_, c.costs), high_of(loss_, c.costs));
@@ -51,7 +53,9 @@ void DualCoordinateDescent::adopt(std::span<const std::int32_t> moving, std::spa
     if (change == 0.0) continue;
     c.u = u;
     rows_.axpy(moving[k], change, state_.weights.data());
+    length += std::abs(change) * std::sqrt(c.curvature);
   }
+  longest_change_ = std::max(longest_change_, length);
 }
 
 }  // namespace unkernel::solve

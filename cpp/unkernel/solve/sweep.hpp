@@ -34,6 +34,7 @@ struct SweepState {
   std::vector<std::int32_t> awake{};  // the rows to visit in this epoch, in order
   std::vector<std::int32_t> busy{};   // the rows to visit again at its end
   std::int64_t epoch = 0;
+  std::int64_t steps = 0;
   double busy_gain = std::numeric_limits<double>::infinity();
   double shrink_beyond = std::numeric_limits<double>::infinity();
   double estimated_gap = 0.0;
@@ -163,6 +164,7 @@ class RowSweep {
     const double change = c.u - before;
     if (change == 0.0) return 0.0;
     rows_.axpy(i, change, weights_);
+    ++state_.steps;
     const double gain = LossKind::dual(c.costs, c.u) - LossKind::dual(c.costs, before) -
                         change * (f + 0.5 * change * c.curvature);
     state_.dual_objective += gain;

@@ -22,9 +22,6 @@ from unkernel.learners.progress import OnProgress
 
 Weights = NDArray[np.float64]
 
-# Rounding values to single precision moves the objective by about 1e-7 of itself.
-_ROUNDING_ALLOWED_FROM = 1e-5
-
 # What a column takes at the least: its numbers and its weight; in files, where columns are not numbered anew,
 # also a dozen cuts and vectors of the solver.
 _BYTES_A_COLUMN_IN_MEMORY = 24
@@ -80,7 +77,7 @@ def rows_in_memory(X: Any, tol: float, threads: int, *, identify: bool) -> Train
     """Pack a matrix."""
     rows = canonical_rows(X)
     _check_too_wide(rows.shape[1], _BYTES_A_COLUMN_IN_MEMORY)
-    store, columns = pack_rows_by_frequency(rows, may_round=may_round(tol), threads=threads)
+    store, columns = pack_rows_by_frequency(rows, threads=threads)
     identity = {"shape": list(rows.shape), "entries": int(rows.nnz)}
     if identify:
         identity["checksum"] = checksum([rows.indptr, rows.indices, rows.data])
@@ -132,7 +129,6 @@ def rows_in_files(
         source,
         cache=cache,
         zero_based=zero_based,
-        may_round=may_round(tol),
         n_jobs=threads,
         on_progress=on_reading,
     )
@@ -153,11 +149,6 @@ def _check_too_wide(columns: int, bytes_each: int) -> None:
             f"the largest column is number {columns:,}: weights and cuts for so many take {needed:,} bytes, "
             f"and {free:,.0f} are free; number the features consecutively"
         )
-
-
-def may_round(tol: float) -> bool:
-    """Whether values may be kept in single precision, for a gap of that size."""
-    return tol >= _ROUNDING_ALLOWED_FROM
 
 
 def pair_accuracy(tol: float) -> float:

@@ -253,11 +253,11 @@ class Gathered:
         """Columns that all parts together have."""
         return max(max(seen.end_index for seen in self.surveys) - self.first_index, 0)
 
-    def to_parts(self, may_round: bool, intercept: float, threads: int | None) -> Cluster:
+    def to_parts(self, intercept: float, threads: int | None) -> Cluster:
         """Pack the blocks, which are forgotten."""
         parts = []
         for number, blocks in enumerate(self.blocks):
-            packing = Packing(number, self.first_index, self.n_features, may_round, intercept, threads)
+            packing = Packing(number, self.first_index, self.n_features, intercept, threads)
             parts.append(self.client.submit(Part, blocks, packing, pure=False))
         return Cluster(self.client, parts, [seen.rows for seen in self.surveys])
 

@@ -18,7 +18,7 @@ from unkernel._core import Bundle
 from unkernel.cutplane import CuttingPlaneSVC, RankSVM
 from unkernel.cutplane.rankings import ranking_of
 from unkernel.cutplane.svc import OneVsRestTargets, Starts, whole_labels
-from unkernel.cutplane.training import Solution, SolverOptions, TrainingRows, may_round, solve_by_cuts
+from unkernel.cutplane.training import Solution, SolverOptions, TrainingRows, solve_by_cuts
 from unkernel.distributed.cluster import Cluster, Gathered, gather_blocks, merged_labels
 from unkernel.distributed.risks import ClusterMinimiser
 from unkernel.distributed.sources import Sources, open_sources
@@ -69,7 +69,7 @@ class _OnCluster:
     def _cluster(self, found: Gathered, intercept: float) -> Cluster:
         n_jobs = self.n_jobs  # type: ignore[attr-defined]
         threads = None if n_jobs is None or n_jobs < 0 else max(int(n_jobs), 1)
-        return found.to_parts(may_round(self.tol), intercept, threads)  # type: ignore[attr-defined]
+        return found.to_parts(intercept, threads)  # type: ignore[attr-defined]
 
     def _note_traffic(self, cluster: Cluster) -> None:
         self.traffic_ = dict(cluster.traffic)

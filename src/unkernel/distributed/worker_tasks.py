@@ -157,7 +157,6 @@ class Packing:
     number: int
     first_index: int
     n_features: int
-    may_round: bool
     intercept: float
     threads: int | None  # None is as many as the worker has
 
@@ -238,7 +237,7 @@ def _packed_rows(blocks: list[Block], packing: Packing) -> RowStore:
         shifted.append(sparse.csr_matrix((X.data, indices, X.indptr), shape=shape, copy=False))
     whole = shifted[0] if len(shifted) == 1 else sparse.vstack(shifted, format="csr")
     rows = canonical_rows(whole)
-    return pack_rows(rows, may_round=packing.may_round, threads=packing.threads or 1)
+    return pack_rows(rows, threads=packing.threads or 1)
 
 
 # --- Tasks -----------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ def given(**changed):
 
 
 def scores(rows):
-    return pack_rows(rows, may_round=False, threads=1).scores(WEIGHTS, 0.0, 1)
+    return pack_rows(rows, threads=1).scores(WEIGHTS, 0.0, 1)
 
 
 @pytest.mark.parametrize("offsets", [np.int32, np.int64])
@@ -88,7 +88,7 @@ def test_offsets_that_lead_out_of_the_arrays(indptr, dtype):
     with pytest.raises(ValueError, match="index pointer"):
         scores(rows)
     with pytest.raises(ValueError, match="index pointer"):
-        BlockPacker(may_round=False).add(rows)
+        BlockPacker().add(rows)
 
 
 def test_fewer_values_than_columns():

@@ -18,7 +18,7 @@ import zstandard
 from scipy import sparse
 
 from reference.processes import output_of
-from reference.row_damage import damaged, damaged_footer
+from reference.row_damage import damaged, damaged_footer, parts, signed
 from unkernel._core import pack_rows
 from unkernel.data import read_svmlight, write_svmlight
 from unkernel.data.rows import row_files
@@ -43,11 +43,11 @@ def svm(tmp_path):
     return path
 
 
-def in_memory(X, *, zero_based=False, may_round=True):
+def in_memory(X, *, zero_based=False):
     """The same rows, packed in memory, with the file's own indices."""
     first = 0 if zero_based else 1
     rows = CsrRows(X.indptr, X.indices + np.int32(first), X.data, (X.shape[0], X.shape[1] + first))
-    return pack_rows(rows, may_round=may_round, threads=1)
+    return pack_rows(rows, threads=1)
 
 
 def assert_same_passes(stored, expected):
@@ -69,19 +69,17 @@ def names_in(folder):
 # --- What is read --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("may_round", [True, False])
 @pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize("zero_based", [True, False])
-def test_equals_rows_in_memory(tmp_path, monkeypatch, may_round, binary, zero_based):
+def test_equals_rows_in_memory(tmp_path, monkeypatch, binary, zero_based):
     monkeypatch.setattr(row_files, "_PART_BYTES", 10_000)
     X, y = random_rows(5000, binary=binary)
     write_svmlight(tmp_path / "a.svm", X, y, zero_based=zero_based)
     for _ in range(2):  # made, and found
-        rows = open_rows(tmp_path / "a.svm", may_round=may_round)
-        assert_same_passes(rows.store, in_memory(X, zero_based=zero_based, may_round=may_round))
+        rows = open_rows(tmp_path / "a.svm")
+        assert_same_passes(rows.store, in_memory(X, zero_based=zero_based))
         np.testing.assert_array_equal(rows.y, y)
         assert rows.qid is None and rows.zero_based == zero_based and rows.n_features == X.shape[1]
-        assert rows.rounded == (may_round and not binary)
         assert rows.path == tmp_path / "a.svm.rows" and rows.sources == (tmp_path / "a.svm",)
     assert names_in(tmp_path) == ["a.svm", "a.svm.rows"]
 
@@ -163,10 +161,12 @@ def test_made_anew_when_a_source_changes(svm):
     assert made_anew([svm, svm], cache=f"{svm}.rows")
 
 
-def test_made_anew_when_values_may_not_be_rounded(svm):
-    assert open_rows(svm).rounded
-    assert made_anew(svm, may_round=False)
-    assert not made_anew(svm, may_round=True)  # exact values serve both
+def test_made_anew_where_an_earlier_version_rounded_values(svm):
+    path = open_rows(svm).path
+    body, footer = parts(path.read_bytes())
+    path.write_bytes(signed(body, footer | {"rounded": True}))
+    assert made_anew(svm)
+    assert not made_anew(svm)
 
 
 def test_made_anew_for_another_version(svm):
@@ -430,7 +430,7 @@ def test_the_footer_is_as_documented(svm):
     assert content[:16] == content[-16:] == b"unkernel rows 1\n"
     length = int.from_bytes(content[-32:-24], "little")
     footer = json.loads(content[-32 - length : -32])
-    assert footer["rows"] == 3000 and footer["n_features"] == 81 and footer["rounded"]
+    assert footer["rows"] == 3000 and footer["n_features"] == 81 and not footer["rounded"]
     assert footer["sources"] == [
         {"path": "rows.svm", "size": svm.stat().st_size, "mtime_ns": svm.stat().st_mtime_ns}
     ]

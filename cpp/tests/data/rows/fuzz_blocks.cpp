@@ -34,7 +34,7 @@ const std::vector<Packed>& sound_files() {
     for (const Layout& layout : packed_example::layouts) {
       const bool narrow = layout.columns == ColumnKind::narrow;
       const auto rows = packed_example::rows_for(layout, {6, narrow ? 20 : 70'000, 5}, 1);
-      BlockPacker packer(true);
+      BlockPacker packer;
       packer.add(rows.view());
       packer.finish();
       Packed file;

@@ -51,7 +51,6 @@ struct Blocks {
   std::vector<BlockEntry> index;
   std::int64_t end = 0;
   std::size_t features = 0;
-  bool rounded = false;
 };
 
 Examples part_of(const Examples& rows, std::size_t begin, std::size_t end) {
@@ -64,8 +63,8 @@ Examples part_of(const Examples& rows, std::size_t begin, std::size_t end) {
   return part;
 }
 
-Blocks packed(const Examples& rows, std::size_t rows_a_part, bool may_round = true) {
-  BlockPacker packer(may_round);
+Blocks packed(const Examples& rows, std::size_t rows_a_part) {
+  BlockPacker packer;
   Blocks blocks;
   blocks.bytes.resize(static_cast<std::size_t>(block_alignment));
   const auto count = static_cast<std::size_t>(rows.size());
@@ -78,7 +77,6 @@ Blocks packed(const Examples& rows, std::size_t rows_a_part, bool may_round = tr
   blocks.index = packer.index();
   blocks.end = packer.end();
   blocks.features = static_cast<std::size_t>(rows.features);
-  blocks.rounded = packer.rounded();
   return blocks;
 }
 
@@ -124,17 +122,14 @@ void test_equals_rows_in_memory() {
   Random random(3);
   for (const RowKind& kind : {RowKind{50, 12, true}, RowKind{50, 12, false}, RowKind{70'000, 40, true},
                               RowKind{70'000, 9, false}}) {
-    for (const bool may_round : {true, false}) {
-      const Examples rows = random_rows(5000, kind, random);
-      const Blocks blocks = packed(rows, 700, may_round);
-      const TemporaryFile file;
-      file.write(blocks.bytes);
-      const auto stored = opened(file, blocks);
-      const PackedRows memory = pack(rows.view(), may_round, 1);
-      CHECK(stored->blocks() == memory.blocks() && stored->entries() == memory.entries());
-      CHECK(blocks.rounded == (may_round && !kind.binary));
-      check_equal_passes(memory, *stored, random);
-    }
+    const Examples rows = random_rows(5000, kind, random);
+    const Blocks blocks = packed(rows, 700);
+    const TemporaryFile file;
+    file.write(blocks.bytes);
+    const auto stored = opened(file, blocks);
+    const PackedRows memory = pack(rows.view(), 1);
+    CHECK(stored->blocks() == memory.blocks() && stored->entries() == memory.entries());
+    check_equal_passes(memory, *stored, random);
   }
 }
 
@@ -156,7 +151,7 @@ void test_blocks_stay_small_but_for_long_rows() {
     for (std::size_t k = 0; k < size; ++k) columns[k] = static_cast<std::int32_t>(k);
     rows.add(columns, noise(size, random));
   }
-  const Blocks blocks = packed(rows, 2, false);
+  const Blocks blocks = packed(rows, 2);
   std::vector<std::int64_t> counts;
   for (const BlockEntry& entry : blocks.index) counts.push_back(entry.rows);
   CHECK((counts == std::vector<std::int64_t>{2, 1, 1, 2}));
@@ -164,7 +159,7 @@ void test_blocks_stay_small_but_for_long_rows() {
   file.write(blocks.bytes);
   const auto stored = opened(file, blocks);
   const Monitor monitor;
-  const PackedRows memory = pack(rows.view(), false, 1);
+  const PackedRows memory = pack(rows.view(), 1);
   const auto weights = noise(blocks.features, random);
   std::vector<double> here(6), there(6);
   Passes(memory, 0.0, {1, &monitor}).scores(weights, here);
@@ -175,14 +170,14 @@ void test_blocks_stay_small_but_for_long_rows() {
 void test_the_packer_refuses_what_it_cannot_hold() {
   const std::vector<std::int64_t> offsets = {0, 1}, inside = {0}, outside = {7}, negative = {-1};
   const std::vector<double> one = {1.0}, infinite = {std::numeric_limits<double>::infinity()};
-  BlockPacker packer(true);
+  BlockPacker packer;
   CHECK_THROWS(packer.add(data::CsrView<std::int64_t, double>{offsets, outside, one, 7}),
                std::invalid_argument);
   CHECK_THROWS(packer.add(data::CsrView<std::int64_t, double>{offsets, negative, one, 7}),
                std::invalid_argument);
   CHECK_THROWS(packer.add(data::CsrView<std::int64_t, double>{offsets, inside, one, std::int64_t{1} << 32}),
                std::invalid_argument);
-  BlockPacker other(true);
+  BlockPacker other;
   other.add(data::CsrView<std::int64_t, double>{offsets, inside, infinite, 7});
   CHECK_THROWS(other.finish(), std::invalid_argument);
 }
@@ -242,7 +237,7 @@ void test_wrong_blocks_are_refused() {
   const Blocks sound = small_blocks();
   const auto first = static_cast<std::size_t>(sound.index[0].position);
   const std::size_t values = first + 8 * static_cast<std::size_t>(sound.index[0].rows + 1);
-  const std::size_t columns = values + 4 * static_cast<std::size_t>(sound.index[0].entries);
+  const std::size_t columns = values + 8 * static_cast<std::size_t>(sound.index[0].entries);
   const auto refused = [&](std::size_t place, auto number) {
     Blocks blocks = sound;
     set(blocks, place, number);
@@ -254,8 +249,8 @@ void test_wrong_blocks_are_refused() {
   refused(first + 8, std::int64_t{-5});
   refused(first + 80, std::int64_t{1} << 50);
   refused(values - 8, std::int64_t{0});
-  refused(values, std::numeric_limits<float>::quiet_NaN());
-  refused(values + 4, -std::numeric_limits<float>::infinity());
+  refused(values, std::numeric_limits<double>::quiet_NaN());
+  refused(values + 8, -std::numeric_limits<double>::infinity());
   refused(columns, std::uint16_t{60});
   refused(columns + 2, std::uint16_t{65535});
 }

@@ -34,10 +34,10 @@ Rows<Index> one_row(std::vector<Index> columns, std::vector<double> values, std:
   return rows;
 }
 
-ValueKind kind_of(const std::vector<double>& values, bool may_round) {
+ValueKind kind_of(const std::vector<double>& values) {
   std::vector<std::int32_t> columns;
   for (std::size_t k = 0; k < values.size(); ++k) columns.push_back(static_cast<std::int32_t>(k));
-  return pack(one_row(columns, values, 1000).view(), may_round, 1).whole().layout.values;
+  return pack(one_row(columns, values, 1000).view(), 1).whole().layout.values;
 }
 
 // Row i of a block, as it was before it was packed.
@@ -51,31 +51,19 @@ std::vector<std::pair<std::int64_t, double>> entries_of(const RowBlock& block, s
 }
 
 void test_values_take_the_least_that_holds_them() {
-  for (const bool may_round : {false, true}) {
-    CHECK(kind_of({}, may_round) == ValueKind::ones);
-    CHECK(kind_of({1.0, 1.0}, may_round) == ValueKind::ones);
-    CHECK(kind_of({1.0, 0.0}, may_round) == ValueKind::single);
-    CHECK(kind_of({1.0, 0.5, -3.0}, may_round) == ValueKind::single);
-  }
-  CHECK(kind_of({1.0, 0.1}, false) == ValueKind::full);
-  CHECK(kind_of({1.0, 0.1}, true) == ValueKind::single);
-  CHECK(kind_of({16'777'217.0}, false) == ValueKind::full);
-}
-
-// Only digits may be rounded: values that single precision would turn into infinity or zero keep double
-// precision.
-void test_only_digits_are_rounded() {
-  for (const double value : {1e300, -1e39, 1e-300, -1e-46, std::numeric_limits<double>::denorm_min()}) {
-    CHECK(kind_of({0.1, value}, true) == ValueKind::full);
-    CHECK(kind_of({0.1, value}, false) == ValueKind::full);
-  }
-  const PackedRows rounded = pack(one_row({0, 1}, {0.1, 0.0}, 2).view(), true, 1);
-  CHECK(entries_of(rounded.whole(), 0)[0].second == static_cast<double>(0.1F));
+  CHECK(kind_of({}) == ValueKind::ones);
+  CHECK(kind_of({1.0, 1.0}) == ValueKind::ones);
+  CHECK(kind_of({1.0, 0.0}) == ValueKind::single);
+  CHECK(kind_of({1.0, 0.5, -3.0}) == ValueKind::single);
+  CHECK(kind_of({1.0, 0.1}) == ValueKind::full);
+  CHECK(kind_of({16'777'217.0}) == ValueKind::full);
+  for (const double value : {1e300, -1e39, 1e-300, -1e-46, std::numeric_limits<double>::denorm_min()})
+    CHECK(kind_of({0.5, value}) == ValueKind::full);
 }
 
 void test_columns_are_narrow_as_long_as_they_fit() {
-  const PackedRows narrow = pack(one_row({0, 65'535}, {1.0, 1.0}, most_narrow).view(), false, 1);
-  const PackedRows wide = pack(one_row({0, 65'536}, {1.0, 1.0}, most_narrow + 1).view(), false, 1);
+  const PackedRows narrow = pack(one_row({0, 65'535}, {1.0, 1.0}, most_narrow).view(), 1);
+  const PackedRows wide = pack(one_row({0, 65'536}, {1.0, 1.0}, most_narrow + 1).view(), 1);
   CHECK(narrow.whole().layout.columns == ColumnKind::narrow &&
         entries_of(narrow.whole(), 0)[1].first == 65'535);
   CHECK(wide.whole().layout.columns == ColumnKind::wide && entries_of(wide.whole(), 0)[1].first == 65'536);
@@ -84,10 +72,10 @@ void test_columns_are_narrow_as_long_as_they_fit() {
 // Columns beyond what int32 holds.
 void test_columns_of_64_bits() {
   const std::int64_t far = std::numeric_limits<std::uint32_t>::max();
-  const PackedRows packed = pack(one_row<std::int64_t>({5, far - 1}, {1.0, 2.0}, far).view(), false, 1);
+  const PackedRows packed = pack(one_row<std::int64_t>({5, far - 1}, {1.0, 2.0}, far).view(), 1);
   CHECK(packed.features() == static_cast<std::size_t>(far) &&
         entries_of(packed.whole(), 0)[1].first == far - 1);
-  CHECK_THROWS(pack(one_row<std::int64_t>({5}, {1.0}, far + 1).view(), false, 1), std::invalid_argument);
+  CHECK_THROWS(pack(one_row<std::int64_t>({5}, {1.0}, far + 1).view(), 1), std::invalid_argument);
 }
 
 // Also if the error is in the last of several pieces that are checked separately.
@@ -99,12 +87,12 @@ void test_what_does_not_fit_is_refused() {
       for (const std::int32_t column : {-1, 20, std::numeric_limits<std::int32_t>::min()}) {
         auto wrong = rows;
         wrong.columns[place] = column;
-        CHECK_THROWS(pack(wrong.view(), false, threads), std::invalid_argument);
+        CHECK_THROWS(pack(wrong.view(), threads), std::invalid_argument);
       }
       for (const double value : {infinite, -infinite, std::numeric_limits<double>::quiet_NaN()}) {
         auto wrong = rows;
         wrong.values[place] = value;
-        CHECK_THROWS(pack(wrong.view(), true, threads), std::invalid_argument);
+        CHECK_THROWS(pack(wrong.view(), threads), std::invalid_argument);
       }
     }
   }
@@ -115,7 +103,7 @@ void test_blocks_tile_the_rows() {
     const std::int64_t features = layout.columns == ColumnKind::narrow ? 30 : most_narrow + 30;
     for (const std::int64_t count : {1, 2048, 2049, 5000}) {
       const auto rows = rows_for(layout, {count, features, 5}, 2);
-      const PackedRows packed = pack(rows.view(), false, 2);
+      const PackedRows packed = pack(rows.view(), 2);
       CHECK(packed.rows() == count && packed.features() == static_cast<std::size_t>(features));
       CHECK(packed.entries() == static_cast<std::int64_t>(rows.columns.size()));
       std::int64_t next = 0;
@@ -141,11 +129,11 @@ void test_bytes_an_entry() {
   const std::vector<std::size_t> expected = {2, 6, 10, 4, 8, 12};
   for (std::size_t k = 0; k < layouts.size(); ++k) CHECK(entry_bytes(layouts[k]) == expected[k]);
   const auto rows = rows_for(layouts[1], {100, 10, 5}, 3);
-  CHECK(pack(rows.view(), false, 1).bytes() == 6 * rows.columns.size() + 8 * 101);
+  CHECK(pack(rows.view(), 1).bytes() == 6 * rows.columns.size() + 8 * 101);
 }
 
 void test_nothing_at_all() {
-  const PackedRows packed = pack(Rows<std::int32_t>{}.view(), false, 1);
+  const PackedRows packed = pack(Rows<std::int32_t>{}.view(), 1);
   CHECK(packed.rows() == 0 && packed.entries() == 0 && packed.blocks() == 0 && packed.features() == 0);
 }
 
@@ -154,7 +142,7 @@ void test_linear_rows() {
   for (const Layout& layout : layouts) {
     const std::int64_t features = layout.columns == ColumnKind::narrow ? 10 : most_narrow + 10;
     const auto rows = rows_for(layout, {40, features, 6}, 4);
-    const PackedRows packed = pack(rows.view(), false, 1);
+    const PackedRows packed = pack(rows.view(), 1);
     for (const double intercept : {0.0, 0.5}) {
       const LinearRows view(packed, intercept);
       std::vector<double> w(view.dimension());
@@ -182,7 +170,6 @@ void test_linear_rows() {
 
 int main() {
   test_values_take_the_least_that_holds_them();
-  test_only_digits_are_rounded();
   test_columns_are_narrow_as_long_as_they_fit();
   test_columns_of_64_bits();
   test_what_does_not_fit_is_refused();

@@ -56,9 +56,7 @@ void BlockPacker::put(std::span<const From> numbers) {
 
 void BlockPacker::close_block() {
   const std::uint32_t largest = columns_.empty() ? 0 : std::ranges::max(columns_);
-  const ValueSurvey seen = survey_values(values_, 1);
-  const Layout layout{kind_of_columns(std::size_t{largest} + 1), kind_of_values(seen, may_round_)};
-  rounded_ |= layout.values == ValueKind::single && !seen.single;
+  const Layout layout{kind_of_columns(std::size_t{largest} + 1), kind_of_values(survey_values(values_, 1))};
   const std::size_t begin = bytes_.size();
   put<std::int64_t>(std::span<const std::int64_t>(offsets_));
   if (layout.values == ValueKind::single) put<float>(std::span<const double>(values_));

@@ -17,9 +17,6 @@ namespace unkernel::data {
 // larger row.
 class BlockPacker {
  public:
-  // `may_round` allows rounding values that single precision cannot represent, block by block.
-  explicit BlockPacker(bool may_round) : may_round_(may_round) {}
-
   // Throws std::invalid_argument if a column is outside the matrix or a value is not finite.
   template <class Index>
   void add(const CsrView<Index, double>& rows);
@@ -31,15 +28,12 @@ class BlockPacker {
   const std::vector<BlockEntry>& index() const { return index_; }
   std::int64_t end() const { return end_; }
   std::int64_t entries() const { return entries_; }
-  bool rounded() const { return rounded_; }
 
  private:
   void close_block();
   template <class Number, class From>
   void put(std::span<const From> numbers);
 
-  bool may_round_;
-  bool rounded_ = false;
   std::int64_t entries_ = 0;
   std::int64_t end_ = block_alignment;
   std::vector<BlockEntry> index_;

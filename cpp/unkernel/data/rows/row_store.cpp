@@ -46,29 +46,27 @@ std::size_t entry_bytes(const Layout& layout) {
 }
 
 ValueSurvey survey_values(std::span<const double> values, int threads) {
-  std::atomic<bool> ones{true}, single{true}, finite{true}, in_range{true};
+  std::atomic<bool> ones{true}, single{true}, finite{true};
   parallel_ranges(threads, static_cast<std::int64_t>(values.size()), grain,
                   [&](std::int64_t begin, std::int64_t end) {
-                    bool all_ones = true, all_single = true, all_finite = true, all_in_range = true;
+                    bool all_ones = true, all_single = true, all_finite = true;
                     for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
                       const double value = values[k];
                       all_ones &= value == 1.0;
                       all_single &= static_cast<double>(static_cast<float>(value)) == value;
                       all_finite &= std::isfinite(value);
-                      all_in_range &= value == 0.0 || (std::abs(value) > 1e-30 && std::abs(value) < 1e30);
                     }
                     if (!all_ones) ones = false;
                     if (!all_single) single = false;
                     if (!all_finite) finite = false;
-                    if (!all_in_range) in_range = false;
                   });
-  return {ones, single, finite, in_range};
+  return {ones, single, finite};
 }
 
-ValueKind kind_of_values(const ValueSurvey& seen, bool may_round) {
+ValueKind kind_of_values(const ValueSurvey& seen) {
   if (!seen.finite) throw std::invalid_argument("the rows have values that are not finite");
   if (seen.ones) return ValueKind::ones;
-  return seen.single || (may_round && seen.in_single_range) ? ValueKind::single : ValueKind::full;
+  return seen.single ? ValueKind::single : ValueKind::full;
 }
 
 ColumnKind kind_of_columns(std::size_t features) {
@@ -117,7 +115,7 @@ Numbering number_by_frequency(const CsrView<Index, double>& rows, int threads) {
 }
 
 template <class Index>
-PackedRows pack(const CsrView<Index, double>& rows, const Numbering& numbering, bool may_round, int threads) {
+PackedRows pack(const CsrView<Index, double>& rows, const Numbering& numbering, int threads) {
   const bool renumbered = !numbering.number_of.empty();
   if (!renumbered && rows.features > most_features) {
     throw std::invalid_argument(
@@ -127,7 +125,7 @@ PackedRows pack(const CsrView<Index, double>& rows, const Numbering& numbering, 
   PackedRows packed;
   packed.features_ = renumbered ? numbering.column_of.size() : static_cast<std::size_t>(rows.features);
   packed.layout_.columns = kind_of_columns(packed.features_);
-  packed.layout_.values = kind_of_values(survey_values(rows.values, threads), may_round);
+  packed.layout_.values = kind_of_values(survey_values(rows.values, threads));
   packed.offsets_.assign(rows.offsets.begin(), rows.offsets.end());
   const auto number = [&](Index column) {
     return renumbered ? numbering.number_of[static_cast<std::size_t>(column)]
@@ -146,7 +144,7 @@ PackedRows pack(const CsrView<Index, double>& rows, const Numbering& numbering, 
 
 template Numbering number_by_frequency(const CsrView<std::int32_t, double>&, int);
 template Numbering number_by_frequency(const CsrView<std::int64_t, double>&, int);
-template PackedRows pack(const CsrView<std::int32_t, double>&, const Numbering&, bool, int);
-template PackedRows pack(const CsrView<std::int64_t, double>&, const Numbering&, bool, int);
+template PackedRows pack(const CsrView<std::int32_t, double>&, const Numbering&, int);
+template PackedRows pack(const CsrView<std::int64_t, double>&, const Numbering&, int);
 
 }  // namespace unkernel::data

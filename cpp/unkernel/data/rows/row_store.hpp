@@ -42,12 +42,11 @@ struct ValueSurvey {
   bool ones = true;
   bool single = true;  // whether single precision represents all values
   bool finite = true;
-  bool in_single_range = true;
 };
 
 ValueSurvey survey_values(std::span<const double> values, int threads);
 // Throws std::invalid_argument if a value is not finite.
-ValueKind kind_of_values(const ValueSurvey& seen, bool may_round);
+ValueKind kind_of_values(const ValueSurvey& seen);
 ColumnKind kind_of_columns(std::size_t features);
 
 // A non-owning view of a block of rows.
@@ -111,8 +110,7 @@ class PackedRows final : public RowStore {
 
  private:
   template <class Index>
-  friend PackedRows pack(const CsrView<Index, double>& rows, const Numbering& numbering, bool may_round,
-                         int threads);
+  friend PackedRows pack(const CsrView<Index, double>& rows, const Numbering& numbering, int threads);
 
   Layout layout_;
   std::size_t features_ = 0;
@@ -123,14 +121,13 @@ class PackedRows final : public RowStore {
   LargeVector<double> full_;
 };
 
-// Throws std::invalid_argument if a column is outside the matrix or a value is not finite. Rounds values that
-// single precision cannot represent only if `may_round` is set.
+// Throws std::invalid_argument if a column is outside the matrix or a value is not finite.
 template <class Index>
-PackedRows pack(const CsrView<Index, double>& rows, const Numbering& numbering, bool may_round, int threads);
+PackedRows pack(const CsrView<Index, double>& rows, const Numbering& numbering, int threads);
 
 template <class Index>
-PackedRows pack(const CsrView<Index, double>& rows, bool may_round, int threads) {
-  return pack(rows, Numbering{}, may_round, threads);
+PackedRows pack(const CsrView<Index, double>& rows, int threads) {
+  return pack(rows, Numbering{}, threads);
 }
 
 // Calls f(columns, values) with typed pointers, so that the layout is dispatched once per block.

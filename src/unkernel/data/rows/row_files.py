@@ -45,8 +45,6 @@ class RowFile:
         Whether the first feature is number 0.
     n_features : int
         As ``read_svmlight(...).X.shape[1]`` would be.
-    rounded : bool
-        Whether some values were rounded to single precision.
     sources : tuple of Path
         The files that the rows came from, in their order.
     path : Path
@@ -58,7 +56,6 @@ class RowFile:
     qid: NDArray[np.int64] | None
     zero_based: bool
     n_features: int
-    rounded: bool
     sources: tuple[Path, ...]
     path: Path
 
@@ -67,7 +64,6 @@ class RowFile:
 class _Options:
     zero_based: ZeroBased
     n_features: int | None
-    may_round: bool
     n_jobs: int | None
 
 
@@ -77,7 +73,6 @@ def open_rows(
     cache: PathLike | None = None,
     zero_based: ZeroBased = "auto",
     n_features: int | None = None,
-    may_round: bool = True,
     n_jobs: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> RowFile:
@@ -95,9 +90,6 @@ def open_rows(
         The file for the packed rows; None is the first source's name with ``.rows`` after it.
     zero_based, n_features, n_jobs
         As for ``read_svmlight``.
-    may_round : bool, default=True
-        Whether values may be rounded to single precision, which halves their bytes. Values outside of
-        1e-30 .. 1e30 are kept as they are.
     on_progress : function, default=None
         Called as ``on_progress(fraction, rows)`` while the sources are read.
 
@@ -114,7 +106,7 @@ def open_rows(
     """
     paths = _source_paths(sources)
     target = Path(f"{paths[0]}.rows" if cache is None else cache)
-    options = _Options(zero_based, n_features, may_round, n_jobs)
+    options = _Options(zero_based, n_features, n_jobs)
     allowed_indices(n_features, zero_based)  # checks the options, also where nothing is read
     _check_to_overwrite(target, paths)
     current = [_stamp(path, target) for path in paths]
@@ -176,7 +168,7 @@ def _reused(target: Path, current: list[SourceStamp], paths: list[Path], options
             return None
         opened = OpenRows(str(target), file)
         facts = opened.facts
-        if list(facts.sources) != current or (facts.rounded and not options.may_round):
+        if list(facts.sources) != current or facts.rounded:
             return None
         # Reading the sources again names the line.
         if options.zero_based is False and facts.has_zero_index:
@@ -203,7 +195,6 @@ def _row_file(opened: OpenRows, target: Path, paths: list[Path], options: _Optio
         qid=arrays.get("queries"),
         zero_based=zero_based,
         n_features=n_features,
-        rounded=facts.rounded,
         sources=tuple(paths),
         path=target,
     )
@@ -215,7 +206,7 @@ def _row_file(opened: OpenRows, target: Path, paths: list[Path], options: _Optio
 def _build(target: Path, paths: list[Path], options: _Options, on_progress: OnProgress | None) -> None:
     with _writing_rows(target) as file:
         stamps = [_stamp(path, target) for path in paths]  # before reading: a change later on is noticed
-        writer = RowWriter(file, may_round=options.may_round)
+        writer = RowWriter(file)
         reader = _SourceReader(paths, options)
         for part, fraction in reader.parts():
             writer.add(part)

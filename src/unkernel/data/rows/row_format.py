@@ -55,16 +55,16 @@ class Facts:
     largest_index_file: str  # where that index is
     largest_index_line: int
     has_zero_index: bool
-    rounded: bool  # whether some values were rounded to single precision
+    rounded: bool  # values that single precision cannot hold were rounded: earlier versions did so
     sources: tuple[SourceStamp, ...]
 
 
 class RowWriter:
     """Writes rows to an open file as they come; only labels and queries wait in memory for the end."""
 
-    def __init__(self, file: IO[bytes], *, may_round: bool) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._packer = BlockPacker(may_round=may_round)
+        self._packer = BlockPacker()
         self._labels: list[Float64s] = []
         self._queries: list[Int64s] = []
         self.rows = 0
@@ -97,7 +97,7 @@ class RowWriter:
             blocks=len(index) // _NUMBERS_A_BLOCK,
             entries=self._packer.entries,
             has_queries=self.has_queries,
-            rounded=self._packer.rounded,
+            rounded=False,
             **facts,
         )
         sums = {name: hexadecimal_checksum(array) for name, array in arrays.items()}

@@ -1,0 +1,287 @@
+"""Generated problems at ordinary and extreme scales, solved by unkernel and by LIBLINEAR or LIBSVM.
+
+    python tests/campaigns/numerical.py [PROBLEMS] [FIRST SEED]
+
+A learner certifies that its objective P is at most gap * P above the minimum. That is false if any weights
+have an objective below (1 - gap) * P: those of LIBLINEAR, for instance, or zeros. The objective itself is
+computed anew, in higher precision, from what was fitted. A compiled engine must give the
+kernel sum, whatever the kernel. What is allowed for is rounding, in proportion to the terms that are summed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC, LinearSVC
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from reference import cutting_planes, poly, rankings, sparse
+from unkernel import CuttingPlaneSVC, PolyLogisticRegression, PolySVC, RankSVM, compile
+
+ROUNDING = 1e-12  # of the sum of all terms, without their signs
+ENGINES = ("inverted", "bitsliced", "expanded", "split", "auto")
+
+Random = np.random.Generator
+Rows = Any
+
+
+# --- Problems -----------------------------------------------------------------------------------------
+
+
+def problem(rng: Random, *, binary: bool, most_features: int = 5) -> tuple[Rows, Rows]:
+    """Rows, some of them equal or zero, with two classes; columns of values may differ by many orders."""
+    shape = int(rng.integers(4, 40)), int(rng.integers(1, most_features + 1))
+    X = (rng.random(shape) < rng.choice([0.2, 0.5, 1.0])).astype(float)
+    if not binary:
+        X *= rng.normal(size=shape) * 10.0 ** rng.uniform(-1, 1, shape[1]) ** rng.choice([1, 3, 5])
+    X[rng.random(shape[0]) < 0.1] = X[0]
+    y = rng.integers(0, 2, shape[0])
+    y[:2] = 0, 1
+    return X, y
+
+
+def power(rng: Random, orders: float) -> float:
+    """A number around 1, up to that many orders of magnitude away."""
+    return float(10.0 ** rng.uniform(-orders, orders))
+
+
+# --- What is checked ----------------------------------------------------------------------------------
+
+
+def fitted(learner: Any, *data: Any, **more: Any) -> tuple[Any, bool]:
+    """The learner, and whether it warned that it has not converged."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        learner.fit(*data, **more)
+    return learner, any(issubclass(one.category, ConvergenceWarning) for one in seen)
+
+
+def weights_of_peer(peer: Any, *data: Any) -> Rows:
+    """Without a word if it does not converge: any weights are a test of a lower bound."""
+    return fitted(peer, *data)[0].coef_[0]
+
+
+def objective(
+    w: Rows, Phi: Rows, y: Rows, C: float, loss: str, *, penalty: str = "l2"
+) -> tuple[float, float]:
+    """The objective of weights, and the sum of its terms without their signs."""
+    w, Phi = np.asarray(w, np.longdouble), np.asarray(Phi, np.longdouble)
+    signs = np.where(y == 1, 1, -1)
+    size = 0.5 * (w * w).sum() if penalty == "l2" else np.abs(w).sum()
+    margins, terms = signs * (Phi @ w), 1 + np.abs(Phi) @ np.abs(w)
+    if loss == "logistic":
+        return float(size + C * np.logaddexp(0, -margins).sum()), float(size + C * terms.sum())
+    slack = np.maximum(1 - margins, 0)
+    if loss == "hinge":
+        return float(size + C * slack.sum()), float(size + C * terms.sum())
+    return float(size + C * (slack**2).sum()), float(size + C * (terms**2).sum())
+
+
+def complaints(learner: Any, warned: bool, own: tuple[float, float], others: list[float]) -> Iterator[str]:
+    """What a fitted learner says of itself that is not so."""
+    value, terms = own
+    allowed = ROUNDING * terms
+    if not np.isfinite([learner.objective_, learner.gap_]).all():
+        yield f"objective {learner.objective_}, gap {learner.gap_}"
+        return
+    if abs(learner.objective_ - value) > 1e-8 * value + allowed:
+        yield f"says that its objective is {learner.objective_!r}, and it is {value!r}"
+    if learner.gap_ > learner.tol and not warned:
+        yield f"did not converge ({learner.gap_} > {learner.tol}) and did not warn"
+    bound = learner.objective_ * (1 - max(learner.gap_, 0.0))
+    if bound > min(others) * (1 + 1e-12) + allowed:
+        yield f"certified a minimum of {bound!r}, and {min(others)!r} was found"
+
+
+# --- Families of problems -----------------------------------------------------------------------------
+
+
+def linear(rng: Random) -> Iterator[str]:
+    X, y = problem(rng, binary=rng.random() < 0.3)
+    C, loss, intercept = power(rng, 4), str(rng.choice(["hinge", "squared_hinge"])), rng.random() < 0.5
+    options = {"C": C, "loss": loss, "fit_intercept": intercept}
+    solver, tol = str(rng.choice(["cutting_plane", "dual"])), 10.0 ** -rng.integers(2, 8)
+    learner, warned = fitted(CuttingPlaneSVC(solver=solver, tol=tol, max_iter=3000, **options), X, y)
+    peer = LinearSVC(dual=True, tol=1e-8, max_iter=3000, **options)
+    their = fitted(peer, X, y)[0]
+    if intercept:
+        X = np.column_stack([X, np.ones(len(X))])
+    own_weights, weights = learner.coef_[0], their.coef_[0]
+    if intercept:
+        own_weights = np.append(own_weights, learner.intercept_[0])
+        weights = np.append(weights, their.intercept_[0])
+    others = [objective(w, X, y, C, loss)[0] for w in (weights, 0 * weights)]
+    yield from complaints(learner, warned, objective(own_weights, X, y, C, loss), others)
+
+
+def kernel_map(rng: Random) -> dict[str, Any]:
+    return {
+        "degree": int(rng.integers(1, 4)),
+        "gamma": power(rng, 2),
+        "coef0": float(rng.choice([0.0, 1.0, power(rng, 2)])),
+        "feature_map": str(rng.choice(["kernel", "plain"])),
+    }
+
+
+def mapped(learner: Any, X: Rows, options: dict[str, Any], *, l1: bool) -> tuple[Rows, Rows]:
+    """The weights of a model over its conjunctions, and the mapped rows."""
+    model = learner.to_model()
+    w = sparse.model_weights(model, together=max if l1 else sum)[:, 0]
+    return w, model_columns(model, X, together=max if l1 else sum)
+
+
+def model_columns(model: Any, X: Rows, together: Any) -> Rows:
+    """phi(x) of the conjunctions that have weights, the constant first, as `model_weights` orders them."""
+    order = sparse.conjunctions.numbered(len(model.columns), model.degree, model.sets)
+    conjunctions = [(), *(order[key] for key in model.keys.tolist())]
+    ranked = X[:, model.columns]
+    columns = [np.prod(ranked[:, list(one)], axis=1, dtype=np.longdouble) for one in conjunctions]
+    constants = [sparse.constant_of(model, one, together) for one in conjunctions]
+    return np.column_stack(columns) * np.array(constants)
+
+
+def l2(rng: Random) -> Iterator[str]:
+    X, y = problem(rng, binary=rng.random() < 0.5, most_features=4)
+    C, loss, options = power(rng, 4), str(rng.choice(["hinge", "squared_hinge", "logistic"])), kernel_map(rng)
+    common = {"C": C, "tol": 10.0 ** -rng.integers(2, 7), "max_iter": 3000, "random_state": 0, **options}
+    Phi = poly.expand(X, **options)
+    if loss == "logistic":
+        learner, warned = fitted(PolyLogisticRegression(penalty="l2", **common), X, y)
+        peer: Any = LogisticRegression(solver="liblinear", C=C, fit_intercept=False, tol=1e-8, max_iter=1000)
+    else:
+        storage = str(rng.choice(["on_the_fly", "condensed"]))
+        learner, warned = fitted(PolySVC(loss=loss, storage=storage, **common), X, y)
+        peer = LinearSVC(dual=True, C=C, loss=loss, fit_intercept=False, tol=1e-8, max_iter=3000)
+    w, columns = mapped(learner, X, options, l1=False)
+    weights = weights_of_peer(peer, Phi, y)
+    others = [objective(v, Phi, y, C, loss)[0] for v in (weights, 0 * weights)]
+    yield from complaints(learner, warned, objective(w, columns, y, C, loss), others)
+
+
+def l1(rng: Random) -> Iterator[str]:
+    binary = rng.random() < 0.5
+    X, y = problem(rng, binary=binary, most_features=4)
+    C, loss, options = power(rng, 4), str(rng.choice(["squared_hinge", "logistic"])), kernel_map(rng)
+    common = {"C": C, "tol": 10.0 ** -rng.integers(2, 7), "max_iter": 300, "random_state": 0, **options}
+    Phi = (sparse.expand_sets if binary else poly.expand)(X, **options)
+    if loss == "logistic":
+        learner, warned = fitted(PolyLogisticRegression(penalty="l1", **common), X, y)
+        peer: Any = LogisticRegression(
+            solver="liblinear", l1_ratio=1, C=C, fit_intercept=False, tol=1e-8, max_iter=1000
+        )
+    else:
+        learner, warned = fitted(PolySVC(penalty="l1", loss=loss, **common), X, y)
+        peer = LinearSVC(penalty="l1", dual=False, C=C, fit_intercept=False, tol=1e-8, max_iter=1000)
+    w, columns = mapped(learner, X, options, l1=True)
+    weights = weights_of_peer(peer, Phi, y)
+    others = [objective(v, Phi, y, C, loss, penalty="l1")[0] for v in (weights, 0 * weights)]
+    yield from complaints(learner, warned, objective(w, columns, y, C, loss, penalty="l1"), others)
+
+
+def ranking(rng: Random) -> Iterator[str]:
+    X, y = problem(rng, binary=rng.random() < 0.3)
+    y = rng.integers(0, rng.integers(2, 6), len(y))
+    y[:2] = 0, 1
+    C = power(rng, 4)
+    learner, warned = fitted(RankSVM(C=C, tol=10.0 ** -rng.integers(2, 8), max_iter=3000), X, y)
+    pairs, total = rankings.listed_pairs(y)
+    i, j = (np.array(column) for column in list(zip(*pairs, strict=True))[:2])
+    scale = C * cutting_planes.pair_scale(pairs, total)
+    sides = np.where(np.arange(len(i)) % 2 == 0, 1, -1)
+    differences = (X[i] - X[j]) * sides[:, None]
+    peer = LinearSVC(loss="hinge", C=scale, fit_intercept=False, tol=1e-8, max_iter=3000)
+    weights = np.zeros(X.shape[1]) if len(set(sides)) < 2 else weights_of_peer(peer, differences, sides)
+    values = [objective(w, differences, sides, scale, "hinge") for w in (learner.coef_, weights, 0 * weights)]
+    yield from complaints(learner, warned, values[0], [value for value, _ in values[1:]])
+
+
+def engines(rng: Random) -> Iterator[str]:
+    X, y = problem(rng, binary=rng.random() < 0.6, most_features=8)
+    name = str(rng.choice(["poly", "rbf", "sigmoid", "linear"]))
+    kernel = {"degree": int(rng.integers(1, 5)), "gamma": power(rng, 3), "coef0": float(rng.normal())}
+    if name == "poly" and rng.random() < 0.7:
+        kernel["coef0"] = abs(kernel["coef0"])
+    machine = SVC(kernel=name, C=power(rng, 3), max_iter=10_000, **kernel)
+    fitted(machine, X[::2], y[::2] if len(set(y[::2])) > 1 else np.arange(len(y[::2])) % 2)
+    expected, terms = kernel_sums(machine, X)
+    for engine in ENGINES:
+        try:
+            compiled = compile(machine, engine, measure=False)
+        except ValueError as error:
+            if "needs" not in str(error):
+                raise
+            continue
+        found = compiled.decision_function(X)
+        wrong = np.abs(found - expected) > 1e-10 * terms
+        if wrong.any() or not np.isfinite(found).all():
+            at = int(np.argmax(np.abs(found - expected)))
+            yield f"{engine} of {name} {kernel} answers {found[at]!r} where the sum is {expected[at]!r}"
+
+
+def kernel_sums(machine: Any, X: Rows) -> tuple[Rows, Rows]:
+    """Scores by the definition, and the sums of their terms without signs."""
+    A, Z = np.asarray(X, np.longdouble), np.asarray(machine.support_vectors_, np.longdouble)
+    gamma, coef0, degree = machine.gamma, machine.coef0, machine.degree
+    inner = A @ Z.T
+    if machine.kernel == "linear":
+        values, sizes = inner, np.abs(A) @ np.abs(Z).T
+    elif machine.kernel == "poly":
+        values = (gamma * inner + coef0) ** degree
+        sizes = (gamma * np.abs(A) @ np.abs(Z).T + abs(coef0)) ** degree
+    elif machine.kernel == "sigmoid":
+        values, sizes = np.tanh(gamma * inner + coef0), 1 + gamma * np.abs(A) @ np.abs(Z).T + abs(coef0)
+    else:
+        lengths = (A**2).sum(axis=1)[:, None] + (Z**2).sum(axis=1)
+        values, sizes = np.exp(-gamma * ((A[:, None] - Z) ** 2).sum(axis=2)), 1 + gamma * lengths
+    coefficients = machine.dual_coef_[0]
+    intercept = machine.intercept_[0]
+    return values @ coefficients + intercept, sizes @ np.abs(coefficients) + abs(intercept)
+
+
+FAMILIES: dict[str, Callable[[Random], Iterator[str]]] = {
+    "linear": linear,
+    "l2": l2,
+    "l1": l1,
+    "ranking": ranking,
+    "engines": engines,
+}
+
+
+def run(count: int, first: int = 0) -> Iterator[tuple[str, int, list[str]]]:
+    """One problem of each family after the other: its name, its seed, and what is wrong."""
+    for seed in range(first, first + -(-count // len(FAMILIES))):
+        for name, family in FAMILIES.items():
+            try:
+                wrong = list(family(np.random.default_rng(seed)))
+            except Exception as error:  # a crash is a finding
+                wrong = [f"{type(error).__name__}: {error}"]
+            yield name, seed, wrong
+
+
+def main(count: int = 10_000, first: int = 0) -> int:
+    done = dict.fromkeys(FAMILIES, 0)
+    found = dict.fromkeys(FAMILIES, 0)
+    for number, (name, seed, wrong) in zip(itertools.count(1), run(count, first), strict=False):
+        done[name] += 1
+        found[name] += bool(wrong)
+        for line in wrong:
+            print(f"{name} {seed}: {line}", flush=True)
+        if number % 500 == 0:
+            print(f"{number:,} problems", file=sys.stderr, flush=True)
+    print("| family | problems | wrong |\n|---|---|---|")
+    for name, problems in done.items():
+        print(f"| {name} | {problems:,} | {found[name]} |")
+    return int(any(found.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:])))

@@ -1,0 +1,12 @@
+"""A first part of the campaign of generated problems; tests/campaigns/numerical.py runs it on."""
+
+from __future__ import annotations
+
+import pytest
+
+from campaigns import numerical
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_generated_problems_are_solved_as_certified():
+    assert [found for found in numerical.run(150) if found[2]] == []
