@@ -30,7 +30,7 @@ STUB := src/unkernel/_core.pyi
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help demo test test-all test-python test-sanitized test-threads campaign-kills campaign-disks campaign-threads \
-	native native-sanitized fuzz fuzz-long bench lint docs clean
+	native native-sanitized fuzz fuzz-long fuzz-python bench lint docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -182,6 +182,9 @@ campaign-threads: $(STAMPS)/package $(STAMPS)/test ## ten threads, and processes
 
 campaign-disks: $(STAMPS)/package $(STAMPS)/test ## full disks, read-only folders, several who save at once
 	$(CAMPAIGN).disks
+
+fuzz-python: $(STAMPS)/package $(STAMPS)/test ## mutations of model files, read and asked by Python
+	$(BIN)/python tools/fuzz_python.py --runs 2000
 
 $(STAMPS)/cmake: $(STAMPS)/venv
 	@test -x "$(CMAKE)" || { echo "installing cmake ..."; $(PIP) install 'cmake>=3.18'; }

@@ -1,0 +1,305 @@
+"""Fuzz what Python reads: models of other programs, and `.uk` files with their headers.
+
+    python tools/fuzz_python.py --runs 20000           # for each target
+    python tools/fuzz_python.py --targets uk --seed 7
+
+Guided by coverage: an input that takes a new step from one line of unkernel's models, engines or records to
+another is kept and mutated further. Files of `.uk` are damaged with their digests and without, so that damage
+gets past these. What is read is asked for scores and explanations. Anything but an answer or a ValueError is
+a failure, and so is an input that takes more than a second of the processor's time; both are kept in
+build/fuzz_python. Native readers are fuzzed by tools/fuzz.py, a hundred times as fast and with sanitizers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests")]
+
+import unkernel  # noqa: E402
+from reference import damage  # noqa: E402
+from reference.small_models import SOUND  # noqa: E402
+
+TRACED = tuple(str(Path(unkernel.__file__).parent / room) for room in ("models", "engines", "records"))
+FAILURES = ROOT / "build" / "fuzz_python"
+MOST_MEMORY = 4 << 30
+MOST_SECONDS = 1.0
+LONGEST = 16384
+TOKENS = [
+    b"0",
+    b"1",
+    b"-1",
+    b"+",
+    b".",
+    b"1e308",
+    b"1e-400",
+    b"nan",
+    b"inf",
+    b":",
+    b"#",
+    b" ",
+    b"\n",
+    b"\r\n",
+]
+TOKENS += [
+    b"2147483647",
+    b"4294967296",
+    b"18446744073709551616",
+    b"null",
+    b"true",
+    b"[]",
+    b"{}",
+    b'""',
+    b"\xff",
+]
+
+
+class Steps:
+    """The steps from line to line that were ever taken in the traced files."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple[str, int, int]] = set()
+        self.news = 0
+
+    def __enter__(self) -> None:
+        self.news = 0
+        sys.settrace(self._called)
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def _called(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
+        name = frame.f_code.co_filename
+        if not name.startswith(TRACED):
+            return None
+        last = 0
+
+        def took(inner: FrameType, kind: str, _: Any) -> Callable[..., Any]:
+            nonlocal last
+            if kind == "line":
+                step = (name, last, inner.f_lineno)
+                last = inner.f_lineno
+                if step not in self.seen:
+                    self.seen.add(step)
+                    self.news += 1
+            return took
+
+        return took
+
+
+def mutated_text(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
+    """One to three changes: a byte, a token, a part twice or away, or the end of another input."""
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        place, other = rng.randrange(len(content) + 1), rng.choice(pool)
+        match rng.randrange(6):
+            case 0:
+                content = content[:place] + bytes([rng.randrange(256)]) + content[place + 1 :]
+            case 1:
+                content = content[:place] + rng.choice(TOKENS) + content[place + rng.randrange(3) :]
+            case 2:
+                content = content[:place] + content[place + rng.randrange(1, 17) :]
+            case 3:
+                part = content[place : place + rng.randrange(1, 65)]
+                content = content[:place] + part + content[place:]
+            case 4:
+                content = content[:place] + other[rng.randrange(len(other) + 1) :]
+            case _:
+                lines = content.split(b"\n")
+                lines.insert(rng.randrange(len(lines) + 1), lines.pop(rng.randrange(len(lines))))
+                content = b"\n".join(lines)
+    return content[:LONGEST]
+
+
+def mutated_header(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
+    """The header as text, with its length made to fit again."""
+    length = int.from_bytes(content[:8], "little")
+    text = mutated_text(content[8 : 8 + length].rstrip(), [b'"', b"}", b'{"a":1}'], rng)
+    text += b" " * (-(8 + len(text)) % 64)
+    return len(text).to_bytes(8, "little") + text + content[8 + length :]
+
+
+def mutated_file(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
+    """A `.uk` file with a changed header, changed arrays or settings, or any changed byte."""
+    numbers = np.random.default_rng(rng.getrandbits(32))
+    kind = rng.choice([mutated_header, *damage.KINDS])
+    if kind is mutated_header:
+        return mutated_header(content, pool, rng)
+    try:
+        return bytes(kind(content, numbers)[1])
+    except (KeyError, ValueError, TypeError, IndexError, json.JSONDecodeError, UnicodeDecodeError):
+        return mutated_header(content, pool, rng)  # that damage needs a file of another kind, or a sound one
+
+
+# --- What is asked ------------------------------------------------------------------------------------
+
+
+def questions() -> list[Callable[[Any], object]]:
+    """What one may ask of models and classifiers; each takes those that it is for."""
+    rng = np.random.default_rng(1)
+    ones = (rng.random((3, 12)) < 0.6).astype(float)
+    trees = ["(S (NP (D the) (N dog)) (VP barks))", "(S x)"]
+    record = {"age": 3, "job": "a", "member": True}
+    return [
+        lambda model: model.scores(ones),
+        lambda model: model.scores(trees),
+        lambda model: model.predict(ones, n_jobs=1),
+        lambda model: model.decision_function(ones * 0.5),
+        lambda model: model.predict(trees),
+        lambda model: model.score_one([0, 3, 5]),
+        lambda model: model.score_one(trees[0]),
+        lambda model: model.explain([0, 3, 5], top=3),
+        lambda model: model.explain(trees[0], top=3),
+        lambda model: model.predict_one(record),
+        lambda model: model.heaviest(5),
+        str,
+    ]
+
+
+def fitting_questions(model: Any) -> list[Callable[[Any], object]]:
+    """Those that a sound model answers, or refuses as it should."""
+    fitting = []
+    for question in questions():
+        try:
+            question(model)
+            fitting.append(question)
+        except ValueError:
+            fitting.append(question)
+        except (AttributeError, TypeError):
+            continue  # not for this kind of model
+    return fitting
+
+
+def ask_all(model: Any, asked: Iterable[Callable[[Any], object]]) -> None:
+    for question in asked:
+        try:
+            question(model)
+        except ValueError:
+            continue
+
+
+# --- The targets --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Target:
+    """How its inputs are read, mutated and asked."""
+
+    read: Callable[[Path], Any]
+    mutate: Callable[[bytes, Sequence[bytes], random.Random], bytes]
+    seeds: list[bytes]
+    runs: int = 0
+    refused: int = 0
+    slowest: float = 0.0
+    failures: list[str] = field(default_factory=list)
+
+
+def targets() -> dict[str, Target]:
+    """Each format of other programs, and each kind of `.uk` file."""
+    found = {
+        f"format {name}": Target(unkernel.read_model, mutated_text, [text]) for name, text in SOUND.items()
+    }
+    trees = [
+        ROOT / "tests" / "golden" / f"svmlight-tk-{name}.model"
+        for name in ("one-sst-defaults", "multi-plus-lin")
+    ]
+    found["format svmlight-tk"] = Target(
+        unkernel.read_model, mutated_text, [path.read_bytes() for path in trees]
+    )
+    for path in sorted((ROOT / "tests" / "models" / "golden").glob("digests-*.uk")):
+        whole = path.read_bytes()
+        seeds = [damage.without_digests(whole), whole]
+        name = path.stem.removeprefix("digests-")
+        read = (
+            unkernel.read_model if name == "kernel" else unkernel.load
+        )  # it has to be compiled before it is asked
+        found[f"uk {name}"] = Target(read, mutated_file, seeds)
+    return found
+
+
+def try_one(target: Target, name: str, content: bytes, path: Path, asked: Sequence[Any]) -> None:
+    """Read and ask; note what should not happen."""
+    path.unlink(missing_ok=True)  # the old one may still be mapped
+    path.write_bytes(content)
+    target.runs += 1
+    began = time.process_time()
+    problem = ""
+    try:
+        ask_all(target.read(path), asked)
+    except ValueError:
+        target.refused += 1
+    except BaseException:
+        if isinstance(sys.exc_info()[1], KeyboardInterrupt):
+            raise
+        problem = traceback.format_exc()
+    took = time.process_time() - began
+    target.slowest = max(target.slowest, took)
+    if took > MOST_SECONDS:
+        problem = problem or f"took {took:.1f} seconds"
+    if problem:
+        place = FAILURES / f"{name.replace(' ', '-')}-{target.runs}"
+        place.write_bytes(content)
+        place.with_suffix(".txt").write_text(problem, encoding="utf-8")
+        target.failures.append(f"{place.relative_to(ROOT)}: {problem.strip().splitlines()[-1]}")
+
+
+def fuzz(target: Target, name: str, runs: int, rng: random.Random, folder: Path) -> int:
+    """Returns how many inputs were kept."""
+    path = folder / "input"
+    path.write_bytes(target.seeds[0])
+    asked = fitting_questions(target.read(path))
+    steps = Steps()
+    pool = list(target.seeds)
+    for number in range(runs):
+        content = pool[number] if number < len(target.seeds) else target.mutate(rng.choice(pool), pool, rng)
+        with steps:
+            try_one(target, name, content, path, asked)
+        if steps.news > 0 and number >= len(target.seeds):
+            pool.append(content)
+    return len(pool)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", type=int, default=2000, help="inputs for each target")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--targets", nargs="*", default=[""], help="beginnings of names; all by default")
+    arguments = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    FAILURES.mkdir(parents=True, exist_ok=True)
+    print("| target | executions | refused | kept | slowest, s | failures |\n|---|---:|---:|---:|---:|---:|")
+    failures: list[str] = []
+    total = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, target in targets().items():
+            if not name.startswith(tuple(arguments.targets)):
+                continue
+            rng = random.Random(arguments.seed)
+            kept = fuzz(target, name, arguments.runs, rng, Path(folder))
+            total += target.runs
+            failures += target.failures
+            counts = f"{target.runs:,} | {target.refused:,} | {kept} | {target.slowest:.2f}"
+            print(f"| {name} | {counts} | {len(target.failures)} |", flush=True)
+    print(f"| sum | {total:,} | | | | {len(failures)} |")
+    print("\n".join(failures[:20]))
+    return int(bool(failures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
