@@ -30,7 +30,7 @@ STUB := src/unkernel/_core.pyi
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help demo test test-all test-python test-sanitized test-threads campaign-kills campaign-disks campaign-threads \
-	native native-sanitized fuzz fuzz-long fuzz-python bench lint docs clean
+	campaign-numerical native native-sanitized fuzz fuzz-long fuzz-python bench lint docs reproducible audit clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,22 @@ lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, and who may
 docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/test ## the documentation, into site, and its examples
 	$(BIN)/mkdocs build --strict --quiet
 	$(PYTEST) -m docs tests/docs
+
+# From copies in two folders, and with the whole compilation in each.
+reproducible: $(STAMPS)/build-system ## check that two builds of the wheel are the same to the byte
+	@rm -rf build/reproducible
+	@for folder in one the/other; do \
+		mkdir -p build/reproducible/$$folder && \
+		cp -R pyproject.toml CMakeLists.txt README.md LICENSE src cpp bindings tools build/reproducible/$$folder && \
+		rm -f build/reproducible/$$folder/src/unkernel/_core.* && \
+		CCACHE_DISABLE=1 $(PIP) wheel --no-deps --no-build-isolation --no-cache-dir -w build/reproducible/$$folder/dist \
+			build/reproducible/$$folder || exit 1; done
+	cmp build/reproducible/one/dist/*.whl build/reproducible/the/other/dist/*.whl
+	@echo "both are $$(sha256sum build/reproducible/one/dist/*.whl)"
+
+audit: $(STAMPS)/package ## look for known vulnerabilities of what the package needs (asks the index)
+	@$(PIP) install pip-audit
+	$(BIN)/pip-audit --skip-editable --desc off
 
 clean: ## remove .venv, build, site and every cache
 	rm -rf $(VENV) build dist site $(STUB) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
@@ -174,6 +190,7 @@ build/test-sanitized/python build/test-threads/python: $(STAMPS)/package $(STAMP
 # Programs of tests/campaigns, as long as wished: KILLS=100 make campaign-kills. They end with 0 if all held.
 CAMPAIGN = cd tests && OPENBLAS_NUM_THREADS=1 $(CURDIR)/$(BIN)/python -m campaigns
 KILLS ?= 1000
+PROBLEMS ?= 10000
 campaign-kills: $(STAMPS)/package $(STAMPS)/test ## processes killed at random moments of saving, packing, training, ...
 	$(CAMPAIGN).kills --kills $(KILLS)
 
@@ -182,6 +199,9 @@ campaign-threads: $(STAMPS)/package $(STAMPS)/test ## ten threads, and processes
 
 campaign-disks: $(STAMPS)/package $(STAMPS)/test ## full disks, read-only folders, several who save at once
 	$(CAMPAIGN).disks
+
+campaign-numerical: $(STAMPS)/package $(STAMPS)/test ## generated problems: certificates and scores against LIBLINEAR's, LIBSVM's
+	$(CAMPAIGN).numerical --problems $(PROBLEMS)
 
 fuzz-python: $(STAMPS)/package $(STAMPS)/test ## mutations of model files, read and asked by Python
 	$(BIN)/python tools/fuzz_python.py --runs 2000

@@ -6,6 +6,7 @@ import importlib
 import importlib.metadata
 import importlib.resources
 import json
+import re
 import sys
 
 import pytest
@@ -29,6 +30,17 @@ PUBLIC = {
 
 def test_version_is_that_of_the_metadata() -> None:
     assert unkernel.__version__ == importlib.metadata.version("unkernel")
+
+
+def test_the_wheel_says_what_it_is_made_of() -> None:
+    """A bill of materials, where PEP 770 wants it: what is compiled in, and every library that it needs."""
+    files = importlib.metadata.files("unkernel") or []
+    (place,) = [file for file in files if "sboms" in file.parts]
+    materials = json.loads(place.read_text())
+    named = {component["name"] for component in materials["components"]}
+    needed = importlib.metadata.requires("unkernel") or []
+    assert {re.split(r"[<>=;\[ ]", one)[0] for one in needed if "extra ==" not in one} | {"nanobind"} == named
+    assert materials["metadata"]["component"]["version"] == unkernel.__version__
 
 
 def test_public_names_exist() -> None:

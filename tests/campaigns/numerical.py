@@ -1,6 +1,6 @@
 """Generated problems at ordinary and extreme scales, solved by unkernel and by LIBLINEAR or LIBSVM.
 
-    python tests/campaigns/numerical.py [PROBLEMS] [FIRST SEED]
+    python -m campaigns.numerical --problems 10000 --seed 0
 
 A learner certifies that its objective P is at most gap * P above the minimum. That is false if any weights
 have an objective below (1 - gap) * P: those of LIBLINEAR, for instance, or zeros. The objective itself is
@@ -10,19 +10,17 @@ kernel sum, whatever the kernel. What is allowed for is rounding, in proportion 
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from reference import cutting_planes, poly, rankings, sparse
 from unkernel import CuttingPlaneSVC, PolyLogisticRegression, PolySVC, RankSVM, compile
@@ -267,10 +265,14 @@ def run(count: int, first: int = 0) -> Iterator[tuple[str, int, list[str]]]:
             yield name, seed, wrong
 
 
-def main(count: int = 10_000, first: int = 0) -> int:
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--problems", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
     done = dict.fromkeys(FAMILIES, 0)
     found = dict.fromkeys(FAMILIES, 0)
-    for number, (name, seed, wrong) in zip(itertools.count(1), run(count, first), strict=False):
+    for number, (name, seed, wrong) in zip(itertools.count(1), run(given.problems, given.seed), strict=False):
         done[name] += 1
         found[name] += bool(wrong)
         for line in wrong:
@@ -284,4 +286,4 @@ def main(count: int = 10_000, first: int = 0) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:])))
+    sys.exit(main())

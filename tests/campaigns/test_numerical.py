@@ -1,4 +1,4 @@
-"""A first part of the campaign of generated problems; tests/campaigns/numerical.py runs it on."""
+"""A first part of the campaign of generated problems; `make campaign-numerical` runs the whole."""
 
 from __future__ import annotations
 
