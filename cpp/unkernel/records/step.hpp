@@ -51,6 +51,9 @@ inline std::string quoted(std::string_view text) {
   return std::string("'").append(text.substr(0, size)).append(size < text.size() ? "...'" : "'");
 }
 
+// Throws std::invalid_argument if `sound` is false: the plan is damaged, or was put together wrongly.
+void check_plan(bool sound, const char* what);
+
 struct Shape {
   std::int32_t width;
   bool dense;
@@ -66,7 +69,7 @@ struct CodeRoom {
 
 class Step {
  public:
-  explicit Step(Shape shape) : shape_(shape) {}
+  explicit Step(Shape shape) : shape_(shape) { check_plan(shape.width >= 0, "a step has a negative width"); }
   virtual ~Step() = default;
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
@@ -96,8 +99,5 @@ struct Input {
   Shape shape;
   const Step* made;
 };
-
-// Throws std::invalid_argument if `sound` is false: the plan is damaged, or was put together wrongly.
-void check_plan(bool sound, const char* what);
 
 }  // namespace unkernel::records

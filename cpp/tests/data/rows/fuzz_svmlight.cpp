@@ -65,6 +65,19 @@ Outcome read(std::span<const std::string_view> blocks, ThreadPlan plan, IndexRan
   }
 }
 
+// As many rows as were counted, whatever part of the file they come from.
+void check_parts(std::span<const std::string_view> blocks, IndexRange allowed, std::size_t rows) {
+  SvmlightParser parser("fuzz", {1, 20}, allowed);
+  std::size_t taken = 0;
+  for (const std::string_view block : blocks) {
+    parser.feed(block);
+    taken += parser.take_part().labels.span().size();
+  }
+  parser.finish();
+  taken += parser.take_part().labels.span().size();
+  CHECK(taken == rows);
+}
+
 std::vector<std::string_view> cut_at_random(std::string_view text, Random& random) {
   std::vector<std::string_view> blocks;
   while (!text.empty()) {
@@ -129,6 +142,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (fuzz_also(random.next(), 8)) {
     CHECK(read(whole, {1, random.below(50)}, allowed) == outcome);
     CHECK(read(cut_at_random(text, random), {1, 20}, allowed) == outcome);
+    if (outcome.error.empty()) check_parts(cut_at_random(text, random), allowed, outcome.labels.size());
   }
   if (fuzz_also(random.next(), 512)) {
     CHECK(read(whole, {3, random.below(50)}, allowed) == outcome);

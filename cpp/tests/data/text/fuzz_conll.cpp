@@ -160,10 +160,19 @@ void check_blocks(const ColumnText& whole, Random& random) {
   CHECK(options.format == ColumnFormat::chunks || faults == errors(whole));
 }
 
+// Sentences that were read with a check pass it again; others pass or not, with a reason.
+void check_tree_check(const ColumnText& text, TreeCheck trees) {
+  text.check_trees(trees);
+  try {
+    text.check_trees(TreeCheck::tree);
+  } catch (const FormatError& error) { CHECK(trees != TreeCheck::tree && error.line >= 1); }
+}
+
 void check_format(std::string_view bytes, ColumnFormat format, TreeCheck trees, Random& random) {
   ColumnOptions options{format, 0, trees, true, 1};
   const ColumnText skipping(std::string(bytes), "fuzz", options);
   check_invariants(skipping);
+  if (format != ColumnFormat::chunks) check_tree_check(skipping, trees);
   // Written text is read without the tree check, which would reject the skipped sentences again.
   if (trees == TreeCheck::none && fuzz_also(random.next(), 4)) check_writing(skipping, random);
   if (fuzz_also(random.next(), 8)) check_blocks(skipping, random);

@@ -36,6 +36,16 @@ void check_forest(const Forest& forest) {
   }
 }
 
+// The last tree in a forest of its own.
+void check_copy(const Forest& forest) {
+  if (forest.size() == 0) return;
+  const auto root = static_cast<NodeId>(forest.size()) - 1;
+  Forest copy;
+  const std::vector<NodeId> copied = absorb(copy, forest, std::vector<NodeId>{root, -1});
+  CHECK(copied.size() == 2 && copied[1] == -1 && copy.size() <= forest.size());
+  CHECK(to_brackets(copy, copied[0], false) == to_brackets(forest, root, false));
+}
+
 void check_brackets(std::string_view text) {
   for (const WordStyle style : {WordStyle::apart, WordStyle::joined}) {
     Forest forest;
@@ -55,8 +65,25 @@ void check_brackets(std::string_view text) {
         }
       }
     } catch (const BracketError& error) { CHECK(error.offset <= text.size()); }
+    check_copy(forest);
     check_forest(forest);
   }
+}
+
+// Labels and numbers of children, in preorder, from the bytes.
+void check_preorder(std::string_view text) {
+  std::vector<std::string_view> labels;
+  std::vector<std::int64_t> arities;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    labels.push_back(text.substr(at, 1));
+    arities.push_back(static_cast<unsigned char>(text[at]) % 4 - (text[at] == 'x' ? 1 : 0));
+  }
+  Forest forest;
+  try {
+    const NodeId root = add_preorder(forest, labels, arities);
+    CHECK(root >= 0 && static_cast<std::size_t>(root) < forest.size());
+  } catch (const std::invalid_argument&) {}
+  check_forest(forest);
 }
 
 // --- Lines ------------------------------------------------------------------------------------------
@@ -181,8 +208,16 @@ void check_arrays(std::string_view text) {
 
 }  // namespace
 
+// So many different labels, trees and words that tables grow.
+std::string many_labels() {
+  std::string tree = "(S";
+  for (int k = 0; k < 300; ++k) tree += " (N" + std::to_string(k) + " (M w" + std::to_string(k) + "))";
+  return tree + ")";
+}
+
 std::vector<std::string> fuzz_seeds() {
   return {
+      many_labels(),
       "(S (NP (D the) (N dog)) (VP barks))\n( (S x))",
       "((A)(B b b b (C)))",
       "1 |BT| (A (B b) New York) |BT| |ET| 1:0.5 7:-3e-2 |BV| 2:1 |EV| # why\n-1 |BT| (C d) |ET|\n",
@@ -196,6 +231,7 @@ std::vector<std::string> fuzz_seeds() {
       "1 2147483646:1 2147483647:1",
       "\xff\xfe |BT| (\x80 \xe7\x8a\xac) |ET|\n",
       "(A (B (C (D (E (F f))))))",
+      "b``a````",  // in preorder
       "\x05\x02\x10\x18\x00\x08\x10\x00\x00\x08\x10\x18\x00\x08",
   };
 }
@@ -207,5 +243,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (fuzz_also(random.next(), 2)) check_brackets(text);
   if (fuzz_also(random.next(), 2)) check_lines(text, random);
   if (fuzz_also(random.next(), 4)) check_arrays(text);
+  if (fuzz_also(random.next(), 8)) check_preorder(text);
   return 0;
 }

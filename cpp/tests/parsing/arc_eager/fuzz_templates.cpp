@@ -74,6 +74,12 @@ std::vector<std::string> fuzz_seeds() {
       "[moves]\nstack[0].left-valency+input[1000].right-valency\n[labels]\nhead.head.head.feats+dependent."
       "lemma+direction\n",
       "[moves]\ndirection\n" + labels,
+      "[moves]\nstack.word\n[beside moves]\ninput.word\n[moves]\nstack.xpos\n" + labels,
+      "[moves]\nstack.word\n[beside moves]\ninput.word\n" + labels + "[beside labels]\nhead.word\n",
+      "[moves]\nstack.left2.word\nstack.right.word\nstack.right2.word\ninput.before.word\ninput.after."
+      "word\n" +
+          labels,
+      "[moves]\nstack.head.head.head.head.head.head.head.head.head.head.head.word\n" + labels,
       "[moves]\nstack[-1].word\n" + labels,
       "[moves]\nstack[99999999999].word\n" + labels,
       "[labels]\nhead[-2147483648].word\n[moves]\nstack.form\n",
