@@ -39,7 +39,7 @@ LONGEST_OF = {"fuzz_conll": 256, "fuzz_chunks": 192, "fuzz_numbers": 48, "fuzz_p
 RUNS_AT_ONCE = 2_000_000
 FIRST_RUNS = 10_000
 
-# What files go through before anything else: text to data, arrays to data. Not what writes, packs or allocates.
+# What files go through first: text to data, arrays to data. Not what writes, packs or allocates.
 READERS = (
     *(
         f"data/{name}"
