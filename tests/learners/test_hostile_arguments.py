@@ -249,3 +249,48 @@ def test_a_syntax_tree_that_contains_itself():
     tree.body[0].value.args[0] = tree
     with pytest.raises(ValueError, match="the tree contains itself, below a node Module"):
         TreeSVC().fit([tree, ast.parse("a + b")] * 2, [0, 1, 0, 1])
+
+
+# --- Numbers of other types ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["M8[s]", "m8[s]", complex])
+@pytest.mark.parametrize("learner", ROW_LEARNERS)
+def test_what_is_no_number(learner, kind):
+    """A missing date would become -9.2e18."""
+    fitted = learner().fit(X, y)
+    given = np.zeros((60, 8), kind)
+    calls = (learner().fit, fitted.decision_function, compile(fitted).decision_function)
+    for call in calls:
+        with pytest.raises(ValueError, match=r"Complex data not supported|Dates and times are no numbers"):
+            call(given, y) if call == calls[0] else call(given)
+
+
+@pytest.mark.parametrize("learner", ROW_LEARNERS)
+def test_layouts_and_types_of_numbers(learner):
+    fitted = learner().fit(X, y)
+    fast = compile(fitted)
+    expected = fitted.decision_function(X)
+    for given in (
+        X.astype(object),
+        X.astype(">f8"),
+        X.astype(np.longdouble),
+        X.astype(np.float16),
+        X > 0,
+        X.tolist(),
+        np.asfortranarray(X),
+        np.repeat(X, 2, axis=1)[:, ::2],
+        X[::-1, ::-1].copy()[::-1, ::-1],
+        np.frombuffer(X.tobytes()).reshape(X.shape),  # which nobody may write to
+    ):
+        np.testing.assert_array_equal(fitted.decision_function(given), expected)
+        np.testing.assert_array_equal(fast.decision_function(given), fast.decision_function(X))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("tol", [1e-15, 1e-300, np.float32(1.0)])
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_gaps_that_rounding_hides(learner, tol):
+    """Solvers end: what is closer than rounding can tell is not sought."""
+    fitted = learner(tol=tol, max_iter=30).fit(*examples(learner))
+    assert 0 <= fitted.gap_ <= 1

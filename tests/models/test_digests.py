@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -175,3 +176,20 @@ def test_header_and_arrays_are_of_one_file(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(container, "_read_metadata", replaced_meanwhile)
     assert unkernel.load(path, verify=True).decision_function(ROWS).tolist() == expected
+
+
+def test_arrays_take_no_files(tmp_path):
+    """All arrays are of one mapping: a process that may open few files reads any number of them."""
+    arrays = {f"array {number}": np.arange(number % 3, dtype=np.float64) for number in range(3000)}
+    container.write(tmp_path / "many.uk", "test", arrays, {})
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    descriptors = Path("/proc/self/fd")
+    opened = len([*descriptors.iterdir()]) if descriptors.exists() else 200
+    resource.setrlimit(resource.RLIMIT_NOFILE, (opened + 5, limits[1]))
+    try:
+        _, found, _ = container.read(tmp_path / "many.uk", verify=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert {name: array.tolist() for name, array in found.items()} == {
+        name: array.tolist() for name, array in arrays.items()
+    }

@@ -62,11 +62,13 @@ class SimplexSolver {
     for (std::size_t round = 0; round < most_rounds; ++round) {
       const std::size_t steepest = best_newcomer();
       const double left = what_is_left(steepest);
-      if (left <= accuracy) return;
+      // What is closer than rounding can tell would be sought for ever, and the value would not be certain.
+      const double least = std::max(accuracy, 0.1 * rounding_error());
+      if (left <= least) return;
       const double before = value();
       take_newton_steps(steepest);
       if (value() - before > 0.01 * left) continue;
-      if (!shift_between_pairs(accuracy)) return;
+      if (!shift_between_pairs(least)) return;
     }
   }
 
@@ -77,7 +79,10 @@ class SimplexSolver {
   }
 
   // The value minus a bound of its rounding error: for a huge C, large terms cancel.
-  double certain_value() const {
+  double certain_value() const { return value() - rounding_error(); }
+
+ private:
+  double rounding_error() const {
     constexpr double rounding = 1e-15;
     double terms = 0.0;
     for (std::size_t k = 0; k < problem_.size; ++k) {
@@ -85,10 +90,9 @@ class SimplexSolver {
       terms += a_[k] * std::abs(problem_.linear[k]);
       for (std::size_t j = 0; j < problem_.size; ++j) terms += 0.5 * a_[k] * std::abs(gram(k, j)) * a_[j];
     }
-    return value() - rounding * terms;
+    return rounding * terms;
   }
 
- private:
   double gram(std::size_t i, std::size_t j) const {
     return i < problem_.size && j < problem_.size ? problem_.gram[i * problem_.stride + j] : 0.0;
   }

@@ -32,7 +32,7 @@ def check_different(*outputs: str | Path | None) -> None:
     """Fail if two outputs of a command have the same place."""
     places = [Path(output) for output in outputs if output is not None and output != "-"]
     for number, output in enumerate(places):
-        if any(output.resolve() == other.resolve() for other in places[:number]):
+        if any(os.path.realpath(output) == os.path.realpath(other) for other in places[:number]):
             raise ValueError(f"{output}: is the name of two outputs; give each its own")
 
 

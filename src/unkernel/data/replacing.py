@@ -31,7 +31,7 @@ def replaced(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """
     from pathlib import Path
 
-    path = Path(target).resolve()  # a link stays a link, and what it names is replaced
+    path = Path(os.path.realpath(target))  # a link stays a link, and what it names is replaced
     if path.exists() and not path.is_file():
         with _writer(os.open(path, os.O_WRONLY), path) as device:  # such as /dev/stdout: nothing to replace
             yield device

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from unkernel.data.files import name_of
 from unkernel.data.replacing import replaced
 from unkernel.engines import Candidate
 from unkernel.engines.candidates import details, words
@@ -67,7 +68,7 @@ def draw(path: Path, candidates: Sequence[Candidate], title: str) -> None:
     figure = new_figure(panels)
     axes = figure.add_subplot(1, panels, 1)
     _draw_all(axes, found, lines)
-    axes.set_title(title, parse_math=False)
+    axes.set_title(name_of(title), parse_math=False)
     if lines:
         _draw_tries(figure.add_subplot(1, panels, 2), found, lines)
     save_figure(figure, path)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from unkernel.data.files import name_of
 from unkernel.report.plots import new_figure, save_figure
 
 Setting = Mapping[str, Any]
@@ -30,7 +31,7 @@ def draw_tuning(path: Path, result: Mapping[str, Any]) -> None:
         axes.set_xscale("log")
     measured_on = result.get("dev") or f"mean of {result['folds']} folds"
     axes.set(xlabel=across or "", ylabel=f"{result['criterion']}, {measured_on}")
-    axes.set_title(result["data"], parse_math=False)
+    axes.set_title(name_of(result["data"]), parse_math=False)
     axes.grid(True, which="both", alpha=0.2)
     axes.legend()
     save_figure(figure, path)

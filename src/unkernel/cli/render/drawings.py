@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from unkernel.cli.inputs.files import STANDARD_STREAM
 from unkernel.cli.outputs import check_output, check_place
-from unkernel.data.files import writing
+from unkernel.data.files import name_of, writing
 from unkernel.data.replacing import replaced
 from unkernel.data.text.chunks import ChunkSentence
 from unkernel.parsing import Parsed
@@ -95,7 +95,7 @@ def _one_picture(path: Path) -> Iterator[Sink]:
 @contextlib.contextmanager
 def _page(path: Path) -> Iterator[Sink]:
     with replaced(path) as file:
-        file.write(_HEAD.format(title=html.escape(path.stem)).encode())
+        file.write(_HEAD.format(title=html.escape(name_of(path.stem))).encode())
 
         def add(parsed: Parsed) -> None:
             for sentence in cast(Iterable[Any], parsed.corpus):

@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 from unkernel.cli.inputs.files import STANDARD_STREAM
-from unkernel.cli.render.console import many, messages
+from unkernel.cli.render.console import many, messages, on_one_line
 
 if TYPE_CHECKING:
     from unkernel._core import Progress as TrainingProgress
@@ -164,7 +164,7 @@ class Display:
     def _say(self, words: str) -> None:
         if self._verbose:
             self._last_line = time.monotonic()
-            messages().print(Text(words))
+            messages().print(Text(on_one_line(words)))
 
 
 def share_done(progress: TrainingProgress, tol: float) -> float:

@@ -59,11 +59,25 @@ def print_candidates(candidates: Sequence[dict[str, Any]]) -> None:
     print_table("candidates", table)
 
 
+class _PlainTable(Table):
+    """A table whose cells are text: names from files cannot move a terminal's cursor, nor are they markup."""
+
+    def add_row(self, *cells: Any, **settings: Any) -> None:
+        super().add_row(*map(_plain, cells), **settings)
+
+
+def _plain(cell: Any) -> Any:
+    words = cell.plain if isinstance(cell, Text) else cell
+    if not isinstance(words, str):
+        return cell
+    return cell if isinstance(cell, Text) and words.isprintable() else Text(on_one_line(words))
+
+
 def new_table() -> Table:
-    return Table(box=None, pad_edge=False, padding=(0, 1), header_style="cyan")
+    return _PlainTable(box=None, pad_edge=False, padding=(0, 1), header_style="cyan")
 
 
 def print_table(title: str, table: Table) -> None:
-    results().print(Text(title, style="bold"))
+    results().print(Text(on_one_line(title), style="bold"))
     console = results() if results().is_terminal else Console(file=sys.stdout, width=_FILE_WIDTH)
     console.print(Padding(table, (0, 0, 0, 2), expand=False))

@@ -44,6 +44,8 @@ def check_given(*given: Any) -> None:
         check_sparse(X)
         if isinstance(X, np.ma.MaskedArray) and X.mask.any():
             raise ValueError("masked values are missing ones: leave them out, or fill them in (X.filled)")
+        if getattr(X, "ndim", 0) == 2 and isinstance(getattr(X, "dtype", None), np.dtype):
+            _check_real(X.dtype)
 
 
 def _without_frame(X: Any) -> Any:
@@ -85,6 +87,10 @@ def _check_shape(shape: tuple[int, ...], min_rows: int, min_columns: int) -> Non
 def _check_real(dtype: np.dtype[Any]) -> None:
     if dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold real numbers")
+    if dtype.kind in "Mm":
+        raise ValueError(
+            "Dates and times are no numbers: say what about them counts, such as days since then"
+        )
 
 
 def _check_finite(values: NDArray[np.float64]) -> None:

@@ -139,12 +139,14 @@ def _source_paths(sources: PathLike | Sequence[PathLike]) -> list[Path]:
 def _stamp(path: Path, target: Path) -> SourceStamp:
     """A source as it is now. Named from the target's folder, so that both can be moved together."""
     status = path.stat()
-    relative = os.path.relpath(path.resolve(), target.resolve().parent)
+    relative = os.path.relpath(os.path.realpath(path), os.path.dirname(os.path.realpath(target)))  # noqa: PTH120
     return SourceStamp(relative, status.st_size, status.st_mtime_ns)
 
 
 def _check_to_overwrite(target: Path, paths: Sequence[Path]) -> None:
     """What is there may be somebody's data: only rows files, and empty ones, are replaced."""
+    if target.exists() and not target.is_file() and not target.is_dir():
+        raise ValueError(f"cache={str(target)!r} is not an ordinary file; name another one")
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "cache= is a folder; name a file in it", str(target))
     if not target.exists():

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from unkernel._core import BlockFile, BlockPacker
 from unkernel.data import SvmlightPart
 from unkernel.data.checksums import checksum_of, hexadecimal_checksum
+from unkernel.data.files import name_of
 from unkernel.errors import FormatError
 
 VERSION = 1
@@ -187,7 +188,9 @@ class OpenRows:
     def store(self, index: Int64s, features: int) -> BlockFile:
         """The blocks, for a matrix of that many columns."""
         descriptor = self._file.fileno()
-        store = BlockFile(self.name, descriptor=descriptor, end=self._end, features=features, index=index)
+        store = BlockFile(
+            name_of(self.name), descriptor=descriptor, end=self._end, features=features, index=index
+        )
         if (store.rows, store.entries) != (self.facts.rows, self.facts.entries):
             raise self.error("the footer and the blocks disagree about the rows")
         return store

@@ -179,7 +179,7 @@ class ArcEagerParser(BaseParser[TreebankSource]):
         template_text, name = read_templates(self.templates, _TEMPLATES)
         spec = new_spec(template_text, name, self.split, int(self.min_count))
         spec.learn(bank._text)
-        if not spec.move_columns:
+        if self.min_count > 1 and not spec.move_columns:  # templates may be such that there are none
             raise ValueError(f"no feature occurs {self.min_count} times: lower min_count")
         report(
             f"{len(bank):,} sentences, {bank.n_words:,} words, {len(spec.labels)} relations, "

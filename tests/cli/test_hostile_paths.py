@@ -1,0 +1,139 @@
+"""Files with odd names, and names of what is no file: an answer, or one line that says what is wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from reference.parse_corpora import treebank
+from unkernel import PolySVC, TreeSVC
+from unkernel.cli import main
+from unkernel.models import container
+
+ROWS = "1 1:1 2:1\n-1 3:1\n1 1:1\n-1 2:1 3:1\n" * 5
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("rows.svm").write_text(ROWS)
+    Path("text.conllu").write_text(treebank(6, 0))
+    for kind, data in (("poly", "rows.svm"), ("parser", "text.conllu")):
+        assert main(["train", kind, data, "-o", f"{kind}.uk", "-q"]) == 0
+    return tmp_path
+
+
+NAMES = {
+    "not ASCII": "ünïcödé 模型",
+    "a line break": "a\nb",
+    "a terminal's escape": "a\x1b[31mb",
+    "quotation marks": "a'b\"c",
+    "a pattern": "a*b[1]?",
+    "format directives": "%s%n{0}",
+    "the direction of text": "a\u202eb",
+    "a home folder": "~",
+    "markup": "[bold]x",
+    "as long as can be": "n" * 240,
+    "bytes that are no UTF-8": os.fsdecode(b"caf\xe9"),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux")
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_names_of_files(files, capfd, name):
+    Path(f"{name}.svm").write_text(ROWS)
+    large = ["--out-of-core", "--cache", f"{name}.rows", "--checkpoint", f"{name}.kept"]
+    for command in (
+        ["train", "poly", f"{name}.svm", "-o", f"{name}.uk", "--test", f"{name}.svm"],
+        ["train", "linear", f"{name}.svm", "-o", f"{name}.uk", *large],
+        ["train", "linear", f"{name}.svm", "-o", f"{name}.uk", *large],
+        ["predict", f"{name}.uk", f"{name}.svm", "-o", f"{name}.out"],
+        ["evaluate", f"{name}.uk", f"{name}.svm"],
+        ["compile", f"{name}.uk", "-o", f"{name}2.uk", "--sample", f"{name}.svm", "--plot", f"{name}.svg"],
+        ["inspect", f"{name}.uk"],
+        ["verify", f"{name}.uk"],
+        ["explain", f"{name}.uk", f"{name}.svm"],
+        ["tune", "poly", f"{name}.svm", "--cv", "2", "--C", "1", "--plot", f"{name}-t.svg"],
+        ["parse", "parser.uk", "text.conllu", "--svg", f"{name}.html", "-o", f"{name}.conllu"],
+        ["parse", "parser.uk", "text.conllu", "--svg", f"{name} d", "-o", f"{name} 2.conllu"],
+    ):
+        assert main(command) == 0, (command, capfd.readouterr().err)
+    out, err = capfd.readouterr()
+    assert "\x1b[31m" not in out + err
+    assert main(["inspect", f"{name}.missing"]) == 2
+    assert len(capfd.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["folder", "dangling", "loop", "fifo", "missing/new", "rows.svm/x", "/proc/x"]
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train poly rows.svm -q --force -o",
+        "predict poly.uk rows.svm --force -o",
+        "compile poly.uk --force -o",
+        "parse parser.uk text.conllu --force -o",
+        "tune poly rows.svm --cv 2 --C 1 --force -o",
+        "train linear rows.svm -o new.uk --out-of-core --cache",
+        "train linear rows.svm -o new.uk --checkpoint",
+    ],
+)
+def test_outputs_that_are_no_files(files, capfd, command, name):
+    """What cannot be written is one line; what has nothing to lose (a link to nothing) may become a file."""
+    os.mkfifo("fifo")
+    Path("folder").mkdir()
+    Path("dangling").symlink_to("nowhere")
+    Path("loop").symlink_to("loop")
+    writes_at_once = command.split()[0] in ("predict", "parse")
+    if name == "fifo" and writes_at_once:
+        pytest.skip("waits for a reader, as it should")
+    code = main([*command.split(), name])
+    err = capfd.readouterr().err
+    if code == 2:
+        (line,) = [line for line in err.splitlines() if "error" in line]
+        assert name in line
+    else:
+        assert code == 0
+        assert name in ("dangling", "loop", "folder")  # --checkpoint takes a folder
+    assert Path("rows.svm").read_text() == ROWS
+
+
+def test_names_in_models_do_not_reach_a_terminal(files, capfd):
+    """Whoever looks into a model of somebody else sees its names spelled out."""
+    rows = np.random.default_rng(0).integers(0, 2, (60, 4)).astype(float)
+    labels = np.where(rows[:, 0] != rows[:, 1], "a\x1b[31mb\r\x07", "[bold]c")
+    frame = pd.DataFrame(rows, columns=[f"f{i}\x1b]0;x\x07" for i in range(4)])
+    PolySVC(random_state=0).fit(frame, labels).save("names.uk")
+    trees = ["(S (A\x1b[31m x))", "(S (B y))"] * 30
+    TreeSVC().fit(trees, labels).save("trees.uk")
+    for model in ("names.uk", "trees.uk"):
+        assert main(["inspect", model, "--top", "5"]) == 0
+        out = capfd.readouterr().out
+        assert "[bold]c" in out
+        assert "\\x1b" in out
+        assert all(word.isprintable() for word in out.split("\n"))
+
+
+def test_pictures_of_another_format_make_no_folder(files, capfd):
+    assert main(["parse", "parser.uk", "text.conllu", "--svg", "a.png"]) == 2
+    assert "a.png: pictures are SVG; name a folder, or a file that ends in" in capfd.readouterr().err
+    assert not Path("a.png").exists()
+
+
+def test_settings_that_are_nested_deeply(files, capfd):
+    kind, arrays, settings = container.read("poly.uk")
+    deep: list = []
+    for _ in range(700):
+        deep = [deep]
+    for origin in ({"a": {"b": [{"c": None}]}}, {"learner": {"x": 1}, "gap": {}}, {"deep": deep}):
+        container.write("nested.uk", kind, arrays, settings | {"origin": origin})
+        for options in ([], ["--json"], ["--top", "3"]):
+            code = main(["inspect", "nested.uk", *options])
+            err = capfd.readouterr().err
+            assert code == 0 or (code == 2 and err.endswith("nested too deeply\n"))
