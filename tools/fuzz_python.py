@@ -264,12 +264,17 @@ def fuzz(target: Target, name: str, runs: int, rng: random.Random, folder: Path)
     asked = fitting_questions(target.read(path))
     steps = Steps()
     pool = list(target.seeds)
+    sound = list(target.seeds)  # mutations of what was refused are mostly refused where that was
     for number in range(runs):
-        content = pool[number] if number < len(target.seeds) else target.mutate(rng.choice(pool), pool, rng)
+        chosen = rng.choice(sound if rng.random() < 0.75 else pool)
+        content = pool[number] if number < len(target.seeds) else target.mutate(chosen, pool, rng)
+        refused = target.refused
         with steps:
             try_one(target, name, content, path, asked)
         if steps.news > 0 and number >= len(target.seeds):
             pool.append(content)
+            if target.refused == refused:
+                sound.append(content)
     return len(pool)
 
 
