@@ -193,6 +193,7 @@ KILLS ?= 1000
 PROBLEMS ?= 10000
 campaign-kills: $(STAMPS)/package $(STAMPS)/test ## processes killed at random moments of saving, packing, training, ...
 	$(CAMPAIGN).kills --kills $(KILLS)
+	$(CAMPAIGN).workers --kills $$(($(KILLS) / 20))
 
 campaign-threads: $(STAMPS)/package $(STAMPS)/test ## ten threads, and processes of four kinds, on one model
 	$(CAMPAIGN).threads

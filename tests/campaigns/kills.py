@@ -11,6 +11,7 @@ time, an event of the file system, or a byte of a file at which the process dies
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import sys
 import tempfile
@@ -77,12 +78,12 @@ def drawn(trial: Trial, rng: random.Random, events: int) -> list[Moment]:
 
 
 def campaign(kills: int, seed: int, chosen: Iterable[str] = TASKS) -> Counter[str]:
-    """Kill each work equally often; how many kills there were, and "failures"."""
+    """Kill each work equally often, slow ones a twentieth as often; the kills of each, and "failures"."""
     rng = random.Random(seed)
     done: Counter[str] = Counter(failures=0)
-    chosen = list(chosen)
-    for number, name in enumerate(chosen):
-        share = (number + 1) * kills // len(chosen) - number * kills // len(chosen)
+    parts = {name: 1 if TASKS[name].slow else 20 for name in chosen}
+    for name, part in parts.items():
+        share = math.ceil(kills * part / sum(parts.values()))
         with tempfile.TemporaryDirectory() as place:
             trial = Trial(TASKS[name], Path(place).resolve() / name)
             events = trial.events()

@@ -44,6 +44,8 @@ class Task:
         Whether two outputs count as the same.
     passing : tuple of str
         Folders that a killed run may leave, for the next to go on from.
+    slow : bool
+        Whether it takes seconds: killed less often, and not in the tests.
     """
 
     prepare: Work
@@ -51,6 +53,7 @@ class Task:
     outputs: tuple[str, ...]
     alike: Callable[[Path, Path], bool] = lambda a, b: a.read_bytes() == b.read_bytes()
     passing: tuple[str, ...] = ()
+    slow: bool = False
 
 
 def make_rows(seed: int, rows: int = 400, features: int = 30) -> tuple[np.ndarray, np.ndarray]:
@@ -125,6 +128,16 @@ TASKS = {
         _rows_and_model,
         _command("tune", "linear", "rows.svm", "-o", "model.uk", "--C", "0.01,0.1", "--cv", "2"),
         ("model.uk",),
+    ),
+    "dask": Task(
+        _rows_and_model,
+        _command(
+            *("train", "linear", "rows.svm", "-o", "model.uk", "--dask", "local", "--jobs", "2"),
+            *("--C", "0.03", "--tol", "1e-6"),
+        ),
+        ("model.uk",),
+        alike=_weights_alike,
+        slow=True,
     ),
 }
 
