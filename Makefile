@@ -30,7 +30,7 @@ STUB := src/unkernel/_core.pyi
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help demo test test-all test-python test-sanitized test-threads campaign-kills campaign-disks campaign-threads \
-	campaign-numerical native native-sanitized fuzz fuzz-long fuzz-python bench lint docs reproducible audit clean
+	campaign-memory campaign-numerical native native-sanitized fuzz fuzz-long fuzz-python bench lint docs reproducible audit clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -197,6 +197,9 @@ campaign-kills: $(STAMPS)/package $(STAMPS)/test ## processes killed at random m
 
 campaign-threads: $(STAMPS)/package $(STAMPS)/test ## ten threads, and processes of four kinds, on one model
 	$(CAMPAIGN).threads
+
+campaign-memory: $(STAMPS)/package $(STAMPS)/test ## compiling and training in little more memory than they promise
+	$(CAMPAIGN).memory
 
 campaign-disks: $(STAMPS)/package $(STAMPS)/test ## full disks, read-only folders, several who save at once
 	$(CAMPAIGN).disks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import textwrap
 
@@ -12,15 +13,16 @@ from reference.processes import run_python
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the campaigns need Linux")
 
 
-def check_in_a_process_of_its_own(program: str, *arguments: object) -> None:
+def check_in_a_process_of_its_own(program: str, *arguments: object, **settings: str) -> None:
     """One that has no threads, so that it may fork."""
     paths = f"import sys; sys.path[:0] = {[path for path in sys.path if path]}\n"
-    done = run_python(paths + textwrap.dedent(program), *arguments)
+    done = run_python(paths + textwrap.dedent(program), *arguments, env=os.environ | settings)
     assert done.returncode == 0, done.stderr[-3000:]
 
 
 KILLS = """
-    import sys
+    import os
+import sys
     from pathlib import Path
     from campaigns.children import AtByte, BeforeEvent
     from campaigns.kills import Trial
@@ -43,7 +45,8 @@ def test_after_a_kill_every_file_is_the_old_one_or_the_new_one(tmp_path):
 
 
 FULL_DISKS = """
-    import sys
+    import os
+import sys
     from pathlib import Path
     from campaigns.children import FailedFlush, FullDisk
     from campaigns.disks import check_full_disk
@@ -66,7 +69,8 @@ def test_a_full_disk_changes_nothing(tmp_path):
 
 def test_several_who_save_at_once(tmp_path):
     program = """
-        import sys
+        import os
+import sys
         from pathlib import Path
         from campaigns.disks import savers_at_once
         savers_at_once(Path(sys.argv[1]), 20)
@@ -83,9 +87,17 @@ def test_ten_threads_on_one_model():
 )
 def test_processes_that_begin_beside_busy_threads(way):
     program = """
-        import sys
+        import os
+import sys
         from campaigns.threads import in_processes
         if __name__ == "__main__":
             in_processes(sys.argv[1], 2)
     """
     check_in_a_process_of_its_own(program, way)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("UNKERNEL_SANITIZER" in os.environ, reason="sanitizers need address space of their own")
+def test_budgets_of_memory():
+    program = "from campaigns.memory import campaign; sys.exit(campaign(0.5))"
+    check_in_a_process_of_its_own(program, MALLOC_ARENA_MAX="1")

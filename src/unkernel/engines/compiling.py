@@ -73,7 +73,7 @@ def compile(
         ``"auto"`` builds several exact ones, measures them and takes the fastest.
     memory : int or str, default=None
         Bytes that the tables may take, such as ``200_000_000`` or ``"200M"``; by default a quarter of what
-        is free.
+        is free. While they are built, up to two and a half times as much is in use.
     sample : rows or path, default=None
         Typical rows to measure on; by default the support vectors themselves.
     rare : float, default=0.005

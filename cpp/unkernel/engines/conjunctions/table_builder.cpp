@@ -237,6 +237,7 @@ void TrieWriter::join(std::span<TrieWriter> writers, ConjunctionArrays& arrays) 
     for (std::size_t k = 0; k < whole.size(); ++k) {
       append(whole[k].keys, writer.levels_[k].keys);
       append(whole[k].weights, writer.levels_[k].weights);
+      writer.levels_[k] = {};  // else the tables would be there twice at the end
     }
   }
   arrays.owner_begins.push_back(static_cast<std::uint32_t>(whole[0].keys.size()));

@@ -246,9 +246,14 @@ def _as_option(words: str) -> str:
     return re.sub(r"\bcache=", "--cache ", words).rstrip()
 
 
-def check_too_large(rows: Rows, allowed: float, max_cuts: int) -> None:
+def bytes_out_of_core(rows: int, n_features: int, max_cuts: int) -> int:
     """Training out of core needs a few bytes per row, and one vector of weights per cut."""
-    needed = _BYTES_PER_ROW * rows.count + 8 * rows.n_features * (max_cuts + _VECTORS_BESIDE_CUTS)
+    return _BYTES_PER_ROW * rows + 8 * n_features * (max_cuts + _VECTORS_BESIDE_CUTS)
+
+
+def check_too_large(rows: Rows, allowed: float, max_cuts: int) -> None:
+    """Whether training out of core fits into so many bytes."""
+    needed = bytes_out_of_core(rows.count, rows.n_features, max_cuts)
     if needed > allowed:
         what = f"{many(rows.count, 'row')}, {many(rows.n_features, 'feature')} and {max_cuts:,} cuts"
         raise ValueError(
