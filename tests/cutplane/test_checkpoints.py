@@ -139,6 +139,21 @@ def test_a_run_with_a_checkpoint_is_the_run_without(folder):
     assert not folder.exists()
 
 
+def test_a_run_that_is_killed_while_it_removes_its_checkpoint(folder, monkeypatch):
+    def remove_a_cut_and_die(place, **_):
+        next(iter(sorted(place.glob("cut-*.uk")))).unlink()
+        raise Killed
+
+    X, y = make_rows()
+    monkeypatch.setattr("unkernel.cutplane.checkpoints.shutil.rmtree", remove_a_cut_and_die)
+    with pytest.raises(Killed):
+        CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
+    monkeypatch.undo()
+    again = CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
+    assert np.array_equal(again.coef_, CuttingPlaneSVC(**HARD).fit(X, y).coef_)
+    assert not folder.exists()
+
+
 @pytest.mark.parametrize("problem", [0, 1, 2])
 def test_many_classes_go_on(problem, folder, kill_after, monkeypatch):
     """From the class that was being learned; those before it are found as they were left."""

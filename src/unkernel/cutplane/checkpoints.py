@@ -141,6 +141,8 @@ class Checkpoint:
 def remove_checkpoints(folder: str | os.PathLike[str], problems: int) -> None:
     """The run has ended well: what was kept for another one is of no use any more."""
     for problem in range(problems):
+        # The state first: without it, cuts that a killed process leaves are not missed by the next run.
+        (_place(folder, problem) / _STATE).unlink(missing_ok=True)
         shutil.rmtree(_place(folder, problem), ignore_errors=True)
     with contextlib.suppress(OSError):  # something else may be in it
         Path(folder).rmdir()
