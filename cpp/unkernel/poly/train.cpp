@@ -96,6 +96,18 @@ std::unique_ptr<solve::GramRows> kernel_matrix_if_it_pays(const solve::RowPasses
   return std::make_unique<solve::GramRows>(rows.gram(everyone, options.threads), everyone.size());
 }
 
+// The objective of weights that are summed over the rows, by their own scores.
+double objective_at(std::span<const double> weights, const solve::RowPasses& rows, solve::Loss loss,
+                    const solve::Coordinates& coordinates) {
+  double squared_weights = 0.0, losses = 0.0;
+  for (std::size_t i = 0; i < coordinates.size(); ++i) {
+    const double f = rows.dot(static_cast<std::int64_t>(i), weights.data());
+    squared_weights += coordinates[i].u * f;
+    losses += solve::loss_of(loss, coordinates[i].costs, f);
+  }
+  return 0.5 * squared_weights + losses;
+}
+
 solve::Outcome solve_on_kernel_matrix(const solve::RowPasses& rows, const solve::GramRows& gram,
                                       solve::Loss loss, solve::Coordinates& coordinates,
                                       std::span<double> weights, const solve::DescentOptions& options,
@@ -103,8 +115,9 @@ solve::Outcome solve_on_kernel_matrix(const solve::RowPasses& rows, const solve:
   const solve::PassesOver<solve::GramRows> passes(gram);
   std::vector<double> scores(coordinates.size(), 0.0);
   add_rows(passes, coordinates, scores);
-  const solve::Outcome outcome = solve_problem(passes, loss, coordinates, scores, options, progress, monitor);
+  solve::Outcome outcome = solve_problem(passes, loss, coordinates, scores, options, progress, monitor);
   add_rows(rows, coordinates, weights);
+  outcome.objective = objective_at(weights, rows, loss, coordinates);
   if (!outcome.converged || outcome.relative_gap() <= options.tolerance) return outcome;
   // Sums of large kernel values say too little: those of weights must show that it is solved.
   return solve_problem(rows, loss, coordinates, weights, options, progress, monitor);

@@ -129,9 +129,13 @@ double DualCoordinateDescent::rounding_of_steps() const {
 // The scores of a kernel matrix are sums of their own, whose errors move P as well.
 double DualCoordinateDescent::rounding_of_sum(const GapSums& sums) const {
   const Lengths lengths = lengths_of_rows();
-  const double of_weights = static_cast<double>(rows_.size()) * lengths.of_duals;
+  const auto terms = static_cast<double>(rows_.size());
+  if (rows_.is_gram()) {
+    constexpr double of_kernel = 256.0;  // the errors of one kernel value, which is a power of a sum
+    return unit_of_rounding * (terms + of_kernel) * lengths.of_duals * (lengths.of_duals + lengths.of_losses);
+  }
+  const double of_weights = terms * lengths.of_duals;
   const double weights = std::sqrt(std::max(sums.squared_weights, 0.0));
-  if (rows_.is_gram()) return unit_of_rounding * of_weights * (lengths.of_duals + lengths.of_losses);
   return unit_of_rounding * weights * (2.0 * of_weights + 8.0 * lengths.of_losses);
 }
 
