@@ -142,6 +142,14 @@ void bind_forest_class(nb::module_& module) {
           },
           nb::arg("root"), nb::arg("bracket_leaves"),
           nb::sig("def brackets(self, root: int, bracket_leaves: bool) -> str"))
+      .def(
+          "tree_sizes",
+          [](const Forest& forest, const Array<NodeId>& roots) {
+            check_roots(forest, view(roots));
+            return to_numpy(forest.tree_sizes(view(roots)));
+          },
+          nb::arg("roots"))
+      .def_prop_ro("longest_text", [](const Forest& forest) { return data::longest_text(forest); })
       .def("arrays", &forest_arrays)
       .def_static("from_arrays", &forest_from_arrays, nb::arg("label_bytes"), nb::arg("label_ends"),
                   nb::arg("node_labels"), nb::arg("child_begins"), nb::arg("children"))

@@ -38,7 +38,9 @@ def classifier_from(
         if found.kind == "tree":
             from unkernel.engines.trees import TreeClassifier
 
-            return TreeClassifier(cast("TreeModel", found))
+            trees = TreeClassifier(cast("TreeModel", found))
+            allowance.claim(trees.bytes_to_come(), "the weights of subtrees")
+            return trees
         model = cast(Model, found)
         if kind == COMPILED:
             return _with_tables(name, model, arrays, settings).validate()

@@ -71,6 +71,16 @@ class TreeClassifier(CompiledEstimator):
         """Bytes that the weighted forest takes."""
         return int(self._machine.nbytes) + self.model.support.nbytes
 
+    def bytes_to_come(self) -> float:
+        """At most what the weighted forest will take: weights of subtrees, and the subtrees of each tree."""
+        support = self.model.support
+        entries = 0.0
+        for roots in support.trees.values():
+            # A tree has no more different subtrees than nodes, and none that comes after it in the table.
+            sizes = np.asarray(support.table.tree_sizes(roots))
+            entries += float(np.minimum(sizes, roots + 1.0).sum())
+        return 24.0 * entries + 16.0 * support.nodes * self.model.n_scores
+
     @cached_property
     def _machine(self) -> ExampleMachine:
         return self._machine_of(self.model.coefficients)

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "unkernel/base/hash_seed.hpp"
 #include "unkernel/data/decimal.hpp"
 #include "unkernel/data/rows/svmlight_reasons.hpp"
 
@@ -259,7 +260,8 @@ class PieceReader {
   // The indices of the row are no longer in file order, so the line is read again to find the first
   // repetition.
   bool fail_repeated_index() {
-    std::unordered_set<std::uint64_t> seen;
+    const auto hash = [](std::uint64_t index) { return static_cast<std::size_t>(seeded_hash(index)); };
+    std::unordered_set<std::uint64_t, decltype(hash)> seen(16, hash);
     const char* at = skip_blanks(line_begin_);
     for (at += field_at(at).size();; at += field_at(at).size()) {
       at = skip_blanks(at);

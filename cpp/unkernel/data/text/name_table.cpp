@@ -1,10 +1,12 @@
 #include "unkernel/data/text/name_table.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
 
-#include "unkernel/base/random.hpp"
+#include "unkernel/base/hash_seed.hpp"
 
 namespace unkernel::data {
 namespace {
@@ -34,15 +36,17 @@ std::uint64_t eight_bytes(const char* text) {
 std::uint64_t key_of(std::string_view name) {
   if (name.size() < 8) return first_bytes(name.data(), name.size());
   if (name.size() == 8) return eight_bytes(name.data());
-  std::uint64_t hash = name.size();
+  std::uint64_t hash = name.size() ^ hash_seed.word;
   std::size_t at = 0;
   for (; at + 8 < name.size(); at += 8)
     hash = Random::mix(hash ^ eight_bytes(name.data() + at)) + 0x9e3779b97f4a7c15ULL;
   return Random::mix(hash ^ eight_bytes(name.data() + name.size() - 8));
 }
 
-std::size_t first_place(std::uint64_t key, std::size_t mask) {
-  return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ULL) >> 32) & mask;
+// The highest bits of a product with a secret odd number: any two keys have the same with a chance of at most
+// 2 in `slots` (Dietzfelbinger et al. 1997).
+std::size_t first_place(std::uint64_t key, std::size_t slots) {
+  return static_cast<std::size_t>((key * hash_seed.multiplier) >> (std::countl_zero(slots) + 1));
 }
 
 }  // namespace
@@ -92,6 +96,16 @@ std::string_view NameTable::name(std::int32_t number) const {
   return std::string_view(bytes_).substr(begin, static_cast<std::size_t>(ends_[i]) - begin);
 }
 
+std::size_t NameTable::longest_probe() const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t longest = 0;
+  for (std::size_t at = 0; at < slots_.size(); ++at) {
+    if (slots_[at].number >= 0)
+      longest = std::max(longest, (at - first_place(slots_[at].key, slots_.size())) & mask);
+  }
+  return longest;
+}
+
 std::size_t NameTable::memory() const {
   return bytes_.capacity() + ends_.capacity() * sizeof(std::int64_t) + slots_.capacity() * sizeof(Slot);
 }
@@ -101,7 +115,7 @@ std::size_t NameTable::place(std::string_view text, std::uint64_t key) const {
   const auto is_other = [&](const Slot& slot) {
     return slot.key != key || slot.size != text.size() || (text.size() > 8 && name(slot.number) != text);
   };
-  std::size_t at = first_place(key, mask);
+  std::size_t at = first_place(key, slots_.size());
   while (slots_[at].number >= 0 && is_other(slots_[at])) at = (at + 1) & mask;
   return at;
 }
@@ -112,7 +126,7 @@ void NameTable::grow() {
   const std::size_t mask = slots_.size() - 1;
   for (const Slot& slot : old) {
     if (slot.number < 0) continue;
-    std::size_t at = first_place(slot.key, mask);
+    std::size_t at = first_place(slot.key, slots_.size());
     while (slots_[at].number >= 0) at = (at + 1) & mask;
     slots_[at] = slot;
   }

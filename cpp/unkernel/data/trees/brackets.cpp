@@ -1,6 +1,8 @@
 #include "unkernel/data/trees/brackets.hpp"
 
 #include <array>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace unkernel::data {
@@ -88,8 +90,14 @@ void BracketReader::take_words(std::string_view text, std::size_t& at) {
   children_.push_back(forest_.add_node(forest_.add_label(word), {}));
 }
 
+std::size_t longest_text(const Forest& forest) {
+  constexpr std::size_t always = std::size_t{1} << 24, fold = 128;
+  return always + fold * forest.memory();
+}
+
 std::string to_brackets(const Forest& forest, NodeId root, bool bracket_leaves) {
   std::string text;
+  const std::size_t longest = longest_text(forest);
   std::vector<std::pair<NodeId, std::size_t>> path;  // a node, and the index of its next child
   const auto begin = [&](NodeId node) {
     if (!path.empty() && !(bracket_leaves && path.back().second > 1)) text.append(1, ' ');
@@ -107,6 +115,9 @@ std::string to_brackets(const Forest& forest, NodeId root, bool bracket_leaves) 
     const auto children = forest.children(path.back().first);
     if (path.back().second < children.size()) {
       const NodeId child = children[path.back().second++];
+      if (text.size() + forest.label_name(child).size() > longest)
+        throw std::length_error("a tree of this model or forest cannot be written: its text is longer than " +
+                                std::to_string(longest) + " bytes, as it has the same subtrees very often");
       begin(child);
     } else {
       text.append(1, ')');

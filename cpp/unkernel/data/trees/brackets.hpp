@@ -62,7 +62,10 @@ inline std::size_t skip_blanks(std::string_view text, std::size_t at) {
   return at;
 }
 
-// The tree in bracket notation; a leaf below a node is a bare word unless `bracket_leaves`.
+// The tree in bracket notation; a leaf below a node is a bare word unless `bracket_leaves`. Subtrees that
+// occur often are stored once: 60 nodes can be a tree of 2^60. Throws std::length_error if the text is longer
+// than `longest_text`.
+std::size_t longest_text(const Forest& forest);
 std::string to_brackets(const Forest& forest, NodeId root, bool bracket_leaves);
 
 // Adds the tree whose nodes in preorder have these labels and numbers of children. Throws

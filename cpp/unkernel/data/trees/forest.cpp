@@ -4,7 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "unkernel/base/random.hpp"
+#include "unkernel/base/hash_seed.hpp"
 
 namespace unkernel::data {
 namespace {
@@ -13,12 +13,12 @@ constexpr std::size_t fewest_slots = 64;
 
 std::uint64_t hash_of(std::int32_t label, std::span<const std::int32_t> children) {
   std::uint64_t hash =
-      Random::mix(static_cast<std::uint32_t>(label) ^ (static_cast<std::uint64_t>(children.size()) << 32));
+      seeded_hash(static_cast<std::uint32_t>(label) ^ (static_cast<std::uint64_t>(children.size()) << 32));
   for (const std::int32_t child : children) {
     hash = (hash ^ static_cast<std::uint32_t>(child)) * 0x9e3779b97f4a7c15ULL;
     hash ^= hash >> 29;
   }
-  return Random::mix(hash);
+  return seeded_hash(hash);
 }
 
 std::uint64_t unary_key(std::int32_t label, NodeId child) {
@@ -57,7 +57,7 @@ void Forest::insert(Slots& slots, std::size_t count, std::size_t at, Slot slot) 
 
 std::size_t Forest::unary_place(const Slots& slots, std::uint64_t key) {
   const std::size_t mask = slots.size() - 1;
-  std::size_t at = static_cast<std::size_t>(Random::mix(key)) & mask;
+  std::size_t at = static_cast<std::size_t>(seeded_hash(key)) & mask;
   while (slots[at].number >= 0 && slots[at].hash != key) at = (at + 1) & mask;
   return at;
 }
@@ -148,6 +148,16 @@ std::int32_t Forest::add_production(std::int32_t label, std::span<const NodeId> 
   production_labels_.insert(production_labels_.end(), new_labels_.begin(), new_labels_.end());
   production_ends_.push_back(static_cast<std::int64_t>(production_labels_.size()));
   return number;
+}
+
+std::vector<double> Forest::tree_sizes(std::span<const NodeId> roots) const {
+  std::vector<double> sizes(size(), 1.0);  // children have smaller numbers than their parents
+  for (std::size_t node = 0; node < sizes.size(); ++node) {
+    for (const NodeId child : children(static_cast<NodeId>(node))) sizes[node] += sizes[at(child)];
+  }
+  std::vector<double> found;
+  for (const NodeId root : roots) found.push_back(root < 0 ? 0.0 : sizes[at(root)]);
+  return found;
 }
 
 std::size_t Forest::memory() const {

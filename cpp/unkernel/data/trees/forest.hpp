@@ -59,6 +59,10 @@ class Forest {
   std::span<const NodeId> all_children() const { return children_; }
   std::size_t memory() const;
 
+  // The number of nodes of the trees below these roots, as trees: a subtree counts as often as it occurs. 0
+  // for -1; infinite where a double cannot hold it.
+  std::vector<double> tree_sizes(std::span<const NodeId> roots) const;
+
   std::shared_mutex& gate() const { return *gate_; }
 
  private:

@@ -118,7 +118,7 @@ class Agenda {
   // The next fragment to grow; none if the best are proven or too many have been examined.
   std::optional<State> next() {
     if (waiting_.empty() || waiting_.front().bound <= best.threshold()) return std::nullopt;
-    if (looked_at >= most_looked_at_) {
+    if (looked_at >= most_looked_at_ || stops >= most_stops) {
       complete = false;
       return std::nullopt;
     }
@@ -130,6 +130,9 @@ class Agenda {
 
   Best best;
   std::size_t looked_at = 0;
+  // Nodes on the paths of all placements so far. A vast tree of few different nodes has very many.
+  std::size_t stops = 0;
+  std::size_t most_stops = std::size_t{1} << 24;
   bool complete = true;
 
  private:

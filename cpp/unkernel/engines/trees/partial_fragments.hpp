@@ -104,6 +104,7 @@ class PartialTrees {
       tree_->find_roots();
     }
     model_.find_roots();
+    agenda.most_stops += 1000 * (sides_.model.roots.size() + (tree_ ? sides_.tree->roots.size() : 0));
     const State nothing{-1, kernel_.width_decay * kernel_.decay * kernel_.decay, {}, {}, {}};
     take_candidates(0, nothing, nothing.size, agenda);
   }
@@ -114,6 +115,11 @@ class PartialTrees {
       if (state.taken[level] == longest_subsequence) continue;
       if (tree_) tree_->find(state.tree, length, level, state.taken[level]);
       model_.find(state.model, length, level, state.taken[level]);
+      agenda.stops += (level + 2) * (model_.candidates() + (tree_ ? tree_->candidates() : 0));
+      if (model_.is_cut() || (tree_ && tree_->is_cut())) {
+        agenda.complete = false;
+        continue;
+      }
       const double first = level + 1 == length ? 1.0 : kernel_.decay * kernel_.decay;
       take_candidates(level + 1, state, state.size * kernel_.width_decay * first, agenda);
     }
@@ -174,6 +180,7 @@ class PartialTrees {
     Placing(const TreeKernel& kernel, const Side& side, const Sides& sides, std::size_t labels)
         : decay_(kernel.decay),
           side_(side),
+          most_candidates_((std::size_t{1} << 18) + 16 * side.roots.size()),
           gains_(kernel, side, sides.tree != nullptr, labels_of(sides, labels)),
           parts_(labels) {}
 
@@ -209,6 +216,10 @@ class PartialTrees {
         begin = end;
       }
     }
+
+    std::size_t candidates() const { return candidates_.size(); }
+    // Whether there are more candidates than were listed.
+    bool is_cut() const { return candidates_.size() >= most_candidates_; }
 
     std::span<const std::int32_t> touched() const { return touched_; }
     const Part& part(std::int32_t label) const { return parts_[at(label)]; }
@@ -280,6 +291,7 @@ class PartialTrees {
 
     void add(std::size_t way, const Stop& parent, NodeId node, const Above& above, double value) {
       const std::int32_t label = side_.groups[at(node)];
+      if (candidates_.size() >= most_candidates_) return;
       if (label < 0 || (within_ != nullptr && within_->part(label).count == 0)) return;
       const double first = gains_.by_first(node);
       const double gain = or_infinite(std::max(above.forced * std::max(1.0, first), above.free * first));
@@ -293,6 +305,7 @@ class PartialTrees {
 
     double decay_;
     const Side& side_;
+    std::size_t most_candidates_;
     const Placing* within_ = nullptr;
     Gains gains_;
     std::vector<Part> parts_;  // by label

@@ -22,6 +22,7 @@ from unkernel.data.trees.preorder import Preorder
 Roots = NDArray[np.int32]
 _NO_TREE = -1
 _EXTENDING = threading.Lock()
+_SHORT_TEXT = 1 << 12  # bytes of a tree's text that are allowed for each tree of a list
 _FIRST = "0"  # the name of the only channel, unless the caller gave one
 
 
@@ -203,7 +204,7 @@ class Forest:
         if not self._trees:
             return [""] * len(self)
         roots = next(iter(self._trees.values())) if channel is None else self._trees[channel]
-        return [self._table.brackets(int(root), bracket_leaves) for root in roots]
+        return bracket_texts(self._table, roots, bracket_leaves=bracket_leaves)
 
     def compact(self) -> Forest:
         """The same examples, with a table of nothing but their own subtrees."""
@@ -288,6 +289,26 @@ class Forest:
             return int(np.asarray(self._table.absorb(tree.forest.table, tree.roots()))[0])
         preorder = _as_preorder(tree, place)
         return int(self._table.add_preorder(preorder.labels, preorder.arities))
+
+
+def bracket_texts(table: SubtreeTable, roots: Iterable[int], *, bracket_leaves: bool) -> list[str]:
+    """The trees below these roots as text; no tree is the empty string.
+
+    A ``ValueError`` where they are longer than their table accounts for: subtrees that occur often are stored
+    once, so that a few nodes can be a tree that no memory holds.
+    """
+    texts: list[str] = []
+    left = int(table.longest_text)
+    for root in roots:
+        text = table.brackets(int(root), bracket_leaves)
+        left -= max(len(text) - _SHORT_TEXT, 0)
+        if left < 0:
+            raise ValueError(
+                f"the trees cannot be written: after {len(texts)} of them, their text is longer than "
+                f"{int(table.longest_text):,} bytes, as they have the same subtrees very often"
+            )
+        texts.append(text)
+    return texts
 
 
 class TreeExample:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data.trees.forest import Forest, Vectors
+from unkernel.data.trees.forest import Forest, Vectors, bracket_texts
 from unkernel.data.trees.reading import example_lines
 from unkernel.errors import FormatError
 from unkernel.models.decision import Decision
@@ -310,13 +310,12 @@ def _tree_texts(model: TreeModel) -> list[list[str]]:
     support = model.support.compact()
     _check_names(list(support.trees), "trees")
     _check_labels(support)
-    table = support.table
-    channels = [roots.tolist() for roots in support.trees.values()]
+    channels = [bracket_texts(support.table, roots, bracket_leaves=True) for roots in support.trees.values()]
     texts: list[list[str]] = []
     for of_example in map(list, zip(*channels, strict=True)):
-        while of_example and of_example[-1] < 0:
+        while of_example and not of_example[-1]:
             of_example.pop()
-        texts.append([table.brackets(root, True) if root >= 0 else "" for root in of_example])
+        texts.append(of_example)
     return texts
 
 

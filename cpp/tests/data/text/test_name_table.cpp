@@ -1,0 +1,75 @@
+// Tables of names: numbers by first sight, and no choice of names that makes a table slow.
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/data/text/name_table.hpp"
+
+namespace {
+
+using unkernel::Random;
+using unkernel::data::NameTable;
+
+constexpr std::uint64_t golden = 0x9e3779b97f4a7c15ULL;
+constexpr std::size_t count = 20'000;
+// Names that nobody chose stay below 200.
+constexpr std::size_t much = 1000;
+
+std::uint64_t inverse(std::uint64_t odd) {
+  std::uint64_t found = odd;
+  for (int k = 0; k < 6; ++k) found *= 2 - odd * found;
+  return found;
+}
+
+std::string bytes_of(std::uint64_t word) {
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &word, 8);
+  return bytes;
+}
+
+void check_numbers(const std::vector<std::string>& names) {
+  NameTable table;
+  for (std::size_t k = 0; k < names.size(); ++k) CHECK(table.add(names[k]) == static_cast<std::int32_t>(k));
+  CHECK(table.size() == names.size());
+  CHECK(table.longest_probe() < much);
+  for (std::size_t k = 0; k < names.size(); ++k) CHECK(table.find(names[k]) == static_cast<std::int32_t>(k));
+}
+
+// Words whose products with the golden ratio have the same bits in the middle.
+void test_short_names_of_one_slot() {
+  std::vector<std::string> names;
+  for (std::uint64_t k = 0; k < count; ++k)
+    names.push_back(bytes_of((((k & 0xfff) << 52) | k) * inverse(golden)));
+  check_numbers(names);
+}
+
+// Words that differ in their last bytes, or in their first ones.
+void test_names_that_differ_little() {
+  std::vector<std::string> last, first;
+  for (std::uint64_t k = 0; k < count; ++k) {
+    last.push_back(bytes_of(k << 48));
+    first.push_back(bytes_of(k));
+  }
+  check_numbers(last);
+  check_numbers(first);
+}
+
+// Of sixteen bytes: the second half undoes what the first half did to an unseeded hash.
+void test_long_names_of_one_hash() {
+  std::vector<std::string> names;
+  for (std::uint64_t k = 0; k < count; ++k)
+    names.push_back(bytes_of(k) + bytes_of(12345 ^ (Random::mix(16 ^ k) + golden)));
+  check_numbers(names);
+}
+
+}  // namespace
+
+int main() {
+  test_short_names_of_one_slot();
+  test_names_that_differ_little();
+  test_long_names_of_one_hash();
+  return 0;
+}
