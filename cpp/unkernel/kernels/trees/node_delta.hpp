@@ -33,18 +33,16 @@ class NodeDelta {
       }
       return value;
     }
-    child_deltas_.clear();
-    for (const NodeId a : left_children) {
-      for (const NodeId b : right_children) child_deltas_.push_back(child_delta(a, b));
-    }
-    return partial_(child_deltas_.data(), left_children.size(), right_children.size());
+    return partial_(left_children.size(), right_children.size(), [&](std::size_t i, double* deltas) {
+      for (std::size_t j = 0; j < right_children.size(); ++j)
+        deltas[j] = child_delta(left_children[i], right_children[j]);
+    });
   }
 
  private:
   TreeKernel kernel_;
   const Forest& forest_;
   std::vector<double> constants_;  // for the subtree kernel
-  std::vector<double> child_deltas_;
   PartialTreeSum partial_;
 };
 

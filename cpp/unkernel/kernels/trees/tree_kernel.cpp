@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+
+#include "unkernel/base/error.hpp"
 
 namespace unkernel::kernels {
 namespace {
@@ -139,6 +142,13 @@ void ChildPattern::match(std::span<const std::int32_t> left, std::span<const std
       if (left[i] >= 0 && left[i] == right[j])
         pairs_.push_back({static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)});
     }
+    if (pairs_.size() > most_pairs_at_all) {
+      throw NotEnoughMemory("nodes with " + std::to_string(left.size()) + " and " +
+                            std::to_string(right.size()) + " children have more than " +
+                            std::to_string(most_pairs_at_all) +
+                            " pairs of children of the same label: the kernel of partial trees is not made "
+                            "for so many; divide such nodes, or use another kernel");
+    }
   }
   if (!is_small()) return;
   for (std::size_t k = 0; k < pairs_.size(); ++k) {
@@ -176,34 +186,38 @@ double ChildPattern::sum(const double* deltas) const {
   return total;
 }
 
-double PartialTreeSum::operator()(const double* delta, std::size_t height, std::size_t width) {
+double PartialTreeSum::operator()(std::size_t height, std::size_t width, FillRow fill_row) {
   // If either side has one child, nothing can be skipped.
-  double sum = 0.0;
-  for (std::size_t i = 0; i < height * width; ++i) sum += delta[i];
   const std::size_t longest = std::min({height, width, longest_subsequence});
-  if (longest > 1 && sum > 0.0) {
-    ending_.assign(delta, delta + height * width);
-    spanning_.assign((height + 1) * (width + 1), 0.0);
-    const double squared = lambda_ * lambda_;
-    const std::size_t stride = width + 1;
-    for (std::size_t length = 1; length < longest; ++length) {
-      double longer = 0.0;
-      for (std::size_t i = 0; i < height; ++i) {
-        for (std::size_t j = 0; j < width; ++j) {
-          double* here = &spanning_[(i + 1) * stride + j + 1];
-          const double before = *(here - stride - 1);
-          const double ended = ending_[i * width + j];
-          *here = ended + lambda_ * (*(here - stride) + *(here - 1)) - squared * before;
-          const double extended = delta[i * width + j] * before;
-          ending_[i * width + j] = extended;
-          longer += extended;
-        }
-      }
-      if (longer == 0.0) break;
-      sum += longer;
+  deltas_.resize(width);
+  ending_.resize(width);
+  spanning_.assign(longest > 1 ? (longest - 1) * width : 0, 0.0);
+  sums_.assign(std::max<std::size_t>(longest, 1), 0.0);
+  for (std::size_t i = 0; i < height; ++i) {
+    fill_row(i, deltas_.data());
+    for (std::size_t j = 0; j < width; ++j) sums_[0] += deltas_[j];
+    add_row(width, longest);
+  }
+  double sum = 0.0;
+  for (const double of_length : sums_) sum += of_length;
+  return mu_ * (lambda_ * lambda_ + sum);
+}
+
+// A subsequence that ends in a pair is one that ends before it on both sides, and the pair.
+void PartialTreeSum::add_row(std::size_t width, std::size_t longest) {
+  const double squared = lambda_ * lambda_;
+  std::copy(deltas_.begin(), deltas_.end(), ending_.begin());
+  for (std::size_t length = 1; length < longest; ++length) {
+    double* spanning = spanning_.data() + (length - 1) * width;
+    double before = 0.0, left = 0.0;  // one row up and one place left; one place left
+    for (std::size_t j = 0; j < width; ++j) {
+      const double up = spanning[j];
+      left = spanning[j] = ending_[j] + lambda_ * (up + left) - squared * before;
+      ending_[j] = deltas_[j] * before;
+      sums_[length] += ending_[j];
+      before = up;
     }
   }
-  return mu_ * (lambda_ * lambda_ + sum);
 }
 
 }  // namespace unkernel::kernels

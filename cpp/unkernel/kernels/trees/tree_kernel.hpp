@@ -23,6 +23,7 @@
 #include <span>
 #include <vector>
 
+#include "unkernel/base/function_ref.hpp"
 #include "unkernel/data/trees/forest.hpp"
 
 namespace unkernel::kernels {
@@ -108,6 +109,8 @@ class ChildPattern {
   double sum(const double* deltas) const;
 
   static constexpr std::size_t most_pairs = 12;
+  // More matching pairs are an error: there may be as many as children of both nodes multiplied.
+  static constexpr std::size_t most_pairs_at_all = std::size_t{1} << 23;
 
  private:
   std::vector<Pair> pairs_;
@@ -115,17 +118,28 @@ class ChildPattern {
       follows_{};  // lambda^gaps where pair k can come after pair l, else 0
 };
 
-// mu (lambda^2 + S) for nodes whose children have Delta delta[i * width + j], 0 where labels differ.
+// mu (lambda^2 + S) for nodes with `height` and `width` children. Takes memory for some rows of the table of
+// pairs of children, and time for all of it.
 class PartialTreeSum {
  public:
+  // Writes the Delta of the child i of the left node with each child of the right one, 0 where labels differ.
+  using FillRow = FunctionRef<void(std::size_t i, double* deltas)>;
+
   explicit PartialTreeSum(const TreeKernel& kernel) : lambda_(kernel.decay), mu_(kernel.width_decay) {}
-  double operator()(const double* delta, std::size_t height, std::size_t width);
+  double operator()(std::size_t height, std::size_t width, FillRow fill_row);
 
  private:
+  void add_row(std::size_t width, std::size_t longest);
+
   double lambda_;
   double mu_;
-  std::vector<double> ending_;    // sums over subsequences that end in exactly this pair of children
-  std::vector<double> spanning_;  // sums over those that end at or before it, weighted by gaps
+  std::vector<double> deltas_;  // of the row
+  std::vector<double>
+      ending_;  // of the row: sums over subsequences that end in exactly this pair of children
+  // For each length but the longest, of the row before: sums over those that end at or before the pair,
+  // weighted by gaps.
+  std::vector<double> spanning_;
+  std::vector<double> sums_;  // for each length
 };
 
 }  // namespace unkernel::kernels

@@ -223,13 +223,13 @@ void TreeRows::sum_few(const TreeIndex::Child* others, std::size_t width, std::i
 void TreeRows::sum_many(const TreeIndex::Child* others, std::size_t height, std::size_t width,
                         std::int32_t count, double factor, double* row) {
   for (std::int32_t i = 0; i < count; ++i, others += width) {
-    child_deltas_.assign(height * width, 0.0);
-    for (std::size_t k = 0; k < sources_.size(); ++k) {
-      const ChildPattern::Pair pair = pattern_.pairs()[k];
-      child_deltas_[static_cast<std::size_t>(pair.left) * width + static_cast<std::size_t>(pair.right)] =
-          sources_[k].delta(others);
-    }
-    row[i] = factor * partial_(child_deltas_.data(), height, width);
+    const std::span<const ChildPattern::Pair> pairs = pattern_.pairs();
+    std::size_t next = 0;  // pairs ascend
+    row[i] = factor * partial_(height, width, [&](std::size_t left, double* deltas) {
+               std::fill_n(deltas, width, 0.0);
+               for (; next < pairs.size() && static_cast<std::size_t>(pairs[next].left) == left; ++next)
+                 deltas[static_cast<std::size_t>(pairs[next].right)] = sources_[next].delta(others);
+             });
   }
 }
 

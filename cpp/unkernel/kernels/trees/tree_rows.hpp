@@ -107,7 +107,6 @@ class TreeRows {
   std::vector<Source> sources_;
   std::vector<std::int32_t> left_groups_;
   std::vector<std::int32_t> right_groups_;
-  std::vector<double> child_deltas_;
   PartialTreeSum partial_;
 };
 
