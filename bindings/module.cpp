@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "unkernel/base/error.hpp"
 
@@ -17,7 +18,13 @@ void translate_errors(const std::exception_ptr& pointer, void*) {
     const nb::object type = nb::module_::import_("unkernel.errors").attr("FormatError");
     const nb::object value = type(error.file, error.line, error.column, error.reason);
     PyErr_SetObject(type.ptr(), value.ptr());
-  } catch (const NotEnoughMemory& error) { PyErr_SetString(PyExc_MemoryError, error.what()); }
+  } catch (const NotEnoughMemory& error) {
+    PyErr_SetString(PyExc_MemoryError, error.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_SetString(PyExc_MemoryError,
+                    "the system did not give as much memory as this needs: free some, raise the limit of the "
+                    "process, or give less at a time");
+  }
 }
 
 }  // namespace

@@ -91,6 +91,35 @@ StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int p
   return estimate;
 }
 
+double bytes_of_duals(const DistinctRows& examples, int problems, int copies) {
+  return 8.0 * copies * static_cast<double>(examples.rows()) * std::max(problems, 1);
+}
+
+void check_duals(const DistinctRows& examples, int problems, int copies, double memory) {
+  const double bytes = bytes_of_duals(examples, problems, copies);
+  if (fits(bytes, memory)) return;
+  throw NotEnoughMemory(std::to_string(examples.rows()) + " different rows times " +
+                        std::to_string(problems) + " classes need about " + in_words(bytes) + " and " +
+                        in_words(memory) + " are available; merge rare classes, or train on fewer rows");
+}
+
+void check_weights(const StorageEstimate& estimate, double memory) {
+  if (!fits(estimate.on_the_fly_bytes, memory)) {
+    throw NotEnoughMemory("the weights of all features and classes need about " +
+                          in_words(estimate.on_the_fly_bytes) + " and " + in_words(memory) +
+                          " are available; merge rare classes, or drop rare features");
+  }
+}
+
+NotEnoughMemory refused_memory(const StorageEstimate& estimate, Storage storage, double bytes_of_duals) {
+  const double rows = storage == Storage::on_the_fly  ? estimate.on_the_fly_bytes
+                      : storage == Storage::condensed ? estimate.condensed_bytes
+                                                      : estimate.split.bytes;
+  return NotEnoughMemory("training needs about " + in_words(rows + bytes_of_duals) +
+                         ", and the system did not give as much; free memory or raise its limit, drop rare "
+                         "features, lower the degree, or train on fewer rows");
+}
+
 // Split rows yield a model of support vectors, so they are used only if nothing else fits, or if anything
 // else would use a lot of memory.
 bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "unkernel/base/error.hpp"
 #include "unkernel/kernels/feature_map.hpp"
 #include "unkernel/poly/distinct_rows.hpp"
 #include "unkernel/poly/split_rows.hpp"
@@ -30,6 +31,17 @@ StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int p
 // Whether planning a split could make a difference, and whether the data allow it.
 bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory);
 bool can_be_split(const DistinctRows& examples, const kernels::FeatureMap& map);
+
+// The bytes of what is kept for each row and problem: dual variables, `copies` times.
+double bytes_of_duals(const DistinctRows& examples, int problems, int copies);
+
+// Throws NotEnoughMemory, with the sizes, if that does not fit into `memory` bytes (0: no limit), or, at
+// degree 1, the weights do not.
+void check_duals(const DistinctRows& examples, int problems, int copies, double memory);
+void check_weights(const StorageEstimate& estimate, double memory);
+
+// What to throw for std::bad_alloc while rows of this storage are trained on.
+NotEnoughMemory refused_memory(const StorageEstimate& estimate, Storage storage, double bytes_of_duals);
 
 // The fastest storage that fits into `memory` bytes (0: no limit). Throws NotEnoughMemory, with the sizes, if
 // none fits or if the requested one does not.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <new>
 #include <numeric>
 #include <stdexcept>
 
@@ -21,6 +22,10 @@ namespace {
 
 using kernels::Key;
 using WeightVectors = std::vector<LargeArray<double>>;
+
+// Numbers per row and problem: the dual variables, and a copy; or what a Newton step needs.
+constexpr int duals_of_svm = 2;
+constexpr int duals_of_logistic = 10;
 
 std::unique_ptr<StoredRows> store_rows(const DistinctRows& examples, const TrainOptions& options,
                                        Storage storage, const SplitPlan& split, const Monitor& monitor) {
@@ -197,6 +202,29 @@ StorageEstimate estimate_and_plan(const DistinctRows& examples, const TrainOptio
   return estimate;
 }
 
+// What was decided before anything large is allocated.
+struct StoragePlan {
+  int problems;
+  Storage storage;
+  SplitPlan split;
+};
+
+Trained train_stored(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
+                     Monitor& monitor, const StoragePlan& plan) {
+  const auto [problems, storage, split] = plan;
+  Trained trained;
+  trained.storage = storage;
+  trained.outcomes.resize(static_cast<std::size_t>(problems));
+  trained.duals.resize(examples.hashes.size() * static_cast<std::size_t>(problems));
+  monitor.report({"expanding", 0, problems, 0, 0, examples.rows(), 1.0});
+  const auto rows = store_rows(examples, options, trained.storage, split, monitor);
+  WeightVectors vectors(static_cast<std::size_t>(problems));
+  trained.dimension = rows->dimension();
+  solve_all(*rows, examples, options, start, monitor, vectors, trained);
+  if (trained.storage != Storage::split) extract(*rows, vectors, trained);
+  return trained;
+}
+
 }  // namespace
 
 int problem_count(int classes) { return classes == 2 ? 1 : classes; }
@@ -219,19 +247,16 @@ Trained train(const DistinctRows& examples, const TrainOptions& options, const W
               Monitor& monitor) {
   check_scale(options.map);
   const int problems = problem_count(static_cast<int>(options.class_weights.size()));
+  check_duals(examples, problems, duals_of_svm, options.memory);
   const StorageEstimate estimate = estimate_and_plan(examples, options, problems);
-  Trained trained;
-  trained.storage = options.map.degree == 1 ? Storage::on_the_fly
-                                            : choose_storage(options.storage, estimate, options.memory);
-  trained.outcomes.resize(static_cast<std::size_t>(problems));
-  trained.duals.resize(examples.hashes.size() * static_cast<std::size_t>(problems));
-  monitor.report({"expanding", 0, problems, 0, 0, examples.rows(), 1.0});
-  const auto rows = store_rows(examples, options, trained.storage, estimate.split, monitor);
-  WeightVectors vectors(static_cast<std::size_t>(problems));
-  trained.dimension = rows->dimension();
-  solve_all(*rows, examples, options, start, monitor, vectors, trained);
-  if (trained.storage != Storage::split) extract(*rows, vectors, trained);
-  return trained;
+  if (options.map.degree == 1) check_weights(estimate, options.memory);
+  const Storage storage = options.map.degree == 1 ? Storage::on_the_fly
+                                                  : choose_storage(options.storage, estimate, options.memory);
+  try {
+    return train_stored(examples, options, start, monitor, {problems, storage, estimate.split});
+  } catch (const std::bad_alloc&) {
+    throw refused_memory(estimate, storage, bytes_of_duals(examples, problems, duals_of_svm));
+  }
 }
 
 Trained train_logistic(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
@@ -240,12 +265,12 @@ Trained train_logistic(const DistinctRows& examples, const TrainOptions& options
   const int problems = problem_count(static_cast<int>(options.class_weights.size()));
   const auto outputs = static_cast<std::size_t>(problems);
   const auto count = static_cast<std::size_t>(examples.rows());
+  check_duals(examples, problems, duals_of_logistic, options.memory);
+  const StorageEstimate estimate = estimate_storage(examples, options.map.degree, problems);
+  if (options.map.degree == 1) check_weights(estimate, options.memory);
   Trained trained;
-  trained.storage =
-      options.map.degree == 1
-          ? Storage::on_the_fly
-          : choose_storage(options.storage, estimate_storage(examples, options.map.degree, problems),
-                           options.memory);
+  trained.storage = options.map.degree == 1 ? Storage::on_the_fly
+                                            : choose_storage(options.storage, estimate, options.memory);
   const auto loss = logistic_loss_of(examples, {options.C, options.class_weights});
   std::vector<double> coefficients(count * outputs, 0.0);
   for_known_rows(examples, start, outputs, [&](std::size_t i, std::span<const double> duals) {

@@ -33,7 +33,7 @@ def in_words(nbytes: float) -> str:
 
 def available_bytes() -> int:
     """Bytes this process can still take without swapping; 0 where the system does not say."""
-    limits = [limit for limit in (_system_bytes(), _cgroup_bytes()) if limit > 0]
+    limits = [limit for limit in (_system_bytes(), _cgroup_bytes(), _process_bytes()) if limit > 0]
     return min(limits, default=0)
 
 
@@ -52,6 +52,17 @@ def _cgroup_bytes() -> int:
     with contextlib.suppress(OSError, ValueError):
         limit = int(_read(f"{folder}/memory.max"))
         return max(limit - int(_read(f"{folder}/memory.current")), 1)
+    return 0
+
+
+def _process_bytes() -> int:
+    """What ``ulimit -v`` leaves; 0 where there is no such limit."""
+    with contextlib.suppress(ImportError, OSError, ValueError, IndexError):
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY:
+            return max(limit - resource.getpagesize() * int(_read("/proc/self/statm").split()[0]), 1)
     return 0
 
 
