@@ -66,14 +66,14 @@ docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/test ## the documentation, into
 	$(BIN)/mkdocs build --strict --quiet
 	$(PYTEST) -m docs tests/docs
 
-# From copies in two folders, and with the whole compilation in each.
+# From copies in two folders, each compiled anew; SOURCE_DATE_EPOCH stands for the times of files.
 reproducible: $(STAMPS)/build-system ## check that two builds of the wheel are the same to the byte
 	@rm -rf build/reproducible
 	@for folder in one the/other; do \
 		mkdir -p build/reproducible/$$folder && \
 		cp -R pyproject.toml CMakeLists.txt README.md LICENSE src cpp bindings tools build/reproducible/$$folder && \
 		rm -f build/reproducible/$$folder/src/unkernel/_core.* && \
-		CCACHE_DISABLE=1 $(PIP) wheel --no-deps --no-build-isolation --no-cache-dir -w build/reproducible/$$folder/dist \
+		SOURCE_DATE_EPOCH=1700000000 CCACHE_DISABLE=1 $(PIP) wheel --no-deps --no-build-isolation --no-cache-dir -w build/reproducible/$$folder/dist \
 			build/reproducible/$$folder || exit 1; done
 	cmp build/reproducible/one/dist/*.whl build/reproducible/the/other/dist/*.whl
 	@echo "both are $$(sha256sum build/reproducible/one/dist/*.whl)"

@@ -69,7 +69,7 @@ class _OnCluster:
     def _cluster(self, found: Gathered, intercept: float) -> Cluster:
         n_jobs = self.n_jobs  # type: ignore[attr-defined]
         threads = None if n_jobs is None or n_jobs < 0 else max(int(n_jobs), 1)
-        return found.to_parts(intercept, threads)  # type: ignore[attr-defined]
+        return found.to_parts(intercept, threads)
 
     def _note_traffic(self, cluster: Cluster) -> None:
         self.traffic_ = dict(cluster.traffic)
