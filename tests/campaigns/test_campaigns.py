@@ -21,8 +21,7 @@ def check_in_a_process_of_its_own(program: str, *arguments: object, **settings: 
 
 
 KILLS = """
-    import os
-import sys
+    import sys
     from pathlib import Path
     from campaigns.children import AtByte, BeforeEvent
     from campaigns.kills import Trial
@@ -45,8 +44,7 @@ def test_after_a_kill_every_file_is_the_old_one_or_the_new_one(tmp_path):
 
 
 FULL_DISKS = """
-    import os
-import sys
+    import sys
     from pathlib import Path
     from campaigns.children import FailedFlush, FullDisk
     from campaigns.disks import check_full_disk
@@ -69,8 +67,7 @@ def test_a_full_disk_changes_nothing(tmp_path):
 
 def test_several_who_save_at_once(tmp_path):
     program = """
-        import os
-import sys
+        import sys
         from pathlib import Path
         from campaigns.disks import savers_at_once
         savers_at_once(Path(sys.argv[1]), 20)
@@ -87,8 +84,7 @@ def test_ten_threads_on_one_model():
 )
 def test_processes_that_begin_beside_busy_threads(way):
     program = """
-        import os
-import sys
+        import sys
         from campaigns.threads import in_processes
         if __name__ == "__main__":
             in_processes(sys.argv[1], 2)

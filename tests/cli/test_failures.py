@@ -63,7 +63,7 @@ def test_training_data_that_is_bad(run, tmp_path, text, reason):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("--C 0", r"--C must be a float in the range \(0.0, inf\), got 0.0"),
+        ("--C 0", r"--C must be a float in the range \(0.0, 1e\+20\], got 0.0"),
         ("--C -1", "--C must be"),
         ("--C nan", "--C must be"),
         ("--C inf", "--C must be"),

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _MEASURED_SECONDS = 0.02  # of scoring, per candidate and repetition
 _REPETITIONS = 5
+_WHILE_BUILT = 2.5  # times the memory of the tables may be in use while they are put together
+_SMALL = float(1 << 20)  # bytes that are not worth an estimate
 _NEWER = ("grouped", "trie_nodes")  # fields that the first files did not have
 
 
@@ -111,7 +113,7 @@ class Bench:
         """Build and measure a candidate, or note why that was not possible."""
         self.options.on_progress(words(candidate))
         try:
-            with allowance.of_tables(self.memory):
+            with allowance.of_tables(_WHILE_BUILT * self.memory + _SMALL):
                 tables = make()
                 engine = tables.engine()
         except MemoryError:

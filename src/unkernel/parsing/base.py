@@ -35,6 +35,7 @@ class BaseParser(BaseEstimator, Generic[Source]):  # type: ignore[misc]
     C: float | None
     learner: str
     engine: str
+    min_count: int
     tol: float
     n_jobs: int | None
     random_state: Any
@@ -198,6 +199,11 @@ class BaseParser(BaseEstimator, Generic[Source]):  # type: ignore[misc]
                 f"engine={self.engine!r} sums over support vectors, which learner={self.learner!r} of degree "
                 f"{self.degree} does not have: use engine='auto'"
             )
+
+    def _check_min_count(self, features: int) -> None:
+        """Raise ValueError where `min_count` has left no feature; some templates give none at all."""
+        if self.min_count > 1 and not features:
+            raise ValueError(f"no feature occurs {self.min_count} times: lower min_count")
 
     def _row_learner(self, **others: Any) -> PolySVC | PolyLogisticRegression:
         """An estimator of rows with the parser's parameters and some others."""

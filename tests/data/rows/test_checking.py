@@ -24,7 +24,7 @@ FINE = {
     "large integers": [[2**70, 0]],
     "strides": np.arange(24.0).reshape(4, 6)[::2, ::3],
     "read-only": np.broadcast_to(np.arange(3.0), (2, 3)),
-    "masked": np.ma.array([[1.0, 2.0]], mask=[[True, False]]),
+    "masked": np.ma.array([[1.0, 2.0]], mask=False),
     "frame": pd.DataFrame({"a": [0, 1], "b": [1.5, 0]}),
     "nullable frame": pd.DataFrame({"a": pd.array([0, 1], "Int64"), "b": pd.array([1.5, 0], "Float64")}),
     "boolean frame": pd.DataFrame({"a": pd.array([True, False], "boolean")}),

@@ -179,8 +179,7 @@ class ArcEagerParser(BaseParser[TreebankSource]):
         template_text, name = read_templates(self.templates, _TEMPLATES)
         spec = new_spec(template_text, name, self.split, int(self.min_count))
         spec.learn(bank._text)
-        if self.min_count > 1 and not spec.move_columns:  # templates may be such that there are none
-            raise ValueError(f"no feature occurs {self.min_count} times: lower min_count")
+        self._check_min_count(spec.move_columns)
         report(
             f"{len(bank):,} sentences, {bank.n_words:,} words, {len(spec.labels)} relations, "
             f"{spec.move_columns + spec.arc_columns:,} features, {spec.lifted:,} words lifted"

@@ -171,8 +171,7 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
         dev_corpus = None if dev is None else measurable(dev)
         names = template_names(self.templates)
         features, decisions = bunsetsu_training(corpus._text, corpus.heads, names, int(self.min_count))
-        if not features.columns:
-            raise ValueError(f"no feature occurs {self.min_count} times: lower min_count")
+        self._check_min_count(features.columns)
         X, y = _matrix(decisions, features.columns)
         if len(np.unique(y)) < 2:
             raise ValueError(
