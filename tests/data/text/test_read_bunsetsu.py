@@ -208,3 +208,9 @@ def test_real_corpora_are_written_byte_for_byte(name, part):
     corpus = read_bunsetsu(path)
     assert corpus.with_heads(corpus.heads, corpus.types).to_bytes() == text
     assert len(corpus) == text.count(b"\nEOS\n")
+
+
+def test_surfaces_are_joined_once():
+    """Explanations ask for them at every decision: joined anew, long sentences would take squared time."""
+    (sentence,) = read(TWO)
+    assert sentence.surfaces is sentence.surfaces

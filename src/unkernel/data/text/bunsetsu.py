@@ -66,7 +66,7 @@ class BunsetsuSentence:
     def __str__(self) -> str:
         return self.source
 
-    @property
+    @cached_property
     def surfaces(self) -> tuple[str, ...]:
         """The text of each bunsetsu."""
         return tuple("".join(morpheme.surface for morpheme in own) for own in self.bunsetsu)

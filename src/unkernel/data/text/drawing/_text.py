@@ -181,7 +181,8 @@ class _Grid:
 def _columns(sentence: Dependencies, bars: dict[int, int], base: int, width: int | None) -> list[str]:
     """Words, tags and relations below each other; words are cut where there is no room for them."""
     notes = [f"← {head + base}" if head >= 0 and head not in bars else "" for head in sentence.heads]
-    numbers = [f"{word + base}" if any(notes) else "" for word in range(len(notes))]
+    are_named = any(notes)
+    numbers = [f"{word + base}" if are_named else "" for word in range(len(notes))]
     others = [column for column in (sentence.tags, sentence.labels, notes) if any(column)]
     words = sentence.words
     if width is not None:
