@@ -29,7 +29,7 @@ STUB := src/unkernel/_core.pyi
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-python test-sanitized test-threads campaign-kills campaign-disks campaign-threads \
+.PHONY: help demo test test-all test-python test-hostile test-sanitized test-threads campaign-kills campaign-disks campaign-threads \
 	campaign-memory campaign-numerical native native-sanitized fuzz fuzz-long fuzz-python bench lint docs reproducible audit clean
 
 help: ## show this list
@@ -41,7 +41,10 @@ demo: $(STAMPS)/package ## build and install into .venv, then show what unkernel
 test: test-python native ## all tests that take seconds: Python and native
 
 test-python: $(STAMPS)/package $(STAMPS)/test
-	$(PYTEST) -m "not slow and not docs"
+	$(PYTEST) -m "not slow and not docs and not hostile"
+
+test-hostile: $(STAMPS)/package $(STAMPS)/test ## signals, kills, full disks and odd files, given to whole commands
+	$(PYTEST) -m "hostile and not slow"
 
 test-all: $(STAMPS)/package $(STAMPS)/test native native-sanitized ## the slow tests and sanitizers as well
 	$(PYTEST) -m "not slow" --hypothesis-profile=thorough

@@ -16,7 +16,7 @@ from unkernel import compile
 from unkernel.data.rows.csr import CsrRows
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
 
-pytestmark = needs_sigint
+pytestmark = [needs_sigint, pytest.mark.hostile]
 
 
 def many_rows(rows: int) -> CsrRows:

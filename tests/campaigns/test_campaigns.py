@@ -10,7 +10,10 @@ import pytest
 
 from reference.processes import run_python
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the campaigns need Linux")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="the campaigns need Linux"),
+    pytest.mark.hostile,
+]
 
 
 def check_in_a_process_of_its_own(program: str, *arguments: object, **settings: str) -> None:

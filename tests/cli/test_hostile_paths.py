@@ -15,6 +15,8 @@ from unkernel import PolySVC, TreeSVC
 from unkernel.cli import main
 from unkernel.models import container
 
+pytestmark = pytest.mark.hostile
+
 ROWS = "1 1:1 2:1\n-1 3:1\n1 1:1\n-1 2:1 3:1\n" * 5
 
 

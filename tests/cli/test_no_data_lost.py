@@ -19,6 +19,8 @@ from reference.command_data import DATA
 from unkernel.cli import main
 from unkernel.cli.app import build
 
+pytestmark = pytest.mark.hostile
+
 # What the options of all commands are; an option that is new must be told here.
 OUTPUTS = {"output", "plot", "svg", "checkpoint", "cache"}
 PICTURES = {"plot", "svg"}  # their names end in .svg

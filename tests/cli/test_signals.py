@@ -11,6 +11,8 @@ from reference.processes import run_python
 from unkernel.cli import main
 from unkernel.cli.signals import Terminated, terminable
 
+pytestmark = pytest.mark.hostile
+
 # Sends itself a signal when a module is imported, and runs a command.
 AT_IMPORT = """
 import signal, sys

@@ -16,6 +16,8 @@ from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
 
+pytestmark = pytest.mark.hostile
+
 X = (np.random.default_rng(0).random((60, 8)) < 0.4).astype(float)
 y = np.where(X[:, 0] != X[:, 1], 1, -1)
 TREES = ["(S (NP dogs) (VP bark))", "(S (NP cats) (VP sleep))"] * 10
