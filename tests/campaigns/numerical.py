@@ -40,7 +40,7 @@ def problem(rng: Random, *, binary: bool, most_features: int = 5) -> tuple[Rows,
     shape = int(rng.integers(4, 40)), int(rng.integers(1, most_features + 1))
     X = (rng.random(shape) < rng.choice([0.2, 0.5, 1.0])).astype(float)
     if not binary:
-        X *= rng.normal(size=shape) * 10.0 ** rng.uniform(-1, 1, shape[1]) ** rng.choice([1, 3, 5])
+        X *= rng.normal(size=shape) * 10.0 ** (rng.choice([1, 2, 3]) * rng.uniform(-1, 1, shape[1]))
     X[rng.random(shape[0]) < 0.1] = X[0]
     y = rng.integers(0, 2, shape[0])
     y[:2] = 0, 1

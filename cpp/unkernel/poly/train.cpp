@@ -128,6 +128,20 @@ solve::Outcome solve_on_kernel_matrix(const solve::RowPasses& rows, const solve:
   return solve_problem(rows, loss, coordinates, weights, options, progress, monitor);
 }
 
+// The same for several outputs; `duals` of row i and output k are at i * outputs + k.
+double objective_at(const WeightVectors& vectors, const solve::RowPasses& rows, const solve::ScoreLoss& loss,
+                    std::span<const double> duals) {
+  const auto count = static_cast<std::size_t>(rows.size());
+  std::vector<double> scores(count * vectors.size());
+  double squared_weights = 0.0;
+  for (std::size_t k = 0; k < vectors.size(); ++k) {
+    double* const own = scores.data() + k * count;
+    rows.dots(0, rows.size(), vectors[k].data(), own);
+    for (std::size_t i = 0; i < count; ++i) squared_weights += duals[i * vectors.size() + k] * own[i];
+  }
+  return 0.5 * squared_weights + loss.value(scores);
+}
+
 void solve_all(const StoredRows& stored, const DistinctRows& examples, const TrainOptions& options,
                const WarmStart& start, Monitor& monitor, WeightVectors& vectors, Trained& trained) {
   const solve::RowPasses& rows = stored.passes();
@@ -290,6 +304,10 @@ Trained train_logistic(const DistinctRows& examples, const TrainOptions& options
     vectors[k] = LargeArray<double>(rows->dimension());
     rows->passes().add(0, static_cast<std::int64_t>(count), u.data(), vectors[k].data());
   }
+  // The solver knows kernel values only; where these are huge, the weights that they stand for may be others.
+  solve::Outcome& outcome = trained.outcomes.front();
+  outcome.objective = objective_at(vectors, rows->passes(), *loss, trained.duals);
+  outcome.converged = outcome.relative_gap() <= options.tolerance;
   extract(*rows, vectors, trained);
   return trained;
 }
