@@ -269,3 +269,14 @@ def test_stops_promptly_on_ctrl_c():
         learner = PolyLogisticRegression(3, C=1e3, gamma=10, tol=1e-12, max_iter=10**6)
         learner.fit_reporting(X, y, None, on_progress=on_progress)
     """)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_objective_is_that_of_the_weights_where_kernels_are_huge():
+    """Kernel values of 1e20: the weights are not what the kernel sums stand for, and the gap must say so."""
+    rng = np.random.default_rng(41)
+    X = rng.normal(size=(33, 4)) * [27, 4e-4, 2500, 5e-5]
+    y = rng.integers(0, 2, 33)
+    clf = PolyLogisticRegression(3, C=380.0, penalty="l2", feature_map="plain", tol=1e-6).fit(X, y)
+    own = twin.model_objective("logistic", clf.to_model(), X, y, np.full(33, 380.0), l1=0.0, l2=1.0)
+    assert clf.objective_ == pytest.approx(own, rel=1e-6)
