@@ -11,10 +11,9 @@ from reference import damage, small_claims
 from reference.kernels import make_slots_model
 from reference.treebanks import CROSSING, bank_of
 from unkernel import FormatError, LimitError, PolyLogisticRegression, compile, load, read_model
-from unkernel.data import ChunkCorpus
+from unkernel.data import ChunkCorpus, allowance
 from unkernel.engines import build
 from unkernel.engines.build import Head
-from unkernel.models import allowance
 from unkernel.parsing import ArcEagerParser, Chunker
 from unkernel.parsing.arc_eager.model import new_spec
 

@@ -85,8 +85,9 @@ def load(
     >>> parser = load("en.uk")  # doctest: +SKIP
     >>> parser.parse("raw.conllu")  # doctest: +SKIP
     """
+    from unkernel.data import allowance
     from unkernel.data.files import name_of
-    from unkernel.models import allowance, container  # brings numpy in
+    from unkernel.models import container  # brings numpy in
 
     name = name_of(path)
     loaded: (

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import arrange, expand, head_within
+from unkernel.data import allowance
 from unkernel.data.rows.csr import CsrRows, narrow
 from unkernel.engines.tables import (
     BITSLICED,
@@ -21,7 +22,7 @@ from unkernel.engines.tables import (
     Tables,
     map_arguments,
 )
-from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel, allowance
+from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
 from unkernel.models.decision import pair_columns
 from unkernel.models.pair_coefficients import PairCoefficients
 from unkernel.models.rows import distinct, squared_norms

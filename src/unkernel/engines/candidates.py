@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from unkernel.models import allowance
+from unkernel.data import allowance
 
 if TYPE_CHECKING:
     from unkernel.engines.compile_options import CompileOptions

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
+from unkernel.data import allowance
 from unkernel.data.files import name_of
 from unkernel.engines.candidates import Candidate
 from unkernel.engines.classifier import ENGINE, CompiledClassifier, Model
 from unkernel.engines.int16 import int16_tables
 from unkernel.engines.tables import INT16, Tables
 from unkernel.errors import FormatError
-from unkernel.models import allowance, container
+from unkernel.models import container
 from unkernel.models.load import COMPILED, model_from
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from unkernel._core import (
     list_heaviest,
     pair_engine,
 )
+from unkernel.data import allowance
 from unkernel.engines.prefix_trie import limit_of, restore_trie
-from unkernel.models import allowance
 from unkernel.models.kernel import KERNELS
 
 CONJUNCTIONS, INVERTED, BITSLICED, INT16 = "conjunctions", "inverted", "bitsliced", "int16"

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from unkernel.data import allowance
 from unkernel.data.files import name_of
 from unkernel.errors import FormatError
-from unkernel.models import allowance, container, registry
+from unkernel.models import container, registry
 
 if TYPE_CHECKING:
     from unkernel.models.conjunction import ConjunctionModel

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.data import allowance
 from unkernel.data.files import name_of
 from unkernel.errors import FormatError
-from unkernel.models import allowance, container
+from unkernel.models import container
 from unkernel.parsing.tag_check import TagFault, check_faults
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.data import allowance
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.engines.loading import classifier_from
 from unkernel.errors import FormatError
-from unkernel.models import allowance, container
+from unkernel.models import container
 
 Arrays = dict[str, NDArray[Any]]
 _PARTS = "parts"

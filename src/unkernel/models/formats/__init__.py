@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from unkernel.data import allowance
 from unkernel.data.files import writing
-from unkernel.models import allowance
 from unkernel.models.conjunction import ConjunctionModel
 from unkernel.models.formats import liblinear, libsvm, opal, svmlight, svmlight_tk, tinysvm
 from unkernel.models.formats._text import TextLines, shown

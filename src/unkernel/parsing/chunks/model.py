@@ -19,13 +19,14 @@ from unkernel._core import (
     recode_chunks,
     restored_chunk_features,
 )
+from unkernel.data import allowance
 from unkernel.data.files import Source
 from unkernel.data.text.chunks import ChunkCorpus, read_chunks
 from unkernel.data.threads import thread_count
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.engines.compiling import compile
 from unkernel.errors import FormatError
-from unkernel.models import KernelModel, TreeModel, allowance, container
+from unkernel.models import KernelModel, TreeModel, container
 from unkernel.models.load import COMPILED, model_from, model_part
 from unkernel.parsing.chunks.result import ChunkResult, result_of
 from unkernel.parsing.feature_names import ChunkFeatureNames
