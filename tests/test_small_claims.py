@@ -16,6 +16,8 @@ from unkernel.engines import build
 from unkernel.engines.build import Head
 from unkernel.parsing import ArcEagerParser, Chunker
 from unkernel.parsing.arc_eager.model import new_spec
+from unkernel.records import Plan, PlanStep, steps
+from unkernel.records.names import NumberedNames
 
 CHUNKS = ChunkCorpus.from_words(
     [["He", "saw", "the", "man"], ["the", "man", "saw", "Rome"]] * 4,
@@ -82,6 +84,19 @@ def test_a_limit_allows_more(tmp_path, chunker, monkeypatch):
         load(path, limit=1000)
 
 
+def test_the_environment_allows_more(tmp_path, chunker, monkeypatch):
+    path = tmp_path / "chunker.uk"
+    small_claims.with_vast_model(chunker, path, features=120)
+    monkeypatch.setattr(allowance, "CONSTANT", 1 << 20)
+    monkeypatch.setenv("UNKERNEL_LIMIT", "1G")
+    assert load(path).nbytes > 1 << 20
+    with pytest.raises(LimitError, match=r"set UNKERNEL_LIMIT=\d+G"):
+        load(path, limit="1M")  # what is said in the call counts first
+    monkeypatch.setenv("UNKERNEL_LIMIT", "much")
+    with pytest.raises(ValueError, match="UNKERNEL_LIMIT must be bytes"):
+        load(path)
+
+
 @pytest.mark.parametrize("limit", ["", "much", "-1", 0, -5, True, [1]])
 def test_limits_that_are_none(tmp_path, limit):
     path = tmp_path / "model.uk"
@@ -118,6 +133,27 @@ def test_sound_models_need_no_limit(tmp_path):
     path = tmp_path / "model.uk"
     compile(fitted.to_model(), measure=False).save(path)
     np.testing.assert_array_equal(load(path).predict(X), fitted.predict(X))
+
+
+def test_records_with_all_their_zeros(tmp_path):
+    """Hashes of 31 bits, as an array: 34 GB per record."""
+    path = tmp_path / "records.uk"
+    width = 2**31 - 1
+    hashed = steps.vocabulary([]) | {"hashed": True, "alternate_sign": True, "width": width, "separator": "="}
+    names = NumberedNames("hash", width)
+    plan = Plan(
+        ["more"],
+        [
+            PlanStep("pairs", {"columns": steps.int32([0])} | hashed, names),
+            PlanStep("densify", {"input": 0}, names),
+        ],
+    )
+    path.write_bytes(bytes(1000))
+    with (
+        pytest.raises(LimitError, match=r"a record with all its zeros would take 34\.4 GB"),
+        allowance.reading(path),
+    ):
+        Plan.from_container(str(path), *plan.to_container("plan."))
 
 
 # --- Templates --------------------------------------------------------------------------------------------

@@ -63,7 +63,8 @@ def load(
         Whether the file is mapped, instead of read.
     limit : int or str, default=None
         Bytes of memory that may be taken to make the model ready, such as ``"8G"``. None allows 64 MB and
-        128 times the size of the file: a small file of a stranger cannot take more.
+        128 times the size of the file, so that a small file of a stranger cannot take more, or what the
+        environment variable ``UNKERNEL_LIMIT`` says.
 
     Returns
     -------

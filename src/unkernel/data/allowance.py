@@ -3,7 +3,7 @@
 A small file must not take much memory because of a number that is written in it: columns times classes
 without a weight, or weights that are all zero. So what is about to be allocated is claimed first, and the
 claims of one file may take ``CONSTANT`` bytes and ``FOLD`` times its size. More is a :class:`LimitError`,
-unless whoever loads the file allows more with ``limit=``.
+unless whoever loads the file allows more with ``limit=``, or the environment with ``UNKERNEL_LIMIT``.
 
 The allowance is that of the file being read in this thread. Where none is read, every claim is granted.
 """
@@ -23,6 +23,7 @@ from unkernel.errors import FormatError, LimitError
 
 CONSTANT = 1 << 26
 FOLD = 128
+_VARIABLE = "UNKERNEL_LIMIT"
 
 
 @dataclass
@@ -62,7 +63,7 @@ class Allowance:
             0,
             0,
             f"{reason}, and a file of this size may take {in_words(self.granted)} unless more is allowed; if "
-            f"you trust it, read it with limit={enough!r}",
+            f"you trust it, read it with limit={enough!r}, or set UNKERNEL_LIMIT={enough}",
         )
 
 
@@ -91,7 +92,7 @@ def reading(path: str | os.PathLike[str], limit: float | str | None = None) -> I
         yield
         return
     size = os.stat(path).st_size  # noqa: PTH116 (any PathLike, and pathlib is slow to import)
-    granted = CONSTANT + FOLD * float(size) if limit is None else _bytes(limit)
+    granted = _granted(size) if limit is None else _bytes(limit)
     with _as_current(Allowance(name_of(path), granted)):
         try:
             yield
@@ -115,6 +116,13 @@ def _as_current(allowance: Allowance) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+def _granted(size: int) -> float:
+    """What a file of that size may take where nobody says more."""
+    if limit := os.environ.get(_VARIABLE):
+        return parse_bytes(limit, _VARIABLE)
+    return CONSTANT + FOLD * float(size)
 
 
 def _bytes(limit: float | str) -> float:

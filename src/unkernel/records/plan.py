@@ -18,12 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import RecordPlan
+from unkernel.data import allowance
 from unkernel.data.rows.csr import CsrRows
 from unkernel.errors import FormatError
 from unkernel.records.analyzing import analyzer_of
 from unkernel.records.names import JoinedNames, NumberedNames
 from unkernel.records.tables import Table, check_known, is_arrow, table_of
 
+_DENSE_BYTES = 16  # that a feature takes while a record is encoded: its number, its value, and room
 _ARRAY = "array"  # the key that stands for an array in the JSON of a plan
 _DTYPES = (np.float64, np.int64, np.int32, np.uint8)
 
@@ -251,6 +253,9 @@ class Plan:
             re.error,
         ) as error:
             raise FormatError(file, 0, 0, f"the plan of the model is damaged: {error}") from error
+        for step in steps:
+            if step.kind == "densify":
+                allowance.claim(_DENSE_BYTES * len(step.names), "a record with all its zeros")
         return plan
 
 

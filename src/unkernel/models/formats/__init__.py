@@ -54,7 +54,8 @@ def read_model(path: str | os.PathLike[str], *, limit: float | str | None = None
     path : path
         Plain, or (but for ``.uk`` files) compressed by gzip, xz, bzip2 or Zstandard, whatever its name is.
     limit : int or str, default=None
-        Bytes of memory that may be taken, such as ``"8G"``. None allows 64 MB and 128 times the file's size.
+        Bytes of memory that may be taken, such as ``"8G"``. None allows 64 MB and 128 times the file's size,
+        or what the environment variable ``UNKERNEL_LIMIT`` says.
 
     Returns
     -------

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import SvmlightParser
+from unkernel.data import allowance
 from unkernel.data.files import Source, name_of, read_blocks
 from unkernel.errors import FormatError
 
@@ -19,6 +20,7 @@ from unkernel.errors import FormatError
 _LONGEST_HEADER_LINE = 1 << 24
 LARGEST_INDEX = 2**62 - 2
 PIECE_BYTES = 1 << 17
+_FOLD = 8  # bytes of arrays per byte of text: '0' and the end of its line are a label and an offset
 _SHOWN_CHARACTERS = 40
 _FOREIGN = re.compile(rb"[#\x80-\xff]")  # comments, byte-order marks: what the native reader skips
 _BLANKS_TO_NEWLINES = bytes.maketrans(b" \t\r\v\f", b"\n" * 5)
@@ -86,10 +88,14 @@ class TextLines:
         return line
 
     def rest(self) -> Iterator[bytes]:
-        """All lines that were not read yet, in blocks of whole lines, each with its newline."""
+        """All lines that were not read yet, in blocks of whole lines, each with its newline.
+
+        What they will take is claimed, since a compressed file may hold far more than its size tells.
+        """
         unfinished = self._text[self._at :]
         self._text, self._at = b"", 0
         for block in self._blocks:
+            allowance.claim(_FOLD * len(block), "the numbers in it")
             end = block.rfind(b"\n") + 1
             if end:
                 yield unfinished + block[:end]

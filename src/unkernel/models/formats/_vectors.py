@@ -116,7 +116,8 @@ class _Reader:
         return b"".join(line + b"\n" for line in lines)
 
     def _stacked_first(self) -> list[NDArray[np.float64]]:
-        return [np.concatenate(self._first_coefficients)] if self._first_coefficients else []
+        none = np.empty((0, self._expected.coefficients - 1))
+        return [np.concatenate([none, *self._first_coefficients])] if none.shape[1] else []
 
     def _check_too_many(self, block: bytes, before: int) -> None:
         if self._expected.vectors is None or self._parser.rows <= self._expected.vectors:

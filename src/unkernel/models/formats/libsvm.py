@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.models.decision import Decision, Platt, condense_pairs, expand_pairs, pair_columns
+from unkernel.models.decision import Decision, Platt, condense_pairs, pair_columns
 from unkernel.models.formats._header import LARGEST_COUNT, KeyedHeader
 from unkernel.models.formats._text import TextLines
 from unkernel.models.formats._vectors import Expected, Vectors, read_vectors
 from unkernel.models.formats._write import labels_as_integers, numbers, vector_lines
 from unkernel.models.kernel import KERNELS, Kernel, KernelModel
-from unkernel.models.pair_coefficients import PairCoefficients
+from unkernel.models.pair_coefficients import PairCoefficients, pair_coefficients
 
 CLASSIFIERS = ("c_svc", "nu_svc")
 REGRESSIONS = ("epsilon_svr", "nu_svr")
@@ -30,8 +30,6 @@ _KEYS = (
     *(b"svm_type", b"kernel_type", b"degree", b"gamma", b"coef0", b"nr_class", b"total_sv"),
     *(b"rho", b"label", b"probA", b"probB", b"prob_density_marks", b"nr_sv"),
 )
-# k - 1 coefficients per support vector become k(k-1)/2: a small file could ask for much memory.
-_MOST_COEFFICIENT_BYTES = 1 << 32
 
 
 def read(text: TextLines) -> KernelModel:
@@ -53,7 +51,7 @@ def read(text: TextLines) -> KernelModel:
     return KernelModel(
         kernel=kernel,
         vectors=vectors.matrix,
-        coefficients=_expanded(text, vectors.coefficients, counts),
+        coefficients=pair_coefficients(vectors.coefficients, counts.tolist()),
         intercept=-rho,
         decision=decision,
         n_features=vectors.matrix.shape[1],
@@ -129,21 +127,6 @@ def _kept_probability(header: KeyedHeader) -> dict[str, Any]:
 def _check_precomputed(text: TextLines, vectors: Vectors) -> None:
     if vectors.matrix.shape[1] != 1 or (np.diff(vectors.matrix.indptr) != 1).any():
         raise text.error("a support vector of a precomputed kernel is not of the form '0:number'", line=0)
-
-
-def _expanded(
-    text: TextLines, coefficients: NDArray[np.float64], counts: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """One column per pair of classes, unless that takes too much memory."""
-    classes = len(counts)
-    pairs = classes * (classes - 1) // 2
-    if len(coefficients) * pairs * 8 > _MOST_COEFFICIENT_BYTES:
-        raise text.error(
-            f"{classes} classes and {len(coefficients)} support vectors make more than 4 GiB of "
-            "coefficients; train one model against the rest for each class",
-            line=0,
-        )
-    return expand_pairs(coefficients, counts.tolist())
 
 
 class _Grouped(NamedTuple):
