@@ -51,7 +51,7 @@ test-all: $(STAMPS)/package $(STAMPS)/test native native-sanitized ## the slow t
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) -m slow
 
 bench: $(STAMPS)/package $(STAMPS)/bench ## every benchmark in turn, against the peers that can be installed
-	@for file in $$(grep -l __main__ benchmarks/*.py); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+	@for file in $$(grep -l __main__ benchmarks/*.py | grep -v -e page.py -e regressions.py); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, and who may import whom
 	$(BIN)/ruff check --extend-exclude $(STUB),build

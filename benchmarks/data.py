@@ -1,42 +1,26 @@
-"""How fast svmlight files are read, against scikit-learn's load_svmlight_file.
+"""Reading svmlight files, against scikit-learn's load_svmlight_file.
 
-Both are asked for the same: the whole training file as a CSR matrix and labels. Times are
-processor seconds of one thread, the best of five, the contestants taking turns. The ``.xz``
-column is ours reading the compressed file, against scikit-learn reading the plain one.
+Both are asked for the same: the whole training file as a CSR matrix and labels. The compressed file is ours
+alone, to be compared with scikit-learn's time for the plain one.
 
-    UNKERNEL_DATA=/where/the/data/is python benchmarks/data.py [name ...]
+    UNKERNEL_DATA=/where/the/data/is python benchmarks/data.py [--quick] [--save] [task ...]
 """
 
 from __future__ import annotations
 
-import shutil
-import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 from sklearn.datasets import load_svmlight_file
 
+from harness import Report, main, take_turns
+from harness.state import version_of
 from unkernel.data import datasets, read_svmlight
 from unkernel.data.files import read_blocks
 
 NAMES = ("a9a", "mnist38", "covtype68k", "arc_eager_ewt")
-REPETITIONS = 5
-
-
-def processor_seconds(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
-def best_of_turns(contestants: dict[str, Callable[[], object]]) -> dict[str, float]:
-    times: dict[str, list[float]] = {name: [] for name in contestants}
-    for _ in range(REPETITIONS):
-        for name, work in contestants.items():
-            times[name].append(processor_seconds(work))
-    return {name: min(values) for name, values in times.items()}
+ROUNDS = 5
 
 
 def decompress(source: Path, target: Path) -> None:
@@ -52,38 +36,33 @@ def check_equal(plain: Path) -> None:
         raise SystemExit(f"{plain.name}: the two readers disagree")
 
 
-def measure(name: str, folder: Path) -> None:
+def measure_one(report: Report, name: str, folder: Path) -> None:
     source = datasets.path(name)
     plain = folder / f"{name}.svm"
     decompress(source, plain)
     check_equal(plain)
-    seconds = best_of_turns(
+    times = take_turns(
         {
+            "unkernel": lambda: read_svmlight(plain, n_jobs=1),
+            "unkernel, compressed": lambda: read_svmlight(source, n_jobs=1),
             "scikit-learn": lambda: load_svmlight_file(str(plain)),
-            "plain": lambda: read_svmlight(plain, n_jobs=1),
-            "compressed": lambda: read_svmlight(source, n_jobs=1),
-        }
+        },
+        ROUNDS,
     )
-    peer, ours, compressed = seconds.values()
-    print(
-        f"{name:<16}{plain.stat().st_size / 1e6:>8.1f}{peer:>14.3f}{ours:>10.4f}{peer / ours:>8.1f}"
-        f"{compressed:>10.4f}{peer / compressed:>8.1f}",
-        flush=True,
-    )
+    task = f"{name}, {plain.stat().st_size / 1e6:.1f} MB"
+    for contender, taken in times.items():
+        version = version_of("scikit-learn") if contender == "scikit-learn" else ""
+        report.add(task, contender, "time", "CPU s", taken, version=version)
 
 
-def main(names: list[str]) -> None:
-    print(f"{'data':<16}{'MB':>8}{'scikit-learn s':>14}{'ours s':>10}{'ratio':>8}{'.xz s':>10}{'ratio':>8}")
-    folder = Path(tempfile.mkdtemp(prefix="unkernel-benchmark-"))
-    try:
-        for name in names:
+def measure(report: Report, tasks: Sequence[str]) -> None:
+    with tempfile.TemporaryDirectory(prefix="unkernel-benchmark-") as folder:
+        for name in tasks:
             try:
-                measure(name, folder)
+                measure_one(report, name, Path(folder))
             except FileNotFoundError as error:
-                print(f"{name:<16}skipped: {error}")
-    finally:
-        shutil.rmtree(folder)
+                report.leave_out(name, error)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or list(NAMES))
+    main(measure, NAMES, quick=("a9a", "mnist38"))

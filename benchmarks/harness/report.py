@@ -1,0 +1,146 @@
+"""The figures of one benchmark, and the JSON file that keeps them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from harness.state import State, now
+from harness.timing import Times
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+OURS = "unkernel"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number.
+
+    Attributes
+    ----------
+    task, contender : str
+        What was done, and by whom. Ours begin with ``unkernel``.
+    figure, unit : str
+        What the number says: ``"training"`` in ``"CPU s"``.
+    value : float or None
+        None: the contender did not get there, and `note` says why.
+    version : str
+        Of the contender.
+    repeats : int
+        Runs of which the best one counts.
+    spread : float
+        How far the middle of these runs is above the best, as a share.
+    """
+
+    task: str
+    contender: str
+    figure: str
+    unit: str
+    value: float | None
+    version: str = ""
+    repeats: int = 1
+    spread: float = 0.0
+    note: str = ""
+
+    @property
+    def ours(self) -> bool:
+        return self.contender.startswith(OURS)
+
+
+class Report:
+    """Collects the figures of a benchmark, shows each as it comes, and saves them together."""
+
+    def __init__(self, benchmark: str, *, quick: bool = False) -> None:
+        self.benchmark = benchmark
+        self.quick = quick
+        self.state = now(quick)
+        self.figures: list[Figure] = []
+        self.left_out: dict[str, str] = {}
+
+    def add(
+        self,
+        task: str,
+        contender: str,
+        figure: str,
+        unit: str,
+        value: float | Times | None,
+        *,
+        version: str = "",
+        note: str = "",
+    ) -> None:
+        """Add one number, or the best of several times."""
+        if isinstance(value, Times):
+            number, repeats, spread = value.best, len(value.values), round(value.spread, 3)
+        else:
+            number, repeats, spread = value, 1, 0.0
+        number = None if number is None else float(f"{number:.4g}")
+        made = Figure(task, contender, figure, unit, number, version, repeats, spread, note)
+        self.figures.append(made)
+        print(f"  {task}, {contender}: {figure} {shown(made)}{f' ({note})' if note else ''}", flush=True)
+
+    def leave_out(self, what: str, reason: object) -> None:
+        """Say that a contender or a task is missing, and why."""
+        self.left_out[what] = str(reason).strip().splitlines()[-1] if str(reason).strip() else "no reason"
+        print(f"  {what}: left out ({self.left_out[what]})", flush=True)
+
+    def save(self, folder: Path) -> Path:
+        """Write ``FOLDER/MACHINE/BENCHMARK.json``."""
+        path = folder / self.state.machine / f"{self.benchmark}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stored = {
+            "benchmark": self.benchmark,
+            "state": self.state.to_json(),
+            "left_out": self.left_out,
+            "figures": [_without_defaults(figure) for figure in self.figures],
+        }
+        lines = json.dumps(stored | {"figures": []}, indent=1, ensure_ascii=False)[: -len("[]\n}")]
+        rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in stored["figures"])
+        path.write_text(f"{lines}[\n{rows}\n ]\n}}\n", encoding="utf-8")
+        return path
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A file of figures."""
+
+    benchmark: str
+    state: State
+    left_out: dict[str, str]
+    figures: list[Figure]
+
+
+def read(path: Path) -> Saved:
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    figures = [Figure(**row) for row in stored["figures"]]
+    return Saved(stored["benchmark"], State(**stored["state"]), stored["left_out"], figures)
+
+
+def saved(folder: Path = RESULTS) -> Iterator[Saved]:
+    """All files of figures, machine by machine."""
+    for path in sorted(folder.glob("*/*.json")):
+        yield read(path)
+
+
+def shown(figure: Figure) -> str:
+    """The number with its unit."""
+    return f"{number(figure.value)} {figure.unit}".strip()
+
+
+def number(value: float | None) -> str:
+    """Three digits that count, or all of those before the point."""
+    if value is None:
+        return "not reached"
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:.2e}"
+
+
+def _without_defaults(figure: Figure) -> dict[str, object]:
+    defaults = Figure("", "", "", "", None)
+    return {
+        key: value
+        for key, value in asdict(figure).items()
+        if key in ("task", "contender", "figure", "unit", "value") or value != getattr(defaults, key)
+    }

@@ -1,0 +1,91 @@
+"""What a figure depends on besides the code: commit, machine, load, versions."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class State:
+    """Where and when figures were measured.
+
+    Attributes
+    ----------
+    commit : str
+        Of this tree; with ``+`` at its end if files differed from it.
+    load : float
+        Processes that wanted to run, in the mean of the minute before the benchmark.
+    """
+
+    commit: str
+    date: str
+    machine: str
+    processor: str
+    cores: int
+    memory_gb: int
+    system: str
+    python: str
+    load: float
+    quick: bool
+
+    def to_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def now(quick: bool) -> State:
+    return State(
+        commit=_commit(),
+        date=datetime.now(UTC).strftime("%Y-%m-%d"),
+        machine=platform.machine(),
+        processor=_processor(),
+        cores=os.cpu_count() or 1,
+        memory_gb=round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+        system=_system(),
+        python=platform.python_version(),
+        load=round(os.getloadavg()[0], 2),
+        quick=quick,
+    )
+
+
+def version_of(distribution: str) -> str:
+    """The version of an installed package; empty if it is not installed."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _commit() -> str:
+    head = _output("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD")
+    # Results are what is being written: they do not make the code another one.
+    changed = _output("git", "-C", str(ROOT), "status", "--porcelain", "--", "src", "cpp", "bindings")
+    return head + ("+" if changed else "")
+
+
+def _processor() -> str:
+    words = dict(line.split(":", 1) for line in _output("lscpu").splitlines() if ":" in line)
+    return next((value.strip() for key, value in words.items() if key.strip() == "Model name"), "unknown")
+
+
+def _system() -> str:
+    if hasattr(platform, "freedesktop_os_release"):
+        try:
+            return str(platform.freedesktop_os_release().get("PRETTY_NAME", platform.system()))
+        except OSError:
+            pass
+    return f"{platform.system()} {platform.release()}"
+
+
+def _output(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""

@@ -1,0 +1,53 @@
+"""Times of contenders that take turns, since the speed of a machine drifts."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+Work = Callable[[], object]
+Clock = Callable[[Work], float]
+
+
+@dataclass
+class Times:
+    """What repeated runs of one contender took, in seconds or whatever the figure's unit is."""
+
+    values: list[float] = field(default_factory=list)
+
+    @property
+    def best(self) -> float:
+        return min(self.values)
+
+    @property
+    def spread(self) -> float:
+        """How far the middle one is above the best, as a share of the best."""
+        return statistics.median(self.values) / self.best - 1.0 if self.best > 0 else 0.0
+
+    def scaled(self, factor: float) -> Times:
+        return Times([factor * value for value in self.values])
+
+
+def cpu_seconds(work: Work) -> float:
+    """Processor time of this process and its threads."""
+    begin = time.process_time()
+    work()
+    return time.process_time() - begin
+
+
+def wall_seconds(work: Work) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def take_turns(contenders: Mapping[str, Work], rounds: int, clock: Clock = cpu_seconds) -> dict[str, Times]:
+    """Run each contender once per round; the one that begins changes from round to round."""
+    taken = {name: Times() for name in contenders}
+    order = list(contenders)
+    for turn in range(rounds):
+        for name in order[turn % len(order) :] + order[: turn % len(order)]:
+            taken[name].values.append(clock(contenders[name]))
+    return taken
