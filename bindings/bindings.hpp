@@ -57,8 +57,20 @@ void watched_if(bool maybe_long, FunctionRef<void(const Monitor&)> work);
 // some hundredths of a second, and `watched` from then on.
 void watched_pieces(std::int64_t total, FunctionRef<void(std::int64_t, std::int64_t, const Monitor&)> work);
 
+// An array whose numbers lie where the processor wants them. One that does not, such as a view into the
+// middle of a message, is copied.
+template <class Base>
+class Aligned : public Base {
+ public:
+  Aligned() = default;
+  explicit Aligned(Base&& array) : Base(std::move(array)) {}
+  bool is_aligned() const {
+    return reinterpret_cast<std::uintptr_t>(this->data()) % alignof(typename Base::Scalar) == 0;
+  }
+};
+
 template <class T>
-using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Array = Aligned<nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
 
 template <class T>
 std::span<const T> view(const Array<T>& array) {
@@ -107,3 +119,30 @@ Names names_of(const NumberedNames& table) {
 }
 
 }  // namespace unkernel::bindings
+
+namespace nanobind::detail {
+
+template <class Base>
+struct type_caster<unkernel::bindings::Aligned<Base>> {
+  NB_TYPE_CASTER(unkernel::bindings::Aligned<Base>, make_caster<Base>::Name)
+
+  bool from_python(handle array, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+    if (!take(array, flags, cleanup)) return false;
+    if (!value.is_valid() || value.is_aligned()) return true;
+    try {
+      return take(module_::import_("numpy").attr("array")(array), flags, cleanup);
+    } catch (const python_error&) {  // not enough memory for the copy
+      return false;
+    }
+  }
+
+ private:
+  bool take(handle array, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+    make_caster<Base> caster;
+    if (!caster.from_python(array, flags, cleanup)) return false;
+    value = unkernel::bindings::Aligned<Base>(std::move(caster.value));
+    return true;
+  }
+};
+
+}  // namespace nanobind::detail

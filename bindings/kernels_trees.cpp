@@ -167,7 +167,7 @@ void bind_example_kernels(nb::module_& module) {
 
 // --- Machines --------------------------------------------------------------------------------------------
 
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Matrix = Aligned<nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>>;
 
 std::shared_ptr<ExampleMachine> machine(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set,
                                         const Array<std::int32_t>& chosen, const Matrix& coefficients) {

@@ -249,6 +249,7 @@ def test_a_conversation(model, bank):
     assert finish(process) == (0, b"", "")
 
 
+@pytest.mark.skipif("UNKERNEL_SANITIZER" in os.environ, reason="sanitizers keep freed memory for a while")
 def test_an_endless_stream_in_bounded_memory(model, bank):
     """As much address space as the process has when it answers first, and a little more."""
     process, text = start(model, "-q", "-j", "1"), bank.read_bytes()

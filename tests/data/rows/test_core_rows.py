@@ -38,6 +38,30 @@ def test_both_index_types_mixed_and_with_gaps(offsets, columns, step):
     np.testing.assert_array_equal(scores(rows), DENSE @ WEIGHTS)
 
 
+def at_odd_address(array):
+    """The same numbers as a view into bytes, as messages of other processes have them."""
+    room = np.zeros(array.nbytes + 16, np.uint8)
+    begin = 1 + (-room.ctypes.data) % 8
+    odd = room[begin : begin + array.nbytes].view(array.dtype)
+    odd[:] = array
+    assert not odd.flags.aligned
+    return odd
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_arrays_at_odd_addresses(index):
+    """Processors differ in what they make of them; the sanitizers do not (``make test-sanitized``)."""
+    rows = given()
+    odd = given(
+        indptr=at_odd_address(rows.indptr.astype(index)),
+        indices=at_odd_address(rows.indices.astype(index)),
+        data=at_odd_address(rows.data),
+    )
+    np.testing.assert_array_equal(scores(odd), DENSE @ WEIGHTS)
+    packed = pack_rows(odd, threads=1)
+    np.testing.assert_array_equal(packed.scores(at_odd_address(WEIGHTS), 0.0, 1), DENSE @ WEIGHTS)
+
+
 @pytest.mark.parametrize(
     "kind", [sparse.csr_matrix, sparse.csr_array, lambda X: sparse.csr_matrix(X, dtype="f")]
 )
