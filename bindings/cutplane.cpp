@@ -427,9 +427,9 @@ Table dual(nb::object given, const PackedRows& rows, double intercept, bool squa
   solve::Outcome outcome;
   watched(
       [&](Monitor& monitor) {
-        outcome =
-            cutplane::train_dual(rows, intercept, loss_of(squared), view(signed_costs),
-                                 {tolerance, max_epochs, seed, threads}, ended, weights, progress, monitor);
+        const solve::DescentOptions how{tolerance, max_epochs, seed, threads, 0.0, solve::Finish::sweeps};
+        outcome = cutplane::train_dual(rows, intercept, loss_of(squared), view(signed_costs), how, ended,
+                                       weights, progress, monitor);
       },
       on_progress);
   Table result = table_of(outcome, outcome.epochs);

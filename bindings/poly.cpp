@@ -36,6 +36,15 @@ Storage storage_named(const std::string& name) {
   throw std::invalid_argument("storage must be 'auto', 'on_the_fly', 'condensed' or 'split'");
 }
 
+const char* const finish_names[] = {"auto", "sweeps", "kernel_space", "second_order"};
+
+solve::Finish finish_named(const std::string& name) {
+  for (int i = 0; i < 4; ++i) {
+    if (name == finish_names[i]) return static_cast<solve::Finish>(i);
+  }
+  throw std::invalid_argument("finish must be 'auto', 'sweeps', 'kernel_space' or 'second_order'");
+}
+
 solve::Loss loss_named(const std::string& name) {
   if (name == "hinge") return solve::Loss::hinge;
   if (name == "squared_hinge") return solve::Loss::squared_hinge;
@@ -55,6 +64,7 @@ poly::TrainOptions train_options(const Options& given, const kernels::FeatureMap
           storage_named(given.text("storage")),
           given.real("memory"),
           given.real("tolerance"),
+          finish_named(given.text("finish")),
           given.integer<std::int64_t>("max_epochs"),
           given.integer<std::uint64_t>("seed"),
           given.integer<int>("threads")};
@@ -118,12 +128,28 @@ nb::list outcomes_of(const Trained& trained) {
   return outcomes;
 }
 
+nb::list finishes_of(const Trained& trained) {
+  nb::list finishes;
+  for (const solve::Outcome& outcome : trained.outcomes) {
+    finishes.append(finish_names[static_cast<int>(outcome.finish)]);
+  }
+  return finishes;
+}
+
+double largest_matrices_of(const Trained& trained) {
+  double bytes = 0.0;
+  for (const solve::Outcome& outcome : trained.outcomes) bytes = std::max(bytes, outcome.largest_matrices);
+  return bytes;
+}
+
 Table as_dict(Trained&& trained, std::size_t rows) {
   // A split has no intercept of its own; softmax is one problem of several scores.
   const std::size_t problems = std::max(trained.outcomes.size(), trained.intercept.size());
   const std::size_t conjunctions = trained.keys.size();
   Table result;
   result["outcomes"] = outcomes_of(trained);
+  result["finishes"] = finishes_of(trained);
+  result["matrix_bytes"] = largest_matrices_of(trained);
   result["storage"] = storage_names[static_cast<int>(trained.storage)];
   result["dimension"] = trained.dimension;
   result["keys"] = to_numpy(std::move(trained.keys));

@@ -33,7 +33,7 @@ struct Solved {
 };
 
 DescentOptions options(double tolerance, std::int64_t max_epochs = 100'000, int threads = 1) {
-  return {tolerance, max_epochs, 7, threads};
+  return {tolerance, max_epochs, 7, threads, 0.0, Finish::automatic};
 }
 
 template <class LossKind, class Rows>

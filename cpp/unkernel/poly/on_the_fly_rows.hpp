@@ -65,6 +65,10 @@ class OnTheFlyRows : public KernelRows {
   // phi(x_i) over the columns that occur. A step of 1 from zero leaves c^2 m in each place, and phi is c m.
   solve::MappedRows mapped() const {
     solve::MappedRows rows;
+    const auto nonzeros = static_cast<std::size_t>(std::ceil(mean_map_size_ * static_cast<double>(size())));
+    rows.offsets.reserve(static_cast<std::size_t>(size()) + 1);
+    rows.columns.reserve(nonzeros);
+    rows.values.reserve(nonzeros);
     const std::vector<double> constants = column_constants();
     std::vector<double> step(dimension(), 0.0);
     std::vector<std::int32_t> number(dimension(), 0);

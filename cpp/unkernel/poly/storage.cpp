@@ -111,11 +111,14 @@ void check_weights(const StorageEstimate& estimate, double memory) {
   }
 }
 
+double bytes_of(const StorageEstimate& estimate, Storage storage) {
+  return storage == Storage::on_the_fly  ? estimate.on_the_fly_bytes
+         : storage == Storage::condensed ? estimate.condensed_bytes
+                                         : estimate.split.bytes;
+}
+
 NotEnoughMemory refused_memory(const StorageEstimate& estimate, Storage storage, double bytes_of_duals) {
-  const double rows = storage == Storage::on_the_fly  ? estimate.on_the_fly_bytes
-                      : storage == Storage::condensed ? estimate.condensed_bytes
-                                                      : estimate.split.bytes;
-  return NotEnoughMemory("training needs about " + in_words(rows + bytes_of_duals) +
+  return NotEnoughMemory("training needs about " + in_words(bytes_of(estimate, storage) + bytes_of_duals) +
                          ", and the system did not give as much; free memory or raise its limit, drop rare "
                          "features, lower the degree, or train on fewer rows");
 }

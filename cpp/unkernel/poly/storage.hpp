@@ -40,6 +40,9 @@ double bytes_of_duals(const DistinctRows& examples, int problems, int copies);
 void check_duals(const DistinctRows& examples, int problems, int copies, double memory);
 void check_weights(const StorageEstimate& estimate, double memory);
 
+// The bytes of rows and weights in this storage.
+double bytes_of(const StorageEstimate& estimate, Storage storage);
+
 // What to throw for std::bad_alloc while rows of this storage are trained on.
 NotEnoughMemory refused_memory(const StorageEstimate& estimate, Storage storage, double bytes_of_duals);
 

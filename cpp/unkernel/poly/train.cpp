@@ -89,13 +89,15 @@ solve::Outcome solve_problem(const solve::RowPasses& rows, solve::Loss loss, sol
 // Few rows with long maps (small dense data) are solved on their kernel matrix, computed once for all
 // classes; the weights are then summed over the rows with non-zero duals.
 std::unique_ptr<solve::GramRows> kernel_matrix_if_it_pays(const solve::RowPasses& rows,
-                                                          const TrainOptions& options, double problems) {
+                                                          const TrainOptions& options, double problems,
+                                                          double memory) {
   constexpr double most_rows = 4096;  // 128 MiB
   constexpr double usual_epochs = 20;
   const auto count = static_cast<double>(rows.size());
   const bool steps_are_cheaper = count <= 3.0 * rows.mean_map_size();  // its loops run over contiguous memory
   const bool pays_back = count * rows.mean_row_size() <= usual_epochs * problems * rows.mean_map_size();
-  if (count > most_rows || !steps_are_cheaper || !pays_back) return nullptr;
+  const bool fits = memory <= 0.0 || sizeof(double) * count * count <= memory;
+  if (count > most_rows || !fits || !steps_are_cheaper || !pays_back) return nullptr;
   std::vector<std::int32_t> everyone(static_cast<std::size_t>(rows.size()));
   std::iota(everyone.begin(), everyone.end(), 0);
   return std::make_unique<solve::GramRows>(rows.gram(everyone, options.threads), everyone.size());
@@ -143,21 +145,23 @@ double objective_at(const WeightVectors& vectors, const solve::RowPasses& rows, 
 }
 
 void solve_all(const StoredRows& stored, const DistinctRows& examples, const TrainOptions& options,
-               const WarmStart& start, Monitor& monitor, WeightVectors& vectors, Trained& trained) {
+               const WarmStart& start, double memory, Monitor& monitor, WeightVectors& vectors,
+               Trained& trained) {
   const solve::RowPasses& rows = stored.passes();
   const auto problems = static_cast<std::int64_t>(vectors.size());
   // Threads go to the problems first; the remaining ones speed up the full passes of each problem.
   const int threads_each =
       std::max(1, options.threads / static_cast<int>(std::min<std::int64_t>(problems, 1024)));
   const std::unique_ptr<solve::GramRows> gram =
-      kernel_matrix_if_it_pays(rows, options, static_cast<double>(problems));
+      kernel_matrix_if_it_pays(rows, options, static_cast<double>(problems), memory);
+  const double memory_each = memory / static_cast<double>(std::min<std::int64_t>(options.threads, problems));
   parallel_for(options.threads, problems, [&](std::int64_t problem) {
     const auto p = static_cast<std::size_t>(problem);
     auto coordinates = coordinates_of(examples, options, problem);
     resume(examples, start, problem, problems, options.loss == solve::Loss::hinge, coordinates);
     vectors[p] = LargeArray<double>(stored.dimension());
     const solve::DescentOptions solver_options{options.tolerance, options.max_epochs, options.seed + p,
-                                               threads_each};
+                                               threads_each,      memory_each,        options.finish};
     const Progress progress{"training", problem, problems, 0, 0, 0, 1.0};
     if (gram) {
       trained.outcomes[p] = solve_on_kernel_matrix(rows, *gram, options.loss, coordinates, vectors[p].span(),
@@ -221,11 +225,15 @@ struct StoragePlan {
   int problems;
   Storage storage;
   SplitPlan split;
+  double memory_left;  // for matrices of the solver; 0 for no limit
 };
+
+// What remains of the memory once rows and weights are stored: at least 1 byte, since 0 stands for no limit.
+double memory_left(double memory, double used) { return memory > 0.0 ? std::max(memory - used, 1.0) : 0.0; }
 
 Trained train_stored(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
                      Monitor& monitor, const StoragePlan& plan) {
-  const auto [problems, storage, split] = plan;
+  const auto& [problems, storage, split, memory] = plan;
   Trained trained;
   trained.storage = storage;
   trained.outcomes.resize(static_cast<std::size_t>(problems));
@@ -234,7 +242,7 @@ Trained train_stored(const DistinctRows& examples, const TrainOptions& options, 
   const auto rows = store_rows(examples, options, trained.storage, split, monitor);
   WeightVectors vectors(static_cast<std::size_t>(problems));
   trained.dimension = rows->dimension();
-  solve_all(*rows, examples, options, start, monitor, vectors, trained);
+  solve_all(*rows, examples, options, start, memory, monitor, vectors, trained);
   if (trained.storage != Storage::split) extract(*rows, vectors, trained);
   return trained;
 }
@@ -266,11 +274,11 @@ Trained train(const DistinctRows& examples, const TrainOptions& options, const W
   if (options.map.degree == 1) check_weights(estimate, options.memory);
   const Storage storage = options.map.degree == 1 ? Storage::on_the_fly
                                                   : choose_storage(options.storage, estimate, options.memory);
+  const double duals = bytes_of_duals(examples, problems, duals_of_svm);
+  const double left = memory_left(options.memory, bytes_of(estimate, storage) + duals);
   try {
-    return train_stored(examples, options, start, monitor, {problems, storage, estimate.split});
-  } catch (const std::bad_alloc&) {
-    throw refused_memory(estimate, storage, bytes_of_duals(examples, problems, duals_of_svm));
-  }
+    return train_stored(examples, options, start, monitor, {problems, storage, estimate.split, left});
+  } catch (const std::bad_alloc&) { throw refused_memory(estimate, storage, duals); }
 }
 
 Trained train_logistic(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,

@@ -22,6 +22,7 @@ struct TrainOptions {
   Storage storage;
   double memory;  // bytes; 0 for no limit
   double tolerance;
+  solve::Finish finish;
   std::int64_t max_epochs;
   std::uint64_t seed;
   int threads;

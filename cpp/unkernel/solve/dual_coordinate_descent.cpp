@@ -106,6 +106,8 @@ Outcome DualCoordinateDescent::certify() {
     throw std::invalid_argument("the objective is not finite: lower C or the sample weights");
   }
   outcome.epochs = state_.epoch;
+  outcome.finish = finish_;
+  outcome.largest_matrices = largest_matrices_;
   const double certain_gap = rows_.is_gram() ? sums.gap : sums.gap + rounding;
   outcome.converged = certain_gap <= options_.tolerance * std::max(outcome.objective, 0.0);
   if (state_.estimated_gap > 0.0) underestimate_ = std::clamp(sums.gap / state_.estimated_gap, 1.0, 1.5);
@@ -174,6 +176,11 @@ double DualCoordinateDescent::dual_value() const {
 bool DualCoordinateDescent::seems_done() const {
   return underestimate_ * state_.estimated_gap <=
          options_.tolerance * (state_.dual_objective + state_.estimated_gap);
+}
+
+void DualCoordinateDescent::note(Finish finish, double bytes) {
+  finish_ = finish;
+  largest_matrices_ = std::max(largest_matrices_, bytes);
 }
 
 void DualCoordinateDescent::publish(Progress& progress) {

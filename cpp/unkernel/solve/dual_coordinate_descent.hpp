@@ -83,15 +83,24 @@ class DualCoordinateDescent {
   void stretch(double limit);
 
   // kernel_space.cpp
-  bool kernel_space_pays() const;
+  bool kernel_space_pays(std::size_t moving) const;
+  std::vector<std::int32_t> moving_rows() const;
   bool finished_in_kernel_space();
   void adopt(std::span<const std::int32_t> moving, std::span<const double> solved);
 
   // second_order.cpp
   bool second_order_pays();
-  double interior_point_cost() const;
+  struct InteriorPointPlan {
+    bool over_columns = false;  // which of the two systems of normal_system.hpp
+    double bytes = 0.0;         // of its matrices
+    double cost = 0.0;  // in multiplications; infinite if it is too large, or if the method has been tried
+  };
+  InteriorPointPlan interior_point_plan() const;
   void solve_by_interior_point();
-  std::unique_ptr<NormalSystem> normal_system(std::span<const std::int32_t> everyone) const;
+
+  bool may(Finish finish) const { return options_.finish == Finish::automatic || options_.finish == finish; }
+  bool fits(double bytes) const { return options_.memory <= 0.0 || bytes <= options_.memory; }
+  void note(Finish finish, double bytes);
 
   const RowPasses& rows_;
   Loss loss_;
@@ -106,6 +115,8 @@ class DualCoordinateDescent {
   double underestimate_ = 1.0;    // ratio of the last certified gap to its estimate
   double longest_change_ = 0.0;   // sum of |change of u_i| |phi_i| where many rows changed at once
   double squared_weights_ = 0.0;  // w'w; maintained only while the box grows
+  Finish finish_ = Finish::sweeps;
+  double largest_matrices_ = 0.0;
 };
 
 }  // namespace unkernel::solve

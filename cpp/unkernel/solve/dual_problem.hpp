@@ -9,11 +9,16 @@
 
 namespace unkernel::solve {
 
+// What dual coordinate descent may do besides sweeping; the choice is between equals, by cost.
+enum class Finish { automatic, sweeps, kernel_space, second_order };
+
 struct DescentOptions {
   double tolerance;
   std::int64_t max_epochs;
   std::uint64_t seed;
-  int threads;  // for certifying passes and the Gram matrix; steps are sequential
+  int threads;    // for certifying passes and the Gram matrix; steps are sequential
+  double memory;  // bytes that matrices of the solver may take; 0 for no limit
+  Finish finish;  // automatic, or the only one that is considered
 };
 
 struct Outcome {
@@ -21,6 +26,8 @@ struct Outcome {
   double dual_objective = 0.0;  // a certified lower bound of the optimum
   std::int64_t epochs = 0;
   bool converged = false;
+  Finish finish = Finish::sweeps;  // what was done last, besides sweeps
+  double largest_matrices = 0.0;   // bytes that the matrices of the solver took at most
 
   double relative_gap() const {
     return objective > 0.0 ? std::max(objective - dual_objective, 0.0) / objective : 0.0;

@@ -9,22 +9,31 @@
 
 namespace unkernel::solve {
 
-bool DualCoordinateDescent::kernel_space_pays() const {
-  if (!rows_.has_kernel() || rows_.is_gram()) return false;
+bool DualCoordinateDescent::kernel_space_pays(std::size_t moving) const {
   constexpr double largest_gram = 4096;         // rows; 128 MiB
   constexpr double epochs_saved_at_least = 16;  // the least that the remaining epochs would cost without it
-  const auto moving = static_cast<double>(state_.awake.size());
-  return state_.epoch >= next_kernel_finish_ && moving <= largest_gram && moving <= rows_.mean_map_size() &&
-         moving * rows_.mean_row_size() <= epochs_saved_at_least * rows_.mean_map_size();
+  const auto rows = static_cast<double>(moving);
+  return rows <= largest_gram && fits(sizeof(double) * rows * rows) && rows <= rows_.mean_map_size() &&
+         rows * rows_.mean_row_size() <= epochs_saved_at_least * rows_.mean_map_size();
+}
+
+// The rows that made a step when they were last visited. The others rest at a corner; more of them than were
+// awake in this epoch may wake in the next one.
+std::vector<std::int32_t> DualCoordinateDescent::moving_rows() const {
+  std::vector<std::int32_t> moving;
+  for (const std::int32_t i : active_) {
+    if (state_.coordinates[static_cast<std::size_t>(i)].nap == 0) moving.push_back(i);
+  }
+  return moving;
 }
 
 // Runs if it pays; returns whether it did.
 bool DualCoordinateDescent::finished_in_kernel_space() {
-  if (!kernel_space_pays()) return false;
-  std::vector<std::int32_t> moving;
-  for (const std::int32_t i : active_) {
-    if (coordinate(i).asleep_until <= state_.epoch + 1) moving.push_back(i);
-  }
+  if (!may(Finish::kernel_space) || !rows_.has_kernel() || rows_.is_gram()) return false;
+  if (state_.epoch < next_kernel_finish_ || !kernel_space_pays(0)) return false;
+  const std::vector<std::int32_t> moving = moving_rows();
+  if (!kernel_space_pays(moving.size())) return false;
+  note(Finish::kernel_space, sizeof(double) * static_cast<double>(moving.size() * moving.size()));
   Coordinates part;
   std::vector<double> scores;
   for (const std::int32_t i : moving) {
@@ -34,7 +43,7 @@ bool DualCoordinateDescent::finished_in_kernel_space() {
   const GramRows gram(rows_.gram(moving, options_.threads), moving.size());
   const PassesOver<GramRows> passes(gram);
   constexpr std::int64_t epochs = 2000;  // each is cheaper than a few visits to mapped rows
-  const DescentOptions options{options_.tolerance, epochs, state_.random.next(), 1};
+  const DescentOptions options{options_.tolerance, epochs, state_.random.next(), 1, 0.0, Finish::sweeps};
   DualCoordinateDescent solver(passes, loss_, std::move(part), scores, options, state_.monitor);
   solver.run_part(0.1 * options_.tolerance * std::max(state_.dual_objective, 0.0));
   std::vector<double> solved;

@@ -14,7 +14,7 @@ namespace unkernel::solve {
 // Extrapolates the remaining cost here, assuming that the gap falls as a power of the epochs, and compares it
 // with the thirty-odd factorisations of the interior-point method. Called at every doubling of the epochs.
 bool DualCoordinateDescent::second_order_pays() {
-  if (!rows_.has_kernel() || state_.epoch < next_comparison_) return false;
+  if (!may(Finish::second_order) || !rows_.has_kernel() || state_.epoch < next_comparison_) return false;
   next_comparison_ = 2 * state_.epoch;
   const double gap = state_.estimated_gap / std::max(state_.dual_objective + state_.estimated_gap, 1e-300);
   const double before = std::exchange(gap_at_comparison_, gap);
@@ -27,28 +27,41 @@ bool DualCoordinateDescent::second_order_pays() {
   // If the remaining epochs would not suffice, converging is worth ten times their price.
   constexpr double worth = 10.0;
   const auto most_epochs = static_cast<double>(options_.max_epochs);
-  return interior_point_cost() < epoch_cost * (epochs > most_epochs ? worth * most_epochs : epochs);
+  return interior_point_plan().cost < epoch_cost * (epochs > most_epochs ? worth * most_epochs : epochs);
 }
 
-// In multiplications. Infinite if the matrices would be too large, or if the method has been tried.
-double DualCoordinateDescent::interior_point_cost() const {
+// The matrix over rows is more accurate, so it is used whenever it is small.
+DualCoordinateDescent::InteriorPointPlan DualCoordinateDescent::interior_point_plan() const {
+  constexpr double small = 512.0;
   constexpr double largest = 2048.0;
   constexpr double iterations = 30.0;
   const auto rows = static_cast<double>(rows_.size());
-  double columns = rows;
-  if (rows_.has_map()) {
+  InteriorPointPlan plan;
+  double size = rows;
+  double fill = rows * rows;
+  plan.bytes = 2.0 * sizeof(double) * rows * rows;
+  if (rows_.has_map() && rows > small) {
     // By now every conjunction that occurs has received some weight.
-    columns = static_cast<double>(state_.weights.size()) -
-              static_cast<double>(std::ranges::count(state_.weights, 0.0));
+    const double columns = static_cast<double>(state_.weights.size()) -
+                           static_cast<double>(std::ranges::count(state_.weights, 0.0));
+    plan.over_columns = columns < rows;
+    if (plan.over_columns) {
+      size = columns;
+      fill = 0.5 * rows * rows_.mean_map_size() * rows_.mean_map_size();
+      plan.bytes = 2.0 * sizeof(double) * columns * columns + 12.0 * rows * rows_.mean_map_size() +
+                   20.0 * static_cast<double>(state_.weights.size());
+    }
   }
-  const double size = std::min(rows, columns);
-  if (tried_second_order_ || size > largest) return std::numeric_limits<double>::infinity();
-  const double fill =
-      columns < rows ? 0.5 * rows * rows_.mean_map_size() * rows_.mean_map_size() : rows * rows;
-  return iterations * (size * size * size / 3.0 + fill);
+  plan.cost = iterations * (size * size * size / 3.0 + fill);
+  if (tried_second_order_ || size > largest || !fits(plan.bytes)) {
+    plan.cost = std::numeric_limits<double>::infinity();
+  }
+  return plan;
 }
 
 void DualCoordinateDescent::solve_by_interior_point() {
+  const InteriorPointPlan plan = interior_point_plan();
+  note(Finish::second_order, plan.bytes);
   tried_second_order_ = true;
   std::vector<Costs> costs;
   std::vector<std::int32_t> everyone;
@@ -56,24 +69,18 @@ void DualCoordinateDescent::solve_by_interior_point() {
     costs.push_back(c.costs);
     everyone.push_back(static_cast<std::int32_t>(everyone.size()));
   }
-  const std::unique_ptr<NormalSystem> system = normal_system(everyone);
+  std::unique_ptr<NormalSystem> system;
+  if (plan.over_columns) {
+    system = std::make_unique<ColumnSystem>(rows_.mapped(), options_.threads);
+  } else {
+    system = std::make_unique<RowSystem>(rows_.gram(everyone, options_.threads), everyone.size());
+  }
   InteriorPoint solver(loss_, costs, *system, state_.monitor);
   if (!solver.run(0.1 * options_.tolerance)) return;
   // Start from zero, not from the current w: badly scaled rows would leave rounding errors.
   for (double& w : state_.weights) w = 0.0;
   for (Coordinate& c : state_.coordinates) c.u = 0.0;
   adopt(everyone, solver.duals());
-}
-
-std::unique_ptr<NormalSystem> DualCoordinateDescent::normal_system(
-    std::span<const std::int32_t> everyone) const {
-  const std::size_t count = state_.coordinates.size();
-  // The matrix over rows is more accurate, so use it whenever it is small.
-  constexpr std::size_t small = 512;
-  if (rows_.has_map() && rows_.dimension() < count && count > small) {
-    return std::make_unique<ColumnSystem>(rows_.mapped(), options_.threads);
-  }
-  return std::make_unique<RowSystem>(rows_.gram(everyone, options_.threads), count);
 }
 
 }  // namespace unkernel::solve

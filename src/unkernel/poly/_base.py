@@ -57,6 +57,7 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
     """Classifiers whose model has one weight per conjunction."""
 
     _probability: Softmax | None = None  # where a model's probabilities come from
+    _finish = "auto"  # what training may do besides sweeps: benchmarks compare "auto" with each alone
 
     # --- Training -------------------------------------------------------------------------------------
 
@@ -201,6 +202,7 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
             storage=self.storage,
             memory=float(available_bytes()),
             tolerance=float(self.tol),
+            finish=self._finish,
             max_epochs=int(self.max_iter),
             seed=self._seed(),
             threads=thread_count(self.n_jobs),

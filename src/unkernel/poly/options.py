@@ -14,6 +14,7 @@ class RowOptions:
     storage: str
     memory: float
     tolerance: float
+    finish: str
     max_epochs: int
     seed: int
     threads: int
