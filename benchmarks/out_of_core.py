@@ -1,115 +1,90 @@
-"""Training on a file larger than the memory it is given: time, memory, and the speed of a pass.
+"""Training on files larger than memory: time, memory, and the speed of a pass.
 
-A file of Zipf rows is written (zipf_rows.py), packed once, and trained on by the command line with --memory;
-its peak memory is what the system says of that process. Passes over the packed file are then timed beside the
-same passes over the same rows in memory, and beside what plain reading of memory reaches.
+A file of Zipf rows is written, packed once, and trained on by the command line with a limit on its memory;
+the peak is what the system says of that process. Passes over the packed file are then timed beside the same
+passes over the same rows in memory, and beside what plain reading of memory reaches on one core.
 
-    python benchmarks/out_of_core.py [--gigabytes 4] [--memory 1G] [--folder FOLDER] [--jobs 2]
+    python benchmarks/out_of_core.py [--quick] [--save] [task ...]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from harness import Report, main, take_turns, wall_seconds
 from unkernel import read_svmlight
 from unkernel._core import RowStore, pack_rows
 from unkernel.data.rows.row_files import open_rows
 from zipf_rows import FEATURES, write_large
 
-
-def best_of(work: Callable[[], Any], times: int = 5) -> tuple[float, float]:
-    """Least wall and CPU seconds."""
-    spent = []
-    for _ in range(times):
-        wall, cpu = time.perf_counter(), time.process_time()
-        work()
-        spent.append((time.perf_counter() - wall, time.process_time() - cpu))
-    return min(wall for wall, _ in spent), min(cpu for _, cpu in spent)
+GIGABYTES = {"4 GB of text in 1 GB": (4.0, "1G"), "400 MB of text in 300 MB": (0.4, "300M")}
+JOBS = 2
+ROUNDS = 5
 
 
-def passes(store: RowStore, jobs: int) -> dict[str, tuple[float, float]]:
+def passes(store: RowStore) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     weights, coefficients = rng.standard_normal(store.features), rng.standard_normal(store.rows)
     return {
-        "scores": best_of(lambda: store.scores(weights, 0.0, jobs)),
-        "transposed": best_of(lambda: store.transposed(coefficients, 0.0, jobs)),
+        "scores": lambda: store.scores(weights, 0.0, JOBS),
+        "transposed": lambda: store.transposed(coefficients, 0.0, JOBS),
     }
 
 
-def read_speed() -> float:
-    """Bytes per second when one core sums an array that is larger than any cache."""
-    array = np.ones(1 << 27)
-    wall, _ = best_of(array.sum)
-    return array.nbytes / wall
-
-
-def trained(file: Path, memory: str, jobs: int) -> dict[str, Any]:
+def trained(file: Path, memory: str) -> dict[str, Any]:
     places = [str(file), "-o", str(file.with_suffix(".uk"))]
-    program = [sys.executable, "-m", "unkernel.cli", "train", "linear", *places]
-    options = ["--out-of-core", "--memory", memory, "--C", "0.003", "--jobs", str(jobs)]
+    program = [sys.executable, "-m", "unkernel.cli", "train", "linear", *places, "--force"]
+    options = ["--out-of-core", "--memory", memory, "--C", "0.003", "--jobs", str(JOBS)]
     began = time.perf_counter()
     done = subprocess.run([*program, *options, "--json"], capture_output=True, text=True, check=True)
     return json.loads(done.stdout) | {"wall": time.perf_counter() - began}
 
 
-def in_memory(file: Path) -> RowStore:
-    X = read_svmlight(file, n_jobs=-1).X
-    return pack_rows(X, threads=1)
+def measure_training(report: Report, task: str, file: Path, memory: str) -> None:
+    for run in ("unkernel, packing first", "unkernel, packed"):
+        result = trained(file, memory)
+        report.add(task, run, "training", "wall s", result["wall"])
+        report.add(task, run, "rows", "", result["rows"])
+        report.add(task, run, "passes", "", result["passes"])
+        report.add(task, run, "gap", "", result["gap"])
+        report.add(task, run, "peak memory", "MB", result["peak_memory_bytes"] / 1e6)
 
 
-def measure(folder: Path, gigabytes: float, memory: str, jobs: int) -> None:
-    file = folder / "zipf.svm"
-    if not file.exists():
-        print(f"writing {gigabytes:g} GB of text ...", flush=True)
-        write_large(file, gigabytes, FEATURES)
-    for run in ("first run, packing", "second run"):
-        result = trained(file, memory, jobs)
-        print(
-            f"{run}: {result['rows']:,} rows, {file.stat().st_size / 1e9:.2f} GB of text; "
-            f"{result['wall']:.1f} s, {result['passes']} passes, gap {result['gap']:.1e}, "
-            f"peak memory {result['peak_memory_bytes'] / 1e6:.0f} MB",
-            flush=True,
-        )
+def measure_passes(report: Report, task: str, file: Path) -> None:
     opened = open_rows(file)
-    size = opened.path.stat().st_size
-    print(f"packed copy: {size / 1e9:.2f} GB, {opened.store.entries:,} entries")
-    on_disk = passes(opened.store, jobs)
-    held = passes(in_memory(file), jobs)
-    print("| pass | file, wall s | memory, wall s | speed of the file | file, GB/s |")
-    print("|---|---|---|---|---|")
-    for name, (wall, _) in on_disk.items():
-        ratio = held[name][0] / wall
-        print(f"| {name} | {wall:.2f} | {held[name][0]:.2f} | {ratio:.2f} | {size / wall / 1e9:.2f} |")
-    print(f"plain reading of memory, one core: {read_speed() / 1e9:.1f} GB/s")
+    gigabytes = opened.path.stat().st_size / 1e9
+    held = pack_rows(read_svmlight(file, n_jobs=-1).X, threads=1)
+    array = np.ones(1 << 27)
+    on_disk, in_memory = passes(opened.store), passes(held)
+    for name in on_disk:
+        contenders = {"file": on_disk[name], "memory": in_memory[name], "sum of an array": array.sum}
+        times = take_turns(contenders, ROUNDS, wall_seconds)
+        for where, sizes in (("file", gigabytes), ("memory", held.nbytes / 1e9)):
+            row = f"{task}, pass: {name}"
+            report.add(row, f"unkernel, {where}", "time", "wall s", times[where])
+            report.add(row, f"unkernel, {where}", "speed", "GB/s", sizes / times[where].best)
+        plain = array.nbytes / 1e9 / times["sum of an array"].best
+        report.add(row, "plain reading of memory, one core", "speed", "GB/s", plain)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--gigabytes", type=float, default=4.0)
-    parser.add_argument("--memory", default="1G")
-    parser.add_argument(
-        "--folder", type=Path, help="where the files are made, and kept; else they are deleted"
-    )
-    parser.add_argument("--jobs", type=int, default=2)
-    given = parser.parse_args()
-    if given.folder is not None:
-        measure(given.folder, given.gigabytes, given.memory, given.jobs)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        measure(Path(folder), given.gigabytes, given.memory, given.jobs)
+def measure(report: Report, tasks: Sequence[str]) -> None:
+    for task in tasks:
+        gigabytes, memory = GIGABYTES[task]
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "zipf.svm"
+            write_large(file, gigabytes, FEATURES)
+            measure_training(report, task, file, memory)
+            measure_passes(report, task, file)
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, list(GIGABYTES), quick=["400 MB of text in 300 MB"])

@@ -1,23 +1,26 @@
 """Training l1-regularised models of degree 2: CPU time, non-zeros and accuracy, beside LIBLINEAR.
 
-LIBLINEAR's ``-s 5`` (squared hinge) and ``-s 6`` (logistic) get the matrix expanded, all monomials with
-their constants as eq. (4) of Chang et al. has them: their time is that of ``train`` alone, and what the
-expansion took is given apart. Ours is that of ``fit``, from the raw rows to the finished model. Both run at a
-ladder of tolerances; the time "to a gap of g" is that of the quickest run whose primal objective is within a
-factor 1 + g of the optimum, which a long run of ours certifies from below.
+LIBLINEAR's `-s 5` (squared hinge) and `-s 6` (logistic) get the matrix expanded, all monomials with their
+constants as eq. (4) of Chang et al. has them: their time is that of `train` alone, and what the expansion
+took is apart. Ours is that of `fit`, from the raw rows to the finished model. Both run at a ladder of
+tolerances; the time to a gap of g is that of the quickest run whose primal objective is within a factor 1 + g
+of the optimum, which a long run of ours certifies from below. Non-zeros and accuracy are those of the best
+objective.
 
-    UNKERNEL_DATA=/where/the/data/is python benchmarks/sparse.py [--repeat=2] [task ...]
+    UNKERNEL_DATA=/where/the/data/is python benchmarks/sparse.py [--quick] [--save] [task ...]
 """
 
 from __future__ import annotations
 
-import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
+from harness import Report, main
+from harness.state import version_of
 from poly_tasks import TASKS, expand, load
 from unkernel import PolyLogisticRegression, PolySVC, datasets
 
@@ -109,54 +112,38 @@ def liblinear_runs(task: SparseTask, gamma: float, data: tuple, limit: float) ->
     return runs, expansion
 
 
-def cells(name: str, contender: str, runs: list[dict], optimum: float) -> list[str]:
-    row = [name, contender]
+def add(
+    report: Report, task: str, contender: str, runs: list[dict], optimum: float, version: str = ""
+) -> None:
     for gap in GAPS:
         reached = [run["cpu"] for run in runs if run["objective"] <= optimum * (1 + gap)]
-        row.append(f"{min(reached):.2f}" if reached else "not reached")
+        report.add(task, contender, f"to {gap:g}", "CPU s", min(reached, default=None), version=version)
     best = min(runs, key=lambda run: run["objective"])
-    row += [f"{best['objective'] / optimum - 1:.1e}", str(best["nonzeros"]), f"{best['accuracy']:.2f}"]
-    return row
+    report.add(task, contender, "best gap", "", max(best["objective"] / optimum - 1, 0.0))
+    report.add(task, contender, "non-zeros", "", best["nonzeros"])
+    report.add(task, contender, "accuracy", "%", best["accuracy"])
 
 
-def main() -> None:
-    arguments = sys.argv[1:]
-    names = [a for a in arguments if not a.startswith("--")] or list(SPARSE_TASKS)
-    repetitions = next((int(a.split("=")[1]) for a in arguments if a.startswith("--repeat=")), 2)
-    rows = []
-    for name in names:
+def measure(report: Report, tasks: Sequence[str]) -> None:
+    for name in tasks:
         task = SPARSE_TASKS[name]
         base = TASKS[task.dataset]
         try:
             datasets.path(base.dataset)
         except FileNotFoundError as error:
-            print(f"{name}: skipped: {error}")
+            report.leave_out(name, error)
             continue
         data = load(base)
-        long_run = learner(task, base.gamma, 1e-5).fit(data[0], data[1])
-        optimum = long_run.objective_
-        print(f"{name}: optimum between {optimum * (1 - long_run.gap_):.8g} and {optimum:.8g}", flush=True)
-        rows.append(cells(name, "unkernel", our_runs(task, base.gamma, data, repetitions), optimum))
+        optimum = learner(task, base.gamma, 1e-5).fit(data[0], data[1]).objective_
+        add(report, name, "unkernel", our_runs(task, base.gamma, data, 1 if report.quick else 3), optimum)
         try:
             theirs, expansion = liblinear_runs(task, base.gamma, data, limit=120.0)
         except ImportError as error:
-            print(f"  LIBLINEAR: left out ({error})")
+            report.leave_out(f"{name}, LIBLINEAR", error)
             continue
-        rows.append(cells(name, f"LIBLINEAR (+ {expansion:.1f} s expansion)", theirs, optimum))
-        for row in rows[-2:]:
-            print("| " + " | ".join(row) + " |", flush=True)
-    headings = [
-        "task",
-        "contender",
-        *(f"CPU s to {gap:g}" for gap in GAPS),
-        "best gap",
-        "non-zeros",
-        "accuracy",
-    ]
-    print("| " + " | ".join(headings) + " |\n|" + "---|" * len(headings))
-    for row in rows:
-        print("| " + " | ".join(row) + " |")
+        add(report, name, "LIBLINEAR", theirs, optimum, version_of("liblinear-official"))
+        report.add(name, "LIBLINEAR", "expansion", "CPU s", expansion)
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, list(SPARSE_TASKS), quick=["a9a-svm", "a9a-logistic"])
