@@ -111,10 +111,43 @@ def test_formats_are_told_by_first_bytes_where_names_do_not(begin, format):
     assert opened(begin, "-").format == format
 
 
+@pytest.mark.parametrize("size", [1, 3, 4096])
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        (PEOPLE.replace(",", "\t"), "tsv"),
+        ("\n" + PEOPLE, "csv"),
+        ("a\tb,c\n1\t2,3\n", "csv"),
+        ("\n {}\n", "jsonl"),
+    ],
+)
+def test_first_bytes_that_come_in_parts_tell_the_same(text, format, size):
+    assert opened(text, "stdin", size=size).format == format
+
+
 @pytest.mark.parametrize("delimiter", [";", "|", "\t"])
 def test_other_delimiters_and_line_ends_and_marks(parser, delimiter):
     text = "\ufeff" + PEOPLE.replace(",", delimiter).replace("\n", "\r\n")
     assert records_of(opened(text), TYPES) == RECORDS
+
+
+@pytest.mark.parametrize("size", [1, 5, 4096])
+@pytest.mark.parametrize("blank", ["\n", "\r\n\n\n", "\r"])
+def test_empty_lines_before_the_header_are_left_out(parser, size, blank):
+    file = opened(blank + PEOPLE.replace(",", ";"), size=size)
+    [*blocks] = file.blocks(TYPES)
+    assert [record for block in blocks for record in block.records()] == RECORDS
+    assert [block.line_of(row) for block in blocks for row in range(block.n_rows)] == [
+        blank.count("\n") + line for line in (2, 3, 4)
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 5, 4096])
+def test_a_lone_carriage_return_ends_a_record_and_loses_none(parser, size):
+    text = PEOPLE.replace("zip\n", "zip\r").replace("01234\n", "01234\r")
+    [*blocks] = opened(text, size=size).blocks(TYPES)
+    assert [record for block in blocks for record in block.records()] == RECORDS
+    assert [block.line_of(row) for block in blocks for row in range(block.n_rows)] == [1, 1, 2]
 
 
 cell = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=4)

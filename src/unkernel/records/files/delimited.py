@@ -52,10 +52,14 @@ class Header:
 
 
 def pieces_of(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
-    """The bytes of a file, cut between records."""
-    held, line = b"", 1
+    """The bytes of a file, cut between records, without the empty lines that it begins with."""
+    held, line, begun = b"", 1, False
     for block in _without_bom(blocks, file):
         held = held + block if held else block
+        if not begun:
+            line += _blank_lines(held)
+            held = held.lstrip(b"\r\n")
+            begun = bool(held)
         if end := _end_of_records(held):
             piece = Piece(held[:end], line)
             line += int(np.count_nonzero(np.frombuffer(piece.data, np.uint8) == _LINE_BREAK))
@@ -71,6 +75,10 @@ def pieces_of(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
     if held:
         _check_closed(held, line, file)
         yield Piece(held, line)
+
+
+def _blank_lines(data: bytes) -> int:
+    return data.count(b"\n", 0, len(data) - len(data.lstrip(b"\r\n")))
 
 
 def _check_closed(data: bytes, line: int, file: str) -> None:
@@ -119,13 +127,14 @@ def header_of(piece: Piece | None, file: str, format: str) -> tuple[Header, Piec
     text.seek(0)
     with _long_fields():
         reader = csv.reader(text, delimiter=delimiter)
-        names = next((fields for fields in reader if fields), [])
-        lines = reader.line_num
+        try:
+            names = next((fields for fields in reader if fields), [])
+        except csv.Error as error:
+            raise FormatError(file, piece.line, 0, f"not the names of columns: {error}") from None
     _check_names(names, file)
-    rest = piece.data
-    for _ in range(lines):
-        rest = rest.partition(b"\n")[2]
-    return Header(file, names, delimiter), Piece(rest, piece.line + lines)
+    read = len(text.getvalue()[: text.tell()].encode())
+    line = piece.line + piece.data.count(b"\n", 0, read)
+    return Header(file, names, delimiter), Piece(piece.data[read:], line)
 
 
 def _check_names(names: Sequence[str], file: str) -> None:
@@ -223,22 +232,38 @@ def rows_of(piece: Piece, header: Header) -> tuple[list[list[str]], list[int]]:
     """The cells of each record, and the line that it begins on. Empty lines are no records."""
     text = _decoded(piece, header.file)
     rows, lines, width = [], [], len(header.columns)
+    breaks = _LineBreaks(io.StringIO(text, newline=""))
     with _long_fields():
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=header.delimiter)
-        before = 0
+        reader = csv.reader(breaks, delimiter=header.delimiter)
+        line = piece.line
         try:
             for fields in reader:
-                line, before = piece.line + before, reader.line_num
-                if not fields:
-                    continue
-                if len(fields) != width:
+                if fields and len(fields) != width:
                     reason = f"expected {width} fields, as the first line has, got {len(fields)}"
                     raise FormatError(header.file, line, 0, reason)
-                rows.append(fields)
-                lines.append(line)
+                if fields:
+                    rows.append(fields)
+                    lines.append(line)
+                line = piece.line + breaks.count
         except csv.Error as error:
-            raise FormatError(header.file, piece.line + before, 0, f"not a CSV record: {error}") from None
+            raise FormatError(header.file, line, 0, f"not a CSV record: {error}") from None
     return rows, lines
+
+
+class _LineBreaks:
+    """Lines of a text, and how many line breaks were in those that were read; a lone CR is none.
+
+    Python's csv ends a record at a lone CR, as pyarrow does, and would count a line there.
+    """
+
+    def __init__(self, text: io.StringIO) -> None:
+        self._text = text
+        self.count = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._text:
+            self.count += line.endswith("\n")
+            yield line
 
 
 def _lines(piece: Piece, header: Header) -> list[int]:

@@ -15,7 +15,7 @@ FORMATS = {
 }
 COMPRESSIONS = (".gz", ".xz", ".bz2", ".zst")
 _PARQUET = b"PAR1"
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 
 
 def format_of(name: str) -> str | None:
@@ -30,7 +30,7 @@ def sniffed(begin: bytes) -> str:
     """The format that a file's first bytes tell: JSON lines begin with a brace, all else has delimiters."""
     if begin.startswith(_PARQUET):
         return "parquet"
-    text = begin.removeprefix(_BOM).lstrip()
+    text = begin.removeprefix(BOM).lstrip()
     if text.startswith(b"{"):
         return "jsonl"
     header = text.partition(b"\n")[0]

@@ -11,11 +11,12 @@ from typing import IO, Any
 from unkernel.data.files import BLOCK_BYTES, name_of, read_blocks
 from unkernel.records.files import delimited
 from unkernel.records.files.blocks import Block
-from unkernel.records.files.formats import format_of, sniffed
+from unkernel.records.files.formats import BOM, format_of, sniffed
 from unkernel.records.files.json_lines import json_blocks
 from unkernel.records.files.parquet import ParquetRecords
 
 _PARQUET = b"PAR1"
+_LONGEST_BEGIN = 1 << 20  # bytes that tell the format
 
 
 class RecordFile:
@@ -103,9 +104,20 @@ def open_records(
             if opened.read(len(_PARQUET)) == _PARQUET:  # not compressed as a whole: read in place
                 return RecordFile(source, file, format, iter(()))
     if format is None:
-        begin = next(blocks, b"")
+        begin = _first_line(blocks)
         format, blocks = sniffed(begin), itertools.chain([begin], blocks)
     return RecordFile(None, file, format, blocks)
+
+
+def _first_line(blocks: Iterator[bytes]) -> bytes:
+    """The first blocks, as many as hold a line that is not empty: a pipe may bring it in parts."""
+    begin = next(blocks, b"")
+    while len(begin) < _LONGEST_BEGIN and b"\n" not in begin.removeprefix(BOM).lstrip():
+        more = next(blocks, b"")
+        if not more:
+            break
+        begin += more
+    return begin
 
 
 def _seekable(source: Any, blocks: Iterator[bytes]) -> Any:
