@@ -212,11 +212,22 @@ class ParserModel(ABC):
             _RENAMED.get(key, key): value for key, value in parameters.items() if key not in _OF_ONE_RUN
         }
         try:
-            return cls._restored(name, arrays, settings, current)
+            model = cls._restored(name, arrays, settings, current)
+            model.check_columns()
         except FormatError:
             raise
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise FormatError(name, 0, 0, f"the {cls.noun} is damaged: {error}") from error
+        return model
+
+    def check_columns(self) -> None:
+        """Raise ValueError if a classifier has columns that no feature has."""
+        for name, part in self.parts_.items():
+            if part.n_features_in_ > self.n_features_:
+                raise ValueError(
+                    f"its classifier {name!r} has {part.n_features_in_} columns, and there are "
+                    f"{self.n_features_} features"
+                )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (type(self), *self.to_container()[1:])

@@ -415,6 +415,14 @@ def test_damaged_settings_are_refused(parser, change, tmp_path):
         BunsetsuParser.load(path)  # which also checks the parameters, as load does not
 
 
+def test_features_of_another_parser_are_refused(parser):
+    _, arrays, stored = parser.to_container()
+    _, others, _ = fitted(min_count=200).to_container()
+    features = {name: array for name, array in others.items() if name.startswith(("feature", "template"))}
+    with pytest.raises(FormatError, match="columns, and there are"):
+        BunsetsuParser.from_container("file.uk", arrays | features, stored)
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_damaged_features_are_refused_or_parse(data):

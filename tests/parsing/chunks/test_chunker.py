@@ -323,7 +323,26 @@ def test_other_files_are_refused(chunker, tmp_path):
         ChunkModel.from_container("model.uk", arrays, settings_)
 
 
+_OURS = [line for line in read_templates("default", _TEMPLATES)[0].split("\n") if line[:1].isalpha()]
+_LAST_IDS = f"features.ids.{len(_OURS) - 1}"  # of tag[-1]
+
+
+def _with_byte(arrays, name, byte):
+    changed = arrays[name].copy()
+    changed[0] = byte
+    return {name: changed}
+
+
 _DAMAGE = {
+    "words that are no text": lambda arrays, _: arrays.update(
+        _with_byte(arrays, "features.value_bytes.0", 0xFF)
+    ),
+    "parts of speech that are no text": lambda arrays, _: arrays.update(
+        _with_byte(arrays, "features.value_bytes.1", 0xC3)
+    ),
+    "bytes behind the words": lambda arrays, _: arrays.update(
+        {"features.value_bytes.0": np.append(arrays["features.value_bytes.0"], np.uint8(65))}
+    ),
     "no classes": lambda arrays, _: arrays.pop("classes"),
     "a class too many": lambda arrays, _: arrays.update(
         classes=np.append(arrays["classes"], arrays["classes"][-1:])
@@ -343,8 +362,20 @@ _DAMAGE = {
     "another classifier": lambda _, settings: settings["model"].update(kind="tree"),
     "no engine": lambda _, settings: settings.update(engine="pruned"),
     "no columns": lambda _, settings: settings.update(columns=-1),
+    "features of tags that there are not": lambda arrays, _: arrays.update(
+        {_LAST_IDS: np.append(arrays[_LAST_IDS], np.full(9, -1, np.int32))}
+    ),
     "too few features": lambda _, settings: settings.update(features=3),
 }
+
+
+def test_features_of_another_chunker_are_refused(chunker):
+    _, arrays, settings_ = chunker.to_container()
+    _, others, small = Chunker(min_count=9).fit(CORPUS).to_container()
+    own = {name: array for name, array in arrays.items() if not name.startswith("features.")}
+    features = {name: array for name, array in others.items() if name.startswith("features.")}
+    with pytest.raises(FormatError, match="columns, and there are"):
+        Chunker.from_container("file.uk", own | features, settings_ | {"features": small["features"]})
 
 
 @pytest.mark.parametrize("what", _DAMAGE)

@@ -80,6 +80,8 @@ void check(const ChunkModel& model) {
       (scores != model.classes.size() && !(scores == 1 && model.classes.size() == 2))) {
     throw std::invalid_argument("the classifier must have one score per tag");
   }
+  if (static_cast<std::size_t>(model.features.tags()) > model.classes.size())
+    throw std::invalid_argument("there are features of tags that the classifier does not have");
   for (const ChunkTag tag : model.classes) {
     if (tag < 0) throw std::invalid_argument("a tag is out of range");
   }

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "unkernel/data/text/utf8.hpp"
+
 namespace unkernel::parsing {
 namespace {
 
@@ -40,6 +42,15 @@ std::int32_t tags_in(const ChunkTableArrays& arrays, const ChunkTemplate& addres
   return static_cast<std::int32_t>(codes) - first_code;
 }
 
+// Values are parts of texts, which are UTF-8. Throws std::invalid_argument.
+void check_are_text(const data::NameTable& names) {
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const std::string_view name = names.name(static_cast<std::int32_t>(k));
+    if (data::first_bad_byte(name) != name.size())
+      throw std::invalid_argument("a value of the words is not UTF-8 text");
+  }
+}
+
 // The codes of a template at a word, by place.
 auto codes_of(const ChunkTemplate& addresses, const ChunkSentence& sentence, std::size_t word) {
   return [&addresses, &sentence, word](std::size_t k) -> FeatureValue {
@@ -69,6 +80,7 @@ ChunkFeatures::ChunkFeatures(ChunkTemplates templates, std::vector<data::NameTab
     : templates_(std::move(templates)), all_(all_templates(templates_)), values_(std::move(values)) {
   if (values_.size() != templates_.attributes.size() || tables.size() != all_.size() || features < 0)
     throw std::invalid_argument("the tables of features do not match the templates");
+  for (const data::NameTable& names : values_) check_are_text(names);
   for (std::size_t t = 0; t < all_.size(); ++t)
     tags_ = std::max(tags_, tags_in(tables[t], all_[t], values_.size()));
   std::vector<std::size_t> stored;

@@ -86,6 +86,8 @@ class ChunkFeatures {
                    const Monitor& monitor) const;
 
   std::int32_t features() const { return index_.columns(); }
+  // Tags of previous words are classes below this number.
+  std::int32_t tags() const { return tags_; }
   const std::vector<data::NameTable>& values() const { return values_; }
   std::vector<ChunkTableArrays> tables() const;
   bool needs_pos() const { return known_pos() != nullptr; }
