@@ -132,14 +132,9 @@ void bind_text(nb::module_& module) {
 BunsetsuFeatures* features_of(const std::vector<std::string>& templates, const nb::bytes& names,
                               const Array<std::int64_t>& ends, const Array<std::int32_t>& begins,
                               const Array<std::int32_t>& values) {
-  const auto read = parsing::read_bunsetsu_templates(templates);
-  for (std::size_t t = 0; t < read.size(); ++t) {
-    if (read[t].name != templates[t])
-      throw std::invalid_argument("the templates are not in the order of their roles");
-  }
   const auto copy = [](const auto& array) { return std::vector(view(array).begin(), view(array).end()); };
-  return new BunsetsuFeatures(read, data::NameTable::of(view_of(names), view(ends)), copy(begins),
-                              copy(values));
+  return new BunsetsuFeatures(parsing::stored_bunsetsu_templates(templates),
+                              data::NameTable::of(view_of(names), view(ends)), copy(begins), copy(values));
 }
 
 List template_names(const BunsetsuFeatures& features) {

@@ -186,19 +186,8 @@ Table features_arrays(const ChunkFeatures& features) {
 
 data::NameTable stored_names(const nb::dict& table, std::size_t attribute) {
   const auto bytes = array<std::uint8_t>(table, numbered("value_bytes.", attribute).c_str());
-  const std::string text(bytes.begin(), bytes.end());
-  data::NameTable names;
-  std::int64_t begin = 0;
-  for (const std::int64_t end : array<std::int64_t>(table, numbered("value_ends.", attribute).c_str())) {
-    if (end < begin || static_cast<std::size_t>(end) > text.size())
-      throw std::invalid_argument("a value of the words does not lie inside the values");
-    const std::size_t before = names.size();
-    names.add(std::string_view(text).substr(static_cast<std::size_t>(begin),
-                                            static_cast<std::size_t>(end - begin)));
-    if (names.size() == before) throw std::invalid_argument("a value of the words is stored twice");
-    begin = end;
-  }
-  return names;
+  return data::NameTable::of(std::string(bytes.begin(), bytes.end()),
+                             array<std::int64_t>(table, numbered("value_ends.", attribute).c_str()));
 }
 
 parsing::ChunkTableArrays stored_table(const nb::dict& table, std::size_t number, std::size_t values) {

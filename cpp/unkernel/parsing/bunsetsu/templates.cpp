@@ -99,6 +99,13 @@ std::vector<BunsetsuTemplate> read_bunsetsu_templates(std::span<const std::strin
   return templates;
 }
 
+std::vector<BunsetsuTemplate> stored_bunsetsu_templates(std::span<const std::string> names) {
+  std::vector<BunsetsuTemplate> templates = read_bunsetsu_templates(names);
+  if (!std::ranges::equal(templates, names, {}, &BunsetsuTemplate::name))
+    throw std::invalid_argument("the templates are not in the order of their roles");
+  return templates;
+}
+
 std::vector<std::string> bunsetsu_template_names(const std::string& file, std::string_view text) {
   const TemplateText read(file, text, limits);
   std::vector<std::string> names;

@@ -1,0 +1,228 @@
+// A chunker as a damaged or hostile file has it: what a small text has taught, changed as the input says.
+// It is refused, or tags any text validly, explains its tags by rows of its own features, and stores and
+// loads again as the same.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "check.hpp"
+#include "fuzz.hpp"
+#include "fuzz_bytes.hpp"
+#include "fuzz_input.hpp"
+#include "parsing/hash_engine.hpp"
+#include "unkernel/base/error.hpp"
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/parsing/chunks/decoder.hpp"
+
+namespace {
+
+using namespace unkernel::parsing;
+using unkernel::FormatError;
+using unkernel::Monitor;
+using unkernel::data::ColumnText;
+using unkernel::data::NameTable;
+
+constexpr std::string_view training =
+    "He PRP B-NP\nsaw VBD B-VP\nthe DT B-NP\ndog NN I-NP\n\nNow RB O\nit PRP B-NP\nsaw VBD B-VP\nBob NN "
+    "B-NP\n\n";
+constexpr std::string_view others = "Bob NN\nsaw NN\nunheard X\n. .\n\nit PRP\n\n";
+constexpr std::array<std::string_view, 3> template_texts = {
+    "word[0]\npos[-1]+tag[-1]\ntag[-1]\n",
+    "suffix2[0]\nshape[1]\nword[-1]+word[0]+pos[1]\ntag[-2]+tag[-1]+pos[0]\n",
+    "pos[0]\nlower[0]+lower[1]+lower[2]+lower[3]+lower[-1]+lower[-2]+tag[-1]+tag[-2]\n"};
+
+ColumnText read(std::string_view text) {
+  return {std::string(text),
+          "fuzz",
+          {unkernel::data::ColumnFormat::chunks, 0, unkernel::data::TreeCheck::none, false, 1}};
+}
+
+struct OwnedNames {
+  std::string bytes;
+  std::vector<std::int64_t> ends;
+};
+
+// What a file stores, with memory of its own.
+struct OwnedChunker {
+  std::string templates;
+  std::vector<OwnedNames> values;
+  std::vector<ChunkTableArrays> tables;
+  std::int32_t features;
+  std::vector<ChunkTag> classes;
+  std::size_t types;
+  std::size_t scores;
+  ChunkScheme scheme;
+  bool backward;
+
+  OwnedChunker(std::string_view text, ChunkScheme coded, bool reversed)
+      : templates(text), scheme(coded), backward(reversed) {
+    const ColumnText words = read(training);
+    NameTable names;
+    std::vector<ChunkTag> tags = read_chunk_tags(words, 2, names);
+    std::vector<Chunk> room;
+    for (std::int64_t s = 0; s < words.sentences(); ++s) {
+      const auto first = static_cast<std::size_t>(words.first_token(s));
+      const auto end = static_cast<std::size_t>(words.first_token(s + 1));
+      recode(std::span(tags).subspan(first, end - first), scheme, room);
+    }
+    types = names.size();
+    classes = tags;
+    std::ranges::sort(classes);
+    classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
+    scores = classes.size();
+    learn(words, tags);
+  }
+
+  void learn(const ColumnText& words, std::span<const ChunkTag> tags) {
+    std::vector<std::int32_t> answers;
+    for (const ChunkTag tag : tags)
+      answers.push_back(static_cast<std::int32_t>(std::ranges::lower_bound(classes, tag) - classes.begin()));
+    ChunkFeatures learned(read_chunk_templates(templates, "templates"));
+    (void)learned.learn(words, answers, backward, 1, Monitor());
+    for (const NameTable& own : learned.values()) values.push_back({own.bytes(), own.ends()});
+    tables = learned.tables();
+    features = learned.features();
+  }
+
+  void damage(FuzzBytes& bytes) {
+    switch (bytes.below(6)) {
+      case 0: return bytes.damage_one(features, classes);
+      case 1: return values.empty() ? void() : damage_names(bytes, values[bytes.below(values.size())]);
+      case 2: return tables.empty() ? void() : damage_table(bytes, tables[bytes.below(tables.size())]);
+      case 3: return damage_tables(bytes);
+      case 4:
+        templates = bytes.flag() ? std::string(template_texts[bytes.below(3)]) : templates + bytes.text(12);
+        return;
+      default:
+        scores = bytes.below(8);
+        scheme = static_cast<ChunkScheme>(bytes.below(5));
+        backward = bytes.flag();
+    }
+  }
+
+ private:
+  static void damage_names(FuzzBytes& bytes, OwnedNames& names) {
+    if (bytes.flag()) return bytes.damage_one(names.ends, names.bytes);
+    names.bytes += bytes.text(4);
+    names.ends.push_back(static_cast<std::int64_t>(names.bytes.size()));
+  }
+  static void damage_table(FuzzBytes& bytes, ChunkTableArrays& table) {
+    if (table.joins.empty() || bytes.flag()) return bytes.damage(table.ids);
+    bytes.damage(table.joins[bytes.below(table.joins.size())]);
+  }
+  void damage_tables(FuzzBytes& bytes) {
+    const std::size_t first = bytes.below(tables.size()), second = bytes.below(tables.size());
+    if (tables.empty() || bytes.flag()) return tables.push_back({});
+    if (bytes.flag()) return tables.pop_back();
+    std::swap(tables[first], tables[second]);
+  }
+};
+
+const std::array<OwnedChunker, 3>& sound_chunkers() {
+  static const std::array<OwnedChunker, 3> all = {OwnedChunker(template_texts[0], ChunkScheme::iob2, false),
+                                                  OwnedChunker(template_texts[1], ChunkScheme::iobes, true),
+                                                  OwnedChunker(template_texts[2], ChunkScheme::ioe1, false)};
+  return all;
+}
+
+// As the reader of files has them.
+ChunkFeatures restored(const OwnedChunker& stored) {
+  ChunkTemplates templates = read_chunk_templates(stored.templates, "templates");
+  std::vector<NameTable> values;
+  for (const OwnedNames& names : stored.values) values.push_back(NameTable::of(names.bytes, names.ends));
+  return ChunkFeatures(std::move(templates), std::move(values), stored.tables, stored.features);
+}
+
+const ColumnText& texts() {
+  static const ColumnText text = [] {
+    std::string all;
+    const ColumnText words = read(training);
+    for (std::int64_t token = 0; token < words.tokens(); ++token)
+      all.append(words.field(token, 0)).append(" ").append(words.field(token, 1)).append("\n");
+    return read(all.append("\n").append(others));
+  }();
+  return text;
+}
+
+void check_rows(const FeatureRows& rows, std::int32_t features) {
+  CHECK(rows.offsets.size() == static_cast<std::size_t>(texts().tokens()) + 1);
+  for (std::size_t row = 0; row + 1 < rows.offsets.size(); ++row) {
+    for (auto k = static_cast<std::size_t>(rows.offsets[row]);
+         k < static_cast<std::size_t>(rows.offsets[row + 1]); ++k) {
+      CHECK(rows.columns[k] >= 0 && rows.columns[k] < features);
+      CHECK(k == static_cast<std::size_t>(rows.offsets[row]) || rows.columns[k - 1] < rows.columns[k]);
+    }
+  }
+}
+
+// The rows that tags come from, as explanations ask for them; the same from what is stored again.
+void check_explained(const OwnedChunker& stored, const ChunkFeatures& features,
+                     std::span<const ChunkTag> found, bool store_again) {
+  std::vector<std::int32_t> answers;
+  for (const ChunkTag tag : found) {
+    const auto known = std::ranges::find(stored.classes, tag);
+    answers.push_back(
+        known == stored.classes.end() ? -1 : static_cast<std::int32_t>(known - stored.classes.begin()));
+  }
+  const FeatureRows rows = features.rows(texts(), answers, stored.backward, Monitor());
+  check_rows(rows, features.features());
+  if (!store_again) return;
+  const ChunkFeatures again(read_chunk_templates(stored.templates, "templates"), features.values(),
+                            features.tables(), features.features());
+  const FeatureRows same = again.rows(texts(), answers, stored.backward, Monitor());
+  CHECK(same.offsets == rows.offsets && same.columns == rows.columns);
+}
+
+void check_tags(std::vector<ChunkTag> found, std::size_t types) {
+  CHECK(found.size() == static_cast<std::size_t>(texts().tokens()));
+  for (std::int64_t s = 0; s < texts().sentences(); ++s) {
+    ChunkTag before = outside;
+    for (std::int64_t token = texts().first_token(s); token < texts().first_token(s + 1); ++token) {
+      const ChunkTag tag = found[static_cast<std::size_t>(token)];
+      CHECK(tag >= 0 && tag <= static_cast<ChunkTag>(marks * types));
+      CHECK(may_follow(ChunkScheme::iob2, before, tag));
+      before = tag;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> fuzz_seeds() {
+  std::vector<std::string> seeds;
+  for (char chunker = 0; chunker < 3; ++chunker) {
+    seeds.push_back({chunker, 0});
+    for (char part = 0; part < 6; ++part) {
+      for (char k = 0; k < 4; ++k)
+        seeds.push_back({chunker, 1, part, k, static_cast<char>(k / 2), 4, k, 1, part});
+    }
+  }
+  return seeds;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  FuzzBytes bytes(data, size);
+  OwnedChunker stored = sound_chunkers()[bytes.below(3)];
+  for (std::size_t left = bytes.below(4); left > 0; --left) stored.damage(bytes);
+  const auto inside = [&](ChunkTag tag) {
+    return tag >= 0 && tag <= static_cast<ChunkTag>(marks * stored.types);
+  };
+  if (!std::ranges::all_of(stored.classes, inside)) return 0;  // the file's reader checks these
+  try {
+    const ChunkFeatures features = restored(stored);
+    const HashEngine engine(stored.scores, features.features());
+    const Monitor monitor;
+    const std::vector<ChunkTag> found = chunk_text(
+        texts(), {features, engine, stored.classes, stored.scheme, stored.backward}, {1, &monitor});
+    check_tags(found, stored.types);
+    check_explained(stored, features, found, fuzz_also(FuzzInput(data, size).hash(), 8));
+  } catch (const std::invalid_argument&) {
+  } catch (const FormatError&) {}
+  return 0;
+}
