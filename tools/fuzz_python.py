@@ -1,9 +1,9 @@
-"""Fuzz what Python reads: models of other programs, and `.uk` files with their headers.
+"""Fuzz what Python reads: models of other programs, `.uk` files, records, texts and templates.
 
     python tools/fuzz_python.py --runs 20000           # for each target
     python tools/fuzz_python.py --targets uk --seed 7
 
-Guided by coverage: an input that takes a new step from one line of unkernel's models, engines or records to
+Guided by coverage: an input that takes a new step from one line of unkernel's rooms to
 another is kept and mutated further. Files of `.uk` are damaged with their digests and without, so that damage
 gets past these. What is read is asked for scores and explanations. Anything but an answer or a ValueError is
 a failure, and so is an input that takes more than a second of the processor's time; both are kept in
@@ -32,10 +32,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests")]
 
 import unkernel  # noqa: E402
+from fuzz_readers import readers  # noqa: E402
 from reference import damage  # noqa: E402
+from reference.parser_damage import change_a_setting  # noqa: E402
 from reference.small_models import SOUND  # noqa: E402
 
-TRACED = tuple(str(Path(unkernel.__file__).parent / room) for room in ("models", "engines", "records"))
+ROOMS = ("data", "models", "engines", "records", "parsing")
+TRACED = tuple(str(Path(unkernel.__file__).parent / room) for room in ROOMS)
 FAILURES = ROOT / "build" / "fuzz_python"
 MOST_MEMORY = 4 << 30
 MOST_SECONDS = 1.0
@@ -136,7 +139,7 @@ def mutated_header(content: bytes, pool: Sequence[bytes], rng: random.Random) ->
 def mutated_file(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
     """A `.uk` file with a changed header, changed arrays or settings, or any changed byte."""
     numbers = np.random.default_rng(rng.getrandbits(32))
-    kind = rng.choice([mutated_header, *damage.KINDS])
+    kind = rng.choice([mutated_header, *damage.KINDS, change_a_setting])
     if kind is mutated_header:
         return mutated_header(content, pool, rng)
     try:
@@ -228,6 +231,9 @@ def targets() -> dict[str, Target]:
             unkernel.read_model if name == "kernel" else unkernel.load
         )  # it has to be compiled before it is asked
         found[f"uk {name}"] = Target(read, mutated_file, seeds)
+    for reader in readers():
+        mutate = mutated_file if reader.is_model else mutated_text
+        found[reader.name] = Target(reader.read, mutate, reader.seeds)
     return found
 
 
