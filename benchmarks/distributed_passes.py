@@ -5,17 +5,16 @@ workers are processes of one thread. Rows are generated: columns by Zipf's law, 
 vector. The time of a pass on more machines is extrapolated: the work divided by the machines, the messages
 along trees.
 
-    python benchmarks/distributed_passes.py [--rows 4000000] [--entries 70] [--features 50000] [--passes 8]
+    python benchmarks/distributed_passes.py [--quick] [--save] [task ...]
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import math
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +24,7 @@ from dask.distributed import Client, LocalCluster, wait
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from harness import Report, main
 from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM
 from unkernel.distributed.risks import JointRisk, SeparableRisk
 
@@ -34,6 +34,14 @@ FAN = 4
 BANDWIDTH = 1.25e9
 LATENCY = 0.01
 TASK = 3e-4  # the scheduler's time for a task
+ENTRIES, FEATURES = 70, 50_000
+# Learner, rows and ranks. The client sorts the scores for RankSVM: a tenth of the rows takes as long.
+TASKS: dict[str, tuple[Any, int, int]] = {
+    "SVC, 2,000 rows": (DaskCuttingPlaneSVC, 2_000, 2),
+    "SVC, 400,000 rows": (DaskCuttingPlaneSVC, 400_000, 2),
+    "SVC, 4,000,000 rows": (DaskCuttingPlaneSVC, 4_000_000, 2),
+    "RankSVM, 400,000 rows": (DaskRankSVM, 400_000, 5),
+}
 
 
 def zipf_block(rows: int, entries: int, features: int, seed: int, ranks: int) -> tuple[Any, np.ndarray]:
@@ -59,11 +67,11 @@ class Figures:
     """What a run of a few passes took."""
 
     pass_seconds: float
-    worker_seconds: float  # of processor time a pass, of the busiest worker
+    worker_seconds: float  # of processor time per pass, of the busiest worker
     traffic: dict[str, float]  # bytes per pass and part
 
 
-def measure(learner: Any, blocks: list[Any], passes: int) -> Figures:
+def measured(learner: Any, blocks: list[Any], passes: int) -> Figures:
     """The shortest time from one pass to the next, in a run of some passes."""
     clock = Clock(learner.client)
     learner.set_params(max_iter=passes + 1, tol=1e-9)
@@ -121,7 +129,7 @@ def on_workers(workers: int, learner: Any, shape: tuple[int, int, int, int], pas
         ]
         blocks = client.compute(made)
         wait(blocks)
-        figures = measure(learner.set_params(client=client), blocks, passes)
+        figures = measured(learner.set_params(client=client), blocks, passes)
     return figures
 
 
@@ -135,55 +143,34 @@ def extrapolated(figures: Figures, machines: int, work_seconds: float) -> float:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rows", type=int, default=4_000_000)
-    parser.add_argument("--entries", type=int, default=70)
-    parser.add_argument("--features", type=int, default=50_000)
-    parser.add_argument("--passes", type=int, default=8)
-    chosen = parser.parse_args()
+def measure(report: Report, tasks: Sequence[str]) -> None:
+    for task in tasks:
+        make, rows, ranks = TASKS[task]
+        small = rows < 10_000
+        shape = (rows, 10, 200, ranks) if small else (rows, ENTRIES, FEATURES, ranks)
+        found = {
+            count: on_workers(count, make(), shape, 40 if small else 4 if report.quick else 8)
+            for count in (2, 1)
+        }
+        for count, figures in found.items():
+            contender = f"unkernel, {count} worker{'s' * (count > 1)}"
+            report.add(task, contender, "pass", "wall s", figures.pass_seconds)
+            report.add(task, contender, "busiest worker", "CPU s", figures.worker_seconds)
+            report.add(task, contender, "sent per part", "bytes", sum(figures.traffic.values()))
+        report.add(task, "two workers to one", "pass", "times", found[1].pass_seconds / found[2].pass_seconds)
+        if not small and make is DaskCuttingPlaneSVC:
+            add_expected(report, task, found[2], found[1].worker_seconds)
 
-    tiny = on_workers(2, DaskCuttingPlaneSVC(), (2000, 10, 200, 2), 40)
-    print(f"a pass over 2,000 rows, 2 workers: {tiny.pass_seconds * 1e3:.0f} ms")
 
-    size = f"{chosen.rows:,} rows of {chosen.entries} entries, {chosen.features:,} columns"
-    print(f"\n{size}, {chosen.passes} passes")
-    print("| learner | 1 worker, s a pass | 2 workers | ratio | ratio of the workers' processor time |")
-    print("|---|---|---|---|---|")
-    found = {}
-    # The client sorts the scores for RankSVM: a tenth of the rows takes as long.
-    for name, learner, shape in (
-        ("SVC", DaskCuttingPlaneSVC(), (chosen.rows, chosen.entries, chosen.features, 2)),
-        (
-            "RankSVM, a tenth of the rows",
-            DaskRankSVM(),
-            (chosen.rows // 10, chosen.entries, chosen.features, 5),
-        ),
-    ):
-        one, two = (on_workers(count, learner, shape, chosen.passes) for count in (1, 2))
-        found[name] = one, two
-        ratio = one.pass_seconds / two.pass_seconds
-        work_ratio = one.worker_seconds / two.worker_seconds
-        print(
-            f"| {name} | {one.pass_seconds:.2f} ({one.worker_seconds:.2f} of processor time) | "
-            f"{two.pass_seconds:.2f} ({two.worker_seconds:.2f}) | {ratio:.2f}x | {work_ratio:.2f}x |"
-        )
-
-    print("\nbytes per pass and worker (2 workers):")
-    for name, (_, two) in found.items():
-        print(f"  {name}: " + ", ".join(f"{what} {sent:,.0f}" for what, sent in two.traffic.items()))
-
-    one, two = found["SVC"]
-    work = one.worker_seconds * 1000  # so large that 1,000 machines are worth their while
-    print(f"\nexpected for 1,000 times the rows, {chosen.rows * 1000:,}, SVC:")
-    for machines in (1, 10, 100, 1000):
-        seconds = extrapolated(two, machines, work)
-        print(
-            f"  {machines:5d} machines: {seconds:8.2f} s a pass, {work / machines / seconds:.0%} of it work"
-        )
+def add_expected(report: Report, task: str, figures: Figures, worker_seconds: float) -> None:
+    """Of a thousand times the rows, so that many machines are worth their while."""
+    for machines in (10, 100, 1000):
+        seconds = extrapolated(figures, machines, 1000 * worker_seconds)
+        share = 100 * 1000 * worker_seconds / machines / seconds
+        expected = f"{task}, 1,000 times, extrapolated"
+        report.add(expected, f"unkernel, {machines} machines", "pass", "s", seconds)
+        report.add(expected, f"unkernel, {machines} machines", "of it work", "%", share)
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, list(TASKS), quick=["SVC, 2,000 rows", "SVC, 400,000 rows"])

@@ -1,23 +1,22 @@
-"""Answering with prefix tries and groups of features, against the same engine without them, one thread.
+"""Answering with prefix tries and groups of features, against the same engine without them.
 
-Models are trained once by PolySVC on 0/1 rows (kernel (x'z + 1)^d) and kept in ``build/benchmarks``; of
-degree 4, which it does not train, the model has the support vectors of degree 3: for speed alone. The trie
-grows from the training rows and answers the test rows. ``unkernel.compile`` measures all layouts one after
-the other, each the best of some runs; the last table repeats the best of each kind, interleaved, and pecco
-if ``--pecco PROGRAM`` names a build of it (see engines.py).
+Models are trained once by PolySVC on 0/1 rows, kernel (x'z + 1)^d, and kept in `build/benchmarks`; of degree
+4, which it does not train, the model has the support vectors of degree 3: for speed alone. The trie grows
+from the training rows and answers the test rows. `unkernel.compile` measures all layouts one after the other;
+the times here repeat the best of each kind, interleaved, once for scores and once until the decision is
+certain. pecco takes part if its bench has been built (see engines.py).
 
-    UNKERNEL_DATA=/where/the/data/is python benchmarks/trie.py [--pecco PROGRAM] [task ...]
-    python benchmarks/trie.py --model NAME=model,rows.svm,trie-rows.svm ...        # a model of your own
+    UNKERNEL_DATA=/where/the/data/is python benchmarks/trie.py [--quick] [--save] [task ...]
 """
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import re
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,8 @@ from typing import Any
 import numpy as np
 
 import unkernel
+from harness import Report, Times, main, take_turns
+from harness.processes import LeftOutError, program
 from unkernel import datasets
 from unkernel.models import KernelModel
 
@@ -49,7 +50,6 @@ class Task:
     source: Any
     labels: Any = None
     fast: dict[str, Any] = field(default_factory=dict)  # by the kind of layout
-    times: dict[str, float] = field(default_factory=dict)
 
 
 def load_task(name: str) -> Task:
@@ -73,103 +73,76 @@ def load_task(name: str) -> Task:
     return Task(name, model, test.X, train.X, np.where(np.isin(test.y, positive), 1, -1))
 
 
-def own_task(words: str) -> Task:
-    name, files = words.split("=", 1)
-    model, rows, source = files.split(",")
-    return Task(
-        name, unkernel.read_model(model), unkernel.read_svmlight(rows).X, unkernel.read_svmlight(source).X
-    )
-
-
 def kind_of(candidate: Any) -> str:
     if candidate.trie_nodes:
         return "trie"
     return "groups" if candidate.grouped else "plain"
 
 
-def try_layouts(task: Task) -> None:
-    """All that compile tries, as it measured it."""
+def try_layouts(report: Report, task: Task) -> None:
+    """Keep the best of each kind that compile finds."""
     began = time.process_time()
     sample = task.rows[np.linspace(0, task.rows.shape[0] - 1, 20_000).astype(int)]
     found = unkernel.compile(task.model, memory=MEMORY, sample=sample, n_jobs=1)
-    compiled = time.process_time() - began
+    report.add(task.name, "unkernel, auto", "compiling", "CPU s", time.process_time() - began)
     task.fast[kind_of(found.chosen)] = found
-    candidates = list(found.candidates)
-    if task.name.endswith("-d1"):
-        sizes: tuple[int, ...] = ()
-    else:
-        sizes = (1_000_000, 100_000, 10_000)
-    for nodes in sizes:
+    for nodes in () if task.name.endswith("-d1") else (1_000_000, 100_000, 10_000):
         grown = unkernel.compile(
             task.model, memory="2G", sample=sample, trie=task.source, trie_nodes=nodes, n_jobs=1
         )
-        candidates += [candidate for candidate in grown.candidates if candidate.trie_nodes]
         best = task.fast.get("trie")
         if best is None or grown.chosen.microseconds < best.chosen.microseconds:
             task.fast["trie"] = grown
-    print(f"\n## {task.name}: {task.rows.shape[0]:,} rows; compile (auto) {compiled:.1f} CPU s")
-    for candidate in candidates:
-        if candidate.microseconds > 0:
-            print(
-                f"| {candidate.engine} | rare < {candidate.rare} | {candidate.grouped or '-'} grouped "
-                f"| {candidate.trie_nodes or '-'} nodes | {candidate.nbytes / 1e6:.1f} MB "
-                f"| {candidate.microseconds:.3f} µs |{' chosen' if candidate.chosen else ''}",
-                flush=True,
-            )
 
 
-def measure(task: Task, pecco: str | None, folder: Path) -> None:
-    """Interleaved rounds of the best of each kind, of decisions alone, and of pecco."""
-    rows = task.rows
-    for _ in range(ROUNDS):
-        for kind, fast in task.fast.items():
-            for name, decide in ((kind, False), (f"{kind}, decisions", True)):
-                began = time.thread_time()
-                fast.score_csr(rows, 1, until_decided=decide)
-                spent = 1e6 * (time.thread_time() - began) / rows.shape[0]
-                task.times[name] = min(spent, task.times.get(name, np.inf))
-    if pecco and isinstance(task.model, KernelModel):
-        measure_pecco(task, pecco, folder)
+def thread_seconds(work: Any) -> float:
+    began = time.thread_time()
+    work()
+    return time.thread_time() - began
 
 
-def measure_pecco(task: Task, program: str, folder: Path) -> None:
-    unkernel.models.write_model(task.model, folder / "model", "svmlight")
+def measure_ours(report: Report, task: Task) -> None:
+    per_row = 1e6 / task.rows.shape[0]
+    for figure, decide in (("scores", False), ("decisions", True)):
+        works = {
+            kind: lambda fast=fast, decide=decide: fast.score_csr(task.rows, 1, until_decided=decide)
+            for kind, fast in task.fast.items()
+        }
+        for kind, times in take_turns(works, ROUNDS, thread_seconds).items():
+            report.add(task.name, f"unkernel, {kind}", figure, "µs/row", times.scaled(per_row))
+    for kind, fast in task.fast.items():
+        report.add(task.name, f"unkernel, {kind}", "tables", "MB", fast.nbytes / 1e6)
+        right = 100 * float(np.mean(fast.predict(task.rows) == task.labels))
+        report.add(task.name, f"unkernel, {kind}", "accuracy", "%", right)
+
+
+def measure_pecco(report: Report, task: Task, folder: Path) -> None:
+    bench = program("pecco-bench")
+    unkernel.models.write_model(task.model, folder / "model", format="svmlight")
     unkernel.write_svmlight(folder / "rows.svm", task.rows, np.ones(task.rows.shape[0]))
-    for name, options in (("pecco", ()), ("pecco, decisions", ("-prune",))):
-        command = [program, str(folder / "model"), str(folder / "rows.svm"), "-t", "1", "-R", "2", *options]
+    for figure, options in (("scores", ()), ("decisions", ("-prune",))):
+        command = [bench, str(folder / "model"), str(folder / "rows.svm"), "-t", "1", "-R", "2", *options]
         printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        found = re.search(r"([0-9.]+) ns/row", printed)
-        if found:
-            task.times[name] = float(found[1]) / 1e3
+        times = [float(found) / 1e3 for found in re.findall(r"([0-9.]+) ns/row", printed)]
+        report.add(task.name, "pecco", figure, "µs/row", Times(times) if times else None)
 
 
-def show(task: Task) -> None:
-    for name, spent in sorted(task.times.items(), key=lambda item: item[1]):
-        size = task.fast[name.split(",")[0]].nbytes / 1e6 if name.split(",")[0] in task.fast else 0
-        print(f"| {task.name} | {name} | {spent:.3f} µs | {f'{size:.0f} MB' if size else ''} |")
-    if task.labels is not None:
-        fast = next(iter(task.fast.values()))
-        answers = fast.predict(task.rows)
-        print(f"| {task.name} | accuracy | {100 * np.mean(answers == task.labels):.2f} % |")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("tasks", nargs="*", help=", ".join(TASKS))
-    parser.add_argument("--pecco", help="a build of pecco's bench")
-    parser.add_argument("--model", action="append", default=[], help="NAME=model,rows.svm,trie-rows.svm")
-    arguments = parser.parse_args()
-    tasks = arguments.tasks or ([] if arguments.model else TASKS)
-    for make, names in ((load_task, tasks), (own_task, arguments.model)):
-        for name in names:
-            with tempfile.TemporaryDirectory() as folder:
-                task = make(name)
-                try_layouts(task)
-                measure(task, arguments.pecco, Path(folder))
-                show(task)
+def measure(report: Report, tasks: Sequence[str]) -> None:
+    for name in tasks:
+        try:
+            task = load_task(name)
+        except FileNotFoundError as error:
+            report.leave_out(name, error)
+            continue
+        try_layouts(report, task)
+        measure_ours(report, task)
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                if isinstance(task.model, KernelModel):
+                    measure_pecco(report, task, Path(folder))
+            except LeftOutError as reason:
+                report.leave_out(f"{name}, pecco", reason)
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, TASKS, quick=["arc_eager-d2"])
