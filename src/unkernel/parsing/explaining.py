@@ -194,7 +194,11 @@ def heavy_conjunctions(
         by_class = [-weights[0], weights[0]] if len(weights) == 1 else weights
         place = max(range(len(by_class)), key=lambda k: (abs(by_class[k]), by_class[k]))
         columns = tuple(sorted(column for column in padded if column >= 0))
-        names = tuple(map(feature_name, columns))
+        try:
+            names = tuple(map(feature_name, columns))
+        except IndexError as error:
+            reason = f"the classifier {part!r} has a column that no feature has: its file is damaged"
+            raise ValueError(reason) from error
         label = AND.join(names)
         found.append(
             HeavyConjunction(label, by_class[place], classes[place], columns, features=names, part=part)

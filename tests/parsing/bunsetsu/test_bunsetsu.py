@@ -423,6 +423,15 @@ def test_features_of_another_parser_are_refused(parser):
         BunsetsuParser.from_container("file.uk", arrays | features, stored)
 
 
+def test_tables_with_columns_that_no_feature_has_are_named(parser, monkeypatch):
+    def no_column(self, column):
+        raise IndexError("there is no such column")
+
+    monkeypatch.setattr(type(parser.model_), "feature_name", no_column)
+    with pytest.raises(ValueError, match="'depends' has a column that no feature has"):
+        parser.heaviest(1)
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_damaged_features_are_refused_or_parse(data):
