@@ -1,6 +1,7 @@
 // Engines as Python holds them; parsers take them as arguments.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -13,21 +14,64 @@
 #include "feature_ids.hpp"
 #include "tables.hpp"
 #include "unkernel/engines/conjunctions/conjunction_engine.hpp"
+#include "unkernel/engines/vectors/pair_scores.hpp"
 
 namespace unkernel::bindings {
 
-inline nb::object as_python(const std::vector<double>& scores) {
-  for (const double score : scores) {
-    if (!std::isfinite(score))
-      throw std::invalid_argument(
-          "a score is not finite: the values are too large for the kernel; scale them");
+// The scores of one row, and what follows from them. Scores that are not finite are a ValueError.
+class RowScores {
+ public:
+  explicit RowScores(std::size_t count) : scores_(count) {}
+
+  std::size_t size() const { return scores_.size(); }
+  double* data() { return scores_.data(); }
+
+  nb::object as_python() const {
+    check_finite();
+    return scores_.size() == 1 ? nb::object(nb::float_(scores_[0])) : list_of(scores_);
   }
-  if (scores.size() == 1) return nb::float_(scores[0]);
-  const std::vector<double> kept = scores;  // making a list may run Python code, which may score other rows
-  nb::list list;
-  for (const double score : kept) list.append(score);
-  return list;
-}
+  // One number per class, by votes and sums of pairs of classes.
+  nb::object sum_votes(std::size_t classes) const {
+    check_pairs(classes);
+    check_finite();
+    std::vector<double> merits(classes);
+    engines::sum_votes(scores_, merits);
+    return list_of(std::move(merits));
+  }
+  // The number of the largest score; of a single one, whether it is positive (or zero, if that counts).
+  std::size_t choose(bool zero_is_positive) const {
+    check_finite();
+    if (scores_.size() == 1) return scores_[0] > 0.0 || (zero_is_positive && scores_[0] == 0.0) ? 1 : 0;
+    return static_cast<std::size_t>(std::max_element(scores_.begin(), scores_.end()) - scores_.begin());
+  }
+  // The number of the class that wins most of its pairs.
+  std::size_t choose_by_pairs(std::size_t classes, bool by_sums) const {
+    check_pairs(classes);
+    check_finite();
+    return by_sums ? engines::most_votes_and_sums(scores_, classes) : engines::most_votes(scores_, classes);
+  }
+
+ private:
+  void check_pairs(std::size_t classes) const {
+    if (classes > std::size_t{1} << 31 || scores_.size() != classes * (classes - 1) / 2)
+      throw std::invalid_argument("the number of scores does not fit the number of classes");
+  }
+  void check_finite() const {
+    for (const double score : scores_) {
+      if (!std::isfinite(score))
+        throw std::invalid_argument(
+            "a score is not finite: the values are too large for the kernel; scale them");
+    }
+  }
+  // A copy: making a list may run Python code, which may score other rows.
+  static nb::object list_of(std::vector<double> numbers) {
+    nb::list list;
+    for (const double number : numbers) list.append(number);
+    return list;
+  }
+
+  std::vector<double> scores_;
+};
 
 // An engine's worker and the room for a row from Python. Not for two threads at a time.
 class RowScorer {
@@ -35,7 +79,19 @@ class RowScorer {
   explicit RowScorer(const engines::Engine& engine)
       : engine_(engine), worker_(engine.worker()), scores_(engine.scores()) {}
 
-  nb::object score(nb::handle ids, nb::handle given_values) {
+  nb::object score(nb::handle ids, nb::handle values) { return scores_of(ids, values).as_python(); }
+  nb::object sum_votes(nb::handle ids, nb::handle values, std::size_t classes) {
+    return scores_of(ids, values).sum_votes(classes);
+  }
+  std::size_t choose(nb::handle ids, nb::handle values, bool zero_is_positive) {
+    return scores_of(ids, values).choose(zero_is_positive);
+  }
+  std::size_t choose_by_pairs(nb::handle ids, nb::handle values, std::size_t classes, bool by_sums) {
+    return scores_of(ids, values).choose_by_pairs(classes, by_sums);
+  }
+
+ private:
+  const RowScores& scores_of(nb::handle ids, nb::handle given_values) {
     // Values first: what reads them may run Python code, and a list of plain ints is read without.
     const std::vector<double> values = values_of(ids, given_values);
     const FeatureIds features(ids, ids_);
@@ -47,10 +103,9 @@ class RowScorer {
     } else {
       engine_.score(engines::SparseRow<std::int32_t>{features.narrow_ids(), x}, *worker_, scores_.data());
     }
-    return as_python(scores_);
+    return scores_;
   }
 
- private:
   std::vector<double> values_of(nb::handle ids, nb::handle values) {
     if (values.is_none()) return {};
     std::vector<std::int64_t> room;
@@ -59,7 +114,7 @@ class RowScorer {
 
   const engines::Engine& engine_;
   std::unique_ptr<engines::Worker> worker_;
-  std::vector<double> scores_;
+  RowScores scores_;
   std::vector<std::int64_t> ids_;
 };
 
@@ -70,8 +125,7 @@ class BoundEngine {
       : tables_(std::move(tables)), engine_(std::move(engine)), one_(*engine_) {}
 
   const engines::Engine& engine() const { return *engine_; }
-  // Under the interpreter's lock there is one caller at a time, so one worker will do.
-  nb::object score_one(nb::handle ids, nb::handle values) { return one_.score(ids, values); }
+  RowScorer& one_row() { return one_; }
 
   nb::ndarray<nb::numpy, double> score(const CsrRows& rows, int threads) const {
     return scores_of(rows, [&](const auto& view, auto out, const Monitor& monitor) {

@@ -14,6 +14,7 @@
 #include "unkernel/engines/vectors/bitsliced_engine.hpp"
 #include "unkernel/engines/vectors/inverted_engine.hpp"
 #include "unkernel/engines/vectors/pair_engine.hpp"
+#include "unkernel/engines/vectors/pair_scores.hpp"
 
 namespace unkernel::bindings {
 
@@ -125,7 +126,7 @@ ConjunctionTables conjunction_tables(const nb::dict& table, bool sets, const ker
 
 engines::VectorSumTables vector_sum(const nb::dict& table, const kernels::KernelFunction& kernel) {
   return {kernel, array<double>(table, "coefficients"), array<double>(table, "intercepts"),
-          array<double>(table, "norms")};
+          array<double>(table, "norms"), newer<std::uint32_t>(table, "class_begins")};
 }
 
 // Weights of conjunctions, with the names that they have in models; weights and intercept are flat.
@@ -233,6 +234,35 @@ void bind_builders(nb::module_& module) {
              nb::arg("sets"), nb::arg("top"));
 }
 
+using ScoreTable = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// Rows x classes, given rows x pairs of classes.
+template <class Merit, class Fill>
+nb::ndarray<nb::numpy, Merit> merits_of(const ScoreTable& scores, std::size_t classes, const Fill& fill) {
+  const std::size_t rows = scores.shape(0), pairs = scores.shape(1);
+  if (classes > std::size_t{1} << 31 || pairs != classes * (classes - 1) / 2)
+    throw std::invalid_argument("the number of scores does not fit the number of classes");
+  std::vector<Merit> merits(rows * classes);
+  for (std::size_t row = 0; row < rows; ++row)
+    fill(std::span(scores.data() + row * pairs, pairs), std::span(merits).subspan(row * classes, classes));
+  return to_numpy(std::move(merits), {rows, classes});
+}
+
+void bind_pair_scores(nb::module_& module) {
+  module.def(
+      "count_votes",
+      [](const ScoreTable& scores, std::size_t classes) {
+        return merits_of<std::int64_t>(scores, classes, engines::count_votes);
+      },
+      nb::arg("scores"), nb::arg("classes"));
+  module.def(
+      "sum_votes",
+      [](const ScoreTable& scores, std::size_t classes) {
+        return merits_of<double>(scores, classes, engines::sum_votes);
+      },
+      nb::arg("scores"), nb::arg("classes"));
+}
+
 void bind_makers(nb::module_& module) {
   module.def(
       "conjunction_engine",
@@ -313,13 +343,20 @@ void bind_engines(nb::module_& module) {
           },
           nb::kw_only(), nb::arg("degree"), nb::arg("kind"), nb::arg("gamma"), nb::arg("coef0"));
   nb::class_<RowScorer>(module, "Worker")
-      .def("score_one", &RowScorer::score, nb::arg("ids"), nb::arg("values").none() = nb::none());
+      .def("score_one", &RowScorer::score, nb::arg("ids"), nb::arg("values").none() = nb::none())
+      .def("sum_votes_of_one", &RowScorer::sum_votes, nb::arg("ids"), nb::arg("values").none(),
+           nb::arg("classes"))
+      .def("choose_one", &RowScorer::choose, nb::arg("ids"), nb::arg("values").none(),
+           nb::arg("zero_is_positive"))
+      .def("choose_one_by_pairs", &RowScorer::choose_by_pairs, nb::arg("ids"), nb::arg("values").none(),
+           nb::arg("classes"), nb::arg("by_sums"));
   nb::class_<BoundEngine>(module, "Engine")
       .def_prop_ro("nbytes", [](const BoundEngine& self) { return self.engine().bytes(); })
       .def_prop_ro("scores", [](const BoundEngine& self) { return self.engine().scores(); })
       .def("score", &BoundEngine::score, nb::arg("rows"), nb::arg("threads"))
       .def("score_until_decided", &BoundEngine::score_until_decided, nb::arg("rows"), nb::arg("threads"))
-      .def("score_one", &BoundEngine::score_one, nb::arg("ids"), nb::arg("values").none() = nb::none())
+      // Under the interpreter's lock there is one caller at a time, so one worker will do for all.
+      .def_prop_ro("one_row", &BoundEngine::one_row, nb::rv_policy::reference_internal)
       .def_prop_ro("trie_nodes", &BoundEngine::trie_nodes)
       .def("trie", &BoundEngine::trie)
       .def("set_trie", &BoundEngine::set_trie, nb::arg("trie"))
@@ -333,6 +370,7 @@ void bind_engines(nb::module_& module) {
           nb::keep_alive<0, 1>());
   bind_builders(module);
   bind_makers(module);
+  bind_pair_scores(module);
 }
 
 }  // namespace unkernel::bindings

@@ -18,7 +18,7 @@
 #include "record_steps.hpp"
 #include "record_summary.hpp"
 #include "unkernel/engines/bound_row.hpp"
-#include "unkernel/engines/vectors/pair_engine.hpp"
+#include "unkernel/engines/vectors/pair_scores.hpp"
 #include "unkernel/records/encode_rows.hpp"
 
 namespace unkernel::bindings {
@@ -195,32 +195,21 @@ class RecordScorer {
   RecordScorer(const RecordScorer&) = delete;
   RecordScorer& operator=(const RecordScorer&) = delete;
 
-  nb::object score(nb::handle record) {
-    score_into(record);
-    return as_python(scores_);
+  nb::object score(nb::handle record) { return scores_of(record).as_python(); }
+  nb::object sum_votes(nb::handle record, std::size_t classes) {
+    return scores_of(record).sum_votes(classes);
   }
-
-  // The number of the largest score; of a single one, whether it is positive (or zero, if that counts).
   std::size_t choose(nb::handle record, bool zero_is_positive) {
-    score_finite(record);
-    if (scores_.size() == 1) return scores_[0] > 0.0 || (zero_is_positive && scores_[0] == 0.0) ? 1 : 0;
-    return static_cast<std::size_t>(std::max_element(scores_.begin(), scores_.end()) - scores_.begin());
+    return scores_of(record).choose(zero_is_positive);
   }
-
-  // The number of the class that wins most of its pairs.
   std::size_t choose_by_pairs(nb::handle record, std::size_t classes, bool by_sums) {
-    if (scores_.size() != classes * (classes - 1) / 2)
-      throw std::invalid_argument("the number of scores does not fit the number of classes");
-    score_finite(record);
-    return by_sums ? engines::most_votes_and_sums(scores_, classes) : engines::most_votes(scores_, classes);
+    return scores_of(record).choose_by_pairs(classes, by_sums);
   }
 
  private:
-  void score_finite(nb::handle record) {
+  const RowScores& scores_of(nb::handle record) {
     score_into(record);
-    for (const double score : scores_) {
-      if (!std::isfinite(score)) throw std::invalid_argument("a score is not finite: scale the values");
-    }
+    return scores_;
   }
 
   void score_into(nb::handle record) {
@@ -244,7 +233,7 @@ class RecordScorer {
   const engines::Engine& engine_;
   RecordEncoding encoding_;
   std::unique_ptr<engines::Worker> worker_;
-  std::vector<double> scores_;
+  RowScores scores_;
   std::unique_ptr<engines::BoundRow> bound_;  // null where records are whole
   std::vector<std::int32_t> places_;
   std::vector<std::int32_t> columns_;
@@ -272,6 +261,7 @@ void bind_records(nb::module_& module) {
       .def(nb::init<nb::object, nb::object>(), nb::arg("plan"), nb::arg("engine"))
       .def("score", &RecordScorer::score, nb::arg("record").none(),
            nb::sig("def score(self, record: object) -> float | list[float]"))
+      .def("sum_votes", &RecordScorer::sum_votes, nb::arg("record").none(), nb::arg("classes"))
       .def("choose_by_pairs", &RecordScorer::choose_by_pairs, nb::arg("record").none(), nb::arg("classes"),
            nb::arg("by_sums"))
       .def("bind", &RecordScorer::bind, nb::arg("columns"), nb::arg("values"), nb::arg("places"),

@@ -194,3 +194,41 @@ def monomial_contributions(model, row):
             result[chosen] = value * (dense[:, list(chosen)].prod(axis=1) @ model.coefficients)
     result[()] = result[()] + model.intercept
     return result
+
+
+def make_pairs_model(seed=0, classes=3, kernel=None, *, vectors=60, features=5, share=1.0, shuffled=False):
+    """Real vectors of many classes one against one; some classes have none, some vectors few pairs."""
+    rng = np.random.default_rng(seed)
+    S = rng.normal(size=(vectors, features)) * (rng.random((vectors, features)) < share)
+    of_class = np.sort(rng.integers(classes, size=vectors))
+    if shuffled:
+        of_class = rng.permutation(of_class)
+    coefficients = np.zeros((vectors, classes * (classes - 1) // 2))
+    for vector, code in enumerate(of_class):
+        columns = [pair for pair, both in enumerate(combinations(range(classes), 2)) if code in both]
+        coefficients[vector, columns] = rng.normal(size=classes - 1) * (rng.random(classes - 1) < 0.8)
+    return KernelModel(
+        kernel=kernel or Kernel("rbf", gamma=0.3),
+        vectors=S,
+        coefficients=coefficients,
+        intercept=rng.normal(size=coefficients.shape[1]),
+        decision=Decision("one_vs_one", np.arange(classes) * 3, shape="ovr", break_ties=bool(seed % 2)),
+        n_features=features,
+        fixed_width=True,
+        origin={},
+    )
+
+
+def slow_votes(scores, classes):
+    """How many pairs each class wins, and scikit-learn's summary of votes and sums."""
+    votes = np.zeros((len(scores), classes), np.int64)
+    at_zero, sums = np.zeros((len(scores), classes)), np.zeros((len(scores), classes))
+    for pair, (i, j) in enumerate(combinations(range(classes), 2)):
+        score = scores[:, pair]
+        votes[:, i] += score > 0
+        votes[:, j] += ~(score > 0)
+        at_zero[:, i] += score >= 0
+        at_zero[:, j] += ~(score >= 0)
+        sums[:, i] += score
+        sums[:, j] -= score
+    return votes, at_zero + sums / (3 * (np.abs(sums) + 1))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 
 namespace unkernel::kernels {
 
@@ -32,5 +33,9 @@ struct KernelFunction {
     return result;
   }
 };
+
+// Replaces products x'z by kernel values; for RBF with a gamma that is not negative, squared distances, which
+// must not be negative either. Within 1.25 ulp of the exact exp of -gamma times the distance.
+void kernel_values(const KernelFunction& kernel, double* values, std::size_t count);
 
 }  // namespace unkernel::kernels

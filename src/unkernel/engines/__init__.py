@@ -6,11 +6,12 @@ from unkernel._lazy import lazy_names
 
 if TYPE_CHECKING:
     from unkernel.engines.candidates import Candidate
-    from unkernel.engines.classifier import CompiledClassifier, OneRowScorer
+    from unkernel.engines.classifier import CompiledClassifier
     from unkernel.engines.compiling import compile
     from unkernel.engines.explaining import Contribution, Explanation, Heavy
     from unkernel.engines.fragments import Fragment, TreeExplanation
     from unkernel.engines.loading import load
+    from unkernel.engines.one_row import OneRowScorer
     from unkernel.engines.records import RecordClassifier
     from unkernel.engines.tree_kernel import TreeKernel
     from unkernel.engines.trees import TreeClassifier
@@ -24,7 +25,7 @@ else:
             "Explanation": "unkernel.engines.explaining",
             "Fragment": "unkernel.engines.fragments",
             "Heavy": "unkernel.engines.explaining",
-            "OneRowScorer": "unkernel.engines.classifier",
+            "OneRowScorer": "unkernel.engines.one_row",
             "RecordClassifier": "unkernel.engines.records",
             "TreeClassifier": "unkernel.engines.trees",
             "TreeExplanation": "unkernel.engines.fragments",

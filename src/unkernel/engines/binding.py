@@ -189,3 +189,11 @@ class WholeRecords:
     def choose(self, others: Any, zero_is_positive: bool) -> int:
         """The number of the largest score."""
         return int(self._scorer.choose(self._whole(others), zero_is_positive))
+
+    def choose_by_pairs(self, others: Any, classes: int, by_sums: bool) -> int:
+        """The number of the class that wins most of its pairs."""
+        return int(self._scorer.choose_by_pairs(self._whole(others), classes, by_sums))
+
+    def sum_votes(self, others: Any, classes: int) -> Any:
+        """One number per class, by votes and sums of pairs."""
+        return self._scorer.sum_votes(self._whole(others), classes)

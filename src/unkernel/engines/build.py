@@ -24,7 +24,7 @@ from unkernel.engines.tables import (
 )
 from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
 from unkernel.models.decision import pair_columns
-from unkernel.models.pair_coefficients import PairCoefficients
+from unkernel.models.pair_coefficients import PairCoefficients, found_pairs
 from unkernel.models.rows import distinct, squared_norms
 
 Model = KernelModel | LinearModel | ConjunctionModel
@@ -142,6 +142,16 @@ class Machine:
         """Whether all values are 1."""
         return self.model.binary
 
+    @cached_property
+    def by_class(self) -> Machine:
+        """The same machine; one against one, its vectors by class, where that saves zeros."""
+        model = self.model
+        if model.decision.scheme != "one_vs_one" or isinstance(model.coefficients, PairCoefficients):
+            return self
+        if (found := found_pairs(model.coefficients, len(model.decision.classes))) is None:
+            return self
+        return Machine(replace(model, vectors=model.vectors[found[0]], coefficients=found[1]))
+
     @property
     def sets(self) -> bool:
         """Whether conjunctions can be sets of features.
@@ -233,6 +243,7 @@ def expanded(
 
 def inverted(machine: Machine) -> Tables:
     """For each feature, the support vectors that have it."""
+    machine = machine.by_class
     vectors = machine.model.n_support
     whole = _whole_columns(machine)
     order, ranks = _first(whole, machine)
@@ -260,6 +271,7 @@ def bitsliced(machine: Machine) -> Tables:
         raise ValueError(
             "the bitsliced engine needs support vectors whose values are all 1; use engine='inverted'"
         )
+    machine = machine.by_class
     vectors = machine.model.n_support
     common = machine.frequencies * _BITS_FROM_SHARE >= max(vectors, 1)
     order, ranks = _first(common, machine)
@@ -342,19 +354,21 @@ def _whole_columns(machine: Machine) -> NDArray[np.bool_]:
     whole: NDArray[np.bool_] = 2 * machine.frequencies > vectors.shape[0]
     if machine.model.kernel.name == "rbf":
         largest = np.zeros(len(machine.used))
-        np.maximum.at(largest, machine.columns, vectors.data**2)
+        with np.errstate(over="ignore"):
+            np.maximum.at(largest, machine.columns, vectors.data**2)
         whole |= largest * machine.model.kernel.gamma > _FAR_FROM_ZERO
     return whole
 
 
 def _vector_sum(machine: Machine, norms: NDArray[Any]) -> dict[str, Any]:
-    model = machine.model
-    is_rbf = model.kernel.name == "rbf"
-    return {
-        "coefficients": np.ascontiguousarray(model.coefficients).reshape(-1),
+    model, given = machine.model, machine.model.coefficients
+    pairs = given if isinstance(given, PairCoefficients) else None
+    built = {
+        "coefficients": np.ascontiguousarray(pairs.values if pairs else given).reshape(-1),
         "intercepts": np.ascontiguousarray(model.intercept),
-        "norms": norms.astype(np.float64) if is_rbf else np.empty(0),
+        "norms": norms.astype(np.float64) if model.kernel.name == "rbf" else np.empty(0),
     }
+    return built | ({"class_begins": _begins(np.array(pairs.counts))} if pairs else {})
 
 
 def _begins(counts: NDArray[Any]) -> NDArray[np.uint32]:

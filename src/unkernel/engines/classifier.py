@@ -18,6 +18,7 @@ from unkernel.data.threads import thread_count
 from unkernel.engines.candidates import Candidate
 from unkernel.engines.estimator import CompiledEstimator, available_if
 from unkernel.engines.int16 import int16_obstacle, int16_tables
+from unkernel.engines.one_row import OneRowScorer, predict_by, score_by
 from unkernel.engines.prefix_trie import PrefixTrie, limit_of, stored_trie, without_trie
 from unkernel.engines.tables import CONJUNCTIONS, INT16, Tables
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, container
@@ -280,19 +281,20 @@ class CompiledClassifier(CompiledEstimator):
         float, or list of floats
             What ``decision_function`` says of the row.
         """
-        return self._in_shape(self._engine.score_one)
+        return score_by(self._engine.one_row, self.decision)
+
+    @cached_property
+    def predict_one(self) -> Callable[..., Any]:
+        """``predict_one(ids, values=None)``: the class of one row (for regression models: the value), fast.
+
+        Takes what ``score_one`` takes, and gives what ``predict`` says of the row, as a number or a str of
+        Python.
+        """
+        return predict_by(self._engine.one_row, self.decision)
 
     def worker(self) -> OneRowScorer:
         """A scorer of single rows with memory of its own, for loops in a thread."""
-        return OneRowScorer(self)
-
-    def _in_shape(self, score: Callable[..., Any]) -> Callable[..., Any]:
-        decision = self.decision
-        if decision.decides_by_scores:
-            return score
-        return lambda ids, values=None: decision.decide(np.array([score(ids, values)]).reshape(1, -1))[
-            0
-        ].tolist()
+        return OneRowScorer(self._engine, self.decision)
 
     # --- Why ------------------------------------------------------------------------------------------
 
@@ -416,12 +418,3 @@ class CompiledClassifier(CompiledEstimator):
         about = "" if self.exact else ", approximate"
         classes = f", classes={len(self.classes_)}" if len(self.classes_) else ""
         return f"CompiledClassifier({self.model.kind} model{classes}, engine={self.engine!r}{about})"
-
-
-class OneRowScorer:
-    """Scores single rows with memory of its own: one for each thread."""
-
-    def __init__(self, classifier: CompiledClassifier) -> None:
-        self._classifier = classifier
-        self._worker = classifier._engine.worker()
-        self.score_one = classifier._in_shape(self._worker.score_one)

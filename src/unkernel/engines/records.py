@@ -152,6 +152,9 @@ class RecordClassifier(CompiledEstimator):
         if decision.decides_by_scores:
             found: Callable[[Any], Any] = score
             return found
+        if decision.scheme == "one_vs_one":
+            sums, count = scorer.sum_votes, len(self.classes_)
+            return lambda record: sums(record, count)
         return lambda record: decision.decide(np.array([score(record)]).reshape(1, -1))[0].tolist()
 
     def _predict_by(self, scorer: Any) -> Callable[[Any], Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel._core import count_votes, sum_votes
 from unkernel.errors import FormatError
 from unkernel.models.curves import Curves, reals, scores_per_member, sigmoid
 
@@ -236,14 +237,7 @@ class Decision:
             return self.probabilities(scores)
         if self.breaks_ties:
             return self._summary(scores)
-        return self._votes(scores > 0)
-
-    def _votes(self, for_first: NDArray[np.bool_]) -> NDArray[np.int64]:
-        votes = np.zeros((len(for_first), len(self.classes)), dtype=np.int64)
-        for pair, (i, j) in enumerate(pairs(len(self.classes))):
-            votes[:, i] += for_first[:, pair]
-            votes[:, j] += ~for_first[:, pair]
-        return votes
+        return np.asarray(count_votes(np.ascontiguousarray(scores), len(self.classes)))
 
     def _summary(self, scores: Scores) -> Scores:
         """One score per class: its votes, and less than half a vote for the sum of its scores.
@@ -251,11 +245,7 @@ class Decision:
         That is scikit-learn's. A score of 0 is a vote for the first class here, and for the second one in
         LIBSVM's own count.
         """
-        sums = np.zeros((len(scores), len(self.classes)))
-        for pair, (i, j) in enumerate(pairs(len(self.classes))):
-            sums[:, i] += scores[:, pair]
-            sums[:, j] -= scores[:, pair]
-        return np.asarray(self._votes(scores >= 0) + sums / (3 * (np.abs(sums) + 1)))
+        return np.asarray(sum_votes(np.ascontiguousarray(scores), len(self.classes)))
 
     def _pairwise(self, scores: Scores, platt: Platt) -> NDArray[np.float64]:
         """[row, i, j]: how probable class i is if only i and j are possible."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows
-from unkernel.models.decision import expand_pairs, pair_columns
+from unkernel.models.decision import condense_pairs, expand_pairs, pair_columns
 
 DENSE_BYTES = 1 << 26  # coefficients that take more than this with their zeros are kept without
 
@@ -89,3 +89,28 @@ def pair_coefficients(values: NDArray[np.float64], counts: list[int]) -> Any:
     coefficients = PairCoefficients(np.ascontiguousarray(values, dtype=np.float64), counts)
     vectors, pairs = coefficients.shape
     return coefficients if 8 * vectors * pairs > DENSE_BYTES else np.ascontiguousarray(coefficients)
+
+
+def found_pairs(
+    coefficients: NDArray[np.float64], n_classes: int
+) -> tuple[NDArray[np.intp], PairCoefficients] | None:
+    """Whole coefficients of classes one against one, without the zeros: an order of the vectors, and theirs.
+
+    None where a vector has a part in pairs that share no class, so that it is of no class.
+
+    >>> whole = np.array([[0.0, 0.0, 3.0], [1.0, 2.0, 0.0], [4.0, 0.0, 5.0]])  # pairs 01, 02, 12
+    >>> order, pairs = found_pairs(whole, 3)
+    >>> order.tolist(), pairs.counts, pairs.values.tolist()
+    ([1, 0, 2], [1, 2, 0], [[1.0, 2.0], [0.0, 3.0], [4.0, 5.0]])
+    """
+    present = coefficients != 0
+    parts = np.count_nonzero(present, axis=1)
+    of_class = np.full(len(coefficients), -1)
+    for code in reversed(range(n_classes)):
+        own = np.count_nonzero(present[:, pair_columns(n_classes, code)], axis=1)
+        of_class[own == parts] = code
+    if (of_class < 0).any():
+        return None
+    order = np.argsort(of_class, kind="stable")
+    counts = np.bincount(of_class, minlength=n_classes).tolist()
+    return order, PairCoefficients(condense_pairs(coefficients[order], counts), counts)

@@ -11,6 +11,7 @@
 #include "fuzz_bytes.hpp"
 #include "unkernel/base/random.hpp"
 #include "unkernel/engines/vectors/pair_engine.hpp"
+#include "unkernel/engines/vectors/pair_scores.hpp"
 
 namespace {
 
@@ -51,6 +52,10 @@ const SoundTables& sound_tables() {
       tables.inverted.emplace_back(ones, kernel, true);
       tables.inverted.emplace_back(reals, kernel, false);
       tables.bitsliced.emplace_back(ones, kernel, 3);
+      if (scores == 3) {
+        tables.inverted.back().sum.keep_pairs({0, 2, 2, 7});
+        tables.bitsliced.back().sum.keep_pairs({0, 3, 5, 7});
+      }
     }
     return tables;
   }();
@@ -60,7 +65,7 @@ const SoundTables& sound_tables() {
 void damage_sum(FuzzBytes& bytes, VectorSumArrays& sum) {
   if (bytes.below(8) == 0) sum.kernel.type = static_cast<KernelFunction::Type>(bytes.below(4));
   bytes.damage_one(sum.kernel.degree, sum.kernel.gamma, sum.kernel.coef0, sum.coefficients, sum.intercept,
-                   sum.norms);
+                   sum.norms, sum.class_begins);
 }
 
 void try_inverted(FuzzBytes& bytes) {

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <stdexcept>
 #include <vector>
 
 #include "check.hpp"
@@ -98,6 +100,126 @@ void test_vectors_as_long_as_rows() {
   check_machine(machine, true, many_rows<std::int32_t>(random));
 }
 
+// Vectors that have nearly all columns, so that these are stored with their zeros; blocks of rows end at
+// multiples of 4 and 16, blocks of vectors at multiples of 128.
+void test_dense_columns() {
+  Random random(4);
+  for (const std::int64_t columns : {1, 3, 4, 9}) {
+    const RowKind dense{columns, 60, false};
+    Rows<std::int32_t> rows = rows_to_score<std::int32_t>(dense, random);
+    for (const std::size_t vectors : {1U, 127U, 128U, 130U, 300U}) {
+      for (const std::size_t scores : {1U, 2U, 5U, 7U, 8U, 11U, 130U}) {
+        if (scores > 11 && columns != 9) continue;
+        const RandomMachine machine(vectors, dense, scores, random);
+        for (const KernelFunction& kernel : some_kernels()) {
+          if (scores > 5 && kernel.type != Type::rbf) continue;
+          const InvertedArrays inverted(machine, kernel, false);
+          check_engine(*make_inverted_engine(inverted.view()), machine, kernel, rows);
+        }
+      }
+    }
+  }
+}
+
+// Coefficients of a vector in pairs of other classes are 0, and not stored.
+void zero_other_pairs(const std::vector<std::uint32_t>& begins, RandomMachine& machine) {
+  const std::size_t classes = begins.size() - 1;
+  for (std::size_t c = 0; c < classes; ++c) {
+    for (std::size_t j = begins[c]; j < begins[c + 1]; ++j) {
+      double* coefficients = machine.coefficients.data() + j * machine.scores();
+      for (std::size_t low = 0; low < classes; ++low) {
+        for (std::size_t high = low + 1; high < classes; ++high, ++coefficients) {
+          if (low != c && high != c) *coefficients = 0.0;
+        }
+      }
+    }
+  }
+}
+
+// Classes without vectors, of a few, and of more than a block has.
+std::vector<std::uint32_t> begins_of_classes(std::size_t classes, Random& random) {
+  std::vector<std::uint32_t> begins{0};
+  for (std::size_t c = 0; c < classes; ++c) {
+    const std::uint32_t most = random.below(3) == 0 ? 200 : 9;
+    begins.push_back(begins.back() + random.below(classes > 30 ? 9 : most));
+  }
+  return begins;
+}
+
+void test_one_against_one() {
+  Random random(5);
+  for (const std::size_t classes : {2U, 3U, 5U, 9U, 10U, 26U, 100U}) {
+    const std::vector<std::uint32_t> begins = begins_of_classes(classes, random);
+    for (const bool binary : {true, false}) {
+      const RowKind kind{binary ? 40 : 6, 20, binary};
+      RandomMachine machine(begins.back(), kind, classes * (classes - 1) / 2, random);
+      zero_other_pairs(begins, machine);
+      const auto rows = rows_to_score<std::int32_t>(kind, random);
+      const KernelFunction kernel{classes % 2 == 0 ? Type::rbf : Type::polynomial, 3, 0.2, 1.0};
+      InvertedArrays inverted(machine, kernel, binary);
+      inverted.sum.keep_pairs(begins);
+      check_engine(*make_inverted_engine(inverted.view()), machine, kernel, rows);
+      if (!binary) continue;
+      BitslicedArrays bitsliced(machine, kernel, 5);
+      bitsliced.sum.keep_pairs(begins);
+      check_engine(*make_bitsliced_engine(bitsliced.view()), machine, kernel, rows);
+    }
+  }
+}
+
+// A row's scores are the same to the last bit, alone and wherever it stands among others.
+void test_other_rows_change_nothing() {
+  Random random(6);
+  const RowKind dense{7, 40, false};
+  const std::vector<std::uint32_t> begins{0, 60, 60, 200, 211, 290};
+  RandomMachine machine(290, dense, 10, random);
+  zero_other_pairs(begins, machine);
+  Rows<std::int32_t> rows;
+  for (int row = 0; row < 41; ++row) {
+    const auto [columns, values] = random_row<std::int32_t>(dense, random);
+    rows.add(columns, values);
+  }
+  for (const KernelFunction& kernel : some_kernels()) {
+    for (const bool by_class : {false, true}) {
+      InvertedArrays arrays(machine, kernel, false);
+      if (by_class) arrays.sum.keep_pairs(begins);
+      const auto engine = make_inverted_engine(arrays.view());
+      const std::vector<double> together = scoring::scores_of(*engine, rows, 1);
+      std::vector<double> alone(10);
+      const auto worker = engine->worker();
+      for (std::size_t row = 0; row < 41; ++row) {
+        engine->score(
+            unkernel::engines::SparseRow<std::int32_t>{
+                std::span(rows.columns).subspan(rows.begin(row), rows.end(row) - rows.begin(row)),
+                rows.values.data() + rows.begin(row)},
+            *worker, alone.data());
+        CHECK(
+            std::equal(alone.begin(), alone.end(), together.begin() + static_cast<std::ptrdiff_t>(10 * row)));
+      }
+    }
+  }
+}
+
+void test_refuses_classes_that_do_not_fit() {
+  Random random(7);
+  const RandomMachine machine(6, {5, 20, false}, 3, random);
+  const KernelFunction rbf{Type::rbf, 0, 0.1, 0.0};
+  const InvertedArrays dense(machine, rbf, false);
+  InvertedArrays sound = dense;
+  sound.sum.keep_pairs({0, 2, 2, 6});
+  make_inverted_engine(sound.view());
+  const std::vector<std::vector<std::uint32_t>> wrong{{0, 2, 2, 5}, {1, 2, 2, 6}, {0, 3, 2, 6},   {0, 6},
+                                                      {0},          {0, 2, 6},    {0, 2, 2, 2, 6}};
+  for (const auto& begins : wrong) {
+    InvertedArrays arrays = sound;
+    arrays.sum.class_begins = begins;
+    CHECK_THROWS(make_inverted_engine(arrays.view()), std::invalid_argument);
+  }
+  InvertedArrays negative = dense;
+  negative.sum.kernel.gamma = -0.1;
+  CHECK_THROWS(make_inverted_engine(negative.view()), std::invalid_argument);
+}
+
 void check_threads(const Engine& engine, const Rows<std::int32_t>& rows) {
   const std::vector<double> alone = scoring::scores_of(engine, rows, 1);
   for (const int threads : {2, 5}) CHECK(scoring::scores_of(engine, rows, threads) == alone);
@@ -123,6 +245,10 @@ void test_threads_change_nothing() {
 int main() {
   test_equal_the_kernel_sum();
   test_vectors_as_long_as_rows();
+  test_dense_columns();
+  test_one_against_one();
+  test_other_rows_change_nothing();
+  test_refuses_classes_that_do_not_fit();
   test_threads_change_nothing();
   return 0;
 }

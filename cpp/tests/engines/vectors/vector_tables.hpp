@@ -17,6 +17,7 @@ struct VectorSumArrays {
   std::vector<double> coefficients;
   std::vector<double> intercept;
   std::vector<double> norms;
+  std::vector<std::uint32_t> class_begins;
 
   VectorSumArrays(const RandomMachine& machine, const unkernel::kernels::KernelFunction& of)
       : kernel(of), coefficients(machine.coefficients), intercept(machine.intercept) {
@@ -24,7 +25,27 @@ struct VectorSumArrays {
     for (std::size_t j = 0; j < machine.count(); ++j) norms.push_back(machine.squared_norm(j));
   }
 
-  unkernel::engines::VectorSumTables view() const { return {kernel, coefficients, intercept, norms}; }
+  // Keeps the coefficients of the pairs of each vector's class, and no others.
+  void keep_pairs(const std::vector<std::uint32_t>& begins) {
+    const std::size_t classes = begins.size() - 1;
+    std::vector<double> kept;
+    for (std::size_t c = 0; c < classes; ++c) {
+      for (std::size_t j = begins[c]; j < begins[c + 1]; ++j) {
+        std::size_t pair = 0;
+        for (std::size_t low = 0; low < classes; ++low) {
+          for (std::size_t high = low + 1; high < classes; ++high, ++pair) {
+            if (low == c || high == c) kept.push_back(coefficients[j * intercept.size() + pair]);
+          }
+        }
+      }
+    }
+    coefficients = kept;
+    class_begins = begins;
+  }
+
+  unkernel::engines::VectorSumTables view() const {
+    return {kernel, coefficients, intercept, norms, class_begins};
+  }
 };
 
 // For each column that occurs, the vectors that have it, and its values there.

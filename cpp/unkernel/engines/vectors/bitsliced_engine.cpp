@@ -23,7 +23,7 @@ struct BitslicedScratch {
   std::vector<std::uint8_t> overlaps;
   std::vector<const std::uint64_t*> sets;  // of the row
   std::vector<double> products;
-  std::vector<double> kernel_values;
+  VectorSumScratch sum;
 };
 
 // The bits of a byte, spread over eight bytes.
@@ -137,7 +137,7 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
       const std::uint32_t* begins = tables_.list_begins.data() + (rank - tables_.frequent);
       for (std::uint32_t i = begins[0]; i < begins[1]; ++i) ++overlaps[tables_.lists[i]];
     }
-    sum_.of_overlaps(overlaps, row.columns.size(), scratch.kernel_values, out);
+    sum_.of_overlaps(overlaps, row.columns.size(), scratch.sum, out);
   }
 
   template <class Index>
@@ -150,7 +150,7 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
       const Rank rank = ranking_.of(row.columns[k]);
       if (rank != unknown) add_products(rank, x, scratch.products.data());
     }
-    sum_.of_products(scratch.products.data(), norm, nullptr, out);
+    sum_.of_products(scratch.products.data(), norm, scratch.sum, out);
   }
 
   void add_products(Rank rank, double x, double* products) const {

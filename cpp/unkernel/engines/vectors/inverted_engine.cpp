@@ -1,42 +1,30 @@
 #include "unkernel/engines/vectors/inverted_engine.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <stdexcept>
 #include <vector>
 
-#include "unkernel/base/cpu.hpp"
 #include "unkernel/engines/ranking.hpp"
+#include "unkernel/engines/vectors/dense_block.hpp"
 
 namespace unkernel::engines {
 namespace {
 
+constexpr std::size_t most_rows = 16;           // of a block
+constexpr std::size_t most_products = 1 << 17;  // of a block with the lists
+
 struct InvertedScratch {
   std::vector<std::uint16_t> overlaps;
-  std::vector<double> products;
-  std::vector<double> kernel_values;
-  std::vector<const double*> wholes;  // of the row, and its values there
-  std::vector<double> whole_values;
-  std::vector<double> distances;  // along dense columns
+  std::vector<double> products;  // of each row with all vectors, over the lists
+  std::vector<double> norms;     // of each row, but for dense columns
+  std::vector<Rank> present;     // the dense columns that the rows of a block need
+  std::vector<Rank> place;       // of each dense column among these
+  std::vector<double> x;         // rows x present
+  std::vector<const double*> columns;
+  VectorSumScratch sum;
 };
-
-// products[j] += sum of x[i] columns[i][j] over four columns, so that a product is loaded once for all four.
-UNKERNEL_CLONES void add_four_columns(const double* const* columns, const double* x, double* products,
-                                      std::size_t count) {
-  const double *c0 = columns[0], *c1 = columns[1], *c2 = columns[2], *c3 = columns[3];
-  const double x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
-  for (std::size_t j = 0; j < count; ++j)
-    products[j] += (x0 * c0[j] + x1 * c1[j]) + (x2 * c2[j] + x3 * c3[j]);
-}
-
-// distances[j] += (x - column[j])^2
-UNKERNEL_CLONES void add_distances(const double* column, double x, double* distances, std::size_t count) {
-  for (std::size_t j = 0; j < count; ++j) distances[j] += (x - column[j]) * (x - column[j]);
-}
-
-UNKERNEL_CLONES void add_column(const double* column, double x, double* products, std::size_t count) {
-  for (std::size_t j = 0; j < count; ++j) products[j] += x * column[j];
-}
 
 class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
  public:
@@ -60,8 +48,14 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
 
   template <class Index>
   void score_range(const RowRange<Index>& range, InvertedScratch& scratch, double* out) const {
-    for (std::size_t row = range.first; row < range.last; ++row, out += scores())
-      score_row(range[row], scratch, out);
+    const std::size_t at_once = rows_at_once();
+    std::array<SparseRow<Index>, most_rows> rows;
+    for (std::size_t row = range.first; row < range.last; row += at_once, out += at_once * scores()) {
+      const std::size_t count = std::min(at_once, range.last - row);
+      for (std::size_t r = 0; r < count; ++r) rows[r] = range[row + r];
+      count == 1 ? score_row(rows[0], scratch, out)
+                 : score_products(std::span<const SparseRow<Index>>(rows.data(), count), scratch, out);
+    }
   }
 
   template <class Index>
@@ -70,11 +64,20 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
     if (ones && is_binary(tables_) && row.columns.size() < std::numeric_limits<std::uint16_t>::max()) {
       score_overlaps(row, scratch, out);
     } else {
-      score_products(row, scratch, out);
+      score_products(std::span<const SparseRow<Index>>(&row, 1), scratch, out);
     }
   }
 
  private:
+  bool has_lists() const { return !tables_.lists.empty(); }
+
+  // Only dense columns are faster for several rows together.
+  std::size_t rows_at_once() const {
+    if (wholes_ == 0) return 1;
+    return has_lists() ? std::clamp<std::size_t>(most_products / tables_.sum.vectors(), 1, most_rows)
+                       : most_rows;
+  }
+
   template <class Index>
   void score_overlaps(const SparseRow<Index>& row, InvertedScratch& scratch, double* out) const {
     scratch.overlaps.assign(tables_.sum.vectors(), 0);
@@ -85,62 +88,69 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
       for (std::uint32_t i = tables_.list_begins[rank]; i < tables_.list_begins[rank + 1]; ++i)
         ++overlaps[tables_.lists[i]];
     }
-    sum_.of_overlaps(overlaps, row.columns.size(), scratch.kernel_values, out);
+    sum_.of_overlaps(overlaps, row.columns.size(), scratch.sum, out);
   }
 
   template <class Index>
-  void score_products(const SparseRow<Index>& row, InvertedScratch& scratch, double* out) const {
-    scratch.products.assign(tables_.sum.vectors(), 0.0);
-    const bool by_distance = tables_.sum.kernel.type == KernelFunction::Type::rbf;
-    scratch.wholes.clear();
-    scratch.whole_values.assign(by_distance ? wholes_ : 0, 0.0);
-    double norm = 0.0;
-    for (std::size_t k = 0; k < row.columns.size(); ++k) {
-      const double x = row.values == nullptr ? 1.0 : row.values[k];
-      const Rank rank = ranking_.of(row.columns[k]);
-      if (rank >= wholes_) {
-        norm += x * x;
-        if (rank != unknown) add_list(rank - wholes_, x, scratch.products.data());
-      } else if (by_distance) {
-        scratch.whole_values[rank] = x;
-      } else {
-        scratch.wholes.push_back(tables_.whole.data() + rank * tables_.sum.vectors());
-        scratch.whole_values.push_back(x);
+  void score_products(std::span<const SparseRow<Index>> rows, InvertedScratch& scratch, double* out) const {
+    find_present(rows, scratch);
+    spread(rows, scratch);
+    const std::size_t vectors = tables_.sum.vectors(), depth = scratch.columns.size();
+    const auto fill = [&](std::size_t first, std::size_t count, double* tile) {
+      constexpr std::size_t stride = VectorSum::tile_stride;
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        sum_.arguments(has_lists() ? scratch.products.data() + r * vectors : nullptr, scratch.norms[r], first,
+                       count, tile + r * stride);
       }
-    }
-    if (by_distance && wholes_ > 0) {
-      sum_distances(scratch);
-      sum_.of_products(scratch.products.data(), norm, scratch.distances.data(), out);
-    } else {
-      add_wholes(scratch);
-      sum_.of_products(scratch.products.data(), norm, nullptr, out);
-    }
+      for (std::size_t c = 0; c < scratch.present.size(); ++c)
+        scratch.columns[c] = tables_.whole.data() + scratch.present[c] * vectors + first;
+      const DenseBlock block{rows.size(), scratch.x.data(), depth, scratch.columns, count, tile, stride};
+      sum_.by_distance() ? add_squared_differences(block) : add_products(block);
+      for (std::size_t r = 0; r < rows.size(); ++r)
+        kernels::kernel_values(tables_.sum.kernel, tile + r * stride, count);
+    };
+    sum_.sum(rows.size(), fill, scratch.sum, out);
   }
 
-  void sum_distances(InvertedScratch& scratch) const {
-    const std::size_t vectors = tables_.sum.vectors();
-    scratch.distances.assign(vectors, 0.0);
+  // Distances are along all dense columns, products along those that a row has.
+  template <class Index>
+  void find_present(std::span<const SparseRow<Index>> rows, InvertedScratch& scratch) const {
+    scratch.present.clear();
+    scratch.place.assign(wholes_, sum_.by_distance() ? 0 : unknown);
+    for (const SparseRow<Index>& row : rows) {
+      if (sum_.by_distance()) break;
+      for (const Index column : row.columns) {
+        const Rank rank = ranking_.of(column);
+        if (rank < wholes_) scratch.place[rank] = 0;
+      }
+    }
     for (Rank rank = 0; rank < wholes_; ++rank) {
-      add_distances(tables_.whole.data() + rank * vectors, scratch.whole_values[rank],
-                    scratch.distances.data(), vectors);
+      if (scratch.place[rank] == unknown) continue;
+      scratch.place[rank] = static_cast<Rank>(scratch.present.size());
+      scratch.present.push_back(rank);
     }
+    scratch.columns.assign((scratch.present.size() + 3) / 4 * 4, zero_column.data());
   }
 
-  // Processes a range of vectors at a time, which stays in the cache while all columns pass over it.
-  void add_wholes(InvertedScratch& scratch) const {
-    constexpr std::size_t stretch = 1024;
-    const std::size_t vectors = tables_.sum.vectors();
-    for (std::size_t first = 0; first < vectors; first += stretch) {
-      const std::size_t count = std::min(stretch, vectors - first);
-      double* products = scratch.products.data() + first;
-      std::size_t k = 0;
-      for (; k + 4 <= scratch.wholes.size(); k += 4) {
-        const double* four[4];
-        for (std::size_t i = 0; i < 4; ++i) four[i] = scratch.wholes[k + i] + first;
-        add_four_columns(four, scratch.whole_values.data() + k, products, count);
+  // The values of the rows at dense columns; their products along the lists.
+  template <class Index>
+  void spread(std::span<const SparseRow<Index>> rows, InvertedScratch& scratch) const {
+    const std::size_t depth = scratch.columns.size(), vectors = tables_.sum.vectors();
+    scratch.x.assign(rows.size() * depth, 0.0);
+    scratch.norms.assign(rows.size(), 0.0);
+    scratch.products.assign(has_lists() ? rows.size() * vectors : 0, 0.0);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      for (std::size_t k = 0; k < rows[r].columns.size(); ++k) {
+        const double x = rows[r].values == nullptr ? 1.0 : rows[r].values[k];
+        const Rank rank = ranking_.of(rows[r].columns[k]);
+        if (rank < wholes_) {
+          scratch.x[r * depth + scratch.place[rank]] = x;
+          continue;
+        }
+        scratch.norms[r] += x * x;
+        if (rank != unknown && has_lists())
+          add_list(rank - wholes_, x, scratch.products.data() + r * vectors);
       }
-      for (; k < scratch.wholes.size(); ++k)
-        add_column(scratch.wholes[k] + first, scratch.whole_values[k], products, count);
     }
   }
 

@@ -1,12 +1,12 @@
 #include "unkernel/engines/vectors/pair_engine.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <vector>
 
 #include "unkernel/base/cpu.hpp"
 #include "unkernel/engines/ranking.hpp"
+#include "unkernel/engines/vectors/pair_scores.hpp"
 
 namespace unkernel::engines {
 namespace {
@@ -102,17 +102,11 @@ class PairEngine final : public EngineOf<PairEngine, PairScratch> {
     }
   }
 
-  // The sums of class c against each other class become scores of pairs: those of (c, c + 1), (c, c + 2), ...
-  // lie beside each other, those of (0, c), (1, c), ... do not.
   void add_sums(PairScratch& scratch, double* out) const {
-    const std::size_t classes = tables_.classes;
-    for (std::size_t c = 0; c < classes; ++c) {
+    for (std::size_t c = 0; c < tables_.classes; ++c) {
       if (scratch.is_touched[c] == 0) continue;
       double* sums = scratch.sums.data() + c * others();
-      for (std::size_t other = 0, pair = c - 1; other < c; pair += classes - 2 - other, ++other)
-        out[pair] += sums[other];
-      double* later = out + c * (2 * classes - c - 1) / 2;
-      for (std::size_t k = c; k < others(); ++k) later[k - c] += sums[k];
+      add_pair_sums(sums, c, tables_.classes, out);
       std::fill(sums, sums + others(), 0.0);
       scratch.is_touched[c] = 0;
     }
@@ -144,33 +138,6 @@ void check_pairs(const PairTables& tables) {
 std::unique_ptr<Engine> make_pair_engine(const PairTables& tables) {
   check_pairs(tables);
   return std::make_unique<PairEngine>(tables);
-}
-
-std::size_t most_votes(std::span<const double> scores, std::size_t classes) {
-  std::vector<std::int64_t> votes(classes, 0);
-  const double* score = scores.data();
-  for (std::size_t i = 0; i < classes; ++i) {
-    for (std::size_t j = i + 1; j < classes; ++j) {
-      const std::int64_t first = *score++ > 0.0 ? 1 : 0;
-      votes[i] += first;
-      votes[j] += 1 - first;
-    }
-  }
-  return static_cast<std::size_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
-}
-
-std::size_t most_votes_and_sums(std::span<const double> scores, std::size_t classes) {
-  std::vector<double> votes(classes, 0.0), sums(classes, 0.0);
-  const double* score = scores.data();
-  for (std::size_t i = 0; i < classes; ++i) {
-    for (std::size_t j = i + 1; j < classes; ++j, ++score) {
-      votes[*score >= 0.0 ? i : j] += 1.0;
-      sums[i] += *score;
-      sums[j] -= *score;
-    }
-  }
-  for (std::size_t k = 0; k < classes; ++k) votes[k] += sums[k] / (3.0 * (std::abs(sums[k]) + 1.0));
-  return static_cast<std::size_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
 }
 
 }  // namespace unkernel::engines

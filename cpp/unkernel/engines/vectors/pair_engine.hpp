@@ -30,12 +30,4 @@ struct PairTables {
 // Checks the tables, which must outlive the engine; throws std::invalid_argument.
 std::unique_ptr<Engine> make_pair_engine(const PairTables& tables);
 
-// The class that wins most of its pairs, the first of several: pair i < j is won by i if its score is above
-// 0. The scores of pairs are in the order 01, 02, ..., 12, ...
-std::size_t most_votes(std::span<const double> scores, std::size_t classes);
-
-// The same by scikit-learn's summary: votes, of which i has one at a score of 0 too, and less than half a
-// vote for the sum of a class's scores.
-std::size_t most_votes_and_sums(std::span<const double> scores, std::size_t classes);
-
 }  // namespace unkernel::engines

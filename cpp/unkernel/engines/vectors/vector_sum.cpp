@@ -1,93 +1,96 @@
 #include "unkernel/engines/vectors/vector_sum.hpp"
 
-#include <algorithm>
 #include <array>
 #include <limits>
 #include <stdexcept>
+#include <string>
+
+#include "unkernel/engines/vectors/pair_scores.hpp"
 
 namespace unkernel::engines {
 namespace {
 
-// Adds sum_j b[j][s] k[j] to out[s] for `Scores` scores, which stay in registers. Two sums per score, because
-// the additions of a single one would wait for each other.
+// Some vectors: their coefficients, and the kernel values of some rows with them.
+struct Share {
+  const double* coefficients;  // vectors x width
+  std::size_t width;
+  std::size_t vectors;
+  const double* values;  // rows x vectors, VectorSum::tile_stride apart
+  std::size_t rows;
+};
+
+// Adds sum_j b[j][s] k[j] to out[s] for `Scores` scores, which stay in registers. Four sums per score,
+// because the additions of a single one would wait for each other.
 template <std::size_t Scores>
 void add_few_scores(const double* b, std::size_t width, std::span<const double> k, double* out) {
-  double even[Scores] = {}, odd[Scores] = {};
-  std::size_t j = 0;
-  for (; j + 2 <= k.size(); j += 2, b += 2 * width) {
-    for (std::size_t s = 0; s < Scores; ++s) even[s] += b[s] * k[j];
-    for (std::size_t s = 0; s < Scores; ++s) odd[s] += b[width + s] * k[j + 1];
-  }
-  if (j < k.size()) {
-    for (std::size_t s = 0; s < Scores; ++s) even[s] += b[s] * k[j];
-  }
-  for (std::size_t s = 0; s < Scores; ++s) out[s] += even[s] + odd[s];
-}
-
-// The same for more scores than registers hold: coefficients are read in the order of memory, four vectors at
-// a time, so that a score is loaded and stored once for all four.
-void add_many_scores(const double* b, std::size_t width, std::span<const double> k, double* out) {
+  double sums[4][Scores] = {};
   std::size_t j = 0;
   for (; j + 4 <= k.size(); j += 4, b += 4 * width) {
-    const double k0 = k[j], k1 = k[j + 1], k2 = k[j + 2], k3 = k[j + 3];
-    const double *b0 = b, *b1 = b0 + width, *b2 = b1 + width, *b3 = b2 + width;
-    for (std::size_t s = 0; s < width; ++s) out[s] += (b0[s] * k0 + b1[s] * k1) + (b2[s] * k2 + b3[s] * k3);
+    for (std::size_t i = 0; i < 4; ++i) {
+      for (std::size_t s = 0; s < Scores; ++s) sums[i][s] += b[i * width + s] * k[j + i];
+    }
   }
   for (; j < k.size(); ++j, b += width) {
-    for (std::size_t s = 0; s < width; ++s) out[s] += b[s] * k[j];
+    for (std::size_t s = 0; s < Scores; ++s) sums[0][s] += b[s] * k[j];
+  }
+  for (std::size_t s = 0; s < Scores; ++s) out[s] += (sums[0][s] + sums[1][s]) + (sums[2][s] + sums[3][s]);
+}
+
+void add_narrow(const Share& share, double* out, std::size_t out_stride) {
+  for (std::size_t row = 0; row < share.rows; ++row, out += out_stride) {
+    const std::span k(share.values + row * VectorSum::tile_stride, share.vectors);
+    std::size_t s = 0;
+    for (; s + 4 <= share.width; s += 4) add_few_scores<4>(share.coefficients + s, share.width, k, out + s);
+    for (; s + 2 <= share.width; s += 2) add_few_scores<2>(share.coefficients + s, share.width, k, out + s);
+    if (s < share.width) add_few_scores<1>(share.coefficients + s, share.width, k, out + s);
   }
 }
 
-void add_scores(const double* b, std::size_t width, std::span<const double> k, double* out) {
-  if (width >= 16) return add_many_scores(b, width, k, out);
-  std::size_t s = 0;
-  for (; s + 4 <= width; s += 4) add_few_scores<4>(b + s, width, k, out + s);
-  for (; s + 2 <= width; s += 2) add_few_scores<2>(b + s, width, k, out + s);
-  if (s < width) add_few_scores<1>(b + s, width, k, out + s);
+// Coefficients are the columns of a block, some scores at a time, which stay in the cache meanwhile.
+void add_wide(const Share& share, double* out, std::size_t out_stride) {
+  std::array<const double*, block_width + 4> columns;
+  const std::size_t count = (share.vectors + 3) / 4 * 4;
+  for (std::size_t s = 0; s < share.width; s += block_width) {
+    for (std::size_t j = 0; j < count; ++j)
+      columns[j] = j < share.vectors ? share.coefficients + j * share.width + s : zero_column.data();
+    add_products({share.rows, share.values, VectorSum::tile_stride, std::span(columns).first(count),
+                  std::min(block_width, share.width - s), out + s, out_stride});
+  }
 }
 
-// sum_j coefficients[j] value(j) for each score.
-template <class Value>
-void weighted_sum(const VectorSumTables& tables, const Value& value, double* out) {
-  const std::size_t vectors = tables.vectors();
-  const std::size_t width = tables.scores();
-  const double* b = tables.coefficients.data();
-  std::copy(tables.intercept.begin(), tables.intercept.end(), out);
-  if (width == 1) {
-    double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
-    std::size_t j = 0;
-    for (; j + 4 <= vectors; j += 4) {
-      s0 += b[j] * value(j);
-      s1 += b[j + 1] * value(j + 1);
-      s2 += b[j + 2] * value(j + 2);
-      s3 += b[j + 3] * value(j + 3);
-    }
-    for (; j < vectors; ++j) s0 += b[j] * value(j);
-    out[0] += (s0 + s1) + (s2 + s3);
-    return;
-  }
-  std::array<double, 128> k;  // kernel values of some vectors; with their coefficients they stay in the cache
-  for (std::size_t first = 0; first < vectors; first += k.size()) {
-    const std::size_t count = std::min(k.size(), vectors - first);
-    for (std::size_t j = 0; j < count; ++j) k[j] = value(first + j);
-    add_scores(b + first * width, width, std::span(k).first(count), out);
-  }
+void add_share(const Share& share, double* out, std::size_t out_stride) {
+  constexpr std::size_t few = 8;
+  share.width < few ? add_narrow(share, out, out_stride) : add_wide(share, out, out_stride);
+}
+
+[[noreturn]] void fail_sum(const char* what) {
+  throw std::invalid_argument(std::string("not a valid table of support vectors: ") + what);
+}
+
+void check_classes(const VectorSumTables& tables) {
+  const auto& begins = tables.class_begins;
+  constexpr std::size_t most = std::size_t{1} << 20;
+  if (begins.size() < 3 || begins.size() > most || begins.front() != 0 ||
+      !std::is_sorted(begins.begin(), begins.end()) ||
+      tables.scores() != tables.classes() * (tables.classes() - 1) / 2 ||
+      tables.coefficients.size() != std::size_t{begins.back()} * tables.width())
+    fail_sum("the numbers of vectors by class do not fit");
 }
 
 }  // namespace
 
 void check(const VectorSumTables& tables) {
-  const auto fail = [](const char* what) {
-    throw std::invalid_argument(std::string("not a valid table of support vectors: ") + what);
-  };
-  if (tables.scores() == 0) fail("no scores");
-  if (tables.coefficients.size() % tables.scores() != 0) fail("the number of coefficients does not fit");
+  if (tables.scores() == 0) fail_sum("no scores");
+  if (tables.by_class()) check_classes(tables);
+  if (tables.coefficients.size() % tables.width() != 0) fail_sum("the number of coefficients does not fit");
   if (!tables.norms.empty() && tables.norms.size() != tables.vectors())
-    fail("the number of norms does not fit");
-  if (tables.kernel.type == KernelFunction::Type::rbf && tables.norms.size() != tables.vectors())
-    fail("there are no norms");
+    fail_sum("the number of norms does not fit");
+  if (tables.kernel.type == KernelFunction::Type::rbf) {
+    if (tables.norms.size() != tables.vectors()) fail_sum("there are no norms");
+    if (!(tables.kernel.gamma >= 0.0)) fail_sum("the gamma of an RBF kernel is negative");
+  }
   for (const double norm : tables.norms) {
-    if (!(norm >= 0.0 && norm <= std::numeric_limits<double>::max())) fail("a norm is out of range");
+    if (!(norm >= 0.0 && norm <= std::numeric_limits<double>::max())) fail_sum("a norm is out of range");
   }
 }
 
@@ -99,42 +102,82 @@ VectorSum::VectorSum(const VectorSumTables& tables, bool binary) : tables_(table
   }
 }
 
-void VectorSum::extend(std::vector<double>& values, std::size_t row_size) const {
+void VectorSum::extend(std::vector<double>& looked_up, std::size_t row_size) const {
   const std::size_t needed = row_size + (by_distance() ? largest_ : 0) + 1;
-  while (values.size() < needed) {
-    const auto at = static_cast<double>(values.size());
-    values.push_back(by_distance() ? tables_.kernel(0.0, at, 0.0) : tables_.kernel(at, 0.0, 0.0));
+  while (looked_up.size() < needed) {
+    const auto at = static_cast<double>(looked_up.size());
+    looked_up.push_back(by_distance() ? tables_.kernel(0.0, at, 0.0) : tables_.kernel(at, 0.0, 0.0));
   }
 }
 
 template <class Count>
-void VectorSum::of_overlaps(const Count* overlaps, std::size_t row_size, std::vector<double>& values,
+void VectorSum::of_overlaps(const Count* overlaps, std::size_t row_size, VectorSumScratch& scratch,
                             double* out) const {
-  extend(values, row_size);
-  const double* value = values.data();
-  if (by_distance()) {
+  extend(scratch.looked_up, row_size);
+  const double* value = scratch.looked_up.data();
+  const auto by_size = [&](std::size_t first, std::size_t count, double* tile) {
     const std::uint32_t* sizes = sizes_.data();
-    weighted_sum(
-        tables_, [&](std::size_t j) { return value[row_size + sizes[j] - 2 * std::size_t{overlaps[j]}]; },
-        out);
+    for (std::size_t j = first; j < first + count; ++j)
+      tile[j - first] = value[row_size + sizes[j] - 2 * std::size_t{overlaps[j]}];
+  };
+  const auto by_overlap = [&](std::size_t first, std::size_t count, double* tile) {
+    for (std::size_t j = first; j < first + count; ++j) tile[j - first] = value[overlaps[j]];
+  };
+  by_distance() ? sum(1, by_size, scratch, out) : sum(1, by_overlap, scratch, out);
+}
+
+template void VectorSum::of_overlaps(const std::uint8_t*, std::size_t, VectorSumScratch&, double*) const;
+template void VectorSum::of_overlaps(const std::uint16_t*, std::size_t, VectorSumScratch&, double*) const;
+
+void VectorSum::of_products(const double* products, double row_norm, VectorSumScratch& scratch,
+                            double* out) const {
+  const auto fill = [&](std::size_t first, std::size_t count, double* tile) {
+    arguments(products, row_norm, first, count, tile);
+    kernels::kernel_values(tables_.kernel, tile, count);
+  };
+  sum(1, fill, scratch, out);
+}
+
+void VectorSum::arguments(const double* products, double row_norm, std::size_t first, std::size_t count,
+                          double* out) const {
+  const double* norms = tables_.norms.data() + first;
+  if (!by_distance()) {
+    products == nullptr ? std::fill_n(out, count, 0.0) : std::copy_n(products + first, count, out);
+  } else if (products == nullptr) {
+    for (std::size_t j = 0; j < count; ++j) out[j] = row_norm + norms[j];
   } else {
-    weighted_sum(tables_, [&](std::size_t j) { return value[overlaps[j]]; }, out);
+    for (std::size_t j = 0; j < count; ++j)
+      out[j] = std::max(row_norm + norms[j] - 2.0 * products[first + j], 0.0);
   }
 }
 
-template void VectorSum::of_overlaps(const std::uint8_t*, std::size_t, std::vector<double>&, double*) const;
-template void VectorSum::of_overlaps(const std::uint16_t*, std::size_t, std::vector<double>&, double*) const;
+void VectorSum::add(std::size_t first, std::size_t count, std::size_t rows, VectorSumScratch& scratch,
+                    double* out) const {
+  const double* values = scratch.tile.data();
+  if (!tables_.by_class())
+    return add_share(
+        {tables_.coefficients.data() + first * tables_.width(), tables_.width(), count, values, rows}, out,
+        tables_.scores());
+  const auto& begins = tables_.class_begins;
+  auto of_class =
+      static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), first) - begins.begin());
+  for (std::size_t begin = first; begin < first + count; ++of_class) {
+    const std::size_t end = std::min<std::size_t>(begins[of_class], first + count);
+    if (end > begin)
+      add_of_class(of_class - 1, begin, end - begin, rows, values + (begin - first), scratch, out);
+    begin = end;
+  }
+}
 
-void VectorSum::of_products(const double* products, double row_norm, const double* distances,
-                            double* out) const {
-  if (!by_distance())
-    return weighted_sum(tables_, [&](std::size_t j) { return tables_.kernel(products[j], 0.0, 0.0); }, out);
-  const double* norms = tables_.norms.data();
-  const auto distance = [&](std::size_t j) {
-    const double near = std::max(row_norm + norms[j] - 2.0 * products[j], 0.0);
-    return distances == nullptr ? near : near + distances[j];
-  };
-  weighted_sum(tables_, [&](std::size_t j) { return tables_.kernel(0.0, distance(j), 0.0); }, out);
+void VectorSum::add_of_class(std::size_t of_class, std::size_t first, std::size_t count, std::size_t rows,
+                             const double* values, VectorSumScratch& scratch, double* out) const {
+  const std::size_t width = tables_.width();
+  scratch.sums.assign(rows * width, 0.0);
+  add_share({tables_.coefficients.data() + first * width, width, count, values, rows}, scratch.sums.data(),
+            width);
+  for (std::size_t row = 0; row < rows; ++row)
+    add_pair_sums(scratch.sums.data() + row * width, of_class, tables_.classes(),
+                  out + row * tables_.scores());
 }
 
 }  // namespace unkernel::engines

@@ -1,15 +1,24 @@
-// The last step of engines that keep the support vectors: turns the products of a row with all vectors into
+// The last step of engines that keep the support vectors: turns the kernel values of rows and vectors into
 // sum_j coefficient_j K(x, s_j) + intercept, for every score.
+//
+// Of k classes one against one, a vector has a part in the k - 1 pairs of its own class alone. If vectors are
+// in the order of their classes, only these coefficients are stored.
 //
 // If row and vectors are binary, a product is the overlap c, and the few kernel values are looked up: at c,
 // or, for RBF, at the distance |x| + |s| - 2c.
+//
+// Bytes   8 per vector and score, or 8 (k - 1) per vector.
+// Query   one multiplication per coefficient; by blocks of rows, so that a coefficient is loaded once for
+//         several rows.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "unkernel/engines/vectors/dense_block.hpp"
 #include "unkernel/kernels/kernel_function.hpp"
 
 namespace unkernel::engines {
@@ -18,39 +27,76 @@ using kernels::KernelFunction;
 
 struct VectorSumTables {
   KernelFunction kernel;
-  std::span<const double> coefficients;  // vectors x scores
+  std::span<const double> coefficients;  // vectors x width
   std::span<const double> intercept;     // scores
-  std::span<const double>
-      norms;  // squared norms of the vectors over the columns of the products; empty unless RBF
+  std::span<const double> norms;  // squared norms of the vectors over the columns of the products; empty
+                                  // unless RBF
+  std::span<const std::uint32_t>
+      class_begins;  // where the vectors of each class begin, and their end; or empty
 
   std::size_t scores() const { return intercept.size(); }
-  std::size_t vectors() const { return scores() == 0 ? 0 : coefficients.size() / scores(); }
+  bool by_class() const { return !class_begins.empty(); }
+  std::size_t classes() const { return class_begins.size() - 1; }
+  // Coefficients of a vector: one per score, or one per other class.
+  std::size_t width() const { return by_class() ? classes() - 1 : scores(); }
+  std::size_t vectors() const { return width() == 0 ? 0 : coefficients.size() / width(); }
   std::size_t bytes() const {
-    return coefficients.size_bytes() + intercept.size_bytes() + norms.size_bytes();
+    return coefficients.size_bytes() + intercept.size_bytes() + norms.size_bytes() +
+           class_begins.size_bytes();
   }
 };
 
 // Throws std::invalid_argument.
 void check(const VectorSumTables& tables);
 
+struct VectorSumScratch {
+  std::vector<double> tile;       // kernel values of some rows and vectors
+  std::vector<double> sums;       // rows x other classes
+  std::vector<double> looked_up;  // kernel values of overlaps or distances 0, 1, ..., from row to row
+};
+
 class VectorSum {
  public:
+  // The distance between the rows of a tile; what is beyond its vectors is 0.
+  static constexpr std::size_t tile_stride = block_width + 4;
+
   // `binary`: all values of all vectors are 1.
   VectorSum(const VectorSumTables& tables, bool binary);
 
   const VectorSumTables& tables() const { return tables_; }
   std::size_t bytes() const { return tables_.bytes() + 4 * sizes_.size(); }
+  bool by_distance() const { return tables_.kernel.type == KernelFunction::Type::rbf; }
 
-  // `values` caches kernel values from row to row.
+  // The scores of some rows. fill(first, count, tile) writes the kernel values of all rows with some vectors.
+  template <class Fill>
+  void sum(std::size_t rows, const Fill& fill, VectorSumScratch& scratch, double* out) const {
+    for (std::size_t row = 0; row < rows; ++row)
+      std::copy(tables_.intercept.begin(), tables_.intercept.end(), out + row * tables_.scores());
+    scratch.tile.resize(rows * tile_stride);
+    for (std::size_t first = 0; first < tables_.vectors(); first += block_width) {
+      const std::size_t count = std::min(block_width, tables_.vectors() - first);
+      for (std::size_t row = 0; row < rows; ++row)
+        std::fill_n(scratch.tile.begin() + static_cast<std::ptrdiff_t>(row * tile_stride + count), 4, 0.0);
+      fill(first, count, scratch.tile.data());
+      add(first, count, rows, scratch, out);
+    }
+  }
+
   template <class Count>
-  void of_overlaps(const Count* overlaps, std::size_t row_size, std::vector<double>& values,
-                   double* out) const;
-  // `distances`: added to those that products and norms give (RBF), or null.
-  void of_products(const double* products, double row_norm, const double* distances, double* out) const;
+  void of_overlaps(const Count* overlaps, std::size_t row_size, VectorSumScratch& scratch, double* out) const;
+  // `products`: with all vectors.
+  void of_products(const double* products, double row_norm, VectorSumScratch& scratch, double* out) const;
+  // What kernels are given of some vectors: the products, or for RBF the distances that follow from these.
+  // Products may be null for 0.
+  void arguments(const double* products, double row_norm, std::size_t first, std::size_t count,
+                 double* out) const;
 
  private:
-  bool by_distance() const { return tables_.kernel.type == KernelFunction::Type::rbf; }
-  void extend(std::vector<double>& values, std::size_t row_size) const;
+  void extend(std::vector<double>& looked_up, std::size_t row_size) const;
+  void add(std::size_t first, std::size_t count, std::size_t rows, VectorSumScratch& scratch,
+           double* out) const;
+  void add_of_class(std::size_t of_class, std::size_t first, std::size_t count, std::size_t rows,
+                    const double* values, VectorSumScratch& scratch, double* out) const;
 
   VectorSumTables tables_;
   std::vector<std::uint32_t> sizes_;  // of binary vectors, for RBF

@@ -1,0 +1,68 @@
+#include "unkernel/base/exponential.hpp"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "check.hpp"
+#include "unkernel/base/random.hpp"
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// The distance to the exact result, in units of the last place of a double. Where long doubles are doubles,
+// the twin is as exact as the C library's exp.
+double error(double x, double found) {
+  const long double exact = std::exp(static_cast<long double>(x));
+  const auto rounded = static_cast<double>(exact);
+  const double unit = std::nextafter(rounded, infinity) - rounded;
+  return static_cast<double>(std::abs(static_cast<long double>(found) - exact) / unit);
+}
+
+std::vector<double> exponentials_of(std::vector<double> values, double factor) {
+  unkernel::exponentials(factor, values.data(), values.size());
+  return values;
+}
+
+void test_within_the_bound() {
+  unkernel::Random random(1);
+  for (const double lowest : {1e-300, 1e-8, 0.4, 5.0, 100.0, 708.0, 745.0}) {
+    std::vector<double> values;
+    for (int k = 0; k < 3001; ++k) values.push_back(-lowest * random.below(1'000'001) / 1e6);
+    const std::vector<double> found = exponentials_of(values, 1.0);
+    for (std::size_t k = 0; k < values.size(); ++k) CHECK(error(values[k], found[k]) <= 1.25);
+  }
+}
+
+void test_borders() {
+  const double least = std::numeric_limits<double>::denorm_min();
+  const std::vector<double> found = exponentials_of(
+      {0.0, -0.0, -infinity, -std::numeric_limits<double>::max(), -745.0, -745.14, -746.0, -1e4}, 1.0);
+  CHECK((found == std::vector{1.0, 1.0, 0.0, 0.0, least, 0.0, 0.0, 0.0}));
+  for (const double nan : exponentials_of({std::nan(""), -std::nan("")}, 1.0)) CHECK(std::isnan(nan));
+}
+
+void test_factor() {
+  const std::vector<double> found = exponentials_of({0.0, 2.0, 1e300, infinity}, -0.5);
+  CHECK((found == std::vector{1.0, exponentials_of({-1.0}, 1.0)[0], 0.0, 0.0}));
+}
+
+// Vector instructions take several numbers at a time, and the rest is left to others.
+void test_places_do_not_matter() {
+  unkernel::Random random(2);
+  std::vector<double> values;
+  for (int k = 0; k < 37; ++k) values.push_back(-800.0 * random.below(1'000'001) / 1e6);
+  const std::vector<double> together = exponentials_of(values, 1.0);
+  for (std::size_t k = 0; k < values.size(); ++k) CHECK(exponentials_of({values[k]}, 1.0)[0] == together[k]);
+}
+
+}  // namespace
+
+int main() {
+  test_within_the_bound();
+  test_borders();
+  test_factor();
+  test_places_do_not_matter();
+  return 0;
+}

@@ -1,0 +1,34 @@
+// Products of a block of rows with columns that are stored with their zeros: the inner loops of engines that
+// keep support vectors. Four rows and four columns at a time, so that a number that was loaded is used four
+// times; the loop inside runs along the columns, and becomes vector instructions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+namespace unkernel::engines {
+
+inline constexpr std::size_t block_width = 128;  // the largest
+
+// A column of zeros, to fill up the number of columns.
+inline constexpr std::array<double, block_width> zero_column{};
+
+struct DenseBlock {
+  std::size_t rows;
+  const double* x;  // rows x columns
+  std::size_t x_stride;
+  std::span<const double* const> columns;  // a multiple of four, each of `width` numbers
+  std::size_t width;
+  double* out;  // rows x width
+  std::size_t out_stride;
+};
+
+// out[r][j] += sum_c x[r][c] columns[c][j]. The additions for a row are made in the order of the columns,
+// whatever other rows are in the block.
+void add_products(const DenseBlock& block);
+
+// out[r][j] += sum_c (x[r][c] - columns[c][j])^2, in the same order.
+void add_squared_differences(const DenseBlock& block);
+
+}  // namespace unkernel::engines

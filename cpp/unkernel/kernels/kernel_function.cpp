@@ -1,0 +1,42 @@
+#include "unkernel/kernels/kernel_function.hpp"
+
+#include <array>
+
+#include "unkernel/base/cpu.hpp"
+#include "unkernel/base/exponential.hpp"
+
+namespace unkernel::kernels {
+namespace {
+
+// As KernelFunction does it, for some numbers at a time.
+UNKERNEL_CLONES void powers(const KernelFunction& kernel, double* values, std::size_t count) {
+  constexpr std::size_t few = 64;
+  std::array<double, few> bases;
+  for (std::size_t first = 0; first < count; first += few) {
+    double* to = values + first;
+    const std::size_t here = count - first < few ? count - first : few;
+    for (std::size_t k = 0; k < here; ++k) bases[k] = kernel.gamma * to[k] + kernel.coef0;
+    for (std::size_t k = 0; k < here; ++k) to[k] = 1.0;
+    for (int rest = kernel.degree; rest > 0; rest /= 2) {
+      if (rest % 2 == 1) {
+        for (std::size_t k = 0; k < here; ++k) to[k] *= bases[k];
+      }
+      for (std::size_t k = 0; k < here; ++k) bases[k] *= bases[k];
+    }
+  }
+}
+
+}  // namespace
+
+void kernel_values(const KernelFunction& kernel, double* values, std::size_t count) {
+  using Type = KernelFunction::Type;
+  if (kernel.type == Type::rbf) {
+    exponentials(-kernel.gamma, values, count);
+  } else if (kernel.type == Type::polynomial) {
+    powers(kernel, values, count);
+  } else if (kernel.type == Type::sigmoid) {
+    for (std::size_t k = 0; k < count; ++k) values[k] = kernel(values[k], 0.0, 0.0);
+  }
+}
+
+}  // namespace unkernel::kernels
