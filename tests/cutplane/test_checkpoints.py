@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -140,12 +141,15 @@ def test_a_run_with_a_checkpoint_is_the_run_without(folder):
 
 
 def test_a_run_that_is_killed_while_it_removes_its_checkpoint(folder, monkeypatch):
-    def remove_a_cut_and_die(place, **_):
-        next(iter(sorted(place.glob("cut-*.uk")))).unlink()
-        raise Killed
+    unlink = Path.unlink
+
+    def remove_a_cut_and_die(path, missing_ok=False):
+        unlink(path, missing_ok=missing_ok)
+        if path.name.startswith("cut-") and not (path.parent / "state.uk").exists():
+            raise Killed
 
     X, y = make_rows()
-    monkeypatch.setattr("unkernel.cutplane.checkpoints.shutil.rmtree", remove_a_cut_and_die)
+    monkeypatch.setattr(Path, "unlink", remove_a_cut_and_die)
     with pytest.raises(Killed):
         CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
     monkeypatch.undo()
@@ -318,9 +322,50 @@ def test_files_that_were_cut_short_are_refused(killed, folder, which, size):
     learner, X, y = killed
     path = folder / "problem-0" / "state.uk" if which == "state" else a_cut(folder)
     path.write_bytes(path.read_bytes()[:size])
-    with pytest.raises(FormatError) as caught:
+    with pytest.raises(FormatError, match="delete its folder") as caught:
         learner.fit(X, y)
     assert caught.value.file == str(path)
+
+
+def exchanged(cuts):
+    first, second = (path.read_bytes() for path in cuts[:2])
+    cuts[0].write_bytes(second)
+    cuts[1].write_bytes(first)
+
+
+def repeated(cuts):
+    for path in cuts[1:]:
+        path.write_bytes(cuts[0].read_bytes())
+
+
+@pytest.mark.parametrize("mix", [exchanged, repeated])
+def test_cuts_in_the_place_of_others_are_refused(killed, folder, mix):
+    """Each is whole, but the bounds they give together would be wrong, and so the gap."""
+    learner, X, y = killed
+    mix(sorted((folder / "problem-0").glob("cut-*.uk")))
+    with pytest.raises(FormatError, match="not the cut that the checkpoint names"):
+        learner.fit(X, y)
+
+
+def test_two_runs_do_not_share_a_checkpoint(folder):
+    X, y = make_rows()
+    with (
+        Checkpoint.opened(folder, 0, {}),
+        pytest.raises(ValueError, match=r"kept: another training uses this checkpoint"),
+    ):
+        CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
+    CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
+    assert not folder.exists()
+
+
+def test_files_of_the_user_stay(folder):
+    X, y = make_rows()
+    theirs = [folder / "problem-0" / name for name in ("thesis.txt", "cut-final.uk")]
+    theirs[0].parent.mkdir(parents=True)
+    for path in theirs:
+        path.write_text("mine")
+    CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
+    assert sorted(folder.rglob("*")) == [theirs[0].parent, *sorted(theirs)]
 
 
 def test_a_cut_that_is_missing_is_said_so(killed, folder):
@@ -384,7 +429,7 @@ def test_damaged_arrays_are_refused(killed, folder, name, how):
     arrays[name] = numbers.tobytes()
     path.unlink()
     path.write_bytes(joined(header, arrays))
-    harmless = how == "negative" and name in ("weights", "offsets")  # any start will do, and any lower bound
+    harmless = how == "negative" and name == "weights"  # any start will do
     assert refuse_or_go_on(learner, X, y) != harmless
     if harmless:
         assert learner.objective_ == pytest.approx(CuttingPlaneSVC(**HARD).fit(X, y).objective_, rel=1.1e-4)

@@ -27,7 +27,7 @@ def test_warm_start_begins_at_the_last_weights(classes, constant):
 
 def test_warm_start_takes_no_weights_that_do_not_fit():
     X, y = large_problem(3)
-    expected = CuttingPlaneSVC().fit(X[:, :50], y % 2)
+    expected = CuttingPlaneSVC(warm_start=True).fit(X[:, :50], y % 2)
     for other in ((X, y), (X, y % 2), (X[:, :50], y), (X[:, :50], y % 2 + 5)):
         clf = CuttingPlaneSVC(warm_start=True).fit(*other).fit(X[:, :50], y % 2)
         assert np.array_equal(clf.coef_, expected.coef_)
@@ -123,3 +123,12 @@ def test_verbose_says_how_it_ended(capsys):
     X, y = make_problem(1)
     CuttingPlaneSVC(verbose=1).fit(X, y)
     assert "[CuttingPlaneSVC]" in capsys.readouterr().out
+
+
+def test_slow_cutting_planes_name_the_other_solver():
+    X, y = large_problem(rows=300)
+    with pytest.warns(ConvergenceWarning, match="solver='dual'"):
+        CuttingPlaneSVC(C=100, solver="cutting_plane", max_iter=2).fit(X, y)
+    with pytest.warns(ConvergenceWarning) as said:
+        CuttingPlaneSVC(C=100, objective="f1", max_iter=2).fit(X, y)
+    assert "dual" not in str(said[0].message)

@@ -2,7 +2,8 @@
 
 A file holds one cut, written when the cut is new; a small file beside them says which cuts count, and has the
 best weights. So a round writes two weight vectors, however many cuts there are, and each file is whole or not
-there at all.
+there at all. A cut's name is a checksum of its content: one that was exchanged for another is noticed. A
+folder is locked while a run uses it, and only files that runs have written are ever removed from it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import Bundle
+from unkernel.data.checksums import hexadecimal_checksum
 from unkernel.errors import FormatError
 from unkernel.models import container
 
 _KIND = "checkpoint"
 _STATE = "state.uk"
-_CHECKSUMS = "xxh64"  # of rows and labels in identities; earlier versions had others, and named none
+# How rows and labels in identities are summed up, and how cuts are named; earlier versions had other ways.
+_CHECKSUMS = "xxh64, cuts by content"
+_CUT = re.compile(r"cut-[0-9a-f]{16}\.uk")
 
 Observer = Callable[[NDArray[np.float64], float, float, int], None]
 
@@ -43,18 +47,26 @@ class Checkpoint:
 
     folder: Path
     identity: dict[str, Any]
-    _written: set[str] = field(default_factory=set)
 
     @staticmethod
-    def open(
+    @contextlib.contextmanager
+    def opened(
         folder: str | os.PathLike[str] | None, problem: int, identity: dict[str, Any]
-    ) -> Checkpoint | None:
-        """The checkpoint of a problem; None where none is wanted."""
+    ) -> Iterator[Checkpoint | None]:
+        """The checkpoint of a problem, which no other run may use meanwhile; None where none is wanted.
+
+        Raises
+        ------
+        ValueError
+            If another run uses it.
+        """
         if folder is None:
-            return None
+            yield None
+            return
         place = _place(folder, problem)
         place.mkdir(parents=True, exist_ok=True)
-        return Checkpoint(place, json.loads(json.dumps(identity)))
+        with _locked(place):
+            yield Checkpoint(place, json.loads(json.dumps(identity)))
 
     def restore(self, bundle: Bundle) -> tuple[NDArray[np.float64], int] | None:
         """Fill the bundle; the best weights and the rounds so far, or None where nothing was stored.
@@ -89,33 +101,33 @@ class Checkpoint:
         if len(weights) != bundle.dimension or len(offsets) != len(masses) or (masses < 0).any():
             raise FormatError(name, 0, 0, "the checkpoint is damaged; delete its folder")
         for file, offset in zip(files, offsets.tolist(), strict=True):
-            bundle.add(self._gradient(str(file), bundle.dimension), offset)
+            bundle.add(self._gradient(str(file), bundle.dimension, offset), offset)
         if len(bundle) == len(masses):  # else fewer cuts are kept now, and the masses are found anew
             bundle.set_masses(np.array(masses))
         return np.array(weights), rounds
 
-    def _gradient(self, file: str, dimension: int) -> NDArray[np.float64]:
+    def _gradient(self, file: str, dimension: int, offset: float) -> NDArray[np.float64]:
         path = self.folder / Path(file).name
         if not path.is_file():
             raise FormatError(os.fspath(path), 0, 0, "the cut is missing; delete the checkpoint's folder")
         arrays, _ = _read(path)
         gradient = container.finite_array(os.fspath(path), arrays, "gradient", 1)
-        if len(gradient) != dimension:
-            raise FormatError(os.fspath(path), 0, 0, "the cut is of another problem; delete the folder")
+        if len(gradient) != dimension or _name_of(gradient, offset) != file:
+            reason = "this is not the cut that the checkpoint names; delete the folder"
+            raise FormatError(os.fspath(path), 0, 0, reason)
         return np.array(gradient)
 
     def observer(self, bundle: Bundle, rounds_before: int) -> Observer:
         """A function that stores what is new after each round."""
-        # Numbers begin anew in every run, names must not: old cuts are still there until the state is new.
-        run = f"{rounds_before}"
+        names: dict[int, str] = {}  # of cuts that are written, by their numbers in the bundle
 
         def observe(weights: NDArray[np.float64], objective: float, bound: float, rounds: int) -> None:
-            files = [f"cut-{run}-{number}.uk" for number in bundle.numbers]
-            for place, file in enumerate(files):
-                if file not in self._written:
-                    container.write(self.folder / file, _KIND, {"gradient": bundle.gradient(place)}, {})
-                    self._written.add(file)
-            arrays = {"weights": weights, "masses": bundle.masses, "offsets": bundle.offsets}
+            offsets = np.asarray(bundle.offsets)
+            for place, number in enumerate(bundle.numbers):
+                if number not in names:
+                    names[number] = self._keep(np.asarray(bundle.gradient(place)), float(offsets[place]))
+            files = [names[number] for number in bundle.numbers]
+            arrays = {"weights": weights, "masses": bundle.masses, "offsets": offsets}
             settings = {
                 "identity": self.identity,
                 "checksums": _CHECKSUMS,
@@ -125,27 +137,63 @@ class Checkpoint:
                 "bound": bound,
             }
             container.write(self.folder / _STATE, _KIND, arrays, settings)
-            self._forget_all_but(files)
+            _remove_cuts(self.folder, kept=files)
 
         return observe
 
-    def _forget_all_but(self, files: list[str]) -> None:
-        kept = {*files, _STATE}
-        for path in self.folder.glob("cut-*.uk"):
-            if path.name not in kept:
-                with contextlib.suppress(FileNotFoundError):
-                    path.unlink()
-        self._written.intersection_update(kept)
+    def _keep(self, gradient: NDArray[np.float64], offset: float) -> str:
+        """Write a cut; the name of its file."""
+        name = _name_of(gradient, offset)
+        container.write(self.folder / name, _KIND, {"gradient": gradient}, {})
+        return name
 
 
 def remove_checkpoints(folder: str | os.PathLike[str], problems: int) -> None:
     """The run has ended well: what was kept for another one is of no use any more."""
     for problem in range(problems):
         # The state first: without it, cuts that a killed process leaves are not missed by the next run.
-        (_place(folder, problem) / _STATE).unlink(missing_ok=True)
-        shutil.rmtree(_place(folder, problem), ignore_errors=True)
+        place = _place(folder, problem)
+        (place / _STATE).unlink(missing_ok=True)
+        _remove_cuts(place)
+        _remove_if_empty(place)
+    _remove_if_empty(Path(folder))
+
+
+def _remove_cuts(place: Path, kept: Collection[str] = ()) -> None:
+    """Remove files with the names of cuts, and no others: a folder of the user's may hold anything."""
+    for path in place.glob("cut-*.uk"):
+        if _CUT.fullmatch(path.name) and path.name not in kept:
+            path.unlink(missing_ok=True)
+
+
+def _remove_if_empty(folder: Path) -> None:
     with contextlib.suppress(OSError):  # something else may be in it
-        Path(folder).rmdir()
+        folder.rmdir()
+
+
+def _name_of(gradient: NDArray[np.float64], offset: float) -> str:
+    return f"cut-{hexadecimal_checksum(np.append(gradient, offset))}.uk"
+
+
+@contextlib.contextmanager
+def _locked(place: Path) -> Iterator[None]:
+    """Lock a folder; the lock ends with the process. Where there are no locks, nothing happens."""
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        try:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ValueError(
+                f"{place.parent}: another training uses this checkpoint; wait for its end, or give a folder "
+                "of its own to each"
+            ) from error
+        except (ImportError, OSError):
+            pass
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _place(folder: str | os.PathLike[str], problem: int) -> Path:
@@ -153,7 +201,11 @@ def _place(folder: str | os.PathLike[str], problem: int) -> Path:
 
 
 def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    kind, arrays, settings = container.read(path, verify=True)
+    try:
+        kind, arrays, settings = container.read(path, verify=True)
+    except FormatError as error:
+        reason = f"the checkpoint is damaged ({error.reason}); delete its folder, and training begins anew"
+        raise FormatError(error.file, error.line, error.column, reason) from error
     if kind != _KIND:
         raise FormatError(os.fspath(path), 0, 0, "this is no checkpoint of a training")
     return arrays, settings

@@ -258,18 +258,18 @@ def solve_by_cuts(
     """Run the one-slack loop, from a checkpoint if there is one that fits."""
     bundle = Bundle(minimiser.dimension, options.most_cuts) if bundle is None else bundle
     begin = np.zeros(minimiser.dimension) if start is None else start
-    kept = Checkpoint.open(options.checkpoint, place[0], identity)
     rounds = 0
-    if kept is not None and len(bundle) == 0 and (found := kept.restore(bundle)) is not None:
-        begin, rounds = found
-    ended = minimiser.run(
-        oracle,
-        bundle,
-        begin,
-        LoopOptions(options.C, options.tol, max(options.max_iter - rounds, 0), options.threads, *place),
-        on_progress=options.on_progress,
-        observe=None if kept is None else kept.observer(bundle, rounds),
-    )
+    with Checkpoint.opened(options.checkpoint, place[0], identity) as kept:
+        if kept is not None and len(bundle) == 0 and (found := kept.restore(bundle)) is not None:
+            begin, rounds = found
+        ended = minimiser.run(
+            oracle,
+            bundle,
+            begin,
+            LoopOptions(options.C, options.tol, max(options.max_iter - rounds, 0), options.threads, *place),
+            on_progress=options.on_progress,
+            observe=None if kept is None else kept.observer(bundle, rounds),
+        )
     return _solution(ended, rounds)
 
 
