@@ -40,6 +40,33 @@ bool is_aligned(const void* memory, std::size_t size) {
   return reinterpret_cast<std::uintptr_t>(memory) % size == 0;
 }
 
+void check_count(std::size_t values, std::size_t ids) {
+  if (values != ids)
+    throw std::invalid_argument("there are " + std::to_string(values) + " values for " + std::to_string(ids) +
+                                " feature ids");
+}
+
+void check_finite(double value) {
+  if (!(value - value == 0.0)) throw std::invalid_argument("values must be finite numbers");
+}
+
+// False unless the buffer is one of doubles in a row, which a numpy array of float64 is.
+bool copy_doubles(PyObject* object, std::vector<double>& to) {
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(object, &buffer, PyBUF_FORMAT | PyBUF_ND) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  const bool plain = buffer.ndim == 1 && buffer.itemsize == sizeof(double) && buffer.format != nullptr &&
+                     std::strcmp(buffer.format, "d") == 0;
+  if (plain) {
+    to.resize(static_cast<std::size_t>(buffer.len) / sizeof(double));
+    if (!to.empty()) std::memcpy(to.data(), buffer.buf, to.size() * sizeof(double));
+  }
+  PyBuffer_Release(&buffer);
+  return plain;
+}
+
 }  // namespace
 
 FeatureIds::FeatureIds(nb::handle ids, std::vector<std::int64_t>& room) {
@@ -138,17 +165,20 @@ void FeatureIds::from_contiguous(bool raw) {
 
 std::vector<double> read_values(nb::handle values, std::size_t count) {
   if (values.is_none()) return {};
+  std::vector<double> copied;
+  if (PyObject_CheckBuffer(values.ptr()) && copy_doubles(values.ptr(), copied)) {
+    check_count(copied.size(), count);
+    for (const double value : copied) check_finite(value);
+    return copied;
+  }
   const nb::object copy = nb::steal(PySequence_Tuple(values.ptr()));
   if (!copy.is_valid()) throw nb::python_error();
-  if (static_cast<std::size_t>(PyTuple_Size(copy.ptr())) != count) {
-    throw std::invalid_argument("there are " + std::to_string(PyTuple_Size(copy.ptr())) + " values for " +
-                                std::to_string(count) + " feature ids");
-  }
+  check_count(static_cast<std::size_t>(PyTuple_Size(copy.ptr())), count);
   std::vector<double> read(count);
   for (std::size_t k = 0; k < count; ++k) {
     read[k] = PyFloat_AsDouble(PyTuple_GetItem(copy.ptr(), static_cast<Py_ssize_t>(k)));
     if (read[k] == -1.0 && PyErr_Occurred() != nullptr) throw nb::python_error();
-    if (!(read[k] - read[k] == 0.0)) throw std::invalid_argument("values must be finite numbers");
+    check_finite(read[k]);
   }
   return read;
 }

@@ -15,6 +15,7 @@ from scipy import sparse
 import unkernel
 from reference.kernels import EXACT, assert_scores, make_kernel_model, polynomial, rows_for
 from reference.models import make_model
+from unkernel.models import Decision
 from unkernel.models.kernel import Kernel
 
 MODEL = make_kernel_model(1, polynomial(3), vectors=80)
@@ -181,6 +182,8 @@ def test_values_of_an_id_that_occurs_twice_add_up(engine):
 def test_values_that_are_refused(values):
     with pytest.raises(ValueError, match=r"values for 2 feature ids|finite"):
         FAST["inverted"].score_one([1, 3], values)
+    with pytest.raises(ValueError, match=r"values for 2 feature ids|finite"):
+        FAST["inverted"].score_one([1, 3], np.array(values))
 
 
 @pytest.mark.parametrize("values", [1.0, ["1", "2"], [None, 1.0], [1j, 1.0], np.ones((2, 2))])
@@ -195,6 +198,38 @@ def test_scores_that_are_too_large(engine):
         FAST[engine].score_one([1, 3], [1e200, 1e200])
     with pytest.raises(ValueError, match="a score is not finite"):
         FAST[engine].decision_function([[0, 1e200, 0, 1e200] + [0] * 8])
+
+
+# --- Classes -----------------------------------------------------------------------------------------
+
+ANSWERS = {
+    "binary": Decision("binary", np.array(["no", "yes"])),
+    "zero is positive": Decision("binary", np.array([3, 7]), zero_is_positive=True),
+    "one class": Decision("one_class", np.array([-1, 1])),
+    "regression": Decision("regression", np.empty(0)),
+    "ordinal": Decision("ordinal", np.arange(3), thresholds=np.array([-1.0, 1.0])),
+    "one against the rest": Decision("one_vs_rest", np.array(["a", "b", "c"])),
+    "one against one": Decision("one_vs_one", np.array(["a", "b", "c"])),
+    "broken ties": Decision("one_vs_one", np.arange(3), shape="ovr", break_ties=True),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_class_of_one_row(name):
+    decision = ANSWERS[name]
+    model = make_kernel_model(4, Kernel("rbf", gamma=0.1), scores=decision.n_scores)
+    if name == "zero is positive":  # and of every row
+        model = dataclasses.replace(model, coefficients=np.zeros((40, 1)), intercept=np.zeros(1))
+    fast = unkernel.compile(dataclasses.replace(model, decision=decision), "inverted")
+    X = rows_for(model, 1, real=True, count=20, wider=0)
+    predict_one = [fast.predict_one, fast.worker().predict_one]
+    for predict in predict_one:
+        found = [predict(np.flatnonzero(row), row[row != 0]) for row in X]
+        assert found == fast.predict(X).tolist()
+        assert type(found[0]) is type(fast.predict(X).tolist()[0])
+        assert predict([1, 3]) == predict([3, 1], values=[1.0, 1.0])
+    with pytest.raises(ValueError, match="values for 2 feature ids"):
+        fast.predict_one([1, 3], [1.0])
 
 
 # --- The same as many rows -----------------------------------------------------------------------------

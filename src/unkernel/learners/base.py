@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unkernel.data.rows.checking import check_given
-from unkernel.data.rows.csr import canonical_rows
+from unkernel.data.rows.checking import check_given, plain_rows
+from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier, Explanation, Heavy, TreeClassifier, compile
 from unkernel.engines import load as load_classifier
@@ -266,13 +266,22 @@ class RowLearner(Learner):
         return tags
 
     def _scores(self, X: ArrayLike) -> NDArray[np.float64]:
+        rows = self._checked_rows(X)
+        classifier = cast(CompiledClassifier, self._answers.classifier)
+        return classifier.score_csr(rows, thread_count(self.n_jobs))
+
+    def _checked_rows(self, X: ArrayLike) -> CsrRows:
+        """The rows of X, after scikit-learn's checks, which find nothing wrong with plain arrays."""
+        if hasattr(self, "model_") and not hasattr(self, "feature_names_in_"):
+            rows = plain_rows(X, self.n_features_in_)
+            if rows is not None:
+                return rows
         check_is_fitted(self)
         check_given(X)
-        rows = validate_data(
+        checked = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, reset=False
         )
-        classifier = cast(CompiledClassifier, self._ready())
-        return classifier.score_csr(canonical_rows(rows), thread_count(self.n_jobs))
+        return canonical_rows(checked)
 
     def explain(self, row: Any, top: int | None = 10, *, of: Any = None, names: Any = None) -> Explanation:
         """What each feature or conjunction added to the score of one row.

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows, canonical_rows, check_sparse, is_sparse
 
+_DOUBLE = 8  # bytes
+
 
 def checked_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
     """The rows that a caller gave, after a check that they are a table of finite numbers.
@@ -27,6 +29,8 @@ def checked_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
     """
     if isinstance(X, CsrRows):
         return X
+    if (plain := plain_rows(X)) is not None:
+        return plain
     check_given(X)
     table = _without_frame(X)
     if not is_sparse(table):
@@ -36,6 +40,38 @@ def checked_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
     rows = canonical_rows(table)
     _check_finite(rows.data)
     return rows
+
+
+def plain_rows(X: Any, width: int | None = None) -> CsrRows | None:
+    """The rows that a caller gave, if they are a plain table of finite numbers, of that width if it is given.
+
+    None asks for the full checks, which also convert, and say what is wrong. They take many times as long as
+    the answer to a single row.
+
+    >>> plain_rows(np.array([[0.0, 2.0]])).indices.tolist()
+    [1]
+    >>> plain_rows([[0.0, float("nan")]]) is None
+    True
+    """
+    if is_sparse(X):
+        table = X if X.format == "csr" and X.dtype == np.float64 else None
+    else:
+        table = X if type(X) is np.ndarray else _from_list(X)  # subclasses have meanings of their own
+    if table is None or table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "fiub":
+        return None
+    if table.dtype.itemsize > _DOUBLE or table.shape[1] != (width or table.shape[1]):
+        return None
+    rows = canonical_rows(table)
+    return rows if np.isfinite(rows.data).all() else None
+
+
+def _from_list(X: Any) -> NDArray[Any] | None:
+    if type(X) is not list or not X or type(X[0]) is not list:
+        return None
+    try:
+        return np.asarray(X)
+    except (ValueError, TypeError, OverflowError):  # the full checks say which
+        return None
 
 
 def check_given(*given: Any) -> None:

@@ -185,6 +185,10 @@ def canonical_rows(X: Any) -> CsrRows:
 
 
 def _from_dense(X: NDArray[np.float64]) -> CsrRows:
+    if len(X) == 1:  # in fewer steps, which cost more than a row's numbers
+        row: NDArray[np.float64] = X[0]
+        (columns,) = row.nonzero()
+        return CsrRows.of(np.array([0, len(columns)]), columns, row[columns], len(row))
     present = X != 0
     indptr = np.zeros(len(X) + 1, np.int64)
     np.cumsum(np.count_nonzero(present, axis=1), out=indptr[1:])
