@@ -17,7 +17,7 @@ from unkernel.engines.build import Head
 from unkernel.parsing import ArcEagerParser, Chunker
 from unkernel.parsing.arc_eager.model import new_spec
 from unkernel.records import Plan, PlanStep, steps
-from unkernel.records.names import NumberedNames
+from unkernel.records.names import JoinedNames, NumberedNames
 
 CHUNKS = ChunkCorpus.from_words(
     [["He", "saw", "the", "man"], ["the", "man", "saw", "Rome"]] * 4,
@@ -154,6 +154,85 @@ def test_records_with_all_their_zeros(tmp_path):
         allowance.reading(path),
     ):
         Plan.from_container(str(path), *plan.to_container("plan."))
+
+
+def reread(tmp_path, plan):
+    """The plan, as a file of 1,000 bytes would hold it."""
+    path = tmp_path / "records.uk"
+    path.write_bytes(bytes(1000))
+    with allowance.reading(path):
+        return Plan.from_container(str(path), *plan.to_container("plan."))
+
+
+def hashed_words(width, column=0):
+    table = steps.text_table(column) | steps.vocabulary([]) | {"hashed": True, "width": width}
+    return PlanStep("text", table, NumberedNames("hash", width))
+
+
+def doubled(first, times):
+    """A plan in which each step has the vector of the step before it twice."""
+    found = [first]
+    for number in range(times):
+        found.append(steps.concatenate([number] * 2, JoinedNames([found[-1].names] * 2)))
+    return Plan(["a"], found)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        steps.numbers([0], ["a"]),
+        steps.one_hot([0], [steps.categories({"x": 0}, unknown=-1)], ["a = x"]),
+        PlanStep("text", steps.text_table(0) | steps.vocabulary(["x"]), ["x"]),
+        hashed_words(4),
+    ],
+    ids=["numbers", "one_hot", "words", "hashed"],
+)
+def test_vectors_that_are_used_twice_again_and_again(tmp_path, first):
+    """29 steps of a few bytes would take gigabytes per record."""
+    with pytest.raises(LimitError, match=r"the vectors of a record would take [\d.e+]+ GB"):
+        reread(tmp_path, doubled(first, 28))
+    again = reread(tmp_path, doubled(first, 4))
+    assert again.n_features == 16 * len(first.names)
+
+
+def test_an_endless_number_of_doublings(tmp_path):
+    """Names that only claim to be as many as needed: the numbers of entries must not become long ones."""
+    found = [steps.numbers([0], ["a"])]
+    found += [steps.concatenate([number] * 2, NumberedNames("x", 9)) for number in range(3000)]
+    with pytest.raises(LimitError, match="the vectors of a record would take"):
+        reread(tmp_path, Plan(["a"], found))
+
+
+def test_an_array_that_many_steps_use(tmp_path):
+    path = tmp_path / "records.uk"
+    path.write_bytes(bytes(1000))
+    columns = np.zeros(100_000, np.int32)
+    step = {"kind": "numbers", "names": {"numbered": "x", "count": len(columns)}}
+    settings = {"columns": ["a"], "required": False, "whole": False, "ignores_unknown_keys": True}
+    settings["steps"] = [step | {"table": {"columns": {"array": "plan.0.columns"}}}] * 200
+    with (
+        pytest.raises(LimitError, match="the tables of the plan would take 640 MB"),
+        allowance.reading(path),
+    ):
+        Plan.from_container(str(path), {"plan.0.columns": columns}, settings)
+
+
+def test_sound_plans_of_hashed_words_need_no_limit(tmp_path):
+    """Fifty columns of 2^20 features each, which stay sparse, and their union, normalized in two ways."""
+    found, parts = [], []
+    for column in range(50):
+        words = hashed_words(2**20, column)
+        found += [words, PlanStep("normalize", {"input": len(found), "norm": "l2"}, words.names)]
+        parts.append(len(found) - 1)
+    names = JoinedNames([found[part].names for part in parts])
+    found.append(steps.concatenate(parts, names))
+    union = len(found) - 1
+    found += [PlanStep("normalize", {"input": union, "norm": norm}, names) for norm in ("l1", "max")]
+    plan = Plan([f"c{column}" for column in range(50)], found)
+    assert reread(tmp_path, plan).n_features == 50 * 2**20
+    twice = [found[1], steps.concatenate([0, 0, 0], JoinedNames([found[0].names] * 3))]
+    again = reread(tmp_path, Plan(["c0"], [found[0], *twice]))
+    assert again.n_features == 3 * 2**20
 
 
 # --- Templates --------------------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ import unkernel
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.records import steps
-from unkernel.records.names import JoinedNames, NumberedNames
-from unkernel.records.plan import Plan
+from unkernel.records.names import JoinedNames, NumberedNames, same_names
+from unkernel.records.plan import Plan, PlanStep
 
 TEXTS = ["good movie", "bad film", "so good", "so bad"] * 5
 FRAME = pd.DataFrame({"text": TEXTS, "who": list("abcd") * 5})
@@ -36,6 +36,38 @@ def test_names_are_those_of_a_list() -> None:
     for place in (6, -7):
         with pytest.raises(IndexError, match=f"there is no feature {place}"):
             names[place]
+
+
+def test_names_of_parts_of_parts() -> None:
+    """Steps that take each other's vectors: names are found however long the chain is."""
+    names: Any = ["a", "b"]
+    for _ in range(5000):
+        names = JoinedNames([["c"], names])
+    assert len(names) == 5002 and names[0] == names[4999] == "c" and names[-1] == "b"
+
+
+class Unmade(NumberedNames):
+    """Names that must not be made."""
+
+    def _name(self, number: int) -> str:
+        raise AssertionError(f"feature {number} was named")
+
+
+def test_names_that_are_the_same_are_not_made_to_be_saved() -> None:
+    column, names = steps.numbers([0], ["a"]), Unmade("x", 2**31)
+    first = PlanStep("numbers", column.table, names)
+    joined = steps.concatenate([0, 0], JoinedNames([names, names]))
+    scaled = steps.scale(1, joined.names)
+    _, settings = Plan(["a"], [first, joined, scaled]).to_container("plan.")
+    assert [step["names"] for step in settings["steps"]] == [{"numbered": "x", "count": 2**31}, None, None]
+
+
+def test_same_names() -> None:
+    names = JoinedNames([["a"], ["b"]])
+    for same in (names, JoinedNames([["a"], ["b"]]), JoinedNames([["a", "b"]]), ["a", "b"]):
+        assert same_names(names, same) and same_names(same, names)
+    for other in (JoinedNames([["a"], ["c"]]), JoinedNames([["a"]]), ["a", "b", "c"], []):
+        assert not same_names(names, other) and not same_names(other, names)
 
 
 def pipelines() -> list[tuple[Any, Any, Any]]:

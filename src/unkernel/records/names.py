@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import overload
+from operator import is_
+from typing import TypeGuard, overload
 
 
 class _Names(Sequence[str]):
@@ -59,5 +60,25 @@ class JoinedNames(_Names):
         return self._ends[-1] if self._ends else 0
 
     def _name(self, number: int) -> str:
-        part = bisect_right(self._ends, number)
-        return self.parts[part][number - (self._ends[part - 1] if part else 0)]
+        names: Sequence[str] = self
+        while isinstance(names, JoinedNames):  # parts may be joined ones, to any depth
+            part = bisect_right(names._ends, number)
+            number -= names._ends[part - 1] if part else 0
+            names = names.parts[part]
+        return names[number]
+
+
+def same_names(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether the names are equal. Those that are made from the same parts are not made to be compared."""
+    if one is other or (_is_joined(one) and _is_joined(other) and _are_same(one.parts, other.parts)):
+        return True
+    return len(one) == len(other) and all(mine == theirs for mine, theirs in zip(one, other, strict=True))
+
+
+def _is_joined(names: Sequence[str]) -> TypeGuard[JoinedNames]:
+    return isinstance(names, JoinedNames)
+
+
+def _are_same(parts: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> bool:
+    """Whether the parts are the very same objects."""
+    return len(parts) == len(others) and all(map(is_, parts, others))

@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import RecordPlan
-from unkernel.data import allowance
 from unkernel.data.rows.csr import CsrRows
 from unkernel.errors import FormatError
 from unkernel.records.analyzing import analyzer_of
-from unkernel.records.names import JoinedNames, NumberedNames
+from unkernel.records.claims import claim_tables, claim_vectors
+from unkernel.records.names import JoinedNames, NumberedNames, same_names
 from unkernel.records.tables import Table, check_known, is_arrow, table_of
 
-_DENSE_BYTES = 16  # that a feature takes while a record is encoded: its number, its value, and room
 _ARRAY = "array"  # the key that stands for an array in the JSON of a plan
 _DTYPES = (np.float64, np.int64, np.int32, np.uint8)
 
@@ -242,7 +241,11 @@ class Plan:
             )
             if not plan.steps:
                 raise ValueError("it has no steps")
+            claim_tables(steps)
+            claim_vectors(steps)
             _ = plan.native
+        except FormatError:
+            raise
         except (
             LookupError,
             TypeError,
@@ -253,9 +256,6 @@ class Plan:
             re.error,
         ) as error:
             raise FormatError(file, 0, 0, f"the plan of the model is damaged: {error}") from error
-        for step in steps:
-            if step.kind == "densify":
-                allowance.claim(_DENSE_BYTES * len(step.names), "a record with all its zeros")
         return plan
 
 
@@ -281,7 +281,7 @@ def _stored_names(step: PlanStep, steps: Sequence[PlanStep]) -> Any:
     if isinstance(step.names, NumberedNames):
         return {"numbered": step.names.name, "count": step.names.size}
     before = _names_before(step.table, steps)
-    if before is not None and (before is step.names or list(before) == list(step.names)):
+    if before is not None and same_names(before, step.names):
         return None
     return list(step.names)
 

@@ -1,0 +1,97 @@
+"""What a plan takes of the memory that its file may take: its own tables, and the vectors of one record.
+
+Steps may use the vector of an earlier step any number of times, so a few steps can describe vectors of
+billions of entries. What a record can take is added up, and claimed, before the plan is made ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from unkernel.data import allowance
+
+if TYPE_CHECKING:
+    from unkernel.records.plan import PlanStep
+
+_ENTRY_BYTES = 16  # that an entry of a vector takes: its number, its value, and room
+_TABLE_FOLD = 8  # bytes that a step may take for each byte of its arrays: strings are put into hash tables
+_LARGEST_POWER = 64  # as cpp/unkernel/records/number_steps.cpp has it
+_HASHED_ENTRIES = 1 << 10  # of a record, that a step with hashed features is reckoned to have
+_REPEATED_ENTRIES = 1 << 16  # the same, for each time that a vector has them again
+_ENDLESS = 1 << 62
+_ALL_ENTRIES = ("densify", "products", "indicate")  # steps that may have an entry for every feature
+
+
+class Entries(NamedTuple):
+    """The most entries that the vector of a step can have.
+
+    Attributes
+    ----------
+    fixed : int
+        Those that the plan bounds.
+    hashed : int
+        How many times the vector has the hashed features of a column, which only the record bounds.
+    """
+
+    fixed: int
+    hashed: int
+
+
+def claim_tables(steps: Sequence[PlanStep]) -> None:
+    """Claim the memory for the arrays of steps: files may use one array in many."""
+    nbytes = 0
+    for step in steps:
+        nbytes += _TABLE_FOLD * sum(array.nbytes for array in _arrays(step.table))
+        if "powers" in step.table:  # each becomes so many factors
+            nbytes += 4 * int(np.clip(step.table["powers"], 0, _LARGEST_POWER).sum())
+    allowance.claim(nbytes, "the tables of the plan")
+
+
+def _arrays(value: Any) -> list[Any]:
+    if isinstance(value, np.ndarray):
+        return [value]
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [array for item in inside for array in _arrays(item)]
+
+
+def claim_vectors(steps: Sequence[PlanStep]) -> None:
+    """Claim the memory for the vectors of all steps while one record is encoded.
+
+    Hashed features take as much as the record has, however many there could be. A vector that has each of
+    them once is what pipelines make; one that repeats them makes a long record longer.
+    """
+    sources = sum(bool(step.table.get("hashed")) for step in steps)
+    found: list[Entries] = []
+    total = largest = 0
+    what = "the vectors of a record"
+    for step in steps:
+        entries = _entries(step, found)
+        found.append(entries)
+        repeated = max(entries.hashed - sources, 0)
+        most = entries.fixed + _HASHED_ENTRIES * entries.hashed + _REPEATED_ENTRIES * repeated
+        if most > largest:
+            largest = most
+            what = "a record with all its zeros" if step.kind == "densify" else "the vectors of a record"
+        total += most
+        if total > _ENDLESS:  # refused whatever comes: the numbers themselves would become long
+            break
+    allowance.claim(_ENTRY_BYTES * total, what)
+
+
+def _entries(step: PlanStep, found: Sequence[Entries]) -> Entries:
+    """The entries of a step's vector, from those of the steps before it."""
+    table = step.table
+    if step.kind == "concatenate":
+        inputs = [found[source] for source in table["inputs"].tolist()]
+        return Entries(sum(each.fixed for each in inputs), sum(each.hashed for each in inputs))
+    if step.kind == "one_hot":
+        return Entries(len(table["columns"]), 0)
+    if table.get("hashed"):
+        return Entries(0, 1)
+    if "input" in table and step.kind not in _ALL_ENTRIES:
+        source: int = table["input"]
+        return found[source]
+    return Entries(len(step.names), 0)
