@@ -183,6 +183,36 @@ def test_damaged_settings_never_crash(plain: RecordClassifier) -> None:
         ask(arrays, settings | {"classifier": other})
 
 
+def text_table_of(settings: Any) -> Any:
+    return next(step["table"] for step in settings["plan"]["steps"] if step["kind"] == "text")
+
+
+@pytest.mark.parametrize("pattern", [r"(?:(?:a|a)+)+b", r"(a)(b)", r"(?u)\b(\w\w+)\b", r"\S+", "", "("])
+@pytest.mark.parametrize("analyzer", ["word", "char"])
+def test_a_file_has_no_token_patterns_of_its_own(
+    plain: RecordClassifier, pattern: str, analyzer: str
+) -> None:
+    """The first would need years for forty letters."""
+    _, arrays, settings = plain.to_container()
+    settings = copy.deepcopy(settings)
+    text_table_of(settings).update(token_pattern=pattern, analyzer=analyzer)
+    with pytest.raises(
+        FormatError, match=r"^file\.uk: .*the token pattern .* is not one of those that are known"
+    ):
+        RecordClassifier.from_container("file.uk", arrays, settings)
+
+
+def test_token_patterns_that_are_known_and_fit_the_shortest_word(plain: RecordClassifier) -> None:
+    _, arrays, settings = plain.to_container()
+    for shortest, pattern in ((2, r"(?u)\b\w\w+\b"), (1, r"(?u)\b\w+\b"), (2, None)):
+        settings = copy.deepcopy(settings)
+        text_table_of(settings).update(token_pattern=pattern, shortest_token=shortest)
+        RecordClassifier.from_container("file.uk", arrays, settings)
+        text_table_of(settings).update(shortest_token=3 - shortest)
+        with pytest.raises(FormatError, match="words of the shortest length"):
+            RecordClassifier.from_container("file.uk", arrays, settings)
+
+
 def test_damaged_arrays_never_crash(plain: RecordClassifier) -> None:
     _, arrays, settings = plain.to_container()
     for name in [name for name in arrays if name.startswith("plan.")]:

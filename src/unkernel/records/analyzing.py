@@ -11,18 +11,26 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+# The patterns of words that the native steps know, too, and the shortest word of each. No other is taken: one
+# from a file could need endless time for a short text.
+TOKEN_PATTERNS = {r"(?u)\b\w\w+\b": 2, r"(?u)\b\w+\b": 1}
+_DEFAULT_PATTERN = r"(?u)\b\w\w+\b"
 _SPACES = re.compile(r"\s\s+")
 
 
 def analyzer_of(table: dict[str, Any]) -> Callable[[str], list[str]]:
-    """The function from a text to its n-grams that the options of a step of kind ``"text"`` describe."""
+    """The function from a text to its n-grams that the options of a step of kind ``"text"`` describe.
+
+    A ``ValueError`` for a pattern of words that is not among ``TOKEN_PATTERNS``, or not what native steps do.
+    """
+    pattern = _checked_pattern(table)
     shortest, longest = int(table["shortest"]), int(table["longest"])
     prepare = _preprocessor(lowercase=table["lowercase"], strip_accents=table.get("strip_accents"))
     if table["analyzer"] == "char":
         return lambda text: _character_ngrams(_SPACES.sub(" ", prepare(text)), shortest, longest)
     if table["analyzer"] == "char_wb":
         return lambda text: _ngrams_in_words(prepare(text), shortest, longest)
-    token = re.compile(table.get("token_pattern") or r"(?u)\b\w\w+\b")
+    token = re.compile(pattern)
     stop_words = frozenset(_words(table["stop_words"], table["stop_word_ends"]))
 
     def analyze(text: str) -> list[str]:
@@ -30,6 +38,19 @@ def analyzer_of(table: dict[str, Any]) -> Callable[[str], list[str]]:
         return _word_ngrams(words, shortest, longest)
 
     return analyze
+
+
+def _checked_pattern(table: dict[str, Any]) -> str:
+    given = table.get("token_pattern")
+    pattern: str = _DEFAULT_PATTERN if given is None else given
+    if pattern not in TOKEN_PATTERNS:
+        known = " and ".join(map(repr, TOKEN_PATTERNS))
+        raise ValueError(
+            f"the token pattern {str(pattern)[:80]!r} is not one of those that are known: {known}"
+        )
+    if table["analyzer"] == "word" and table.get("shortest_token") != TOKEN_PATTERNS[pattern]:
+        raise ValueError("the token pattern does not have words of the shortest length that the plan gives")
+    return pattern
 
 
 def _words(bytes_: Any, ends: Any) -> list[str]:

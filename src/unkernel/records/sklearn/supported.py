@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from unkernel.records.analyzing import TOKEN_PATTERNS
 from unkernel.records.sklearn.building import class_names, is_nan, refuse
 
 FITTED = "any: what `fit` learned is read"
@@ -121,8 +122,6 @@ _INFREQUENT = {
 _CATEGORIES = stated("`'auto'`, or a list per column", "auto", "<categories>")
 
 # --- Texts -------------------------------------------------------------------------------------------------
-
-TOKEN_PATTERNS = {r"(?u)\b\w\w+\b": 2, r"(?u)\b\w+\b": 1}  # and the shortest word of each
 
 _TEXTS = {
     "input": among("content", refused=["file"], why="records hold texts, not files: read them first"),

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from unkernel.records import steps
+from unkernel.records.analyzing import TOKEN_PATTERNS
 from unkernel.records.names import NumberedNames
 from unkernel.records.plan import PlanStep
 from unkernel.records.sklearn.building import Builder, Source, Vector, refuse
-from unkernel.records.sklearn.supported import TOKEN_PATTERNS, TRANSFORMERS
+from unkernel.records.sklearn.supported import TRANSFORMERS
 
 
 def count_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
