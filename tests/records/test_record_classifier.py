@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import unkernel
 from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder
 from unkernel.engines.records import RecordClassifier
 from unkernel.errors import FormatError
+from unkernel.records import steps
 
 BLOCKED = ("scipy", "sklearn", "pandas", "joblib", "typer", "rich")
 ASK = f"""
@@ -181,6 +183,21 @@ def test_damaged_settings_never_crash(plain: RecordClassifier) -> None:
     for other in damaged(None):
         ask(arrays, settings | {"plan": other})
         ask(arrays, settings | {"classifier": other})
+
+
+def test_a_plan_that_is_wider_than_its_classifier_knows(plain: RecordClassifier) -> None:
+    last = len(plain.plan.steps) - 1
+    for sources, fits in (([last], True), ([last, last], False), ([last, 0], False), ([0], False)):
+        wider = replace(plain.plan, steps=[*plain.plan.steps, steps.concatenate(sources, [])])
+        _, arrays, settings = plain.to_container()
+        own, settings["plan"] = wider.to_container("plan.")
+        settings["plan"]["steps"][-1]["names"] = None
+        if fits:
+            again = RecordClassifier.from_container("file.uk", arrays | own, settings)
+            assert again.score_one(RECORDS[0]) == plain.score_one(RECORDS[0])
+            continue
+        with pytest.raises(FormatError, match=r"^file\.uk: the plan does not fit the classifier$"):
+            RecordClassifier.from_container("file.uk", arrays | own, settings)
 
 
 def text_table_of(settings: Any) -> Any:

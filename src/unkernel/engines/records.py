@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import RecordScorer
 from unkernel.data.threads import thread_count
-from unkernel.engines.classifier import CompiledClassifier
+from unkernel.engines.classifier import CompiledClassifier, Model
 from unkernel.engines.estimator import CompiledEstimator, available_if
 from unkernel.engines.loading import classifier_from
 from unkernel.errors import FormatError
@@ -256,7 +256,7 @@ class RecordClassifier(CompiledEstimator):
         )
         rows = {key.removeprefix(_ROWS): array for key, array in arrays.items() if key.startswith(_ROWS)}
         classifier = classifier_from(name, rows, inside["settings"], kind=inside.get("kind"))
-        if not isinstance(classifier, CompiledClassifier) or classifier.n_features_in_ > plan.n_features:
+        if not isinstance(classifier, CompiledClassifier) or not _fit(plan, classifier.model):
             raise FormatError(name, 0, 0, "the plan does not fit the classifier")
         classifier.model.origin["feature_names"] = plan.feature_names
         return cls(plan, classifier)
@@ -270,6 +270,12 @@ class RecordClassifier(CompiledEstimator):
 
     def __repr__(self) -> str:
         return f"RecordClassifier({len(self.plan.columns)} columns, {self.classifier!r})"
+
+
+def _fit(plan: Plan, model: Model) -> bool:
+    """Whether the rows of a plan are as wide as those that the model was trained on, as far as it knows."""
+    known = model.n_features
+    return plan.n_features == known if model.fixed_width else plan.n_features >= known
 
 
 def _without_names(settings: dict[str, Any]) -> dict[str, Any]:
