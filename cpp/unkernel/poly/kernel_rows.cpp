@@ -1,5 +1,6 @@
 #include "unkernel/poly/kernel_rows.hpp"
 
+#include "unkernel/base/block_products.hpp"
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/kernels/conjunction_index.hpp"
 
@@ -16,8 +17,46 @@ double KernelRows::squared_norm(std::int64_t i) const {
   return map_.kernel(p1, p2, p3);
 }
 
-// Expands each row into a dense vector once, and takes its products with all rows before it.
+// Rows that are dense enough are multiplied as blocks; zeros are cheaper there than indices.
 std::vector<double> KernelRows::gram(std::span<const std::int32_t> subset, int threads) const {
+  constexpr double dense_enough = 0.125;
+  double nonzeros = 0.0;
+  for (const std::int32_t i : subset) nonzeros += static_cast<double>(end(i) - begin(i));
+  const double cells = static_cast<double>(subset.size()) * static_cast<double>(examples_.used_features());
+  const bool by_blocks = map_.kind == kernels::FeatureMap::Kind::kernel && nonzeros >= dense_enough * cells;
+  return by_blocks ? gram_by_blocks(subset, threads) : gram_by_rows(subset, threads);
+}
+
+std::vector<double> KernelRows::gram_by_blocks(std::span<const std::int32_t> subset, int threads) const {
+  const std::size_t count = subset.size();
+  std::vector<double> matrix(count * count, 0.0);
+  std::vector<std::size_t> cursors;
+  for (const std::int32_t i : subset) cursors.push_back(begin(i));
+  const auto fill = [&](Panel& panel, std::size_t first, std::size_t last) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t row_end = end(subset[i]);
+      for (std::size_t& k = cursors[i]; k < row_end; ++k) {
+        const auto feature = static_cast<std::size_t>(examples_.features[k]);
+        if (feature >= last) break;
+        panel.at(i, feature - first) = examples_.binary() ? 1.0 : examples_.values[k];
+      }
+    }
+  };
+  add_products(count, static_cast<std::size_t>(examples_.used_features()), fill, 1.0, threads,
+               {matrix.data(), count});
+  for (std::size_t i = 0; i < count; ++i) {
+    double* row = matrix.data() + i * count;
+    for (std::size_t j = 0; j <= i; ++j) {
+      const double base = map_.gamma * row[j] + map_.coef0;
+      row[j] = map_.degree == 1 ? base : map_.degree == 2 ? base * base : base * base * base;
+    }
+    for (std::size_t j = 0; j < i; ++j) matrix[j * count + i] = row[j];
+  }
+  return matrix;
+}
+
+// Expands each row into a dense vector once, and takes its products with all rows before it.
+std::vector<double> KernelRows::gram_by_rows(std::span<const std::int32_t> subset, int threads) const {
   const std::size_t count = subset.size();
   std::vector<double> matrix(count * count);
   constexpr std::int64_t grain = 32;

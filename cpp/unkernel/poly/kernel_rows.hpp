@@ -77,6 +77,8 @@ class KernelRows {
   SquaredConstants constants_;
 
  private:
+  std::vector<double> gram_by_blocks(std::span<const std::int32_t> subset, int threads) const;
+  std::vector<double> gram_by_rows(std::span<const std::int32_t> subset, int threads) const;
   void fill_spread(std::int64_t i, std::vector<double>& spread, bool on) const;
   double kernel(const std::vector<double>& spread, std::int64_t j) const;
 };

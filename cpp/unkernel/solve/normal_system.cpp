@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "unkernel/base/parallel.hpp"
+#include "unkernel/base/block_products.hpp"
 
 namespace unkernel::solve {
 namespace {
 
-constexpr std::size_t part_count = 2;
+// The matrices are I plus a positive semidefinite one, so a pivot below 1 is a rounding error.
+constexpr double least_pivot_of_identity = 1e-8;
 
 double dot(const double* a, const double* b, std::size_t count) {
   double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
@@ -25,12 +26,26 @@ double dot(const double* a, const double* b, std::size_t count) {
 
 }  // namespace
 
-void Cholesky::factor() {
-  for (std::size_t i = 0; i < size_; ++i) {
-    for (std::size_t j = 0; j < i; ++j) row(i)[j] = (row(i)[j] - dot(row(i), row(j), j)) / row(j)[j];
-    const double pivot = row(i)[i] - dot(row(i), row(i), i);
-    // The matrices are I plus a positive semidefinite one, so a pivot below 1 is a rounding error.
-    row(i)[i] = std::sqrt(std::max(pivot, 1e-8));
+// Some columns at a time; what they contribute to the later ones is subtracted as a product of blocks.
+void Cholesky::factor(double least_pivot) {
+  constexpr std::size_t step = 64;
+  for (std::size_t begin = 0; begin < size_; begin += step) {
+    const std::size_t end = std::min(begin + step, size_);
+    for (std::size_t i = begin; i < size_; ++i) {
+      double* own = row(i) + begin;
+      for (std::size_t j = begin; j < std::min(i, end); ++j) {
+        own[j - begin] = (own[j - begin] - dot(own, row(j) + begin, j - begin)) / row(j)[j];
+      }
+      if (i >= end) continue;
+      const double pivot = row(i)[i] - dot(own, own, i - begin);
+      row(i)[i] = std::sqrt(std::max(pivot, least_pivot));
+    }
+    const auto fill = [&](Panel& panel, std::size_t, std::size_t) {
+      for (std::size_t i = end; i < size_; ++i) {
+        for (std::size_t k = begin; k < end; ++k) panel.at(i - end, k - begin) = row(i)[k];
+      }
+    };
+    if (end < size_) add_products(size_ - end, end - begin, fill, -1.0, 1, {row(end) + end, size_});
   }
 }
 
@@ -43,35 +58,46 @@ void Cholesky::solve(std::span<double> x) const {
 }
 
 ColumnSystem::ColumnSystem(MappedRows rows, int threads)
-    : rows_(std::move(rows)), threads_(threads), parts_(part_count, Cholesky(rows_.dimension)) {}
+    : rows_(std::move(rows)), threads_(threads), matrix_(rows_.dimension) {
+  const auto cells = static_cast<double>(rows_.offsets.size() - 1) * static_cast<double>(rows_.dimension);
+  constexpr double dense_enough = 0.2;
+  by_blocks_ = static_cast<double>(rows_.columns.size()) >= dense_enough * cells;
+}
 
-void ColumnSystem::add_rows(std::span<const double> E, std::size_t first, std::size_t last,
-                            Cholesky& matrix) const {
-  for (std::size_t i = first; i < last; ++i) {
+void ColumnSystem::add_row_by_row(std::span<const double> E) {
+  for (std::size_t i = 0; i < E.size(); ++i) {
     const auto begin = static_cast<std::size_t>(rows_.offsets[i]);
     const auto end = static_cast<std::size_t>(rows_.offsets[i + 1]);
     for (std::size_t a = begin; a < end; ++a) {
-      double* row = matrix.row(static_cast<std::size_t>(rows_.columns[a]));
+      double* row = matrix_.row(static_cast<std::size_t>(rows_.columns[a]));
       const double factor = E[i] * rows_.values[a];
       for (std::size_t b = begin; b <= a; ++b) row[rows_.columns[b]] += factor * rows_.values[b];
     }
   }
 }
 
-void ColumnSystem::factor(std::span<const double> E) {
-  parallel_for(threads_, static_cast<std::int64_t>(part_count), [&](std::int64_t p) {
-    const auto part = static_cast<std::size_t>(p);
-    parts_[part].clear();
-    add_rows(E, E.size() * part / part_count, E.size() * (part + 1) / part_count, parts_[part]);
-  });
-  Cholesky& sum = parts_[0];
-  for (std::size_t i = 0; i < rows_.dimension; ++i) {
-    for (std::size_t part = 1; part < part_count; ++part) {
-      for (std::size_t j = 0; j <= i; ++j) sum.row(i)[j] += parts_[part].row(i)[j];
+void ColumnSystem::add_by_blocks(std::span<const double> E) {
+  const auto fill = [&](Panel& panel, std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
+      const double root = std::sqrt(E[i]);
+      for (auto k = static_cast<std::size_t>(rows_.offsets[i]);
+           k < static_cast<std::size_t>(rows_.offsets[i + 1]); ++k) {
+        panel.at(static_cast<std::size_t>(rows_.columns[k]), i - first) = root * rows_.values[k];
+      }
     }
-    sum.row(i)[i] += 1.0;
+  };
+  add_products(rows_.dimension, E.size(), fill, 1.0, threads_, {matrix_.row(0), rows_.dimension});
+}
+
+void ColumnSystem::factor(std::span<const double> E) {
+  matrix_.clear();
+  if (by_blocks_) {
+    add_by_blocks(E);
+  } else {
+    add_row_by_row(E);
   }
-  sum.factor();
+  for (std::size_t i = 0; i < rows_.dimension; ++i) matrix_.row(i)[i] += 1.0;
+  matrix_.factor(least_pivot_of_identity);
 }
 
 std::vector<double> ColumnSystem::combined(std::span<const double> u) const {
@@ -101,7 +127,7 @@ std::vector<double> ColumnSystem::scores(std::span<const double> u) const { retu
 // x = (I + sum E_i phi_i phi_i')^-1 sum e_i phi_i is the change of w, and df = phi'x.
 Change ColumnSystem::solve(std::span<const double> e) const {
   std::vector<double> x = combined(e);
-  parts_[0].solve(x);
+  matrix_.solve(x);
   return {{}, products(x)};
 }
 
@@ -113,7 +139,7 @@ void RowSystem::factor(std::span<const double> E) {
     for (std::size_t j = 0; j <= i; ++j) matrix_.row(i)[j] = root_[i] * gram_[i * n + j] * root_[j];
     matrix_.row(i)[i] += 1.0;
   }
-  matrix_.factor();
+  matrix_.factor(least_pivot_of_identity);
 }
 
 // du = sqrt(E) (I + sqrt(E) K sqrt(E))^-1 e / sqrt(E): no cancellation, however large E is.

@@ -22,7 +22,8 @@ class Cholesky {
   double* row(std::size_t i) { return entries_.data() + i * size_; }
   const double* row(std::size_t i) const { return entries_.data() + i * size_; }
   void clear() { entries_.assign(entries_.size(), 0.0); }
-  void factor();
+  // Pivots are at least `least_pivot`: a smaller one is due to rounding, or to dependent rows.
+  void factor(double least_pivot);
   void solve(std::span<double> x) const;  // in place
 
  private:
@@ -61,11 +62,13 @@ class ColumnSystem final : public NormalSystem {
  private:
   std::vector<double> combined(std::span<const double> u) const;  // sum_i u_i phi_i
   std::vector<double> products(std::span<const double> w) const;  // phi_i'w
-  void add_rows(std::span<const double> E, std::size_t first, std::size_t last, Cholesky& matrix) const;
+  void add_row_by_row(std::span<const double> E);
+  void add_by_blocks(std::span<const double> E);
 
   MappedRows rows_;
   int threads_;
-  std::vector<Cholesky> parts_;  // summed into the first; their number does not depend on the threads
+  bool by_blocks_;   // whether the mapped rows have so few zeros that these may be multiplied, too
+  Cholesky matrix_;  // I + sum E_i phi_i phi_i'
 };
 
 class RowSystem final : public NormalSystem {
