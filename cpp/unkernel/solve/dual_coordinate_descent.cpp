@@ -48,10 +48,15 @@ Outcome DualCoordinateDescent::run(Progress progress) {
     if (seems_done() || finished_in_kernel_space()) {
       if (const Outcome outcome = certify(); outcome.converged) return outcome;
     }
-    if (second_order_pays()) {
+    move_free_rows();
+    const Finish finish = cheapest_finish();
+    if (finish == Finish::sweeps) continue;
+    if (finish == Finish::second_order) {
       solve_by_interior_point();
-      if (const Outcome outcome = certify(); outcome.converged) return outcome;
+    } else {
+      finish_in_kernel_space(moving_rows());
     }
+    if (const Outcome outcome = certify(); outcome.converged) return outcome;
   }
   return certify();
 }
@@ -60,6 +65,7 @@ void DualCoordinateDescent::run_part(double target) {
   while (state_.epoch < options_.max_epochs) {
     sweep();
     if (state_.estimated_gap <= target && pass_over_all_rows().gap <= target) return;
+    move_free_rows();
   }
 }
 
@@ -105,6 +111,7 @@ Outcome DualCoordinateDescent::certify() {
   if (!std::isfinite(outcome.objective)) {
     throw std::invalid_argument("the objective is not finite: lower C or the sample weights");
   }
+  outcome.solved_gap = sums.gap;
   outcome.epochs = state_.epoch;
   outcome.finish = finish_;
   outcome.largest_matrices = largest_matrices_;

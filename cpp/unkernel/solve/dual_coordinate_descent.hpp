@@ -15,13 +15,15 @@
 //                 bound. So solve roughly for small costs first, then scale u and w by s = min(2, best s for
 //                 the dual) each time the costs double. Every scaling raises the dual objective.
 //   Kernel space  (kernel_space.cpp) if few rows still move and mapped rows are long (dense data, degree 3),
-//                 the same solver finishes on the Gram matrix of those rows (GramRows); then w is updated
+//                 or if the gap falls too slowly, the same solver finishes on the Gram matrix of those rows
+//                 (GramRows), where it also moves all free rows together (free_rows.cpp); then w is updated
 //                 and the gap is certified on all rows.
 //   Second order  (second_order.cpp) if the gap falls too slowly and rows or conjunctions are few, an
 //                 interior-point method takes over if it is expected to be cheaper.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -33,6 +35,9 @@
 #include "unkernel/solve/sweep.hpp"
 
 namespace unkernel::solve {
+
+// Multiplications of dense blocks (base/block_products.hpp) in the time of one over the entries of rows.
+inline constexpr double block_speed = 8.0;
 
 class DualCoordinateDescent {
  public:
@@ -84,12 +89,21 @@ class DualCoordinateDescent {
 
   // kernel_space.cpp
   bool kernel_space_pays(std::size_t moving) const;
+  double kernel_space_cost(std::span<const std::int32_t> moving) const;
   std::vector<std::int32_t> moving_rows() const;
   bool finished_in_kernel_space();
+  void finish_in_kernel_space(std::span<const std::int32_t> moving);
   void adopt(std::span<const std::int32_t> moving, std::span<const double> solved);
 
+  // free_rows.cpp
+  void move_free_rows();
+  std::vector<std::int32_t> free_rows() const;
+  std::vector<double> best_direction(std::span<const std::int32_t> free) const;
+  bool step_along(std::span<const std::int32_t> free, std::span<const double> direction);
+
   // second_order.cpp
-  bool second_order_pays();
+  Finish cheapest_finish();
+  double cost_of_sweeps();
   struct InteriorPointPlan {
     bool over_columns = false;  // which of the two systems of normal_system.hpp
     double bytes = 0.0;         // of its matrices
@@ -109,12 +123,17 @@ class DualCoordinateDescent {
   std::vector<std::int32_t> active_;    // the rows that have not been shrunk, ascending
   std::vector<std::int32_t> shuffled_;  // buffer of shuffle_nearby
   std::int64_t next_kernel_finish_ = 3;
-  std::int64_t next_comparison_ = 64;
+  std::int64_t next_comparison_ = 32;
   double gap_at_comparison_ = 0.0;
   bool tried_second_order_ = false;
-  double underestimate_ = 1.0;    // ratio of the last certified gap to its estimate
-  double longest_change_ = 0.0;   // sum of |change of u_i| |phi_i| where many rows changed at once
-  double squared_weights_ = 0.0;  // w'w; maintained only while the box grows
+  double underestimate_ = 1.0;        // ratio of the last certified gap to its estimate
+  double longest_change_ = 0.0;       // sum of |change of u_i| |phi_i| where many rows changed at once
+  double kernel_space_budget_ = 0.0;  // once it was chosen, it is chosen again at this cost
+  double gap_before_kernel_space_ = std::numeric_limits<double>::infinity();  // the last time
+  bool kernel_space_failed_ = false;
+  std::int64_t steps_before_ = 0;       // when free rows were last moved together
+  double work_before_free_rows_ = 0.0;  // that steps must have cost before free rows are moved together again
+  double squared_weights_ = 0.0;        // w'w; maintained only while the box grows
   Finish finish_ = Finish::sweeps;
   double largest_matrices_ = 0.0;
 };

@@ -24,6 +24,7 @@ struct DescentOptions {
 struct Outcome {
   double objective = 0.0;       // primal, at the weights returned
   double dual_objective = 0.0;  // a certified lower bound of the optimum
+  double solved_gap = 0.0;      // the gap without what rounding may add to it
   std::int64_t epochs = 0;
   bool converged = false;
   Finish finish = Finish::sweeps;  // what was done last, besides sweeps

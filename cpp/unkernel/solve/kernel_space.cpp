@@ -1,6 +1,7 @@
 // Dual coordinate descent: finishes the last rows that move on their Gram matrix.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -13,8 +14,22 @@ bool DualCoordinateDescent::kernel_space_pays(std::size_t moving) const {
   constexpr double largest_gram = 4096;         // rows; 128 MiB
   constexpr double epochs_saved_at_least = 16;  // the least that the remaining epochs would cost without it
   const auto rows = static_cast<double>(moving);
-  return rows <= largest_gram && fits(sizeof(double) * rows * rows) && rows <= rows_.mean_map_size() &&
+  if (rows_.is_gram()) return 4.0 * rows <= static_cast<double>(rows_.size());  // a step costs as much less
+  return rows <= largest_gram && fits(3.0 * sizeof(double) * rows * rows) && rows <= rows_.mean_map_size() &&
          rows * rows_.mean_row_size() <= epochs_saved_at_least * rows_.mean_map_size();
+}
+
+// Gathers the kernel between all pairs, then moves free rows together some times. In multiplications;
+// infinite if the matrix would be too large.
+double DualCoordinateDescent::kernel_space_cost(std::span<const std::int32_t> moving) const {
+  constexpr double largest_gram = 4096;
+  constexpr double rounds = 10.0;
+  const auto rows = static_cast<double>(moving.size());
+  if (kernel_space_failed_ || rows > largest_gram || !fits(3.0 * sizeof(double) * rows * rows)) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const double factorisation = rows * rows * rows / (3.0 * block_speed);
+  return 0.5 * rows * rows * rows_.mean_row_size() + rounds * (factorisation + 2.0 * rows * rows);
 }
 
 // The rows that made a step when they were last visited. The others rest at a corner; more of them than were
@@ -29,11 +44,23 @@ std::vector<std::int32_t> DualCoordinateDescent::moving_rows() const {
 
 // Runs if it pays; returns whether it did.
 bool DualCoordinateDescent::finished_in_kernel_space() {
-  if (!may(Finish::kernel_space) || !rows_.has_kernel() || rows_.is_gram()) return false;
-  if (state_.epoch < next_kernel_finish_ || !kernel_space_pays(0)) return false;
+  if (!may(Finish::kernel_space) || !rows_.has_kernel() || kernel_space_failed_) return false;
+  if (state_.epoch < next_kernel_finish_) return false;
   const std::vector<std::int32_t> moving = moving_rows();
-  if (!kernel_space_pays(moving.size())) return false;
-  note(Finish::kernel_space, sizeof(double) * static_cast<double>(moving.size() * moving.size()));
+  const bool chosen = kernel_space_budget_ > 0.0 && kernel_space_cost(moving) < kernel_space_budget_;
+  if (!chosen && !kernel_space_pays(moving.size())) return false;
+  if (!(state_.estimated_gap <= 0.5 * gap_before_kernel_space_)) {  // the last time helped too little
+    kernel_space_failed_ = chosen || rows_.is_gram();
+    kernel_space_budget_ = 0.0;
+    if (kernel_space_failed_) return false;
+  }
+  finish_in_kernel_space(moving);
+  return true;
+}
+
+void DualCoordinateDescent::finish_in_kernel_space(std::span<const std::int32_t> moving) {
+  gap_before_kernel_space_ = state_.estimated_gap;
+  note(Finish::kernel_space, 3.0 * sizeof(double) * static_cast<double>(moving.size() * moving.size()));
   Coordinates part;
   std::vector<double> scores;
   for (const std::int32_t i : moving) {
@@ -42,15 +69,14 @@ bool DualCoordinateDescent::finished_in_kernel_space() {
   }
   const GramRows gram(rows_.gram(moving, options_.threads), moving.size());
   const PassesOver<GramRows> passes(gram);
-  constexpr std::int64_t epochs = 2000;  // each is cheaper than a few visits to mapped rows
+  constexpr std::int64_t epochs = 1000;  // each is cheaper than a few visits to mapped rows
   const DescentOptions options{options_.tolerance, epochs, state_.random.next(), 1, 0.0, Finish::sweeps};
   DualCoordinateDescent solver(passes, loss_, std::move(part), scores, options, state_.monitor);
-  solver.run_part(0.1 * options_.tolerance * std::max(state_.dual_objective, 0.0));
+  solver.run_part(0.3 * options_.tolerance * std::max(state_.dual_objective, 0.0));
   std::vector<double> solved;
   for (const Coordinate& c : solver.coordinates()) solved.push_back(c.u);
   adopt(moving, solved);
   next_kernel_finish_ = state_.epoch + 3;  // let the woken rows settle first
-  return true;
 }
 
 void DualCoordinateDescent::adopt(std::span<const std::int32_t> moving, std::span<const double> solved) {

@@ -11,14 +11,11 @@
 
 namespace unkernel::solve {
 
-// Extrapolates the remaining cost here, assuming that the gap falls as a power of the epochs, and compares it
-// with the thirty-odd factorisations of the interior-point method. Called at every doubling of the epochs.
-bool DualCoordinateDescent::second_order_pays() {
-  if (!may(Finish::second_order) || !rows_.has_kernel() || state_.epoch < next_comparison_) return false;
-  next_comparison_ = 2 * state_.epoch;
+// Extrapolates the remaining cost here, assuming that the gap falls as a power of the epochs.
+double DualCoordinateDescent::cost_of_sweeps() {
   const double gap = state_.estimated_gap / std::max(state_.dual_objective + state_.estimated_gap, 1e-300);
   const double before = std::exchange(gap_at_comparison_, gap);
-  if (before == 0.0) return false;  // nothing to compare with yet
+  if (before == 0.0) return 0.0;  // nothing to compare with yet
   const double power = std::max(std::log2(before / gap), 0.2);
   const double epochs =
       std::pow(std::max(gap / options_.tolerance, 1.0), 1.0 / power) * static_cast<double>(state_.epoch);
@@ -27,7 +24,22 @@ bool DualCoordinateDescent::second_order_pays() {
   // If the remaining epochs would not suffice, converging is worth ten times their price.
   constexpr double worth = 10.0;
   const auto most_epochs = static_cast<double>(options_.max_epochs);
-  return interior_point_plan().cost < epoch_cost * (epochs > most_epochs ? worth * most_epochs : epochs);
+  return epoch_cost * (epochs > most_epochs ? worth * most_epochs : epochs);
+}
+
+// Compares at every doubling of the epochs.
+Finish DualCoordinateDescent::cheapest_finish() {
+  if (!rows_.has_kernel() || state_.epoch < next_comparison_) return Finish::sweeps;
+  next_comparison_ = 2 * state_.epoch;
+  const double sweeps = cost_of_sweeps();
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double second_order = may(Finish::second_order) ? interior_point_plan().cost : infinity;
+  const bool in_kernel_space = may(Finish::kernel_space) && !rows_.is_gram();
+  const double kernel_space = in_kernel_space ? kernel_space_cost(moving_rows()) : infinity;
+  if (sweeps <= std::min(second_order, kernel_space)) return Finish::sweeps;
+  if (second_order < kernel_space) return Finish::second_order;
+  kernel_space_budget_ = 2.0 * kernel_space;
+  return Finish::kernel_space;
 }
 
 // The matrix over rows is more accurate, so it is used whenever it is small.
@@ -47,12 +59,13 @@ DualCoordinateDescent::InteriorPointPlan DualCoordinateDescent::interior_point_p
     plan.over_columns = columns < rows;
     if (plan.over_columns) {
       size = columns;
-      fill = 0.5 * rows * rows_.mean_map_size() * rows_.mean_map_size();
-      plan.bytes = 2.0 * sizeof(double) * columns * columns + 12.0 * rows * rows_.mean_map_size() +
+      const double by_blocks = 0.5 * rows * columns * columns / block_speed;
+      fill = std::min(by_blocks, 0.5 * rows * rows_.mean_map_size() * rows_.mean_map_size());
+      plan.bytes = sizeof(double) * columns * (columns + 256.0) + 12.0 * rows * rows_.mean_map_size() +
                    20.0 * static_cast<double>(state_.weights.size());
     }
   }
-  plan.cost = iterations * (size * size * size / 3.0 + fill);
+  plan.cost = iterations * (size * size * size / (3.0 * block_speed) + fill);
   if (tried_second_order_ || size > largest || !fits(plan.bytes)) {
     plan.cost = std::numeric_limits<double>::infinity();
   }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -81,6 +82,7 @@ class RowSweep {
     const std::int32_t* awake = state_.awake.data();
     const std::size_t count = state_.awake.size();
     const double shrink_beyond = state_.shrink_beyond;
+    const double step_beyond = least_eagerness(shrink_beyond);
     const double before_sweep = state_.dual_objective;
     double estimated_gap = 0.0;
     double most_eager = 0.0;
@@ -101,6 +103,7 @@ class RowSweep {
       if (eager > 0.0) {
         most_eager = std::max(most_eager, eager);
         c.nap = 0;
+        if (eager <= step_beyond) continue;
         ++steps;
         if (step(i, f) > state_.busy_gain) state_.busy.push_back(i);
       } else {
@@ -146,6 +149,14 @@ class RowSweep {
  private:
   static constexpr std::size_t header_distance = 16;  // rows ahead, for the two prefetches
   static constexpr std::size_t row_distance = 8;
+
+  // Where a score costs nothing and a step a pass over all rows, only the most eager rows make steps. How
+  // eager they are is known from the last epoch; before the first one, all scores are 0.
+  static double least_eagerness(double most_eager) {
+    constexpr double share = 0.5;
+    if constexpr (!requires { Rows::scores_are_kept; }) return 0.0;
+    return share * (std::isfinite(most_eager) ? most_eager : 1.0);
+  }
 
   void prefetch_after(const std::int32_t* awake, std::size_t k, std::size_t count) const {
     if (k + header_distance < count) {
